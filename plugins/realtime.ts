@@ -2,8 +2,15 @@
  *  session is closed. */
 import type { Bytes, Exchange, Message, Plugin, Slot } from '../engine/plugin.ts'
 import { bodyOf } from './dialects/index.ts'
-import { count, type Fields, inner, isCount, isFields, parsed } from './formats/fields.ts'
-import { positive } from './formats/format.ts'
+import {
+  count,
+  type Fields,
+  isCount,
+  isFields,
+  lenientObject,
+  parseJson,
+} from './formats/fields.ts'
+import { omitZeroMeters } from './formats/format.ts'
 import { type Meter, type Meters, PARTING, USAGE } from './slots.ts'
 
 export default {
@@ -68,13 +75,13 @@ class SessionUsage {
     if (head.includes(AUDIO)) this.#audio += length / AUDIO_TOKEN_CHARACTERS
     else this.#text++
     const output = { output: this.#text, audio_output: Math.ceil(this.#audio) }
-    const meters = positive(addMeters(addMeters(this.#total, this.#lastInput), output))
+    const meters = omitZeroMeters(addMeters(addMeters(this.#total, this.#lastInput), output))
     this.#exchange.slots.set(USAGE, { meters, estimated: true })
   }
   #onDone(bytes: Bytes): void {
-    const event = parsed(Buffer.from(bytes).toString())
+    const event = parseJson(Buffer.from(bytes).toString())
     if (!isFields(event) || event.type !== 'response.done') return
-    const { usage } = inner(event, 'response')
+    const { usage } = lenientObject(event, 'response')
     const estimate = {
       ...this.#lastInput,
       output: this.#text,
@@ -82,7 +89,7 @@ class SessionUsage {
     }
     const isReported =
       isFields(usage) && isCount(usage.input_tokens) && isCount(usage.output_tokens)
-    const meters = isReported ? metersOf(usage) : positive(estimate)
+    const meters = isReported ? metersOf(usage) : omitZeroMeters(estimate)
     const { output: _, audio_output: __, ...read } = meters
     this.#lastInput = read
     this.#text = this.#audio = 0
@@ -94,8 +101,8 @@ const SESSION_USAGE: Slot<SessionUsage> = { name: 'talk' }
 
 /** `input_tokens` includes text, audio and images, and the cached tokens of each. */
 const metersOf = (usage: Fields): Meters => {
-  const inputDetails = inner(usage, 'input_token_details')
-  const cachedDetails = inner(inputDetails, 'cached_tokens_details')
+  const inputDetails = lenientObject(usage, 'input_token_details')
+  const cachedDetails = lenientObject(inputDetails, 'cached_tokens_details')
   const cached = Math.min(count(inputDetails.cached_tokens), count(usage.input_tokens))
   const fresh = (name: string): number =>
     Math.max(0, count(inputDetails[name]) - count(cachedDetails[name]))
@@ -103,8 +110,11 @@ const metersOf = (usage: Fields): Meters => {
   const audioInput = Math.min(fresh('audio_tokens'), rest)
   const imageInput = Math.min(fresh('image_tokens'), rest - audioInput)
   const output = count(usage.output_tokens)
-  const audioOutput = Math.min(count(inner(usage, 'output_token_details').audio_tokens), output)
-  return positive({
+  const audioOutput = Math.min(
+    count(lenientObject(usage, 'output_token_details').audio_tokens),
+    output,
+  )
+  return omitZeroMeters({
     input: rest - audioInput - imageInput,
     cached,
     audio_input: audioInput,

@@ -2,7 +2,7 @@
  *  of all supported formats. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
-import { offersHosted } from '../formats/tally.ts'
+import { offersHostedTools } from '../formats/hosted-usage.ts'
 import { type Meter, type Meters, WHOLE } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import type { Fields } from './problems.ts'
@@ -88,7 +88,7 @@ export const askedOf = (
   const tools = toolBounds(fields, rule)
   return {
     isWithoutTools: tools === NO_TOOLS,
-    hasHostedTools: TOOLS.some(([meter]) => tools[meter] !== 0) || offersHosted(body),
+    hasHostedTools: TOOLS.some(([meter]) => tools[meter] !== 0) || offersHostedTools(body),
     // Audio models ignore an output limit.
     isLimited: limit !== undefined || copies > 1 || files > 0 || rule.homes.has('characters'),
     bounds: {

@@ -1,10 +1,10 @@
 /** The endpoints that serve a model: those with a route that reaches one of its targets, translated
  *  or passed through. */
 import type { Json, Lent } from '../../engine/plugin.ts'
-import { EMBEDDINGS, embeddingFormats, embeddingOf } from '../formats/embedding.ts'
+import { EMBEDDINGS, embeddingFormatFor, embeddingFormats } from '../formats/embedding.ts'
 import { formatOf, formats } from '../formats/index.ts'
-import { reaches } from '../formats/reach.ts'
-import { spokenBy } from '../formats/spoken.ts'
+import { canReach } from '../formats/reachability.ts'
+import { supportedFormats } from '../formats/supported-formats.ts'
 import type { Entry } from './catalogue.ts'
 
 export interface RouteOptions {
@@ -31,7 +31,7 @@ export const endpointsOf = (
   upstreams: Lent['upstreams'],
   served: Served,
 ): readonly string[] => {
-  const spoken = entry.targets.map(target => spokenBy(target, upstreams[target.upstream]))
+  const spoken = entry.targets.map(target => supportedFormats(target, upstreams[target.upstream]))
   const own = spoken.flat().flatMap(endpointOfFormat)
   return [...new Set([...own, ...served.keys()])].filter(endpoint =>
     served
@@ -43,9 +43,9 @@ const endpointOfFormat = (spoken: string): string | readonly [] =>
   embeddingFormats.includes(spoken) ? EMBEDDINGS : (formats.get(spoken)?.endpoint ?? [])
 /** Whether the route reaches a target that supports these formats. */
 const reachesTarget = ({ translate, embed }: RouteOptions, spoken: readonly string[]): boolean => {
-  if (embed !== undefined) return embeddingOf(spoken) !== undefined
+  if (embed !== undefined) return embeddingFormatFor(spoken) !== undefined
   const client = formatOf(translate)
-  return client !== undefined && reaches(client, spoken)
+  return client !== undefined && canReach(client, spoken)
 }
 const accepts = ({ accepts: rules, only }: Entry, { name, path }: RouteOptions): boolean => {
   const route = name ?? path

@@ -1,6 +1,6 @@
 /** `traits:` of a model and of a target: all traits that the gateway's plugins read, and x- names
  *  for plugins of operators. */
-import { spokenFormats } from '../formats/index.ts'
+import { knownFormats } from '../formats/index.ts'
 
 const flag = (description: string, fallback: boolean) => ({
   description,
@@ -37,7 +37,7 @@ export const TRAITS = {
       type: 'array',
       minItems: 1,
       uniqueItems: true,
-      items: { enum: spokenFormats, description: 'A wire format.', examples: ['openai-chat'] },
+      items: { enum: knownFormats, description: 'A wire format.', examples: ['openai-chat'] },
       examples: [['openai-responses']],
     },
     output: count('Output limit in tokens, where targets differ.', 8192),

@@ -1,7 +1,7 @@
 /** Fields that a target cannot carry: reported in a header and the log, or refused where the client
  *  or the route is strict. */
 import type { Exchange, Log, Reply } from '../../engine/plugin.ts'
-import type { Codec, Loss } from '../formats/codec.ts'
+import type { Codec, DroppedFields } from '../formats/codec.ts'
 import type { Prompt } from '../formats/hub.ts'
 import { fault } from './faults.ts'
 
@@ -10,7 +10,7 @@ const STRICT_HEADER = 'x-tollgate-strict'
 /** Field names in the header. */
 const HEADER_FIELD_LIMIT = 32
 
-export class DroppedFieldReport implements Loss {
+export class DroppedFieldReport implements DroppedFields {
   #names: Codec['settings']
   readonly #fields = new Set<string>()
 
@@ -22,7 +22,7 @@ export class DroppedFieldReport implements Loss {
   useAliases(names: Prompt['clientNames']): void {
     if (names) this.#names = { ...this.#names, ...names }
   }
-  drop(field: string): void {
+  add(field: string): void {
     this.#fields.add(this.#names[field] ?? field)
   }
   get fields(): readonly string[] {

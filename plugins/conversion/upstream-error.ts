@@ -4,7 +4,7 @@ import { TollgateError } from '../../engine/errors.ts'
 import type { Attempt, Fault, Headers, Json, Log, Reply } from '../../engine/plugin.ts'
 import { type DialectName, render } from '../dialects/index.ts'
 import type { TargetCodec } from '../formats/codec.ts'
-import { parsed } from '../formats/fields.ts'
+import { parseJson } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
 import { fault } from './faults.ts'
 
@@ -92,7 +92,7 @@ export const answerError = (
   const { status, text, headers } = error
   if (isKeyStatus(status) || target.blamesKey?.(status, Buffer.from(text)))
     throw keyFault(log, attempt, status, text)
-  const reason = upstreamFault(target.codec, status, parsed(text), headers['retry-after'])
+  const reason = upstreamFault(target.codec, status, parseJson(text), headers['retry-after'])
   const { body, ...refusal } = render(dialect, reason, attempt.exchange.id)
   attempt.answer(refusal.status, body, refusal.headers)
 }

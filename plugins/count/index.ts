@@ -7,8 +7,8 @@ import { checkError, discardBody } from '../conversion/upstream-error.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import { formats } from '../formats/index.ts'
-import { holdsSeal } from '../formats/seal.ts'
-import { speaks, spokenBy } from '../formats/spoken.ts'
+import { hasForeignPayload } from '../formats/opaque-payload.ts'
+import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { isPaid } from '../ledger/views/route.ts'
 import { MODEL } from '../slots.ts'
 import { type CountFormat, countFormats } from './count-formats.ts'
@@ -68,11 +68,11 @@ class TokenCounter {
    *  nor if the request needs translation. */
   async #canTargetCount({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
     const upstream = this.#host.upstreams[target.upstream]
-    const speaksIt = speaks(spokenBy(target, upstream), this.#format.name)
+    const speaksIt = supportsFormat(supportedFormats(target, upstream), this.#format.name)
     if (upstream?.inside !== undefined || !speaksIt) return false
     const request = this.#countFormat.countedRequest(body)
-    if (this.#format.codec?.needsReading?.(request, target.traits ?? {})) return false
-    return !holdsSeal(await exchange.request.bytes())
+    if (this.#format.codec?.needsTranslation?.(request, target.traits ?? {})) return false
+    return !hasForeignPayload(await exchange.request.bytes())
   }
   #writeRequest({ request, target, exchange }: Attempt, body: Fields): void {
     const { model, headers } = this.#format

@@ -1,13 +1,13 @@
 /** Gemini's embedding format: `:embedContent` for one item, `:batchEmbedContents` for several; keys
  *  in camelCase or snake_case. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { Loss } from '../formats/codec.ts'
+import type { DroppedFields } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
 import { fault } from '../formats/faults.ts'
-import { type Fields, isCount, isFields, itemsIn, present } from '../formats/fields.ts'
-import { bad, Given } from '../formats/google-gemini/given.ts'
+import { type Fields, isCount, isFields, lenientObjects, omitUndefined } from '../formats/fields.ts'
+import { RequestObject, valueFault } from '../formats/google-gemini/request-object.ts'
 import { kindOfMime } from '../formats/media.ts'
-import { renamed } from '../formats/rename.ts'
+import { replaceModel } from '../formats/model-name.ts'
 import type { ClientRequest, EmbeddingFormat, EmbeddingInput, Setting } from './hub.ts'
 
 export const google: EmbeddingFormat = {
@@ -15,19 +15,19 @@ export const google: EmbeddingFormat = {
   dialect: 'google',
   errors: 'google-gemini',
   readRequest(sent, loss) {
-    const body = new Given(sent.body)
+    const body = new RequestObject(sent.body)
     if (!isBatch(sent))
       return { items: [readInput(body, sent.model, loss)], encoding: 'float', isList: false }
     const requests = body.objects('requests')
-    body.rest(loss, 'model')
-    if (requests.length === 0) throw bad('requests', 'it is empty')
+    body.reportUnread(loss, 'model')
+    if (requests.length === 0) throw valueFault('requests', 'it is empty')
     const items = requests.map(each => readInput(each, sent.model, loss))
     return { items, encoding: 'float', isList: true }
   },
   writeRequest({ items, user, isList: many }, name, loss) {
-    if (user !== undefined) loss.drop('user')
+    if (user !== undefined) loss.add('user')
     const requests = items.map(item =>
-      present({
+      omitUndefined({
         model: `models/${name}`,
         content: { parts: writeItem(item) as Json },
         taskType: item.task?.value,
@@ -44,7 +44,7 @@ export const google: EmbeddingFormat = {
     }
   },
   readAnswer(body) {
-    const rows = isFields(body.embedding) ? [body.embedding] : itemsIn(body, 'embeddings')
+    const rows = isFields(body.embedding) ? [body.embedding] : lenientObjects(body, 'embeddings')
     const { usageMetadata: usage } = body
     return {
       vectors: rows.map(({ values }) =>
@@ -75,13 +75,13 @@ const nameModel = (
   { body, bytes, model }: ClientRequest & { bytes: Bytes },
   name: string,
 ): Bytes =>
-  (body.model ?? null) === null || name === model ? bytes : renamed(bytes, `models/${name}`)
+  (body.model ?? null) === null || name === model ? bytes : replaceModel(bytes, `models/${name}`)
 /** In a batch each request must name the model. */
 const nameModelInAll = (
   { body, bytes, model }: ClientRequest & { bytes: Bytes },
   name: string,
 ): Bytes => {
-  const requests = itemsIn(body, 'requests')
+  const requests = lenientObjects(body, 'requests')
   if (name === model && requests.every(each => (each.model ?? null) !== null)) return bytes
   const named = requests.map(each => ({ ...each, model: `models/${name}` }))
   return Buffer.from(JSON.stringify({ ...body, requests: named }))
@@ -89,13 +89,16 @@ const nameModelInAll = (
 
 // ---------------------------------------------------------------- reading
 
-const readInput = (request: Given, model: string, loss: Loss): EmbeddingInput => {
+const readInput = (request: RequestObject, model: string, loss: DroppedFields): EmbeddingInput => {
   checkModel(request, model)
   const config = request.object('config')
-  const first = <T>(name: string, read: (from: Given) => T | undefined): Setting<T> | undefined => {
+  const first = <T>(
+    name: string,
+    read: (from: RequestObject) => T | undefined,
+  ): Setting<T> | undefined => {
     for (const from of config ? [request, config] : [request]) {
       const value = read(from)
-      if (value !== undefined) return { value, path: from.place(name) }
+      if (value !== undefined) return { value, path: from.pathOf(name) }
     }
     return undefined
   }
@@ -103,8 +106,8 @@ const readInput = (request: Given, model: string, loss: Loss): EmbeddingInput =>
   const title = first('title', from => from.text('title'))
   const dimensions = first('outputDimensionality', from => from.number('outputDimensionality'))
   const content = readContent(request, loss)
-  request.rest(loss)
-  config?.rest(loss)
+  request.reportUnread(loss)
+  config?.reportUnread(loss)
   return {
     type: 'content',
     content,
@@ -113,34 +116,34 @@ const readInput = (request: Given, model: string, loss: Loss): EmbeddingInput =>
     ...(dimensions && { dimensions }),
   }
 }
-const checkModel = (request: Given, model: string): void => {
+const checkModel = (request: RequestObject, model: string): void => {
   const name = request.text('model')
   if (name === undefined || name === model || name === `models/${model}`) return
-  throw bad(request.place('model'), 'it differs from the model in the path')
+  throw valueFault(request.pathOf('model'), 'it differs from the model in the path')
 }
-const readContent = (request: Given, loss: Loss): readonly (Text | Media)[] => {
+const readContent = (request: RequestObject, loss: DroppedFields): readonly (Text | Media)[] => {
   const content = request.object('content')
   if (!content?.has('parts')) {
-    const at = content ? content.place('parts') : request.place('content')
+    const at = content ? content.pathOf('parts') : request.pathOf('content')
     throw fault('MEMBER_MISSING', [at], { param: at })
   }
   const parts = content.objects('parts').map(part => readPart(part, loss))
-  content.rest(loss, 'role')
+  content.reportUnread(loss, 'role')
   return parts
 }
-const readPart = (part: Given, loss: Loss): Text | Media => {
+const readPart = (part: RequestObject, loss: DroppedFields): Text | Media => {
   const text = part.text('text')
   if (text !== undefined) {
-    part.rest(loss)
+    part.reportUnread(loss)
     return { type: 'text', text }
   }
   const inline = part.object('inlineData')
-  if (!inline) throw fault('MEMBER_MISSING', [part.place('text')], { param: part.place('text') })
-  const [mime, data] = [inline.need('mimeType'), inline.need('data')]
-  inline.rest(loss)
-  part.rest(loss)
+  if (!inline) throw fault('MEMBER_MISSING', [part.pathOf('text')], { param: part.pathOf('text') })
+  const [mime, data] = [inline.requiredText('mimeType'), inline.requiredText('data')]
+  inline.reportUnread(loss)
+  part.reportUnread(loss)
   const source = { type: 'data', data, mime } as const
-  return { type: 'media', kind: kindOfMime(mime), source, at: part.at }
+  return { type: 'media', kind: kindOfMime(mime), source, at: part.path }
 }
 const writeItem = (item: EmbeddingInput): readonly Fields[] => {
   if (item.type === 'tokens')

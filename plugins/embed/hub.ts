@@ -1,6 +1,6 @@
 /** Hub types of embeddings: requests and answers independent of the wire format. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { Loss } from '../formats/codec.ts'
+import type { DroppedFields } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
 import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
@@ -55,12 +55,12 @@ export interface EmbeddingFormat {
   /** The format in `plugins/formats` of the upstreams' errors. */
   readonly errors: string
   /** Reports fields that the hub does not support to `loss`. */
-  readRequest(sent: ClientRequest, loss: Loss): EmbeddingPrompt
+  readRequest(sent: ClientRequest, loss: DroppedFields): EmbeddingPrompt
   /** The request for an upstream. `name`: the upstream's name of the model. */
   writeRequest(
     wanted: EmbeddingPrompt,
     name: string,
-    loss: Loss,
+    loss: DroppedFields,
   ): { readonly path: string; readonly body: Json }
   /** The request for an upstream of the client's format: the client's bytes with the upstream's
    *  model name. */

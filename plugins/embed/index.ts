@@ -12,10 +12,10 @@ import { fault as notHere } from '../conversion/faults.ts'
 import { MediaFetcher } from '../conversion/media-fetch.ts'
 import { estimateContentTokens } from '../conversion/token-estimate.ts'
 import { answerError, ERROR_LIMIT, keyFault } from '../conversion/upstream-error.ts'
-import { embeddingNamed, embeddingNames, embeddingOf } from '../formats/embedding.ts'
-import { isFields, parsed } from '../formats/fields.ts'
+import { embeddingFormatFor, embeddingFormatNamed, embeddingNames } from '../formats/embedding.ts'
+import { isFields, parseJson } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
-import { spokenBy } from '../formats/spoken.ts'
+import { supportedFormats } from '../formats/supported-formats.ts'
 import { MODEL, USAGE } from '../slots.ts'
 import { embeddingFormats } from './formats.ts'
 import type {
@@ -96,7 +96,7 @@ interface EmbedContext {
   readonly strict: boolean
 }
 const formatNamed = (name: string): EmbeddingFormat => {
-  const known = embeddingNamed(name)
+  const known = embeddingFormatNamed(name)
   if (known) return embeddingFormats[known]
   throw new Error(`there is no embedding format "${name}"; use one of ${embeddingNames.join(', ')}`)
 }
@@ -105,8 +105,11 @@ const formatNamed = (name: string): EmbeddingFormat => {
 const formatFor = (target: Target, { upstreams }: Host): EmbeddingFormat | undefined => {
   const upstream = upstreams[target.upstream]
   const usual = upstream?.options.embeddings
-  const spoken = spokenBy(target, upstream)
-  const name = embeddingOf(spoken, typeof usual === 'string' ? embeddingNamed(usual) : undefined)
+  const spoken = supportedFormats(target, upstream)
+  const name = embeddingFormatFor(
+    spoken,
+    typeof usual === 'string' ? embeddingFormatNamed(usual) : undefined,
+  )
   return name && embeddingFormats[name]
 }
 
@@ -148,7 +151,7 @@ const writeRequest = async (
     const { path, body } = targetFormat.passThrough({ ...sent, bytes }, wanted, name)
     Object.assign(request, { path, body })
   } else {
-    for (const field of dropped) droppedFields.drop(field)
+    for (const field of dropped) droppedFields.add(field)
     const { path, body } = targetFormat.writeRequest(wanted, name, droppedFields)
     if (isStrict(strict, exchange)) droppedFields.refuse(sent.model)
     Object.assign(request, { path, body: Buffer.from(JSON.stringify(body)) })
@@ -178,7 +181,7 @@ const fetchImages = async (
 }
 
 const bodyOf = async ({ reply }: Attempt) => {
-  const body = parsed(Buffer.from(await reply.bytes(ANSWER_LIMIT)).toString())
+  const body = parseJson(Buffer.from(await reply.bytes(ANSWER_LIMIT)).toString())
   if (!isFields(body)) throw fault('EMBEDDING_UNREADABLE')
   return body
 }

@@ -1,24 +1,24 @@
 /** OpenAI's embedding format, with its extension for images: `input` is a text, a list of texts,
  *  token ids, or objects like the parts of a message. */
 import type { Json } from '../../engine/plugin.ts'
-import type { Loss } from '../formats/codec.ts'
+import type { DroppedFields } from '../formats/codec.ts'
 import type { Media, Text } from '../formats/content.ts'
 import { fault } from '../formats/faults.ts'
 import {
   count,
-  element,
   type Fields,
   fieldsIn,
   isCount,
   isFields,
-  itemsIn,
-  need,
+  lenientObjects,
   numberIn,
-  present,
+  omitUndefined,
+  requireMember,
+  requireObject,
   textIn,
 } from '../formats/fields.ts'
 import { dataUrl, parseDataUrl } from '../formats/media.ts'
-import { renamed } from '../formats/rename.ts'
+import { replaceModel } from '../formats/model-name.ts'
 import type { EmbeddingFormat, EmbeddingInput } from './hub.ts'
 
 export const openai: EmbeddingFormat = {
@@ -47,13 +47,13 @@ export const openai: EmbeddingFormat = {
   writeRequest(wanted, name, loss) {
     const { items, user, encoding } = wanted
     for (const { task, title } of items) {
-      if (task) loss.drop(task.path)
-      if (title) loss.drop(title.path)
+      if (task) loss.add(task.path)
+      if (title) loss.add(title.path)
     }
     const input = items.map(writeItem)
     return {
       path: '/v1/embeddings',
-      body: present({
+      body: omitUndefined({
         model: name,
         input: input as Json,
         dimensions: dimensionsOf(items),
@@ -66,12 +66,12 @@ export const openai: EmbeddingFormat = {
     const path = '/v1/embeddings'
     // Every upstream of this format accepts texts and tokens; objects are normalised.
     if (!holdsObjects(body.input))
-      return { path, body: name === model ? bytes : renamed(bytes, name) }
+      return { path, body: name === model ? bytes : replaceModel(bytes, name) }
     const written = { ...body, model: name, input: items.map(writeItem) }
     return { path, body: Buffer.from(JSON.stringify(written)) }
   },
   readAnswer(body) {
-    const rows = [...itemsIn(body, 'data')].sort(
+    const rows = [...lenientObjects(body, 'data')].sort(
       (one, other) => count(one.index) - count(other.index),
     )
     const { usage } = body
@@ -107,15 +107,15 @@ const reportUnknown = (
   fields: Fields,
   known: ReadonlySet<string>,
   path: string,
-  loss: Loss,
+  loss: DroppedFields,
 ): void => {
-  for (const key in fields) if (!known.has(key) && fields[key] !== null) loss.drop(path + key)
+  for (const key in fields) if (!known.has(key) && fields[key] !== null) loss.add(path + key)
 }
 const holdsObjects = (input: Json | undefined): boolean =>
   (Array.isArray(input) ? input : [input]).some(isFields)
 
 /** A list of numbers is one item of token ids; any other list holds one item per element. */
-const readInput = (input: Json | undefined, loss: Loss): readonly EmbeddingInput[] => {
+const readInput = (input: Json | undefined, loss: DroppedFields): readonly EmbeddingInput[] => {
   if (input === undefined || input === null)
     throw fault('MEMBER_MISSING', ['input'], { param: 'input' })
   const list = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input]
@@ -124,10 +124,10 @@ const readInput = (input: Json | undefined, loss: Loss): readonly EmbeddingInput
     readItem(item, list === input ? `input[${index}]` : 'input', loss),
   )
 }
-const readItem = (item: Json, at: string, loss: Loss): EmbeddingInput => {
+const readItem = (item: Json, at: string, loss: DroppedFields): EmbeddingInput => {
   if (typeof item === 'string') return { type: 'content', content: [{ type: 'text', text: item }] }
   if (Array.isArray(item)) return { type: 'tokens', tokens: tokensOf(item, at) }
-  return { type: 'content', content: [readPart(element(item, at), at, loss)] }
+  return { type: 'content', content: [readPart(requireObject(item, at), at, loss)] }
 }
 const tokensOf = (list: readonly Json[], at: string): readonly number[] => {
   if (list.length > 0 && list.every(Number.isInteger)) return list as readonly number[]
@@ -136,10 +136,10 @@ const tokensOf = (list: readonly Json[], at: string): readonly number[] => {
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['type', 'text'])
 const IMAGE_MEMBERS: ReadonlySet<string> = new Set(['type', 'image_url'])
 const URL_MEMBERS: ReadonlySet<string> = new Set(['url'])
-const readPart = (part: Fields, at: string, loss: Loss): Text | Media => {
+const readPart = (part: Fields, at: string, loss: DroppedFields): Text | Media => {
   if (part.type === 'text') {
     reportUnknown(part, TEXT_MEMBERS, `${at}.`, loss)
-    return { type: 'text', text: need(textIn(part, 'text', `${at}.text`), `${at}.text`) }
+    return { type: 'text', text: requireMember(textIn(part, 'text', `${at}.text`), `${at}.text`) }
   }
   if (part.type !== 'image_url')
     throw fault('MEMBER_VALUE', [`${at}.type`, 'it is text or image_url'], { param: `${at}.type` })
@@ -149,7 +149,10 @@ const readPart = (part: Fields, at: string, loss: Loss): Text | Media => {
       : fieldsIn(part, 'image_url', `${at}.image_url`)
   reportUnknown(part, IMAGE_MEMBERS, `${at}.`, loss)
   reportUnknown(image ?? {}, URL_MEMBERS, `${at}.image_url.`, loss)
-  const url = need(textIn(image ?? {}, 'url', `${at}.image_url.url`), `${at}.image_url.url`)
+  const url = requireMember(
+    textIn(image ?? {}, 'url', `${at}.image_url.url`),
+    `${at}.image_url.url`,
+  )
   return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
 }
 

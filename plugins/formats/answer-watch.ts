@@ -1,18 +1,18 @@
 /** Passes a whole answer through unchanged and reads its usage counts. */
 import type { Bytes, Fault, Filter, Json, Out } from '../../engine/plugin.ts'
+import { FieldExtractor } from './field-extractor.ts'
 import { type Fields, isFields } from './fields.ts'
-import { Skimmer } from './skim.ts'
-import type { Marks, Watch } from './watch.ts'
+import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
 
-export class AnswerWatch implements Filter {
+export class AnswerFilter implements Filter {
   /** Undefined if the answer is not JSON. */
-  readonly #skimmer: Skimmer | undefined
-  readonly #watch: Watch
-  readonly #tally: ReturnType<NonNullable<Marks['count']['tally']>> | undefined
-  constructor(marks: Marks, watch: Watch, json = true) {
-    this.#skimmer = json ? new Skimmer(marks.key) : undefined
+  readonly #skimmer: FieldExtractor | undefined
+  readonly #watch: ResponseListener
+  readonly #tally: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
+  constructor(marks: WatchedMarks, watch: ResponseListener, json = true) {
+    this.#skimmer = json ? new FieldExtractor(marks.key) : undefined
     this.#watch = watch
-    this.#tally = marks.count.tally?.()
+    this.#tally = marks.count.countAnswer?.()
   }
   write(chunk: Bytes, out: Out): void {
     this.#see(chunk)
@@ -21,16 +21,16 @@ export class AnswerWatch implements Filter {
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#see(tail)
     const counts = parse(this.#skimmer?.value)
-    this.#watch.counted(this.#tally ? { ...counts, ...this.#tally.counts } : counts, true)
+    this.#watch.onUsage(this.#tally ? { ...counts, ...this.#tally.counts } : counts, true)
     out.end(tail)
   }
   #see(chunk: Bytes): void {
     this.#skimmer?.push(chunk)
     this.#tally?.push(chunk)
-    this.#watch.passed?.(chunk, false)
+    this.#watch.onBytes?.(chunk, false)
   }
   fail(reason: Fault, out: Out): void {
-    this.#watch.counted(undefined, false)
+    this.#watch.onUsage(undefined, false)
     out.fail(reason)
   }
 }

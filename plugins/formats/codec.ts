@@ -12,19 +12,19 @@ export interface TargetCodec {
   /** Encodes a request for an upstream of this format. Reports fields that the format cannot carry
    *  to `dropped`. Throws a fault for content that it cannot carry (a video for a text model),
    *  because omitting content would change the question. */
-  encodePrompt(prompt: Prompt, target: TargetFacts, dropped: Loss): Sent
+  encodePrompt(prompt: Prompt, target: TargetFacts, dropped: DroppedFields): UpstreamRequest
   decodeAnswer(body: Fields): Answer
   /** Creates a decoder for one stream. */
   decodeStream(): StreamDecoder
   /** Decodes an upstream's error reply of any shape; `body` is undefined if it was not JSON. */
-  decodeError(status: number, body: Json | undefined): Refused
+  decodeError(status: number, body: Json | undefined): UpstreamError
   /** How upstreams of this format accept a file outside the request. */
   readonly upload?: Upload
   /** Present if targets of this format only generate images. */
-  readonly drawing?: Drawing
+  readonly imageGeneration?: ImageGeneration
   /** True if upstreams of this format run hosted tools (web search, code). For a request with
    *  hosted tools, a target that supports several formats is called in this one. */
-  readonly runsTools?: boolean
+  readonly runsHostedTools?: boolean
 }
 
 /** Translation for clients and targets of a format. */
@@ -32,41 +32,41 @@ export interface Codec extends TargetCodec {
   /** Decodes a client's request. Reports fields that the hub has no equivalent for to `dropped`.
    *  Throws a fault that names the field if the request is invalid in this format. `path`: the
    *  client's path with its query. */
-  decodePrompt(body: Fields, path: string, dropped: Loss): Prompt
-  encodeAnswer(answer: Answer, context: Context): Fields
-  encodeStream(context: Context): StreamEncoder
+  decodePrompt(body: Fields, path: string, dropped: DroppedFields): Prompt
+  encodeAnswer(answer: Answer, context: EncodeContext): Fields
+  encodeStream(context: EncodeContext): StreamEncoder
   /** Whether the gateway must translate this request although client and target use the same
    *  format: it uses our own extensions (a preset tool, a video given as an image URL), or asks for
    *  more than this target does in one call. */
-  needsReading?(body: Fields, traits: TargetFacts['traits']): boolean
+  needsTranslation?(body: Fields, traits: TargetFacts['traits']): boolean
   /** True if the format has no field for thoughts and signatures, so that many clients do not send
    *  them back. */
-  readonly forgets?: boolean
+  readonly losesSignatures?: boolean
   /** Hub name of a setting, or `thinking`, `form`, `choice` -> its name in this format. Reports of
    *  dropped fields use the client's names. */
   readonly settings: Readonly<Record<string, string>>
 }
 
 /** Reduces a conversation to a request for images. */
-export interface Drawing {
+export interface ImageGeneration {
   /** Fields of the client's body that this format accepts, whatever the client's format. */
-  readonly takes: ReadonlySet<string>
+  readonly acceptedFields: ReadonlySet<string>
   /** Reduces a prompt to one user turn: the description and the source images. Only these images
    *  are downloaded. */
-  reduce(prompt: Prompt, target: TargetFacts, dropped: Loss): Prompt
+  reducePrompt(prompt: Prompt, target: TargetFacts, dropped: DroppedFields): Prompt
   /** Joins the answers to all requests that one prompt was split into. */
-  join(bodies: readonly Fields[]): Fields
+  joinAnswers(bodies: readonly Fields[]): Fields
 }
 
 /** The request for the upstream. `path` starts with the version prefix that clients use:
  *  `/v1/chat/completions`. */
-export interface Sent {
+export interface UpstreamRequest {
   readonly path: string
   /** If bytes: `headers` names their content type. */
   readonly body: Fields | Bytes
   readonly headers?: Headers
   /** Further requests for the rest of the answer, sent after the first succeeded. */
-  readonly followUps?: readonly Sent[]
+  readonly followUps?: readonly UpstreamRequest[]
 }
 
 /** Properties of a target, from its entry in `models:`. */
@@ -74,18 +74,18 @@ export interface TargetFacts {
   /** The upstream's name of the model. */
   readonly name: string
   /** The maximum output, in tokens. */
-  readonly output?: number
+  readonly maxOutput?: number
   readonly traits: { readonly [key: string]: Json }
 }
 
 /** Collects the names of the client's fields that the target cannot carry. */
-export interface Loss {
+export interface DroppedFields {
   /** `field`: the client's name, or the hub's name of a setting. */
-  drop(field: string): void
+  add(field: string): void
 }
 
 /** What an answer encoder needs to know of the request. */
-export interface Context {
+export interface EncodeContext {
   /** The exchange's id without its `req_` prefix; the format's own ids derive from it. */
   readonly id: string
   /** The client's name of the model. */
@@ -100,7 +100,7 @@ export interface Context {
 /** Decodes the events of an upstream's stream one by one. Emits `end` exactly once, at the format's
  *  terminator, and nothing after it. */
 export interface StreamDecoder {
-  event(event: SseEvent, emit: (part: Part) => void): void
+  push(event: SseEvent, emit: (part: Part) => void): void
   /** Called when the upstream closed without a terminator. If only the terminator is missing, emits
    *  `end` and returns true. */
   close(emit: (part: Part) => void): boolean
@@ -113,13 +113,13 @@ export interface StreamEncoder {
   readonly type?: string
   /** For the part `end` it returns the end of the stream, which is held back until the charge is
    *  durable. */
-  part(part: Part): string
+  push(part: Part): string
   /** Ends the stream with an error instead. `body`: the error in the client's dialect. */
-  fail(body: Fields): string
+  failure(body: Fields): string
 }
 
 /** An upstream's error. `code` and `param`: if the upstream sent them. */
-export interface Refused {
+export interface UpstreamError {
   readonly status: number
   readonly message: string
   readonly type?: string

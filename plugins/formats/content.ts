@@ -3,9 +3,9 @@
  *  payload. */
 import type { Json } from '../../engine/plugin.ts'
 
-export type Content = Text | Refused | Thought | Media | Call | Result | Work
+export type Content = Text | Refusal | Thought | Media | Call | Result | HostedCall
 
-interface Sealable {
+interface WithPayload {
   /** Must return to its provider unchanged, at the same position. */
   readonly payload?: OpaquePayload
   readonly cache?: Cache
@@ -24,22 +24,22 @@ export interface Cache {
   readonly ttl?: string
 }
 
-export interface Text extends Sealable {
+export interface Text extends WithPayload {
   readonly type: 'text'
   readonly text: string
   readonly citations?: readonly Citation[]
 }
 /** The model's refusal to answer. */
-export interface Refused {
+export interface Refusal {
   readonly type: 'refusal'
   readonly text: string
 }
 /** The text may be empty if a payload carries the thought. */
-export interface Thought extends Sealable {
+export interface Thought extends WithPayload {
   readonly type: 'thought'
   readonly text: string
 }
-export interface Media extends Sealable {
+export interface Media extends WithPayload {
   readonly type: 'media'
   readonly kind: 'image' | 'document' | 'audio' | 'video'
   readonly source: Source
@@ -73,7 +73,7 @@ export type Source =
   | { readonly type: 'text'; readonly text: string }
 
 /** A call of one of the client's tools. */
-export interface Call extends Sealable {
+export interface Call extends WithPayload {
   readonly type: 'call'
   readonly id: string
   readonly name: string
@@ -82,7 +82,7 @@ export interface Call extends Sealable {
   readonly isFreeText?: boolean
 }
 /** The result of a client's tool. */
-export interface Result extends Sealable {
+export interface Result extends WithPayload {
   readonly type: 'result'
   /** The id of the call. */
   readonly id: string
@@ -95,9 +95,9 @@ export interface Result extends Sealable {
   readonly isFreeText?: boolean
 }
 /** A call of a hosted tool, which the provider runs itself; never a call of the client's tools. */
-export interface Work extends Sealable {
+export interface HostedCall extends WithPayload {
   readonly type: 'hostedCall'
-  readonly tool: HostedName | 'other'
+  readonly tool: HostedToolName | 'other'
   readonly id: string
   /** The query, the code or the URL. */
   readonly input: Json
@@ -123,7 +123,7 @@ export interface Citation {
 }
 
 /** Tools that the provider runs itself. */
-export type HostedName =
+export type HostedToolName =
   | 'web_search'
   | 'web_fetch'
   | 'code_execution'

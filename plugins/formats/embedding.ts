@@ -1,5 +1,5 @@
 /** Formats of embedding targets, by the names that routes and upstreams use in their options. */
-import { entryOf } from './fields.ts'
+import { lookUp } from './fields.ts'
 
 /** The endpoint name in model lists. */
 export const EMBEDDINGS = 'embeddings'
@@ -12,7 +12,7 @@ export const embeddingFormats: readonly string[] = Object.values(FORMAT_NAMES)
 
 /** The format in which to call a target: the first that it supports, or `usual` for a target that
  *  lists no formats. Undefined: the target supports no embeddings. */
-export const embeddingOf = (
+export const embeddingFormatFor = (
   supported: readonly string[],
   fallback: EmbeddingName = 'openai',
 ): EmbeddingName | undefined =>
@@ -21,5 +21,5 @@ export const embeddingOf = (
     : embeddingNames.find(name => supported.includes(FORMAT_NAMES[name]))
 
 /** Looks up the value of an option of a route or an upstream. */
-export const embeddingNamed = (name: string): EmbeddingName | undefined =>
-  entryOf(FORMAT_NAMES, name) && (name as EmbeddingName)
+export const embeddingFormatNamed = (name: string): EmbeddingName | undefined =>
+  lookUp(FORMAT_NAMES, name) && (name as EmbeddingName)

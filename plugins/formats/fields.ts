@@ -18,7 +18,7 @@ export const quantity = (value: Json | undefined): number =>
   typeof value === 'number' && value > 0 && value <= Number.MAX_SAFE_INTEGER ? value : 0
 
 /** A member that is an object; an empty object otherwise. */
-export const inner = (fields: Fields, key: string): Fields => {
+export const lenientObject = (fields: Fields, key: string): Fields => {
   const value = fields[key]
   return isFields(value) ? value : EMPTY
 }
@@ -51,12 +51,12 @@ const checkType = <T extends Json>(
 }
 
 /** Requires a member to be present. */
-export const need = <T>(value: T | undefined, at: string): T => {
+export const requireMember = <T>(value: T | undefined, at: string): T => {
   if (value === undefined) throw fault('MEMBER_MISSING', [at], { param: at })
   return value
 }
 /** Requires an element of a list to be an object. */
-export const element = (value: Json | undefined, at: string): Fields => {
+export const requireObject = (value: Json | undefined, at: string): Fields => {
   if (!isFields(value)) throw fault('MEMBER_TYPE', [at, 'an object'], { param: at })
   return value
 }
@@ -64,12 +64,12 @@ export const element = (value: Json | undefined, at: string): Fields => {
 // ---------------------------------------------------------------- upstreams
 
 /** A member that is text; undefined otherwise. */
-export const wordIn = (fields: Fields, key: string): string | undefined => {
+export const lenientText = (fields: Fields, key: string): string | undefined => {
   const value = fields[key]
   return typeof value === 'string' ? value : undefined
 }
 /** The objects in a list; an empty list otherwise. */
-export const itemsIn = (fields: Fields, key: string): readonly Fields[] => {
+export const lenientObjects = (fields: Fields, key: string): readonly Fields[] => {
   const value = fields[key]
   return Array.isArray(value) ? value.filter(isFields) : []
 }
@@ -77,7 +77,7 @@ export const itemsIn = (fields: Fields, key: string): readonly Fields[] => {
 // ---------------------------------------------------------------- both
 
 /** Omits the undefined members. */
-export const present = (members: { readonly [key: string]: Json | undefined }): Fields => {
+export const omitUndefined = (members: { readonly [key: string]: Json | undefined }): Fields => {
   const result: { [key: string]: Json } = {}
   for (const key in members) {
     const value = members[key]
@@ -87,10 +87,10 @@ export const present = (members: { readonly [key: string]: Json | undefined }): 
 }
 /** Looks up a key from outside in a table; inherited properties such as `constructor` do not
  *  match. */
-export const entryOf = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
+export const lookUp = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined
 /** Parses JSON; undefined if the text is invalid. */
-export const parsed = (text: string): Json | undefined => {
+export const parseJson = (text: string): Json | undefined => {
   try {
     return JSON.parse(text) as Json
   } catch {

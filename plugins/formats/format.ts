@@ -53,38 +53,38 @@ export interface UsageFacts {
   /** All meters that `meters` may return; models of this format need prices for them. */
   readonly counts: readonly Meter[]
   /** Counts content of whole answers that the usage counts omit. */
-  tally?(): PlainTally
+  countAnswer?(): AnswerCounter
   /** The counts of a stream's events add up. */
-  readonly adds?: true
+  readonly isAdditive?: true
   /** Counts hosted tool calls that the usage counts omit. */
-  readonly hosted?: HostedFacts
+  readonly hostedTools?: HostedUsageFacts
   /** Estimates the usage from request and answer, for upstreams that often send no counts. Called
    *  once per answer with its content type. */
-  gauge?(request: Fields, paid: Paid, type: string): Gauge
+  estimate?(request: Fields, paid: Paid, type: string): UsageEstimate
 }
-export interface Gauge {
+export interface UsageEstimate {
   /** Receives the answer as it passes, a stream in whole events. */
-  saw(chunk: Bytes): void
+  observe(chunk: Bytes): void
   /** `counts`: the upstream's own counts, if it sent any; `whole`: the answer is complete. */
   usage(counts: Fields | undefined, whole: boolean): Usage
 }
-interface PlainTally {
+interface AnswerCounter {
   push(chunk: Bytes): void
   readonly counts: Fields
 }
 
 /** Counts the hosted tool calls of one answer so far. */
-export interface Tally {
+export interface HostedUsage {
   /** Receives a whole answer or a stream event; a call that occurs in several events counts
    *  once. */
-  saw(body: Fields): void
+  observe(body: Fields): void
   readonly meters: Meters
 }
 /** Present if the format's usage counts omit hosted tools. */
-export interface HostedFacts {
+export interface HostedUsageFacts {
   /** One of these texts occurs in every event about a hosted tool. */
   readonly marks: readonly string[]
-  begin(traits: { readonly [key: string]: Json }): Tally
+  begin(traits: { readonly [key: string]: Json }): HostedUsage
 }
 
 /** Marks are searched in bytes. Each begins with a letter that is rare in the format, which makes
@@ -94,39 +94,39 @@ export interface StreamFacts {
   readonly usageMark: string
   /** True if each event's counts include the earlier ones, so that only the last is read. Otherwise
    *  the counts of all events are merged. */
-  readonly cumulative: boolean
+  readonly isCumulative: boolean
   /** One of these texts occurs in the event that ends a stream. */
   readonly endMarks: readonly string[]
   /** Whether this event is the regular end of the stream. */
-  ends(event: SseEvent): boolean
+  isEnd(event: SseEvent): boolean
   /** The meaning of data after that event. `dropped`: clients do not read it. `added`: it is
    *  another answer, whose counts are added. `same`: the answer continues, and later counts include
    *  the earlier ones. */
   readonly afterEnd: 'dropped' | 'added' | 'same'
   /** Whether the stream is complete after this event if the connection closes without a
    *  terminator. */
-  suffices(event: SseEvent): boolean
+  completesWithoutTerminator(event: SseEvent): boolean
   /** The error in this event, as the body of an error reply, with its status. */
   error(event: SseEvent): { readonly status: number; readonly body: Fields } | undefined
   /** Present if upstreams send counts only on request. */
-  readonly asking?: Asking
+  readonly usageOption?: UsageOption
   /** Ends a stream with an error; `body`: the error in the client's dialect, `last`: the previous
    *  event. */
-  failure?(body: Fields, last: SseEvent | undefined): Bytes
+  encodeFailure?(body: Fields, last: SseEvent | undefined): Bytes
 }
 
 /** How to request counts that the client did not request, and how to recognise the event that must
  *  then be hidden from the client. */
-export interface Asking {
+export interface UsageOption {
   /** The member that requests counts, and its value; undefined if the client requests them itself,
    *  or nothing is streamed. */
-  member(body: Fields): readonly [key: string, value: Json] | undefined
+  memberToAdd(body: Fields): readonly [key: string, value: Json] | undefined
   /** Whether this event holds counts only. */
-  only(event: SseEvent): boolean
+  isUsageOnly(event: SseEvent): boolean
 }
 
 /** The data of an event, if it is an object. */
-export const fieldsOf = (event: SseEvent): Fields | undefined => {
+export const eventFields = (event: SseEvent): Fields | undefined => {
   if (event.fields === undefined)
     event.fields = looksLikeObject(event.data) ? parseObject(event.data) : null
   return event.fields ?? undefined
@@ -141,11 +141,11 @@ const parseObject = (data: string): Fields | null => {
   }
 }
 /** Whether the data begins like an object but cannot be parsed. */
-export const isMangled = (event: SseEvent): boolean =>
-  fieldsOf(event) === undefined && looksLikeObject(event.data)
+export const isBrokenJson = (event: SseEvent): boolean =>
+  eventFields(event) === undefined && looksLikeObject(event.data)
 
 /** Omits meters with the amount 0. */
-export const positive = (meters: Meters): Meters => {
+export const omitZeroMeters = (meters: Meters): Meters => {
   const result: { [meter: string]: number } = {}
   for (const meter in meters) {
     const amount = meters[meter as keyof Meters] ?? 0

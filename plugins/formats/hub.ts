@@ -1,7 +1,7 @@
 /** Types of the hub, part one: a request as every format decodes and encodes it. A format depends
  *  on these three files (hub, content, answer) and never on another format. */
 import type { Json } from '../../engine/plugin.ts'
-import type { Cache, Content, HostedName } from './content.ts'
+import type { Cache, Content, HostedToolName } from './content.ts'
 
 // ---------------------------------------------------------------- the request
 
@@ -117,7 +117,7 @@ export interface FreeTool {
 /** A tool that the provider runs. */
 export interface HostedTool {
   readonly type: 'hosted'
-  readonly tool: HostedName
+  readonly tool: HostedToolName
   /** The client's name for the tool, for error messages if no target has it. */
   readonly clientName: string
   readonly domains?: { readonly allowed?: readonly string[]; readonly blocked?: readonly string[] }

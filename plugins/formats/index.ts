@@ -38,6 +38,6 @@ export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFor
   recraft,
 ])
 /** All names that an upstream may list in its option `formats`. */
-export const spokenFormats: readonly string[] = [
+export const knownFormats: readonly string[] = [
   ...new Set([...targetFormats.keys(), ...formats.keys(), ...embeddingFormats]),
 ]

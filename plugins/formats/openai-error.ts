@@ -1,7 +1,7 @@
 /** Error events in streams of OpenAI's formats, with the HTTP status that each corresponds to. */
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
-import { fieldsOf } from './format.ts'
+import { eventFields } from './format.ts'
 import type { SseEvent } from './sse.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -49,7 +49,7 @@ export const openaiError = (
 /** For endpoints with typed events: the error is under `error`, or is the event named `error`
  *  itself. */
 export const openaiErrorIn = (event: SseEvent): ReturnType<typeof openaiError> => {
-  const fields = fieldsOf(event)
+  const fields = eventFields(event)
   return fields && openaiError(event.name === 'error' ? (fields.error ?? fields) : fields.error)
 }
 

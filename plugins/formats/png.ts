@@ -3,11 +3,11 @@ import { crc32, deflateSync } from 'node:zlib'
 
 export const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 /** PNG colour types. */
-export const GREY = 0
-export const COLOURS = 2
+export const GREYSCALE = 0
+export const RGB = 2
 
 /** `lines`: the rows, each with a leading 0 (no filter). */
-export const pngOf = (
+export const encodePng = (
   size: { readonly width: number; readonly height: number },
   type: number,
   lines: Buffer,

@@ -7,11 +7,11 @@ import type { UsageFacts } from './format.ts'
 export interface ReportedUsage {
   readonly meters: Meters
   /** The input is counted; otherwise its remainder is estimated. */
-  readonly read: boolean
+  readonly isInputReported: boolean
   /** The same for the output. */
-  readonly written: boolean
+  readonly isOutputReported: boolean
   /** Names of counts that are negative, fractional, not finite, above 2^53, or not numbers. */
-  readonly invalid: readonly string[]
+  readonly invalidNames: readonly string[]
 }
 
 export const reportedUsage = (
@@ -25,9 +25,19 @@ export const reportedUsage = (
     (isCount(counts[sum]) || others.some(name => count(counts[name]) > 0)) &&
     ![sum, ...others].some(name => invalid.includes(name))
   const [read, written] = [isReported(sums.read), isReported(sums.written)]
-  return { meters: meters(counts), read, written, invalid }
+  return {
+    meters: meters(counts),
+    isInputReported: read,
+    isOutputReported: written,
+    invalidNames: invalid,
+  }
 }
-const NOT_REPORTED: ReportedUsage = { meters: {}, read: false, written: false, invalid: [] }
+const NOT_REPORTED: ReportedUsage = {
+  meters: {},
+  isInputReported: false,
+  isOutputReported: false,
+  invalidNames: [],
+}
 
 /** Names of counts of tokens and calls. Other numbers (a price, a time) may be fractions; totals
  *  are not charged. */

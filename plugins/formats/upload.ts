@@ -5,20 +5,20 @@ import type { Fields } from './fields.ts'
 
 export interface Upload {
   /** The request for an upload URL. */
-  begin(file: { readonly size: number; readonly mime: string }): {
+  startRequest(file: { readonly size: number; readonly mime: string }): {
     readonly path: string
     readonly headers: Headers
     readonly body: Fields
   }
   /** The path of the upload URL, from the headers of the answer; undefined if they name none. */
-  place(headers: Headers): string | undefined
+  uploadPath(headers: Headers): string | undefined
   /** Headers of the request that sends the bytes in one piece. */
-  readonly sending: Headers
+  readonly uploadHeaders: Headers
   /** Reads the upstream's status of a file, after the upload and on each poll; undefined if the
    *  body is none. */
-  read(body: Fields): Uploaded | undefined
+  readStatus(body: Fields): UploadedFile | undefined
 }
-export interface Uploaded {
+export interface UploadedFile {
   /** The path to poll and delete the file. */
   readonly path: string
   /** Refers to the file in a request. */

@@ -6,11 +6,11 @@ import type { Bytes } from '../../engine/plugin.ts'
 export interface TextMembers {
   readonly text: readonly string[]
   /** Members that repeat each other: only the first one with a text counts. */
-  readonly either?: readonly string[]
+  readonly alternatives?: readonly string[]
   /** Members whose value is an object that the model wrote, such as the arguments of a call. */
   readonly objects?: readonly string[]
   /** Members whose value holds text that the model did not write. */
-  readonly skip?: readonly string[]
+  readonly skipped?: readonly string[]
 }
 /** Compiled `TextMembers`. */
 export interface TextPattern {
@@ -22,12 +22,17 @@ interface Member {
   /** The index of its unfinished word. */
   readonly index: number
 }
-export const textPattern = ({ text, either = [], objects = [], skip = [] }: TextMembers) => {
+export const textPattern = ({
+  text,
+  alternatives = [],
+  objects = [],
+  skipped = [],
+}: TextMembers) => {
   const kinds = [
     ...text.map(name => [name, 'text'] as const),
-    ...either.map(name => [name, 'either'] as const),
+    ...alternatives.map(name => [name, 'either'] as const),
     ...objects.map(name => [name, 'object'] as const),
-    ...skip.map(name => [name, 'skip'] as const),
+    ...skipped.map(name => [name, 'skip'] as const),
   ]
   const names = kinds.map(([name]) => name).join('|')
   return {
@@ -54,7 +59,7 @@ interface OpenValue {
 
 /** A word (the text between two spaces) is one token, and each four bytes of a longer word are one.
  *  The same text gives the same number for any events and chunks. */
-export class WrittenText {
+export class OutputTextEstimator {
   readonly #pattern: TextPattern
   /** Bytes of the previous chunk that may begin a name or an escape. */
   #rest = ''
@@ -84,7 +89,7 @@ export class WrittenText {
     return sum
   }
   /** The tokens of a truncated answer: at least one per event with text. */
-  get tokensOfPart(): number {
+  get truncatedTokens(): number {
     return Math.max(this.tokens, this.#pieces)
   }
   push(bytes: Bytes): void {

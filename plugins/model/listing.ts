@@ -2,7 +2,7 @@
 import type { Json } from '../../engine/plugin.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import { EMBEDDINGS } from '../formats/embedding.ts'
-import { entryOf } from '../formats/fields.ts'
+import { lookUp } from '../formats/fields.ts'
 
 /** A model in a list. */
 export interface ListItem {
@@ -64,7 +64,7 @@ const google: Listing = {
     displayName: options.title ?? id,
     ...(options.context !== undefined && { inputTokenLimit: options.context }),
     ...(options.output !== undefined && { outputTokenLimit: options.output }),
-    supportedGenerationMethods: endpoints.flatMap(endpoint => entryOf(METHODS, endpoint) ?? []),
+    supportedGenerationMethods: endpoints.flatMap(endpoint => lookUp(METHODS, endpoint) ?? []),
   }),
   list(models, query) {
     const page = pageBetween(models, query.get('pageToken'), null)

@@ -3,7 +3,7 @@
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Fault, Host, Log, Membership } from '../../engine/plugin.ts'
-import { type Fields, inner, isFields, wordIn } from '../formats/fields.ts'
+import { type Fields, isFields, lenientObject, lenientText } from '../formats/fields.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import { MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -195,9 +195,9 @@ const upstreamErrorIn = (bytes: Uint8Array): Fields => {
   try {
     body = JSON.parse(Buffer.from(bytes).toString())
   } catch {}
-  const error = inner(isFields(body as Fields) ? (body as Fields) : {}, 'error')
+  const error = lenientObject(isFields(body as Fields) ? (body as Fields) : {}, 'error')
   return {
-    code: wordIn(error, 'code') ?? 'server_error',
-    message: wordIn(error, 'message') ?? 'The upstream refused this response.',
+    code: lenientText(error, 'code') ?? 'server_error',
+    message: lenientText(error, 'message') ?? 'The upstream refused this response.',
   }
 }

@@ -2,8 +2,8 @@
  *  the response in the transaction of its charge. */
 import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import { continued, type Kept } from '../formats/openai-responses/history.ts'
-import { put } from '../formats/outgoing.ts'
+import { prependHistory, type StoredExchange } from '../formats/openai-responses/history.ts'
+import { setBodyMember } from '../formats/request-edits.ts'
 import { isEventStream } from '../formats/sse.ts'
 import { ACCOUNT, WHOLE } from '../slots.ts'
 import type { BackgroundCalls } from './background-calls.ts'
@@ -61,7 +61,8 @@ export class CreateStage implements Stage {
     const { parsed } = exchange.request
     // Also where bytes pass through: the gateway stores and deletes responses, the upstream stores
     // none.
-    if (isFields(parsed) && parsed.store !== false) put(attempt.request, parsed, ['store', false])
+    if (isFields(parsed) && parsed.store !== false)
+      setBodyMember(attempt.request, parsed, ['store', false])
     await next()
     const { reply } = attempt
     const keeping = exchange.slots.get(STORAGE)
@@ -94,11 +95,11 @@ const isContinued = ({ previous, conversation }: StorageOptions): boolean =>
 const targetRequest = (
   body: Fields,
   options: StorageOptions,
-  context: readonly Kept[] | undefined,
+  context: readonly StoredExchange[] | undefined,
   isExpanded: boolean,
 ): Fields | undefined => {
   const { store, background: _, ...rest } = body
-  if (context) return continued(rest, context)
+  if (context) return prependHistory(rest, context)
   return isExpanded || store === true || options.background ? rest : undefined
 }
 const storageRequest = (

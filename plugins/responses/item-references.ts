@@ -1,8 +1,13 @@
 /** Resolves item references of a request from its account's stored items. Unknown references are
  *  refused, because an upstream would resolve them among the items of other customers. */
 import type { Database, Json, Row } from '../../engine/plugin.ts'
-import { type Fields, wordIn } from '../formats/fields.ts'
-import { itemsOf, type Kept, referenceOf, saidIn } from '../formats/openai-responses/history.ts'
+import { type Fields, lenientText } from '../formats/fields.ts'
+import {
+  itemsOf,
+  itemsOfExchanges,
+  referenceOf,
+  type StoredExchange,
+} from '../formats/openai-responses/history.ts'
 import { TURN } from './conversation-statements.ts'
 import { fault } from './faults.ts'
 import { listItems } from './listing.ts'
@@ -16,11 +21,11 @@ export const resolveReferences = async (
   database: Pick<Database, 'read'>,
   account: number | undefined,
   input: Json | undefined,
-  context: readonly Kept[],
+  context: readonly StoredExchange[],
 ): Promise<readonly Fields[] | undefined> => {
   const items = itemsOf(input)
   if (items.every(item => referenceOf(item) === undefined)) return undefined
-  const historyIds = new Set(saidIn(context).map(item => wordIn(item, 'id')))
+  const historyIds = new Set(itemsOfExchanges(context).map(item => lenientText(item, 'id')))
   const resolved = new Map<string, Fields>()
   const result: Fields[] = []
   let size = 0

@@ -1,7 +1,7 @@
 /** Recorders: filters that read the complete response from the bytes of an answer, before its last
  *  byte is sent. */
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
-import { type Fields, isFields, parsed } from '../formats/fields.ts'
+import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import { eventsIn, Splitter } from '../formats/sse.ts'
 
 /** Called once with the response, if it is complete. */
@@ -24,7 +24,7 @@ export class AnswerRecorder implements Filter {
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#record(tail)
     const body =
-      this.#size > this.#largest ? undefined : parsed(Buffer.concat(this.#chunks).toString())
+      this.#size > this.#largest ? undefined : parseJson(Buffer.concat(this.#chunks).toString())
     if (isFields(body) && body.object === 'response') this.#onResponse(body)
     out.end(tail)
   }
@@ -74,7 +74,7 @@ export class StreamRecorder implements Filter {
     )
       return
     for (const { data } of eventsIn(whole)) {
-      const event = data === undefined ? undefined : parsed(data)
+      const event = data === undefined ? undefined : parseJson(data)
       if (!isFields(event) || !FINAL_EVENTS.has(String(event.type))) continue
       if (isFields(event.response)) this.#response = event.response
     }

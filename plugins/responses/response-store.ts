@@ -2,7 +2,7 @@
  *  a request continues. Rows of other accounts are treated as missing. */
 import type { Database, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import { itemsOf, type Kept } from '../formats/openai-responses/history.ts'
+import { itemsOf, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { writeSurely } from '../ledger/surely.ts'
 import {
   deleteExpiredConversations,
@@ -62,7 +62,7 @@ export const readHistory = async (
   database: Store,
   account: number | undefined,
   { previous, conversation }: StorageOptions,
-): Promise<readonly Kept[]> => {
+): Promise<readonly StoredExchange[]> => {
   if (conversation === undefined) return readChain(database, account, previous ?? '')
   if (!(await findConversation(database, account, conversation)))
     throw fault('CONVERSATION_MISSING', [conversation])
@@ -72,7 +72,7 @@ const readChain = async (
   database: Store,
   account: number | undefined,
   previous: string,
-): Promise<readonly Kept[]> => {
+): Promise<readonly StoredExchange[]> => {
   if (account === undefined || !isId(previous)) throw fault('PREVIOUS_UNKNOWN', [previous])
   const now = Date.now()
   const values = [account, previous, now, account, now, MAX_RESPONSES]
@@ -90,7 +90,7 @@ const readChain = async (
       : await readTurns(database, account, String(first.conversation), Number(first.created))
   return checkSize([...before, ...rows.map(exchangeOf)])
 }
-const exchangeOf = (row: Row): Kept => ({
+const exchangeOf = (row: Row): StoredExchange => ({
   input: parseColumn(row.input),
   output: itemsOf(responseOf(row).output),
 })
@@ -100,7 +100,7 @@ export const readTurns = async (
   account: number,
   conversation: string,
   until = Number.MAX_SAFE_INTEGER,
-): Promise<readonly Kept[]> => {
+): Promise<readonly StoredExchange[]> => {
   const rows = await readTurnRows(database, account, conversation, until)
   return rows.map(({ items }) => ({ input: parseColumn(items), output: [] }))
 }
@@ -110,7 +110,7 @@ export const readTurnRows = (
   conversation: string,
   until = Number.MAX_SAFE_INTEGER,
 ): Promise<readonly Row[]> => database.read(TURNS, [account, conversation, until])
-const checkSize = (all: readonly Kept[]): readonly Kept[] => {
+const checkSize = (all: readonly StoredExchange[]): readonly StoredExchange[] => {
   if (JSON.stringify(all).length > MAX_BYTES)
     throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES])
   return all

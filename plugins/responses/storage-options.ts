@@ -1,6 +1,6 @@
 /** Storage options of a request, and the statements that store its response. Pure. */
 import type { Json, Slot, Statement } from '../../engine/plugin.ts'
-import { type Fields, isFields, wordIn } from '../formats/fields.ts'
+import { type Fields, isFields, lenientText } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { addTurn } from './conversation-statements.ts'
 import { fault } from './faults.ts'
@@ -20,9 +20,11 @@ export interface StorageOptions {
   readonly conversation?: string
 }
 export const readStorageOptions = (body: Fields): StorageOptions => {
-  const previous = wordIn(body, 'previous_response_id')
+  const previous = lenientText(body, 'previous_response_id')
   const { conversation: value } = body
-  const conversation = isFields(value) ? wordIn(value, 'id') : wordIn(body, 'conversation')
+  const conversation = isFields(value)
+    ? lenientText(value, 'id')
+    : lenientText(body, 'conversation')
   const store = body.store !== false
   const background = body.background === true
   if (previous !== undefined && conversation !== undefined) throw fault('CONTEXT_TWICE')
@@ -69,7 +71,10 @@ export const storeStatements = (
     store: true,
     ...(background && { ...background.echo, id: background.id }),
   }
-  const [id, status] = [wordIn(stored, 'id') ?? '', wordIn(stored, 'status') ?? 'completed']
+  const [id, status] = [
+    lenientText(stored, 'id') ?? '',
+    lenientText(stored, 'status') ?? 'completed',
+  ]
   const response = JSON.stringify(stored)
   if (!isId(id) || input.length + response.length > largest) return []
   const expires = created + lifetime
@@ -86,7 +91,7 @@ export const storeStatements = (
   ]
 }
 const itemStatements = (account: number, id: string, { output }: Fields): readonly Statement[] => {
-  const names = itemsOf(output).flatMap(item => wordIn(item, 'id') ?? [])
+  const names = itemsOf(output).flatMap(item => lenientText(item, 'id') ?? [])
   const ids = [...new Set(names.filter(isId))]
   return ids.length > 0 ? [indexItems(account, id, ids)] : []
 }

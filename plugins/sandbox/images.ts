@@ -1,7 +1,7 @@
 /** Images of the sandbox: small PNGs of one colour that depends on the prompt, in the responses of
  *  OpenAI and Recraft. */
 import { createHash } from 'node:crypto'
-import { COLOURS, pngOf } from '../formats/png.ts'
+import { encodePng, RGB } from '../formats/png.ts'
 import { writeEvent } from '../formats/sse.ts'
 import type { CannedResult } from './canned-result.ts'
 import { type Fields, numberIn, textIn } from './sandbox-format.ts'
@@ -51,7 +51,7 @@ const generateImage = (body: Fields, index: number) => {
   }
   const line = [0, ...Array.from({ length: WIDTH }, () => [red, green, blue]).flat()]
   const lines = Buffer.from(Array.from({ length: WIDTH }, () => line).flat())
-  const png = pngOf({ width: WIDTH, height: WIDTH }, COLOURS, lines)
+  const png = encodePng({ width: WIDTH, height: WIDTH }, RGB, lines)
   return { base64: png.toString('base64'), mime: 'image/png' }
 }
 const usageOf = ({ prompt }: Fields, count: number): Fields => {

@@ -3,10 +3,10 @@
  *  answers alike. */
 import type { Attempt, Bytes, Log } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import type { Tally, UsageFacts } from '../formats/format.ts'
+import type { HostedUsage, UsageFacts } from '../formats/format.ts'
 import { promptTokens } from '../formats/prompt-tokens.ts'
 import { mergedCounts, type ReportedUsage, reportedUsage } from '../formats/reported-usage.ts'
-import { type TextPattern, WrittenText } from '../formats/written-text.ts'
+import { OutputTextEstimator, type TextPattern } from '../formats/written-text.ts'
 import { METERED, type Meters, USAGE, WHOLE, WRITTEN, type Written } from '../slots.ts'
 
 /** Bytes of a plain answer that are buffered before their text is read: most answers report counts,
@@ -17,9 +17,9 @@ export class AnswerUsage implements Written {
   readonly #attempt: Attempt
   readonly #facts: UsageFacts
   readonly #log: Log
-  readonly #hostedUsage: Tally | undefined
+  readonly #hostedUsage: HostedUsage | undefined
   /** Absent for exchanges that are not metered. */
-  readonly #outputText: WrittenText | undefined
+  readonly #outputText: OutputTextEstimator | undefined
   /** Bytes of a plain answer whose text has not been read yet. */
   #unreadChunks: Bytes[] | undefined
   #unreadBytes = 0
@@ -30,7 +30,7 @@ export class AnswerUsage implements Written {
   constructor(
     attempt: Attempt,
     { facts, streamed }: { readonly facts: UsageFacts; readonly streamed: boolean },
-    tally: Tally | undefined,
+    tally: HostedUsage | undefined,
     log: Log,
   ) {
     this.#attempt = attempt
@@ -38,7 +38,7 @@ export class AnswerUsage implements Written {
     this.#hostedUsage = tally
     this.#log = log
     const pattern = this.#textPattern(streamed)
-    this.#outputText = pattern && new WrittenText(pattern)
+    this.#outputText = pattern && new OutputTextEstimator(pattern)
     this.#unreadChunks = streamed ? undefined : []
     const { slots } = attempt.exchange
     if (this.#outputText) slots.set(WRITTEN, this)
@@ -52,7 +52,7 @@ export class AnswerUsage implements Written {
   }
   /** Output tokens so far, estimated: at least one for each event with text. */
   get tokens(): number {
-    return this.#readText()?.tokensOfPart ?? 0
+    return this.#readText()?.truncatedTokens ?? 0
   }
   /** Takes bytes of the answer as the upstream sent them. `counts`: they may contain the upstream's
    *  counts of everything sent so far. */
@@ -84,20 +84,24 @@ export class AnswerUsage implements Written {
   finish(whole: boolean, counts = this.#counts): void {
     const { id, slots } = this.#attempt.exchange
     const reported = reportedUsage(this.#facts, counts)
-    const { invalid, read, written } = reported
-    if (invalid.length > 0) this.#warnOfCounts(id, invalid)
+    const { invalidNames, isInputReported, isOutputReported } = reported
+    if (invalidNames.length > 0) this.#warnOfCounts(id, invalidNames)
     const reportedMeters = { ...reported.meters, ...this.#hostedUsage?.meters }
     const uncounted = this.#unreadChunks ? 0 : (this.#outputText?.tokens ?? 0) - this.#countedTokens
-    const complete = whole && read && written && invalid.length === 0 && uncounted <= 0
+    const complete =
+      whole && isInputReported && isOutputReported && invalidNames.length === 0 && uncounted <= 0
     if (complete) return slots.set(USAGE, { meters: reportedMeters, estimated: false })
     if (!this.#outputText) {
-      const estimated = !whole || !(read || written) || invalid.length > 0
+      const estimated = !whole || !(isInputReported || isOutputReported) || invalidNames.length > 0
       return slots.set(USAGE, { meters: reportedMeters, estimated })
     }
     const meters = { ...reportedMeters, ...this.#estimated(reported, whole, uncounted) }
     // An answer without text has no output tokens, whether the upstream counts them or not.
     const estimated =
-      !whole || !read || invalid.length > 0 || meters.output !== reportedMeters.output
+      !whole ||
+      !isInputReported ||
+      invalidNames.length > 0 ||
+      meters.output !== reportedMeters.output
     slots.set(USAGE, { meters, estimated, ...(estimated && { gauged: true as const }) })
   }
   #warnOfCounts(id: string, invalid: readonly string[]): void {
@@ -108,13 +112,19 @@ export class AnswerUsage implements Written {
     )
   }
   /** `uncounted`: estimated tokens of the text after the upstream's latest counts. */
-  #estimated({ meters, read, written }: ReportedUsage, whole: boolean, uncounted: number): Meters {
+  #estimated(
+    { meters, isInputReported, isOutputReported }: ReportedUsage,
+    whole: boolean,
+    uncounted: number,
+  ): Meters {
     const { input = 0, output = 0, thinking = 0, audio_output = 0 } = meters
     const text = whole ? (this.#readText()?.tokens ?? 0) : this.tokens
     const rest = Math.max(output, text - thinking - audio_output)
     return {
-      input: read ? input : Math.max(input, this.#promptTokens() - otherInputTokens(meters)),
-      output: whole && written ? output + Math.max(0, uncounted) : rest,
+      input: isInputReported
+        ? input
+        : Math.max(input, this.#promptTokens() - otherInputTokens(meters)),
+      output: whole && isOutputReported ? output + Math.max(0, uncounted) : rest,
     }
   }
   #promptTokens(): number {
@@ -123,7 +133,7 @@ export class AnswerUsage implements Written {
     const size = whole?.size ?? Number(request.headers['content-length'] ?? 0)
     return promptTokens(whole?.body ?? request.parsed ?? null, size)
   }
-  #readText(): WrittenText | undefined {
+  #readText(): OutputTextEstimator | undefined {
     for (const bytes of this.#unreadChunks?.splice(0) ?? []) this.#outputText?.push(bytes)
     return this.#outputText
   }

@@ -5,9 +5,9 @@ import { fault } from '../conversion/faults.ts'
 import { isKeyStatus, keyFault, upstreamFault } from '../conversion/upstream-error.ts'
 import { bodyOf } from '../dialects/index.ts'
 import type { Answer, Part } from '../formats/answer.ts'
-import { partsOf } from '../formats/collect.ts'
+import { partsOf } from '../formats/answer-parts.ts'
 import type { Fields } from '../formats/fields.ts'
-import type { Format, Tally, TargetFormat } from '../formats/format.ts'
+import type { Format, HostedUsage, TargetFormat } from '../formats/format.ts'
 import type { SseEvent } from '../formats/sse.ts'
 import { BROKEN, type Meters, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
@@ -20,7 +20,7 @@ export class AttemptListener implements TranslationListener {
   readonly #log: Log
   readonly #attempt: Attempt
   readonly #thoughts: ThoughtRecorder | undefined
-  readonly #hostedUsage: Tally | undefined
+  readonly #hostedUsage: HostedUsage | undefined
   /** Absent where the target's format has no text to estimate usage from. */
   readonly #usage: AnswerUsage | undefined
 
@@ -30,7 +30,7 @@ export class AttemptListener implements TranslationListener {
     log: Log,
     attempt: Attempt,
     listener: ThoughtRecorder | undefined,
-    tally: Tally | undefined,
+    tally: HostedUsage | undefined,
     streamed: boolean,
   ) {
     this.#dialect = client.dialect

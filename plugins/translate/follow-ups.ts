@@ -4,21 +4,21 @@ import type { Attempt, Headers, Reply } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import type { Send } from '../conversion/media-fetch.ts'
 import { discardBody } from '../conversion/upstream-error.ts'
-import type { Drawing, Sent } from '../formats/codec.ts'
-import { isFields, parsed } from '../formats/fields.ts'
+import type { ImageGeneration, UpstreamRequest } from '../formats/codec.ts'
+import { isFields, parseJson } from '../formats/fields.ts'
 
 /** Ten images of the largest size in base64. */
 const BODY_LIMIT = 256 * 1024 * 1024
 export const JSON_TYPE: Headers = { 'content-type': 'application/json' }
 
-export const encodeBody = ({ body }: Sent): Uint8Array =>
+export const encodeBody = ({ body }: UpstreamRequest): Uint8Array =>
   body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body))
 
 /** Sends the remaining requests after the first succeeded, so that a refusal costs one request.
  *  Returns all replies, or the first refusal. */
 export const sendFollowUps = async (
   { exchange, target, reply }: Attempt,
-  requests: readonly Sent[],
+  requests: readonly UpstreamRequest[],
   headers: Headers | undefined,
   host: Send,
 ): Promise<{ readonly replies: readonly Reply[]; readonly refused?: Reply }> => {
@@ -46,11 +46,11 @@ export const sendFollowUps = async (
 export const joinReplies = async (
   attempt: Attempt,
   replies: readonly Reply[],
-  join: Drawing['join'],
+  join: ImageGeneration['joinAnswers'],
   format: string,
 ): Promise<Reply> => {
   const bodies = await Promise.all(
-    replies.map(async each => parsed(Buffer.from(await each.bytes(BODY_LIMIT)).toString())),
+    replies.map(async each => parseJson(Buffer.from(await each.bytes(BODY_LIMIT)).toString())),
   )
   if (!bodies.every(isFields)) throw fault('UPSTREAM_UNREADABLE', [format])
   return attempt.answer(200, join(bodies), { ...attempt.reply.headers, ...JSON_TYPE })

@@ -7,7 +7,7 @@ import {
   readClientFormat,
 } from '../conversion/client-format-option.ts'
 import { MEDIA_KINDS } from '../conversion/media-fetch.ts'
-import { formats, spokenFormats } from '../formats/index.ts'
+import { formats, knownFormats } from '../formats/index.ts'
 import { TranslationPlanner } from './planner.ts'
 
 const names = [...formats.keys()]
@@ -28,7 +28,7 @@ export default {
       type: 'array',
       items: {
         type: 'string',
-        enum: spokenFormats,
+        enum: knownFormats,
         description: 'A wire format.',
         examples: ['openai-chat'],
       },

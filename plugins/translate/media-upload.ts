@@ -7,8 +7,8 @@ import type { Send } from '../conversion/media-fetch.ts'
 import { discardBody, ERROR_LIMIT, isKeyStatus } from '../conversion/upstream-error.ts'
 import type { TargetCodec } from '../formats/codec.ts'
 import type { Source } from '../formats/content.ts'
-import { type Fields, isFields, parsed } from '../formats/fields.ts'
-import type { Upload, Uploaded } from '../formats/upload.ts'
+import { type Fields, isFields, parseJson } from '../formats/fields.ts'
+import type { Upload, UploadedFile } from '../formats/upload.ts'
 import { JSON_TYPE } from './follow-ups.ts'
 
 const fault = errors({
@@ -50,11 +50,11 @@ export class MediaUpload {
   }
   /** Uploads the body of `reply`. The file is deleted at the upstream when the exchange ends. */
   async put(reply: Reply, file: File): Promise<Source> {
-    const { body, ...startRequest } = this.#upload.begin(file)
+    const { body, ...startRequest } = this.#upload.startRequest(file)
     let uploadPath: string | undefined
     try {
       const started = await this.#request(file, { method: 'POST', ...startRequest }, body)
-      uploadPath = this.#upload.place(started.headers)
+      uploadPath = this.#upload.uploadPath(started.headers)
       await discardBody(started)
     } finally {
       if (uploadPath === undefined) await discardBody(reply)
@@ -71,7 +71,7 @@ export class MediaUpload {
         method: 'POST',
         path,
         body: checkedBody(reply, file.size, progress),
-        headers: { ...this.#upload.sending, 'content-length': String(file.size) },
+        headers: { ...this.#upload.uploadHeaders, 'content-length': String(file.size) },
       })
     } catch (thrown) {
       await discardBody(reply)
@@ -79,7 +79,7 @@ export class MediaUpload {
       throw thrown
     }
   }
-  async #awaitReady(first: Uploaded, file: File): Promise<Source> {
+  async #awaitReady(first: UploadedFile, file: File): Promise<Source> {
     const { signal } = this.#context.exchange
     const until = performance.now() + READY_TIMEOUT_S * 1_000
     let now = first
@@ -92,9 +92,9 @@ export class MediaUpload {
       throw fault('UPLOAD_REFUSED', [file.path, now.error ?? ''], { param: file.path })
     return { mime: file.mime, ...now.source }
   }
-  async #readState(reply: Reply): Promise<Uploaded> {
-    const body = parsed(Buffer.from(await reply.bytes(ERROR_LIMIT)).toString())
-    const uploaded = isFields(body) ? this.#upload.read(body) : undefined
+  async #readState(reply: Reply): Promise<UploadedFile> {
+    const body = parseJson(Buffer.from(await reply.bytes(ERROR_LIMIT)).toString())
+    const uploaded = isFields(body) ? this.#upload.readStatus(body) : undefined
     if (!uploaded) throw fault('UPLOAD_FAILED')
     return uploaded
   }
@@ -113,11 +113,11 @@ export class MediaUpload {
       'upstream refused a file upload',
     )
     if (status < 400 || status >= 500 || isKeyStatus(status)) throw fault('UPLOAD_FAILED')
-    const { message } = codec.decodeError(status, parsed(text))
+    const { message } = codec.decodeError(status, parseJson(text))
     throw fault('UPLOAD_REFUSED', [file.path, message], { param: file.path })
   }
   /** The file belongs to a customer, and the upstream would keep it for days. */
-  #deleteAtEnd({ path }: Uploaded): void {
+  #deleteAtEnd({ path }: UploadedFile): void {
     const { host, upstream, exchange, log } = this.#context
     exchange.onEnd(() => {
       host.send(upstream, { method: 'DELETE', path }).then(discardBody, (error: unknown) => {

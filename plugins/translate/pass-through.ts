@@ -4,13 +4,18 @@ import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../
 import { fault } from '../conversion/faults.ts'
 import { checkError, discardBody, isKeyStatus, keyFault } from '../conversion/upstream-error.ts'
 import { bodyOf, render } from '../dialects/index.ts'
-import { AnswerWatch } from '../formats/answer-watch.ts'
+import { AnswerFilter } from '../formats/answer-watch.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import type { Asking, Format, Gauge, Tally } from '../formats/format.ts'
-import { isForm, put, rename } from '../formats/outgoing.ts'
+import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
+import { offersHostedTools } from '../formats/hosted-usage.ts'
+import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
 import { eventsIn, hasEvent, isEventStream, type SseEvent } from '../formats/sse.ts'
-import { offersHosted } from '../formats/tally.ts'
-import { type Marks, marksOf, StreamWatch, type Watch } from '../formats/watch.ts'
+import {
+  type ResponseListener,
+  StreamFilter,
+  type WatchedMarks,
+  watchedMarksOf,
+} from '../formats/stream-watch.ts'
 import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, type Paid, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import { watchHostedTools } from './hosted-tools.ts'
@@ -21,12 +26,12 @@ export const PEEK_LIMIT = 64 * 1024
 export class PassThrough {
   readonly #format: Format
   readonly #log: Log
-  readonly #marks: Marks
+  readonly #marks: WatchedMarks
 
   constructor(format: Format, log: Log) {
     this.#format = format
     this.#log = log
-    this.#marks = marksOf(format)
+    this.#marks = watchedMarksOf(format)
   }
   forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const renaming = this.#renameModel(attempt)
@@ -47,17 +52,17 @@ export class PassThrough {
       attempt.exchange.slots.set(USAGE, unread)
       return undefined
     }
-    const offers = offersHosted(attempt.exchange.request.parsed)
+    const offers = offersHostedTools(attempt.exchange.request.parsed)
     if (isEventStream(reply)) return this.#watchStream(attempt, reply, { hidden, offers, gauge })
     const tally = watchHostedTools(attempt, this.#format, { offers, streamed: false })
     const watch = this.#listen(attempt, tally, gauge, false)
     setInitialUsage(attempt, gauge)
-    reply.through(new AnswerWatch(this.#marks, watch, !gauge || isJson(reply)))
+    reply.through(new AnswerFilter(this.#marks, watch, !gauge || isJson(reply)))
     return undefined
   }
-  #startEstimate({ exchange, reply }: Attempt): Gauge | undefined {
+  #startEstimate({ exchange, reply }: Attempt): UsageEstimate | undefined {
     const { parsed } = exchange.request
-    return this.#format.usage.gauge?.(
+    return this.#format.usage.estimate?.(
       isFields(parsed) ? parsed : {},
       exchange.slots.get(METERED) ?? NOTHING_PAID,
       String(reply.headers['content-type'] ?? ''),
@@ -67,23 +72,23 @@ export class PassThrough {
   #renameModel({ request, target, exchange }: Attempt): Promise<void> | undefined {
     const { model, headers } = this.#format
     for (const name in headers) request.headers[name] ??= headers[name] ?? ''
-    if (!isForm(request)) request.headers['content-type'] = 'application/json'
+    if (!isFormBody(request)) request.headers['content-type'] = 'application/json'
     const asked = exchange.slots.get(MODEL)?.asked
     if (model !== 'body') {
       request.path = model.rename(request.path, target.name)
       return undefined
     }
     if (target.name === undefined || target.name === asked) return undefined
-    return rename(request, exchange, target.name)
+    return renameModel(request, exchange, target.name)
   }
   /** Asks the upstream for counts where the exchange is metered. Returns the test for events that
    *  must be hidden from the client, which did not ask for counts. */
-  #askForUsage({ request, exchange }: Attempt): Asking['only'] | undefined {
-    const { asking } = this.#format.stream
+  #askForUsage({ request, exchange }: Attempt): UsageOption['isUsageOnly'] | undefined {
+    const { usageOption } = this.#format.stream
     const body = exchange.request.parsed
-    if (!asking || !isFields(body) || !exchange.slots.get(METERED)) return undefined
-    const member = asking.member(body)
-    return member && put(request, body, member) ? asking.only : undefined
+    if (!usageOption || !isFields(body) || !exchange.slots.get(METERED)) return undefined
+    const member = usageOption.memberToAdd(body)
+    return member && setBodyMember(request, body, member) ? usageOption.isUsageOnly : undefined
   }
   /** Sends the upstream the output limit that the balance covers. */
   #applyOutputLimit({ request, exchange }: Attempt): void {
@@ -91,7 +96,7 @@ export class PassThrough {
     const body = exchange.request.parsed
     if (tokens === undefined || !isFields(body)) return
     const member = this.#format.outputLimit?.(body, tokens)
-    if (member) put(request, body, member)
+    if (member) setBodyMember(request, body, member)
   }
   async #watchStream(
     attempt: Attempt,
@@ -105,7 +110,7 @@ export class PassThrough {
     setInitialUsage(attempt, gauge)
     delete reply.headers['content-length'] // an appended error event would exceed it
     const tally = watchHostedTools(attempt, this.#format, { offers, streamed: true })
-    reply.through(new StreamWatch(this.#marks, this.#listen(attempt, tally, gauge, true), hidden))
+    reply.through(new StreamFilter(this.#marks, this.#listen(attempt, tally, gauge, true), hidden))
   }
   /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
   async #answerErrorEvent(
@@ -120,10 +125,10 @@ export class PassThrough {
   }
   #listen(
     attempt: Attempt,
-    tally: Tally | undefined,
-    gauge: Gauge | undefined,
+    tally: HostedUsage | undefined,
+    gauge: UsageEstimate | undefined,
     streamed: boolean,
-  ): Watch {
+  ): ResponseListener {
     const answer = { facts: this.#format.usage, streamed }
     const usage = gauge ? undefined : new AnswerUsage(attempt, answer, tally, this.#log)
     return new PassThroughListener(this.#format, this.#log, attempt, gauge, usage)
@@ -131,31 +136,31 @@ export class PassThrough {
 }
 
 interface StreamOptions {
-  readonly hidden: Asking['only'] | undefined
+  readonly hidden: UsageOption['isUsageOnly'] | undefined
   readonly offers: boolean
-  readonly gauge: Gauge | undefined
+  readonly gauge: UsageEstimate | undefined
 }
 const NOTHING_PAID: Paid = { has: () => false }
 /** Sets the usage known at the head of the answer, so that the crash checkpoint of the hold
  *  includes it. */
-const setInitialUsage = ({ exchange }: Attempt, gauge: Gauge | undefined): void => {
+const setInitialUsage = ({ exchange }: Attempt, gauge: UsageEstimate | undefined): void => {
   if (gauge) exchange.slots.set(USAGE, gauge.usage(undefined, false))
 }
 const isJson = ({ headers }: Reply): boolean => /\bjson\b/i.test(String(headers['content-type']))
 
 /** Reports the response of one attempt to the rest of the gateway, in its format's terms. */
-class PassThroughListener implements Watch {
+class PassThroughListener implements ResponseListener {
   readonly #format: Format
   readonly #log: Log
   readonly #exchange: Exchange
   readonly #target: Target
-  readonly #gauge: Gauge | undefined
+  readonly #gauge: UsageEstimate | undefined
   readonly #usage: AnswerUsage | undefined
   constructor(
     format: Format,
     log: Log,
     { exchange, target }: Attempt,
-    gauge: Gauge | undefined,
+    gauge: UsageEstimate | undefined,
     usage: AnswerUsage | undefined,
   ) {
     this.#format = format
@@ -165,32 +170,32 @@ class PassThroughListener implements Watch {
     this.#gauge = gauge
     this.#usage = usage
   }
-  passed(bytes: Bytes, counts: boolean): void {
+  onBytes(bytes: Bytes, counts: boolean): void {
     this.#usage?.addBytes(bytes, counts)
     if (!this.#gauge) return
-    this.#gauge.saw(bytes)
+    this.#gauge.observe(bytes)
     this.#exchange.slots.set(USAGE, this.#gauge.usage(undefined, false))
   }
-  counted(counts: Fields | undefined, whole: boolean): void {
+  onUsage(counts: Fields | undefined, whole: boolean): void {
     if (this.#gauge) return this.#exchange.slots.set(USAGE, this.#gauge.usage(counts, whole))
     this.#usage?.finish(whole, counts ?? {})
   }
-  failure(reason: Fault, last: SseEvent | undefined): Bytes {
+  encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes {
     const { dialect, stream } = this.#format
     const { id } = this.#exchange
     const { upstream } = this.#target
     this.#log.warn({ id, upstream, code: reason.code }, 'response stream ended in an error')
-    return stream.failure
-      ? stream.failure(bodyOf(dialect, reason, id), last)
+    return stream.encodeFailure
+      ? stream.encodeFailure(bodyOf(dialect, reason, id), last)
       : (render(dialect, reason, id).event ?? Buffer.alloc(0))
   }
-  truncated(): Fault {
+  truncationFault(): Fault {
     return fault('UPSTREAM_TRUNCATED')
   }
-  broke(): void {
+  onBroken(): void {
     this.#exchange.slots.set(BROKEN, true)
   }
-  lingers(): void {
+  onLinger(): void {
     this.#exchange.cut(fault('UPSTREAM_LINGERS'))
   }
 }

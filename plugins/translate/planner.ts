@@ -5,10 +5,10 @@ import type { Attempt, Exchange, Host, Json, Target } from '../../engine/plugin.
 import { fault } from '../conversion/faults.ts'
 import { isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
-import { reachable, reaches } from '../formats/reach.ts'
-import { holdsSeal } from '../formats/seal.ts'
-import { speaks, spokenBy } from '../formats/spoken.ts'
-import { offersHosted } from '../formats/tally.ts'
+import { offersHostedTools } from '../formats/hosted-usage.ts'
+import { hasForeignPayload } from '../formats/opaque-payload.ts'
+import { canReach, reachableFormats } from '../formats/reachability.ts'
+import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { MODEL, WHOLE } from '../slots.ts'
 import { PassThrough } from './pass-through.ts'
 import { thinksByDefault } from './thinking.ts'
@@ -42,7 +42,7 @@ export class TranslationPlanner {
     const context = { log, host, thoughts, strict, fetches, uploads }
     this.#format = format
     this.#passThrough = new PassThrough(format, log)
-    for (const target of isTranslatable(format) ? reachable(format.codec) : [])
+    for (const target of isTranslatable(format) ? reachableFormats(format.codec) : [])
       this.#translators.set(
         target.name,
         new Translator(format as TranslatableFormat, target, context),
@@ -63,7 +63,7 @@ export class TranslationPlanner {
     if (!this.#supportsClientFormat(spoken))
       return this.#translatorFor(spoken, parsed) ?? this.#passThrough
     if (thinksByDefault(target.traits) || exchange.slots.get(WHOLE)?.longer) return this.#rewriter()
-    if (isFields(parsed) && this.#format.codec?.needsReading?.(parsed, target.traits ?? {}))
+    if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, target.traits ?? {}))
       return (
         this.#translatorFor(
           spoken.filter(name => name !== this.#format.name),
@@ -71,7 +71,7 @@ export class TranslationPlanner {
         ) ?? this.#rewriter()
       )
     // Opaque payloads of another provider must not reach this one.
-    const sealed = request.body instanceof Uint8Array && holdsSeal(request.body)
+    const sealed = request.body instanceof Uint8Array && hasForeignPayload(request.body)
     return sealed ? this.#rewriter() : this.#passThrough
   }
   /** The plan for a target, for `tollgate explain`. */
@@ -88,20 +88,21 @@ export class TranslationPlanner {
     return this.#translators.get(this.#format.name) ?? this.#passThrough
   }
   #supportsClientFormat(spoken: readonly string[]): boolean {
-    return speaks(spoken, this.#format.name)
+    return supportsFormat(spoken, this.#format.name)
   }
   #isReachable(target: Target): boolean {
-    return reaches(this.#format, this.#formatsOf(target))
+    return canReach(this.#format, this.#formatsOf(target))
   }
   /** The translator to the first supported format. For requests with hosted tools: to the first
    *  format that has hosted tools. */
   #translatorFor(spoken: readonly string[], body?: Json): Translator | undefined {
     const [first, ...others] = spoken.flatMap(name => this.#translators.get(name) ?? [])
-    if (!first || first.runsHostedTools || others.length === 0 || !offersHosted(body)) return first
-    return others.find(({ runsHostedTools: runsTools }) => runsTools) ?? first
+    if (!first || first.runsHostedTools || others.length === 0 || !offersHostedTools(body))
+      return first
+    return others.find(({ runsHostedTools }) => runsHostedTools) ?? first
   }
   #formatsOf(target: Target): readonly string[] {
-    return spokenBy(target, this.#upstreams[target.upstream])
+    return supportedFormats(target, this.#upstreams[target.upstream])
   }
 }
 

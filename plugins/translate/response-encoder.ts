@@ -3,8 +3,8 @@
 import type { Bytes } from '../../engine/plugin.ts'
 import { modelFault } from '../conversion/faults.ts'
 import type { Answer, Part } from '../formats/answer.ts'
-import type { Codec, Context, StreamEncoder } from '../formats/codec.ts'
-import { Collector, partsOf } from '../formats/collect.ts'
+import { Collector, partsOf } from '../formats/answer-parts.ts'
+import type { Codec, EncodeContext, StreamEncoder } from '../formats/codec.ts'
 import type { Fields } from '../formats/fields.ts'
 
 /** Encodes one answer. */
@@ -28,13 +28,13 @@ export class StreamResponseEncoder implements ResponseEncoder {
   readonly #encoder: StreamEncoder
   #text = ''
   #tail = ''
-  constructor(client: Codec, context: Context) {
+  constructor(client: Codec, context: EncodeContext) {
     this.#encoder = client.encodeStream(context)
     this.type = this.#encoder.type ?? 'text/event-stream; charset=utf-8'
   }
   addPart(part: Part): void {
-    if (part.type === 'end') this.#tail += this.#encoder.part(part)
-    else this.#text += this.#encoder.part(part)
+    if (part.type === 'end') this.#tail += this.#encoder.push(part)
+    else this.#text += this.#encoder.push(part)
   }
   /** Throws for an answer that the model failed to write: nothing of it has been sent yet. */
   encodeAnswer(answer: Answer): Bytes {
@@ -52,7 +52,7 @@ export class StreamResponseEncoder implements ResponseEncoder {
     return Buffer.from(this.#text + this.#tail)
   }
   fail(body: Fields): Bytes {
-    return Buffer.from(this.#text + this.#encoder.fail(body))
+    return Buffer.from(this.#text + this.#encoder.failure(body))
   }
 }
 
@@ -60,14 +60,14 @@ export class StreamResponseEncoder implements ResponseEncoder {
 export class PlainResponseEncoder implements ResponseEncoder {
   readonly type = 'application/json'
   readonly #client: Codec
-  readonly #context: Context
+  readonly #context: EncodeContext
   readonly #collector = new Collector()
-  constructor(client: Codec, context: Context) {
+  constructor(client: Codec, context: EncodeContext) {
     this.#client = client
     this.#context = context
   }
   addPart(part: Part): void {
-    this.#collector.take(part)
+    this.#collector.add(part)
   }
   takeBytes(): undefined {
     return undefined

@@ -1,7 +1,7 @@
 /** Thinking by default: `thinking: { budget: 80% }` in the entry of a model (the trait `thinks`)
  *  turns thinking on where the client does not set it. */
 import type { Json } from '../../engine/plugin.ts'
-import type { Loss } from '../formats/codec.ts'
+import type { DroppedFields } from '../formats/codec.ts'
 import { isFields } from '../formats/fields.ts'
 import type { Prompt, Settings } from '../formats/hub.ts'
 
@@ -18,7 +18,7 @@ export const thinksByDefault = (traits: { readonly [key: string]: Json } | undef
 export const addDefaultThinking = (
   prompt: Prompt,
   traits: { readonly [key: string]: Json },
-  loss: Loss,
+  loss: DroppedFields,
 ): Prompt => {
   const trait = traits.thinks
   if (!isFields(trait) || prompt.thinking) return prompt
@@ -32,11 +32,11 @@ const budgetOf = (budget: Json | undefined, limit: number): number => {
   const share = typeof budget === 'string' ? Number.parseFloat(budget) / 100 : 0.8
   return Math.floor(limit * share)
 }
-const removeRefused = (settings: Settings, loss: Loss): Settings => {
+const removeRefused = (settings: Settings, loss: DroppedFields): Settings => {
   const result: { -readonly [Name in keyof Settings]: Settings[Name] } = { ...settings }
   for (const name of REFUSED_SETTINGS) {
     if (result[name] === undefined) continue
-    if (name !== 'temperature' || result[name] !== 1) loss.drop(name)
+    if (name !== 'temperature' || result[name] !== 1) loss.add(name)
     delete result[name]
   }
   return result

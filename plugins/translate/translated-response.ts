@@ -6,7 +6,7 @@ import { fault, modelFault } from '../conversion/faults.ts'
 import type { Answer, Part } from '../formats/answer.ts'
 import type { StreamDecoder, TargetCodec } from '../formats/codec.ts'
 import type { Fields } from '../formats/fields.ts'
-import { fieldsOf, isMangled } from '../formats/format.ts'
+import { eventFields, isBrokenJson } from '../formats/format.ts'
 import { eventsIn, Splitter, type SseEvent } from '../formats/sse.ts'
 import type { Meters } from '../slots.ts'
 import type { ResponseEncoder } from './response-encoder.ts'
@@ -73,7 +73,7 @@ export class TranslatedStream implements Filter {
     if (tail) this.write(tail, out)
     const rest = this.#splitter.take()
     // An incomplete event is reported as a truncated stream.
-    if (rest && !eventsIn(rest).some(isMangled)) this.#read(rest, out)
+    if (rest && !eventsIn(rest).some(isBrokenJson)) this.#read(rest, out)
     this.#close(fault('UPSTREAM_TRUNCATED'), out)
   }
   fail(reason: Fault, out: Out): void {
@@ -82,12 +82,12 @@ export class TranslatedStream implements Filter {
   #read(bytes: Bytes, out: Out): void {
     for (const event of eventsIn(bytes)) {
       if (this.#hasEnded || event.data === undefined) continue
-      this.#listener.onBytes(bytes.subarray(event.start, event.end), fieldsOf(event))
+      this.#listener.onBytes(bytes.subarray(event.start, event.end), eventFields(event))
       const error = this.#listener.errorIn(event)
       if (error) return this.#break(error, out)
-      if (isMangled(event)) return this.#break(fault('UPSTREAM_UNREADABLE', [this.#format]), out)
+      if (isBrokenJson(event)) return this.#break(fault('UPSTREAM_UNREADABLE', [this.#format]), out)
       try {
-        this.#decoder.event(event, this.#emit)
+        this.#decoder.push(event, this.#emit)
       } catch (thrown) {
         return this.#break(asFault(thrown), out)
       }
@@ -172,7 +172,7 @@ export class TranslatedAnswer implements Filter {
    *  that error. */
   #decode(): { readonly answer?: Answer; readonly error?: Fault | undefined } {
     const body = { name: '', data: Buffer.concat(this.#chunks).toString(), start: 0, end: 0 }
-    const fields = fieldsOf(body)
+    const fields = eventFields(body)
     if (fields) this.#listener.onBody(fields)
     try {
       const answer = fields && this.#target.decodeAnswer(fields)

@@ -9,14 +9,14 @@ import {
   ERROR_LIMIT,
   rejectRedirect,
 } from '../conversion/upstream-error.ts'
-import type { Codec, Context, Sent, TargetFacts } from '../formats/codec.ts'
+import type { Codec, EncodeContext, TargetFacts, UpstreamRequest } from '../formats/codec.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import { withFiles } from '../formats/form-body.ts'
+import { addFormFiles } from '../formats/form-body.ts'
 import type { Format, TargetFormat } from '../formats/format.ts'
+import { offersHostedTools } from '../formats/hosted-usage.ts'
 import type { Prompt } from '../formats/hub.ts'
 import { boundaryOf } from '../formats/multipart.ts'
 import { eventsIn, hasEvent, isEventStream } from '../formats/sse.ts'
-import { offersHosted } from '../formats/tally.ts'
 import { ACCOUNT, MODEL, OUTPUT_LIMIT, WHOLE } from '../slots.ts'
 import { AttemptListener } from './attempt-listener.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
@@ -70,7 +70,7 @@ export class Translator {
     this.#context = context
   }
   get runsHostedTools(): boolean {
-    return this.#target.codec.runsTools === true
+    return this.#target.codec.runsHostedTools === true
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
     const { exchange } = attempt
@@ -92,12 +92,13 @@ export class Translator {
   async #promptFor(attempt: Attempt, droppedFields: DroppedFieldReport): Promise<Prompt> {
     const { exchange, target } = attempt
     const { prompt, dropped } = await this.#decode(exchange)
-    const { drawing } = this.#target.codec
-    for (const field of dropped) if (!drawing?.takes.has(field)) droppedFields.drop(field)
+    const { imageGeneration } = this.#target.codec
+    for (const field of dropped)
+      if (!imageGeneration?.acceptedFields.has(field)) droppedFields.add(field)
     droppedFields.useAliases(prompt.clientNames)
     const boundPrompt = applyOutputLimit(prompt, exchange)
-    if (drawing) {
-      const imagePrompt = drawing.reduce(boundPrompt, factsOf(attempt), droppedFields)
+    if (imageGeneration) {
+      const imagePrompt = imageGeneration.reducePrompt(boundPrompt, factsOf(attempt), droppedFields)
       return fetchMedia(imagePrompt, ['image'], this.#context.host, exchange.signal)
     }
     const thinkingPrompt = addDefaultThinking(boundPrompt, target.traits ?? {}, droppedFields)
@@ -122,16 +123,18 @@ export class Translator {
     const body = isFields(expanded) ? expanded : {}
     const droppedFields = new DroppedFieldReport(codec.settings)
     const boundary = boundaryOf(exchange.request.headers['content-type'])
-    const whole = boundary ? withFiles(body, await exchange.request.bytes(), boundary) : body
+    const whole = boundary ? addFormFiles(body, await exchange.request.bytes(), boundary) : body
     const read = codec.decodePrompt(whole, addressOf(exchange), droppedFields)
-    const restored = codec.forgets ? this.#context.thoughts.restore(read, ownerOf(exchange)) : read
+    const restored = codec.losesSignatures
+      ? this.#context.thoughts.restore(read, ownerOf(exchange))
+      : read
     // Answers that repeat members of their request repeat what the client sent.
     const prompt = isFields(sent) ? { ...restored, body: sent } : restored
     const decoded = { prompt, dropped: droppedFields.fields }
     exchange.slots.set(DECODED, decoded)
     return decoded
   }
-  #send({ request }: Attempt, sent: Sent): void {
+  #send({ request }: Attempt, sent: UpstreamRequest): void {
     request.path = sent.path
     request.body = encodeBody(sent)
     delete request.headers['content-length']
@@ -141,9 +144,9 @@ export class Translator {
   async #sendFollowUps(
     attempt: Attempt,
     reply: Reply,
-    more: readonly Sent[],
+    more: readonly UpstreamRequest[],
   ): Promise<Reply | undefined> {
-    const join = this.#target.codec.drawing?.join
+    const join = this.#target.codec.imageGeneration?.joinAnswers
     if (more.length === 0 || !join) return reply
     const { headers, name } = this.#target
     const { replies, refused } = await sendFollowUps(attempt, more, headers, this.#context.host)
@@ -151,7 +154,7 @@ export class Translator {
     await this.#answerError(attempt, refused)
     return undefined
   }
-  async #translateResponse(attempt: Attempt, reply: Reply, context: Context): Promise<void> {
+  async #translateResponse(attempt: Attempt, reply: Reply, context: EncodeContext): Promise<void> {
     const streamed = isEventStream(reply)
     if (streamed) {
       const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
@@ -166,7 +169,7 @@ export class Translator {
       ? new StreamResponseEncoder(codec, context)
       : new PlainResponseEncoder(codec, context)
     reply.headers['content-type'] = encoder.type
-    const listener = codec.forgets
+    const listener = codec.losesSignatures
       ? this.#context.thoughts.recorder(ownerOf(attempt.exchange))
       : undefined
     const attemptListener = new AttemptListener(
@@ -208,7 +211,7 @@ export class Translator {
 /** Prompts stored at the provider, which the client's body refers to, may offer hosted tools too.
  *  */
 const mayRunTools = ({ tools, body }: Prompt): boolean =>
-  tools.some(({ type }) => type === 'hosted' || type === 'foreign') || offersHosted(body)
+  tools.some(({ type }) => type === 'hosted' || type === 'foreign') || offersHostedTools(body)
 
 /** The owner of remembered thoughts: the account. */
 const ownerOf = ({ slots }: Exchange): string => String(slots.get(ACCOUNT)?.id ?? '')
@@ -224,11 +227,11 @@ const factsOf = ({ target, exchange }: Attempt): TargetFacts => {
   const { traits = {} } = target
   return {
     name: target.name ?? exchange.slots.get(MODEL)?.asked ?? '',
-    ...(typeof traits.output === 'number' && { output: traits.output }),
+    ...(typeof traits.output === 'number' && { maxOutput: traits.output }),
     traits,
   }
 }
-const contextOf = (exchange: Exchange, prompt: Prompt): Context => ({
+const contextOf = (exchange: Exchange, prompt: Prompt): EncodeContext => ({
   id: exchange.id.replace(/^req_/, ''),
   model: exchange.slots.get(MODEL)?.asked ?? '',
   now: Math.floor(Date.now() / 1_000),

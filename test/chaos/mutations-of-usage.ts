@@ -90,7 +90,7 @@ export const ofUsage: readonly Mutation[] = [
     bug: 'data behind [DONE] is delivered',
     edits: [
       edit(
-        'plugins/formats/watch.ts',
+        'plugins/formats/stream-watch.ts',
         "if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)",
         '',
       ),

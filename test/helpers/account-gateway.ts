@@ -18,7 +18,9 @@ import { ledgerOn, makeLedger } from './membership.ts'
 const root = new URL('../../', import.meta.url)
 const shipped = (path: string): string => readFileSync(new URL(path, root), 'utf8')
 /** As shipped, word for word. */
-const [, ROUTES = ''] = shipped('routes.yaml').split(/(?=^ {2}# Balance, usage and credentials of an account)/m)
+const [, ROUTES = ''] = shipped('routes.yaml').split(
+  /(?=^ {2}# Balance, usage and credentials of an account)/m,
+)
 const CONFIG = `
 pipeline: [errors, auth, validate, model, limit, meter, account, translate, sandbox]
 upstreams: { up: { url: 'sandbox:', formats: [openai-chat, openai-responses] } }

@@ -2,8 +2,13 @@
  *  streams. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Answer, Part } from '../../plugins/formats/answer.ts'
-import type { Codec, Context, Loss, TargetFacts } from '../../plugins/formats/codec.ts'
-import { Collector } from '../../plugins/formats/collect.ts'
+import { Collector } from '../../plugins/formats/answer-parts.ts'
+import type {
+  Codec,
+  DroppedFields,
+  EncodeContext,
+  TargetFacts,
+} from '../../plugins/formats/codec.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
 import type { Prompt } from '../../plugins/formats/hub.ts'
 import { formats } from '../../plugins/formats/index.ts'
@@ -16,12 +21,12 @@ export const codecOf = (name: string): Codec => {
 }
 
 /** Collects the dropped fields. */
-export interface DroppedFieldList extends Loss {
+export interface DroppedFieldList extends DroppedFields {
   readonly fields: readonly string[]
 }
 export const collectDropped = (): DroppedFieldList => {
   const fields: string[] = []
-  return { fields, drop: field => void fields.push(field) }
+  return { fields, add: field => void fields.push(field) }
 }
 
 /** Decodes a request and returns the prompt with the dropped fields. */
@@ -52,7 +57,7 @@ export const PROMPT: Prompt = {
   includeUsage: true,
   body: {},
 }
-export const contextWith = (context: Partial<Context> = {}): Context => ({
+export const contextWith = (context: Partial<EncodeContext> = {}): EncodeContext => ({
   id: '0123456789abcdef',
   model: 'asked',
   now: 1_700_000_000,
@@ -67,21 +72,21 @@ export const decodeParts = (name: string, stream: string | Uint8Array) => {
   const parts: Part[] = []
   const emit = (part: Part): void => void parts.push(part)
   for (const event of eventsIn(Buffer.from(stream)))
-    if (event.data !== undefined) decoder.event(event, emit)
+    if (event.data !== undefined) decoder.push(event, emit)
   return { parts, hasEnded: parts.at(-1)?.type === 'end' || decoder.close(emit) }
 }
 export const decodeStream = (name: string, stream: string | Uint8Array): Answer =>
   assembleParts(decodeParts(name, stream).parts)
 export const assembleParts = (parts: readonly Part[]): Answer => {
   const collector = new Collector()
-  for (const part of parts) collector.take(part)
+  for (const part of parts) collector.add(part)
   return collector.answer()
 }
 export const encodeStream = (
   name: string,
   parts: readonly Part[],
-  context: Partial<Context> = {},
+  context: Partial<EncodeContext> = {},
 ): string => {
   const encoder = codecOf(name).encodeStream(contextWith(context))
-  return parts.map(part => encoder.part(part)).join('')
+  return parts.map(part => encoder.push(part)).join('')
 }

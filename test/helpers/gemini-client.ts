@@ -1,7 +1,7 @@
 /** Encodes answers for clients of generateContent, whole and streamed. */
 import type { Json } from '../../engine/plugin.ts'
 import type { Answer, Part, Stop } from '../../plugins/formats/answer.ts'
-import { partsOf as unrolled } from '../../plugins/formats/collect.ts'
+import { partsOf as unrolled } from '../../plugins/formats/answer-parts.ts'
 import type { Content } from '../../plugins/formats/content.ts'
 import { codecOf, contextWith, encodeStream } from './codec.ts'
 import type { Gemini } from './gemini.ts'

@@ -37,7 +37,7 @@ export const encodeRequest = (
   prompt: Prompt,
   traits: { readonly [key: string]: Json } = {},
   output?: number,
-) => encodePrompt(NAME, prompt, { traits, ...(output !== undefined && { output }) })
+) => encodePrompt(NAME, prompt, { traits, ...(output !== undefined && { maxOutput: output }) })
 export const contentsOf = (turns: readonly Turn[], traits = {}): Json =>
   (encodeRequest(prompt(turns), traits).body as Fields).contents as Json
 export const withTools = (tools: readonly Tool[], more: Partial<Prompt> = {}, traits = {}) =>

@@ -35,7 +35,7 @@ export const asking = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prom
 export const write = (prompt: Prompt, traits: Fields = {}, output?: number) => {
   const { body, lost } = encodePrompt(NAME, prompt, {
     traits,
-    ...(output !== undefined && { output }),
+    ...(output !== undefined && { maxOutput: output }),
   })
   return { body: body as Fields, lost }
 }

@@ -2,8 +2,8 @@
  *  the charges of a gateway's books. */
 import { openDatabase } from '../../engine/store/database.ts'
 import { type Any, events, list, number, object } from './loose.ts'
-import { isEnd, readRecorded } from './reading.ts'
 import type { Recording } from './recorded.ts'
+import { isEnd, readRecorded } from './recorded-reading.ts'
 
 export type Counts = Readonly<Record<string, number>>
 

@@ -2,7 +2,14 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import { isEnd, type Reading, readChat, readGemini, readMessage, readResponse } from './reading.ts'
+import {
+  isEnd,
+  type Reading,
+  readChat,
+  readGemini,
+  readMessage,
+  readResponse,
+} from './recorded-reading.ts'
 
 /** `deltas`: the text as it was streamed, where the last event tells it again. `search`: offers a tool that its provider runs. */
 export type Client = (

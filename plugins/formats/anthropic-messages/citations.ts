@@ -2,13 +2,13 @@
  *  in many blocks. */
 import type { Citation } from '../content.ts'
 import type { Fields } from '../fields.ts'
-import { sealedFor, unsealed } from '../seal.ts'
-import { parsedObject } from './cache.ts'
-import { list, number, OWN, objects, type Place, text, within } from './read.ts'
+import { decodePayload, encodePayload } from '../opaque-payload.ts'
+import { parseObject } from './cache.ts'
+import { type FieldPath, list, memberPath, NAME, number, objects, text } from './members.ts'
 
 const WEB_CITATION = 'web_search_result_location'
 
-export const readCitation = (citation: Fields, at: Place): Citation => {
+export const readCitation = (citation: Fields, at: FieldPath): Citation => {
   const type = text(citation, 'type', at) ?? ''
   const title = text(
     citation,
@@ -20,7 +20,7 @@ export const readCitation = (citation: Fields, at: Place): Citation => {
     ...(title !== undefined && { title }),
     ...(quote !== undefined && { quote }),
   }
-  if (type === WEB_CITATION) return { ...labels, ...readFound(citation, 'encrypted_index', at) }
+  if (type === WEB_CITATION) return { ...labels, ...readPage(citation, 'encrypted_index', at) }
   const document = number(citation, 'document_index', at)
   const file = text(citation, 'file_id', at)
   const source = text(citation, 'source', at)
@@ -30,25 +30,25 @@ export const readCitation = (citation: Fields, at: Place): Citation => {
     ...(file !== undefined && { file }),
     ...(source !== undefined && /^https?:/.test(source) && { url: source }),
     // The location inside the document, which no other format can express.
-    payload: { origin: OWN, kind: type, data: JSON.stringify(citation) },
+    payload: { origin: NAME, kind: type, data: JSON.stringify(citation) },
   }
 }
 
 /** A page with the provider's opaque reference to it. */
-export const readFound = (fields: Fields, key: string, at: Place): Citation => {
+export const readPage = (fields: Fields, key: string, at: FieldPath): Citation => {
   const url = text(fields, 'url', at)
   const reference = text(fields, key, at)
   return {
     ...(url !== undefined && { url }),
-    ...(reference && { payload: unsealed(OWN, reference) }),
+    ...(reference && { payload: decodePayload(NAME, reference) }),
   }
 }
 
 export const readCitations = (
   block: Fields,
-  at: Place,
+  at: FieldPath,
 ): { readonly citations?: readonly Citation[] } => {
-  const entries = objects(list(block, 'citations', at) ?? [], within(at, 'citations'))
+  const entries = objects(list(block, 'citations', at) ?? [], memberPath(at, 'citations'))
   if (entries.length === 0) return {}
   return { citations: entries.map(each => readCitation(each.fields, each.at)) }
 }
@@ -56,8 +56,8 @@ export const readCitations = (
 /** The citation as this format's provider sent it; undefined for other providers. */
 export const ownCitation = (citation: Citation): Fields | undefined => {
   const { payload } = citation
-  if (payload?.origin !== OWN) return undefined
-  return payload.kind === undefined ? webCitation(citation) : parsedObject(payload.data)
+  if (payload?.origin !== NAME) return undefined
+  return payload.kind === undefined ? webCitation(citation) : parseObject(payload.data)
 }
 
 /** Encodes a citation of any provider for a client. */
@@ -79,7 +79,7 @@ export const writeCitation = (citation: Citation): Fields => {
 const webCitation = ({ url = '', title, quote = '', payload }: Citation): Fields => ({
   type: WEB_CITATION,
   cited_text: quote,
-  encrypted_index: payload ? sealedFor(OWN, payload) : '',
+  encrypted_index: payload ? encodePayload(NAME, payload) : '',
   title: title ?? null,
   url,
 })

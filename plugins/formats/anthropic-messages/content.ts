@@ -1,31 +1,40 @@
 /** Decodes blocks to hub content: strictly from a client's turns, leniently from an upstream's
  *  answer. */
 import type { Json } from '../../../engine/plugin.ts'
-import { original } from '../call-id.ts'
+import { decodeCallId } from '../call-id.ts'
 import type {
   Call,
   Content,
+  HostedCall,
   Media,
   OpaquePayload,
   Result,
   Text,
   Thought,
-  Work,
 } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
-import { unsealed } from '../seal.ts'
-import { blockSeal, parsedList, parsedObject, readCache } from './cache.ts'
+import { decodePayload } from '../opaque-payload.ts'
+import { blockPayload, parseList, parseObject, readCache } from './cache.ts'
 import { readCitations } from './citations.ts'
+import { HostedCalls, isResult, isUse } from './hosted-call.ts'
 import { readDocument, readImage, readSearchResult, readUpload } from './media.ts'
-import { freeOf, originalName } from './names.ts'
-import { flag, list, neededText, OWN, objects, type Place, text, within } from './read.ts'
-import { isResult, isUse, Works } from './work.ts'
+import {
+  type FieldPath,
+  flag,
+  list,
+  memberPath,
+  NAME,
+  objects,
+  requiredText,
+  text,
+} from './members.ts'
+import { decodeToolName, freeToolName } from './names.ts'
 
-type Read = (block: Fields, at: Place) => Content
+type Read = (block: Fields, at: FieldPath) => Content
 
 const readText: Read = (block, at): Text => ({
   type: 'text',
-  text: neededText(block, 'text', at),
+  text: requiredText(block, 'text', at),
   ...readCitations(block, at),
   ...readCache(block, at),
 })
@@ -34,15 +43,15 @@ const readThinking: Read = (block, at): Thought => {
   const signature = text(block, 'signature', at)
   return {
     type: 'thought',
-    text: neededText(block, 'thinking', at),
-    ...(signature && { payload: unsealed(OWN, signature) }),
+    text: requiredText(block, 'thinking', at),
+    ...(signature && { payload: decodePayload(NAME, signature) }),
   }
 }
-export const REDACTED = 'redacted'
+export const REDACTED_KIND = 'redacted'
 const readRedactedThinking: Read = (block, at): Thought => ({
   type: 'thought',
   text: '',
-  payload: unsealed(OWN, neededText(block, 'data', at), { kind: REDACTED }),
+  payload: decodePayload(NAME, requiredText(block, 'data', at), { kind: REDACTED_KIND }),
 })
 
 /** The kind of a payload with a call's `caller` and `toolset_name`: which program of the model made
@@ -56,48 +65,50 @@ const readCall: Read = (block, at): Call => {
   }
   return {
     type: 'call',
-    id: original(neededText(block, 'id', at)),
-    ...calledWith(neededText(block, 'name', at), block.input ?? {}),
+    id: decodeCallId(requiredText(block, 'id', at)),
+    ...calledWith(requiredText(block, 'name', at), block.input ?? {}),
     ...(Object.keys(callerFields).length > 0 && {
-      payload: { origin: OWN, kind: CALLER_KIND, data: JSON.stringify(callerFields) },
+      payload: { origin: NAME, kind: CALLER_KIND, data: JSON.stringify(callerFields) },
     }),
     ...readCache(block, at),
   }
 }
 const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'isFreeText'> => {
-  const toolName = freeOf(name)
-  if (toolName === undefined) return { name: originalName(name), input: JSON.stringify(input) }
+  const toolName = freeToolName(name)
+  if (toolName === undefined) return { name: decodeToolName(name), input: JSON.stringify(input) }
   const inputText = isFields(input) && typeof input.input === 'string' ? input.input : undefined
   return { name: toolName, input: inputText ?? JSON.stringify(input), isFreeText: true }
 }
 /** The fields of a call that only this format has. */
-export const callerOf = (payload: OpaquePayload | undefined): Fields =>
-  (payload?.origin === OWN && payload.kind === CALLER_KIND && parsedObject(payload.data)) || {}
+export const callerFields = (payload: OpaquePayload | undefined): Fields =>
+  (payload?.origin === NAME && payload.kind === CALLER_KIND && parseObject(payload.data)) || {}
 
 const readResult: Read = (block, at): Result => {
   const hasFailed = flag(block, 'is_error', at)
   return {
     type: 'result',
-    id: original(neededText(block, 'tool_use_id', at)),
+    id: decodeCallId(requiredText(block, 'tool_use_id', at)),
     content: resultContent(block, at),
     ...(hasFailed && { hasFailed }),
     ...readCache(block, at),
   }
 }
-const resultContent = (block: Fields, at: Place): readonly (Text | Media)[] => {
+const resultContent = (block: Fields, at: FieldPath): readonly (Text | Media)[] => {
   const { content } = block
   if (typeof content === 'string') return [{ type: 'text', text: content }]
-  return objects(list(block, 'content', at) ?? [], within(at, 'content')).map(({ fields, at }) => {
-    const read = RESULT_PART_DECODERS[neededText(fields, 'type', at)] ?? unknownResultPart
-    return read(fields, at) as Text | Media
-  })
+  return objects(list(block, 'content', at) ?? [], memberPath(at, 'content')).map(
+    ({ fields, at }) => {
+      const read = RESULT_PART_DECODERS[requiredText(fields, 'type', at)] ?? unknownResultPart
+      return read(fields, at) as Text | Media
+    },
+  )
 }
 /** Content of a result that the hub cannot express: its text or JSON, with the block itself as
  *  payload for upstreams of this format. */
 const unknownResultPart: Read = (block): Text => ({
   type: 'text',
   text: typeof block.tool_name === 'string' ? block.tool_name : JSON.stringify(block),
-  payload: blockSeal(block),
+  payload: blockPayload(block),
 })
 
 const RESULT_PART_DECODERS: Readonly<Record<string, Read>> = {
@@ -116,21 +127,21 @@ const DECODERS: Readonly<Record<string, Read>> = {
 }
 /** A block of an unknown type concerns its provider only, such as a compaction summary or a switch
  *  of models. */
-const unknownBlock: Read = (block): Work => ({
+const unknownBlock: Read = (block): HostedCall => ({
   type: 'hostedCall',
   tool: 'other',
   id: '',
   input: null,
   ...(typeof block.content === 'string' && { output: block.content }),
-  raw: { origin: OWN, items: [block] },
+  raw: { origin: NAME, items: [block] },
 })
 
 /** Decodes a block that does not depend on its neighbours. */
 export const readBlock: Read = (block, at) =>
-  (DECODERS[neededText(block, 'type', at)] ?? unknownBlock)(block, at)
+  (DECODERS[requiredText(block, 'type', at)] ?? unknownBlock)(block, at)
 
 /** Decodes blocks in order; a hosted call takes the position of its first block. */
-export const readBlocks = (values: readonly Json[], at: Place): readonly Content[] => {
+export const readBlocks = (values: readonly Json[], at: FieldPath): readonly Content[] => {
   const reading = new BlocksReader()
   for (const { fields, at: path } of objects(values, at)) reading.take(fields, path)
   return reading.finish()
@@ -138,16 +149,16 @@ export const readBlocks = (values: readonly Json[], at: Place): readonly Content
 
 class BlocksReader {
   readonly #content: Content[] = []
-  readonly #works = new Works()
+  readonly #works = new HostedCalls()
   /** Positions of unfinished hosted calls in the content. */
   readonly #places = new Map<string, number>()
   /** Another provider's items, by the id of the hosted call that represents them here. */
-  readonly #raw = new Map<string, NonNullable<Work['raw']>>()
+  readonly #raw = new Map<string, NonNullable<HostedCall['raw']>>()
 
-  take(block: Fields, at: Place): void {
-    const type = neededText(block, 'type', at)
+  take(block: Fields, at: FieldPath): void {
+    const type = requiredText(block, 'type', at)
     if (isUse(type)) this.#use(block, at)
-    else if (isResult(type)) this.#place(this.#works.result(block, at))
+    else if (isResult(type)) this.#place(this.#works.addResult(block, at))
     else {
       this.#closeOpen()
       this.#add(readBlock(block, at))
@@ -159,7 +170,7 @@ class BlocksReader {
     else this.#content.push(content)
   }
   /** The payload precedes its hosted call, or follows it if it came in a stream. */
-  #attach(id: string, raw: NonNullable<Work['raw']>): void {
+  #attach(id: string, raw: NonNullable<HostedCall['raw']>): void {
     const index = this.#content.findLastIndex(each => each.type === 'hostedCall' && each.id === id)
     const work = this.#content[index]
     if (work?.type === 'hostedCall') this.#content[index] = { ...work, raw }
@@ -169,27 +180,27 @@ class BlocksReader {
     this.#closeOpen()
     return this.#content
   }
-  #use(block: Fields, at: Place): void {
-    const raw = this.#raw.get(neededText(block, 'id', at))
-    const work = this.#works.use(block, at, raw)
+  #use(block: Fields, at: FieldPath): void {
+    const raw = this.#raw.get(requiredText(block, 'id', at))
+    const work = this.#works.addUse(block, at, raw)
     this.#places.set(work.id, this.#content.push(work) - 1)
   }
-  #place(work: Work): void {
+  #place(work: HostedCall): void {
     const index = this.#places.get(work.id)
     if (index === undefined) this.#content.push(work)
     else this.#content[index] = work
     this.#places.delete(work.id)
   }
   #closeOpen(): void {
-    for (const work of this.#works.rest()) this.#place(work)
+    for (const work of this.#works.finishOpen()) this.#place(work)
   }
 }
 
 /** The kind of a payload with another provider's hosted call: its items, carried by a thought
  *  beside the blocks. `id`: the id in those blocks. */
 const HOSTED_ITEMS_KIND = 'work-items'
-export const workSeal = (
-  { origin, items }: NonNullable<Work['raw']>,
+export const hostedItemsPayload = (
+  { origin, items }: NonNullable<HostedCall['raw']>,
   id: string,
 ): OpaquePayload => ({
   origin,
@@ -199,9 +210,9 @@ export const workSeal = (
 })
 const hostedCallIn = (
   content: Content,
-): readonly [id: string, raw: NonNullable<Work['raw']>] | undefined => {
+): readonly [id: string, raw: NonNullable<HostedCall['raw']>] | undefined => {
   if (content.type !== 'thought' || content.payload?.kind !== HOSTED_ITEMS_KIND) return undefined
   const { origin, id = '', data } = content.payload
-  const items = parsedList(data)
+  const items = parseList(data)
   return items && [id, { origin, items }]
 }

@@ -1,8 +1,8 @@
 /** Errors of this format in streams and error replies. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Refused } from '../codec.ts'
-import { type Fields, inner, isFields } from '../fields.ts'
-import { fieldsOf } from '../format.ts'
+import type { UpstreamError } from '../codec.ts'
+import { type Fields, isFields, lenientObject } from '../fields.ts'
+import { eventFields } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
 
 /** Error type -> HTTP status. */
@@ -22,7 +22,7 @@ const STATUS: Readonly<Record<string, number>> = {
 /** The event's name, or else the type in its data. */
 export const typeOf = (event: SseEvent): string => {
   if (event.name !== '') return event.name
-  const type = fieldsOf(event)?.type
+  const type = eventFields(event)?.type
   return typeof type === 'string' ? type : ''
 }
 
@@ -30,8 +30,8 @@ export const errorOf = (
   event: SseEvent,
 ): { readonly status: number; readonly body: Fields } | undefined => {
   if (typeOf(event) !== 'error') return undefined
-  const body = fieldsOf(event)
-  const type = body && inner(body, 'error').type
+  const body = eventFields(event)
+  const type = body && lenientObject(body, 'error').type
   return body && { status: (typeof type === 'string' && STATUS[type]) || 502, body }
 }
 
@@ -42,7 +42,7 @@ const CODES: readonly (readonly [words: RegExp, code: string])[] = [
 /** `messages.0.content: Input should be …` names the invalid field. */
 const FIELD = /^([a-z_]+(?:\.[a-z0-9_]+)*): /i
 
-export const decodeError = (status: number, body: Json | undefined): Refused => {
+export const decodeError = (status: number, body: Json | undefined): UpstreamError => {
   const fields = isFields(body) ? body : {}
   const error = isFields(fields.error) ? fields.error : fields
   const message =

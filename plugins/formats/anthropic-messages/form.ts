@@ -4,11 +4,11 @@ import type { Json } from '../../../engine/plugin.ts'
 import type { TargetFacts } from '../codec.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Form, Prompt } from '../hub.ts'
-import { misplaced, neededObject, neededText, object } from './read.ts'
+import { object, rejectValue, requiredObject, requiredText } from './members.ts'
 
 /** The tool that stands in for structured output. Its name tells the decoder to convert the call
  *  back to text. */
-export const FORM_TOOL = 'tollgate_answer_in_form'
+export const FORM_TOOL_NAME = 'tollgate_answer_in_form'
 
 export const readForm = (body: Fields): { readonly form?: Form } => {
   const config = object(body, 'output_config', '') ?? {}
@@ -16,31 +16,36 @@ export const readForm = (body: Fields): { readonly form?: Form } => {
   const format = current ?? object(body, 'output_format', '')
   if (!format) return {}
   const at = current ? 'output_config.format' : 'output_format'
-  const type = neededText(format, 'type', at)
-  if (type !== 'json_schema') misplaced(`${at}.type`, `'${type}'`)
-  return { form: { type: 'schema', schema: neededObject(format, 'schema', at) } }
+  const type = requiredText(format, 'type', at)
+  if (type !== 'json_schema') rejectValue(`${at}.type`, `'${type}'`)
+  return { form: { type: 'schema', schema: requiredObject(format, 'schema', at) } }
 }
 
 /** The parts of a request that ask for structured output. */
-export interface Asked {
+export interface FormRequest {
   readonly format?: Fields
   readonly tool?: Fields
   /** Instructions for the system prompt. */
-  readonly words?: string
+  readonly instructions?: string
 }
-export const writeForm = ({ form, tools }: Prompt, target: TargetFacts, thinks: boolean): Asked => {
+export const writeForm = (
+  { form, tools }: Prompt,
+  target: TargetFacts,
+  thinks: boolean,
+): FormRequest => {
   if (!form) return {}
-  if (form.type === 'json') return { words: 'Answer with one valid JSON object and nothing else.' }
+  if (form.type === 'json')
+    return { instructions: 'Answer with one valid JSON object and nothing else.' }
   const { schema } = form
   if (target.traits.structured !== false)
     return { format: { type: 'json_schema', schema: closeObjects(withDescription(schema, form)) } }
   // A forced tool leaves no room for other tools or for thinking.
   if (thinks || tools.length > 0 || !isFields(schema) || schema.type !== 'object')
     return {
-      words: `Answer with JSON that fits this schema, and nothing else: ${JSON.stringify(schema)}`,
+      instructions: `Answer with JSON that fits this schema, and nothing else: ${JSON.stringify(schema)}`,
     }
   const description = form.description ?? 'Gives the answer. It must be called once.'
-  return { tool: { name: FORM_TOOL, description, input_schema: schema } }
+  return { tool: { name: FORM_TOOL_NAME, description, input_schema: schema } }
 }
 
 /** Moves the description into the schema, the only field for it. */

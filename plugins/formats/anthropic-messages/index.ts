@@ -1,9 +1,9 @@
 /** Anthropic messages: named events, usage at the start and near the end, `message_stop` last. */
-import { inner, isFields } from '../fields.ts'
-import { type Format, fieldsOf } from '../format.ts'
+import { isFields, lenientObject } from '../fields.ts'
+import { eventFields, type Format } from '../format.ts'
 import { textPattern } from '../written-text.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
-import { OWN } from './read.ts'
+import { NAME } from './members.ts'
 import { decodeAnswer } from './read-answer.ts'
 import { decodePrompt } from './read-prompt.ts'
 import { decodeStream } from './read-stream.ts'
@@ -16,11 +16,11 @@ import { encodeStream } from './write-stream.ts'
 const TEXT = textPattern({
   text: ['text', 'thinking', 'partial_json'],
   objects: ['input'],
-  skip: ['citations'],
+  skipped: ['citations'],
 })
 
 export const anthropicMessages: Format = {
-  name: OWN,
+  name: NAME,
   dialect: 'anthropic',
   endpoint: 'anthropic',
   model: 'body',
@@ -30,7 +30,8 @@ export const anthropicMessages: Format = {
   usage: {
     key: 'usage',
     inEvent: event => {
-      const usage = event.type === 'message_start' ? inner(event, 'message').usage : event.usage
+      const usage =
+        event.type === 'message_start' ? lenientObject(event, 'message').usage : event.usage
       return isFields(usage) ? usage : undefined
     },
     meters: usage => metersOf(usage),
@@ -51,11 +52,12 @@ export const anthropicMessages: Format = {
   },
   stream: {
     usageMark: 'usage"',
-    cumulative: false, // input is counted at the start, output at the end
+    isCumulative: false, // input is counted at the start, output at the end
     endMarks: ['message_stop'],
-    ends: event => typeOf(event) === 'message_stop',
+    isEnd: event => typeOf(event) === 'message_stop',
     afterEnd: 'added',
-    suffices: event => Boolean(inner(fieldsOf(event) ?? {}, 'delta').stop_reason),
+    completesWithoutTerminator: event =>
+      Boolean(lenientObject(eventFields(event) ?? {}, 'delta').stop_reason),
     error: event => errorOf(event),
   },
   codec: {
@@ -67,6 +69,6 @@ export const anthropicMessages: Format = {
     encodeStream,
     decodeError,
     settings: SETTINGS,
-    runsTools: true,
+    runsHostedTools: true,
   },
 }

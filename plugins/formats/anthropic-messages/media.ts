@@ -3,52 +3,54 @@ import type { Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { dataUrl } from '../media.ts'
-import { blockSeal, readCache, sealedBlock, writeCache } from './cache.ts'
+import { blockInPayload, blockPayload, readCache, writeCache } from './cache.ts'
 import {
+  type FieldPath,
   flag,
   list,
-  misplaced,
-  neededObject,
-  neededText,
-  OWN,
+  memberPath,
+  NAME,
   object,
   objects,
-  type Place,
+  rejectValue,
+  requiredObject,
+  requiredText,
   text,
-  within,
-} from './read.ts'
+} from './members.ts'
 
-type Read = (source: Fields, at: Place) => Source
+type Read = (source: Fields, at: FieldPath) => Source
 const SOURCES: Readonly<Record<string, Read>> = {
   base64: (source, at) => ({
     type: 'data',
-    data: neededText(source, 'data', at),
-    mime: neededText(source, 'media_type', at),
+    data: requiredText(source, 'data', at),
+    mime: requiredText(source, 'media_type', at),
   }),
-  url: (source, at) => ({ type: 'url', url: neededText(source, 'url', at) }),
-  file: (source, at) => ({ type: 'file', file: neededText(source, 'file_id', at), origin: OWN }),
-  text: (source, at) => ({ type: 'text', text: neededText(source, 'data', at) }),
+  url: (source, at) => ({ type: 'url', url: requiredText(source, 'url', at) }),
+  file: (source, at) => ({ type: 'file', file: requiredText(source, 'file_id', at), origin: NAME }),
+  text: (source, at) => ({ type: 'text', text: requiredText(source, 'data', at) }),
   content: (source, at) => ({ type: 'text', text: contentText(source, at) }),
 }
 const EMPTY_SOURCE: Source = { type: 'text', text: '' }
 
-const readSource = (block: Fields, at: Place): Source => {
-  const source = neededObject(block, 'source', at)
-  const path = within(at, 'source')
-  const read = SOURCES[neededText(source, 'type', path)]
-  return read?.(source, path) ?? misplaced(within(path, 'type'), 'no such source') ?? EMPTY_SOURCE
+const readSource = (block: Fields, at: FieldPath): Source => {
+  const source = requiredObject(block, 'source', at)
+  const path = memberPath(at, 'source')
+  const read = SOURCES[requiredText(source, 'type', path)]
+  return (
+    read?.(source, path) ?? rejectValue(memberPath(path, 'type'), 'no such source') ?? EMPTY_SOURCE
+  )
 }
 /** The text of a document whose content is a list of blocks. */
-const contentText = (source: Fields, at: Place): string => {
+const contentText = (source: Fields, at: FieldPath): string => {
   if (typeof source.content === 'string') return source.content
   return joinTexts(source, at)
 }
-const joinTexts = (fields: Fields, at: Place): string =>
-  objects(list(fields, 'content', at) ?? [], within(at, 'content'))
+const joinTexts = (fields: Fields, at: FieldPath): string =>
+  objects(list(fields, 'content', at) ?? [], memberPath(at, 'content'))
     .map(part => text(part.fields, 'text', part.at) ?? '')
     .join('\n')
 
-export const readImage = (block: Fields, at: Place): Media => ({
+export const readImage = (block: Fields, at: FieldPath): Media => ({
   type: 'media',
   kind: 'image',
   source: readSource(block, at),
@@ -56,13 +58,13 @@ export const readImage = (block: Fields, at: Place): Media => ({
   ...(at !== undefined && { at }),
 })
 
-export const readDocument = (block: Fields, at: Place): Media => {
+export const readDocument = (block: Fields, at: FieldPath): Media => {
   const name = text(block, 'title', at)
   const context = text(block, 'context', at)
   const citationsEnabled = flag(
     object(block, 'citations', at) ?? {},
     'enabled',
-    within(at, 'citations'),
+    memberPath(at, 'citations'),
   )
   const source = readSource(block, at)
   const inBlocks = isFields(block.source) && block.source.type === 'content'
@@ -74,30 +76,30 @@ export const readDocument = (block: Fields, at: Place): Media => {
     ...(context !== undefined && { context }),
     ...(citationsEnabled !== undefined && { citationsEnabled }),
     ...readCache(block, at),
-    ...(inBlocks && { payload: blockSeal(block) }),
+    ...(inBlocks && { payload: blockPayload(block) }),
     ...(at !== undefined && { at }),
   }
 }
 
 /** A result of the client's own search; a document for other formats. */
-export const readSearchResult = (block: Fields, at: Place): Media => ({
+export const readSearchResult = (block: Fields, at: FieldPath): Media => ({
   type: 'media',
   kind: 'document',
   source: { type: 'text', text: joinTexts(block, at) },
-  name: neededText(block, 'title', at),
-  context: neededText(block, 'source', at),
+  name: requiredText(block, 'title', at),
+  context: requiredText(block, 'source', at),
   ...readCache(block, at),
-  payload: blockSeal(block),
+  payload: blockPayload(block),
   ...(at !== undefined && { at }),
 })
 
 /** A file for the container in which the model runs code. */
-export const readUpload = (block: Fields, at: Place): Media => ({
+export const readUpload = (block: Fields, at: FieldPath): Media => ({
   type: 'media',
   kind: 'document',
-  source: { type: 'file', file: neededText(block, 'file_id', at), origin: OWN },
+  source: { type: 'file', file: requiredText(block, 'file_id', at), origin: NAME },
   ...readCache(block, at),
-  payload: blockSeal(block),
+  payload: blockPayload(block),
   ...(at !== undefined && { at }),
 })
 
@@ -113,7 +115,7 @@ const TEXT_TYPES = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x
 
 /** Throws a fault for media that no block can hold. */
 export const writeMedia = (media: Media): Fields => {
-  const original = sealedBlock(media.payload)
+  const original = blockInPayload(media.payload)
   if (original) return original
   if (media.kind === 'image')
     return { type: 'image', source: imageSource(media), ...writeCache(media) }
@@ -153,14 +155,14 @@ const plainTextSource = (data: string): Fields => ({ type: 'text', media_type: '
 
 const remoteSource = (media: Media, source: Extract<Source, { type: 'url' | 'file' }>): Fields => {
   if (source.type === 'url') return { type: 'url', url: source.url }
-  if (source.origin !== OWN) throw unsupportedMedia(media, 'a file kept by another provider')
+  if (source.origin !== NAME) throw unsupportedMedia(media, 'a file kept by another provider')
   return { type: 'file', file_id: source.file }
 }
 const unsupportedMedia = ({ at = 'messages' }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at, what], { param: at })
 
 /** Converts media to Markdown text, because answers of this format hold no media. */
-export const shownMedia = ({ kind, source, name = kind }: Media): Text => ({
+export const mediaAsText = ({ kind, source, name = kind }: Media): Text => ({
   type: 'text',
   text: `${kind === 'image' ? '!' : ''}[${name}](${addressOf(source)})`,
 })

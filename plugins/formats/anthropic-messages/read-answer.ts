@@ -3,9 +3,9 @@ import type { Answer } from '../answer.ts'
 import type { Content } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { readBlocks } from './content.ts'
-import { FORM_TOOL } from './form.ts'
-import { list, text } from './read.ts'
-import { calledBy, silentStop, stopOf } from './stops.ts'
+import { FORM_TOOL_NAME } from './form.ts'
+import { list, text } from './members.ts'
+import { callerIn, defaultStop, stopOf } from './stops.ts'
 import { metersOf, tierOf } from './usage.ts'
 
 export const decodeAnswer = (body: Fields): Answer => {
@@ -14,17 +14,17 @@ export const decodeAnswer = (body: Fields): Answer => {
   const usage = isFields(body.usage) ? body.usage : undefined
   const tier = usage && tierOf(usage)
   const content = readBlocks(list(body, 'content', undefined) ?? [], undefined).map(convertFormCall)
-  const caller = calledBy(content)
+  const caller = callerIn(content)
   return {
     ...(id !== undefined && { id }),
     ...(model !== undefined && { model }),
-    choices: [{ content, stop: stopOf(body, caller) ?? silentStop(caller) }],
+    choices: [{ content, stop: stopOf(body, caller) ?? defaultStop(caller) }],
     ...(usage && { meters: metersOf(usage) }),
     ...(tier !== undefined && { tier }),
   }
 }
 /** Converts the call that stands in for structured output to text. */
 const convertFormCall = (content: Content): Content =>
-  content.type === 'call' && content.name === FORM_TOOL
+  content.type === 'call' && content.name === FORM_TOOL_NAME
     ? { type: 'text', text: content.input }
     : content

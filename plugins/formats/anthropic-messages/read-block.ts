@@ -2,13 +2,13 @@
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
 import type { Content } from '../content.ts'
-import { type Fields, inner, isFields, parsed } from '../fields.ts'
-import { unsealed } from '../seal.ts'
+import { type Fields, isFields, lenientObject, parseJson } from '../fields.ts'
+import { decodePayload } from '../opaque-payload.ts'
 import { readCitation } from './citations.ts'
 import { readBlock } from './content.ts'
-import { FORM_TOOL } from './form.ts'
-import { OWN, text } from './read.ts'
-import { begunWork, isUse } from './work.ts'
+import { FORM_TOOL_NAME } from './form.ts'
+import { isUse, startedCall } from './hosted-call.ts'
+import { NAME, text } from './members.ts'
 
 type Emit = (part: Part) => void
 
@@ -29,14 +29,14 @@ export class BlockReader {
     this.content = initialContent(block)
   }
   /** The complete call block of a hosted tool; undefined for other blocks. */
-  get use(): Fields | undefined {
+  get useBlock(): Fields | undefined {
     if (!isUse(String(this.#block.type))) return undefined
     return { ...this.#block, input: this.#input() }
   }
   open(emit: Emit): void {
     emit({ type: 'open', index: this.index, choice: 0, content: this.content })
   }
-  delta(delta: Fields, emit: Emit): void {
+  addDelta(delta: Fields, emit: Emit): void {
     DELTAS[String(delta.type)]?.(delta, this, emit)
   }
   close(emit: Emit): void {
@@ -60,13 +60,13 @@ export class BlockReader {
   }
   #input(): Json {
     if (this.#pieces === '') return this.#block.input ?? {}
-    return parsed(this.#pieces) ?? this.#pieces
+    return parseJson(this.#pieces) ?? this.#pieces
   }
   /** An unknown block with its buffered content. */
   #wholeBlock(): Content {
     return readBlock({ ...this.#block, content: this.#pieces }, undefined)
   }
-  grow(text: string | undefined, emit: Emit): void {
+  append(text: string | undefined, emit: Emit): void {
     if (text === undefined || text === '') return
     this.#hasInput = true
     if (this.content.type === 'hostedCall' || this.#isFree) this.#pieces += text
@@ -77,8 +77,8 @@ export class BlockReader {
 /** Omits the input of a call, which arrives in fragments or not at all. */
 const initialContent = (block: Fields): Content => {
   if (block.type !== 'tool_use')
-    return isUse(String(block.type)) ? begunWork(block, undefined) : readBlock(block, undefined)
-  if (block.name === FORM_TOOL) return { type: 'text', text: '' }
+    return isUse(String(block.type)) ? startedCall(block, undefined) : readBlock(block, undefined)
+  if (block.name === FORM_TOOL_NAME) return { type: 'text', text: '' }
   const call = readBlock(block, undefined)
   return call.type === 'call' ? { ...call, input: '' } : call
 }
@@ -87,7 +87,7 @@ type Delta = (delta: Fields, block: BlockReader, emit: Emit) => void
 const growing =
   (key: string): Delta =>
   (delta, block, emit) =>
-    block.grow(text(delta, key, undefined), emit)
+    block.append(text(delta, key, undefined), emit)
 
 const DELTAS: Readonly<Record<string, Delta>> = {
   text_delta: growing('text'),
@@ -96,10 +96,14 @@ const DELTAS: Readonly<Record<string, Delta>> = {
   compaction_delta: growing('content'),
   signature_delta: (delta, { index }, emit) => {
     const signature = text(delta, 'signature', undefined)
-    if (signature) emit({ type: 'payload', index, payload: unsealed(OWN, signature) })
+    if (signature) emit({ type: 'payload', index, payload: decodePayload(NAME, signature) })
   },
   citations_delta: (delta, { index }, emit) => {
     if (!isFields(delta.citation)) return
-    emit({ type: 'cite', index, citation: readCitation(inner(delta, 'citation'), undefined) })
+    emit({
+      type: 'cite',
+      index,
+      citation: readCitation(lenientObject(delta, 'citation'), undefined),
+    })
   },
 }

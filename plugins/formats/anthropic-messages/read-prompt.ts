@@ -1,7 +1,7 @@
 /** Decodes a client's request. A token counting request lacks `max_tokens` and is decoded the same
  *  way. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { Content } from '../content.ts'
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
@@ -10,21 +10,21 @@ import { readCache } from './cache.ts'
 import { readBlocks } from './content.ts'
 import { readForm } from './form.ts'
 import {
+  type FieldPath,
   flag,
   list,
-  misplaced,
-  needed,
-  neededText,
+  memberPath,
   number,
   object,
   objects,
-  type Place,
+  rejectValue,
+  required,
+  requiredText,
   text,
   texts,
-  within,
-} from './read.ts'
+} from './members.ts'
 import { TIERS } from './settings.ts'
-import { readThinkingWish } from './thinking.ts'
+import { readThinking } from './thinking.ts'
 import { readChoice, readTools } from './tools.ts'
 
 /** Fields that are decoded below or have no meaning of their own. */
@@ -48,8 +48,8 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'cache_control',
 ])
 
-export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt => {
-  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.drop(key)
+export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields): Prompt => {
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.add(key)
   dropOthers(body, 'output_config', ['effort', 'format'], dropped)
   dropOthers(body, 'metadata', ['user_id'], dropped)
   return {
@@ -58,17 +58,22 @@ export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt
     ...readChoice(body),
     settings: readSettings(body),
     ...readForm(body),
-    ...readThinkingWish(body),
+    ...readThinking(body),
     ...readCache(body, ''),
     stream: flag(body, 'stream', '') ?? false,
     includeUsage: true,
     body,
   }
 }
-const dropOthers = (body: Fields, key: string, known: readonly string[], dropped: Loss): void => {
+const dropOthers = (
+  body: Fields,
+  key: string,
+  known: readonly string[],
+  dropped: DroppedFields,
+): void => {
   const members = object(body, key, '') ?? {}
   for (const name in members)
-    if (!known.includes(name) && members[name] !== null) dropped.drop(`${key}.${name}`)
+    if (!known.includes(name) && members[name] !== null) dropped.add(`${key}.${name}`)
 }
 
 const readSettings = (body: Fields): Settings => {
@@ -101,17 +106,17 @@ const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies reado
 const isRole = (role: string): role is Turn['role'] => ROLES.includes(role)
 
 const readTurns = (body: Fields): readonly Turn[] =>
-  objects(needed(list, [])(body, 'messages', ''), 'messages').map(({ fields, at }) => {
-    const role = neededText(fields, 'role', at)
-    if (!isRole(role)) misplaced(within(at, 'role'), `'${role}'`)
+  objects(required(list, [])(body, 'messages', ''), 'messages').map(({ fields, at }) => {
+    const role = requiredText(fields, 'role', at)
+    if (!isRole(role)) rejectValue(memberPath(at, 'role'), `'${role}'`)
     return { role: role as Turn['role'], content: readContent(fields, 'content', at) }
   })
 
 /** A string or a list of blocks. */
-const readContent = (fields: Fields, key: string, at: Place): readonly Content[] => {
+const readContent = (fields: Fields, key: string, at: FieldPath): readonly Content[] => {
   const value: Json | undefined = fields[key]
   if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }]
-  const path = within(at, key) ?? key
+  const path = memberPath(at, key) ?? key
   if (value === undefined || value === null) throw fault('MEMBER_MISSING', [path], { param: path })
   if (!Array.isArray(value))
     throw fault('MEMBER_TYPE', [path, 'a string or an array'], { param: path })

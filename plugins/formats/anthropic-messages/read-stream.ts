@@ -1,24 +1,24 @@
 /** Decodes an upstream's stream event by event. */
 import type { Part, Stop } from '../answer.ts'
 import type { StreamDecoder } from '../codec.ts'
-import type { Content, Work } from '../content.ts'
+import type { Content, HostedCall } from '../content.ts'
 import { fault } from '../faults.ts'
-import { type Fields, inner, isFields } from '../fields.ts'
-import { fieldsOf } from '../format.ts'
+import { type Fields, isFields, lenientObject } from '../fields.ts'
+import { eventFields } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
 import { typeOf } from './errors.ts'
-import { text } from './read.ts'
+import { HostedCalls, isResult } from './hosted-call.ts'
+import { text } from './members.ts'
 import { BlockReader } from './read-block.ts'
-import { type Called, calledBy, silentStop, stopOf } from './stops.ts'
-import { merged, metersOf, tierOf } from './usage.ts'
-import { isResult, Works } from './work.ts'
+import { type Caller, callerIn, defaultStop, stopOf } from './stops.ts'
+import { mergeCounts, metersOf, tierOf } from './usage.ts'
 
 type Emit = (part: Part) => void
 
 export const decodeStream = (): StreamDecoder => new Decoder()
 
 class Decoder implements StreamDecoder {
-  readonly #works = new Works()
+  readonly #works = new HostedCalls()
   /** Unfinished hosted calls: id -> index in the hub. */
   readonly #running = new Map<string, number>()
   /** Open blocks by the upstream's index. */
@@ -26,13 +26,13 @@ class Decoder implements StreamDecoder {
   #usage: Fields = {}
   #next = 0
   #hasBegun = false
-  #caller: Called = 'nobody'
+  #caller: Caller = 'nobody'
   #stop: Stop | undefined
   #hasEnded = false
 
-  event(event: SseEvent, emit: Emit): void {
+  push(event: SseEvent, emit: Emit): void {
     if (this.#hasEnded) return
-    const fields = fieldsOf(event)
+    const fields = eventFields(event)
     if (!fields) return
     const handle = HANDLERS[typeOf(event)]
     if (handle) this[handle](fields, emit)
@@ -45,8 +45,8 @@ class Decoder implements StreamDecoder {
    *  block incomplete, which is a fault. */
   start(event: Fields, emit: Emit): void {
     if (this.#openBlocks.size > 0) throw fault('ANSWER_TANGLED')
-    const message = inner(event, 'message')
-    this.#usage = merged(this.#usage, inner(message, 'usage'))
+    const message = lenientObject(event, 'message')
+    this.#usage = mergeCounts(this.#usage, lenientObject(message, 'usage'))
     if (this.#hasBegun) return
     this.#hasBegun = true
     const id = text(message, 'id', undefined)
@@ -63,50 +63,50 @@ class Decoder implements StreamDecoder {
   open(event: Fields, emit: Emit): void {
     const index = indexOf(event)
     this.stop(event, emit)
-    this.#start(index, inner(event, 'content_block'), emit)
+    this.#start(index, lenientObject(event, 'content_block'), emit)
   }
   grow(event: Fields, emit: Emit): void {
     const index = indexOf(event)
-    const delta = inner(event, 'delta')
+    const delta = lenientObject(event, 'delta')
     // Some upstreams omit the start of a block.
     if (!this.#openBlocks.has(index) && delta.type === 'text_delta')
       this.#start(index, { type: 'text', text: '' }, emit)
-    this.#openBlocks.get(index)?.delta(delta, emit)
+    this.#openBlocks.get(index)?.addDelta(delta, emit)
   }
   stop(event: Fields, emit: Emit): void {
     const index = indexOf(event)
     const block = this.#openBlocks.get(index)
     if (!block) return
     this.#openBlocks.delete(index)
-    const use = block.use
+    const use = block.useBlock
     if (!use) return block.close(emit)
-    const work = this.#works.use(use, undefined)
+    const work = this.#works.addUse(use, undefined)
     this.#running.set(work.id, block.index)
   }
   delta(event: Fields, emit: Emit): void {
-    const usage = inner(event, 'usage')
-    this.#usage = merged(this.#usage, usage)
+    const usage = lenientObject(event, 'usage')
+    this.#usage = mergeCounts(this.#usage, usage)
     if (Object.keys(usage).length > 0) emit({ type: 'count', meters: metersOf(this.#usage) })
-    const stop = stopOf(inner(event, 'delta'), this.#caller)
+    const stop = stopOf(lenientObject(event, 'delta'), this.#caller)
     if (stop) this.#end(stop, emit)
   }
   finish(_event: Fields, emit: Emit): void {
-    this.#end(silentStop(this.#caller), emit)
+    this.#end(defaultStop(this.#caller), emit)
     this.#hasEnded = true
     emit({ type: 'end' })
   }
   #start(index: number, block: Fields, emit: Emit): void {
     const type = text(block, 'type', undefined) ?? ''
-    if (isResult(type)) return this.#emitCall(this.#works.result(block, undefined), emit)
+    if (isResult(type)) return this.#emitCall(this.#works.addResult(block, undefined), emit)
     const reader = new BlockReader(block, this.#next)
-    if (!reader.use) this.#finishCalls(emit)
+    if (!reader.useBlock) this.#finishCalls(emit)
     if (this.#caller !== 'model' && reader.content.type === 'call')
-      this.#caller = calledBy([reader.content])
+      this.#caller = callerIn([reader.content])
     this.#next++
     this.#openBlocks.set(index, reader)
     reader.open(emit)
   }
-  #emitCall(work: Work, emit: Emit): void {
+  #emitCall(work: HostedCall, emit: Emit): void {
     let index = this.#running.get(work.id)
     if (index === undefined) {
       index = this.#next++
@@ -116,7 +116,7 @@ class Decoder implements StreamDecoder {
     emit({ type: 'close', index, content: work })
   }
   #finishCalls(emit: Emit): void {
-    for (const work of this.#works.rest()) this.#emitCall(work, emit)
+    for (const work of this.#works.finishOpen()) this.#emitCall(work, emit)
   }
   /** Closes all open blocks at the stop. */
   #end(stop: Stop, emit: Emit): void {

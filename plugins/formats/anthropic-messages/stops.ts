@@ -1,7 +1,7 @@
 /** Maps stop reasons in both directions. */
 import type { Stop } from '../answer.ts'
 import type { Content } from '../content.ts'
-import { type Fields, inner } from '../fields.ts'
+import { type Fields, lenientObject } from '../fields.ts'
 
 const REASONS: Readonly<Record<string, Stop['reason']>> = {
   end_turn: 'end',
@@ -26,18 +26,18 @@ const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
 }
 
 /** The caller of the client's tools: none, only a program of the model, or the model itself. */
-export type Called = 'nobody' | 'program' | 'model'
-export const calledBy = (content: readonly Content[]): Called => {
+export type Caller = 'nobody' | 'program' | 'model'
+export const callerIn = (content: readonly Content[]): Caller => {
   const calls = content.filter(({ type }) => type === 'call')
   if (calls.length === 0) return 'nobody'
   return calls.some(call => call.type === 'call' && !call.payload) ? 'model' : 'program'
 }
 
 /** Undefined if the fields hold no stop reason. */
-export const stopOf = (fields: Fields, called: Called): Stop | undefined => {
+export const stopOf = (fields: Fields, called: Caller): Stop | undefined => {
   const { stop_reason: raw, stop_sequence: sequence } = fields
   if (typeof raw !== 'string') return undefined
-  const { explanation, category } = inner(fields, 'stop_details')
+  const { explanation, category } = lenientObject(fields, 'stop_details')
   const message = explanation ?? category
   return {
     reason: correctReason(REASONS[raw] ?? 'end', called),
@@ -48,13 +48,13 @@ export const stopOf = (fields: Fields, called: Called): Stop | undefined => {
 }
 /** Some upstreams end a tool call with `end_turn`. Calls made only by a program may already have
  *  been answered. */
-const correctReason = (reason: Stop['reason'], called: Called): Stop['reason'] => {
+const correctReason = (reason: Stop['reason'], called: Caller): Stop['reason'] => {
   if (reason === 'call') return called === 'nobody' ? 'end' : 'call'
   return reason === 'end' && called === 'model' ? 'call' : reason
 }
 
 /** The stop of an answer without a stop reason. */
-export const silentStop = (called: Called): Stop => ({
+export const defaultStop = (called: Caller): Stop => ({
   reason: called === 'nobody' ? 'end' : 'call',
 })
 

@@ -1,12 +1,12 @@
 /** Converts the thinking settings, and resolves their conflicts with other settings. */
-import type { Loss, TargetFacts } from '../codec.ts'
+import type { DroppedFields, TargetFacts } from '../codec.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Prompt, Thinking } from '../hub.ts'
-import { misplaced, number, OWN, object, type Place, text } from './read.ts'
+import { type FieldPath, NAME, number, object, rejectValue, text } from './members.ts'
 
 // ---------------------------------------------------------------- decoding
 
-type Read = (thinking: Fields, at: Place) => Thinking
+type Read = (thinking: Fields, at: FieldPath) => Thinking
 const MODES: Readonly<Record<string, Read>> = {
   disabled: () => ({ mode: 'off' }),
   adaptive: () => ({ mode: 'adaptive' }),
@@ -17,13 +17,13 @@ const MODES: Readonly<Record<string, Read>> = {
   },
 }
 
-export const readThinkingWish = (body: Fields): { readonly thinking?: Thinking } => {
+export const readThinking = (body: Fields): { readonly thinking?: Thinking } => {
   const effort = text(object(body, 'output_config', '') ?? {}, 'effort', 'output_config')
   const request = object(body, 'thinking', '')
   if (!request) return effort === undefined ? {} : { thinking: { mode: 'effort', effort } }
   const type = text(request, 'type', 'thinking') ?? ''
   const display = text(request, 'display', 'thinking')
-  const thinking = MODES[type]?.(request, 'thinking') ?? misplaced('thinking.type', `'${type}'`)
+  const thinking = MODES[type]?.(request, 'thinking') ?? rejectValue('thinking.type', `'${type}'`)
   if (!thinking) return {}
   return {
     thinking: {
@@ -59,27 +59,31 @@ const MAX_THINKING_SHARE = 0.8
 /** The default output limit, in tokens. */
 const DEFAULT_LIMIT = 8_192
 
-export interface Measured {
+export interface ThinkingPlan {
   readonly limit: number
   /** Undefined: the request does not mention thinking. */
   readonly thinking?: Fields
   readonly effort?: string
-  readonly on: boolean
+  readonly isOn: boolean
 }
 
 /** Computes `max_tokens`, which is required, and a thinking budget that fits into it. */
-export const measured = (prompt: Prompt, target: TargetFacts, dropped: Loss): Measured => {
+export const planThinking = (
+  prompt: Prompt,
+  target: TargetFacts,
+  dropped: DroppedFields,
+): ThinkingPlan => {
   const { thinking, settings } = prompt
   // The provider rejects a limit above the model's maximum.
-  const clientLimit = settings.limit && Math.min(settings.limit, target.output ?? settings.limit)
-  const limit = clientLimit ?? target.output ?? DEFAULT_LIMIT
-  if (!thinking) return { limit, on: false }
+  const clientLimit = settings.limit && Math.min(settings.limit, target.maxOutput ?? settings.limit)
+  const limit = clientLimit ?? target.maxOutput ?? DEFAULT_LIMIT
+  if (!thinking) return { limit, isOn: false }
   if (thinking.mode === 'off' || thinking.effort === 'none')
-    return { limit, thinking: { type: 'disabled' }, on: false, ...effortMember(thinking) }
+    return { limit, thinking: { type: 'disabled' }, isOn: false, ...effortMember(thinking) }
   if (target.traits.thinking === 'adaptive') return adaptiveThinking(thinking, limit)
   if (resumesWithoutThought(prompt)) {
-    dropped.drop('thinking')
-    return { limit, on: false }
+    dropped.add('thinking')
+    return { limit, isOn: false }
   }
   return budgetThinking(thinking, clientLimit, limit, target, dropped)
 }
@@ -91,11 +95,11 @@ const effortMember = ({ effort }: Thinking): { readonly effort?: string } =>
 const display = ({ show }: Thinking, defaultShow: boolean | undefined): Fields =>
   show === undefined || show === defaultShow ? {} : { display: show ? 'summarized' : 'omitted' }
 
-const adaptiveThinking = (thinking: Thinking, limit: number): Measured => {
+const adaptiveThinking = (thinking: Thinking, limit: number): ThinkingPlan => {
   const { budget } = thinking
   return {
     limit,
-    on: true,
+    isOn: true,
     thinking: { type: 'adaptive', ...display(thinking, undefined) },
     ...(budget !== undefined && { effort: effortOf(budget) }),
     ...effortMember(thinking),
@@ -106,8 +110,8 @@ const budgetThinking = (
   clientLimit: number | undefined,
   defaultLimit: number,
   target: TargetFacts,
-  dropped: Loss,
-): Measured => {
+  dropped: DroppedFields,
+): ThinkingPlan => {
   const desiredBudget = Math.max(
     thinking.budget ?? BUDGETS[thinking.effort ?? 'medium'] ?? DEFAULT_LIMIT,
     MIN_BUDGET,
@@ -115,20 +119,20 @@ const budgetThinking = (
   // Only a default limit may be raised.
   const limit =
     clientLimit ??
-    Math.min(Math.max(defaultLimit, desiredBudget + DEFAULT_LIMIT), target.output ?? Infinity)
+    Math.min(Math.max(defaultLimit, desiredBudget + DEFAULT_LIMIT), target.maxOutput ?? Infinity)
   const maxBudget =
     thinking.budget !== undefined && desiredBudget < limit
       ? desiredBudget
       : Math.floor(limit * MAX_THINKING_SHARE)
   const budget = Math.min(desiredBudget, Math.max(maxBudget, MIN_BUDGET))
   if (budget >= limit) {
-    dropped.drop('thinking')
-    return { limit, on: false }
+    dropped.add('thinking')
+    return { limit, isOn: false }
   }
   const effortMembers = thinking.mode === 'budget' ? effortMember(thinking) : {}
   return {
     limit,
-    on: true,
+    isOn: true,
     thinking: { type: 'enabled', budget_tokens: budget, ...display(thinking, true) },
     ...effortMembers,
   }
@@ -143,15 +147,15 @@ const resumesWithoutThought = ({ turns }: Prompt): boolean => {
     .some(({ content }) => content.some(({ type }) => type === 'result'))
   if (last < 0 || !hasResult) return false
   const first = turns[last]?.content.find(({ type }) => type === 'thought' || type === 'call')
-  return !(first?.type === 'thought' && first.payload?.origin === OWN)
+  return !(first?.type === 'thought' && first.payload?.origin === NAME)
 }
 
 /** Removes settings that conflict with thinking and reports them as dropped. */
-export const heldBack = (body: Fields, dropped: Loss): Fields => {
+export const removeConflicts = (body: Fields, dropped: DroppedFields): Fields => {
   const result: { [key: string]: Fields[string] } = { ...body }
   const drop = (key: string, hub: string): void => {
     delete result[key]
-    dropped.drop(hub)
+    dropped.add(hub)
   }
   if (result.temperature !== undefined && result.temperature !== 1)
     drop('temperature', 'temperature')
@@ -161,7 +165,7 @@ export const heldBack = (body: Fields, dropped: Loss): Fields => {
   if (isFields(choice) && (choice.type === 'any' || choice.type === 'tool')) {
     const { disable_parallel_tool_use: isSequential } = choice
     result.tool_choice = { type: 'auto', ...(isSequential && { disable_parallel_tool_use: true }) }
-    dropped.drop('choice')
+    dropped.add('choice')
   }
   return result
 }

@@ -1,30 +1,30 @@
 /** Converts tools and tool choice. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss, TargetFacts } from '../codec.ts'
-import type { HostedName } from '../content.ts'
+import type { DroppedFields, TargetFacts } from '../codec.ts'
+import type { HostedToolName } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
 import { readCache, writeCache } from './cache.ts'
-import { fittedName, freeName } from './names.ts'
 import {
+  type FieldPath,
   flag,
   list,
-  misplaced,
-  neededText,
+  memberPath,
+  NAME,
   number,
-  OWN,
   object,
   objects,
-  type Place,
+  rejectValue,
+  requiredText,
   text,
   texts,
-  within,
-} from './read.ts'
+} from './members.ts'
+import { encodeFreeToolName, encodeToolName } from './names.ts'
 
 // ---------------------------------------------------------------- decoding
 
-const HOSTED: readonly (readonly [type: RegExp, tool: HostedName])[] = [
+const HOSTED: readonly (readonly [type: RegExp, tool: HostedToolName])[] = [
   [/^web_search_\d{8}$/, 'web_search'],
   [/^web_fetch_\d{8}$/, 'web_fetch'],
   [/^code_execution_\d{8}$/, 'code_execution'],
@@ -43,34 +43,39 @@ const SUPPORTED_FIELDS: ReadonlySet<string> = new Set([
   'max_uses',
 ])
 
-export const readTools = (body: Fields, dropped: Loss): readonly Tool[] =>
+export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] =>
   objects(list(body, 'tools', '') ?? [], 'tools').map(({ fields, at }) =>
     readTool(fields, at, dropped),
   )
 
-const readTool = (tool: Fields, at: Place, dropped: Loss): Tool => {
+const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => {
   const type = text(tool, 'type', at) ?? 'custom'
   const hosted = HOSTED.find(([pattern]) => pattern.test(type))?.[1]
   if (type !== 'custom' && hosted === undefined)
-    return { type: 'foreign', origin: OWN, name: text(tool, 'name', at) ?? type, raw: tool }
+    return { type: 'foreign', origin: NAME, name: text(tool, 'name', at) ?? type, raw: tool }
   for (const key in tool)
-    if (!SUPPORTED_FIELDS.has(key) && tool[key] !== null) dropped.drop(within(at, key) ?? key)
+    if (!SUPPORTED_FIELDS.has(key) && tool[key] !== null) dropped.add(memberPath(at, key) ?? key)
   return hosted === undefined ? readFunction(tool, at) : readHosted(tool, hosted, type, at)
 }
-const readFunction = (tool: Fields, at: Place): FunctionTool => {
+const readFunction = (tool: Fields, at: FieldPath): FunctionTool => {
   const description = text(tool, 'description', at)
   const schema = object(tool, 'input_schema', at)
   const strict = flag(tool, 'strict', at)
   return {
     type: 'function',
-    name: neededText(tool, 'name', at),
+    name: requiredText(tool, 'name', at),
     ...(description !== undefined && { description }),
     ...(schema !== undefined && { schema }),
     ...(strict !== undefined && { strict }),
     ...readCache(tool, at),
   }
 }
-const readHosted = (tool: Fields, name: HostedName, clientName: string, at: Place): HostedTool => {
+const readHosted = (
+  tool: Fields,
+  name: HostedToolName,
+  clientName: string,
+  at: FieldPath,
+): HostedTool => {
   const allowed = texts(tool, 'allowed_domains', at)
   const blocked = texts(tool, 'blocked_domains', at)
   const { type: _, ...location } = object(tool, 'user_location', at) ?? {}
@@ -87,18 +92,19 @@ const readHosted = (tool: Fields, name: HostedName, clientName: string, at: Plac
   }
 }
 
-type ReadChoice = (choice: Fields, at: Place) => ToolChoice
+type ReadChoice = (choice: Fields, at: FieldPath) => ToolChoice
 const CHOICES: Readonly<Record<string, ReadChoice>> = {
   auto: () => ({ type: 'auto' }),
   any: () => ({ type: 'required' }),
   none: () => ({ type: 'none' }),
-  tool: (choice, at) => ({ type: 'tool', name: neededText(choice, 'name', at) }),
+  tool: (choice, at) => ({ type: 'tool', name: requiredText(choice, 'name', at) }),
 }
 export const readChoice = (body: Fields): { readonly choice?: ToolChoice } => {
   const value = object(body, 'tool_choice', '')
   if (!value) return {}
-  const type = neededText(value, 'type', 'tool_choice')
-  const choice = CHOICES[type]?.(value, 'tool_choice') ?? misplaced('tool_choice.type', `'${type}'`)
+  const type = requiredText(value, 'type', 'tool_choice')
+  const choice =
+    CHOICES[type]?.(value, 'tool_choice') ?? rejectValue('tool_choice.type', `'${type}'`)
   return choice ? { choice } : {}
 }
 
@@ -107,7 +113,7 @@ export const readChoice = (body: Fields): { readonly choice?: ToolChoice } => {
 export const writeTools = (
   { tools, choice }: Prompt,
   target: TargetFacts,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): readonly Fields[] => {
   const offeredTools =
     choice?.type === 'some' ? tools.filter(tool => matchesName(tool, choice.names)) : tools
@@ -118,18 +124,22 @@ const matchesName = (tool: Tool, names: readonly string[]): boolean =>
     ? names.includes(tool.tool) || names.includes(tool.clientName)
     : names.includes(tool.name)
 
-const writeTool = (tool: Tool, target: TargetFacts, dropped: Loss): Fields => {
+const writeTool = (tool: Tool, target: TargetFacts, dropped: DroppedFields): Fields => {
   if (tool.type === 'function') return writeFunction(tool, target, dropped)
   if (tool.type === 'free') return writeFree(tool)
   if (tool.type === 'hosted') return writeHosted(tool, dropped)
-  if (tool.origin !== OWN || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
+  if (tool.origin !== NAME || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
   return tool.raw
 }
-const writeFunction = (tool: FunctionTool, { traits }: TargetFacts, dropped: Loss): Fields => {
+const writeFunction = (
+  tool: FunctionTool,
+  { traits }: TargetFacts,
+  dropped: DroppedFields,
+): Fields => {
   const { name, description, schema, strict = false } = tool
-  if (strict && traits.structured === false) dropped.drop('strict')
+  if (strict && traits.structured === false) dropped.add('strict')
   return {
-    name: fittedName(name),
+    name: encodeToolName(name),
     ...(description !== undefined && { description }),
     input_schema: argumentSchema(schema),
     ...(strict && traits.structured !== false && { strict }),
@@ -146,7 +156,7 @@ const writeFree = ({ name, description, grammar }: FreeTool): Fields => {
   const form = grammar === undefined ? undefined : `Its input follows: ${JSON.stringify(grammar)}`
   const fullDescription = [description, form].filter(each => each !== undefined).join('\n\n')
   return {
-    name: freeName(name),
+    name: encodeFreeToolName(name),
     ...(fullDescription !== '' && { description: fullDescription }),
     input_schema: FREE_INPUT,
   }
@@ -159,13 +169,13 @@ const FREE_INPUT: Fields = Object.freeze({
 })
 
 /** The versions that all models with the tool accept. */
-const VERSIONS: Readonly<Partial<Record<HostedName, readonly [type: string, name: string]>>> = {
+const VERSIONS: Readonly<Partial<Record<HostedToolName, readonly [type: string, name: string]>>> = {
   web_search: ['web_search_20250305', 'web_search'],
   web_fetch: ['web_fetch_20250910', 'web_fetch'],
   url_context: ['web_fetch_20250910', 'web_fetch'],
   code_execution: ['code_execution_20250825', 'code_execution'],
 }
-const writeHosted = (tool: HostedTool, dropped: Loss): Fields => {
+const writeHosted = (tool: HostedTool, dropped: DroppedFields): Fields => {
   const version = VERSIONS[tool.tool]
   if (!version || tool.stores) throw fault('TOOL_UNSUPPORTED', [tool.clientName])
   const [defaultType, name] = version
@@ -173,20 +183,20 @@ const writeHosted = (tool: HostedTool, dropped: Loss): Fields => {
     ? tool.clientName
     : defaultType
   if (tool.depth !== undefined && tool.depth !== 'medium')
-    dropped.drop(`${tool.clientName}.search_context_size`)
+    dropped.add(`${tool.clientName}.search_context_size`)
   return { type, name, ...limitsOf(tool, dropped), ...writeCache(tool) }
 }
 /** Limits of a hosted tool: domains, location and number of calls. */
 const limitsOf = (
   { tool, clientName, domains = {}, location, maxCalls }: HostedTool,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Fields => {
   if (tool === 'code_execution') {
-    if (maxCalls !== undefined) dropped.drop(`${clientName}.max_uses`)
+    if (maxCalls !== undefined) dropped.add(`${clientName}.max_uses`)
     return {}
   }
   const { allowed = [], blocked = [] } = domains
-  if (allowed.length > 0 && blocked.length > 0) dropped.drop(`${clientName}.blocked_domains`)
+  if (allowed.length > 0 && blocked.length > 0) dropped.add(`${clientName}.blocked_domains`)
   const hasLocation = tool === 'web_search' && isFields(location)
   return {
     ...(allowed.length > 0 && { allowed_domains: [...allowed] }),
@@ -222,6 +232,6 @@ const CHOICE_WRITERS: Readonly<Record<ToolChoice['type'], WriteChoice>> = {
 /** The name of a tool in this format. */
 const wireName = (name: string, tools: readonly Tool[]): string => {
   const tool = tools.find(each => matchesName(each, [name]))
-  if (tool?.type === 'free') return freeName(name)
-  return (tool?.type === 'hosted' && VERSIONS[tool.tool]?.[1]) || fittedName(name)
+  if (tool?.type === 'free') return encodeFreeToolName(name)
+  return (tool?.type === 'hosted' && VERSIONS[tool.tool]?.[1]) || encodeToolName(name)
 }

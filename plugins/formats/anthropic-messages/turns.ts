@@ -1,13 +1,13 @@
 /** Arranges turns as this format requires: system first, alternating roles, tool results before
  *  other content. */
-import type { Loss, TargetFacts } from '../codec.ts'
+import type { DroppedFields, TargetFacts } from '../codec.ts'
 import type { Content, Media } from '../content.ts'
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
 import type { Turn } from '../hub.ts'
 import { textBlock, writeBlock } from './write-content.ts'
 
-export interface Written {
+export interface WrittenTurns {
   readonly system: readonly Fields[]
   readonly messages: readonly Fields[]
 }
@@ -20,8 +20,8 @@ export const writeTurns = (
   turns: readonly Turn[],
   target: TargetFacts,
   mayPrefill: boolean,
-  dropped: Loss,
-): Written => {
+  dropped: DroppedFields,
+): WrittenTurns => {
   const start = turns.findIndex(({ role }) => role !== 'system')
   const leading = start < 0 ? turns : turns.slice(0, start)
   const system = leading.flatMap(turn => systemBlocks(turn, dropped))
@@ -32,7 +32,7 @@ export const writeTurns = (
   return { system, messages: script.messages(mayPrefill) }
 }
 
-const systemBlocks = ({ content }: Turn, dropped: Loss): readonly Fields[] =>
+const systemBlocks = ({ content }: Turn, dropped: DroppedFields): readonly Fields[] =>
   content.flatMap(each => {
     if (each.type !== 'media') return writeBlock(each, dropped)
     const { at = 'messages', kind } = each
@@ -42,16 +42,16 @@ const systemBlocks = ({ content }: Turn, dropped: Loss): readonly Fields[] =>
 class MessageList {
   readonly #messages: Message[] = []
   readonly #systemTurns: boolean
-  readonly #dropped: Loss
+  readonly #dropped: DroppedFields
   /** Media that the model sent: only user messages can hold them. */
   #media: Fields[] = []
 
-  constructor(systemTurns: boolean, dropped: Loss) {
+  constructor(systemTurns: boolean, dropped: DroppedFields) {
     this.#systemTurns = systemTurns
     this.#dropped = dropped
   }
   add(turn: Turn): void {
-    if (turn.name !== undefined) this.#dropped.drop('name')
+    if (turn.name !== undefined) this.#dropped.add('name')
     if (turn.role === 'system') return this.#addSystem(turn)
     if (turn.role === 'user') return this.#append('user', this.#userBlocks(turn.content))
     const media = turn.content.filter((each): each is Media => each.type === 'media')
@@ -98,7 +98,7 @@ class MessageList {
       if (last.content.length === 0) this.#messages.pop()
       return
     }
-    this.#dropped.drop('prefill')
+    this.#dropped.add('prefill')
     this.#messages.push({ role: 'user', content: [textBlock('Continue.')] })
   }
 }

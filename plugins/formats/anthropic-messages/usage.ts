@@ -1,7 +1,7 @@
 /** Converts usage counts to and from our meters. */
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, inner } from '../fields.ts'
-import { positive } from '../format.ts'
+import { count, type Fields, lenientObject } from '../fields.ts'
+import { omitZeroMeters } from '../format.ts'
 import { partOf } from '../reported-usage.ts'
 
 /** `input_tokens` excludes tokens read from and written to the cache; `output_tokens` includes
@@ -10,12 +10,12 @@ export const metersOf = (usage: Fields): Meters => {
   const cacheWrite = count(usage.cache_creation_input_tokens)
   const output = count(usage.output_tokens)
   const cacheWriteHour = partOf(
-    inner(usage, 'cache_creation').ephemeral_1h_input_tokens,
+    lenientObject(usage, 'cache_creation').ephemeral_1h_input_tokens,
     cacheWrite,
   )
-  const thinking = partOf(inner(usage, 'output_tokens_details').thinking_tokens, output)
-  const toolCounts = inner(usage, 'server_tool_use')
-  return positive({
+  const thinking = partOf(lenientObject(usage, 'output_tokens_details').thinking_tokens, output)
+  const toolCounts = lenientObject(usage, 'server_tool_use')
+  return omitZeroMeters({
     input: count(usage.input_tokens),
     cached: count(usage.cache_read_input_tokens),
     cache_write: cacheWrite - cacheWriteHour,
@@ -58,7 +58,7 @@ export const usageOf = (meters: Meters = {}, tier?: string): Fields => ({
 
 /** Merges the counts of a stream: the last value of each wins; null and missing values are
  *  ignored. */
-export const merged = (known: Fields, more: Fields): Fields => {
+export const mergeCounts = (known: Fields, more: Fields): Fields => {
   const all = { ...known }
   for (const [key, value] of Object.entries(more)) if (value !== null) all[key] = value
   return all

@@ -1,20 +1,20 @@
 /** Encodes one block of a client's stream. One block of the hub may become several: a payload needs
  *  its own thinking block, a hosted call a use and a result. */
-import type { Call, Citation, Content, OpaquePayload, Work } from '../content.ts'
+import type { Call, Citation, Content, HostedCall, OpaquePayload } from '../content.ts'
 import type { Fields } from '../fields.ts'
-import { sealedFor } from '../seal.ts'
+import { encodePayload } from '../opaque-payload.ts'
 import {
   answerBlocks,
   callStart,
-  carried,
+  hostedItemBlocks,
   isRedacted,
-  packedBlocks,
+  payloadBlocks,
   textStart,
   thoughtBlock,
 } from './answer-blocks.ts'
 import { writeCitation } from './citations.ts'
-import { OWN } from './read.ts'
-import { workInput, workResult, workStart } from './write-work.ts'
+import { NAME } from './members.ts'
+import { resultBlock, useInput, useStart } from './write-hosted-call.ts'
 
 /** Writes an event of the current block. */
 type Emit = (type: string, fields: Fields) => void
@@ -36,15 +36,15 @@ export class BlockWriter {
     const content = this.#content
     if (content.type === 'thought') this.#payload = content.payload
     else if ('payload' in content)
-      for (const block of carried(content.payload)) this.#writeWhole(block)
+      for (const block of payloadBlocks(content.payload)) this.#writeWhole(block)
     if (content.type === 'thought' && !isRedacted(content.payload)) this.#openThinking()
     if (content.type === 'call') this.#call(content)
-    if (content.type === 'hostedCall' && content.raw?.origin !== OWN) this.#work(content)
+    if (content.type === 'hostedCall' && content.raw?.origin !== NAME) this.#work(content)
     if (content.type === 'text' || content.type === 'refusal' || content.type === 'thought')
-      this.grow(content.text)
+      this.append(content.text)
     if (content.type === 'text') for (const citation of content.citations ?? []) this.cite(citation)
   }
-  grow(text: string): void {
+  append(text: string): void {
     if (text === '') return
     const { type } = this.#content
     if (type === 'thought') this.#delta({ type: 'thinking_delta', thinking: text })
@@ -71,7 +71,7 @@ export class BlockWriter {
     if (this.#freeInput !== '') this.#delta(inputDelta(JSON.stringify({ input: this.#freeInput })))
     this.#finish()
     // A payload that arrived after its text follows it.
-    for (const block of carried(this.#payload)) this.#writeWhole(block)
+    for (const block of payloadBlocks(this.#payload)) this.#writeWhole(block)
   }
   #text(): void {
     if (!this.#isOpen) this.#start(textStart())
@@ -87,20 +87,20 @@ export class BlockWriter {
     if (this.#content.type === 'call' && this.#content.isFreeText) this.#freeInput += text
     else this.#delta(inputDelta(text))
   }
-  #work(work: Work): void {
-    this.#start(workStart(work))
+  #work(work: HostedCall): void {
+    this.#start(useStart(work))
   }
-  #closeWork(work: Work): void {
-    if (work.raw?.origin === OWN) {
+  #closeWork(work: HostedCall): void {
+    if (work.raw?.origin === NAME) {
       for (const block of answerBlocks(work)) this.#writeWhole(block)
       return
     }
     if (!this.#isOpen) this.#work(work)
-    this.#delta(inputDelta(JSON.stringify(workInput(work))))
+    this.#delta(inputDelta(JSON.stringify(useInput(work))))
     this.#finish()
-    const result = workResult(work)
+    const result = resultBlock(work)
     if (result) this.#writeWhole(result)
-    for (const block of packedBlocks(work)) this.#writeWhole(block)
+    for (const block of hostedItemBlocks(work)) this.#writeWhole(block)
   }
   #closeThought(): void {
     const payload = this.#payload
@@ -108,7 +108,7 @@ export class BlockWriter {
       if (isRedacted(payload)) return this.#writeWhole(thoughtBlock({ text: '', payload }))
       this.#openThinking()
     }
-    if (payload) this.#delta({ type: 'signature_delta', signature: sealedFor(OWN, payload) })
+    if (payload) this.#delta({ type: 'signature_delta', signature: encodePayload(NAME, payload) })
     this.#finish()
   }
   #start(block: Fields): void {

@@ -1,30 +1,30 @@
 /** Encodes hub content as blocks for an upstream. Payloads of other providers are never sent. */
 import type { Json } from '../../../engine/plugin.ts'
-import { fitted, NARROW } from '../call-id.ts'
-import type { Loss } from '../codec.ts'
-import type { Call, Content, Media, Result, Text, Thought, Work } from '../content.ts'
-import { type Fields, isFields, parsed } from '../fields.ts'
-import { retold } from '../work.ts'
-import { sealedBlock, writeCache } from './cache.ts'
+import { encodeCallId, PORTABLE_ID } from '../call-id.ts'
+import type { DroppedFields } from '../codec.ts'
+import type { Call, Content, HostedCall, Media, Result, Text, Thought } from '../content.ts'
+import { type Fields, isFields, parseJson } from '../fields.ts'
+import { describeHostedCall } from '../hosted-call-text.ts'
+import { blockInPayload, writeCache } from './cache.ts'
 import { ownCitation } from './citations.ts'
-import { callerOf, REDACTED } from './content.ts'
+import { callerFields, REDACTED_KIND } from './content.ts'
 import { writeMedia } from './media.ts'
-import { calledName } from './names.ts'
-import { OWN } from './read.ts'
+import { NAME } from './members.ts'
+import { callName } from './names.ts'
 
-type Writer<T extends Content> = (content: T, dropped: Loss) => readonly Fields[]
+type Writer<T extends Content> = (content: T, dropped: DroppedFields) => readonly Fields[]
 type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
 
 export const textBlock = (text: string): Fields => ({ type: 'text', text })
 
 /** Omits an empty text, which the provider rejects. */
-const writeText = (content: Text, dropped: Loss): readonly Fields[] => {
-  const block = sealedBlock(content.payload)
+const writeText = (content: Text, dropped: DroppedFields): readonly Fields[] => {
+  const block = blockInPayload(content.payload)
   if (block) return [block]
   if (content.text === '') return []
   const { citations = [] } = content
   const ownCitations = citations.flatMap(each => ownCitation(each) ?? [])
-  if (ownCitations.length < citations.length) dropped.drop('citations')
+  if (ownCitations.length < citations.length) dropped.add('citations')
   return [
     {
       ...textBlock(content.text),
@@ -35,28 +35,28 @@ const writeText = (content: Text, dropped: Loss): readonly Fields[] => {
 }
 /** Omits thoughts of other providers. */
 const writeThought = ({ text, payload }: Thought): readonly Fields[] => {
-  if (payload?.origin !== OWN) return []
-  if (payload.kind === REDACTED) return [{ type: 'redacted_thinking', data: payload.data }]
+  if (payload?.origin !== NAME) return []
+  if (payload.kind === REDACTED_KIND) return [{ type: 'redacted_thinking', data: payload.data }]
   return [{ type: 'thinking', thinking: text, signature: payload.data }]
 }
 const writeCall = (call: Call): readonly Fields[] => [
   {
     type: 'tool_use',
-    id: fitted(call.id, NARROW),
-    name: calledName(call),
+    id: encodeCallId(call.id, PORTABLE_ID),
+    name: callName(call),
     input: call.isFreeText ? { input: call.input } : argumentsOf(call.input),
-    ...callerOf(call.payload),
+    ...callerFields(call.payload),
     ...writeCache(call),
   },
 ]
 /** Arguments must be an object here, whatever the model wrote. */
 export const argumentsOf = (input: string): Fields => {
   if (input.trim() === '') return {}
-  const value = parsed(input)
+  const value = parseJson(input)
   if (value === undefined) return { input }
   return isFields(value) ? value : { input: value }
 }
-const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
+const writeResult = (result: Result, dropped: DroppedFields): readonly Fields[] => {
   const { content, value, hasFailed } = result
   const contentBlocks = content.flatMap(each => writeResultPart(each, dropped))
   const useValue = contentBlocks.length === 0 && value !== undefined && value !== null
@@ -64,28 +64,28 @@ const writeResult = (result: Result, dropped: Loss): readonly Fields[] => {
   return [
     {
       type: 'tool_result',
-      tool_use_id: fitted(result.id, NARROW),
+      tool_use_id: encodeCallId(result.id, PORTABLE_ID),
       ...(blocks.length > 0 && { content: blocks }),
       ...(hasFailed && { is_error: true }),
       ...writeCache(result),
     },
   ]
 }
-const writeResultPart = (content: Text | Media, dropped: Loss): readonly Fields[] =>
+const writeResultPart = (content: Text | Media, dropped: DroppedFields): readonly Fields[] =>
   content.type === 'text' ? writeText(content, dropped) : writeShown(content, dropped)
-const writeShown = (media: Media, dropped: Loss): readonly Fields[] => {
+const writeShown = (media: Media, dropped: DroppedFields): readonly Fields[] => {
   const { kind, detail, name, clip } = media
-  if (detail !== undefined && detail !== 'auto') dropped.drop('detail')
-  if (kind !== 'document' && name !== undefined) dropped.drop('filename')
-  if (clip !== undefined) dropped.drop('videoMetadata')
+  if (detail !== undefined && detail !== 'auto') dropped.add('detail')
+  if (kind !== 'document' && name !== undefined) dropped.add('filename')
+  if (clip !== undefined) dropped.add('videoMetadata')
   return [writeMedia(media)]
 }
 const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** This provider's own blocks unchanged; another provider's hosted call as text. */
-const writeWork = (work: Work, dropped: Loss): readonly Fields[] => {
-  if (work.raw?.origin === OWN) return work.raw.items.filter(isFields)
-  const text = retold(work, dropped)
+const writeWork = (work: HostedCall, dropped: DroppedFields): readonly Fields[] => {
+  if (work.raw?.origin === NAME) return work.raw.items.filter(isFields)
+  const text = describeHostedCall(work, dropped)
   return text ? [textBlock(text.text)] : []
 }
 
@@ -99,5 +99,5 @@ const WRITERS: Writers = {
   result: writeResult,
   hostedCall: writeWork,
 }
-export const writeBlock = (content: Content, dropped: Loss): readonly Fields[] =>
+export const writeBlock = (content: Content, dropped: DroppedFields): readonly Fields[] =>
   (WRITERS[content.type] as Writer<Content>)(content, dropped)

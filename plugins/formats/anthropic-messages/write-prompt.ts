@@ -1,28 +1,33 @@
 /** Encodes a request for an upstream of this format. */
-import type { Loss, Sent, TargetFacts } from '../codec.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../codec.ts'
 import type { Fields } from '../fields.ts'
 import type { Prompt, Settings } from '../hub.ts'
 import { writeCache } from './cache.ts'
-import { FORM_TOOL, writeForm } from './form.ts'
-import { calledName } from './names.ts'
+import { FORM_TOOL_NAME, writeForm } from './form.ts'
+import { callName } from './names.ts'
 import { MEMBERS, TIERS } from './settings.ts'
-import { heldBack, measured } from './thinking.ts'
+import { planThinking, removeConflicts } from './thinking.ts'
 import { writeChoice, writeTools } from './tools.ts'
 import { writeTurns } from './turns.ts'
 import { textBlock } from './write-content.ts'
 
-export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss): Sent => {
-  const { limit, thinking, effort, on } = measured(prompt, target, dropped)
-  const form = writeForm(prompt, target, on)
+export const encodePrompt = (
+  prompt: Prompt,
+  target: TargetFacts,
+  dropped: DroppedFields,
+): UpstreamRequest => {
+  const { limit, thinking, effort, isOn } = planThinking(prompt, target, dropped)
+  const form = writeForm(prompt, target, isOn)
   const { system, messages } = writeTurns(
     prompt.turns,
     target,
-    target.traits.prefill !== false && !on,
+    target.traits.prefill !== false && !isOn,
     dropped,
   )
-  if (prompt.previous?.answer !== undefined) dropped.drop('previous_response_id')
-  if (prompt.previous?.conversation !== undefined) dropped.drop('conversation')
-  const systemBlocks = form.words === undefined ? system : [...system, textBlock(form.words)]
+  if (prompt.previous?.answer !== undefined) dropped.add('previous_response_id')
+  if (prompt.previous?.conversation !== undefined) dropped.add('conversation')
+  const systemBlocks =
+    form.instructions === undefined ? system : [...system, textBlock(form.instructions)]
   const body: Fields = {
     model: target.name,
     max_tokens: limit,
@@ -35,7 +40,7 @@ export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss)
     ...writeCache(prompt),
     ...(prompt.stream && { stream: true }),
   }
-  return { path: '/v1/messages', body: on ? heldBack(body, dropped) : body }
+  return { path: '/v1/messages', body: isOn ? removeConflicts(body, dropped) : body }
 }
 const outputConfig = (format: Fields | undefined, effort: string | undefined): Fields =>
   format || effort !== undefined
@@ -46,9 +51,9 @@ const toolFields = (
   prompt: Prompt,
   target: TargetFacts,
   answer: Fields | undefined,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Fields => {
-  if (answer) return { tools: [answer], tool_choice: { type: 'tool', name: FORM_TOOL } }
+  if (answer) return { tools: [answer], tool_choice: { type: 'tool', name: FORM_TOOL_NAME } }
   const tools = writeTools(prompt, target, dropped)
   if (tools.length === 0) return earlierTools(prompt)
   const choice = writeChoice(prompt)
@@ -60,33 +65,33 @@ const toolFields = (
 const earlierTools = ({ turns }: Prompt): Fields => {
   const names = new Set<string>()
   for (const { content } of turns)
-    for (const each of content) if (each.type === 'call') names.add(calledName(each))
+    for (const each of content) if (each.type === 'call') names.add(callName(each))
   if (names.size === 0) return {}
   const tools = [...names].map(name => ({ name, input_schema: { type: 'object' } }))
   return { tools, tool_choice: { type: 'none' } }
 }
 
-type Write = (value: never, dropped: Loss) => Fields
+type Write = (value: never, dropped: DroppedFields) => Fields
 /** Settings that are more than a renamed field. */
 const SPECIAL_SETTINGS: Readonly<Partial<Record<keyof Settings, Write>>> = {
   limit: () => ({}), // computed together with the thinking budget
   parallel: () => ({}), // part of the tool choice
   temperature: (value: number, dropped) => {
-    if (value > 1) dropped.drop('temperature')
+    if (value > 1) dropped.add('temperature')
     return { temperature: Math.min(Math.max(value, 0), 1) }
   },
   stops: (value: readonly string[], dropped) => stopsOf(value, dropped),
   user: (value: string) => ({ metadata: { user_id: value } }),
   tier: (value: string, dropped) => {
     const name = TIERS.find(([hub]) => hub === value)?.[1]
-    if (name === undefined) dropped.drop('tier')
+    if (name === undefined) dropped.add('tier')
     return name === undefined ? {} : { service_tier: name }
   },
 }
-const stopsOf = (stops: readonly string[], dropped: Loss): Fields => {
+const stopsOf = (stops: readonly string[], dropped: DroppedFields): Fields => {
   // The provider rejects blank stop sequences.
   const accepted = stops.filter(stop => stop.trim() !== '')
-  if (accepted.length < stops.length) dropped.drop('stops')
+  if (accepted.length < stops.length) dropped.add('stops')
   return accepted.length > 0 ? { stop_sequences: accepted } : {}
 }
 
@@ -103,7 +108,7 @@ const IS_NEUTRAL: Readonly<Partial<Record<keyof Settings, (value: never) => bool
 }
 
 /** Plain settings; settings without a name in this format are reported as dropped. */
-const settingFields = (settings: Settings, dropped: Loss): Fields => {
+const settingFields = (settings: Settings, dropped: DroppedFields): Fields => {
   let body: Fields = {}
   for (const [name, value] of Object.entries(settings)) {
     if (value === undefined || value === null) continue
@@ -111,7 +116,7 @@ const settingFields = (settings: Settings, dropped: Loss): Fields => {
     const member = (MEMBERS as Readonly<Record<string, string>>)[name]
     if (special) body = { ...body, ...special(value as never, dropped) }
     else if (member !== undefined) body = { ...body, [member]: value }
-    else if (!IS_NEUTRAL[name as keyof Settings]?.(value as never)) dropped.drop(name)
+    else if (!IS_NEUTRAL[name as keyof Settings]?.(value as never)) dropped.add(name)
   }
   return body
 }

@@ -2,16 +2,16 @@
  *  end. */
 import type { Meters } from '../../slots.ts'
 import type { Part, Stop } from '../answer.ts'
-import type { Context, StreamEncoder } from '../codec.ts'
+import { BlockSequence } from '../block-sequence.ts'
+import type { EncodeContext, StreamEncoder } from '../codec.ts'
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
-import { Sequence } from '../sequence.ts'
 import { stopFields } from './stops.ts'
 import { countsOf, usageOf } from './usage.ts'
 import { messageHead } from './write-answer.ts'
 import { BlockWriter } from './write-block.ts'
 
-export const encodeStream = (context: Context): StreamEncoder => new Encoder(context)
+export const encodeStream = (context: EncodeContext): StreamEncoder => new Encoder(context)
 
 type PartOf<T extends Part['type']> = Extract<Part, { readonly type: T }>
 
@@ -19,8 +19,8 @@ const event = (type: string, fields: Fields): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 
 class Encoder implements StreamEncoder {
-  readonly #context: Context
-  readonly #sequence = new Sequence(part => this.#write(part))
+  readonly #context: EncodeContext
+  readonly #sequence = new BlockSequence(part => this.#write(part))
   /** Blocks of further candidates, which this format cannot carry. */
   readonly #skippedBlocks = new Set<number>()
   #out = ''
@@ -31,15 +31,15 @@ class Encoder implements StreamEncoder {
   #meters: Meters | undefined
   #stop: Stop = { reason: 'end' }
 
-  constructor(context: Context) {
+  constructor(context: EncodeContext) {
     this.#context = context
   }
-  part(part: Part): string {
+  push(part: Part): string {
     this.#out = ''
-    if (!this.#isOther(part) && !this.#sequence.take(part)) throw fault('ANSWER_TANGLED')
+    if (!this.#isOther(part) && !this.#sequence.add(part)) throw fault('ANSWER_TANGLED')
     return this.#out
   }
-  fail(body: Fields): string {
+  failure(body: Fields): string {
     return `event: error\ndata: ${JSON.stringify(body)}\n\n`
   }
   #isOther(part: Part): boolean {
@@ -77,7 +77,7 @@ class Encoder implements StreamEncoder {
     }
     const block = this.#block
     if (!block) return
-    if (part.type === 'grow') block.grow(part.text)
+    if (part.type === 'grow') block.append(part.text)
     else if (part.type === 'payload') block.setPayload(part.payload)
     else if (part.type === 'cite') block.cite(part.citation)
     else {

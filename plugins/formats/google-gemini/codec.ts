@@ -19,5 +19,5 @@ export const codec: Codec = {
   decodeError,
   settings: SETTINGS,
   upload,
-  runsTools: true,
+  runsHostedTools: true,
 }

@@ -1,18 +1,18 @@
 /** Google generateContent: the model in the path, whole answers as events, and no terminator except
  *  the finish reason of the last one. */
 import type { Json } from '../../../engine/plugin.ts'
-import { count, type Fields, inner, isFields } from '../fields.ts'
-import { type Format, fieldsOf } from '../format.ts'
+import { count, type Fields, isFields, lenientObject } from '../fields.ts'
+import { eventFields, type Format } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
 import { textPattern } from '../written-text.ts'
 import { codec } from './codec.ts'
-import { hosted } from './tally.ts'
+import { hostedUsage } from './hosted-usage.ts'
 import { metersOf } from './usage.ts'
 
 const TEXT = textPattern({
   text: ['text', 'code'],
   objects: ['args'],
-  skip: ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'],
+  skipped: ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'],
 })
 
 export const googleGemini: Format = {
@@ -41,15 +41,15 @@ export const googleGemini: Format = {
     },
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'audio_input', 'output', 'thinking', 'audio_output'],
-    hosted,
+    hostedTools: hostedUsage,
   },
   stream: {
     usageMark: 'TokenCount"',
-    cumulative: true,
+    isCumulative: true,
     endMarks: ['Reason"'], // finishReason, or blockReason if the prompt was refused
-    ends: event => ends(event),
+    isEnd: event => ends(event),
     afterEnd: 'same', // every candidate has its reason, and counts may follow
-    suffices: () => false,
+    completesWithoutTerminator: () => false,
     error: event => errorOf(event),
   },
   codec,
@@ -78,9 +78,9 @@ const withoutKey = (query: string): string => {
 }
 
 const ends = (event: SseEvent): boolean => {
-  const fields = fieldsOf(event)
+  const fields = eventFields(event)
   if (!fields) return false
-  if (inner(fields, 'promptFeedback').blockReason) return true
+  if (lenientObject(fields, 'promptFeedback').blockReason) return true
   const { candidates } = fields
   return (
     Array.isArray(candidates) &&
@@ -91,7 +91,7 @@ const ends = (event: SseEvent): boolean => {
 const errorOf = (
   event: SseEvent,
 ): { readonly status: number; readonly body: Fields } | undefined => {
-  const body = fieldsOf(event)
+  const body = eventFields(event)
   if (!body || !isFields(body.error)) return undefined
   return { status: count(body.error.code) || 502, body }
 }

@@ -1,24 +1,24 @@
 /** Converts log probabilities between Google's two lists and the hub's list of tokens (OpenAI's
  *  shape). */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 
 /** `{content: [{token, logprob, bytes, top_logprobs}], refusal}` */
 export const readLogprobs = (candidate: Fields): Json | undefined => {
-  const result = inner(candidate, 'logprobsResult')
-  const chosen = itemsIn(result, 'chosenCandidates')
+  const result = lenientObject(candidate, 'logprobsResult')
+  const chosen = lenientObjects(result, 'chosenCandidates')
   if (chosen.length === 0) return undefined
-  const others = itemsIn(result, 'topCandidates')
+  const others = lenientObjects(result, 'topCandidates')
   return {
     content: chosen.map((each, index) => ({
       ...tokenOf(each),
-      top_logprobs: itemsIn(others[index] ?? {}, 'candidates').map(tokenOf),
+      top_logprobs: lenientObjects(others[index] ?? {}, 'candidates').map(tokenOf),
     })),
     refusal: null,
   }
 }
 const tokenOf = (each: Fields): Fields => {
-  const token = wordIn(each, 'token') ?? ''
+  const token = lenientText(each, 'token') ?? ''
   const { logProbability: logprob } = each
   return {
     token,
@@ -28,7 +28,7 @@ const tokenOf = (each: Fields): Fields => {
 }
 
 export const writeLogprobs = (logprobs: Json | undefined): Fields => {
-  const tokens = isFields(logprobs) ? itemsIn(logprobs, 'content') : []
+  const tokens = isFields(logprobs) ? lenientObjects(logprobs, 'content') : []
   if (tokens.length === 0) return {}
   const writeToken = (each: Fields): Fields => ({
     token: each.token ?? '',
@@ -38,7 +38,7 @@ export const writeLogprobs = (logprobs: Json | undefined): Fields => {
     logprobsResult: {
       chosenCandidates: tokens.map(writeToken),
       topCandidates: tokens.map(each => ({
-        candidates: itemsIn(each, 'top_logprobs').map(writeToken),
+        candidates: lenientObjects(each, 'top_logprobs').map(writeToken),
       })),
     },
   }

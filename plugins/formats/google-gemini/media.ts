@@ -1,12 +1,19 @@
 /** Converts images, documents, audio and video: `inlineData` and `fileData`. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { Media, Source } from '../content.ts'
 import { fault } from '../faults.ts'
-import { entryOf, type Fields, inner, isFields, present, wordIn } from '../fields.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientText,
+  lookUp,
+  omitUndefined,
+} from '../fields.ts'
 import { kindOfMime } from '../media.ts'
-import { bad, type Given } from './given.ts'
 import { NAME } from './name.ts'
+import { type RequestObject, valueFault } from './request-object.ts'
 
 /** Google accepts the standard and the URL-safe alphabet without padding; others require standard
  *  base64. */
@@ -20,9 +27,9 @@ const standardBase64 = (data: string): string => {
 
 // ---------------------------------------------------------------- decoding
 
-export const readInline = (blob: Given, part: Given): Media => {
-  const mime = blob.need('mimeType').toLowerCase()
-  const source: Source = { type: 'data', data: standardBase64(blob.need('data')), mime }
+export const readInline = (blob: RequestObject, part: RequestObject): Media => {
+  const mime = blob.requiredText('mimeType').toLowerCase()
+  const source: Source = { type: 'data', data: standardBase64(blob.requiredText('data')), mime }
   return mediaOf(source, kindOfMime(mime), blob, part)
 }
 
@@ -30,8 +37,8 @@ export const readInline = (blob: Given, part: Given): Media => {
 const OWN_FILE = /^(?:gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/|files\/)/
 const YOUTUBE_URL = /^https:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//
 
-export const readFile = (file: Given, part: Given): Media => {
-  const uri = file.need('fileUri')
+export const readFile = (file: RequestObject, part: RequestObject): Media => {
+  const uri = file.requiredText('fileUri')
   const mime = file.text('mimeType')?.toLowerCase() ?? mimeOfUrl(uri)
   const kind = YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime ?? '')
   const mimeMember = mime !== undefined && { mime }
@@ -40,19 +47,24 @@ export const readFile = (file: Given, part: Given): Media => {
     : { type: 'url', url: uri, ...mimeMember }
   return mediaOf(source, kind, file, part)
 }
-const mediaOf = (source: Source, kind: Media['kind'], data: Given, part: Given): Media => {
-  const clip = part.raw('videoMetadata')
-  const resolution = part.raw('mediaResolution')
-  const level = isFields(resolution) ? wordIn(resolution, 'level') : resolution
+const mediaOf = (
+  source: Source,
+  kind: Media['kind'],
+  data: RequestObject,
+  part: RequestObject,
+): Media => {
+  const clip = part.value('videoMetadata')
+  const resolution = part.value('mediaResolution')
+  const level = isFields(resolution) ? lenientText(resolution, 'level') : resolution
   const detail = DETAILS.find(([, word]) => word === level)?.[0]
   const name = data.text('displayName')
   if (clip !== undefined && !isFields(clip))
-    throw bad(part.place('videoMetadata'), 'expected an object')
+    throw valueFault(part.pathOf('videoMetadata'), 'expected an object')
   return {
     type: 'media',
     kind,
     source,
-    at: data.at,
+    at: data.path,
     ...(clip !== undefined && { clip }),
     ...(detail && { detail }),
     ...(name !== undefined && { name }),
@@ -67,14 +79,14 @@ const DETAILS: readonly (readonly [detail: string, level: string])[] = [
 // ---------------------------------------------------------------- encoding
 
 /** `levels`: whether the model accepts a resolution for each image. */
-export const writeMedia = (media: Media, levels: boolean, dropped: Loss): Fields => {
+export const writeMedia = (media: Media, levels: boolean, dropped: DroppedFields): Fields => {
   const { detail, name, context, citationsEnabled, clip } = media
   const level = DETAILS.find(each => each[0] === detail)?.[1]
-  if (detail !== undefined && detail !== 'auto' && !(levels && level)) dropped.drop('detail')
-  if (name !== undefined) dropped.drop('filename')
-  if (context !== undefined) dropped.drop('context')
-  if (citationsEnabled) dropped.drop('citations')
-  return present({
+  if (detail !== undefined && detail !== 'auto' && !(levels && level)) dropped.add('detail')
+  if (name !== undefined) dropped.add('filename')
+  if (context !== undefined) dropped.add('context')
+  if (citationsEnabled) dropped.add('citations')
+  return omitUndefined({
     ...writeSource(media),
     videoMetadata: clip,
     mediaResolution: levels && level && detail !== 'auto' ? { level } : undefined,
@@ -91,13 +103,13 @@ const writeSource = (media: Media): Fields => {
     return { inlineData: { mimeType: 'text/plain', data: encoded } }
   }
   if (source.type === 'file') {
-    if (source.origin !== NAME) throw refused(media, 'a file of another provider')
-    return { fileData: present({ fileUri: source.file, mimeType: source.mime }) }
+    if (source.origin !== NAME) throw unsupportedMedia(media, 'a file of another provider')
+    return { fileData: omitUndefined({ fileUri: source.file, mimeType: source.mime }) }
   }
-  if (!source.url.startsWith('https://')) throw refused(media, 'a URL without https')
+  if (!source.url.startsWith('https://')) throw unsupportedMedia(media, 'a URL without https')
   const mime = source.mime ?? mimeOfUrl(source.url)
   const mimeType = mime === undefined ? undefined : mimeFor(mime)
-  return { fileData: present({ fileUri: source.url, mimeType }) }
+  return { fileData: omitUndefined({ fileUri: source.url, mimeType }) }
 }
 /** Media types that Google names differently. */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -108,15 +120,15 @@ const ALIASES: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',
   'text/markdown': 'text/md',
 }
-export const mimeFor = (mime: string): string => entryOf(ALIASES, mime) ?? mime
-export const refused = ({ at, kind }: Media, what: string): Error =>
+export const mimeFor = (mime: string): string => lookUp(ALIASES, mime) ?? mime
+export const unsupportedMedia = ({ at, kind }: Media, what: string): Error =>
   fault('CONTENT_UNSUPPORTED', [at ?? kind, what], at === undefined ? {} : { param: at })
 
 /** By the extension of the path, without the query. */
 const mimeOfUrl = (url: string): string | undefined => {
   const path = url.split(/[?#]/, 1)[0] ?? ''
   const extension = /\.([A-Za-z0-9]{2,5})$/.exec(path)?.[1]?.toLowerCase()
-  return extension === undefined ? undefined : entryOf(MIMES, extension)
+  return extension === undefined ? undefined : lookUp(MIMES, extension)
 }
 const MIMES: Readonly<Record<string, string>> = {
   png: 'image/png',
@@ -153,26 +165,26 @@ const MIMES: Readonly<Record<string, string>> = {
 // ---------------------------------------------------------------- answers
 
 /** Media that an upstream generated; undefined for other parts. */
-export const drawn = (part: Fields): Media | undefined => {
-  const inline = inner(part, 'inlineData')
-  const mime = wordIn(inline, 'mimeType')
-  const encoded = wordIn(inline, 'data')
+export const mediaOfPart = (part: Fields): Media | undefined => {
+  const inline = lenientObject(part, 'inlineData')
+  const mime = lenientText(inline, 'mimeType')
+  const encoded = lenientText(inline, 'data')
   if (mime !== undefined && encoded !== undefined) {
     const source = { type: 'data', data: standardBase64(encoded), mime } as const
     return { type: 'media', kind: kindOfMime(mime), source }
   }
-  const file = inner(part, 'fileData')
-  const url = wordIn(file, 'fileUri')
-  const type = wordIn(file, 'mimeType')
+  const file = lenientObject(part, 'fileData')
+  const url = lenientText(file, 'fileUri')
+  const type = lenientText(file, 'mimeType')
   if (url === undefined) return undefined
   const source: Source = { type: 'url', url, ...(type !== undefined && { mime: type }) }
   return { type: 'media', kind: kindOfMime(type ?? ''), source }
 }
 
 /** Encodes media for a client; files are sent as their URI. */
-export const shown = ({ source }: Media): Json | undefined => {
+export const writeMediaPart = ({ source }: Media): Json | undefined => {
   if (source.type === 'data') return { inlineData: { mimeType: source.mime, data: source.data } }
   if (source.type === 'text') return { text: source.text }
   const fileUri = source.type === 'url' ? source.url : source.file
-  return { fileData: present({ fileUri, mimeType: source.mime }) }
+  return { fileData: omitUndefined({ fileUri, mimeType: source.mime }) }
 }

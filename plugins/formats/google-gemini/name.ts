@@ -1,21 +1,21 @@
 /** The name of this format, and tool names within its limits. */
-import { fitted, type IdRule, original } from '../call-id.ts'
+import { decodeCallId, encodeCallId, type IdRule } from '../call-id.ts'
 import type { Call } from '../content.ts'
 
 /** The origin of its payloads, files and foreign tools. */
 export const NAME = 'google-gemini'
 
 /** A signature that Google accepts in place of a missing one. */
-export const PLACEHOLDER = 'skip_thought_signature_validator'
+export const PLACEHOLDER_SIGNATURE = 'skip_thought_signature_validator'
 
-const NAME_RULE: IdRule = { allowed: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, longest: 128 }
+const NAME_RULE: IdRule = { pattern: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, maxLength: 128 }
 
 /** A tool with free text input becomes a function with one argument; the prefix tells the
  *  decoder. */
 const FREE_PREFIX = 'tollgate_text_'
-export const toolName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
-  isFreeText ? FREE_PREFIX + fitted(name, NAME_RULE) : fitted(name, NAME_RULE)
-export const toolOf = (name: string): Pick<Call, 'name' | 'isFreeText'> =>
+export const encodeToolName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
+  isFreeText ? FREE_PREFIX + encodeCallId(name, NAME_RULE) : encodeCallId(name, NAME_RULE)
+export const decodeToolName = (name: string): Pick<Call, 'name' | 'isFreeText'> =>
   name.startsWith(FREE_PREFIX)
-    ? { name: original(name.slice(FREE_PREFIX.length)), isFreeText: true }
-    : { name: original(name) }
+    ? { name: decodeCallId(name.slice(FREE_PREFIX.length)), isFreeText: true }
+    : { name: decodeCallId(name) }

@@ -1,6 +1,6 @@
 /** Converts Google's subset of OpenAPI to the equivalent JSON Schema. */
 import type { Json } from '../../../engine/plugin.ts'
-import { entryOf, type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, lookUp } from '../fields.ts'
 
 /** Numbers that Google sends as strings. */
 const NUMERIC_KEYWORDS = new Set([
@@ -21,7 +21,7 @@ export const jsonSchema = (openApi: Fields): Fields => {
     if (GOOGLE_KEYWORDS.has(name) || value === null) continue
     const key = name.replace(SNAKE_CASE, (_, letter: string) => letter.toUpperCase())
     schema[key] =
-      entryOf(READERS, key)?.(value) ?? (NUMERIC_KEYWORDS.has(key) ? Number(value) : value)
+      lookUp(READERS, key)?.(value) ?? (NUMERIC_KEYWORDS.has(key) ? Number(value) : value)
   }
   if (openApi.nullable === true && typeof schema.type === 'string') {
     schema.type = [schema.type, 'null']

@@ -1,11 +1,11 @@
 /** Collects the arguments of a call that arrive value by value: `{jsonPath: '$.a[0].b',
  *  stringValue, willContinue}`. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, itemsIn, wordIn } from '../fields.ts'
+import { type Fields, lenientObjects, lenientText } from '../fields.ts'
 
 type Node = Map<string, Node | Json> | (Node | Json)[]
 
-export class PartialArgs {
+export class PartialArguments {
   readonly #root: Map<string, Node | Json> = new Map()
   /** The path of the string that continues in the next piece. */
   #openPath: string | undefined
@@ -13,9 +13,9 @@ export class PartialArgs {
   constructor(args: Fields = {}) {
     for (const key in args) this.#root.set(key, args[key] ?? null)
   }
-  take(call: Fields): void {
-    for (const argument of itemsIn(call, 'partialArgs')) {
-      const path = wordIn(argument, 'jsonPath')
+  add(call: Fields): void {
+    for (const argument of lenientObjects(call, 'partialArgs')) {
+      const path = lenientText(argument, 'jsonPath')
       if (path !== undefined) this.#set(path, argument)
     }
   }

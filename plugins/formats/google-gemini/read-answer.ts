@@ -2,15 +2,15 @@
  *  new content only. */
 import { randomUUID } from 'node:crypto'
 import type { Answer, Part } from '../answer.ts'
-import { fitted, NARROW } from '../call-id.ts'
+import { Collector } from '../answer-parts.ts'
+import { encodeCallId, PORTABLE_ID } from '../call-id.ts'
 import type { StreamDecoder } from '../codec.ts'
-import { Collector } from '../collect.ts'
-import { type Fields, inner, itemsIn, wordIn } from '../fields.ts'
-import { fieldsOf } from '../format.ts'
+import { type Fields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { eventFields } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
 import { readLogprobs } from './logprobs.ts'
-import { CandidateReader, type Shared } from './read-candidate.ts'
-import { blockedBy } from './stops.ts'
+import { type AnswerState, CandidateReader } from './read-candidate.ts'
+import { blockStop } from './stops.ts'
 import { hasCounts, metersOf } from './usage.ts'
 
 class AnswerReader {
@@ -30,27 +30,27 @@ class AnswerReader {
     const { usageMetadata: usage } = answer
     if (hasCounts(usage)) emit({ type: 'count', meters: metersOf(usage) })
     const shared = this.#shared(emit)
-    itemsIn(answer, 'candidates').forEach((candidate, position) => {
-      this.#candidate(candidate, position, shared).take(candidate, shared)
+    lenientObjects(answer, 'candidates').forEach((candidate, position) => {
+      this.#candidate(candidate, position, shared).add(candidate, shared)
     })
     this.#block(answer, emit)
     const all = [...this.#candidates.values()]
-    if (all.length > 0 && all.every(({ stopped }) => stopped)) this.#end(emit)
+    if (all.length > 0 && all.every(({ hasStopped }) => hasStopped)) this.#end(emit)
   }
   /** Ends the candidates that have no finish reason. */
   finish(emit: (part: Part) => void): void {
     if (this.#hasEnded) return
-    for (const candidate of this.#candidates.values()) candidate.stop(undefined)
+    for (const candidate of this.#candidates.values()) candidate.finish(undefined)
     if (this.#candidates.size === 0) emit({ type: 'stop', choice: 0, stop: { reason: 'broken' } })
     this.#end(emit)
   }
   #begin(answer: Fields, emit: (part: Part) => void): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    const id = wordIn(answer, 'responseId')
-    const model = wordIn(answer, 'modelVersion')
-    const created = Math.floor(Date.parse(wordIn(answer, 'createTime') ?? '') / 1000)
-    const tier = wordIn(inner(answer, 'usageMetadata'), 'serviceTier')
+    const id = lenientText(answer, 'responseId')
+    const model = lenientText(answer, 'modelVersion')
+    const created = Math.floor(Date.parse(lenientText(answer, 'createTime') ?? '') / 1000)
+    const tier = lenientText(lenientObject(answer, 'usageMetadata'), 'serviceTier')
     this.#name = id
     emit({
       type: 'begin',
@@ -60,7 +60,7 @@ class AnswerReader {
       ...(tier !== undefined && { tier: tier === 'standard' ? 'default' : tier }),
     })
   }
-  #candidate(candidate: Fields, position: number, shared: Shared): CandidateReader {
+  #candidate(candidate: Fields, position: number, shared: AnswerState): CandidateReader {
     const { index } = candidate
     const choice = typeof index === 'number' && index >= 0 ? index : position
     const existing = this.#candidates.get(choice)
@@ -71,10 +71,10 @@ class AnswerReader {
   }
   /** The prompt itself was refused, so there is no candidate. */
   #block(answer: Fields, emit: (part: Part) => void): void {
-    const feedback = inner(answer, 'promptFeedback')
-    const reason = wordIn(feedback, 'blockReason')
+    const feedback = lenientObject(answer, 'promptFeedback')
+    const reason = lenientText(feedback, 'blockReason')
     if (!reason || this.#candidates.size > 0) return
-    const stop = blockedBy(reason, wordIn(feedback, 'blockReasonMessage'))
+    const stop = blockStop(reason, lenientText(feedback, 'blockReasonMessage'))
     emit({ type: 'stop', choice: 0, stop })
     this.#end(emit)
   }
@@ -82,13 +82,13 @@ class AnswerReader {
     this.#hasEnded = true
     emit({ type: 'end' })
   }
-  #shared(emit: (part: Part) => void): Shared {
+  #shared(emit: (part: Part) => void): AnswerState {
     return {
       emit,
-      index: () => this.#blocks++,
-      id: kind => {
+      nextIndex: () => this.#blocks++,
+      newId: kind => {
         this.#name ??= randomUUID()
-        return fitted(`${kind}_${this.#name}_${this.#ids++}`, NARROW)
+        return encodeCallId(`${kind}_${this.#name}_${this.#ids++}`, PORTABLE_ID)
       },
     }
   }
@@ -96,12 +96,12 @@ class AnswerReader {
 
 export const decodeAnswer = (body: Fields): Answer => {
   const collector = new Collector()
-  const emit = (part: Part): void => collector.take(part)
+  const emit = (part: Part): void => collector.add(part)
   const reader = new AnswerReader()
   reader.take(body, emit)
   reader.finish(emit)
   const { choices, ...answer } = collector.answer()
-  const logprobs = itemsIn(body, 'candidates').map(readLogprobs)
+  const logprobs = lenientObjects(body, 'candidates').map(readLogprobs)
   return {
     ...answer,
     choices: choices.map((choice, index) =>
@@ -114,8 +114,8 @@ export const decodeAnswer = (body: Fields): Answer => {
 export const decodeStream = (): StreamDecoder => {
   const reader = new AnswerReader()
   return {
-    event(event: SseEvent, emit) {
-      const answer = fieldsOf(event)
+    push(event: SseEvent, emit) {
+      const answer = eventFields(event)
       if (answer) reader.take(answer, emit)
     },
     close: () => reader.ended,

@@ -1,24 +1,24 @@
 /** Decodes one candidate of an upstream's answer piece by piece to blocks of the hub. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
-import type { Call, Content, OpaquePayload, Text, Thought, Work } from '../content.ts'
-import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
+import type { Call, Content, HostedCall, OpaquePayload, Text, Thought } from '../content.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { completedCallId, finishedCall, startedCall } from './hosted-call.ts'
 import { readLogprobs } from './logprobs.ts'
-import { drawn } from './media.ts'
-import { NAME, toolOf } from './name.ts'
+import { mediaOfPart } from './media.ts'
+import { decodeToolName, NAME } from './name.ts'
 import { Offsets } from './offsets.ts'
-import { PartialArgs } from './partial-args.ts'
-import { citationsIn, worksIn } from './read-grounding.ts'
-import { saysReason, stopOf } from './stops.ts'
-import { answered, begun, done } from './work.ts'
+import { PartialArguments } from './partial-args.ts'
+import { citationsIn, hostedCallsIn } from './read-grounding.ts'
+import { isReason, stopOf } from './stops.ts'
 
 /** State that all candidates of an answer share. */
-export interface Shared {
+export interface AnswerState {
   readonly emit: (part: Part) => void
   /** Returns the next block index. */
-  readonly index: () => number
+  readonly nextIndex: () => number
   /** Makes an id that is unique in this answer. */
-  readonly id: (kind: 'call' | 'work') => string
+  readonly newId: (kind: 'call' | 'work') => string
 }
 interface OpenBlock<T extends Content> {
   readonly index: number
@@ -32,11 +32,11 @@ interface OpenText extends OpenBlock<Text | Thought> {
 
 export class CandidateReader {
   readonly #choice: number
-  #shared: Shared
+  #shared: AnswerState
   readonly #text = new Offsets()
   #openText: OpenText | undefined
-  #call: (OpenBlock<Call> & { readonly args: PartialArgs }) | undefined
-  readonly #works = new Map<string, OpenBlock<Work>>()
+  #call: (OpenBlock<Call> & { readonly args: PartialArguments }) | undefined
+  readonly #works = new Map<string, OpenBlock<HostedCall>>()
   /** Citations that were emitted. */
   readonly #citationKeys = new Set<string>()
   /** Hosted tools whose calls were emitted from parts. */
@@ -46,41 +46,42 @@ export class CandidateReader {
   #empty = true
   #hasStopped = false
 
-  constructor(choice: number, shared: Shared) {
+  constructor(choice: number, shared: AnswerState) {
     this.#choice = choice
     this.#shared = shared
   }
-  get stopped(): boolean {
+  get hasStopped(): boolean {
     return this.#hasStopped
   }
   /** Decodes a piece of the candidate, or all of it. */
-  take(candidate: Fields, shared: Shared): void {
+  add(candidate: Fields, shared: AnswerState): void {
     if (this.#hasStopped) return
     this.#shared = shared
     const logprobs = readLogprobs(candidate)
-    for (const part of itemsIn(inner(candidate, 'content'), 'parts')) this.#part(part, logprobs)
+    for (const part of lenientObjects(lenientObject(candidate, 'content'), 'parts'))
+      this.#part(part, logprobs)
     this.#ground(candidate)
     const { finishReason: reason } = candidate
-    if (saysReason(reason)) this.stop(reason, wordIn(candidate, 'finishMessage'))
+    if (isReason(reason)) this.finish(reason, lenientText(candidate, 'finishMessage'))
   }
-  stop(raw: string | undefined, message?: string): void {
+  finish(raw: string | undefined, message?: string): void {
     if (this.#hasStopped) return
     this.#closeCalls()
     this.#closeText()
-    const tools = worksIn(this.#grounding, () => this.#shared.id('work'))
+    const tools = hostedCallsIn(this.#grounding, () => this.#shared.newId('work'))
     for (const work of tools) if (!this.#emittedTools.has(work.tool)) this.#emitWhole(work)
     this.#hasStopped = true
     const stop = stopOf(raw, message, { called: this.#hasCalls, empty: this.#empty })
     this.#shared.emit({ type: 'stop', choice: this.#choice, stop })
   }
   #part(part: Fields, logprobs: Json | undefined): void {
-    const signature = wordIn(part, 'thoughtSignature')
+    const signature = lenientText(part, 'thoughtSignature')
     const payload = signature === undefined ? undefined : { origin: NAME, data: signature }
     if (isFields(part.functionCall)) return this.#functionCall(part.functionCall, payload)
     if (typeof part.text === 'string')
       return this.#addText(part.text, part.thought === true, payload, logprobs)
     if (this.#work(part)) return
-    const media = part.thought === true ? undefined : drawn(part)
+    const media = part.thought === true ? undefined : mediaOfPart(part)
     if (media) this.#emitWhole(payload ? { ...media, payload } : media)
     else if (payload) this.#addText('', false, payload)
   }
@@ -139,24 +140,24 @@ export class CandidateReader {
   /** A whole call: `{name, args}`. In pieces: `{name, willContinue}`, `{partialArgs,
    *  willContinue}`…, `{}`; the last piece may be missing. */
   #functionCall(call: Fields, payload: OpaquePayload | undefined): void {
-    const name = wordIn(call, 'name')
+    const name = lenientText(call, 'name')
     if (name !== undefined) {
       this.#closeCalls()
       this.#closeText()
-      const id = wordIn(call, 'id') || this.#shared.id('call')
+      const id = lenientText(call, 'id') || this.#shared.newId('call')
       const content: Call = {
         type: 'call',
         id,
-        ...toolOf(name),
+        ...decodeToolName(name),
         input: '',
         ...(payload && { payload }),
       }
-      const args = new PartialArgs(inner(call, 'args'))
+      const args = new PartialArguments(lenientObject(call, 'args'))
       this.#call = { index: this.#open(content), content, args }
       this.#hasCalls = true
     }
     if (!this.#call) return
-    this.#call.args.take(call)
+    this.#call.args.add(call)
     if (call.willContinue !== true) this.#closeCalls()
   }
   /** Closes the open call and the hosted calls without a result. */
@@ -174,16 +175,17 @@ export class CandidateReader {
   // ---------------------------------------------------------------- hosted calls and media
 
   #work(part: Fields): boolean {
-    const id = (): string => this.#shared.id('work')
-    const work = begun(part, id)
+    const id = (): string => this.#shared.newId('work')
+    const work = startedCall(part, id)
     if (work) {
       this.#closeText()
       this.#emittedTools.add(work.tool)
       this.#works.set(work.id, { index: this.#open(work), content: work })
       return true
     }
-    const openCall = this.#works.get(answered(part) ?? '') ?? [...this.#works.values()].at(-1)
-    const call = done(part, openCall?.content, id)
+    const openCall =
+      this.#works.get(completedCallId(part) ?? '') ?? [...this.#works.values()].at(-1)
+    const call = finishedCall(part, openCall?.content, id)
     if (!call) return false
     this.#emittedTools.add(call.tool)
     if (!openCall) this.#emitWhole(call)
@@ -199,7 +201,7 @@ export class CandidateReader {
     this.#shared.emit({ type: 'close', index: this.#open(content) })
   }
   #open(content: Content): number {
-    const index = this.#shared.index()
+    const index = this.#shared.nextIndex()
     this.#empty = false
     this.#shared.emit({ type: 'open', index, choice: this.#choice, content })
     return index

@@ -1,26 +1,26 @@
 /** Decodes a client's contents and parts to turns. */
 import type { Json } from '../../../engine/plugin.ts'
-import { original } from '../call-id.ts'
-import type { Loss } from '../codec.ts'
+import { decodeCallId } from '../call-id.ts'
+import type { DroppedFields } from '../codec.ts'
 import type {
   Call,
   Content,
+  HostedCall,
   Media,
   OpaquePayload,
   Result,
   Text,
   Thought,
-  Work,
 } from '../content.ts'
 import { fault } from '../faults.ts'
-import { entryOf, type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, lookUp } from '../fields.ts'
 import type { Turn } from '../hub.ts'
-import { unsealed } from '../seal.ts'
-import { bad, type Given } from './given.ts'
+import { decodePayload } from '../opaque-payload.ts'
+import { codeOf, HOSTED_TOOLS } from './hosted-call.ts'
 import { readFile, readInline } from './media.ts'
 import { NAME } from './name.ts'
-import { unwrapped } from './results.ts'
-import { codeOf, WORK_TOOLS } from './work.ts'
+import { type RequestObject, valueFault } from './request-object.ts'
+import { unwrapResponse } from './results.ts'
 
 const ROLES: Readonly<Record<string, Turn['role']>> = {
   user: 'user',
@@ -30,22 +30,22 @@ const ROLES: Readonly<Record<string, Turn['role']>> = {
 }
 
 /** Reads contents in order, and pairs calls without ids with results that name only their tool. */
-export class History {
+export class TurnsReader {
   readonly turns: Turn[] = []
-  readonly #dropped: Loss
+  readonly #dropped: DroppedFields
   /** Calls without a result so far. */
   #openCalls: Call[] = []
   #calls = 0
 
-  constructor(dropped: Loss) {
+  constructor(dropped: DroppedFields) {
     this.#dropped = dropped
   }
-  read(content: Given): void {
-    const role = entryOf(ROLES, (content.text('role') || 'user').toLowerCase())
-    if (!role) throw bad(content.place('role'), "expected 'user' or 'model'")
+  read(content: RequestObject): void {
+    const role = lookUp(ROLES, (content.text('role') || 'user').toLowerCase())
+    if (!role) throw valueFault(content.pathOf('role'), "expected 'user' or 'model'")
     const read: Content[] = []
     for (const part of content.objects('parts')) this.#part(part, read)
-    content.rest(this.#dropped)
+    content.reportUnread(this.#dropped)
     this.#add({ role, content: read })
   }
   /** Merges a stream that a client stored piece by piece into one turn, and consecutive results
@@ -58,36 +58,36 @@ export class History {
     const sorted = [...merged.filter(isResult), ...merged.filter(each => !isResult(each))]
     this.turns.push({ role, content: joinEmpty(role === 'assistant' ? merged : sorted) })
   }
-  #part(part: Given, read: Content[]): void {
+  #part(part: RequestObject, read: Content[]): void {
     const signature = part.text('thoughtSignature')
-    const payload = signature === undefined ? undefined : unsealed(NAME, signature)
+    const payload = signature === undefined ? undefined : decodePayload(NAME, signature)
     const key = KINDS.find(each => part.has(each))
     if (key !== undefined) this.#readKind(key, part, payload, read)
     else if (payload) read.push({ type: 'thought', text: '', payload })
-    else throw bad(part.at, `expected one of ${KINDS.join(', ')}`)
-    part.rest(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
+    else throw valueFault(part.path, `expected one of ${KINDS.join(', ')}`)
+    part.reportUnread(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
   }
   #readKind(
     key: (typeof KINDS)[number],
-    part: Given,
+    part: RequestObject,
     payload: OpaquePayload | undefined,
     read: Content[],
   ): void {
     if (key === 'text') return void read.push(textOf(part, payload))
-    const object = part.object(key) as Given
+    const object = part.object(key) as RequestObject
     if (key === 'inlineData') read.push(withPayload(readInline(object, part), payload))
     else if (key === 'fileData') read.push(withPayload(readFile(object, part), payload))
     else if (key === 'functionCall') read.push(this.#call(object, payload))
     else if (key === 'functionResponse') read.push(this.#result(object))
     else addWork(read, key, object, withoutForeign(part.fields, payload))
   }
-  #call(object: Given, payload: OpaquePayload | undefined): Call {
-    const name = object.need('name')
-    const args = object.raw('args') ?? {}
-    if (!isFields(args)) throw bad(object.place('args'), 'expected an object')
+  #call(object: RequestObject, payload: OpaquePayload | undefined): Call {
+    const name = object.requiredText('name')
+    const args = object.value('args') ?? {}
+    if (!isFields(args)) throw valueFault(object.pathOf('args'), 'expected an object')
     const number = this.#calls++
-    const id = original(object.text('id') || `call_${number}`)
-    object.rest(this.#dropped)
+    const id = decodeCallId(object.text('id') || `call_${number}`)
+    object.reportUnread(this.#dropped)
     const call: Call = {
       type: 'call',
       id,
@@ -98,34 +98,34 @@ export class History {
     this.#openCalls.push(call)
     return call
   }
-  #result(object: Given): Result {
-    const name = object.need('name')
+  #result(object: RequestObject): Result {
+    const name = object.requiredText('name')
     const givenId = object.text('id')
     const call = givenId
-      ? this.#openCalls.find(({ id }) => id === original(givenId))
+      ? this.#openCalls.find(({ id }) => id === decodeCallId(givenId))
       : this.#openCalls.find(each => each.name === name)
-    if (!givenId && !call) throw fault('CALL_UNKNOWN', [object.at], { param: object.at })
+    if (!givenId && !call) throw fault('CALL_UNKNOWN', [object.path], { param: object.path })
     this.#openCalls = this.#openCalls.filter(each => each !== call)
-    const value = object.raw('response') ?? {}
-    if (!isFields(value)) throw bad(object.place('response'), 'expected an object')
-    const { text, hasFailed } = unwrapped(value)
+    const value = object.value('response') ?? {}
+    if (!isFields(value)) throw valueFault(object.pathOf('response'), 'expected an object')
+    const { text, hasFailed } = unwrapResponse(value)
     const media = object.objects('parts').map(part => this.#media(part))
-    object.rest(this.#dropped)
+    object.reportUnread(this.#dropped)
     return {
       type: 'result',
-      id: call?.id ?? original(givenId as string),
+      id: call?.id ?? decodeCallId(givenId as string),
       name,
       content: [...(text === undefined ? [] : [{ type: 'text' as const, text }]), ...media],
       value,
       ...(hasFailed && { hasFailed }),
     }
   }
-  #media(part: Given): Media | Text {
+  #media(part: RequestObject): Media | Text {
     const inline = part.object('inlineData')
     const file = part.object('fileData')
     if (inline) return readInline(inline, part)
     if (file) return readFile(file, part)
-    throw bad(part.at, 'expected inlineData or fileData')
+    throw valueFault(part.path, 'expected inlineData or fileData')
   }
 }
 const KINDS = [
@@ -144,7 +144,7 @@ const isResult = ({ type }: Content): boolean => type === 'result'
 const withPayload = <T extends Content>(content: T, payload: OpaquePayload | undefined): T =>
   payload ? { ...content, payload } : content
 
-const textOf = (part: Given, payload: OpaquePayload | undefined): Text | Thought => {
+const textOf = (part: RequestObject, payload: OpaquePayload | undefined): Text | Thought => {
   const text = part.text('text') ?? ''
   return withPayload(
     { type: part.flag('thought') ? 'thought' : 'text', text } as Text | Thought,
@@ -179,7 +179,7 @@ const withoutForeign = (part: Fields, payload: OpaquePayload | undefined): Field
   return rest
 }
 /** Joins a call part and its result part to one hosted call. */
-const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void => {
+const addWork = (read: Content[], key: WorkPart, data: RequestObject, raw: Json): void => {
   const id = data.text('id')
   const isResultPart = key === 'codeExecutionResult' || key === 'toolResponse'
   const at = isResultPart ? read.findLastIndex(each => isOpenWork(each, id)) : -1
@@ -190,20 +190,24 @@ const addWork = (read: Content[], key: WorkPart, data: Given, raw: Json): void =
     return
   }
   const tool = key.startsWith('tool')
-    ? entryOf(WORK_TOOLS, data.text('toolType') ?? '')
+    ? lookUp(HOSTED_TOOLS, data.text('toolType') ?? '')
     : 'code_execution'
   read.push({
     type: 'hostedCall',
     tool: tool ?? 'other',
     id: id ?? `work_${read.length}`,
-    input: isResultPart ? {} : key === 'toolCall' ? (data.raw('args') ?? {}) : codeOf(data.fields),
+    input: isResultPart
+      ? {}
+      : key === 'toolCall'
+        ? (data.value('args') ?? {})
+        : codeOf(data.fields),
     ...(isResultPart && { output: outputOf(key, data) }),
     raw: { origin: NAME, items: [raw] },
   })
 }
-const isOpenWork = (content: Content, id: string | undefined): content is Work =>
+const isOpenWork = (content: Content, id: string | undefined): content is HostedCall =>
   content.type === 'hostedCall' &&
   content.output === undefined &&
   (id === undefined || content.id === id)
-const outputOf = (key: WorkPart, data: Given): Json =>
-  key === 'toolResponse' ? (data.raw('response') ?? {}) : data.fields
+const outputOf = (key: WorkPart, data: RequestObject): Json =>
+  key === 'toolResponse' ? (data.value('response') ?? {}) : data.fields

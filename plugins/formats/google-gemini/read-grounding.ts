@@ -1,7 +1,7 @@
 /** Decodes grounding, URL context and recitations of an answer to citations and hosted calls. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Citation, Work } from '../content.ts'
-import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
+import type { Citation, HostedCall } from '../content.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 
 /** A span of the answer's whole text in bytes; absent if unknown. */
 interface Span {
@@ -12,14 +12,14 @@ type SpanCitation = readonly [citation: Citation, where: Span]
 
 /** Each source of each span. */
 export const citationsIn = (candidate: Fields): readonly SpanCitation[] => [
-  ...groundingCitations(inner(candidate, 'groundingMetadata')),
-  ...recitations(inner(candidate, 'citationMetadata')),
+  ...groundingCitations(lenientObject(candidate, 'groundingMetadata')),
+  ...recitations(lenientObject(candidate, 'citationMetadata')),
 ]
 const groundingCitations = (grounding: Fields): readonly SpanCitation[] => {
   const chunks = Array.isArray(grounding.groundingChunks) ? grounding.groundingChunks : []
-  return itemsIn(grounding, 'groundingSupports').flatMap(support => {
-    const segment = inner(support, 'segment')
-    const quote = wordIn(segment, 'text')
+  return lenientObjects(grounding, 'groundingSupports').flatMap(support => {
+    const segment = lenientObject(support, 'segment')
+    const quote = lenientText(segment, 'text')
     const { groundingChunkIndices: indices } = support
     return (Array.isArray(indices) ? indices : []).flatMap((index): readonly SpanCitation[] => {
       const source = sourceOf(chunks[Number(index)])
@@ -38,14 +38,16 @@ const sourceOf = (chunk: Json | undefined): Citation | undefined => {
   if (!isFields(chunk)) return undefined
   const { web, maps, retrievedContext } = chunk
   const page = isFields(web) ? web : maps
-  if (isFields(page)) return pageCitation(wordIn(page, 'uri'), wordIn(page, 'title'))
+  if (isFields(page)) return pageCitation(lenientText(page, 'uri'), lenientText(page, 'title'))
   if (!isFields(retrievedContext)) return undefined
-  const uri = wordIn(retrievedContext, 'uri')
+  const uri = lenientText(retrievedContext, 'uri')
   const file =
-    wordIn(retrievedContext, 'fileSearchStore') ?? wordIn(retrievedContext, 'documentName') ?? uri
+    lenientText(retrievedContext, 'fileSearchStore') ??
+    lenientText(retrievedContext, 'documentName') ??
+    uri
   const url = uri?.startsWith('http') ? uri : undefined
   return {
-    ...pageCitation(url, wordIn(retrievedContext, 'title')),
+    ...pageCitation(url, lenientText(retrievedContext, 'title')),
     ...(file !== undefined && { file }),
   }
 }
@@ -54,27 +56,29 @@ const pageCitation = (url: string | undefined, title: string | undefined): Citat
   ...(title !== undefined && { title }),
 })
 const recitations = (metadata: Fields): readonly SpanCitation[] =>
-  [...itemsIn(metadata, 'citationSources'), ...itemsIn(metadata, 'citations')].map(source => [
-    pageCitation(wordIn(source, 'uri'), wordIn(source, 'title')),
-    stretchOf(source),
-  ])
+  [...lenientObjects(metadata, 'citationSources'), ...lenientObjects(metadata, 'citations')].map(
+    source => [
+      pageCitation(lenientText(source, 'uri'), lenientText(source, 'title')),
+      stretchOf(source),
+    ],
+  )
 
 // ---------------------------------------------------------------- hosted calls without parts of
 // their own
 
 /** `id`: makes an id for each call. */
-export const worksIn = (candidate: Fields, id: () => string): readonly Work[] => {
-  const grounding = inner(candidate, 'groundingMetadata')
+export const hostedCallsIn = (candidate: Fields, id: () => string): readonly HostedCall[] => {
+  const grounding = lenientObject(candidate, 'groundingMetadata')
   return [
     ...searchCalls(grounding, id),
     ...retrievalCalls(grounding, id),
-    ...fetchCalls(inner(candidate, 'urlContextMetadata'), id),
+    ...fetchCalls(lenientObject(candidate, 'urlContextMetadata'), id),
   ]
 }
 const texts = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.filter(each => typeof each === 'string' && each !== '') : []
 
-const searchCalls = (grounding: Fields, id: () => string): readonly Work[] => {
+const searchCalls = (grounding: Fields, id: () => string): readonly HostedCall[] => {
   const queries = texts(grounding.webSearchQueries)
   const sources = pages(grounding, chunk => isFields(chunk.web))
   if (queries.length === 0 && sources.length === 0) return []
@@ -82,26 +86,26 @@ const searchCalls = (grounding: Fields, id: () => string): readonly Work[] => {
   const input = queries.length > 1 ? { query, queries } : { query }
   return [{ type: 'hostedCall', tool: 'web_search', id: id(), input, sources }]
 }
-const retrievalCalls = (grounding: Fields, id: () => string): readonly Work[] => {
+const retrievalCalls = (grounding: Fields, id: () => string): readonly HostedCall[] => {
   const queries = texts(grounding.retrievalQueries)
   const sources = pages(grounding, chunk => isFields(chunk.retrievedContext))
   if (queries.length === 0 && sources.length === 0) return []
   return [{ type: 'hostedCall', tool: 'file_search', id: id(), input: { queries }, sources }]
 }
 const pages = (grounding: Fields, matches: (chunk: Fields) => boolean): readonly Citation[] =>
-  itemsIn(grounding, 'groundingChunks')
+  lenientObjects(grounding, 'groundingChunks')
     .filter(matches)
     .flatMap(chunk => {
-      const quote = wordIn(inner(chunk, 'retrievedContext'), 'text')
+      const quote = lenientText(lenientObject(chunk, 'retrievedContext'), 'text')
       const source = sourceOf(chunk)
       return source ? [{ ...source, ...(quote !== undefined && { quote }) }] : []
     })
 const STATUS_SUCCESS = 'URL_RETRIEVAL_STATUS_SUCCESS'
-const fetchCalls = (metadata: Fields, id: () => string): readonly Work[] =>
-  itemsIn(metadata, 'urlMetadata').flatMap(each => {
-    const url = wordIn(each, 'retrievedUrl')
+const fetchCalls = (metadata: Fields, id: () => string): readonly HostedCall[] =>
+  lenientObjects(metadata, 'urlMetadata').flatMap(each => {
+    const url = lenientText(each, 'retrievedUrl')
     if (url === undefined) return []
-    const status = wordIn(each, 'urlRetrievalStatus') ?? STATUS_SUCCESS
+    const status = lenientText(each, 'urlRetrievalStatus') ?? STATUS_SUCCESS
     const error = status !== STATUS_SUCCESS && { error: status }
     return [
       {

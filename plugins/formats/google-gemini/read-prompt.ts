@@ -1,18 +1,18 @@
 /** Decodes a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Prompt, Turn } from '../hub.ts'
-import { Given, wrong } from './given.ts'
 import { NAME } from './name.ts'
-import { History } from './read-content.ts'
+import { TurnsReader } from './read-content.ts'
 import { readChoice, readTools } from './read-tools.ts'
+import { RequestObject, typeFault } from './request-object.ts'
 import { readForm, readSettings } from './settings.ts'
 import { readThinking } from './thinking.ts'
 
-export const decodePrompt = (fields: Fields, path: string, dropped: Loss): Prompt => {
-  const body = new Given(fields)
+export const decodePrompt = (fields: Fields, path: string, dropped: DroppedFields): Prompt => {
+  const body = new RequestObject(fields)
   const config = body.object('generationConfig')
   const form = config && readForm(config, dropped)
   const thinking = config && readThinking(config, dropped)
@@ -24,8 +24,8 @@ export const decodePrompt = (fields: Fields, path: string, dropped: Loss): Promp
     ...cachedTurns(body),
     ...conversation(body, dropped),
   ]
-  config?.rest(dropped)
-  body.rest(dropped, 'model', 'stream')
+  config?.reportUnread(dropped)
+  body.reportUnread(dropped, 'model', 'stream')
   return {
     turns,
     tools,
@@ -43,26 +43,26 @@ export const decodePrompt = (fields: Fields, path: string, dropped: Loss): Promp
 const isStreamed = (path: string): boolean =>
   (path.split('?', 1)[0] ?? '').endsWith(':streamGenerateContent')
 
-const conversation = (body: Given, dropped: Loss): readonly Turn[] => {
+const conversation = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
   if (!body.has('contents')) throw fault('MEMBER_MISSING', ['contents'], { param: 'contents' })
-  const history = new History(dropped)
+  const history = new TurnsReader(dropped)
   for (const content of body.objects('contents')) history.read(content)
   return history.turns
 }
 
 /** Clients send a content, a part, a list of either, or plain text. */
-const instruction = (body: Given, dropped: Loss): readonly Turn[] => {
-  const value = body.raw('systemInstruction')
+const instruction = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
+  const value = body.value('systemInstruction')
   if (value === undefined) return []
-  const at = body.place('systemInstruction')
-  const history = new History(dropped)
-  history.read(new Given({ role: 'system', parts: partsOf(value, at) }, at))
+  const at = body.pathOf('systemInstruction')
+  const history = new TurnsReader(dropped)
+  history.read(new RequestObject({ role: 'system', parts: partsOf(value, at) }, at))
   return history.turns.filter(({ content }) => content.length > 0)
 }
 const partsOf = (value: Json, at: string): readonly Json[] => {
   if (typeof value === 'string') return [{ text: value }]
   if (Array.isArray(value)) return value.flatMap(each => partsOf(each as Json, at))
-  if (!isFields(value)) throw wrong(at, 'an object')
+  if (!isFields(value)) throw typeFault(at, 'an object')
   const { parts } = value
   if (parts === undefined || parts === null)
     return 'role' in value && !('text' in value) ? [] : [value]
@@ -70,16 +70,16 @@ const partsOf = (value: Json, at: string): readonly Json[] => {
 }
 
 /** Cached content is a document that only Google can open; other targets reject it. */
-const cachedTurns = (body: Given): readonly Turn[] => {
+const cachedTurns = (body: RequestObject): readonly Turn[] => {
   const file = body.text('cachedContent')
   if (file === undefined) return []
   const source = { type: 'file' as const, file, origin: NAME }
-  const at = body.place('cachedContent')
+  const at = body.pathOf('cachedContent')
   return [{ role: 'user', content: [{ type: 'media', kind: 'document', source, at }] }]
 }
 
 /** The request whose tokens a client wants counted: a whole request or its contents only. */
 export const countedRequest = (fields: Fields): Fields => {
-  const request = new Given(fields).object('generateContentRequest')
+  const request = new RequestObject(fields).object('generateContentRequest')
   return request ? request.fields : fields
 }

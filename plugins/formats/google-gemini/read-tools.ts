@@ -1,15 +1,15 @@
 /** Decodes tools and tool choice of a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
-import type { HostedName } from '../content.ts'
-import { entryOf, isFields } from '../fields.ts'
+import type { DroppedFields } from '../codec.ts'
+import type { HostedToolName } from '../content.ts'
+import { isFields, lookUp } from '../fields.ts'
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from '../hub.ts'
-import { bad, type Given } from './given.ts'
 import { NAME } from './name.ts'
 import { jsonSchema } from './open-api.ts'
+import { type RequestObject, valueFault } from './request-object.ts'
 
 /** Member of a tool -> hosted tool. */
-const HOSTED: Readonly<Record<string, HostedName>> = {
+const HOSTED: Readonly<Record<string, HostedToolName>> = {
   googleSearch: 'web_search',
   googleSearchRetrieval: 'web_search',
   enterpriseWebSearch: 'web_search',
@@ -18,11 +18,15 @@ const HOSTED: Readonly<Record<string, HostedName>> = {
   fileSearch: 'file_search',
 }
 
-export const readTools = (body: Given, dropped: Loss): readonly Tool[] => {
+export const readTools = (body: RequestObject, dropped: DroppedFields): readonly Tool[] => {
   const isStrict = modeOf(body) === 'VALIDATED'
   return body.objects('tools').flatMap(tool => readTool(tool, isStrict, dropped))
 }
-const readTool = (object: Given, isStrict: boolean, dropped: Loss): readonly Tool[] => {
+const readTool = (
+  object: RequestObject,
+  isStrict: boolean,
+  dropped: DroppedFields,
+): readonly Tool[] => {
   const tools: Tool[] = object
     .objects('functionDeclarations')
     .map(each => readFunction(each, isStrict, dropped))
@@ -32,25 +36,29 @@ const readTool = (object: Given, isStrict: boolean, dropped: Loss): readonly Too
     const raw = object.fields[key]
     if (isFields(raw) && !isKnown(key)) tools.push(foreignTool(key, raw, object))
   }
-  object.rest(dropped)
+  object.reportUnread(dropped)
   return tools
 }
 const isKnown = (key: string): boolean => {
   const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
   return camel === 'functionDeclarations' || Object.hasOwn(HOSTED, camel)
 }
-const foreignTool = (key: string, raw: Json, object: Given): Tool => {
-  object.raw(key)
+const foreignTool = (key: string, raw: Json, object: RequestObject): Tool => {
+  object.value(key)
   return { type: 'foreign', origin: NAME, name: key, raw: { [key]: raw } }
 }
 
-const readFunction = (object: Given, isStrict: boolean, dropped: Loss): FunctionTool => {
-  const name = object.need('name')
+const readFunction = (
+  object: RequestObject,
+  isStrict: boolean,
+  dropped: DroppedFields,
+): FunctionTool => {
+  const name = object.requiredText('name')
   const description = object.text('description')
   const openApiSchema = object.object('parameters')?.fields
   const schema =
     object.object('parametersJsonSchema')?.fields ?? (openApiSchema && jsonSchema(openApiSchema))
-  object.rest(dropped)
+  object.reportUnread(dropped)
   return {
     type: 'function',
     name,
@@ -59,11 +67,16 @@ const readFunction = (object: Given, isStrict: boolean, dropped: Loss): Function
     ...(isStrict && { strict: true }),
   }
 }
-const readHosted = (object: Given, member: string, tool: HostedName, dropped: Loss): HostedTool => {
-  const options = object.object(member) as Given
+const readHosted = (
+  object: RequestObject,
+  member: string,
+  tool: HostedToolName,
+  dropped: DroppedFields,
+): HostedTool => {
+  const options = object.object(member) as RequestObject
   const blocked = member === 'googleSearch' ? options.texts('excludeDomains') : []
   const stores = member === 'fileSearch' ? options.texts('fileSearchStoreNames') : []
-  options.rest(dropped)
+  options.reportUnread(dropped)
   return {
     type: 'hosted',
     tool,
@@ -73,9 +86,10 @@ const readHosted = (object: Given, member: string, tool: HostedName, dropped: Lo
   }
 }
 
-const callingOf = (body: Given): Given | undefined =>
+const callingOf = (body: RequestObject): RequestObject | undefined =>
   body.object('toolConfig')?.object('functionCallingConfig')
-const modeOf = (body: Given): string | undefined => callingOf(body)?.text('mode')?.toUpperCase()
+const modeOf = (body: RequestObject): string | undefined =>
+  callingOf(body)?.text('mode')?.toUpperCase()
 
 type ChoiceOf = (names: readonly string[]) => ToolChoice | undefined
 const choiceAmong =
@@ -93,15 +107,19 @@ const MODES: Readonly<Record<string, ChoiceOf>> = {
       : choiceAmong('required')(names),
 }
 
-export const readChoice = (body: Given, dropped: Loss): ToolChoice | undefined => {
+export const readChoice = (body: RequestObject, dropped: DroppedFields): ToolChoice | undefined => {
   const config = body.object('toolConfig')
   const calling = config?.object('functionCallingConfig')
-  config?.rest(dropped, 'includeServerSideToolInvocations', 'include_server_side_tool_invocations')
+  config?.reportUnread(
+    dropped,
+    'includeServerSideToolInvocations',
+    'include_server_side_tool_invocations',
+  )
   if (!calling) return undefined
   const names = calling.texts('allowedFunctionNames')
   const mode = calling.text('mode')
-  calling.rest(dropped)
-  const choose = entryOf(MODES, (mode || 'AUTO').toUpperCase())
-  if (!choose) throw bad(calling.place('mode'), 'expected AUTO, ANY, NONE or VALIDATED')
+  calling.reportUnread(dropped)
+  const choose = lookUp(MODES, (mode || 'AUTO').toUpperCase())
+  if (!choose) throw valueFault(calling.pathOf('mode'), 'expected AUTO, ANY, NONE or VALIDATED')
   return choose(names)
 }

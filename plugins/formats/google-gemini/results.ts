@@ -1,14 +1,14 @@
 /** Converts tool results: an object in this format, text and media in others. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Media, Result, Text } from '../content.ts'
-import { type Fields, isFields, parsed } from '../fields.ts'
+import { type Fields, isFields, parseJson } from '../fields.ts'
 
 /** Members that hold the whole output, by the conventions of Google and of others. */
 const OUTPUT_MEMBERS = ['output', 'result', 'return_value']
 
 /** The text of a response. If the object has only one of these members, the text is that member's
  *  value. */
-export const unwrapped = (
+export const unwrapResponse = (
   value: Fields,
 ): { readonly text: string | undefined; readonly hasFailed: boolean } => {
   const keys = Object.keys(value)
@@ -22,13 +22,13 @@ const textOf = (value: Json): string => (typeof value === 'string' ? value : JSO
 
 /** The response object: the original object, the JSON in the text, or the text under the member
  *  that Google reads. */
-export const wrapped = ({ value, content, hasFailed }: Result): Fields => {
+export const wrapResult = ({ value, content, hasFailed }: Result): Fields => {
   if (isFields(value)) return value
   const text = content
     .filter((each): each is Text => each.type === 'text')
     .map(each => each.text)
     .join('\n')
-  const json = parsed(text)
+  const json = parseJson(text)
   if (hasFailed) return { error: isFields(json) ? json : text }
   if (isFields(json)) return json
   return text === '' ? {} : { output: text }

@@ -1,7 +1,7 @@
 /** Converts JSON Schema to Google's subset of OpenAPI, for models that accept nothing else. A table
  *  holds the rule for each keyword. */
 import type { Json } from '../../../engine/plugin.ts'
-import { entryOf, type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, lookUp } from '../fields.ts'
 
 /** Receives every constraining keyword that is dropped. */
 type OnDropped = (word: string) => void
@@ -31,7 +31,7 @@ const write = (value: Json | undefined, walk: Walk): Fields => {
   if (walk.budget.remaining-- <= 0) return { type: 'STRING' }
   const [fields, deeper] = resolveReference(isFields(value) ? value : {}, walk)
   for (const [word, value] of Object.entries(fields)) {
-    const rule = entryOf(RULES, word)
+    const rule = lookUp(RULES, word)
     if (rule) rule(schema, value, deeper, fields)
     else if (!IGNORED_KEYWORDS.has(word)) walk.onDropped(word)
   }

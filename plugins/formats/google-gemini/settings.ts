@@ -1,14 +1,21 @@
 /** Converts plain settings and structured output: most in `generationConfig`, some beside it. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss, TargetFacts } from '../codec.ts'
-import { entryOf, type Fields, inner, isFields, present, wordIn } from '../fields.ts'
+import type { DroppedFields, TargetFacts } from '../codec.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientText,
+  lookUp,
+  omitUndefined,
+} from '../fields.ts'
 import type { Form, Settings } from '../hub.ts'
-import { bad, type Given } from './given.ts'
 import { jsonSchema } from './open-api.ts'
+import { type RequestObject, valueFault } from './request-object.ts'
 import { openApi } from './schema.ts'
 import type { Traits } from './traits.ts'
 
-type Read = (object: Given, name: string) => Json | undefined
+type Read = (object: RequestObject, name: string) => Json | undefined
 const number: Read = (object, name) => object.number(name)
 const texts: Read = (object, name) => (object.has(name) ? object.texts(name) : undefined)
 const flag: Read = (object, name) => object.flag(name)
@@ -50,18 +57,21 @@ export const SETTINGS: Readonly<Record<string, string>> = {
 const toLowerCase = (list: Json | undefined): Json | undefined =>
   Array.isArray(list) ? list.map(word => String(word).toLowerCase()) : undefined
 /** `{voice, format}`; a voice configuration of another shape stays as it is. */
-const voiceOf = (object: Given | undefined): Json | undefined => {
+const voiceOf = (object: RequestObject | undefined): Json | undefined => {
   if (!object) return undefined
-  const voice = wordIn(
-    inner(inner(object.fields, 'voiceConfig'), 'prebuiltVoiceConfig'),
+  const voice = lenientText(
+    lenientObject(lenientObject(object.fields, 'voiceConfig'), 'prebuiltVoiceConfig'),
     'voiceName',
   )
   return voice === undefined ? object.fields : { voice }
 }
 
-export const readSettings = (body: Given, config: Given | undefined): Settings => {
+export const readSettings = (body: RequestObject, config: RequestObject | undefined): Settings => {
   const settings: { [key: string]: Json } = {}
-  const read = (object: Given, table: Readonly<Record<string, readonly [string, Read]>>): void => {
+  const read = (
+    object: RequestObject,
+    table: Readonly<Record<string, readonly [string, Read]>>,
+  ): void => {
     for (const [name, [key, reader]] of Object.entries(table)) {
       const value = reader(object, key)
       if (value !== undefined) settings[name] = value
@@ -76,7 +86,7 @@ export const readSettings = (body: Given, config: Given | undefined): Settings =
 
 type Write = (value: Json, context: WriteContext) => Json | undefined
 interface WriteContext {
-  readonly dropped: Loss
+  readonly dropped: DroppedFields
   readonly traits: Traits
   readonly output: number | undefined
 }
@@ -95,7 +105,7 @@ const WRITERS: Readonly<Record<string, Write>> = {
   limit: (value, { output }) => Math.min(Number(value), output ?? Number(value)),
   stops: (value, { dropped }) => {
     if (!Array.isArray(value)) return undefined
-    if (value.length > MAX_STOPS) dropped.drop('stops')
+    if (value.length > MAX_STOPS) dropped.add('stops')
     return value.length === 0 ? undefined : value.slice(0, MAX_STOPS)
   },
   modalities: value =>
@@ -104,18 +114,18 @@ const WRITERS: Readonly<Record<string, Write>> = {
     if (!isFields(value)) return undefined
     const { voice, ...rest } = value
     if (typeof voice !== 'string') return value
-    for (const key in rest) if (rest[key] !== 'pcm16') dropped.drop(`audio.${key}`)
+    for (const key in rest) if (rest[key] !== 'pcm16') dropped.add(`audio.${key}`)
     return { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } }
   },
   metadata: (value, { dropped, traits }) => {
     if (traits.isVertex) return value
-    if (isFields(value) && Object.keys(value).length > 0) dropped.drop('metadata')
+    if (isFields(value) && Object.keys(value).length > 0) dropped.add('metadata')
     return undefined
   },
   tier: (value, { dropped }) => {
     const tier = String(value).toLowerCase()
-    if (!Object.hasOwn(TIERS, tier)) dropped.drop('tier')
-    return entryOf(TIERS, tier)
+    if (!Object.hasOwn(TIERS, tier)) dropped.add('tier')
+    return lookUp(TIERS, tier)
   },
 }
 /** Values that request nothing, of settings without a name in this format. */
@@ -129,20 +139,20 @@ const NEUTRAL_VALUES: Readonly<Record<string, Json>> = {
 /** Reports settings without a name in this format. */
 export const writeSettings = (
   settings: Settings,
-  { output }: TargetFacts,
+  { maxOutput }: TargetFacts,
   traits: Traits,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): { readonly config: Fields; readonly beside: Fields } => {
   const config: { [key: string]: Json | undefined } = {}
   const beside: { [key: string]: Json | undefined } = {}
   for (const [name, value] of Object.entries(settings) as [string, Json][]) {
     const writer = WRITERS[name]
-    const encoded = writer ? writer(value, { dropped, traits, output }) : value
+    const encoded = writer ? writer(value, { dropped, traits, output: maxOutput }) : value
     if (name in CONFIG) config[CONFIG[name as keyof typeof CONFIG][0]] = encoded
     else if (name in BESIDE) beside[BESIDE[name as keyof typeof BESIDE][0]] = encoded
-    else if (NEUTRAL_VALUES[name] !== value) dropped.drop(name)
+    else if (NEUTRAL_VALUES[name] !== value) dropped.add(name)
   }
-  return { config: present(config), beside: present(beside) }
+  return { config: omitUndefined(config), beside: omitUndefined(beside) }
 }
 
 // ---------------------------------------------------------------- structured output
@@ -150,23 +160,23 @@ export const writeSettings = (
 const JSON_TYPE = 'application/json'
 const TEXT_TYPES = new Set(['', 'text/plain'])
 
-export const readForm = (config: Given, dropped: Loss): Form | undefined => {
+export const readForm = (config: RequestObject, dropped: DroppedFields): Form | undefined => {
   const type = config.text('responseMimeType') ?? ''
   const jsonSchemaFields = config.object('responseJsonSchema')?.fields
   const openApiFields = config.object('responseSchema')?.fields
   const schema = jsonSchemaFields ?? (openApiFields && jsonSchema(openApiFields))
   if (schema && (type === JSON_TYPE || type === '')) return { type: 'schema', schema }
   if (type === JSON_TYPE) return { type: 'json' }
-  if (type === 'text/x.enum') dropped.drop(config.place('responseMimeType'))
+  if (type === 'text/x.enum') dropped.add(config.pathOf('responseMimeType'))
   else if (!TEXT_TYPES.has(type))
-    throw bad(config.place('responseMimeType'), `expected ${JSON_TYPE}`)
+    throw valueFault(config.pathOf('responseMimeType'), `expected ${JSON_TYPE}`)
   return undefined
 }
 
 export const writeForm = (
   form: Form,
   { takesJsonSchema: takesAny }: Traits,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Fields => {
   if (form.type === 'json') return { responseMimeType: JSON_TYPE }
   const { description } = form
@@ -177,6 +187,6 @@ export const writeForm = (
     ? { responseMimeType: JSON_TYPE, responseJsonSchema: describedSchema }
     : {
         responseMimeType: JSON_TYPE,
-        responseSchema: openApi(describedSchema, word => dropped.drop(`schema.${word}`)),
+        responseSchema: openApi(describedSchema, word => dropped.add(`schema.${word}`)),
       }
 }

@@ -1,7 +1,7 @@
 /** Maps stop reasons in both directions. */
 
 import type { Stop } from '../answer.ts'
-import { entryOf } from '../fields.ts'
+import { lookUp } from '../fields.ts'
 
 type Reason = Stop['reason']
 const REASONS: Readonly<Record<string, Reason>> = {
@@ -26,7 +26,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
 /** Counts as no reason. */
 const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED'
 
-export const saysReason = (value: unknown): value is string =>
+export const isReason = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value !== UNSPECIFIED
 
 /** `called`: the answer contains a call of a client's tool. `empty`: it has no content; then an
@@ -36,7 +36,7 @@ export const stopOf = (
   message: string | undefined,
   { called, empty }: { readonly called: boolean; readonly empty: boolean },
 ): Stop => {
-  const mapped = raw === undefined ? undefined : entryOf(REASONS, raw)
+  const mapped = raw === undefined ? undefined : lookUp(REASONS, raw)
   const reason = mapped ?? (empty ? 'broken' : 'end')
   return {
     reason: reason === 'end' && called ? 'call' : reason,
@@ -45,7 +45,7 @@ export const stopOf = (
   }
 }
 /** The stop of a refused prompt. */
-export const blockedBy = (raw: string, message: string | undefined): Stop => ({
+export const blockStop = (raw: string, message: string | undefined): Stop => ({
   reason: 'filter',
   raw,
   ...(message !== undefined && { message }),
@@ -63,7 +63,7 @@ const FINISH_REASONS: Readonly<Record<Reason, string>> = {
 }
 /** Google's own value if it has the same meaning. */
 export const finishReason = ({ reason, raw }: Stop): string =>
-  raw !== undefined && entryOf(REASONS, raw) === reason ? raw : FINISH_REASONS[reason]
+  raw !== undefined && lookUp(REASONS, raw) === reason ? raw : FINISH_REASONS[reason]
 
 const BLOCK_REASONS = new Set([
   'SAFETY',

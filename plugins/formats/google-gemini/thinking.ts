@@ -1,8 +1,8 @@
 /** Converts the thinking settings: a token budget on some models, a level on others. */
-import type { Loss } from '../codec.ts'
-import { entryOf, type Fields, present } from '../fields.ts'
+import type { DroppedFields } from '../codec.ts'
+import { type Fields, lookUp, omitUndefined } from '../fields.ts'
 import type { Thinking } from '../hub.ts'
-import { bad, type Given } from './given.ts'
+import { type RequestObject, valueFault } from './request-object.ts'
 import { THINKING_LEVELS, type Traits } from './traits.ts'
 
 /** Effort -> budget in tokens and level, as in Google's compatibility layer for OpenAI. */
@@ -25,20 +25,23 @@ const LEVELS: readonly (readonly [most: number, level: string])[] = [
 const DYNAMIC = -1
 const NAMED_LEVELS = new Set(['minimal', 'low', 'medium', 'high'])
 
-export const readThinking = (config: Given, dropped: Loss): Thinking | undefined => {
+export const readThinking = (
+  config: RequestObject,
+  dropped: DroppedFields,
+): Thinking | undefined => {
   const object = config.object('thinkingConfig')
   if (!object) return undefined
   const show = object.flag('includeThoughts')
   const budget = object.number('thinkingBudget')
   const level = object.text('thinkingLevel')?.toLowerCase()
-  object.rest(dropped)
+  object.reportUnread(dropped)
   if (budget !== undefined && level !== undefined)
-    throw bad(object.at, 'thinkingBudget and thinkingLevel cannot be combined')
+    throw valueFault(object.path, 'thinkingBudget and thinkingLevel cannot be combined')
   const showMember = show !== undefined && { show }
   if (level !== undefined && NAMED_LEVELS.has(level))
     return { mode: 'effort', effort: level, ...showMember }
   if (level !== undefined && level !== 'thinking_level_unspecified')
-    throw bad(object.place('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
+    throw valueFault(object.pathOf('thinkingLevel'), 'expected MINIMAL, LOW, MEDIUM or HIGH')
   if (budget === 0) return { mode: 'off', ...showMember }
   if (budget !== undefined && budget > 0) return { mode: 'budget', budget, ...showMember }
   return { mode: 'adaptive', ...showMember }
@@ -49,23 +52,23 @@ export const writeThinking = (
   thinking: Thinking,
   traits: Traits,
   limit: number | undefined,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Fields | undefined => {
   const { thinking: mode, minBudget } = traits
   const off = thinking.mode === 'off' || thinking.effort === 'none'
   // A model without thinking cannot think, and one with a minimum budget cannot stop.
-  if (mode ? off && mode === 'budget' && minBudget > 0 : !off) dropped.drop('thinking')
+  if (mode ? off && mode === 'budget' && minBudget > 0 : !off) dropped.add('thinking')
   if (!mode) return undefined
   const amount =
     mode === 'level'
       ? { thinkingLevel: acceptedLevel(levelOf(thinking), traits) }
       : { thinkingBudget: budgetOf(thinking, traits, limit) }
-  return present({ ...amount, includeThoughts: thinking.show })
+  return omitUndefined({ ...amount, includeThoughts: thinking.show })
 }
 const levelOf = ({ mode, effort, budget }: Thinking): string | undefined => {
   if (mode === 'off') return 'MINIMAL'
   if (mode === 'budget' && budget !== undefined) return LEVELS.find(([most]) => budget <= most)?.[1]
-  return effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[1]
+  return effort === undefined ? undefined : lookUp(EFFORTS, effort)?.[1]
 }
 /** The level, or the next higher one that the model accepts. */
 const acceptedLevel = (
@@ -89,7 +92,7 @@ const budgetOf = (
   const clamp = (tokens: number): number => Math.max(minBudget, Math.min(tokens, maxBudget))
   if (mode === 'off') return clamp(0)
   if (mode === 'budget' && budget !== undefined) return clamp(budget)
-  const tokens = effort === undefined ? undefined : entryOf(EFFORTS, effort)?.[0]
+  const tokens = effort === undefined ? undefined : lookUp(EFFORTS, effort)?.[0]
   if (tokens === undefined) return DYNAMIC
   return clamp(
     limit === undefined ? tokens : Math.min(tokens, Math.floor(limit * MAX_THINKING_SHARE)),

@@ -1,14 +1,14 @@
 /** Uploads files before the request that refers to them: Google's resumable protocol, with one
  *  chunk. Pure. */
-import { type Fields, inner, isFields, wordIn } from '../fields.ts'
-import type { Upload, Uploaded } from '../upload.ts'
+import { type Fields, isFields, lenientObject, lenientText } from '../fields.ts'
+import type { Upload, UploadedFile } from '../upload.ts'
 import { mimeFor } from './media.ts'
 import { NAME } from './name.ts'
 
 const FILE_NAME = /^files\/[A-Za-z0-9_-]{1,64}$/
 
 export const upload: Upload = {
-  begin: ({ size, mime }) => ({
+  startRequest: ({ size, mime }) => ({
     path: '/upload/v1beta/files',
     headers: {
       'x-goog-upload-protocol': 'resumable',
@@ -19,14 +19,14 @@ export const upload: Upload = {
     body: { file: {} },
   }),
   // Ignores the host of the upload URL: all requests to this upstream use its configured address.
-  place(headers) {
+  uploadPath(headers) {
     const url = URL.parse(String(headers['x-goog-upload-url'] ?? ''))
     return url ? url.pathname + url.search : undefined
   },
-  sending: { 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' },
-  read(body) {
+  uploadHeaders: { 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' },
+  readStatus(body) {
     const file = isFields(body.file) ? body.file : body
-    const [name = '', uri, mime] = ['name', 'uri', 'mimeType'].map(key => wordIn(file, key))
+    const [name = '', uri, mime] = ['name', 'uri', 'mimeType'].map(key => lenientText(file, key))
     if (!FILE_NAME.test(name) || !uri) return undefined
     return {
       path: `/v1beta/${name}`,
@@ -35,12 +35,13 @@ export const upload: Upload = {
     }
   },
 }
-const stateOf = (file: Fields): Pick<Uploaded, 'state' | 'error'> => {
+const stateOf = (file: Fields): Pick<UploadedFile, 'state' | 'error'> => {
   const { state } = file
   if (state === 'PROCESSING' || state === 'STATE_UNSPECIFIED') return { state: 'waiting' }
   if (state !== 'FAILED') return { state: 'ready' }
   return {
     state: 'failed',
-    error: wordIn(inner(file, 'error'), 'message') ?? 'the provider could not process it',
+    error:
+      lenientText(lenientObject(file, 'error'), 'message') ?? 'the provider could not process it',
   }
 }

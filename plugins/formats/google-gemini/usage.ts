@@ -2,8 +2,8 @@
  *  and images, and excludes tokens that tools added; thoughts are counted beside the answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, isFields, present } from '../fields.ts'
-import { positive } from '../format.ts'
+import { count, type Fields, isFields, omitUndefined } from '../fields.ts'
+import { omitZeroMeters } from '../format.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const prompt = count(usage.promptTokenCount)
@@ -15,7 +15,7 @@ export const metersOf = (usage: Fields): Meters => {
   const audioInput = Math.min(Math.max(0, sounds), read)
   const outputTokens = count(usage.candidatesTokenCount)
   const audioOutput = Math.min(modality(usage.candidatesTokensDetails, 'AUDIO'), outputTokens)
-  return positive({
+  return omitZeroMeters({
     input: read - audioInput,
     cached,
     audio_input: audioInput,
@@ -42,7 +42,7 @@ export const countsOf = (meters: Meters): Fields => {
   const read = input + cached + cache_write + cache_write_1h + image_input
   const prompt = read + audioInput
   const outputTokens = output + audioOutput
-  return present({
+  return omitUndefined({
     promptTokenCount: prompt,
     cachedContentTokenCount: cached > 0 ? cached : undefined,
     candidatesTokenCount: outputTokens,

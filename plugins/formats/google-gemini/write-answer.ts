@@ -1,19 +1,19 @@
 /** Encodes a whole answer for a client. */
 import type { Answer, Choice } from '../answer.ts'
-import type { Context } from '../codec.ts'
+import type { EncodeContext } from '../codec.ts'
 import type { Content } from '../content.ts'
-import { type Fields, present } from '../fields.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { blockReason, finishReason } from './stops.ts'
 import { countsOf } from './usage.ts'
 import { Grounding } from './write-grounding.ts'
 import { partsOf } from './write-parts.ts'
 
-export const encodeAnswer = (answer: Answer, context: Context): Fields => {
+export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => {
   const { meters, created } = answer
   const choices = answer.choices.length > 0 ? answer.choices : [NO_CHOICE]
   const blockFeedback = blockOf(choices)
-  return present({
+  return omitUndefined({
     ...(blockFeedback
       ? { promptFeedback: blockFeedback }
       : { candidates: choices.map(candidateOf) }),
@@ -32,14 +32,14 @@ const blockOf = (choices: readonly Pick<Choice, 'content' | 'stop'>[]): Fields |
   const [only, more] = choices
   if (!only || more || only.content.length > 0 || only.stop.reason !== 'filter') return undefined
   const { stop } = only
-  return present({ blockReason: blockReason(stop), blockReasonMessage: stop.message })
+  return omitUndefined({ blockReason: blockReason(stop), blockReasonMessage: stop.message })
 }
 
 const candidateOf = ({ content, stop, logprobs }: Choice, index: number): Fields => {
   const grounding = new Grounding()
   for (const each of content) ground(grounding, each)
   const parts = content.flatMap(partsOf)
-  return present({
+  return omitUndefined({
     content: parts.length > 0 ? { parts, role: 'model' } : undefined,
     finishReason: finishReason(stop),
     finishMessage: stop.message,

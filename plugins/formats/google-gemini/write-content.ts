@@ -1,15 +1,15 @@
 /** Encodes turns as Google's contents. */
 import type { Json } from '../../../engine/plugin.ts'
-import { fitted, NARROW } from '../call-id.ts'
-import type { Loss } from '../codec.ts'
-import type { Call, Content, Media, Result, Thought, Work } from '../content.ts'
+import { encodeCallId, PORTABLE_ID } from '../call-id.ts'
+import type { DroppedFields } from '../codec.ts'
+import type { Call, Content, HostedCall, Media, Result, Thought } from '../content.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields, parsed, present } from '../fields.ts'
+import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
+import { describeHostedCall } from '../hosted-call-text.ts'
 import type { Turn } from '../hub.ts'
-import { retold } from '../work.ts'
-import { refused, writeMedia } from './media.ts'
-import { NAME, PLACEHOLDER, toolName } from './name.ts'
-import { mediaIn, wrapped } from './results.ts'
+import { unsupportedMedia, writeMedia } from './media.ts'
+import { encodeToolName, NAME, PLACEHOLDER_SIGNATURE } from './name.ts'
+import { mediaIn, wrapResult } from './results.ts'
 import type { Traits } from './traits.ts'
 
 type Part = { [key: string]: Json }
@@ -19,7 +19,11 @@ interface Contents {
   readonly contents: readonly Fields[]
 }
 
-export const writeTurns = (turns: readonly Turn[], traits: Traits, dropped: Loss): Contents => {
+export const writeTurns = (
+  turns: readonly Turn[],
+  traits: Traits,
+  dropped: DroppedFields,
+): Contents => {
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
   const writer = new Writer(traits, dropped)
@@ -40,23 +44,23 @@ class Writer {
   readonly contents: { readonly role: string; readonly parts: Part[] }[] = []
   cachedContent: string | undefined
   readonly #traits: Traits
-  readonly #dropped: Loss
+  readonly #dropped: DroppedFields
   /** Id of a call -> name of its function, which results of this format need. */
   readonly #names = new Map<string, string>()
 
-  constructor(traits: Traits, dropped: Loss) {
+  constructor(traits: Traits, dropped: DroppedFields) {
     this.#traits = traits
     this.#dropped = dropped
   }
   instruct({ content, name }: Turn): readonly Part[] {
-    if (name !== undefined) this.#dropped.drop('name')
+    if (name !== undefined) this.#dropped.add('name')
     return content.flatMap(each => {
-      if (each.type === 'media') throw refused(each, 'media in a system prompt')
+      if (each.type === 'media') throw unsupportedMedia(each, 'media in a system prompt')
       return this.#parts(each)
     })
   }
   turn({ role, content, name }: Turn): void {
-    if (name !== undefined) this.#dropped.drop('name')
+    if (name !== undefined) this.#dropped.add('name')
     const parts = role === 'assistant' ? this.#modelParts(content) : this.#userParts(content)
     if (parts.length === 0) return
     const googleRole = role === 'assistant' ? 'model' : 'user'
@@ -106,10 +110,10 @@ class Writer {
     return parts
   }
   #parts(content: Content): Part[] {
-    if ('cache' in content && content.cache) this.#dropped.drop('cache_control')
+    if ('cache' in content && content.cache) this.#dropped.add('cache_control')
     switch (content.type) {
       case 'text':
-        if (content.citations && content.citations.length > 0) this.#dropped.drop('citations')
+        if (content.citations && content.citations.length > 0) this.#dropped.add('citations')
         return content.text === '' && !ownPayload(content) ? [] : [{ text: content.text }]
       case 'refusal':
         return content.text === '' ? [] : [{ text: content.text }]
@@ -125,9 +129,9 @@ class Writer {
         return this.#work(content)
     }
   }
-  #work(work: Work): Part[] {
+  #work(work: HostedCall): Part[] {
     if (work.raw?.origin === NAME) return work.raw.items.map(item => ({ ...(item as Part) }))
-    const text = retold(work, this.#dropped)
+    const text = describeHostedCall(work, this.#dropped)
     return text ? [{ text: text.text }] : []
   }
   #media(media: Media): Part[] {
@@ -143,27 +147,28 @@ class Writer {
     return [{ ...writeMedia(media, this.#traits.takesResolution, this.#dropped) }]
   }
   #call({ id, name, input, isFreeText }: Call): Fields {
-    const functionName = toolName({ name, ...(isFreeText && { isFreeText }) })
+    const functionName = encodeToolName({ name, ...(isFreeText && { isFreeText }) })
     this.#names.set(id, functionName)
     return {
-      id: fitted(id, NARROW),
+      id: encodeCallId(id, PORTABLE_ID),
       name: functionName,
-      args: isFreeText ? { input } : argsOf(input),
+      args: isFreeText ? { input } : argumentsOf(input),
     }
   }
   #result(result: Result): Part {
     const { id } = result
     const name =
-      this.#names.get(id) ?? (result.name && toolName(result as Pick<Call, 'name' | 'isFreeText'>))
+      this.#names.get(id) ??
+      (result.name && encodeToolName(result as Pick<Call, 'name' | 'isFreeText'>))
     if (name === undefined) throw fault('CALL_UNKNOWN', [id])
-    if ([result, ...result.content].some(({ cache }) => cache)) this.#dropped.drop('cache_control')
+    if ([result, ...result.content].some(({ cache }) => cache)) this.#dropped.add('cache_control')
     const media = this.#traits.takesToolMedia ? mediaIn(result) : []
     const parts = media.map(each => writeMedia(each, false, this.#dropped))
     return {
-      functionResponse: present({
-        id: fitted(id, NARROW),
+      functionResponse: omitUndefined({
+        id: encodeCallId(id, PORTABLE_ID),
         name,
-        response: wrapped(result),
+        response: wrapResult(result),
         parts: parts.length > 0 ? parts : undefined,
       }),
     }
@@ -171,9 +176,9 @@ class Writer {
 }
 
 /** Arguments must be an object here, whatever the model wrote. */
-export const argsOf = (input: string): Fields => {
+export const argumentsOf = (input: string): Fields => {
   if (input.trim() === '') return {}
-  const value = parsed(input)
+  const value = parseJson(input)
   return isFields(value) ? value : { input: value ?? input }
 }
 const ownPayload = (content: Content): string | undefined => {
@@ -191,5 +196,5 @@ const addSignature = (parts: Part[], thoughtSignature: string): void => {
  *  only the first of several parallel calls. */
 const addPlaceholder = (parts: readonly Part[]): void => {
   const first = parts.find(part => 'functionCall' in part)
-  if (first) first.thoughtSignature ??= PLACEHOLDER
+  if (first) first.thoughtSignature ??= PLACEHOLDER_SIGNATURE
 }

@@ -1,7 +1,7 @@
 /** Encodes citations and hosted calls as Google's grounding metadata for a client. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Citation, Work } from '../content.ts'
-import { type Fields, isFields, present } from '../fields.ts'
+import type { Citation, HostedCall } from '../content.ts'
+import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import { Offsets } from './offsets.ts'
 
 /** The grounding of one candidate. Receives all text, so that offsets refer to the whole of it. */
@@ -31,7 +31,7 @@ export class Grounding {
     for (const citation of this.#waiting) this.#support(citation)
     this.#waiting = []
   }
-  addHostedCall({ tool, input, sources = [], error }: Work): void {
+  addHostedCall({ tool, input, sources = [], error }: HostedCall): void {
     const record = RECORD_METHODS[tool]
     if (record) this[record](queriesOf(input), input, error)
     for (const citation of sources) this.#number(citation, citation.quote)
@@ -43,13 +43,13 @@ export class Grounding {
       segment,
       groundingChunkIndices: sources,
     }))
-    const grounding = present({
+    const grounding = omitUndefined({
       webSearchQueries: omitEmpty(this.#queries),
       retrievalQueries: omitEmpty(this.#retrievals),
       groundingChunks: omitEmpty(this.#chunks),
       groundingSupports: omitEmpty(supports),
     })
-    return present({
+    return omitUndefined({
       groundingMetadata: Object.keys(grounding).length > 0 ? grounding : undefined,
       urlContextMetadata: this.#urls.length > 0 ? { urlMetadata: this.#urls } : undefined,
     })
@@ -77,7 +77,7 @@ export class Grounding {
     const key = `${startIndex} ${endIndex}`
     const support = this.#supports.get(key)
     if (support) return void (support.sources.includes(number) || support.sources.push(number))
-    const segment = present({
+    const segment = omitUndefined({
       startIndex: startIndex > 0 ? startIndex : undefined,
       endIndex,
       text: hasOffsets ? quote : undefined,
@@ -95,7 +95,7 @@ export class Grounding {
   }
 }
 const RECORD_METHODS: Readonly<
-  Partial<Record<Work['tool'], 'addSearch' | 'addRetrieval' | 'addFetch'>>
+  Partial<Record<HostedCall['tool'], 'addSearch' | 'addRetrieval' | 'addFetch'>>
 > = {
   web_search: 'addSearch',
   file_search: 'addRetrieval',
@@ -112,10 +112,10 @@ const queriesOf = (input: Json): readonly string[] => {
   return candidates.filter((each): each is string => typeof each === 'string' && each !== '')
 }
 const chunkOf = ({ url, title, file, document }: Citation, text: string | undefined): Fields => {
-  if (url !== undefined && file === undefined) return { web: present({ uri: url, title }) }
+  if (url !== undefined && file === undefined) return { web: omitUndefined({ uri: url, title }) }
   const store = file?.includes('fileSearchStores/')
   return {
-    retrievedContext: present({
+    retrievedContext: omitUndefined({
       uri: url,
       title: title ?? (document === undefined ? undefined : `document ${document}`),
       text,

@@ -1,21 +1,21 @@
 /** Encodes blocks of the hub as parts of an answer for a client. */
 import type { Json } from '../../../engine/plugin.ts'
-import { fitted, NARROW } from '../call-id.ts'
+import { encodeCallId, PORTABLE_ID } from '../call-id.ts'
 import type { Content, OpaquePayload } from '../content.ts'
 import type { Fields } from '../fields.ts'
-import { sealedFor } from '../seal.ts'
-import { shown } from './media.ts'
+import { encodePayload } from '../opaque-payload.ts'
+import { hostedCallParts } from './hosted-call.ts'
+import { writeMediaPart } from './media.ts'
 import { NAME } from './name.ts'
-import { worked } from './work.ts'
-import { argsOf } from './write-content.ts'
+import { argumentsOf } from './write-content.ts'
 
 /** A payload goes into the field that the client sends back with the part. */
-export const signed = (payload: OpaquePayload | undefined): Fields =>
-  payload ? { thoughtSignature: sealedFor(NAME, payload) } : {}
+export const signatureMember = (payload: OpaquePayload | undefined): Fields =>
+  payload ? { thoughtSignature: encodePayload(NAME, payload) } : {}
 
 /** A thought without text that only carries Google's own signature of a text is sent as Google
  *  sends it. */
-export const thinking = (hasText: boolean, payload: OpaquePayload | undefined): Fields =>
+export const thoughtMember = (hasText: boolean, payload: OpaquePayload | undefined): Fields =>
   hasText || payload?.origin !== NAME ? { thought: true } : {}
 
 export const partsOf = (content: Content): readonly Json[] => {
@@ -23,28 +23,35 @@ export const partsOf = (content: Content): readonly Json[] => {
     case 'text':
       return content.text === '' && !content.payload
         ? []
-        : [{ text: content.text, ...signed(content.payload) }]
+        : [{ text: content.text, ...signatureMember(content.payload) }]
     case 'refusal':
       return content.text === '' ? [] : [{ text: content.text }]
     case 'thought':
       return [
         {
           text: content.text,
-          ...thinking(content.text !== '', content.payload),
-          ...signed(content.payload),
+          ...thoughtMember(content.text !== '', content.payload),
+          ...signatureMember(content.payload),
         },
       ]
     case 'call': {
       const { id, name, input, isFreeText, payload } = content
-      const args = isFreeText ? { input } : argsOf(input)
-      return [{ functionCall: { id: fitted(id, NARROW), name, args }, ...signed(payload) }]
+      const args = isFreeText ? { input } : argumentsOf(input)
+      return [
+        {
+          functionCall: { id: encodeCallId(id, PORTABLE_ID), name, args },
+          ...signatureMember(payload),
+        },
+      ]
     }
     case 'media': {
-      const part = shown(content)
-      return part === undefined ? [] : [{ ...(part as Fields), ...signed(content.payload) }]
+      const part = writeMediaPart(content)
+      return part === undefined
+        ? []
+        : [{ ...(part as Fields), ...signatureMember(content.payload) }]
     }
     case 'hostedCall':
-      return worked(content)
+      return hostedCallParts(content)
     case 'result':
       return []
   }

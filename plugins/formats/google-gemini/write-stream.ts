@@ -4,26 +4,26 @@
 
 import type { Meters } from '../../slots.ts'
 import type { Part, Stop } from '../answer.ts'
-import type { Context, StreamEncoder } from '../codec.ts'
+import { BlockSequence } from '../block-sequence.ts'
+import type { EncodeContext, StreamEncoder } from '../codec.ts'
 import type { Content, OpaquePayload } from '../content.ts'
 import { fault } from '../faults.ts'
-import { type Fields, present } from '../fields.ts'
-import { Sequence } from '../sequence.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { blockReason, finishReason } from './stops.ts'
 import { countsOf } from './usage.ts'
 import { timeOf } from './write-answer.ts'
 import { Grounding } from './write-grounding.ts'
-import { partsOf, signed, thinking } from './write-parts.ts'
+import { partsOf, signatureMember, thoughtMember } from './write-parts.ts'
 
-export const encodeStream = (context: Context): StreamEncoder => {
+export const encodeStream = (context: EncodeContext): StreamEncoder => {
   const query = context.path.split('?')[1] ?? ''
   const framing = new URLSearchParams(query).get('alt') === 'sse' ? new Events() : new Elements()
   const writer = new StreamWriter(context, framing)
   return {
     ...(framing.type !== undefined && { type: framing.type }),
-    part: part => writer.take(part),
-    fail: body => framing.piece(body) + framing.end,
+    push: part => writer.take(part),
+    failure: body => framing.piece(body) + framing.end,
   }
 }
 
@@ -59,7 +59,7 @@ class StreamWriter {
   #meters: Meters | undefined
   #out = ''
 
-  constructor({ model, id }: Context, framing: Framing) {
+  constructor({ model, id }: EncodeContext, framing: Framing) {
     this.#framing = framing
     this.#facts = { modelVersion: model, responseId: id }
   }
@@ -99,7 +99,7 @@ class StreamWriter {
     const candidates = [...this.#candidates]
     const [first] = candidates
     const blockFeedback = candidates.length === 1 ? first?.[1].block : undefined
-    const last = present({
+    const last = omitUndefined({
       ...(blockFeedback
         ? { promptFeedback: blockFeedback }
         : { candidates: candidates.map(([index, each]) => ({ ...each.last, index })) }),
@@ -116,7 +116,7 @@ type Emit = (parts: readonly Fields[], more?: Fields) => void
 class Candidate {
   readonly #emit: Emit
   readonly #grounding = new Grounding()
-  readonly #sequence = new Sequence(part => this.#write(part))
+  readonly #sequence = new BlockSequence(part => this.#write(part))
   #content: Content | undefined
   #payload: OpaquePayload | undefined
   /** Whether the open block has emitted text. */
@@ -128,12 +128,12 @@ class Candidate {
     this.#emit = emit
   }
   take(part: Part): boolean {
-    return this.#sequence.take(part)
+    return this.#sequence.add(part)
   }
   /** The candidate in the last event. */
   get last(): Fields {
     const stop = this.#stop ?? { reason: 'end' }
-    return present({
+    return omitUndefined({
       content: { parts: [{ text: '' }], role: 'model' },
       finishReason: finishReason(stop),
       finishMessage: stop.message,
@@ -143,7 +143,7 @@ class Candidate {
   get block(): Fields | undefined {
     const stop = this.#stop
     if (!this.#empty || stop?.reason !== 'filter') return undefined
-    return present({ blockReason: blockReason(stop), blockReasonMessage: stop.message })
+    return omitUndefined({ blockReason: blockReason(stop), blockReasonMessage: stop.message })
   }
   #write(part: Part): void {
     if (part.type === 'open') this.#open(part.content)
@@ -181,8 +181,8 @@ class Candidate {
     this.#grounding.endBlock()
     if (!content) return
     if (isTextual(content)) {
-      const thought = content.type === 'thought' && thinking(this.#hasText, this.#payload)
-      if (this.#payload) this.#emit([{ text: '', ...thought, ...signed(this.#payload) }])
+      const thought = content.type === 'thought' && thoughtMember(this.#hasText, this.#payload)
+      if (this.#payload) this.#emit([{ text: '', ...thought, ...signatureMember(this.#payload) }])
       return
     }
     if (content.type === 'hostedCall') this.#grounding.addHostedCall(content)

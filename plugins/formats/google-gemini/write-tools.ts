@@ -1,14 +1,14 @@
 /** Encodes tools for an upstream: all functions in one entry, each hosted tool in its own. */
-import type { Loss } from '../codec.ts'
-import type { HostedName } from '../content.ts'
+import type { DroppedFields } from '../codec.ts'
+import type { HostedToolName } from '../content.ts'
 import { fault } from '../faults.ts'
-import { type Fields, isFields, present } from '../fields.ts'
+import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
-import { NAME, toolName } from './name.ts'
+import { encodeToolName, NAME } from './name.ts'
 import { isEmpty, openApi } from './schema.ts'
 import type { Traits } from './traits.ts'
 
-const HOSTED: Readonly<Partial<Record<HostedName, string>>> = {
+const HOSTED: Readonly<Partial<Record<HostedToolName, string>>> = {
   web_search: 'googleSearch',
   web_fetch: 'urlContext',
   url_context: 'urlContext',
@@ -16,7 +16,7 @@ const HOSTED: Readonly<Partial<Record<HostedName, string>>> = {
   file_search: 'fileSearch',
 }
 
-export const writeTools = (prompt: Prompt, traits: Traits, dropped: Loss): Fields => {
+export const writeTools = (prompt: Prompt, traits: Traits, dropped: DroppedFields): Fields => {
   const { choice } = prompt
   const tools = offeredTools(prompt.tools, choice)
   const functions = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
@@ -25,7 +25,7 @@ export const writeTools = (prompt: Prompt, traits: Traits, dropped: Loss): Field
       ? []
       : withoutDuplicates(tools.flatMap(tool => writeOwn(tool, traits, dropped)))
   const strict = functions.some(tool => tool.type === 'function' && tool.strict)
-  if (strict && !traits.isStrict) dropped.drop('strict')
+  if (strict && !traits.isStrict) dropped.add('strict')
   if (hostedTools.length > 0 && functions.length > 0 && !traits.mixesTools)
     throw mixedToolsFault(tools)
   const declarations = functions.map(tool => declare(tool, traits, dropped))
@@ -39,7 +39,7 @@ export const writeTools = (prompt: Prompt, traits: Traits, dropped: Loss): Field
     functions.length > 0
       ? callingOf(functionChoice, functions, strict && traits.isStrict)
       : undefined
-  const config = present({
+  const config = omitUndefined({
     functionCallingConfig: calling,
     // Makes the model return its hosted calls, which the next turn must send back.
     includeServerSideToolInvocations:
@@ -65,14 +65,14 @@ const offeredTools = (tools: readonly Tool[], choice: ToolChoice | undefined): r
 const amongFunctions = (
   choice: ToolChoice,
   functions: readonly (FunctionTool | FreeTool)[],
-  dropped: Loss,
+  dropped: DroppedFields,
 ): ToolChoice | undefined => {
   const forces = choice.type === 'tool' || (choice.type === 'some' && choice.mode === 'required')
   const askedNames =
     choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
   const names = askedNames.filter(asked => functions.some(({ name }) => name === asked))
   const none = functions.length === 0 && choice.type === 'required'
-  if (none || (forces && names.length < askedNames.length)) dropped.drop('tool_choice')
+  if (none || (forces && names.length < askedNames.length)) dropped.add('tool_choice')
   if (choice.type === 'tool') return names.length > 0 ? choice : undefined
   return choice.type === 'some' && names.length > 0 ? { ...choice, names } : withoutNames(choice)
 }
@@ -97,7 +97,7 @@ const callingOf = (
   const forceFunctions = (names: readonly string[]): Fields => ({
     mode: 'ANY',
     allowedFunctionNames: names.map(name =>
-      toolName({
+      encodeToolName({
         name,
         isFreeText: functions.some(each => each.name === name && each.type === 'free'),
       }),
@@ -114,40 +114,40 @@ const callingOf = (
 }
 const MODES = { none: 'NONE', required: 'ANY' } as const
 
-const declare = (tool: FunctionTool | FreeTool, traits: Traits, dropped: Loss): Fields => {
+const declare = (tool: FunctionTool | FreeTool, traits: Traits, dropped: DroppedFields): Fields => {
   if (tool.type === 'free') return declareFree(tool, traits, dropped)
   const { name, description, schema, cache } = tool
-  if (cache) dropped.drop('cache_control')
+  if (cache) dropped.add('cache_control')
   const parameters = isFields(schema) ? schema : undefined
-  return present({
-    name: toolName({ name }),
+  return omitUndefined({
+    name: encodeToolName({ name }),
     description,
     ...(parameters && parametersOf(parameters, traits, dropped)),
   })
 }
-const parametersOf = (schema: Fields, traits: Traits, dropped: Loss): Fields => {
+const parametersOf = (schema: Fields, traits: Traits, dropped: DroppedFields): Fields => {
   if (traits.takesJsonSchema) return { parametersJsonSchema: schema }
-  const parameters = openApi(schema, word => dropped.drop(`parameters.${word}`))
+  const parameters = openApi(schema, word => dropped.add(`parameters.${word}`))
   return isEmpty(parameters) ? {} : { parameters }
 }
 /** The free text becomes the single argument of a function. */
 const declareFree = (
   { name, description, grammar }: FreeTool,
   traits: Traits,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Fields => {
   if (grammar !== undefined && !(isFields(grammar) && grammar.type === 'text'))
-    dropped.drop('format')
+    dropped.add('format')
   const properties = { input: { type: 'string' } }
   const schema = { type: 'object', properties, required: ['input'] }
-  return present({
-    name: toolName({ name, isFreeText: true }),
+  return omitUndefined({
+    name: encodeToolName({ name, isFreeText: true }),
     description,
     ...parametersOf(schema, traits, dropped),
   })
 }
 
-const writeOwn = (tool: Tool, traits: Traits, dropped: Loss): readonly Fields[] => {
+const writeOwn = (tool: Tool, traits: Traits, dropped: DroppedFields): readonly Fields[] => {
   if (tool.type === 'foreign') {
     if (tool.origin !== NAME || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
     return [tool.raw]
@@ -155,15 +155,15 @@ const writeOwn = (tool: Tool, traits: Traits, dropped: Loss): readonly Fields[] 
   return tool.type === 'hosted' ? [writeHosted(tool, traits, dropped)] : []
 }
 const STORE = /^(?:projects\/.+\/)?fileSearchStores\//
-const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: Loss): Fields => {
+const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: DroppedFields): Fields => {
   const { tool, clientName, domains, stores = [] } = hostedTool
   const member = HOSTED[tool]
   if (!member) throw fault('TOOL_UNSUPPORTED', [clientName])
-  if (hostedTool.cache) dropped.drop('cache_control')
-  if (domains?.allowed) dropped.drop(`${clientName}.allowed_domains`)
-  if (hostedTool.location !== undefined) dropped.drop(`${clientName}.user_location`)
-  if (hostedTool.depth !== undefined) dropped.drop(`${clientName}.search_context_size`)
-  if (hostedTool.maxCalls !== undefined) dropped.drop(`${clientName}.max_uses`)
+  if (hostedTool.cache) dropped.add('cache_control')
+  if (domains?.allowed) dropped.add(`${clientName}.allowed_domains`)
+  if (hostedTool.location !== undefined) dropped.add(`${clientName}.user_location`)
+  if (hostedTool.depth !== undefined) dropped.add(`${clientName}.search_context_size`)
+  if (hostedTool.maxCalls !== undefined) dropped.add(`${clientName}.max_uses`)
   if (tool === 'file_search') {
     // Other providers' stores are unknown to Google, and a search without stores would find
     // nothing.
@@ -173,6 +173,6 @@ const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: Loss): Fie
   const excludeDomains = domains?.blocked ?? []
   if (excludeDomains.length === 0) return { [member]: {} }
   if (tool === 'web_search' && traits.isVertex) return { [member]: { excludeDomains } }
-  dropped.drop(`${clientName}.blocked_domains`)
+  dropped.add(`${clientName}.blocked_domains`)
   return { [member]: {} }
 }

@@ -1,13 +1,21 @@
 /** Decodes and encodes whole chat answers, and maps finish reasons. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Answer, Choice, Stop } from '../answer.ts'
-import { original } from '../call-id.ts'
-import type { Context } from '../codec.ts'
+import { decodeCallId } from '../call-id.ts'
+import type { EncodeContext } from '../codec.ts'
 import type { Citation, Content, Media, Text, Thought } from '../content.ts'
-import { entryOf, type Fields, inner, isFields, itemsIn, present, wordIn } from '../fields.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  lenientText,
+  lookUp,
+  omitUndefined,
+} from '../fields.ts'
 import { dataUrl, parseDataUrl } from '../media.ts'
-import { writeSaid } from './messages.ts'
-import { callSeal, readThoughts, writeThoughts } from './reasoning.ts'
+import { writeTextAndCalls } from './messages.ts'
+import { readCallPayload, readThoughts, writeThoughts } from './reasoning.ts'
 import { countsOf, metersOf } from './usage.ts'
 
 const STOPS: Readonly<Record<string, Stop['reason']>> = {
@@ -20,7 +28,7 @@ const STOPS: Readonly<Record<string, Stop['reason']>> = {
 }
 export const stopOf = (raw: Json | undefined, hasCalls: boolean): Stop => {
   if (typeof raw !== 'string') return { reason: hasCalls ? 'call' : 'end' }
-  const reason = entryOf(STOPS, raw) ?? 'end'
+  const reason = lookUp(STOPS, raw) ?? 'end'
   // Some upstreams send `stop` after a tool call.
   return { reason: reason === 'end' && hasCalls ? 'call' : reason, raw }
 }
@@ -44,15 +52,15 @@ export const decodeAnswer = (body: Fields): Answer => {
     ...(typeof id === 'string' && { id }),
     ...(typeof model === 'string' && { model }),
     ...(typeof created === 'number' && { created }),
-    choices: itemsIn(body, 'choices').map(readChoice),
+    choices: lenientObjects(body, 'choices').map(readChoice),
     ...(isFields(usage) && { meters: metersOf(usage) }),
     ...(typeof tier === 'string' && { tier }),
   }
 }
 const readChoice = (choice: Fields): Choice => {
-  const message = inner(choice, 'message')
+  const message = lenientObject(choice, 'message')
   const calls = readCalls(message)
-  const refusal = wordIn(message, 'refusal')
+  const refusal = lenientText(message, 'refusal')
   return {
     content: [
       ...readThoughts(message),
@@ -67,20 +75,20 @@ const readChoice = (choice: Fields): Choice => {
 }
 const readTexts = (message: Fields): readonly Text[] => {
   const { content } = message
-  const transcript = wordIn(inner(message, 'audio'), 'transcript')
+  const transcript = lenientText(lenientObject(message, 'audio'), 'transcript')
   const parts = Array.isArray(content)
-    ? itemsIn(message, 'content').map(part => part.text)
+    ? lenientObjects(message, 'content').map(part => part.text)
     : [content ?? transcript]
   const text = parts.filter(part => typeof part === 'string').join('')
   if (text === '') return []
-  const citations = itemsIn(message, 'annotations').flatMap(citationOf)
+  const citations = lenientObjects(message, 'annotations').flatMap(readCitation)
   return [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]
 }
-export const citationOf = (annotation: Fields): readonly Citation[] => {
-  const source = inner(annotation, 'url_citation')
+export const readCitation = (annotation: Fields): readonly Citation[] => {
+  const source = lenientObject(annotation, 'url_citation')
   const { start_index: start, end_index: end } = source
-  const url = wordIn(source, 'url')
-  const title = wordIn(source, 'title')
+  const url = lenientText(source, 'url')
+  const title = lenientText(source, 'title')
   if (url === undefined) return []
   return [
     {
@@ -93,28 +101,28 @@ export const citationOf = (annotation: Fields): readonly Citation[] => {
 }
 /** Generated images, which some upstreams send beside the text. */
 export const readImages = (message: Fields): readonly Media[] =>
-  itemsIn(message, 'images').flatMap(image => {
-    const url = wordIn(inner(image, 'image_url'), 'url')
+  lenientObjects(message, 'images').flatMap(image => {
+    const url = lenientText(lenientObject(image, 'image_url'), 'url')
     if (url === undefined) return []
     return [{ type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url } }]
   })
 const readCalls = (message: Fields): readonly Content[] => {
   const old = message.function_call
-  const calls = itemsIn(message, 'tool_calls').map(readCall)
+  const calls = lenientObjects(message, 'tool_calls').map(readCall)
   return isFields(old) ? [...calls, readCall({ id: String(old.name), function: old }, 0)] : calls
 }
 const readCall = (call: Fields, index: number): Content => {
   const custom = call.custom
-  const fields = isFields(custom) ? custom : inner(call, 'function')
-  const payload = callSeal(call)
-  const text = wordIn(fields, 'arguments')
+  const fields = isFields(custom) ? custom : lenientObject(call, 'function')
+  const payload = readCallPayload(call)
+  const text = lenientText(fields, 'arguments')
   return {
     type: 'call',
-    id: original(wordIn(call, 'id') || `call_${index}`),
-    name: wordIn(fields, 'name') ?? '',
+    id: decodeCallId(lenientText(call, 'id') || `call_${index}`),
+    name: lenientText(fields, 'name') ?? '',
     // Some upstreams send the arguments as an object.
     input: isFields(custom)
-      ? (wordIn(custom, 'input') ?? '')
+      ? (lenientText(custom, 'input') ?? '')
       : text || JSON.stringify(fields.arguments || {}),
     ...(isFields(custom) && { isFreeText: true }),
     ...(payload && { payload }),
@@ -123,12 +131,12 @@ const readCall = (call: Fields, index: number): Content => {
 
 // ---------------------------------------------------------------- to a client
 
-export const encodeAnswer = (answer: Answer, context: Context): Fields => {
+export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => {
   const { choices, meters, created, tier } = answer
   const choicesOrRefusal =
     choices.length > 0 ? choices : [{ content: [], stop: { reason: 'filter' } as const }]
-  return present({
-    id: idOf(context),
+  return omitUndefined({
+    id: answerId(context),
     object: 'chat.completion',
     created: created ?? context.now,
     model: context.model,
@@ -139,7 +147,7 @@ export const encodeAnswer = (answer: Answer, context: Context): Fields => {
 }
 /** Other upstreams use further values, which the SDK's types do not know. */
 const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
-export const idOf = ({ id }: Context): string => `chatcmpl-${id}`
+export const answerId = ({ id }: EncodeContext): string => `chatcmpl-${id}`
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
@@ -150,7 +158,7 @@ const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields
     index,
     message: {
       role: 'assistant',
-      ...writeSaid(textAndCalls, false),
+      ...writeTextAndCalls(textAndCalls, false),
       refusal: refusals.length > 0 ? refusals.join('') : null,
       ...(annotations.length > 0 && { annotations: annotations.flatMap(writeCitation) }),
       ...writeThoughts(thoughts),

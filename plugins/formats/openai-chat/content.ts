@@ -1,16 +1,16 @@
 /** Parts of a user message: text, images, audio, files, and videos given as an image URL. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { Content, Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
-  element,
-  entryOf,
   type Fields,
   fieldsIn,
   listIn,
-  need,
-  present,
+  lookUp,
+  omitUndefined,
+  requireMember,
+  requireObject,
   textIn,
 } from '../fields.ts'
 import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media.ts'
@@ -21,12 +21,12 @@ export const readContent = (message: Fields, at: string): readonly (Text | Media
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   return (listIn(message, 'content', `${at}.content`) ?? []).map((part, index) =>
-    readPart(element(part, `${at}.content[${index}]`), `${at}.content[${index}]`),
+    readPart(requireObject(part, `${at}.content[${index}]`), `${at}.content[${index}]`),
   )
 }
 type Reader = (part: Fields, at: string) => Text | Media
 const readPart: Reader = (part, at) => {
-  const reader = entryOf(READERS, String(part.type))
+  const reader = lookUp(READERS, String(part.type))
   if (!reader)
     throw fault('MEMBER_VALUE', [`${at}.type`, `unknown part type ${String(part.type)}`], {
       param: `${at}.type`,
@@ -36,21 +36,27 @@ const readPart: Reader = (part, at) => {
 const READERS: Readonly<Record<string, Reader>> = {
   text: (part, at) => ({
     type: 'text',
-    text: need(textIn(part, 'text', `${at}.text`), `${at}.text`),
+    text: requireMember(textIn(part, 'text', `${at}.text`), `${at}.text`),
     ...(part.prompt_cache_breakpoint !== undefined && { cache: {} }),
   }),
   // Clients may send an assistant's refusal back as a part.
   refusal: (part, at) => ({ type: 'text', text: textIn(part, 'refusal', `${at}.refusal`) ?? '' }),
   image_url: (part, at) => readImage(part, at),
   input_audio: (part, at) => {
-    const audio = need(fieldsIn(part, 'input_audio', `${at}.input_audio`), `${at}.input_audio`)
+    const audio = requireMember(
+      fieldsIn(part, 'input_audio', `${at}.input_audio`),
+      `${at}.input_audio`,
+    )
     const format = textIn(audio, 'format', `${at}.input_audio.format`) ?? 'wav'
-    const base64 = need(textIn(audio, 'data', `${at}.input_audio.data`), `${at}.input_audio.data`)
+    const base64 = requireMember(
+      textIn(audio, 'data', `${at}.input_audio.data`),
+      `${at}.input_audio.data`,
+    )
     const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
     return { type: 'media', kind: 'audio', source: { type: 'data', data: base64, mime }, at }
   },
   file: (part, at) =>
-    readFile(need(fieldsIn(part, 'file', `${at}.file`), `${at}.file`), `${at}.file`),
+    readFile(requireMember(fieldsIn(part, 'file', `${at}.file`), `${at}.file`), `${at}.file`),
 }
 
 const readImage: Reader = (part, at) => {
@@ -59,7 +65,10 @@ const readImage: Reader = (part, at) => {
     typeof imageUrl === 'string'
       ? { url: imageUrl }
       : fieldsIn(part, 'image_url', `${at}.image_url`)
-  const url = need(textIn(image ?? {}, 'url', `${at}.image_url.url`), `${at}.image_url.url`)
+  const url = requireMember(
+    textIn(image ?? {}, 'url', `${at}.image_url.url`),
+    `${at}.image_url.url`,
+  )
   const detail = textIn(image ?? {}, 'detail', `${at}.image_url.detail`)
   const inline = parseDataUrl(url)
   return {
@@ -78,7 +87,7 @@ const kindOf = (mime: string, url: string): Media['kind'] => {
   return VIDEO_EXTENSION.test(path) ? 'video' : 'image'
 }
 /** Whether a part is a video, which upstreams of this format do not accept as an image URL. */
-export const isFilm = (part: Fields): boolean => {
+export const isVideoPart = (part: Fields): boolean => {
   if (part.type !== 'image_url') return false
   const { image_url: imageUrl } = part
   const url = typeof imageUrl === 'string' ? imageUrl : (imageUrl as Fields | null)?.url
@@ -98,7 +107,7 @@ const readFile = (file: Fields, at: string): Media => {
   return {
     type: 'media',
     kind: 'document',
-    source: need(source, `${at}.file_data`),
+    source: requireMember(source, `${at}.file_data`),
     ...(name !== undefined && { name }),
     at,
   }
@@ -107,21 +116,24 @@ const readFile = (file: Fields, at: string): Media => {
 // ---------------------------------------------------------------- towards an upstream
 
 /** Reports what no part of this format can express. */
-export const sayLost = (content: Content, dropped: Loss): void => {
-  if ('cache' in content && content.cache) dropped.drop('cache_control')
+export const reportDropped = (content: Content, dropped: DroppedFields): void => {
+  if ('cache' in content && content.cache) dropped.add('cache_control')
   const cites = content.type === 'text' && content.citations && content.citations.length > 0
-  if (cites || (content.type === 'media' && content.citationsEnabled)) dropped.drop('citations')
+  if (cites || (content.type === 'media' && content.citationsEnabled)) dropped.add('citations')
   if (content.type === 'media') reportMediaFields(content, dropped)
 }
 /** Only a file with inline data has a name. */
-const reportMediaFields = ({ kind, source, name, context, clip }: Media, dropped: Loss): void => {
+const reportMediaFields = (
+  { kind, source, name, context, clip }: Media,
+  dropped: DroppedFields,
+): void => {
   if (name !== undefined && !(kind === 'document' && source.type === 'data'))
-    dropped.drop('filename')
-  if (context !== undefined) dropped.drop('context')
-  if (clip !== undefined) dropped.drop('videoMetadata')
+    dropped.add('filename')
+  if (context !== undefined) dropped.add('context')
+  if (clip !== undefined) dropped.add('videoMetadata')
 }
-export const writePart = (content: Content, dropped: Loss): Fields => {
-  sayLost(content, dropped)
+export const writePart = (content: Content, dropped: DroppedFields): Fields => {
+  reportDropped(content, dropped)
   if (content.type === 'text') return { type: 'text', text: content.text }
   if (content.type === 'media') return writeMedia(content)
   throw fault('CONTENT_UNSUPPORTED', ['messages', `a ${content.type}`])
@@ -141,10 +153,10 @@ const writeMedia = (media: Media): Fields => {
   const { kind, source, detail, name } = media
   if (kind === 'image' && (source.type === 'data' || source.type === 'url')) {
     const url = source.type === 'url' ? source.url : dataUrl(source)
-    return { type: 'image_url', image_url: present({ url, detail }) }
+    return { type: 'image_url', image_url: omitUndefined({ url, detail }) }
   }
   if (kind === 'audio' && source.type === 'data') {
-    const format = entryOf(AUDIO_FORMATS, source.mime)
+    const format = lookUp(AUDIO_FORMATS, source.mime)
     if (format !== undefined)
       return { type: 'input_audio', input_audio: { data: source.data, format } }
   }

@@ -2,24 +2,24 @@
  *  chunk before it. */
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
-import { type Format, fieldsOf } from '../format.ts'
+import { eventFields, type Format } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
-import { decodeError } from '../openai-refusal.ts'
+import { decodeErrorReply } from '../openai-error-reply.ts'
 import type { SseEvent } from '../sse.ts'
 import { textPattern } from '../written-text.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
-import { decodePrompt, encodePrompt, needsReading } from './prompt.ts'
+import { hostedUsage } from './hosted-usage.ts'
+import { decodePrompt, encodePrompt, needsTranslation } from './prompt.ts'
 import { decodeStream } from './read-stream.ts'
 import { NAMES } from './settings.ts'
-import { hosted } from './tally.ts'
 import { metersOf } from './usage.ts'
 import { encodeStream } from './write-stream.ts'
 
 /** Upstreams may send the same thought in several members. */
 const TEXT = textPattern({
   text: ['content', 'refusal', 'arguments', 'input', 'transcript'],
-  either: ['reasoning_content', 'reasoning', 'text'],
-  skip: ['annotations'],
+  alternatives: ['reasoning_content', 'reasoning', 'text'],
+  skipped: ['annotations'],
 })
 
 export const openaiChat: Format = {
@@ -36,16 +36,16 @@ export const openaiChat: Format = {
     sums: { read: ['prompt_tokens'], written: ['completion_tokens'] },
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'cache_write', 'audio_input', 'output', 'thinking', 'audio_output'],
-    hosted,
+    hostedTools: hostedUsage,
   },
   stream: {
     usageMark: '_tokens"',
-    cumulative: true,
+    isCumulative: true,
     endMarks: ['[DONE]'],
-    ends: ({ data }) => data?.trim() === '[DONE]',
+    isEnd: ({ data }) => data?.trim() === '[DONE]',
     afterEnd: 'dropped',
-    suffices: event => isFinished(event),
-    asking: { member: body => asksFor(body), only: event => isCounts(event) },
+    completesWithoutTerminator: event => isFinished(event),
+    usageOption: { memberToAdd: body => asksFor(body), isUsageOnly: event => isCounts(event) },
     error: event => errorOf(event),
   },
   codec: {
@@ -56,16 +56,16 @@ export const openaiChat: Format = {
     encodeAnswer,
     decodeStream,
     encodeStream,
-    decodeError,
-    needsReading,
-    forgets: true,
+    decodeError: decodeErrorReply,
+    needsTranslation: needsTranslation,
+    losesSignatures: true,
   },
 }
 
 /** All choices have a finish reason, or the chunk holds the usage that follows: compatible
  *  upstreams omit `[DONE]`. */
 const isFinished = (event: SseEvent): boolean => {
-  const { choices, usage } = fieldsOf(event) ?? {}
+  const { choices, usage } = eventFields(event) ?? {}
   if (!Array.isArray(choices)) return false
   if (choices.length === 0) return isFields(usage)
   return choices.every((choice: Json) => isFields(choice) && Boolean(choice.finish_reason))
@@ -82,12 +82,12 @@ const asksFor = ({
   return ['stream_options', { ...current, include_usage: true }]
 }
 const isCounts = (event: SseEvent): boolean => {
-  const { choices, usage } = fieldsOf(event) ?? {}
+  const { choices, usage } = eventFields(event) ?? {}
   return Array.isArray(choices) && choices.length === 0 && isFields(usage)
 }
 
 const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
-  const fields = fieldsOf(event)
+  const fields = eventFields(event)
   if (!fields) return undefined
   return openaiError(event.name === 'error' && !isFields(fields.error) ? fields : fields.error)
 }

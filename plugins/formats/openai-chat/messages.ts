@@ -1,29 +1,29 @@
 /** Converts between chat messages and turns of the hub. In this format a tool result is a message
  *  of its own, directly after the call. */
 import type { Json } from '../../../engine/plugin.ts'
-import { fitted, NARROW, original } from '../call-id.ts'
-import type { Loss } from '../codec.ts'
+import { decodeCallId, encodeCallId, PORTABLE_ID } from '../call-id.ts'
+import type { DroppedFields } from '../codec.ts'
 import type { Call, Content, Media, Result, Text, Thought } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
-  element,
-  entryOf,
   type Fields,
   fieldsIn,
   listIn,
-  need,
-  present,
+  lookUp,
+  omitUndefined,
+  requireMember,
+  requireObject,
   textIn,
 } from '../fields.ts'
+import { describeHostedCall } from '../hosted-call-text.ts'
 import type { Turn } from '../hub.ts'
-import { retold } from '../work.ts'
-import { readContent, sayLost, writeContent, writePart } from './content.ts'
+import { readContent, reportDropped, writeContent, writePart } from './content.ts'
 import {
-  callSeal,
-  isOwn,
+  isOwnPayload,
   ownThoughts,
+  readCallPayload,
   readThoughts,
-  writeCallSeal,
+  writeCallPayload,
   writeThoughts,
 } from './reasoning.ts'
 
@@ -33,11 +33,11 @@ type Names = Map<string, string>
 export const readMessages = (body: Fields): readonly Turn[] => {
   const turns: Turn[] = []
   const names: Names = new Map()
-  const messages = need(listIn(body, 'messages'), 'messages')
+  const messages = requireMember(listIn(body, 'messages'), 'messages')
   messages.forEach((each, index) => {
     const at = `messages[${index}]`
-    const message = element(each, at)
-    const read = entryOf(ROLES, String(message.role))
+    const message = requireObject(each, at)
+    const read = lookUp(ROLES, String(message.role))
     if (!read) throw fault('MEMBER_VALUE', [`${at}.role`, 'unknown role'], { param: `${at}.role` })
     const turn = read(message, at, names)
     const last = turns.at(-1)
@@ -64,13 +64,13 @@ const ROLES: Readonly<Record<string, Reader>> = {
   user: messageReader('user'),
   assistant: (message, at, names) => readAssistant(message, at, names),
   tool: (message, at, names) => {
-    const id = original(
-      need(textIn(message, 'tool_call_id', `${at}.tool_call_id`), `${at}.tool_call_id`),
+    const id = decodeCallId(
+      requireMember(textIn(message, 'tool_call_id', `${at}.tool_call_id`), `${at}.tool_call_id`),
     )
     return { role: 'user', content: [resultOf(id, names.get(id), readContent(message, at))] }
   },
   function: (message, at) => {
-    const name = need(textIn(message, 'name', `${at}.name`), `${at}.name`)
+    const name = requireMember(textIn(message, 'name', `${at}.name`), `${at}.name`)
     return { role: 'user', content: [resultOf(name, name, readContent(message, at))] }
   },
 }
@@ -88,7 +88,7 @@ const resultOf = (
 const readAssistant: Reader = (message, at, names) => {
   const refusal = textIn(message, 'refusal', `${at}.refusal`)
   const calls = (listIn(message, 'tool_calls', `${at}.tool_calls`) ?? []).map((call, index) =>
-    readCall(element(call, `${at}.tool_calls[${index}]`), `${at}.tool_calls[${index}]`),
+    readCall(requireObject(call, `${at}.tool_calls[${index}]`), `${at}.tool_calls[${index}]`),
   )
   const old = fieldsIn(message, 'function_call', `${at}.function_call`)
   if (old) calls.push(readFunctionCall(old, String(old.name), `${at}.function_call`))
@@ -99,30 +99,33 @@ const readAssistant: Reader = (message, at, names) => {
   return { role: 'assistant', content: [...content, ...calls], ...(name !== undefined && { name }) }
 }
 const readCall = (call: Fields, at: string): Call => {
-  const id = original(need(textIn(call, 'id', `${at}.id`), `${at}.id`))
-  const payload = callSeal(call)
+  const id = decodeCallId(requireMember(textIn(call, 'id', `${at}.id`), `${at}.id`))
+  const payload = readCallPayload(call)
   const custom = fieldsIn(call, 'custom', `${at}.custom`)
   if (custom)
     return {
       type: 'call',
       id,
       isFreeText: true,
-      name: need(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
+      name: requireMember(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       input: textIn(custom, 'input', `${at}.custom.input`) ?? '',
     }
-  const callFunction = need(fieldsIn(call, 'function', `${at}.function`), `${at}.function`)
+  const callFunction = requireMember(fieldsIn(call, 'function', `${at}.function`), `${at}.function`)
   return { ...readFunctionCall(callFunction, id, `${at}.function`), ...(payload && { payload }) }
 }
 const readFunctionCall = (callFunction: Fields, id: string, at: string): Call => ({
   type: 'call',
   id,
-  name: need(textIn(callFunction, 'name', `${at}.name`), `${at}.name`),
+  name: requireMember(textIn(callFunction, 'name', `${at}.name`), `${at}.name`),
   input: textIn(callFunction, 'arguments', `${at}.arguments`) || '{}',
 })
 
 // ---------------------------------------------------------------- towards an upstream
 
-export const writeMessages = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
+export const writeMessages = (
+  turns: readonly Turn[],
+  dropped: DroppedFields,
+): readonly Fields[] => {
   const messages: Fields[] = []
   // Images that the model generated: this format accepts images in user messages only.
   let images: Fields[] = []
@@ -144,7 +147,7 @@ export const writeMessages = (turns: readonly Turn[], dropped: Loss): readonly F
 const writeOthers = (
   { role, content, name }: Turn,
   images: readonly Fields[],
-  dropped: Loss,
+  dropped: DroppedFields,
 ): readonly Fields[] => {
   const messages: Fields[] = []
   const media: Fields[] = [...images]
@@ -155,50 +158,55 @@ const writeOthers = (
       for (const part of each.content)
         if (part.type === 'media') media.push(writePart(part, dropped))
     } else if (each.type !== 'thought') {
-      const part = each.type === 'hostedCall' ? retold(each, dropped) : each
+      const part = each.type === 'hostedCall' ? describeHostedCall(each, dropped) : each
       if (part) ownParts.push(writePart(part, dropped))
     }
   }
   const parts = [...media, ...ownParts]
   // Omits a turn whose content was all dropped.
   if (parts.length > 0 || content.length === 0)
-    messages.push(present({ role, content: parts.length > 0 ? writeContent(parts) : '', name }))
+    messages.push(
+      omitUndefined({ role, content: parts.length > 0 ? writeContent(parts) : '', name }),
+    )
   return messages
 }
-const writeResult = (result: Result, dropped: Loss): Fields => {
+const writeResult = (result: Result, dropped: DroppedFields): Fields => {
   const { id, content, value, hasFailed } = result
-  sayLost(result, dropped)
-  for (const each of content) if (each.type === 'text') sayLost(each, dropped)
+  reportDropped(result, dropped)
+  for (const each of content) if (each.type === 'text') reportDropped(each, dropped)
   const texts = content.map(each => (each.type === 'text' ? each.text : `[${each.kind} below]`))
   const text =
     texts.length > 0 ? texts.join('\n') : value === undefined ? '' : JSON.stringify(value)
   return {
     role: 'tool',
-    tool_call_id: fitted(id, NARROW),
+    tool_call_id: encodeCallId(id, PORTABLE_ID),
     content: hasFailed ? `Error: ${text}` : text,
   }
 }
 
-const writeAssistant = ({ content: allContent, name }: Turn, dropped: Loss): readonly Fields[] => {
+const writeAssistant = (
+  { content: allContent, name }: Turn,
+  dropped: DroppedFields,
+): readonly Fields[] => {
   const content = allContent.flatMap(each =>
-    each.type === 'hostedCall' ? (retold(each, dropped) ?? []) : each,
+    each.type === 'hostedCall' ? (describeHostedCall(each, dropped) ?? []) : each,
   )
-  for (const each of content) if (each.type !== 'media') sayLost(each, dropped)
+  for (const each of content) if (each.type !== 'media') reportDropped(each, dropped)
   const thoughts = content.filter((each): each is Thought => each.type === 'thought')
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const members: Fields = {
-    ...writeSaid(content, true),
+    ...writeTextAndCalls(content, true),
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
     ...writeThoughts(ownThoughts(thoughts)),
   }
   // The provider rejects an empty message: a turn whose content was all dropped is omitted.
   if (allContent.length > 0 && members.content === null && Object.keys(members).length === 1)
     return []
-  return [present({ role: 'assistant', ...members, name })]
+  return [omitUndefined({ role: 'assistant', ...members, name })]
 }
 /** Text and calls; the text is null if there is none. `ours`: include only payloads of this
  *  format's own providers. */
-export const writeSaid = (content: readonly Content[], ours: boolean): Fields => {
+export const writeTextAndCalls = (content: readonly Content[], ours: boolean): Fields => {
   const texts: string[] = []
   const calls: Json[] = []
   for (const each of content) {
@@ -211,9 +219,9 @@ export const writeSaid = (content: readonly Content[], ours: boolean): Fields =>
   }
 }
 const writeCall = ({ id, name, input, isFreeText, payload }: Call, ours: boolean): Fields => ({
-  id: fitted(id, NARROW),
+  id: encodeCallId(id, PORTABLE_ID),
   ...(isFreeText
     ? { type: 'custom', custom: { name, input } }
     : { type: 'function', function: { name, arguments: input || '{}' } }),
-  ...writeCallSeal(ours && !isOwn(payload) ? undefined : payload),
+  ...writeCallPayload(ours && !isOwnPayload(payload) ? undefined : payload),
 })

@@ -1,22 +1,22 @@
 /** Decodes and encodes whole chat requests. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss, Sent, TargetFacts } from '../codec.ts'
-import { type Fields, fieldsIn, flagIn, isFields, present } from '../fields.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../codec.ts'
+import { type Fields, fieldsIn, flagIn, isFields, omitUndefined } from '../fields.ts'
 import type { Prompt } from '../hub.ts'
-import { calledIn } from '../spellings.ts'
-import { isFilm } from './content.ts'
+import { clientNamesIn } from '../setting-aliases.ts'
+import { isVideoPart } from './content.ts'
 import { readMessages, writeMessages } from './messages.ts'
 import {
+  ALIASES,
   readForm,
   readSettings,
   readThinking,
   SETTINGS,
-  SPELLINGS,
   writeForm,
   writeSettings,
   writeThinking,
 } from './settings.ts'
-import { presetOf, readChoice, readTools, writeTools } from './tools.ts'
+import { presetNameOf, readChoice, readTools, writeTools } from './tools.ts'
 
 /** Fields that are read; any other field is reported as dropped. */
 const DECODED_FIELDS: ReadonlySet<string> = new Set([
@@ -36,8 +36,8 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'reasoning_effort',
 ])
 
-export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt => {
-  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.drop(key)
+export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields): Prompt => {
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.add(key)
   const choice = readChoice(body)
   const form = readForm(body)
   const thinking = readThinking(body)
@@ -47,7 +47,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt
     tools: readTools(body),
     ...(choice && { choice }),
     settings: readSettings(body),
-    ...calledIn(body, SPELLINGS, dropped),
+    ...clientNamesIn(body, ALIASES, dropped),
     ...(form && { form }),
     ...(thinking && { thinking }),
     stream: flagIn(body, 'stream') ?? false,
@@ -59,17 +59,17 @@ export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt
 export const encodePrompt = (
   prompt: Prompt,
   { name, traits }: TargetFacts,
-  dropped: Loss,
-): Sent => {
+  dropped: DroppedFields,
+): UpstreamRequest => {
   const { turns, form, thinking, stream, previous, cache } = prompt
-  if (cache) dropped.drop('cache_control')
-  if (previous?.answer !== undefined) dropped.drop('previous_response_id')
-  if (previous?.conversation !== undefined) dropped.drop('conversation')
+  if (cache) dropped.add('cache_control')
+  if (previous?.answer !== undefined) dropped.add('previous_response_id')
+  if (previous?.conversation !== undefined) dropped.add('conversation')
   const effort = thinking && writeThinking(thinking)
-  if (effort !== undefined && traits.thinking === false) dropped.drop('thinking')
+  if (effort !== undefined && traits.thinking === false) dropped.add('thinking')
   return {
     path: '/v1/chat/completions',
-    body: present({
+    body: omitUndefined({
       model: name,
       messages: writeMessages(turns, dropped) as Json,
       ...writeTools(prompt, dropped),
@@ -83,10 +83,10 @@ export const encodePrompt = (
 }
 
 /** Preset tools and videos are our extensions, which upstreams of this format do not know. */
-export const needsReading = ({ tools, messages }: Fields): boolean =>
-  (Array.isArray(tools) && tools.some(tool => presetOf(tool) !== undefined)) ||
+export const needsTranslation = ({ tools, messages }: Fields): boolean =>
+  (Array.isArray(tools) && tools.some(tool => presetNameOf(tool) !== undefined)) ||
   (Array.isArray(messages) && messages.some(hasVideo))
 const hasVideo = (message: Json): boolean =>
   isFields(message) &&
   Array.isArray(message.content) &&
-  message.content.some((part: Json) => isFields(part) && isFilm(part))
+  message.content.some((part: Json) => isFields(part) && isVideoPart(part))

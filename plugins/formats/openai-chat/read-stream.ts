@@ -3,14 +3,14 @@
  *  may interleave. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Part } from '../answer.ts'
-import { original } from '../call-id.ts'
+import { decodeCallId } from '../call-id.ts'
 import type { StreamDecoder } from '../codec.ts'
 import type { Content } from '../content.ts'
-import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
-import { fieldsOf } from '../format.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { eventFields } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
-import { citationOf, readImages, stopOf } from './answer.ts'
-import { callSeal, readThoughts } from './reasoning.ts'
+import { readCitation, readImages, stopOf } from './answer.ts'
+import { readCallPayload, readThoughts } from './reasoning.ts'
 import { metersOf } from './usage.ts'
 
 type Emit = (part: Part) => void
@@ -47,13 +47,13 @@ export const decodeStream = (): StreamDecoder => {
     emit({ type: 'end' })
   }
   return {
-    event(event: SseEvent, emit: Emit): void {
+    push(event: SseEvent, emit: Emit): void {
       if (hasEnded) return
       if (event.data?.trim() === '[DONE]') return end(emit)
-      const fields = fieldsOf(event)
+      const fields = eventFields(event)
       if (!fields) return
       begin(fields, emit)
-      for (const chunk of itemsIn(fields, 'choices')) {
+      for (const chunk of lenientObjects(fields, 'choices')) {
         const number = typeof chunk.index === 'number' ? chunk.index : 0
         const choice = choices.get(number) ?? new ChoiceReader(number, claim)
         choices.set(number, choice)
@@ -85,16 +85,17 @@ class ChoiceReader {
   }
   read(chunk: Fields, emit: Emit): void {
     if (this.stopped) return
-    const delta = inner(chunk, 'delta')
+    const delta = lenientObject(chunk, 'delta')
     const logprobs = isFields(chunk.logprobs) ? chunk.logprobs : undefined
     this.#readThoughts(delta, emit)
-    this.#grow('text', wordIn(delta, 'content'), emit, logprobs)
-    this.#grow('refusal', wordIn(delta, 'refusal'), emit)
-    for (const annotation of itemsIn(delta, 'annotations'))
-      for (const citation of citationOf(annotation))
+    this.#grow('text', lenientText(delta, 'content'), emit, logprobs)
+    this.#grow('refusal', lenientText(delta, 'refusal'), emit)
+    for (const annotation of lenientObjects(delta, 'annotations'))
+      for (const citation of readCitation(annotation))
         emit({ type: 'cite', index: this.#ensureOpen('text', emit), citation })
     for (const image of readImages(delta)) this.#emitWhole(image, emit)
-    for (const [at, call] of itemsIn(delta, 'tool_calls').entries()) this.#call(call, at, emit)
+    for (const [at, call] of lenientObjects(delta, 'tool_calls').entries())
+      this.#call(call, at, emit)
     // The older form for a single call.
     const { function_call: old } = delta
     if (isFields(old)) this.#call({ index: 0, id: old.name ?? '', function: old }, 0, emit)
@@ -150,17 +151,19 @@ class ChoiceReader {
    *  omit the index. */
   #call(fragment: Fields, at: number, emit: Emit): void {
     const isFreeText = isFields(fragment.custom)
-    const fields = isFreeText ? inner(fragment, 'custom') : inner(fragment, 'function')
+    const fields = isFreeText
+      ? lenientObject(fragment, 'custom')
+      : lenientObject(fragment, 'function')
     const slot = this.#slot(fragment, at)
     const call = this.#calls.get(slot) ?? {
-      id: wordIn(fragment, 'id') || `call_${this.#number}_${slot}`,
+      id: lenientText(fragment, 'id') || `call_${this.#number}_${slot}`,
       name: '',
       waiting: '',
       index: undefined,
     }
     this.#calls.set(slot, call)
-    if (call.name === '') call.name = wordIn(fields, 'name') ?? ''
-    const text = wordIn(fields, isFreeText ? 'input' : 'arguments') ?? ''
+    if (call.name === '') call.name = lenientText(fields, 'name') ?? ''
+    const text = lenientText(fields, isFreeText ? 'input' : 'arguments') ?? ''
     if (call.index !== undefined) {
       if (text !== '') emit({ type: 'grow', index: call.index, text })
       return
@@ -169,12 +172,12 @@ class ChoiceReader {
     if (call.name === '') return
     this.#closeOpen(emit)
     this.#hasCalls = true
-    const payload = callSeal(fragment)
+    const payload = readCallPayload(fragment)
     const { id, name } = call
     call.index = this.#openContent(
       {
         type: 'call',
-        id: original(id),
+        id: decodeCallId(id),
         name,
         input: '',
         ...(isFreeText && { isFreeText }),
@@ -186,7 +189,7 @@ class ChoiceReader {
   }
   #slot(fragment: Fields, at: number): number {
     if (typeof fragment.index === 'number') return fragment.index
-    const id = wordIn(fragment, 'id')
+    const id = lenientText(fragment, 'id')
     if (!id) return Math.max(0, this.#calls.size - 1)
     const match = [...this.#calls].find(([, call]) => call.id === id)
     return match ? match[0] : this.#calls.size + at

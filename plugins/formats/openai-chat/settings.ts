@@ -1,10 +1,10 @@
 /** Maps plain settings of a chat request to and from the hub. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { fault } from '../faults.ts'
-import { type Fields, flagIn, listIn, numberIn, present, textIn } from '../fields.ts'
+import { type Fields, flagIn, listIn, numberIn, omitUndefined, textIn } from '../fields.ts'
 import type { Form, Settings, Thinking } from '../hub.ts'
-import type { Spellings } from '../spellings.ts'
+import type { SettingAliases } from '../setting-aliases.ts'
 
 /** Hub name -> name in this format. */
 export const SETTINGS = {
@@ -30,7 +30,7 @@ export const SETTINGS = {
   audio: 'audio',
 } as const satisfies Partial<Record<keyof Settings, string>>
 
-export const SPELLINGS: Spellings = {
+export const ALIASES: SettingAliases = {
   limit: ['max_completion_tokens', 'max_tokens'],
   user: ['safety_identifier', 'user'],
 }
@@ -81,11 +81,11 @@ export const readSettings = (body: Fields): Settings => {
 }
 
 /** Reports settings without a name in this format. */
-export const writeSettings = (settings: Settings, dropped: Loss): Fields => {
+export const writeSettings = (settings: Settings, dropped: DroppedFields): Fields => {
   const body: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(settings) as [string, Json][]) {
     const key = (SETTINGS as Readonly<Record<string, string>>)[name]
-    if (key === undefined) dropped.drop(name)
+    if (key === undefined) dropped.add(name)
     else body[key] = value
   }
   return body
@@ -113,7 +113,7 @@ export const readForm = (body: Fields): Form | undefined => {
 export const writeForm = (form: Form): Fields => {
   if (form.type === 'json') return { type: 'json_object' }
   const { name = 'answer', description, schema, strict } = form
-  return { type: 'json_schema', json_schema: present({ name, description, schema, strict }) }
+  return { type: 'json_schema', json_schema: omitUndefined({ name, description, schema, strict }) }
 }
 
 // ---------------------------------------------------------------- thinking

@@ -1,25 +1,25 @@
 /** Tools and tool choice of a chat request. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
-import type { HostedName } from '../content.ts'
+import type { DroppedFields } from '../codec.ts'
+import type { HostedToolName } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
-  element,
-  entryOf,
   type Fields,
   fieldsIn,
   flagIn,
-  inner,
   isFields,
+  lenientObject,
   listIn,
-  need,
-  present,
+  lookUp,
+  omitUndefined,
+  requireMember,
+  requireObject,
   textIn,
 } from '../fields.ts'
 import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub.ts'
 
 /** Names by which clients of this format request hosted tools. */
-const PRESETS: Readonly<Record<string, HostedName>> = {
+const PRESETS: Readonly<Record<string, HostedToolName>> = {
   gx_search: 'web_search',
   google_search: 'web_search',
   googleSearch: 'web_search',
@@ -34,13 +34,14 @@ const PRESETS: Readonly<Record<string, HostedName>> = {
 
 /** A preset is one of our names without parameters. With parameters it is the client's own function
  *  of that name. */
-export const presetOf = (tool: Json): string | undefined => {
+export const presetNameOf = (tool: Json): string | undefined => {
   if (!isFields(tool)) return undefined
   if (tool.type !== 'function')
-    return typeof tool.type === 'string' && entryOf(PRESETS, tool.type) ? tool.type : undefined
-  const { name, parameters } = inner(tool, 'function')
-  if (typeof name !== 'string' || !entryOf(PRESETS, name)) return undefined
-  const empty = !isFields(parameters) || Object.keys(inner(parameters, 'properties')).length === 0
+    return typeof tool.type === 'string' && lookUp(PRESETS, tool.type) ? tool.type : undefined
+  const { name, parameters } = lenientObject(tool, 'function')
+  if (typeof name !== 'string' || !lookUp(PRESETS, name)) return undefined
+  const empty =
+    !isFields(parameters) || Object.keys(lenientObject(parameters, 'properties')).length === 0
   return empty ? name : undefined
 }
 
@@ -49,22 +50,22 @@ export const readTools = (body: Fields): readonly Tool[] => {
     readTool(tool, `tools[${index}]`),
   )
   const functions = (listIn(body, 'functions') ?? []).map((each, index) =>
-    readFunction(element(each, `functions[${index}]`), `functions[${index}]`),
+    readFunction(requireObject(each, `functions[${index}]`), `functions[${index}]`),
   )
   const search = fieldsIn(body, 'web_search_options')
   return [...tools, ...functions, ...(search ? [readSearch(search)] : [])]
 }
 const readTool = (value: Json, at: string): Tool => {
-  const tool = element(value, at)
-  const preset = presetOf(tool)
+  const tool = requireObject(value, at)
+  const preset = presetNameOf(tool)
   if (preset !== undefined)
-    return { type: 'hosted', tool: PRESETS[preset] as HostedName, clientName: preset }
+    return { type: 'hosted', tool: PRESETS[preset] as HostedToolName, clientName: preset }
   if (tool.type === 'custom') {
-    const custom = need(fieldsIn(tool, 'custom', `${at}.custom`), `${at}.custom`)
+    const custom = requireMember(fieldsIn(tool, 'custom', `${at}.custom`), `${at}.custom`)
     const description = textIn(custom, 'description', `${at}.custom.description`)
     return {
       type: 'free',
-      name: need(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
+      name: requireMember(textIn(custom, 'name', `${at}.custom.name`), `${at}.custom.name`),
       ...(description !== undefined && { description }),
       ...(isFields(custom.format) && { grammar: custom.format }),
     }
@@ -74,7 +75,7 @@ const readTool = (value: Json, at: string): Tool => {
       param: `${at}.type`,
     })
   return readFunction(
-    need(fieldsIn(tool, 'function', `${at}.function`), `${at}.function`),
+    requireMember(fieldsIn(tool, 'function', `${at}.function`), `${at}.function`),
     `${at}.function`,
   )
 }
@@ -84,7 +85,7 @@ const readFunction = (declaration: Fields, at: string): Tool => {
   const schema = fieldsIn(declaration, 'parameters', `${at}.parameters`)
   return {
     type: 'function',
-    name: need(textIn(declaration, 'name', `${at}.name`), `${at}.name`),
+    name: requireMember(textIn(declaration, 'name', `${at}.name`), `${at}.name`),
     ...(description !== undefined && { description }),
     ...(schema && { schema }),
     ...(strict !== undefined && { strict }),
@@ -92,7 +93,7 @@ const readFunction = (declaration: Fields, at: string): Tool => {
 }
 const readSearch = (options: Fields): Tool => {
   const depth = textIn(options, 'search_context_size', 'web_search_options.search_context_size')
-  const location = inner(inner(options, 'user_location'), 'approximate')
+  const location = lenientObject(lenientObject(options, 'user_location'), 'approximate')
   return {
     type: 'hosted',
     tool: 'web_search',
@@ -117,17 +118,20 @@ export const readChoice = ({
         param: 'tool_choice',
       },
     )
-  if (value.type === 'allowed_tools') return readAllowedTools(inner(value, 'allowed_tools'))
-  const candidates = [value, inner(value, 'function'), inner(value, 'custom')]
+  if (value.type === 'allowed_tools') return readAllowedTools(lenientObject(value, 'allowed_tools'))
+  const candidates = [value, lenientObject(value, 'function'), lenientObject(value, 'custom')]
   const name = candidates.map(each => each.name).find(each => typeof each === 'string')
-  return { type: 'tool', name: need(name as string | undefined, 'tool_choice.function.name') }
+  return {
+    type: 'tool',
+    name: requireMember(name as string | undefined, 'tool_choice.function.name'),
+  }
 }
 const readAllowedTools = (allowed: Fields): ToolChoice => ({
   type: 'some',
   mode: allowed.mode === 'required' ? 'required' : 'auto',
   names: (listIn(allowed, 'tools', 'tool_choice.allowed_tools.tools') ?? []).flatMap(tool => {
     const name = isFields(tool)
-      ? (inner(tool, 'function').name ?? inner(tool, 'custom').name)
+      ? (lenientObject(tool, 'function').name ?? lenientObject(tool, 'custom').name)
       : undefined
     return typeof name === 'string' ? [name] : []
   }),
@@ -136,20 +140,23 @@ const readAllowedTools = (allowed: Fields): ToolChoice => ({
 // ---------------------------------------------------------------- towards an upstream
 
 /** Fields of the body. The only hosted tool of this format is web search, which is an option. */
-export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
+export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): Fields => {
   const declarations: Fields[] = []
   let search: Fields | undefined
   for (const tool of tools) {
     if (tool.type === 'function') declarations.push(writeFunction(tool, dropped))
     else if (tool.type === 'free') {
       const { name, description, grammar } = tool
-      declarations.push({ type: 'custom', custom: present({ name, description, format: grammar }) })
+      declarations.push({
+        type: 'custom',
+        custom: omitUndefined({ name, description, format: grammar }),
+      })
     } else if (
       tool.type === 'hosted' &&
       tool.tool === 'web_search' &&
       tool.clientName === 'web_search_options'
     )
-      search = present({
+      search = omitUndefined({
         search_context_size: tool.depth,
         ...(tool.location !== undefined && {
           user_location: { type: 'approximate', approximate: tool.location },
@@ -157,7 +164,7 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => 
       })
     else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.clientName : tool.name])
   }
-  return present({
+  return omitUndefined({
     ...(declarations.length > 0 && { tools: declarations }),
     tool_choice: choice && writeChoice(choice, tools, dropped),
     web_search_options: search,
@@ -165,27 +172,27 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => 
 }
 const writeFunction = (
   tool: Extract<Tool, { readonly type: 'function' }>,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Fields => {
   const { name, description, schema, strict, cache } = tool
-  if (cache) dropped.drop('cache_control')
+  if (cache) dropped.add('cache_control')
   return {
     type: 'function',
-    function: present({ name, description, parameters: schema, strict }),
+    function: omitUndefined({ name, description, parameters: schema, strict }),
   }
 }
 /** The choice covers the client's own tools only; web search is always left to the model. */
 const writeChoice = (
   choice: ToolChoice,
   tools: readonly Tool[],
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Json | undefined => {
   const ownTools = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
   const names = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
   const choices = ownTools.filter(({ name }) => names.includes(name)).map(choiceOf)
   const lost =
     choices.length < names.length || (ownTools.length === 0 && choice.type === 'required')
-  if (lost && tools.length > 0) dropped.drop('tool_choice')
+  if (lost && tools.length > 0) dropped.add('tool_choice')
   const [only] = choices
   if (choice.type === 'tool') return only
   if (choice.type === 'some')

@@ -1,7 +1,7 @@
 /** Converts usage counts of chat to and from our meters. */
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, inner } from '../fields.ts'
-import { positive } from '../format.ts'
+import { count, type Fields, lenientObject } from '../fields.ts'
+import { omitZeroMeters } from '../format.ts'
 import { partOf } from '../reported-usage.ts'
 
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes
@@ -9,8 +9,8 @@ import { partOf } from '../reported-usage.ts'
 export const metersOf = (usage: Fields): Meters => {
   const prompt = count(usage.prompt_tokens)
   const completion = count(usage.completion_tokens)
-  const promptDetails = inner(usage, 'prompt_tokens_details')
-  const completionDetails = inner(usage, 'completion_tokens_details')
+  const promptDetails = lenientObject(usage, 'prompt_tokens_details')
+  const completionDetails = lenientObject(usage, 'completion_tokens_details')
   const cached = partOf(promptDetails.cached_tokens, prompt)
   const cacheWrite = partOf(promptDetails.cache_write_tokens, prompt - cached)
   // Cached audio tokens are counted as cached.
@@ -21,7 +21,7 @@ export const metersOf = (usage: Fields): Meters => {
   const excludesThinking =
     reasoning > 0 && count(usage.total_tokens) === prompt + completion + reasoning
   const thinking = excludesThinking ? reasoning : partOf(reasoning, completion - audioOutput)
-  return positive({
+  return omitZeroMeters({
     input: prompt - cached - cacheWrite - audioInput,
     cached,
     cache_write: cacheWrite,

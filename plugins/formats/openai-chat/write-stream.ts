@@ -3,12 +3,12 @@
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import type { Part } from '../answer.ts'
-import { fitted, NARROW } from '../call-id.ts'
-import type { Context, StreamEncoder } from '../codec.ts'
+import { encodeCallId, PORTABLE_ID } from '../call-id.ts'
+import type { EncodeContext, StreamEncoder } from '../codec.ts'
 import type { Call, Content, Media, OpaquePayload } from '../content.ts'
-import { type Fields, present } from '../fields.ts'
-import { idOf, markdown, reasonOf, writeCitation } from './answer.ts'
-import { writeCallSeal, writeDetail } from './reasoning.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
+import { answerId, markdown, reasonOf, writeCitation } from './answer.ts'
+import { writeCallPayload, writeDetail } from './reasoning.ts'
 import { countsOf } from './usage.ts'
 
 interface Block {
@@ -20,7 +20,7 @@ interface Block {
   hasText: boolean
 }
 
-export const encodeStream = (context: Context): StreamEncoder => {
+export const encodeStream = (context: EncodeContext): StreamEncoder => {
   const blocks = new Map<number, Block>()
   const calls = new Map<number, number>()
   const choicesWithRole = new Set<number>()
@@ -32,7 +32,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
 
   const chunk = (choices: readonly Json[], usage: Json = null): string =>
     `data: ${JSON.stringify({
-      id: idOf(context),
+      id: answerId(context),
       object: 'chat.completion.chunk',
       created,
       model: context.model,
@@ -121,24 +121,24 @@ export const encodeStream = (context: Context): StreamEncoder => {
     end: () => `${includeUsage ? chunk([], meters ? countsOf(meters) : null) : ''}data: [DONE]\n\n`,
   }
   return {
-    part: part => (WRITERS[part.type] as ((part: Part) => string) | undefined)?.(part) ?? '',
-    fail: body => `data: ${JSON.stringify(body)}\n\n`,
+    push: part => (WRITERS[part.type] as ((part: Part) => string) | undefined)?.(part) ?? '',
+    failure: body => `data: ${JSON.stringify(body)}\n\n`,
   }
 }
 
 const empty = (index: number): Fields => ({ index, delta: {}, logprobs: null, finish_reason: null })
 const opening = ({ id, name, isFreeText, payload }: Call, index: number): Fields => ({
   index,
-  id: fitted(id, NARROW),
+  id: encodeCallId(id, PORTABLE_ID),
   ...(isFreeText
     ? { type: 'custom', custom: { name, input: '' } }
     : { type: 'function', function: { name, arguments: '' } }),
-  ...writeCallSeal(payload),
+  ...writeCallPayload(payload),
 })
 const deltaOf = ({ content, call }: Block, text: string): Fields => {
   if (content.type === 'thought') return { reasoning_content: text }
   if (content.type === 'refusal') return { refusal: text }
   if (content.type !== 'call') return { content: text }
   const input = content.isFreeText ? { custom: { input: text } } : { function: { arguments: text } }
-  return present({ tool_calls: [{ index: call, ...input }] })
+  return omitUndefined({ tool_calls: [{ index: call, ...input }] })
 }

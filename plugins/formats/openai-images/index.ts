@@ -1,18 +1,19 @@
 /** OpenAI's image endpoints: for targets that generate images, and for clients of those
  *  endpoints. */
-import { drawnIn, joined, metersOf } from '../drawn.ts'
+
 import { count, isFields } from '../fields.ts'
-import { type Format, fieldsOf } from '../format.ts'
+import { eventFields, type Format } from '../format.ts'
+import { decodeImages, joinImageAnswers, metersOf } from '../image-answer.ts'
 import { openaiErrorIn } from '../openai-error.ts'
-import { decodeError } from '../openai-refusal.ts'
+import { decodeErrorReply } from '../openai-error-reply.ts'
 import type { SseEvent } from '../sse.ts'
-import { decodePrompt, needsReading, SETTINGS } from './read.ts'
-import { ImageTally } from './tally.ts'
-import { encodePrompt, reduce, takes } from './write.ts'
+import { ImageCounter } from './image-counter.ts'
+import { decodePrompt, needsTranslation, SETTINGS } from './read.ts'
+import { ACCEPTED_FIELDS, encodePrompt, reducePrompt } from './write.ts'
 import { encodeAnswer, encodeStream } from './write-answer.ts'
 
 const isCompleted = (event: SseEvent): boolean =>
-  String(fieldsOf(event)?.type ?? event.name).endsWith('.completed')
+  String(eventFields(event)?.type ?? event.name).endsWith('.completed')
 
 export const openaiImages: Format = {
   name: 'openai-images',
@@ -29,16 +30,16 @@ export const openaiImages: Format = {
     counts: ['images', 'input', 'image_input', 'output'],
     meters: usage => metersOf(usage, count(usage.images)),
     sums: { read: ['images'], written: ['images'] },
-    tally: () => new ImageTally(),
-    adds: true,
+    countAnswer: () => new ImageCounter(),
+    isAdditive: true,
   },
   stream: {
     usageMark: '.completed"',
-    cumulative: false,
+    isCumulative: false,
     endMarks: ['.completed"'],
-    ends: isCompleted,
+    isEnd: isCompleted,
     afterEnd: 'same', // one for each image
-    suffices: isCompleted,
+    completesWithoutTerminator: isCompleted,
     error: openaiErrorIn,
   },
   codec: {
@@ -46,7 +47,7 @@ export const openaiImages: Format = {
     decodePrompt,
     encodePrompt,
     decodeAnswer(body) {
-      const content = drawnIn(body)
+      const content = decodeImages(body)
       return {
         ...(typeof body.created === 'number' && { created: body.created }),
         choices: [{ content, stop: { reason: 'end' } }],
@@ -55,10 +56,14 @@ export const openaiImages: Format = {
     },
     encodeAnswer,
     // Targets never stream images to the translator; a client's stream passes through as bytes.
-    decodeStream: () => ({ event() {}, close: () => false }),
+    decodeStream: () => ({ push() {}, close: () => false }),
     encodeStream,
-    decodeError,
-    needsReading,
-    drawing: { takes, reduce, join: joined },
+    decodeError: decodeErrorReply,
+    needsTranslation: needsTranslation,
+    imageGeneration: {
+      acceptedFields: ACCEPTED_FIELDS,
+      reducePrompt: reducePrompt,
+      joinAnswers: joinImageAnswers,
+    },
   },
 }

@@ -1,12 +1,20 @@
 /** Decodes a client's image request. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss, TargetFacts } from '../codec.ts'
+import type { DroppedFields, TargetFacts } from '../codec.ts'
 import type { Media } from '../content.ts'
 import { fault } from '../faults.ts'
-import { element, type Fields, flagIn, listIn, need, numberIn, textIn } from '../fields.ts'
+import {
+  type Fields,
+  flagIn,
+  listIn,
+  numberIn,
+  requireMember,
+  requireObject,
+  textIn,
+} from '../fields.ts'
 import type { Prompt } from '../hub.ts'
 import { parseDataUrl } from '../media.ts'
-import { mostOf } from './write.ts'
+import { imagesPerCall } from './write.ts'
 
 /** Hub name -> name in this format. */
 export const SETTINGS = { candidates: 'n', user: 'user' } as const
@@ -22,9 +30,9 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'mask',
 ])
 
-export const decodePrompt = (body: Fields, _path: string, dropped: Loss): Prompt => {
-  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.drop(key)
-  const text = need(textIn(body, 'prompt'), 'prompt')
+export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields): Prompt => {
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.add(key)
+  const text = requireMember(textIn(body, 'prompt'), 'prompt')
   const candidates = numberIn(body, 'n')
   const user = textIn(body, 'user')
   return {
@@ -56,16 +64,16 @@ const imagesIn = (body: Fields): readonly Media[] => {
 const fieldName = (name: string, index: number): string =>
   index === 0 ? name : `${name}[${index}]`
 const readImage = (value: Json, at: string): Media => {
-  const image = element(value, at)
+  const image = requireObject(value, at)
   if (image.file_id !== undefined)
     throw fault('CONTENT_UNSUPPORTED', [at, 'an image by file id'], { param: at })
-  const url = need(textIn(image, 'image_url', `${at}.image_url`), `${at}.image_url`)
+  const url = requireMember(textIn(image, 'image_url', `${at}.image_url`), `${at}.image_url`)
   return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
 }
 
 /** True for more images than the target generates in one call, or an edit on a target without
  *  edits: translation splits or rejects such a request. */
-export const needsReading = (body: Fields, traits: TargetFacts['traits']): boolean =>
-  (typeof body.n === 'number' && body.n > mostOf(traits)) ||
+export const needsTranslation = (body: Fields, traits: TargetFacts['traits']): boolean =>
+  (typeof body.n === 'number' && body.n > imagesPerCall(traits)) ||
   (traits.edits === false && IMAGE_FIELDS.some(key => (body[key] ?? null) !== null))
 const IMAGE_FIELDS = ['images', 'image', 'mask'] as const

@@ -1,12 +1,15 @@
 /** Encodes images for clients of the image endpoints, as a whole answer or as stream events. */
 import type { Answer } from '../answer.ts'
-import type { Context, StreamEncoder } from '../codec.ts'
+import type { EncodeContext, StreamEncoder } from '../codec.ts'
 import type { Content } from '../content.ts'
-import { countsOf } from '../drawn.ts'
-import { type Fields, present } from '../fields.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
+import { countsOf } from '../image-answer.ts'
 
-export const encodeAnswer = ({ choices, created, meters }: Answer, { now }: Context): Fields =>
-  present({
+export const encodeAnswer = (
+  { choices, created, meters }: Answer,
+  { now }: EncodeContext,
+): Fields =>
+  omitUndefined({
     created: created ?? now,
     data: choices.flatMap(({ content }) => content.flatMap(row)),
     usage: meters && (meters.input || meters.output) ? countsOf(meters) : undefined,
@@ -16,14 +19,14 @@ export const encodeAnswer = ({ choices, created, meters }: Answer, { now }: Cont
 const row = (content: Content): readonly Fields[] => {
   if (content.type !== 'media') return []
   const { source, revisedPrompt } = content
-  const prompt = present({ revised_prompt: revisedPrompt })
+  const prompt = omitUndefined({ revised_prompt: revisedPrompt })
   if (source.type === 'url') return [{ url: source.url, ...prompt }]
   return source.type === 'data' ? [{ b64_json: source.data, ...prompt }] : []
 }
 
 /** Each image is one event; no terminator follows the last. */
-export const encodeStream = ({ now }: Context): StreamEncoder => ({
-  part(part) {
+export const encodeStream = ({ now }: EncodeContext): StreamEncoder => ({
+  push(part) {
     if (part.type !== 'open') return ''
     const type = 'image_generation.completed'
     return row(part.content)
@@ -32,5 +35,5 @@ export const encodeStream = ({ now }: Context): StreamEncoder => ({
       )
       .join('')
   },
-  fail: body => `event: error\ndata: ${JSON.stringify({ type: 'error', ...body })}\n\n`,
+  failure: body => `event: error\ndata: ${JSON.stringify({ type: 'error', ...body })}\n\n`,
 })

@@ -1,12 +1,20 @@
 /** Encodes an image request for a target: JSON for generation, a form with files for edits. */
-import type { Drawing, Loss, Sent, TargetFacts } from '../codec.ts'
+import type { DroppedFields, ImageGeneration, TargetFacts, UpstreamRequest } from '../codec.ts'
 import type { Media } from '../content.ts'
-import { askedOf, fileName, fileOf, MOST_IMAGES, reduced, shares, taken } from '../drawing.ts'
-import { type Fields, present } from '../fields.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
 import type { Prompt } from '../hub.ts'
+import {
+  batchSizes,
+  fileName,
+  imageFileOf,
+  imageRequestOf,
+  MAX_IMAGES,
+  pickFields,
+  toImagePrompt,
+} from '../image-prompt.ts'
 import { writeForm } from '../multipart.ts'
 
-export const takes: ReadonlySet<string> = new Set([
+export const ACCEPTED_FIELDS: ReadonlySet<string> = new Set([
   'size',
   'quality',
   'style',
@@ -17,33 +25,46 @@ export const takes: ReadonlySet<string> = new Set([
   'input_fidelity',
   'response_format',
 ])
-export const reduce: Drawing['reduce'] = reduced
+export const reducePrompt: ImageGeneration['reducePrompt'] = toImagePrompt
 
 /** The number of images that the target generates in one call (1 for some models). */
-export const mostOf = (traits: TargetFacts['traits']): number =>
-  typeof traits.images === 'number' && traits.images >= 1 ? Math.floor(traits.images) : MOST_IMAGES
+export const imagesPerCall = (traits: TargetFacts['traits']): number =>
+  typeof traits.images === 'number' && traits.images >= 1 ? Math.floor(traits.images) : MAX_IMAGES
 
-export const encodePrompt = (prompt: Prompt, { name, traits }: TargetFacts, _: Loss): Sent => {
-  const { text, images, mask, count } = askedOf(prompt)
+export const encodePrompt = (
+  prompt: Prompt,
+  { name, traits }: TargetFacts,
+  _: DroppedFields,
+): UpstreamRequest => {
+  const { text, images, mask, count } = imageRequestOf(prompt)
   const { user } = prompt.settings
-  const members = present({ model: name, prompt: text, ...taken(prompt.body, takes), user })
-  const [first = 1, ...rest] = shares(count, mostOf(traits))
-  const requestFor = (n: number): Sent =>
+  const members = omitUndefined({
+    model: name,
+    prompt: text,
+    ...pickFields(prompt.body, ACCEPTED_FIELDS),
+    user,
+  })
+  const [first = 1, ...rest] = batchSizes(count, imagesPerCall(traits))
+  const requestFor = (n: number): UpstreamRequest =>
     images.length > 0
       ? edit({ ...members, n }, images, mask)
       : { path: '/v1/images/generations', body: { ...members, n } }
   return { ...requestFor(first), followUps: rest.map(requestFor) }
 }
 
-const edit = (members: Fields, images: readonly Media[], mask: Media | undefined): Sent => {
+const edit = (
+  members: Fields,
+  images: readonly Media[],
+  mask: Media | undefined,
+): UpstreamRequest => {
   const fields = Object.entries(members).map(([key, value]) => [key, String(value)] as const)
   const files = images.map((image, index) => {
-    const { bytes, type } = fileOf(image)
+    const { bytes, type } = imageFileOf(image)
     const file = fileName(`image-${index + 1}`, type)
     return { name: images.length > 1 ? 'image[]' : 'image', file, type, bytes }
   })
   if (mask) {
-    const { bytes, type } = fileOf(mask)
+    const { bytes, type } = imageFileOf(mask)
     files.push({ name: 'mask', file: fileName('mask', type), type, bytes })
   }
   const { type, body } = writeForm(fields, files)

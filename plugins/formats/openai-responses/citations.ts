@@ -1,13 +1,13 @@
 /** Converts citations to and from text annotations. Offsets are the upstream's and count characters
  *  of its text. */
 import type { Citation } from '../content.ts'
-import { count, type Fields, wordIn } from '../fields.ts'
+import { count, type Fields, lenientText } from '../fields.ts'
 
 export const citationOf = (annotation: Fields): Citation => {
   const { index, start_index: start = index, end_index: end = index } = annotation
-  const url = wordIn(annotation, 'url')
-  const file = wordIn(annotation, 'file_id')
-  const title = wordIn(annotation, 'title') ?? wordIn(annotation, 'filename')
+  const url = lenientText(annotation, 'url')
+  const file = lenientText(annotation, 'file_id')
+  const title = lenientText(annotation, 'title') ?? lenientText(annotation, 'filename')
   return {
     ...(url !== undefined && { url }),
     ...(file !== undefined && { file }),

@@ -4,7 +4,7 @@ import { decodeError } from './errors.ts'
 import { decodeAnswer } from './read-answer.ts'
 import { decodePrompt } from './read-prompt.ts'
 import { decodeStream } from './read-stream.ts'
-import { settings } from './settings.ts'
+import { SETTING_NAMES } from './settings.ts'
 import { encodeAnswer } from './write-answer.ts'
 import { encodePrompt } from './write-prompt.ts'
 import { encodeStream } from './write-stream.ts'
@@ -17,6 +17,6 @@ export const codec: Codec = {
   decodeStream,
   encodeStream,
   decodeError,
-  settings,
-  runsTools: true,
+  settings: SETTING_NAMES,
+  runsHostedTools: true,
 }

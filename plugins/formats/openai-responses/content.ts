@@ -2,7 +2,14 @@
 import type { Json } from '../../../engine/plugin.ts'
 import type { Cache, Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
-import { element, type Fields, fieldsIn, need, present, textIn } from '../fields.ts'
+import {
+  type Fields,
+  fieldsIn,
+  omitUndefined,
+  requireMember,
+  requireObject,
+  textIn,
+} from '../fields.ts'
 import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media.ts'
 
 // ---------------------------------------------------------------- read
@@ -14,11 +21,11 @@ export const readContent = (value: Json | undefined, at: string): readonly (Text
   if (!Array.isArray(value)) throw fault('MEMBER_TYPE', [at, 'a string or an array'], { param: at })
   return value.map((part, index) => {
     const path = `${at}[${index}]`
-    return readPart(element(part, path), path)
+    return readPart(requireObject(part, path), path)
   })
 }
 const readPart = (part: Fields, at: string): Text | Media => {
-  const type = need(textIn(part, 'type', `${at}.type`), `${at}.type`)
+  const type = requireMember(textIn(part, 'type', `${at}.type`), `${at}.type`)
   const read = PARTS[type]
   if (!read) throw fault('MEMBER_VALUE', [`${at}.type`, `'${type}' is not known`], { param: at })
   const breakpoint = fieldsIn(part, 'prompt_cache_breakpoint', `${at}.prompt_cache_breakpoint`)
@@ -28,14 +35,14 @@ const cacheOf = ({ ttl }: Fields): Cache => (typeof ttl === 'string' ? { ttl } :
 
 const text = (part: Fields, at: string): Text => ({
   type: 'text',
-  text: need(textIn(part, 'text', `${at}.text`), `${at}.text`),
+  text: requireMember(textIn(part, 'text', `${at}.text`), `${at}.text`),
 })
 const image = (part: Fields, at: string): Media => {
   const detail = textIn(part, 'detail', `${at}.detail`)
   const url = textIn(part, 'image_url', `${at}.image_url`)
   const file = textIn(part, 'file_id', `${at}.file_id`)
   const path = `${at}.image_url`
-  const source = file === undefined ? sourceOf(need(url, path), path) : fileOf(file)
+  const source = file === undefined ? sourceOf(requireMember(url, path), path) : fileOf(file)
   return { type: 'media', kind: 'image', source, at, ...(detail !== undefined && { detail }) }
 }
 const file = (part: Fields, at: string): Media => {
@@ -48,14 +55,14 @@ const file = (part: Fields, at: string): Media => {
       ? dataOf(bytes, name)
       : id !== undefined
         ? fileOf(id)
-        : sourceOf(need(url, `${at}.file_data`), `${at}.file_url`)
+        : sourceOf(requireMember(url, `${at}.file_data`), `${at}.file_url`)
   return { type: 'media', kind: kindOf(source), source, at, ...(name !== undefined && { name }) }
 }
 const audio = (part: Fields, at: string): Media => {
   const path = `${at}.input_audio`
-  const inputAudio = need(fieldsIn(part, 'input_audio', path), path)
-  const sound = need(textIn(inputAudio, 'data', `${path}.data`), `${path}.data`)
-  const format = need(textIn(inputAudio, 'format', `${path}.format`), `${path}.format`)
+  const inputAudio = requireMember(fieldsIn(part, 'input_audio', path), path)
+  const sound = requireMember(textIn(inputAudio, 'data', `${path}.data`), `${path}.data`)
+  const format = requireMember(textIn(inputAudio, 'format', `${path}.format`), `${path}.format`)
   const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
   return { type: 'media', kind: 'audio', source: { type: 'data', data: sound, mime }, at }
 }
@@ -133,7 +140,7 @@ const writeDocument = (media: Media): Fields => {
   if (source.type === 'url') return { type: 'input_file', file_url: source.url }
   if (source.type === 'file') return { type: 'input_file', file_id: ownFile(media) }
   const { mime } = source
-  return present({
+  return omitUndefined({
     type: 'input_file',
     filename: name ?? `document.${mime === PDF ? 'pdf' : (ending(mime) ?? 'txt')}`,
     file_data: dataUrl(source),

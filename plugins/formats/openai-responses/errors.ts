@@ -1,14 +1,14 @@
 /** Decodes error replies of upstreams of this format. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Refused } from '../codec.ts'
-import { type Fields, isFields, wordIn } from '../fields.ts'
+import type { UpstreamError } from '../codec.ts'
+import { type Fields, isFields, lenientText } from '../fields.ts'
 
-export const decodeError = (status: number, body: Json | undefined): Refused => {
+export const decodeError = (status: number, body: Json | undefined): UpstreamError => {
   const object = Array.isArray(body) ? body[0] : body
   if (!isFields(object)) return { status, message: textOf(object) ?? defaultMessage(status) }
   const error = isFields(object.error) ? object.error : object
-  const type = wordIn(error, 'type')
-  const param = wordIn(error, 'param')
+  const type = lenientText(error, 'type')
+  const param = lenientText(error, 'param')
   return {
     status,
     message: messageOf(error) ?? defaultMessage(status),

@@ -1,9 +1,9 @@
 /** Prepends an earlier conversation to a request, for the response store. */
 import type { Json } from '../../../engine/plugin.ts'
-import { type Fields, isFields, wordIn } from '../fields.ts'
+import { type Fields, isFields, lenientText } from '../fields.ts'
 
 /** An exchange from the store. */
-export interface Kept {
+export interface StoredExchange {
   readonly input: Json | undefined
   readonly output: readonly Fields[]
 }
@@ -15,19 +15,19 @@ export const itemsOf = (input: Json | undefined): readonly Fields[] => {
 }
 
 /** All items of the earlier exchanges, in order. */
-export const saidIn = (earlier: readonly Kept[]): readonly Fields[] =>
+export const itemsOfExchanges = (earlier: readonly StoredExchange[]): readonly Fields[] =>
   earlier.flatMap(({ input, output }) => [...itemsOf(input), ...output])
 
 /** The request as if the client had sent the whole conversation. Instructions of earlier requests
  *  are not included. */
-export const continued = (body: Fields, earlier: readonly Kept[]): Fields => {
+export const prependHistory = (body: Fields, earlier: readonly StoredExchange[]): Fields => {
   const { previous_response_id: _, conversation: __, ...rest } = body
-  return { ...rest, input: [...saidIn(earlier), ...itemsOf(body.input)] }
+  return { ...rest, input: [...itemsOfExchanges(earlier), ...itemsOf(body.input)] }
 }
 
 /** The id in an item that is only a reference. */
 export const referenceOf = (item: Fields): string | undefined => {
   const { type = null, role } = item
   const refers = type === 'item_reference' || (type === null && role === undefined)
-  return refers ? wordIn(item, 'id') : undefined
+  return refers ? lenientText(item, 'id') : undefined
 }

@@ -1,14 +1,14 @@
 /** OpenAI responses: named and numbered events; the last one carries the whole response with its
  *  usage. No `[DONE]`. */
 import type { Bytes } from '../../../engine/plugin.ts'
-import { type Fields, inner, isFields } from '../fields.ts'
-import { type Format, fieldsOf } from '../format.ts'
+import { type Fields, isFields, lenientObject } from '../fields.ts'
+import { eventFields, type Format } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import { type SseEvent, writeEvent } from '../sse.ts'
 import { textPattern } from '../written-text.ts'
 import { codec } from './codec.ts'
+import { hostedUsage } from './hosted-usage.ts'
 import { NAME } from './name.ts'
-import { hosted } from './tally.ts'
 import { metersOf } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([
@@ -22,7 +22,7 @@ const ENDS: ReadonlySet<string> = new Set([
 const TEXT = {
   plain: textPattern({
     text: ['text', 'refusal', 'arguments', 'input', 'code'],
-    skip: ['annotations', 'tools', 'instructions', 'format', 'results', 'prompt', 'error'],
+    skipped: ['annotations', 'tools', 'instructions', 'format', 'results', 'prompt', 'error'],
   }),
   events: textPattern({ text: ['delta'] }),
 }
@@ -37,32 +37,32 @@ export const openaiResponses: Format = {
   usage: {
     key: 'usage',
     inEvent: event => {
-      const { usage } = inner(event, 'response')
+      const { usage } = lenientObject(event, 'response')
       return isFields(usage) ? usage : undefined
     },
     meters: metersOf,
     sums: { read: ['input_tokens'], written: ['output_tokens'] },
     text: TEXT,
     counts: ['input', 'cached', 'cache_write', 'output', 'thinking'],
-    hosted,
+    hostedTools: hostedUsage,
   },
   stream: {
     // Matches the whole response, which the first events and the last event of a stream hold.
     usageMark: 'ponse":',
-    cumulative: true,
+    isCumulative: true,
     endMarks: ['ponse":'],
-    ends: event => ENDS.has(typeOf(event)),
+    isEnd: event => ENDS.has(typeOf(event)),
     afterEnd: 'added',
-    suffices: () => false,
+    completesWithoutTerminator: () => false,
     error: event => errorOf(event),
-    failure: (body, last) => failure(body, last),
+    encodeFailure: (body, last) => failure(body, last),
   },
   codec,
 }
 
 const typeOf = (event: SseEvent): string => {
   if (event.name !== '') return event.name
-  const type = fieldsOf(event)?.type
+  const type = eventFields(event)?.type
   return typeof type === 'string' ? type : ''
 }
 
@@ -71,17 +71,17 @@ const typeOf = (event: SseEvent): string => {
 const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
   const type = typeOf(event)
   if (type !== 'error' && type !== 'response.failed' && type !== '') return undefined
-  const fields = fieldsOf(event)
+  const fields = eventFields(event)
   if (!fields) return undefined
   // An error reply with status 200: neither an event nor a response.
   if (type === '') return fields.output === undefined ? openaiError(fields.error) : undefined
-  if (type === 'response.failed') return openaiError(inner(fields, 'response').error)
+  if (type === 'response.failed') return openaiError(lenientObject(fields, 'response').error)
   return openaiError(isFields(fields.error) ? fields.error : { ...fields, type: null })
 }
 
 const failure = (body: Fields, last: SseEvent | undefined): Bytes => {
   const { code = null, message = '', param = null } = isFields(body.error) ? body.error : {}
-  const lastNumber = last && fieldsOf(last)?.sequence_number
+  const lastNumber = last && eventFields(last)?.sequence_number
   const sequence = typeof lastNumber === 'number' ? lastNumber + 1 : 0
   return writeEvent('error', { type: 'error', code, message, param, sequence_number: sequence })
 }

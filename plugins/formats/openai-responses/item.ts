@@ -1,26 +1,26 @@
 /** Decodes an upstream's output items to hub content. Missing or unexpected members are not
  *  errors. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Call, Content, Media, OpaquePayload, Refused, Text, Thought } from '../content.ts'
-import { type Fields, isFields, itemsIn, wordIn } from '../fields.ts'
+import type { Call, Content, Media, OpaquePayload, Refusal, Text, Thought } from '../content.ts'
+import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
 import { citationOf } from './citations.ts'
+import { hostedCallOf } from './hosted-call.ts'
 import { NAME } from './name.ts'
-import { workOf } from './work.ts'
 
 export const contentOf = (item: Fields): readonly Content[] => {
-  const type = wordIn(item, 'type')
+  const type = lenientText(item, 'type')
   return type === undefined ? [] : (READERS[type] ?? work)(item)
 }
 
 /** A part of a message; undefined if it is empty. */
-export const spoken = (part: Fields, item: Fields): Text | Refused | undefined => {
+export const messagePartOf = (part: Fields, item: Fields): Text | Refusal | undefined => {
   const { type } = part
   if (type === 'refusal') {
-    const refusal = wordIn(part, 'refusal') ?? ''
+    const refusal = lenientText(part, 'refusal') ?? ''
     return refusal === '' ? undefined : { type, text: refusal }
   }
-  const text = wordIn(part, 'text') ?? ''
-  const citations = itemsIn(part, 'annotations').map(citationOf)
+  const text = lenientText(part, 'text') ?? ''
+  const citations = lenientObjects(part, 'annotations').map(citationOf)
   if (text === '' && citations.length === 0) return undefined
   const payload = phaseOf(item)
   return {
@@ -44,8 +44,8 @@ const thoughtOf = (item: Fields): Thought | undefined => {
 }
 /** The ciphertext is bound to the id of its item. */
 const payloadOf = (item: Fields): OpaquePayload | undefined => {
-  const ciphertext = wordIn(item, 'encrypted_content')
-  const id = wordIn(item, 'id')
+  const ciphertext = lenientText(item, 'encrypted_content')
+  const id = lenientText(item, 'id')
   return ciphertext ? { origin: NAME, data: ciphertext, ...(id && { id }) } : undefined
 }
 /** The summary, or else the full thoughts. */
@@ -54,16 +54,16 @@ export const thoughtText = (item: Fields): string => {
   return (summary.length > 0 ? summary : textsIn(item, 'content')).join('\n\n')
 }
 const textsIn = (item: Fields, key: string): readonly string[] =>
-  itemsIn(item, key).flatMap(part => wordIn(part, 'text') || [])
+  lenientObjects(item, key).flatMap(part => lenientText(part, 'text') || [])
 
 /** A call of a client's tool, with its input so far. */
 export const callOf = (item: Fields): Call => {
   const isFreeText = item.type === 'custom_tool_call'
-  const input = wordIn(item, isFreeText ? 'input' : 'arguments') ?? objectText(item.arguments)
+  const input = lenientText(item, isFreeText ? 'input' : 'arguments') ?? objectText(item.arguments)
   return {
     type: 'call',
-    id: wordIn(item, 'call_id') ?? wordIn(item, 'id') ?? '',
-    name: wordIn(item, 'name') ?? '',
+    id: lenientText(item, 'call_id') ?? lenientText(item, 'id') ?? '',
+    name: lenientText(item, 'name') ?? '',
     input: input === '' && !isFreeText ? '{}' : input,
     ...(isFreeText && { isFreeText }),
   }
@@ -74,19 +74,19 @@ const objectText = (value: Json | undefined): string =>
 /** One upstream sends its own searches in the shape of free-text tool calls. */
 export const isCall = (item: Fields): boolean =>
   item.type === 'function_call' ||
-  (item.type === 'custom_tool_call' && !wordIn(item, 'call_id')?.startsWith('xs_call'))
+  (item.type === 'custom_tool_call' && !lenientText(item, 'call_id')?.startsWith('xs_call'))
 
 export const imageOf = (item: Fields): Media | undefined => {
-  const picture = wordIn(item, 'result')
+  const picture = lenientText(item, 'result')
   if (!picture) return undefined
-  const mime = `image/${wordIn(item, 'output_format') ?? 'png'}`
+  const mime = `image/${lenientText(item, 'output_format') ?? 'png'}`
   return { type: 'media', kind: 'image', source: { type: 'data', data: picture, mime } }
 }
 
-const work = (item: Fields): readonly Content[] => [workOf(item)]
+const work = (item: Fields): readonly Content[] => [hostedCallOf(item)]
 const asList = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
 const READERS: Readonly<Record<string, (item: Fields) => readonly Content[]>> = {
-  message: item => itemsIn(item, 'content').flatMap(part => spoken(part, item) ?? []),
+  message: item => lenientObjects(item, 'content').flatMap(part => messagePartOf(part, item) ?? []),
   reasoning: item => asList(thoughtOf(item)),
   function_call: item => [callOf(item)],
   custom_tool_call: item => (isCall(item) ? [callOf(item)] : work(item)),

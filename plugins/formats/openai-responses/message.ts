@@ -1,13 +1,17 @@
 /** Writes a message with its consecutive texts and refusals as stream events. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Citation, Refused, Text } from '../content.ts'
-import { type Fields, isFields, itemsIn } from '../fields.ts'
+import type { Citation, Refusal, Text } from '../content.ts'
+import { type Fields, isFields, lenientObjects } from '../fields.ts'
 import { annotationOf } from './citations.ts'
+import type { Emit, ItemPosition, Status } from './item-writers.ts'
 import { itemId } from './name.ts'
-import type { Place, Status, Tell } from './writing.ts'
 
 /** A new text continues the preceding text part. */
-export const writeMessage = (phase: string | undefined, place: Place, emit: Tell): Message => {
+export const writeMessage = (
+  phase: string | undefined,
+  place: ItemPosition,
+  emit: Emit,
+): Message => {
   const id = itemId('msg', place.id, place.index)
   const item = {
     id,
@@ -15,14 +19,14 @@ export const writeMessage = (phase: string | undefined, place: Place, emit: Tell
     role: 'assistant',
     ...(phase !== undefined && { phase }),
   }
-  const parts: Part[] = []
+  const parts: MessagePart[] = []
   return {
     phase,
     item: { ...item, status: 'in_progress', content: [] },
     part: kind => {
       const last = parts.at(-1)
       if (last?.isIdle && last.kind === kind) return last.resume()
-      const part = new Part(kind, { item_id: id, content_index: parts.length }, emit)
+      const part = new MessagePart(kind, { item_id: id, content_index: parts.length }, emit)
       parts.push(part)
       return part
     },
@@ -32,17 +36,17 @@ export const writeMessage = (phase: string | undefined, place: Place, emit: Tell
 export interface Message {
   readonly phase: string | undefined
   readonly item: Fields
-  part(kind: PartKind): Part
+  part(kind: PartKind): MessagePart
   finish(status: Status): Fields
 }
-type PartKind = (Text | Refused)['type']
+type PartKind = (Text | Refusal)['type']
 
-export class Part {
+export class MessagePart {
   readonly kind: PartKind
   /** True while no block writes this part. */
   isIdle = false
   readonly #position: Fields
-  readonly #emit: Tell
+  readonly #emit: Emit
   readonly #annotations: Fields[] = []
   readonly #logprobs: Json[] = []
   readonly #waiting: Citation[] = []
@@ -50,7 +54,7 @@ export class Part {
   /** The offset at which the current block's text begins. */
   #blockStart = 0
 
-  constructor(kind: PartKind, position: Fields, emit: Tell) {
+  constructor(kind: PartKind, position: Fields, emit: Emit) {
     this.kind = kind
     this.#position = position
     this.#emit = emit
@@ -111,5 +115,5 @@ export class Part {
 /** The entries of the hub's log probabilities. */
 const entriesOf = (logprobs: Json | undefined): readonly Json[] => {
   if (Array.isArray(logprobs)) return logprobs
-  return isFields(logprobs) ? itemsIn(logprobs, 'content') : []
+  return isFields(logprobs) ? lenientObjects(logprobs, 'content') : []
 }

@@ -3,23 +3,23 @@
 import type { Part } from '../answer.ts'
 import type { Content, OpaquePayload } from '../content.ts'
 import type { Fields } from '../fields.ts'
-import { type Message, type Part as TextPart, writeMessage } from './message.ts'
-import { NAME } from './name.ts'
 import {
+  type Emit,
+  type ItemWriter,
   imageText,
   type Status,
-  type Tell,
-  type Writing,
   writeCall,
+  writeHostedCall,
   writeImage,
   writeThought,
-  writeWork,
-} from './writing.ts'
+} from './item-writers.ts'
+import { type Message, type MessagePart as TextPart, writeMessage } from './message.ts'
+import { NAME } from './name.ts'
 
 /** An unfinished item. */
 interface Item {
   readonly index: number
-  readonly writing: Writing | Message
+  readonly writing: ItemWriter | Message
   /** The number of open blocks that write to this item. */
   openBlocks: number
 }
@@ -32,7 +32,7 @@ type BlockPart = Extract<Part, { readonly index: number }>
 
 export class Output {
   readonly #id: string
-  readonly #emit: Tell
+  readonly #emit: Emit
   readonly #blocks = new Map<number, Block>()
   /** Items that were announced and are not finished. */
   readonly #items = new Set<Item>()
@@ -40,9 +40,9 @@ export class Output {
   #count = 0
   #message: Item | undefined
   /** Whether the answer contains a refusal. */
-  refused = false
+  hasRefusal = false
 
-  constructor(id: string, emit: Tell) {
+  constructor(id: string, emit: Emit) {
     this.#id = id
     this.#emit = emit
   }
@@ -50,23 +50,23 @@ export class Output {
   get items(): readonly Fields[] {
     return this.#finished.filter(item => item !== undefined)
   }
-  take(part: BlockPart): void {
+  add(part: BlockPart): void {
     if (part.type === 'open') return this.#openBlock(part.index, part.content)
     const block = this.#blocks.get(part.index)
     if (!block) return
     const { item, text } = block
-    const target = text ?? (item.writing as Writing)
+    const target = text ?? (item.writing as ItemWriter)
     if (part.type === 'grow') target.append(part.text, part.logprobs)
     else if (part.type === 'cite') text?.cite(part.citation)
     else if (part.type === 'payload') this.#addPayload(block, part.payload)
     else this.#close(part.index, block, part.content)
   }
   /** Adds a refusal that the stop reason holds and the content does not. */
-  refuse(message: string | undefined): void {
-    if (this.refused || !message) return
+  addRefusal(message: string | undefined): void {
+    if (this.hasRefusal || !message) return
     const content = { type: 'refusal', text: message } as const
-    this.take({ type: 'open', index: -1, choice: 0, content })
-    this.take({ type: 'close', index: -1 })
+    this.add({ type: 'open', index: -1, choice: 0, content })
+    this.add({ type: 'close', index: -1 })
   }
   /** Ends the output. */
   finish(status: Status): void {
@@ -83,7 +83,7 @@ export class Output {
     if (content.type === 'text' || content.type === 'refusal') {
       const phase = payload?.origin === NAME && payload.kind === 'phase' ? payload.data : undefined
       this.#openText(index, content.type, phase)
-      if (content.type === 'refusal') this.refused = true
+      if (content.type === 'refusal') this.hasRefusal = true
       if (content.text !== '') this.#blocks.get(index)?.text?.append(content.text)
       return
     }
@@ -118,14 +118,14 @@ export class Output {
     this.#blocks.set(index, { item, text: (item.writing as Message).part(kind) })
   }
   #close(index: number, { item, text }: Block, content: Content | undefined): void {
-    if (content && !text) (item.writing as Writing).setContent(content)
+    if (content && !text) (item.writing as ItemWriter).setContent(content)
     text?.endBlock()
     item.openBlocks--
     this.#blocks.delete(index)
   }
   #addPayload({ item, text }: Block, payload: OpaquePayload): void {
     if (!text && item.writing.item.type === 'reasoning')
-      (item.writing as Writing).setPayload(payload)
+      (item.writing as ItemWriter).setPayload(payload)
     else if (payload.kind === undefined) this.#carry(payload)
   }
   /** A payload without a field at its content becomes an empty thought. */
@@ -141,7 +141,7 @@ export class Output {
 
   // -------------------------------------------------------------- items
 
-  #announce(writing: Writing | Message): Item {
+  #announce(writing: ItemWriter | Message): Item {
     const item = { index: this.#count++, writing, openBlocks: 1 }
     this.#items.add(item)
     const { item: initialItem } = writing
@@ -158,7 +158,7 @@ export class Output {
     this.#finished[item.index] = finalItem
     this.#emit('response.output_item.done', { output_index: item.index, item: finalItem })
   }
-  #tellOf(output_index: number): Tell {
+  #tellOf(output_index: number): Emit {
     return (type, members) => this.#emit(type, { output_index, ...members })
   }
 }
@@ -166,14 +166,14 @@ export class Output {
 type Writer = (
   content: Content,
   place: { readonly id: string; readonly index: number },
-  emit: Tell,
-) => Writing | undefined
+  emit: Emit,
+) => ItemWriter | undefined
 const WRITERS: Readonly<Partial<Record<Content['type'], Writer>>> = {
   thought: (content, ...more) =>
     content.type === 'thought' ? writeThought(content, ...more) : undefined,
   call: (content, ...more) => (content.type === 'call' ? writeCall(content, ...more) : undefined),
   hostedCall: (content, ...more) =>
-    content.type === 'hostedCall' ? writeWork(content, ...more) : undefined,
+    content.type === 'hostedCall' ? writeHostedCall(content, ...more) : undefined,
   media: (content, ...more) =>
     content.type === 'media' ? writeImage(content, ...more) : undefined,
 }

@@ -1,16 +1,16 @@
 /** Decodes the flat list of a client's input items to turns. */
 import type { Json } from '../../../engine/plugin.ts'
-import { original } from '../call-id.ts'
+import { decodeCallId } from '../call-id.ts'
 import type { Content, OpaquePayload, Result } from '../content.ts'
 import { fault } from '../faults.ts'
-import { element, type Fields, isFields, listIn, need, textIn } from '../fields.ts'
+import { type Fields, isFields, listIn, requireMember, requireObject, textIn } from '../fields.ts'
 import type { Turn } from '../hub.ts'
-import { unsealed } from '../seal.ts'
+import { decodePayload } from '../opaque-payload.ts'
 import { readContent } from './content.ts'
 import { fault as own } from './faults.ts'
+import { hostedCallOf } from './hosted-call.ts'
 import { imageOf, thoughtText } from './item.ts'
 import { NAME } from './name.ts'
-import { workOf } from './work.ts'
 
 type Role = Turn['role']
 interface DecodedItem {
@@ -30,7 +30,7 @@ export const readItems = (input: Json | undefined): readonly Turn[] => {
   let previousType: string | undefined
   input.forEach((value: Json, index) => {
     const at = `input[${index}]`
-    const item = element(value, at)
+    const item = requireObject(value, at)
     const type = typeOf(item, at)
     const decoded = (READERS[type] ?? readWork)(item, at, names)
     const last = turns.at(-1)
@@ -52,7 +52,10 @@ const resultsFirst = (turn: DecodedItem): DecodedItem => {
   return { ...turn, content: [...results, ...rest] }
 }
 const typeOf = (item: Fields, at: string): string =>
-  need(textIn(item, 'type', `${at}.type`) ?? ('role' in item ? 'message' : undefined), `${at}.type`)
+  requireMember(
+    textIn(item, 'type', `${at}.type`) ?? ('role' in item ? 'message' : undefined),
+    `${at}.type`,
+  )
 
 // ---------------------------------------------------------------- messages
 
@@ -63,7 +66,7 @@ const ROLES: Readonly<Record<string, Role>> = {
   developer: 'system',
 }
 const readMessage: Read = (item, at) => {
-  const roleName = need(textIn(item, 'role', `${at}.role`), `${at}.role`)
+  const roleName = requireMember(textIn(item, 'role', `${at}.role`), `${at}.role`)
   const role = ROLES[roleName]
   if (!role)
     throw fault('MEMBER_VALUE', [`${at}.role`, `'${roleName}' is not known`], {
@@ -82,7 +85,7 @@ const readAssistant = (item: Fields, at: string): readonly Content[] => {
   return parts.flatMap((part: Json | undefined, index): readonly Content[] => {
     const path = `${at}[${index}]`
     if (isFields(part) && part.type === 'refusal') {
-      const refusal = need(textIn(part, 'refusal', `${path}.refusal`), `${path}.refusal`)
+      const refusal = requireMember(textIn(part, 'refusal', `${path}.refusal`), `${path}.refusal`)
       return [{ type: 'refusal', text: refusal }]
     }
     const read = readContent(isFields(part) ? [part] : part, at)
@@ -95,9 +98,9 @@ const readAssistant = (item: Fields, at: string): readonly Content[] => {
 const readCall =
   (member: 'arguments' | 'input'): Read =>
   (item, at, names) => {
-    const name = need(textIn(item, 'name', `${at}.name`), `${at}.name`)
+    const name = requireMember(textIn(item, 'name', `${at}.name`), `${at}.name`)
     const id = callId(item, at)
-    const input = need(textIn(item, member, `${at}.${member}`), `${at}.${member}`)
+    const input = requireMember(textIn(item, member, `${at}.${member}`), `${at}.${member}`)
     const namespace = textIn(item, 'namespace', `${at}.namespace`)
     names.set(id, name)
     return {
@@ -131,14 +134,14 @@ const readResult =
     return { role: 'user', content: [result] }
   }
 const callId = (item: Fields, at: string): string =>
-  original(need(textIn(item, 'call_id', `${at}.call_id`), `${at}.call_id`))
+  decodeCallId(requireMember(textIn(item, 'call_id', `${at}.call_id`), `${at}.call_id`))
 
 // ---------------------------------------------------------------- provider-specific items
 
 const readReasoning: Read = (item, at) => {
   for (const list of ['summary', 'content'])
     listIn(item, list, `${at}.${list}`)?.forEach((part, index) => {
-      element(part, `${at}.${list}[${index}]`)
+      requireObject(part, `${at}.${list}[${index}]`)
     })
   const ciphertext = textIn(item, 'encrypted_content', `${at}.encrypted_content`)
   const id = textIn(item, 'id', `${at}.id`)
@@ -150,7 +153,7 @@ const readReasoning: Read = (item, at) => {
       {
         type: 'thought',
         text,
-        ...(ciphertext && { payload: unsealed(NAME, ciphertext, { ...(id && { id }) }) }),
+        ...(ciphertext && { payload: decodePayload(NAME, ciphertext, { ...(id && { id }) }) }),
       },
     ],
   }
@@ -168,7 +171,7 @@ const readReference: Read = (item, at) => {
   const id = textIn(item, 'id', `${at}.id`) ?? ''
   throw own('ITEM_UNKNOWN', [id], { param: at })
 }
-const readWork: Read = item => ({ role: 'assistant', content: [workOf(item)] })
+const readWork: Read = item => ({ role: 'assistant', content: [hostedCallOf(item)] })
 
 const READERS: Readonly<Record<string, Read>> = {
   message: readMessage,

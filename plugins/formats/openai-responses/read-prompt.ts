@@ -1,27 +1,27 @@
 /** Decodes a client's request. */
-import type { Loss } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, flagIn, textIn } from '../fields.ts'
 import type { Prompt, Turn } from '../hub.ts'
-import { calledIn } from '../spellings.ts'
+import { clientNamesIn } from '../setting-aliases.ts'
 import { fault as own } from './faults.ts'
 import { readItems } from './read-items.ts'
-import { readBefore, readForm, readSettings, readThinking, SPELLINGS } from './settings.ts'
+import { ALIASES, readForm, readPrevious, readSettings, readThinking } from './settings.ts'
 import { readChoice, readTools } from './tools.ts'
 
-export const decodePrompt = (body: Fields, _: string, dropped: Loss): Prompt => {
+export const decodePrompt = (body: Fields, _: string, dropped: DroppedFields): Prompt => {
   if ('messages' in body) throw own('UNSUPPORTED_PARAMETER')
   if (body.prompt !== undefined && body.prompt !== null)
     throw fault('CONTENT_UNSUPPORTED', ['prompt', 'A stored prompt'], { param: 'prompt' })
   const choice = readChoice(body.tool_choice, dropped)
   const form = readForm(body)
   const thinking = readThinking(body, dropped)
-  const previous = readBefore(body)
+  const previous = readPrevious(body)
   return {
     turns: readTurns(body, previous !== undefined),
     tools: readTools(body, dropped),
     settings: readSettings(body, dropped),
-    ...calledIn(body, SPELLINGS, dropped),
+    ...clientNamesIn(body, ALIASES, dropped),
     ...(choice && { choice }),
     ...(form && { form }),
     ...(thinking && { thinking }),

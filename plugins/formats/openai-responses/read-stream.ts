@@ -3,11 +3,11 @@
 import type { Part } from '../answer.ts'
 import type { StreamDecoder } from '../codec.ts'
 import type { Call, Content, OpaquePayload } from '../content.ts'
-import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
-import { fieldsOf } from '../format.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
+import { eventFields } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
 import { citationOf } from './citations.ts'
-import { callOf, contentOf, isCall, phaseOf, spoken } from './item.ts'
+import { callOf, contentOf, isCall, messagePartOf, phaseOf } from './item.ts'
 import { NAME } from './name.ts'
 import { factsOf } from './read-answer.ts'
 import { stopOf } from './stops.ts'
@@ -41,12 +41,12 @@ class Decoder implements StreamDecoder {
   #hasBegun = false
   #hasEnded = false
 
-  event(event: SseEvent, emit: Emit): void {
+  push(event: SseEvent, emit: Emit): void {
     if (this.#hasEnded) return
-    const fields = fieldsOf(event)
+    const fields = eventFields(event)
     if (!fields) return
     this.#emit = emit
-    HANDLERS[wordIn(fields, 'type') ?? event.name]?.(this, fields)
+    HANDLERS[lenientText(fields, 'type') ?? event.name]?.(this, fields)
   }
   close(): boolean {
     return this.#hasEnded
@@ -60,7 +60,7 @@ class Decoder implements StreamDecoder {
     this.#emit({ type: 'begin', ...factsOf(response) })
   }
   announce(event: Fields): void {
-    const fields = inner(event, 'item')
+    const fields = lenientObject(event, 'item')
     const item = this.#item(placeOf(event), fields)
     const { type } = fields
     if (isCall(fields)) {
@@ -73,7 +73,7 @@ class Decoder implements StreamDecoder {
   /** Appends to a text. */
   grow(event: Fields, kind: Content['type'], key: string): void {
     const item = this.#item(placeOf(event), {})
-    const delta = wordIn(event, 'delta') ?? ''
+    const delta = lenientText(event, 'delta') ?? ''
     if (item.isDone || delta === '') return
     const block = item.blocks.get(key) ?? this.#text(item, kind, key)
     if (!block) return
@@ -108,8 +108,8 @@ class Decoder implements StreamDecoder {
     if (item.isDone) return
     item.isDone = true
     if (fields.type === 'message') {
-      itemsIn(fields, 'content').forEach((part, index) => {
-        this.#complete(item, `${index}`, spoken(part, fields))
+      lenientObjects(fields, 'content').forEach((part, index) => {
+        this.#complete(item, `${index}`, messagePartOf(part, fields))
       })
     } else {
       const key = isCall(fields) ? INPUT : fields.type === 'reasoning' ? THOUGHT : WHOLE
@@ -120,7 +120,7 @@ class Decoder implements StreamDecoder {
   }
   end(response: Fields): void {
     this.begin(response)
-    itemsIn(response, 'output').forEach((item, position) => {
+    lenientObjects(response, 'output').forEach((item, position) => {
       if (!this.#isDone(item, position)) this.finishItem(item, this.#placeOf(item, position))
     })
     for (const { blocks } of this.#items.values())
@@ -143,8 +143,8 @@ class Decoder implements StreamDecoder {
       blocks: new Map(),
       isDone: false,
     }
-    item.type ||= wordIn(fields, 'type') ?? ''
-    item.id ||= wordIn(fields, 'id') ?? ''
+    item.type ||= lenientText(fields, 'type') ?? ''
+    item.id ||= lenientText(fields, 'id') ?? ''
     item.phase ??= phaseOf(fields)
     this.#items.set(position, item)
     return item
@@ -225,8 +225,9 @@ const placeOf = ({ output_index: place }: Fields): number => (typeof place === '
 const keyOf = ({ content_index: index }: Fields): string =>
   `${typeof index === 'number' ? index : 0}`
 
-const begin = (decoder: Decoder, event: Fields): void => decoder.begin(inner(event, 'response'))
-const end = (decoder: Decoder, event: Fields): void => decoder.end(inner(event, 'response'))
+const begin = (decoder: Decoder, event: Fields): void =>
+  decoder.begin(lenientObject(event, 'response'))
+const end = (decoder: Decoder, event: Fields): void => decoder.end(lenientObject(event, 'response'))
 const HANDLERS: Readonly<Record<string, (decoder: Decoder, event: Fields) => void>> = {
   'response.created': begin,
   'response.queued': begin,
@@ -242,7 +243,7 @@ const HANDLERS: Readonly<Record<string, (decoder: Decoder, event: Fields) => voi
   'response.custom_tool_call_input.delta': (decoder, event) => decoder.grow(event, 'call', INPUT),
   'response.output_text.annotation.added': (decoder, event) => decoder.cite(event),
   'response.output_item.done': (decoder, event) =>
-    decoder.finishItem(inner(event, 'item'), placeOf(event)),
+    decoder.finishItem(lenientObject(event, 'item'), placeOf(event)),
   'response.completed': end,
   'response.incomplete': end,
   'response.failed': end,

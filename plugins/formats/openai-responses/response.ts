@@ -2,13 +2,13 @@
  *  the client's own settings. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
-import type { Context } from '../codec.ts'
-import { type Fields, inner, isFields, itemsIn, wordIn } from '../fields.ts'
+import type { EncodeContext } from '../codec.ts'
+import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
 import type { Ending } from './stops.ts'
 import { countsOf } from './usage.ts'
 
 /** The progress of the response. */
-export interface State {
+export interface ResponseState {
   readonly status: 'in_progress' | Ending['status']
   readonly reason?: Ending['reason']
   readonly error?: { readonly code: string; readonly message: string }
@@ -17,7 +17,7 @@ export interface State {
   readonly tier?: string | undefined
 }
 
-export const responseOf = (context: Context, state: State): Fields => {
+export const responseOf = (context: EncodeContext, state: ResponseState): Fields => {
   const { status, reason, error = null, output, meters, tier } = state
   const { id, model, now } = context
   const echo = echoOf(context.prompt.body)
@@ -43,9 +43,14 @@ const echoOf = (body: Fields): Fields => {
   for (const [key, fallback] of ECHOED) echo[key] = body[key] ?? fallback
   return {
     ...echo,
-    tools: itemsIn(body, 'tools').map(tool => (tool.type === 'function' ? wholeTool(tool) : tool)),
-    text: { ...inner(body, 'text'), format: inner(body, 'text').format ?? { type: 'text' } },
-    reasoning: { effort: null, summary: null, ...inner(body, 'reasoning') },
+    tools: lenientObjects(body, 'tools').map(tool =>
+      tool.type === 'function' ? wholeTool(tool) : tool,
+    ),
+    text: {
+      ...lenientObject(body, 'text'),
+      format: lenientObject(body, 'text').format ?? { type: 'text' },
+    },
+    reasoning: { effort: null, summary: null, ...lenientObject(body, 'reasoning') },
     ...(body.conversation && { conversation: conversationOf(body.conversation) }),
   }
 }
@@ -78,4 +83,4 @@ const wholeTool = (tool: Fields): Fields => ({
   ...tool,
 })
 const conversationOf = (value: Json): Json =>
-  isFields(value) ? { id: wordIn(value, 'id') ?? '' } : { id: value }
+  isFields(value) ? { id: lenientText(value, 'id') ?? '' } : { id: value }

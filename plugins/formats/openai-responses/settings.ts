@@ -1,17 +1,25 @@
 /** Decodes settings, thinking and structured output of a client's request. Plain values are a
  *  table. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
+import type { DroppedFields } from '../codec.ts'
 import { fault } from '../faults.ts'
-import { type Fields, fieldsIn, flagIn, listIn, need, numberIn, textIn } from '../fields.ts'
+import {
+  type Fields,
+  fieldsIn,
+  flagIn,
+  listIn,
+  numberIn,
+  requireMember,
+  textIn,
+} from '../fields.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub.ts'
-import type { Spellings } from '../spellings.ts'
+import type { SettingAliases } from '../setting-aliases.ts'
 
 type Reader = (fields: Fields, key: string, at?: string) => Json | undefined
 type Row = readonly [key: string, read: Reader]
 
 /** Hub name -> name in this format. */
-export const PLAIN: Readonly<Partial<Record<keyof Settings, Row>>> = {
+export const PLAIN_SETTINGS: Readonly<Partial<Record<keyof Settings, Row>>> = {
   limit: ['max_output_tokens', numberIn],
   temperature: ['temperature', numberIn],
   topP: ['top_p', numberIn],
@@ -24,26 +32,26 @@ export const PLAIN: Readonly<Partial<Record<keyof Settings, Row>>> = {
   cacheKey: ['prompt_cache_key', textIn],
   user: ['safety_identifier', textIn],
 }
-export const SPELLINGS: Spellings = { user: ['safety_identifier', 'user'] }
-export const LOGPROBS = 'message.output_text.logprobs'
-export const THOUGHTS = 'reasoning.encrypted_content'
+export const ALIASES: SettingAliases = { user: ['safety_identifier', 'user'] }
+export const INCLUDE_LOGPROBS = 'message.output_text.logprobs'
+export const INCLUDE_THOUGHTS = 'reasoning.encrypted_content'
 
-export const settings: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(Object.entries(PLAIN).map(([name, [key]]) => [name, key])),
+export const SETTING_NAMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(PLAIN_SETTINGS).map(([name, [key]]) => [name, key])),
   // Clients that use `safety_identifier` are recorded in `clientNames`.
   user: 'user',
   verbosity: 'text.verbosity',
   thinking: 'reasoning',
   form: 'text.format',
   choice: 'tool_choice',
-  logprobs: `include[${LOGPROBS}]`,
+  logprobs: `include[${INCLUDE_LOGPROBS}]`,
 }
 
 // ---------------------------------------------------------------- read
 
 /** Fields that are decoded elsewhere or have no meaning of their own. */
 const DECODED_FIELDS: ReadonlySet<string> = new Set([
-  ...Object.values(PLAIN).map(([key]) => key),
+  ...Object.values(PLAIN_SETTINGS).map(([key]) => key),
   'model',
   'input',
   'instructions',
@@ -62,15 +70,15 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
 const TEXT_FIELDS: ReadonlySet<string> = new Set(['format', 'verbosity'])
 /** Values of `include` that are always included or change nothing. */
 const SUPPORTED_INCLUDES: ReadonlySet<string> = new Set([
-  THOUGHTS,
-  LOGPROBS,
+  INCLUDE_THOUGHTS,
+  INCLUDE_LOGPROBS,
   'web_search_call.action.sources',
   'code_interpreter_call.outputs',
 ])
 
-export const readSettings = (body: Fields, dropped: Loss): Settings => {
+export const readSettings = (body: Fields, dropped: DroppedFields): Settings => {
   const read: { [name: string]: Json } = {}
-  for (const [name, [key, reader]] of Object.entries(PLAIN)) {
+  for (const [name, [key, reader]] of Object.entries(PLAIN_SETTINGS)) {
     const value = reader(body, key)
     if (value !== undefined) read[name] = value
   }
@@ -79,32 +87,32 @@ export const readSettings = (body: Fields, dropped: Loss): Settings => {
   const verbosity = textIn(text, 'verbosity', 'text.verbosity')
   const include = listIn(body, 'include') ?? []
   for (const item of include)
-    if (typeof item !== 'string' || !SUPPORTED_INCLUDES.has(item)) dropped.drop(`include[${item}]`)
+    if (typeof item !== 'string' || !SUPPORTED_INCLUDES.has(item)) dropped.add(`include[${item}]`)
   const { truncation, ...members } = body
-  dropOthers(truncation === 'disabled' ? members : body, DECODED_FIELDS, '', dropped)
-  dropOthers(text, TEXT_FIELDS, 'text', dropped)
+  reportUnknown(truncation === 'disabled' ? members : body, DECODED_FIELDS, '', dropped)
+  reportUnknown(text, TEXT_FIELDS, 'text', dropped)
   return {
     ...read,
     ...(user !== undefined && { user: user as string }),
     ...(verbosity !== undefined && { verbosity }),
-    ...(include.includes(LOGPROBS) && { logprobs: true }),
+    ...(include.includes(INCLUDE_LOGPROBS) && { logprobs: true }),
   }
 }
 /** Reports the fields that are not in `known`. */
-export const dropOthers = (
+export const reportUnknown = (
   fields: Fields,
   known: ReadonlySet<string>,
   at: string,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): void => {
   for (const key in fields)
-    if (!known.has(key) && fields[key] !== null) dropped.drop(at === '' ? key : `${at}.${key}`)
+    if (!known.has(key) && fields[key] !== null) dropped.add(at === '' ? key : `${at}.${key}`)
 }
 
-export const readThinking = (body: Fields, dropped: Loss): Thinking | undefined => {
+export const readThinking = (body: Fields, dropped: DroppedFields): Thinking | undefined => {
   const reasoning = fieldsIn(body, 'reasoning')
   if (!reasoning) return undefined
-  dropOthers(reasoning, REASONING_FIELDS, 'reasoning', dropped)
+  reportUnknown(reasoning, REASONING_FIELDS, 'reasoning', dropped)
   const effort = textIn(reasoning, 'effort', 'reasoning.effort')
   const summary =
     textIn(reasoning, 'summary', 'reasoning.summary') ??
@@ -129,14 +137,14 @@ export const readForm = (body: Fields): Form | undefined => {
   const strict = flagIn(format, 'strict', 'text.format.strict')
   return {
     type: 'schema',
-    schema: need(fieldsIn(format, 'schema', 'text.format.schema'), 'text.format.schema'),
+    schema: requireMember(fieldsIn(format, 'schema', 'text.format.schema'), 'text.format.schema'),
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
     ...(strict !== undefined && { strict }),
   }
 }
 
-export const readBefore = (body: Fields): Prompt['previous'] => {
+export const readPrevious = (body: Fields): Prompt['previous'] => {
   const answer = textIn(body, 'previous_response_id')
   const value = body.conversation
   const conversation =

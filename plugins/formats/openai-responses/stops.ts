@@ -1,7 +1,7 @@
 /** Maps stop reasons to and from the status of a response and its details. */
 import type { Stop } from '../answer.ts'
 import type { Content } from '../content.ts'
-import { type Fields, inner, wordIn } from '../fields.ts'
+import { type Fields, lenientObject, lenientText } from '../fields.ts'
 
 const INCOMPLETE: Readonly<Record<string, Stop['reason']>> = {
   max_output_tokens: 'length',
@@ -11,17 +11,22 @@ const INCOMPLETE: Readonly<Record<string, Stop['reason']>> = {
 
 /** `content`: the types of the answer's content. */
 export const stopOf = (response: Fields, content: Iterable<Content['type']>): Stop => {
-  const status = wordIn(response, 'status') ?? 'completed'
+  const status = lenientText(response, 'status') ?? 'completed'
   if (status === 'incomplete') {
-    const raw = wordIn(inner(response, 'incomplete_details'), 'reason') ?? status
+    const raw = lenientText(lenientObject(response, 'incomplete_details'), 'reason') ?? status
     return { reason: INCOMPLETE[raw] ?? 'length', raw }
   }
   const types = new Set(content)
   // One compatible upstream sends `complete`. A response of any other status without content is no
   // answer.
   if (BROKEN.has(status) || (!status.startsWith('complete') && types.size === 0)) {
-    const message = wordIn(inner(response, 'error'), 'message') ?? `The response is ${status}.`
-    return { reason: 'broken', raw: wordIn(inner(response, 'error'), 'code') ?? status, message }
+    const message =
+      lenientText(lenientObject(response, 'error'), 'message') ?? `The response is ${status}.`
+    return {
+      reason: 'broken',
+      raw: lenientText(lenientObject(response, 'error'), 'code') ?? status,
+      message,
+    }
   }
   if (types.has('call')) return { reason: 'call', raw: status }
   return { reason: types.has('refusal') ? 'refusal' : 'end', raw: status }

@@ -1,47 +1,47 @@
 /** Converts tools and tool choice in both directions. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss } from '../codec.ts'
-import type { HostedName } from '../content.ts'
+import type { DroppedFields } from '../codec.ts'
+import type { HostedToolName } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
-  element,
   type Fields,
   fieldsIn,
   flagIn,
-  inner,
   isFields,
+  lenientObject,
   listIn,
-  need,
   numberIn,
-  present,
+  omitUndefined,
+  requireMember,
+  requireObject,
   textIn,
 } from '../fields.ts'
 import type { FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
 import { NAME } from './name.ts'
-import { dropOthers } from './settings.ts'
+import { reportUnknown } from './settings.ts'
 
 // ---------------------------------------------------------------- read
 
-export const readTools = (body: Fields, dropped: Loss): readonly Tool[] => {
+export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] => {
   const maxCalls = numberIn(body, 'max_tool_calls')
   const tools = (listIn(body, 'tools') ?? []).map((value, index) => {
     const at = `tools[${index}]`
-    const tool = element(value, at)
-    const type = need(textIn(tool, 'type', `${at}.type`), `${at}.type`)
+    const tool = requireObject(value, at)
+    const type = requireMember(textIn(tool, 'type', `${at}.type`), `${at}.type`)
     return (READERS[type] ?? (HOSTED[type] ? readHosted : readForeign))(tool, at, dropped)
   })
   if (maxCalls === undefined) return tools
-  if (!tools.some(tool => tool.type === 'hosted')) dropped.drop('max_tool_calls')
+  if (!tools.some(tool => tool.type === 'hosted')) dropped.add('max_tool_calls')
   return tools.map(tool => (tool.type === 'hosted' ? { ...tool, maxCalls } : tool))
 }
-const readFunction = (tool: Fields, at: string, dropped: Loss): Tool => {
+const readFunction = (tool: Fields, at: string, dropped: DroppedFields): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const schema = fieldsIn(tool, 'parameters', `${at}.parameters`)
   const strict = flagIn(tool, 'strict', `${at}.strict`)
-  dropOthers(tool, FUNCTION_FIELDS, at, dropped)
+  reportUnknown(tool, FUNCTION_FIELDS, at, dropped)
   return {
     type: 'function',
-    name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
+    name: requireMember(textIn(tool, 'name', `${at}.name`), `${at}.name`),
     ...(description !== undefined && { description }),
     ...(schema !== undefined && { schema }),
     ...(strict !== undefined && { strict }),
@@ -54,20 +54,20 @@ const FUNCTION_FIELDS: ReadonlySet<string> = new Set([
   'parameters',
   'strict',
 ])
-const readFree = (tool: Fields, at: string, dropped: Loss): Tool => {
+const readFree = (tool: Fields, at: string, dropped: DroppedFields): Tool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const grammar = fieldsIn(tool, 'format', `${at}.format`)
-  dropOthers(tool, FREE_FIELDS, at, dropped)
+  reportUnknown(tool, FREE_FIELDS, at, dropped)
   return {
     type: 'free',
-    name: need(textIn(tool, 'name', `${at}.name`), `${at}.name`),
+    name: requireMember(textIn(tool, 'name', `${at}.name`), `${at}.name`),
     ...(description !== undefined && { description }),
     ...(grammar !== undefined && { grammar }),
   }
 }
 const FREE_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'description', 'format'])
 
-const readHosted = (tool: Fields, at: string, dropped: Loss): HostedTool => {
+const readHosted = (tool: Fields, at: string, dropped: DroppedFields): HostedTool => {
   const clientName = textIn(tool, 'type') ?? ''
   const filters = fieldsIn(tool, 'filters', `${at}.filters`) ?? {}
   const allowed = textsIn(filters, 'allowed_domains', `${at}.filters.allowed_domains`)
@@ -76,8 +76,8 @@ const readHosted = (tool: Fields, at: string, dropped: Loss): HostedTool => {
   const depth = textIn(tool, 'search_context_size', `${at}.search_context_size`)
   const stores = textsIn(tool, 'vector_store_ids', `${at}.vector_store_ids`)
   // A container that the provider creates when needed is what every provider offers.
-  const container = isFields(tool.container) && inner(tool, 'container').type === 'auto'
-  dropOthers(
+  const container = isFields(tool.container) && lenientObject(tool, 'container').type === 'auto'
+  reportUnknown(
     tool,
     container ? new Set([...HOSTED_FIELDS, 'container']) : HOSTED_FIELDS,
     at,
@@ -102,7 +102,7 @@ const HOSTED_FIELDS: ReadonlySet<string> = new Set([
   'search_context_size',
   'vector_store_ids',
 ])
-const HOSTED: Readonly<Record<string, HostedName>> = {
+const HOSTED: Readonly<Record<string, HostedToolName>> = {
   web_search: 'web_search',
   web_search_2025_08_26: 'web_search',
   web_search_preview: 'web_search',
@@ -117,7 +117,9 @@ const readForeign = (tool: Fields): Tool => ({
   name: textIn(tool, 'type') ?? '',
   raw: tool,
 })
-const READERS: Readonly<Record<string, (tool: Fields, at: string, dropped: Loss) => Tool>> = {
+const READERS: Readonly<
+  Record<string, (tool: Fields, at: string, dropped: DroppedFields) => Tool>
+> = {
   function: readFunction,
   custom: readFree,
 }
@@ -128,7 +130,10 @@ const textsIn = (fields: Fields, key: string, at: string): readonly string[] | u
     throw fault('MEMBER_TYPE', [path, 'a string'], { param: path })
   })
 
-export const readChoice = (value: Json | undefined, dropped: Loss): ToolChoice | undefined => {
+export const readChoice = (
+  value: Json | undefined,
+  dropped: DroppedFields,
+): ToolChoice | undefined => {
   if (value === undefined || value === null) return undefined
   if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
   if (!isFields(value))
@@ -138,42 +143,44 @@ export const readChoice = (value: Json | undefined, dropped: Loss): ToolChoice |
   const name = nameOf(value, 'tool_choice')
   if (value.type !== 'allowed_tools') {
     if (name !== undefined) return { type: 'tool', name }
-    dropped.drop('tool_choice')
+    dropped.add('tool_choice')
     return undefined
   }
   const mode = textIn(value, 'mode', 'tool_choice.mode') === 'required' ? 'required' : 'auto'
   const names = (listIn(value, 'tools', 'tool_choice.tools') ?? []).flatMap((tool, index) => {
     const at = `tool_choice.tools[${index}]`
-    return nameOf(element(tool, at), at) ?? []
+    return nameOf(requireObject(tool, at), at) ?? []
   })
   return { type: 'some', mode, names }
 }
 /** The tool's name; for hosted tools the hub's name. */
 const nameOf = (tool: Fields, at: string): string | undefined => {
   const type = textIn(tool, 'type', `${at}.type`) ?? ''
-  return type in READERS ? need(textIn(tool, 'name', `${at}.name`), `${at}.name`) : HOSTED[type]
+  return type in READERS
+    ? requireMember(textIn(tool, 'name', `${at}.name`), `${at}.name`)
+    : HOSTED[type]
 }
 
 // ---------------------------------------------------------------- write
 
-export const writeTools = ({ tools, choice }: Prompt, dropped: Loss): Fields => {
+export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): Fields => {
   const limitedTools = tools.flatMap(tool =>
     tool.type === 'hosted' && tool.maxCalls !== undefined ? [tool] : [],
   )
   // This format has one limit for all hosted tools.
   const maxCalls = limitedTools[0]?.maxCalls
   for (const tool of limitedTools)
-    if (tool.maxCalls !== maxCalls) dropped.drop(`${tool.clientName}.max_uses`)
-  return present({
+    if (tool.maxCalls !== maxCalls) dropped.add(`${tool.clientName}.max_uses`)
+  return omitUndefined({
     ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, dropped)) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
     max_tool_calls: maxCalls,
   })
 }
-const writeTool = (tool: Tool, dropped: Loss): Json => {
+const writeTool = (tool: Tool, dropped: DroppedFields): Json => {
   if (tool.type === 'function') return writeFunction(tool)
   if (tool.type === 'free')
-    return present({
+    return omitUndefined({
       type: 'custom',
       name: tool.name,
       description: tool.description,
@@ -185,7 +192,7 @@ const writeTool = (tool: Tool, dropped: Loss): Json => {
 }
 /** This format's default is a strict schema; all other formats default to non-strict. */
 const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fields =>
-  present({
+  omitUndefined({
     type: 'function',
     name,
     description,
@@ -195,22 +202,22 @@ const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fie
 
 const writeHosted = (
   { tool, clientName, domains, location, depth, stores = [] }: HostedTool,
-  dropped: Loss,
+  dropped: DroppedFields,
 ): Fields => {
   const type = WIRE_TYPES[tool]
   if (!type) throw fault('TOOL_UNSUPPORTED', [clientName])
-  if (domains?.blocked) dropped.drop('blocked_domains')
+  if (domains?.blocked) dropped.add('blocked_domains')
   if (tool === 'code_execution') return { type, container: { type: 'auto' } }
   if (tool === 'file_search') return { type, vector_store_ids: stores }
   if (tool === 'image_generation') return { type }
-  return present({
+  return omitUndefined({
     type,
     filters: domains?.allowed && { allowed_domains: domains.allowed },
     user_location: isFields(location) ? { type: 'approximate', ...location } : undefined,
     search_context_size: depth,
   })
 }
-const WIRE_TYPES: Readonly<Partial<Record<HostedName, string>>> = {
+const WIRE_TYPES: Readonly<Partial<Record<HostedToolName, string>>> = {
   web_search: 'web_search',
   code_execution: 'code_interpreter',
   file_search: 'file_search',

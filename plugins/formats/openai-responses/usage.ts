@@ -1,18 +1,18 @@
 /** Converts usage counts to and from our meters: `input_tokens` includes cached and cache write
  *  tokens, `output_tokens` includes thoughts. */
 import type { Meters } from '../../slots.ts'
-import { count, type Fields, inner } from '../fields.ts'
-import { positive } from '../format.ts'
+import { count, type Fields, lenientObject } from '../fields.ts'
+import { omitZeroMeters } from '../format.ts'
 import { partOf } from '../reported-usage.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const input = count(usage.input_tokens)
-  const details = inner(usage, 'input_tokens_details')
+  const details = lenientObject(usage, 'input_tokens_details')
   const output = count(usage.output_tokens)
   const cached = partOf(details.cached_tokens, input)
   const cacheWrite = partOf(details.cache_write_tokens, input - cached)
-  const thinking = partOf(inner(usage, 'output_tokens_details').reasoning_tokens, output)
-  return positive({
+  const thinking = partOf(lenientObject(usage, 'output_tokens_details').reasoning_tokens, output)
+  return omitZeroMeters({
     input: input - cached - cacheWrite,
     cached,
     cache_write: cacheWrite,

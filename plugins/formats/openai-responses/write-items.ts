@@ -1,25 +1,25 @@
 /** Encodes turns as the items of an upstream's input. */
 import type { Json } from '../../../engine/plugin.ts'
-import { fitted } from '../call-id.ts'
-import type { Loss } from '../codec.ts'
+import { encodeCallId } from '../call-id.ts'
+import type { DroppedFields } from '../codec.ts'
 import type {
   Call,
   Content,
+  HostedCall,
   Media,
   OpaquePayload,
   Result,
   Text,
   Thought,
-  Work,
 } from '../content.ts'
-import { type Fields, isFields, parsed, present } from '../fields.ts'
+import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
+import { describeHostedCall } from '../hosted-call-text.ts'
 import type { Turn } from '../hub.ts'
-import { retold } from '../work.ts'
 import { writePart } from './content.ts'
+import { ownItem } from './hosted-call.ts'
 import { CALL_ID, NAME } from './name.ts'
-import { ownItem } from './work.ts'
 
-export const writeItems = (turns: readonly Turn[], dropped: Loss): readonly Fields[] => {
+export const writeItems = (turns: readonly Turn[], dropped: DroppedFields): readonly Fields[] => {
   const freeCallIds = new Set<string>()
   return turns.flatMap(turn => {
     if (turn.role === 'assistant')
@@ -32,9 +32,9 @@ export const writeItems = (turns: readonly Turn[], dropped: Loss): readonly Fiel
   })
 }
 /** The content of system and user messages; undefined if it is not part of a message. */
-const partOf = (content: Content, dropped: Loss): Text | Media | undefined => {
+const partOf = (content: Content, dropped: DroppedFields): Text | Media | undefined => {
   if (content.type === 'text' || content.type === 'media') return content
-  return content.type === 'hostedCall' ? retold(content, dropped) : undefined
+  return content.type === 'hostedCall' ? describeHostedCall(content, dropped) : undefined
 }
 
 const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
@@ -61,7 +61,7 @@ const writeResult = (
   return {
     type:
       rest.isFreeText || freeCallIds.has(id) ? 'custom_tool_call_output' : 'function_call_output',
-    call_id: fitted(id, CALL_ID),
+    call_id: encodeCallId(id, CALL_ID),
     output:
       texts.length === parts.length && isShort(partsOfResult)
         ? texts.join('')
@@ -76,7 +76,7 @@ const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
 class AssistantItems {
   readonly #items: Fields[] = []
   readonly #freeCallIds: Set<string>
-  readonly #dropped: Loss
+  readonly #dropped: DroppedFields
   /** Consecutive texts form one message. */
   #texts: string[] = []
   #phase: string | undefined
@@ -84,7 +84,7 @@ class AssistantItems {
    *  They belong to the next item. */
   readonly #payloads = new Map<string, string>()
 
-  constructor(freeCallIds: Set<string>, dropped: Loss) {
+  constructor(freeCallIds: Set<string>, dropped: DroppedFields) {
     this.#freeCallIds = freeCallIds
     this.#dropped = dropped
   }
@@ -109,9 +109,9 @@ class AssistantItems {
     this.#phase = phase
     this.#texts.push(text)
   }
-  #work(work: Work): void {
+  #work(work: HostedCall): void {
     const ownFields = ownItem(work)
-    const text = ownFields ? undefined : retold(work, this.#dropped)?.text
+    const text = ownFields ? undefined : describeHostedCall(work, this.#dropped)?.text
     if (ownFields) this.#add(ownFields)
     else if (text !== undefined) this.#add(assistantMessage(text))
   }
@@ -133,7 +133,7 @@ class AssistantItems {
       return
     }
     this.#add(
-      present({
+      omitUndefined({
         type: 'reasoning',
         id: payload.id,
         summary: text === '' ? [] : [{ type: 'summary_text', text }],
@@ -142,11 +142,11 @@ class AssistantItems {
     )
   }
   #call({ id, name, input, isFreeText, payload }: Call): Fields {
-    const call = { call_id: fitted(id, CALL_ID), name }
+    const call = { call_id: encodeCallId(id, CALL_ID), name }
     if (isFreeText) this.#freeCallIds.add(id)
     if (isFreeText) return { type: 'custom_tool_call', ...call, input }
     const namespace = this.#payloadOf('namespace', payload)
-    return present({
+    return omitUndefined({
       type: 'function_call',
       ...call,
       namespace,
@@ -161,14 +161,14 @@ class AssistantItems {
 }
 
 const assistantMessage = (content: string, phase?: string): Fields =>
-  present({ type: 'message', role: 'assistant', content, phase })
+  omitUndefined({ type: 'message', role: 'assistant', content, phase })
 
 /** Returns this provider's own image item unchanged; another provider's image becomes a user
  *  message. */
 const image = (media: Media): Fields => {
   const { payload, source } = media
   const item: Json | undefined =
-    payload?.origin === NAME && payload.kind === 'image' ? parsed(payload.data) : undefined
+    payload?.origin === NAME && payload.kind === 'image' ? parseJson(payload.data) : undefined
   if (isFields(item) && source.type === 'data') return { ...item, result: source.data }
   return { type: 'message', role: 'user', content: [writePart(media)] }
 }

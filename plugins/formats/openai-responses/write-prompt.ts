@@ -1,18 +1,22 @@
 /** Encodes a request for an upstream of this format. */
-import type { Loss, Sent, TargetFacts } from '../codec.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../codec.ts'
 import type { Content, Media } from '../content.ts'
-import { present } from '../fields.ts'
+import { omitUndefined } from '../fields.ts'
 import type { Prompt, Turn } from '../hub.ts'
 import { writeTools } from './tools.ts'
 import { writeItems } from './write-items.ts'
 import { writeSettings } from './write-settings.ts'
 
-export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss): Sent => {
+export const encodePrompt = (
+  prompt: Prompt,
+  target: TargetFacts,
+  dropped: DroppedFields,
+): UpstreamRequest => {
   const { instructions, turns } = withInstructions(prompt.turns)
   reportDropped(prompt, dropped)
   return {
     path: '/v1/responses',
-    body: present({
+    body: omitUndefined({
       model: target.name,
       instructions,
       input: writeItems(turns, dropped),
@@ -23,24 +27,24 @@ export const encodePrompt = (prompt: Prompt, target: TargetFacts, dropped: Loss)
   }
 }
 /** Reports what no item, part or tool of this format can express. */
-const reportDropped = ({ turns, tools, cache }: Prompt, dropped: Loss): void => {
+const reportDropped = ({ turns, tools, cache }: Prompt, dropped: DroppedFields): void => {
   const contents = turns.flatMap(({ content }) => content)
-  if (turns.some(({ name }) => name !== undefined)) dropped.drop('name')
+  if (turns.some(({ name }) => name !== undefined)) dropped.add('name')
   if (
     cache ||
     [...contents, ...inResults(contents), ...tools].some(
       each => 'cache' in each && each.cache !== undefined,
     )
   )
-    dropped.drop('cache_control')
+    dropped.add('cache_control')
   const media = [...contents, ...inResults(contents)].filter(each => each.type === 'media')
   const cites = contents.some(each => each.type === 'text' && each.citations?.length)
-  if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.drop('citations')
+  if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.add('citations')
   // Only a file with inline data has a name.
   const isUntitled = ({ kind, source }: Media): boolean =>
     kind !== 'document' || source.type !== 'data'
-  if (media.some(each => each.name !== undefined && isUntitled(each))) dropped.drop('filename')
-  if (media.some(({ clip }) => clip !== undefined)) dropped.drop('videoMetadata')
+  if (media.some(each => each.name !== undefined && isUntitled(each))) dropped.add('filename')
+  if (media.some(({ clip }) => clip !== undefined)) dropped.add('videoMetadata')
 }
 const inResults = (contents: readonly Content[]): readonly Content[] =>
   contents.flatMap(each => (each.type === 'result' ? each.content : []))

@@ -1,10 +1,10 @@
 /** Encodes settings, thinking and structured output for an upstream. */
 import { createHash } from 'node:crypto'
 import type { Json } from '../../../engine/plugin.ts'
-import type { Loss, TargetFacts } from '../codec.ts'
-import { type Fields, present } from '../fields.ts'
+import type { DroppedFields, TargetFacts } from '../codec.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub.ts'
-import { LOGPROBS, PLAIN, settings, THOUGHTS } from './settings.ts'
+import { INCLUDE_LOGPROBS, INCLUDE_THOUGHTS, PLAIN_SETTINGS, SETTING_NAMES } from './settings.ts'
 
 /** Reasoning models reject sampling settings: trait `sampling: false`. */
 const SAMPLING_SETTINGS: ReadonlySet<string> = new Set([
@@ -14,22 +14,27 @@ const SAMPLING_SETTINGS: ReadonlySet<string> = new Set([
   'logprobs',
 ])
 
-export const writeSettings = (prompt: Prompt, { traits }: TargetFacts, dropped: Loss): Fields => {
+export const writeSettings = (
+  prompt: Prompt,
+  { traits }: TargetFacts,
+  dropped: DroppedFields,
+): Fields => {
   const body: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(prompt.settings) as [keyof Settings, Json][]) {
     if (traits.sampling === false && SAMPLING_SETTINGS.has(name)) {
-      if (name !== 'temperature' || value !== 1) dropped.drop(name)
-    } else if (name === 'tier' && !TIERS.has(value)) dropped.drop(name)
-    else if (PLAIN[name]) body[PLAIN[name][0]] = VALUE_RULES[name]?.(value) ?? value
-    else if (!(name in settings) && !isDefault(name, value)) dropped.drop(name)
+      if (name !== 'temperature' || value !== 1) dropped.add(name)
+    } else if (name === 'tier' && !TIERS.has(value)) dropped.add(name)
+    else if (PLAIN_SETTINGS[name])
+      body[PLAIN_SETTINGS[name][0]] = VALUE_RULES[name]?.(value) ?? value
+    else if (!(name in SETTING_NAMES) && !isDefault(name, value)) dropped.add(name)
   }
   const { answer, conversation } = prompt.previous ?? {}
   const { thinking } = prompt
   const thinks = traits.thinking !== false
-  if (thinking && thinking.mode !== 'off' && !thinks) dropped.drop('thinking')
+  if (thinking && thinking.mode !== 'off' && !thinks) dropped.add('thinking')
   const reasoning = thinks ? writeReasoning(thinking) : undefined
   const include = writeInclude(prompt, traits)
-  return present({
+  return omitUndefined({
     ...body,
     // Without storage, the client sends the thoughts back, so the response must include all of
     // them.
@@ -66,17 +71,17 @@ const writeInclude = (
   { previous, settings: { logprobs } }: Prompt,
   traits: TargetFacts['traits'],
 ): readonly string[] => [
-  ...(previous || traits.thinking === false ? [] : [THOUGHTS]),
-  ...(logprobs && traits.sampling !== false ? [LOGPROBS] : []),
+  ...(previous || traits.thinking === false ? [] : [INCLUDE_THOUGHTS]),
+  ...(logprobs && traits.sampling !== false ? [INCLUDE_LOGPROBS] : []),
 ]
 const writeText = ({ form, settings: { verbosity } }: Prompt): Fields | undefined => {
   if (!form && verbosity === undefined) return undefined
-  return present({ format: form && writeForm(form), verbosity })
+  return omitUndefined({ format: form && writeForm(form), verbosity })
 }
 const writeForm = (form: Form): Fields =>
   form.type === 'json'
     ? { type: 'json_object' }
-    : present({
+    : omitUndefined({
         type: 'json_schema',
         name: form.name ?? 'answer',
         description: form.description,
@@ -88,7 +93,7 @@ const writeReasoning = (thinking: Thinking | undefined): Fields | undefined => {
   if (!thinking) return undefined
   const { mode, effort, budget, show = mode === 'budget' || mode === 'adaptive' } = thinking
   if (mode === 'off') return { effort: 'none' }
-  const reasoning = present({
+  const reasoning = omitUndefined({
     effort: effort ?? (budget === undefined ? undefined : effortOf(budget)),
     summary: show ? 'auto' : undefined,
   })

@@ -2,13 +2,13 @@
  *  whole response. No `[DONE]`. */
 import type { Meters } from '../../slots.ts'
 import type { Stop } from '../answer.ts'
-import type { Context, StreamEncoder } from '../codec.ts'
-import { type Fields, inner, wordIn } from '../fields.ts'
+import type { EncodeContext, StreamEncoder } from '../codec.ts'
+import { type Fields, lenientObject, lenientText } from '../fields.ts'
 import { Output } from './output.ts'
-import { responseOf, type State } from './response.ts'
+import { type ResponseState, responseOf } from './response.ts'
 import { endingOf } from './stops.ts'
 
-export const encodeStream = (context: Context): StreamEncoder => {
+export const encodeStream = (context: EncodeContext): StreamEncoder => {
   let sequence = 0
   let text = ''
   let hasBegun = false
@@ -20,8 +20,11 @@ export const encodeStream = (context: Context): StreamEncoder => {
     text += `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`
   }
   const output = new Output(context.id, emit)
-  const respond = (type: string, state: Omit<State, 'output'>, items: readonly Fields[]): void =>
-    emit(type, { response: responseOf(context, { ...state, output: items }) })
+  const respond = (
+    type: string,
+    state: Omit<ResponseState, 'output'>,
+    items: readonly Fields[],
+  ): void => emit(type, { response: responseOf(context, { ...state, output: items }) })
   const begin = (): void => {
     if (hasBegun) return
     hasBegun = true
@@ -31,8 +34,8 @@ export const encodeStream = (context: Context): StreamEncoder => {
   const complain = (error: Fields): void =>
     emit('error', { code: null, message: '', param: null, ...error })
   const finish = (why: Stop): void => {
-    if (why.reason === 'refusal') output.refuse(why.message)
-    const ending = endingOf(why, output.refused)
+    if (why.reason === 'refusal') output.addRefusal(why.message)
+    const ending = endingOf(why, output.hasRefusal)
     const { status, error } = ending
     output.finish(status === 'completed' ? 'completed' : 'incomplete')
     if (error) complain(error)
@@ -44,7 +47,7 @@ export const encodeStream = (context: Context): StreamEncoder => {
     return pending
   }
   return {
-    part: part => {
+    push: part => {
       begin()
       if (part.type === 'count') meters = part.meters
       else if (part.type === 'begin') {
@@ -54,10 +57,10 @@ export const encodeStream = (context: Context): StreamEncoder => {
       // This format carries one answer only.
       else if (part.type === 'stop') stop = part.choice === 0 ? part.stop : stop
       else if (part.type === 'end') finish(stop ?? { reason: 'end' })
-      else if (part.type !== 'open' || part.choice === 0) output.take(part)
+      else if (part.type !== 'open' || part.choice === 0) output.add(part)
       return takeText()
     },
-    fail: body => {
+    failure: body => {
       begin()
       const { code, message, param } = errorIn(body)
       complain({ code, message, param })
@@ -73,10 +76,10 @@ export const encodeStream = (context: Context): StreamEncoder => {
 const errorIn = (
   body: Fields,
 ): { readonly code: string | null; readonly message: string; readonly param: string | null } => {
-  const error = inner(body, 'error')
+  const error = lenientObject(body, 'error')
   return {
-    code: wordIn(error, 'code') ?? wordIn(error, 'type') ?? null,
-    message: wordIn(error, 'message') ?? '',
-    param: wordIn(error, 'param') ?? null,
+    code: lenientText(error, 'code') ?? lenientText(error, 'type') ?? null,
+    message: lenientText(error, 'message') ?? '',
+    param: lenientText(error, 'param') ?? null,
   }
 }

@@ -1,7 +1,7 @@
 /** OpenAI's text-to-speech endpoint: audio passes through unchanged, also in a stream of events. */
-import { endedBy, usageWith } from '../closing-event.ts'
+import { streamEndingWith, usageIn } from '../ending-event.ts'
 import type { Format } from '../format.ts'
-import { metersOf, speechGauge } from './gauge.ts'
+import { metersOf, speechEstimate } from './usage.ts'
 
 const DONE = 'speech.audio.done'
 
@@ -12,11 +12,11 @@ export const openaiSpeech: Format = {
   model: 'body',
   usage: {
     key: 'usage',
-    inEvent: usageWith(DONE),
+    inEvent: usageIn(DONE),
     counts: ['input', 'audio_output'],
     meters: metersOf,
     sums: { read: ['input_tokens'], written: ['output_tokens'] },
-    gauge: speechGauge,
+    estimate: speechEstimate,
   },
-  stream: endedBy(DONE),
+  stream: streamEndingWith(DONE),
 }

@@ -1,8 +1,8 @@
 /** OpenAI's speech-to-text endpoints: forms pass up unchanged, and transcripts pass down in the
  *  format that the client requested. */
-import { endedBy, usageWith } from '../closing-event.ts'
+import { streamEndingWith, usageIn } from '../ending-event.ts'
 import type { Format } from '../format.ts'
-import { metersOf, transcriptionGauge } from './gauge.ts'
+import { metersOf, transcriptionEstimate } from './usage.ts'
 
 const DONE = 'transcript.text.done'
 
@@ -13,11 +13,11 @@ export const openaiTranscription: Format = {
   model: 'body',
   usage: {
     key: 'usage',
-    inEvent: usageWith(DONE),
+    inEvent: usageIn(DONE),
     counts: ['seconds', 'input', 'audio_input', 'output'],
     meters: metersOf,
     sums: { read: ['input_tokens'], written: ['output_tokens'] },
-    gauge: transcriptionGauge,
+    estimate: transcriptionEstimate,
   },
-  stream: endedBy(DONE),
+  stream: streamEndingWith(DONE),
 }

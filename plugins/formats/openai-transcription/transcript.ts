@@ -1,9 +1,9 @@
 /** Derives the duration of speech from a transcript: by its duration, its last time stamp, or the
  *  amount of text. */
 import type { Bytes } from '../../../engine/plugin.ts'
-import { quantity, wordIn } from '../fields.ts'
-import { fieldsOf } from '../format.ts'
-import { Skimmer } from '../skim.ts'
+import { FieldExtractor } from '../field-extractor.ts'
+import { lenientText, quantity } from '../fields.ts'
+import { eventFields } from '../format.ts'
 import { eventsIn } from '../sse.ts'
 
 /** Speech is about 15 bytes of text per second, in Latin and Chinese script. */
@@ -18,7 +18,7 @@ export class Transcript {
   constructor(type: string) {
     this.#reader = READERS.find(([pattern]) => pattern.test(type))?.[1]() ?? new TextReader()
   }
-  saw(chunk: Bytes): void {
+  observe(chunk: Bytes): void {
     this.#reader.saw(chunk)
   }
   /** The duration that the upstream names. */
@@ -65,7 +65,7 @@ class TextReader implements Reader {
 /** JSON with a `duration`. */
 class JsonReader implements Reader {
   bytes = 0
-  readonly #skimmer = new Skimmer(Buffer.from('duration'))
+  readonly #skimmer = new FieldExtractor(Buffer.from('duration'))
   saw(chunk: Bytes): void {
     this.bytes += chunk.length
     this.#skimmer.push(chunk)
@@ -82,10 +82,10 @@ class Events implements Reader {
   end: number | undefined
   saw(chunk: Bytes): void {
     for (const event of eventsIn(chunk)) {
-      const fields = fieldsOf(event)
+      const fields = eventFields(event)
       if (!fields) continue
       if (fields.type === 'transcript.text.delta')
-        this.bytes += Buffer.byteLength(wordIn(fields, 'delta') ?? '')
+        this.bytes += Buffer.byteLength(lenientText(fields, 'delta') ?? '')
       if (quantity(fields.end) > 0) this.end = Math.max(this.end ?? 0, quantity(fields.end))
     }
   }

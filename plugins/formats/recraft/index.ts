@@ -1,13 +1,19 @@
 /** Recraft, for targets only: raster and vector images from a text or an image, at most six per
  *  call. Its clients expect bare URLs. */
-import type { Loss, Sent, TargetFacts } from '../codec.ts'
-import { askedOf, reduced, shares, taken, unsupported } from '../drawing.ts'
-import { drawnIn, joined } from '../drawn.ts'
-import { entryOf, type Fields } from '../fields.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../codec.ts'
+import { type Fields, lookUp } from '../fields.ts'
 import type { TargetFormat } from '../format.ts'
 import type { Prompt } from '../hub.ts'
-import { decodeError } from '../openai-refusal.ts'
-import { changing } from './changing.ts'
+import { decodeImages, joinImageAnswers } from '../image-answer.ts'
+import {
+  batchSizes,
+  imageRequestOf,
+  pickFields,
+  toImagePrompt,
+  unsupportedMedia,
+} from '../image-prompt.ts'
+import { decodeErrorReply } from '../openai-error-reply.ts'
+import { editRequest } from './edit.ts'
 
 /** The maximum number of images per call. */
 const MAX_IMAGES = 6
@@ -37,29 +43,36 @@ const SIZES: Readonly<Record<string, string>> = {
 /** Styles of OpenAI's image models without an equivalent here. */
 const OPENAI_STYLES: ReadonlySet<unknown> = new Set(['vivid', 'natural'])
 
-const encodePrompt = (prompt: Prompt, { name }: TargetFacts, dropped: Loss): Sent => {
-  const { text, images, mask, count } = askedOf(prompt)
-  if (prompt.settings.user !== undefined) dropped.drop('user')
-  const { style, ...more } = taken(prompt.body, takes)
-  if (OPENAI_STYLES.has(style)) dropped.drop('style')
+const encodePrompt = (
+  prompt: Prompt,
+  { name }: TargetFacts,
+  dropped: DroppedFields,
+): UpstreamRequest => {
+  const { text, images, mask, count } = imageRequestOf(prompt)
+  if (prompt.settings.user !== undefined) dropped.add('user')
+  const { style, ...more } = pickFields(prompt.body, takes)
+  if (OPENAI_STYLES.has(style)) dropped.add('style')
   const members: Fields = {
     prompt: text,
     model: name,
     ...more,
     ...(style !== undefined && !OPENAI_STYLES.has(style) && { style }),
   }
-  const [first = 1, ...rest] = shares(count, MAX_IMAGES)
+  const [first = 1, ...rest] = batchSizes(count, MAX_IMAGES)
   const [image, another] = images
-  if (another) throw unsupported(another)
+  if (another) throw unsupportedMedia(another)
   const write = image
-    ? changing(image, mask, members, dropped)
+    ? editRequest(image, mask, members, dropped)
     : generationRequest(members, dropped)
   return { ...write(first), followUps: rest.map(write) }
 }
-const generationRequest = (fields: Fields, dropped: Loss): ((n: number) => Sent) => {
+const generationRequest = (
+  fields: Fields,
+  dropped: DroppedFields,
+): ((n: number) => UpstreamRequest) => {
   const { size, strength, ...members } = fields
-  if (strength !== undefined) dropped.drop('strength')
-  const sizeName = typeof size === 'string' ? (entryOf(SIZES, size) ?? size) : size
+  if (strength !== undefined) dropped.add('strength')
+  const sizeName = typeof size === 'string' ? (lookUp(SIZES, size) ?? size) : size
   const sizeMember = sizeName !== undefined && sizeName !== '' && { size: sizeName }
   return n => ({ path: '/v1/images/generations', body: { ...members, ...sizeMember, n } })
 }
@@ -70,7 +83,7 @@ export const recraft: TargetFormat = {
   codec: {
     encodePrompt,
     decodeAnswer(body) {
-      const images = drawnIn(body)
+      const images = decodeImages(body)
       return {
         ...(typeof body.created === 'number' && { created: body.created }),
         choices: images.map(image => ({
@@ -81,16 +94,16 @@ export const recraft: TargetFormat = {
       }
     },
     // Recraft never streams.
-    decodeStream: () => ({ event() {}, close: () => false }),
-    decodeError,
-    drawing: {
-      takes,
-      join: joined,
+    decodeStream: () => ({ push() {}, close: () => false }),
+    decodeError: decodeErrorReply,
+    imageGeneration: {
+      acceptedFields: takes,
+      joinAnswers: joinImageAnswers,
       // Recraft may not accept its own output (vector graphics) as input, so earlier images are not
       // edited: the image is generated again from the whole conversation.
-      reduce: (prompt, target, dropped) => {
+      reducePrompt: (prompt, target, dropped) => {
         const { edits = 'shown' } = target.traits
-        return reduced(prompt, { ...target, traits: { ...target.traits, edits } }, dropped)
+        return toImagePrompt(prompt, { ...target, traits: { ...target.traits, edits } }, dropped)
       },
     },
   },

@@ -1,7 +1,7 @@
 /** Converts OpenAI's mask (transparent where the image shall change) to Recraft's (white there,
  *  black elsewhere). Pure. */
 import { inflateSync } from 'node:zlib'
-import { GREY, pngOf, SIGNATURE } from '../png.ts'
+import { encodePng, GREYSCALE, SIGNATURE } from '../png.ts'
 
 /** The maximum number of pixels: decoding takes a few hundredths of a second. */
 const MAX_PIXELS = 2_048 * 2_048
@@ -19,7 +19,7 @@ interface Head {
 
 /** Undefined if the file is no PNG with an alpha channel, is interlaced, or has no transparent
  *  pixel. */
-export const whitened = (png: Buffer): Buffer | undefined => {
+export const convertMask = (png: Buffer): Buffer | undefined => {
   try {
     const chunks = chunksIn(png)
     const head = headOf(chunks.find(({ type }) => type === 'IHDR')?.bytes)
@@ -28,7 +28,7 @@ export const whitened = (png: Buffer): Buffer | undefined => {
     const size = head.height * (1 + head.width * head.pixel)
     const rows = inflateSync(Buffer.concat(compressed), { maxOutputLength: size })
     const shade = rows.length === size ? decodeMask(rows, head) : undefined
-    return shade?.includes(WHITE) ? pngOf(head, GREY, shade) : undefined
+    return shade?.includes(WHITE) ? encodePng(head, GREYSCALE, shade) : undefined
   } catch {
     return undefined
   }

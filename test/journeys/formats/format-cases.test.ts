@@ -7,7 +7,7 @@ import type { Failure, Told, Wanted } from '../../fixtures/upstream/told/told.ts
 import { listen } from '../../helpers/judged.ts'
 import { LONG } from '../../helpers/long.ts'
 import { inLanes, short, startMatrix } from '../../helpers/matrix.ts'
-import type { Reading } from '../../helpers/reading.ts'
+import type { Reading } from '../../helpers/recorded-reading.ts'
 import type { Client } from '../../helpers/sdks.ts'
 
 const listener = listen()

@@ -1,7 +1,7 @@
 /** Translated streams read the same in single bytes and in random chunks; streams that are
  *  truncated, broken or contain an error are errors for every client, never shorter answers. */
 import t from 'tap'
-import { chargeExceptionOf, exceptionOf } from '../../helpers/excepted.ts'
+import { chargeExceptionOf, exceptionOf } from '../../helpers/exceptions.ts'
 import { scaled } from '../../helpers/long.ts'
 import { FORMATS, inLanes, recorded, short, startMatrix } from '../../helpers/matrix.ts'
 import { type Recording, recordedFormat } from '../../helpers/recorded.ts'

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fetchMedia, type Send } from '../../../plugins/conversion/media-fetch.ts'
 import { decodePrompt } from '../../helpers/codec.ts'
-import { fileReply, hostServing } from '../../helpers/crossed.ts'
 import { thrownBy } from '../../helpers/exchange.ts'
+import { fileReply, hostServing } from '../../helpers/translated-attempt.ts'
 
 const A = 'https://a.example/x.mp4'
 const asking = (...urls: string[]): Json => ({

@@ -4,8 +4,8 @@ import t from 'tap'
 import { askedOf } from '../../../plugins/billing/asked.ts'
 import { worst } from '../../../plugins/billing/worst.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
-import { speechGauge } from '../../../plugins/formats/openai-speech/gauge.ts'
-import { transcriptionGauge } from '../../../plugins/formats/openai-transcription/gauge.ts'
+import { speechEstimate } from '../../../plugins/formats/openai-speech/usage.ts'
+import { transcriptionEstimate } from '../../../plugins/formats/openai-transcription/usage.ts'
 import { priceUsage } from '../../../plugins/ledger/call-charge.ts'
 import type { Meter } from '../../../plugins/slots.ts'
 import { ruleIn } from '../../helpers/billing.ts'
@@ -30,12 +30,12 @@ t.test('speech usage: matches the meters that the price uses', async t => {
     ['both, told nothing', BOTH, undefined, { characters: 21 }, false],
     ['by the call', CALLS, undefined, { characters: 21 }, false],
   ] as const) {
-    const gauge = speechGauge(request, paid)
+    const gauge = speechEstimate(request, paid)
     t.match(gauge.usage(text, true), { meters, estimated }, what)
     const cut = gauge.usage(text, false)
     t.same(cut, { meters, estimated: true, gauged: true }, `${what}, cut`)
   }
-  t.same(speechGauge({}, LETTERS).usage(undefined, true).meters, { characters: 0 })
+  t.same(speechEstimate({}, LETTERS).usage(undefined, true).meters, { characters: 0 })
 })
 
 const SECONDS = paying('seconds')
@@ -50,8 +50,8 @@ const gauged = (
   chunks: readonly string[],
   text?: Fields,
 ) => {
-  const gauge = transcriptionGauge({ file }, paid, type)
-  for (const chunk of chunks) gauge.saw(Buffer.from(chunk))
+  const gauge = transcriptionEstimate({ file }, paid, type)
+  for (const chunk of chunks) gauge.observe(Buffer.from(chunk))
   return gauge.usage(text, true)
 }
 const inTokens = (audio_input: number, output: number) => ({ input: 0, audio_input, output })
@@ -179,8 +179,8 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
       const question = askedOf({}, bytes + 300, { rule: compiled }, bytes)
       const { nanos, unbounded } = worst(compiled, question.bounds, { at: 0 })
       t.same(unbounded, [])
-      const gauge = transcriptionGauge({ file: [{ bytes }] }, SECONDS, 'text/plain')
-      gauge.saw(Buffer.from('x'.repeat(100_000)))
+      const gauge = transcriptionEstimate({ file: [{ bytes }] }, SECONDS, 'text/plain')
+      gauge.observe(Buffer.from('x'.repeat(100_000)))
       const charge = priceUsage(gauge.usage(undefined, true), { rule: compiled, facts: { at: 0 } })
       t.ok(charge.nanos > 0n)
       if (compiled.maxCalls.size === 0) t.ok(charge.nanos <= nanos, `${bytes} bytes`)

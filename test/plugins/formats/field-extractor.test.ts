@@ -2,14 +2,14 @@
  *  boundaries, and only at the top level. */
 
 import t from 'tap'
-import { renamed } from '../../../plugins/formats/rename.ts'
-import { Skimmer } from '../../../plugins/formats/skim.ts'
+import { FieldExtractor } from '../../../plugins/formats/field-extractor.ts'
+import { replaceModel } from '../../../plugins/formats/model-name.ts'
 import fc from '../../helpers/property.ts'
 import { recordings } from '../../helpers/recorded.ts'
 
 const find = (text: string | Buffer, key: string, sizes: readonly number[] = []) => {
   const bytes = Buffer.from(text)
-  const skimmer = new Skimmer(Buffer.from(key))
+  const skimmer = new FieldExtractor(Buffer.from(key))
   let at = 0
   for (const size of sizes) {
     skimmer.push(bytes.subarray(at, at + size))
@@ -95,7 +95,7 @@ t.test('field extractor: discards a value above the size limit in any chunks', a
 
 t.test('model rename: replaces only the value of the top-level model', async t => {
   const rename = (text: string, name = 'new'): string =>
-    Buffer.from(renamed(Buffer.from(text), name)).toString()
+    Buffer.from(replaceModel(Buffer.from(text), name)).toString()
   t.equal(rename('{"model":"old","x":1.0}'), '{"model":"new","x":1.0}')
   t.equal(
     rename('{"messages":[{"model":"a"}],"model":"old"}'),
@@ -117,7 +117,7 @@ t.test(
       const key = format.startsWith('gemini') ? 'usageMetadata' : 'usage'
       const expected = JSON.parse(response_body)[key]
       for (const size of [1, 7, 1_000]) {
-        const skimmer = new Skimmer(Buffer.from(key))
+        const skimmer = new FieldExtractor(Buffer.from(key))
         const bytes = Buffer.from(response_body)
         for (let at = 0; at < Math.min(bytes.length, 300_000); at += size)
           skimmer.push(bytes.subarray(at, at + size))

@@ -2,12 +2,12 @@
  *  recordings and cases of our own. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { offersHosted } from '../../../plugins/formats/tally.ts'
+import { offersHostedTools } from '../../../plugins/formats/hosted-usage.ts'
 import { USAGE } from '../../../plugins/slots.ts'
-import { translateAttempt } from '../../helpers/crossed.ts'
 import { pour } from '../../helpers/exchange.ts'
 import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
-import { JSON_TYPE, runTranslate, SSE } from '../../helpers/translated.ts'
+import { JSON_TYPE, runTranslate, SSE } from '../../helpers/translate-stage.ts'
+import { translateAttempt } from '../../helpers/translated-attempt.ts'
 
 const HOSTED = ['web_search', 'file_search', 'code_execution'] as const
 const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const
@@ -239,11 +239,11 @@ t.test('hosted tools: recognised in the requests of every format', async t => {
     tools({ functionDeclarations: [], codeExecution: {} }),
     ...[{ cachedContent: 'c' }, { web_search_options: {} }],
   ])
-    t.ok(offersHosted(body), JSON.stringify(body))
+    t.ok(offersHostedTools(body), JSON.stringify(body))
   for (const body of [
     ...[undefined, null, 'text', [], {}, { tools: 'none' }, tools(null, 1)],
     ...[tools({ type: 'function' }, { type: 'custom' }), { prompt: null }],
     tools({ functionDeclarations: [] }, { function_declarations: [] }),
   ])
-    t.notOk(offersHosted(body), JSON.stringify(body))
+    t.notOk(offersHostedTools(body), JSON.stringify(body))
 })

@@ -4,12 +4,12 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt, Settings } from '../../../plugins/formats/hub.ts'
 import { decodePrompt, PROMPT } from '../../helpers/codec.ts'
-import { prompts } from '../../helpers/drawn-prompts.ts'
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { prompts } from '../../helpers/random-prompts.ts'
 import { recordedFormat, recordings } from '../../helpers/recorded.ts'
-import { FORMATS } from '../../helpers/trip-way.ts'
-import { REASONS, sendThrough, unexcused } from '../../helpers/trips.ts'
+import { FORMATS } from '../../helpers/round-trip-route.ts'
+import { REASONS, sendThrough, unexcused } from '../../helpers/round-trips.ts'
 
 const recordedRequests = (recordings() ?? []).filter(
   ({ request, format }) => request && recordedFormat(format),

@@ -49,7 +49,7 @@ const bodyOf = (target: string, { format, request }: Recording) => {
       request as Json,
       '/v1beta/models/m:generateContent',
     )
-    return typed(target, encodePrompt(target, prompt, { output: 8192 }).body)
+    return typed(target, encodePrompt(target, prompt, { maxOutput: 8192 }).body)
   } catch (thrown) {
     // Other tests cover which requests a target rejects and why.
     if ((thrown as { status?: number }).status === 400) return undefined

@@ -7,7 +7,7 @@ import { FilteredReply } from '../../../engine/response/filters.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import type { Format } from '../../../plugins/formats/format.ts'
 import { formats } from '../../../plugins/formats/index.ts'
-import { marksOf, StreamWatch } from '../../../plugins/formats/watch.ts'
+import { StreamFilter, watchedMarksOf } from '../../../plugins/formats/stream-watch.ts'
 import { type Poured, pour, pushed } from '../../helpers/exchange.ts'
 import { recordedFormat, recordings } from '../../helpers/recorded.ts'
 
@@ -42,18 +42,19 @@ const watch = async (
   for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece))
   const answer = new FilteredReply(200, {}, undefined, pushed(pieces, dies ? DEATH : undefined))
   answer.through(
-    new StreamWatch(marksOf(formatOf(name)), {
-      counted(matches, complete) {
+    new StreamFilter(watchedMarksOf(formatOf(name)), {
+      onUsage(matches, complete) {
         counts = matches
         full = complete
         usage++
       },
-      failure: (reason, last) => Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
-      truncated: () => truncated('UPSTREAM_TRUNCATED'),
-      broke() {
+      encodeFailure: (reason, last) =>
+        Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
+      truncationFault: () => truncated('UPSTREAM_TRUNCATED'),
+      onBroken() {
         broke = true
       },
-      lingers() {},
+      onLinger() {},
     }),
   )
   const poured = await pour(answer)

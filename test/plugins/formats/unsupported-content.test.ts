@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt } from '../../../plugins/formats/hub.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/codec.ts'
-import { translateAttempt } from '../../helpers/crossed.ts'
+import { translateAttempt } from '../../helpers/translated-attempt.ts'
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']
 const others = (name: string): readonly string[] => FORMATS.filter(each => each !== name)

@@ -73,7 +73,7 @@ t.test('sandbox transcription: streams events and ends like the format', async t
   const events = eventsIn(bytes)
   const { stream } = formats.get('openai-transcription') ?? {}
   t.same(
-    events.map(event => stream?.ends(event)),
+    events.map(event => stream?.isEnd(event)),
     events.map((_, at) => at === events.length - 1),
   )
   const deltas = events.map(({ data = '' }) => JSON.parse(data).delta ?? '')

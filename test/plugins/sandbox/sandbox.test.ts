@@ -166,8 +166,8 @@ for (const [name, script] of Object.entries(SCRIPTS)) {
       t.equal(headers['x-tollgate-sandbox'], 'true')
       const events = eventsIn(bytes)
       const last = events.at(-1)
-      t.ok(last && format?.stream.ends(last), 'the last event ends it')
-      t.equal(events.filter(event => format?.stream.ends(event)).length, 1, 'and no other')
+      t.ok(last && format?.stream.isEnd(last), 'the last event ends it')
+      t.equal(events.filter(event => format?.stream.isEnd(event)).length, 1, 'and no other')
       t.ok(events.length > 3 || name === 'google-gemini')
     }
   })

@@ -4,7 +4,7 @@ import { TollgateError } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { USAGE } from '../../../plugins/slots.ts'
 import { pour } from '../../helpers/exchange.ts'
-import { delta, JSON_TYPE, runTranslate, SSE } from '../../helpers/translated.ts'
+import { delta, JSON_TYPE, runTranslate, SSE } from '../../helpers/translate-stage.ts'
 
 t.test('pass-through: a stream with content-length can end in an error event', async t => {
   const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')

@@ -12,7 +12,7 @@ import {
   pour,
   thrownBy,
 } from '../../helpers/exchange.ts'
-import { chat, delta, JSON_TYPE, runTranslate, SSE, TARGET } from '../../helpers/translated.ts'
+import { chat, delta, JSON_TYPE, runTranslate, SSE, TARGET } from '../../helpers/translate-stage.ts'
 
 const bodyOf = (body: unknown): string => Buffer.from(body as Uint8Array).toString()
 const USED = '{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}'

@@ -1,6 +1,6 @@
 /** Thoughts and signatures of tool calls, remembered for clients that do not send them back. */
 import t from 'tap'
-import { partsOf } from '../../../plugins/formats/collect.ts'
+import { partsOf } from '../../../plugins/formats/answer-parts.ts'
 import type { Content } from '../../../plugins/formats/content.ts'
 import { ThoughtCache } from '../../../plugins/translate/thought-cache.ts'
 import { PROMPT } from '../../helpers/codec.ts'

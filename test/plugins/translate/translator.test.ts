@@ -6,8 +6,8 @@ import { BROKEN, USAGE } from '../../../plugins/slots.ts'
 import { StreamResponseEncoder } from '../../../plugins/translate/response-encoder.ts'
 import { TranslatedStream } from '../../../plugins/translate/translated-response.ts'
 import { codecOf, contextWith } from '../../helpers/codec.ts'
-import { translateAttempt } from '../../helpers/crossed.ts'
-import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
+import { JSON_TYPE, SSE } from '../../helpers/translate-stage.ts'
+import { translateAttempt } from '../../helpers/translated-attempt.ts'
 
 const body = { model: 'asked', messages: [{ role: 'user', content: 'hi' }] }
 const answer = (message: object, reason = 'stop') =>

@@ -2,11 +2,11 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { promptTokens } from '../../../plugins/formats/prompt-tokens.ts'
-import { textPattern, WrittenText } from '../../../plugins/formats/written-text.ts'
+import { OutputTextEstimator, textPattern } from '../../../plugins/formats/written-text.ts'
 import { METERED, MODEL, USAGE, WRITTEN } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
-import { JSON_TYPE, SSE } from '../../helpers/translated.ts'
+import { JSON_TYPE, SSE } from '../../helpers/translate-stage.ts'
 
 /** The chunks that an upstream sends. */
 interface Said {
@@ -387,7 +387,7 @@ t.test('usage estimate: skips the text of unmetered answers', async t => {
 
 t.test('output text: is the same in chunks of every size', async t => {
   const pattern = textPattern({
-    ...{ text: ['text'], either: ['one', 'other'], objects: ['args'], skip: ['skipped'] },
+    ...{ text: ['text'], alternatives: ['one', 'other'], objects: ['args'], skipped: ['skipped'] },
   })
   const bytes = Buffer.from(
     '{"skipped":[{"text":"no"},"]"],"one" : "", "other":"four words are here","one":"no",' +
@@ -395,10 +395,10 @@ t.test('output text: is the same in chunks of every size', async t => {
       '"args":{ }, "text":["text"], "text":null}',
   )
   for (const size of [1, 2, 3, 5, 8, 13, 1_000]) {
-    const written = new WrittenText(pattern)
+    const written = new OutputTextEstimator(pattern)
     for (let at = 0; at < bytes.length; at += size) written.push(bytes.subarray(at, at + size))
     t.equal(written.tokens, 15, `${size} bytes at a time`)
-    t.equal(written.tokensOfPart, 15)
+    t.equal(written.truncatedTokens, 15)
   }
 })
 

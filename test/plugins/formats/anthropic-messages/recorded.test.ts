@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer, Part } from '../../../../plugins/formats/answer.ts'
-import { partsOf } from '../../../../plugins/formats/collect.ts'
+import { partsOf } from '../../../../plugins/formats/answer-parts.ts'
 import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'
 import {
   assembleParts,

@@ -75,9 +75,9 @@ t.test('messages stream encoder: writes interleaved calls in sequence (edge 1)',
 })
 t.test('messages stream encoder: fails if too many interleaved blocks wait', async t => {
   const encoder = codecOf(NAME).encodeStream(contextWith())
-  encoder.part(open(0, TEXT))
-  encoder.part(open(1, TEXT))
-  t.throws(() => encoder.part(grow(1, 'x'.repeat(5 * 1024 * 1024))), {
+  encoder.push(open(0, TEXT))
+  encoder.push(open(1, TEXT))
+  t.throws(() => encoder.push(grow(1, 'x'.repeat(5 * 1024 * 1024))), {
     code: 'ANSWER_TANGLED',
     status: 502,
   })
@@ -97,8 +97,8 @@ t.test('messages stream encoder: ends a broken answer with an error (edge 5)', a
 })
 t.test('messages stream encoder: passes an error in mid-stream (edge 17)', async t => {
   const encoder = codecOf(NAME).encodeStream(contextWith())
-  const started = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.part(part)).join('')
-  const failed = encoder.fail({
+  const started = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.push(part)).join('')
+  const failed = encoder.failure({
     type: 'error',
     error: { type: 'overloaded_error', message: 'Later.' },
     request_id: 'r',

@@ -1,7 +1,7 @@
 /** Answers for clients of generateContent, whole and streamed, from any provider. */
 import t from 'tap'
 import type { Part, Stop } from '../../../../plugins/formats/answer.ts'
-import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/answer-parts.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import {
   codecOf,
@@ -56,14 +56,14 @@ t.test('Gemini stream encoder: writes an error in both framings (edge 17)', t =>
   const error = { error: { code: 502, message: 'x', status: 'UNAVAILABLE' } }
   for (const query of ['', '?alt=sse']) {
     const encoder = codec.encodeStream(contextWith({ path: path + query }))
-    const before = encoder.part(open(0, { type: 'text', text: '' })) + encoder.part(grow(0, 'a'))
-    const encoded = before + encoder.fail(error)
+    const before = encoder.push(open(0, { type: 'text', text: '' })) + encoder.push(grow(0, 'a'))
+    const encoded = before + encoder.failure(error)
     t.notMatch(encoded, /finishReason/, 'no clean end')
     if (query === '') t.match(JSON.parse(encoded)[1], error)
     else t.ok(encoded.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
   }
   t.same(
-    JSON.parse(codec.encodeStream(contextWith({ path })).fail(error)),
+    JSON.parse(codec.encodeStream(contextWith({ path })).failure(error)),
     [error],
     'before any content',
   )
@@ -71,7 +71,7 @@ t.test('Gemini stream encoder: writes an error in both framings (edge 17)', t =>
 })
 t.test('Gemini stream encoder: holds the end back until the end part', t => {
   const encoder = codec.encodeStream(contextWith({ path: `${path}?alt=sse` }))
-  const write = (part: Part) => encoder.part(part)
+  const write = (part: Part) => encoder.push(part)
   t.equal(write({ type: 'begin' }), '')
   t.equal(write(open(0, { type: 'text', text: '' })), '')
   t.match(write(grow(0, 'a')), /"text":"a"/)
@@ -98,9 +98,9 @@ t.test('Gemini stream encoder: writes interleaved calls whole and in order (edge
 })
 t.test('Gemini stream encoder: fails if too many interleaved blocks wait', t => {
   const encoder = codec.encodeStream(contextWith({ path }))
-  encoder.part(open(0, { type: 'text', text: '' }))
-  encoder.part(open(1, call('a')))
-  t.throws(() => encoder.part(grow(1, 'x'.repeat(5_000_000))), { status: 502 } as never)
+  encoder.push(open(0, { type: 'text', text: '' }))
+  encoder.push(open(1, call('a')))
+  t.throws(() => encoder.push(grow(1, 'x'.repeat(5_000_000))), { status: 502 } as never)
   t.end()
 })
 t.test('Gemini stream encoder: numbers candidates and ends them together', t => {

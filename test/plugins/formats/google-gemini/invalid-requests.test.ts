@@ -188,7 +188,7 @@ t.test('Gemini decoder: never throws on answers, stream events or errors of upst
       codec.decodeAnswer(body)
       codec
         .decodeStream()
-        .event({ name: '', data: JSON.stringify(body), start: 0, end: 0 }, () => {})
+        .push({ name: '', data: JSON.stringify(body), start: 0, end: 0 }, () => {})
       const rejection = codec.decodeError(500, rest as Json)
       return rejection.message !== '' && rejection.status >= 400
     }),

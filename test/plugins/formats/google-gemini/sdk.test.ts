@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/answer-parts.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import { codecOf, contextWith, decodeParts, encodeStream } from '../../../helpers/codec.ts'
 import { finishOf, type Gemini, readDirectly } from '../../../helpers/gemini.ts'
@@ -85,7 +85,7 @@ t.test('official Google SDK: sends a streamed conversation back', async t => {
     // Reads to the end.
   }
   const contents = toJson(chat.getHistory(true)) as never as Json
-  const { turns } = codec.decodePrompt({ contents }, '/', { drop: field => t.fail(field) })
+  const { turns } = codec.decodePrompt({ contents }, '/', { add: field => t.fail(field) })
   t.match(turns[0], { role: 'user' })
   t.match(turns[1], { role: 'assistant', content }, 'payloads and ids come back too')
 })
@@ -94,9 +94,9 @@ t.test('official Google SDK: throws on a truncated stream', async t => {
   const [begin, open, grow] = unrolled({
     choices: [{ content: [{ type: 'text', text: 'a' }], stop: { reason: 'end' } }],
   })
-  const encoded = [begin, open, grow].map(part => part && encoder.part(part)).join('')
+  const encoded = [begin, open, grow].map(part => part && encoder.push(part)).join('')
   const error = { code: 502, message: 'it broke', status: 'UNAVAILABLE' }
-  await t.rejects(chunksBy(encoded + encoder.fail({ error })), {
+  await t.rejects(chunksBy(encoded + encoder.failure({ error })), {
     name: 'ApiError',
     message: /it broke/,
   })

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
-import { holdsSeal, sealedFor } from '../../../../plugins/formats/seal.ts'
+import { encodePayload, hasForeignPayload } from '../../../../plugins/formats/opaque-payload.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
 import {
@@ -195,7 +195,7 @@ t.test('Gemini encoder: adds a placeholder signature to foreign calls (edge 7)',
   t.end()
 })
 t.test('Gemini encoder: omits payloads of other providers', t => {
-  const encodedPayload = sealedFor(NAME, { origin: 'openai-responses', data: 'SECRET' })
+  const encodedPayload = encodePayload(NAME, { origin: 'openai-responses', data: 'SECRET' })
   const { prompt: original } = decodePrompt(NAME, {
     contents: [
       {
@@ -213,7 +213,7 @@ t.test('Gemini encoder: omits payloads of other providers', t => {
     payload: { origin: 'openai-responses', data: 'SECRET' },
   })
   const { body } = encodeRequest(original)
-  t.notOk(holdsSeal(Buffer.from(JSON.stringify(body))))
+  t.notOk(hasForeignPayload(Buffer.from(JSON.stringify(body))))
   t.notMatch(JSON.stringify(body), /SECRET/)
   t.end()
 })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/answer.ts'
-import { partsOf as unrolled } from '../../../../plugins/formats/collect.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/answer-parts.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import {
   assembleParts,
@@ -163,13 +163,13 @@ t.test('chat codec: shows thoughts as text and carries their payloads', t => {
   const [choice] = encoded([...thoughts, { type: 'text', text: 'yes' }]).choices
   t.equal(choice?.message.reasoning_content, 'hm')
   const message = { role: 'assistant', ...choice?.message } as Json
-  const { turns } = codec.decodePrompt({ messages: [message] }, '/', { drop() {} })
+  const { turns } = codec.decodePrompt({ messages: [message] }, '/', { add() {} })
   t.same(
     turns[0]?.content,
     [...thoughts, { type: 'text', text: 'yes' }],
     'both payloads come back, also without text (edge 10)',
   )
-  const request = codec.encodePrompt({ ...PROMPT, turns }, { name: 'm', traits: {} }, { drop() {} })
+  const request = codec.encodePrompt({ ...PROMPT, turns }, { name: 'm', traits: {} }, { add() {} })
   t.notMatch(JSON.stringify(request.body), /reasoning/, 'other providers do not receive them')
   t.end()
 })
@@ -187,7 +187,7 @@ t.test('chat codec: carries the signature of a call, whole and streamed (edge 7)
   const back = codec.decodePrompt(
     { messages: [{ role: 'assistant', ...choice?.message }] as never },
     '/',
-    { drop() {} },
+    { add() {} },
   )
   t.match(back.turns[0]?.content, [{ type: 'call', payload }])
   t.match(decodeStream(NAME, encodeStream(NAME, unrolled(answer))).choices[0]?.content, [

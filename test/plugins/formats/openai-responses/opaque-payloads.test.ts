@@ -1,7 +1,7 @@
 /** Opaque payloads in responses requests, and items of hosted tools. */
 import t from 'tap'
-import { sealedFor } from '../../../../plugins/formats/seal.ts'
-import { encodeRequest, itemsOf, turnsOf } from '../../../helpers/responses-asked.ts'
+import { encodePayload } from '../../../../plugins/formats/opaque-payload.ts'
+import { encodeRequest, itemsOf, turnsOf } from '../../../helpers/responses-requests.ts'
 
 const NAME = 'openai-responses'
 const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' }
@@ -25,7 +25,7 @@ t.test('responses codec: sends payloads to their origin only (edge 11)', async t
   const foreignPayload = { origin: 'anthropic-messages', data: 'sig' }
   const encodedPayload = {
     ...{ type: 'reasoning', id: 'rs_2' },
-    encrypted_content: sealedFor(NAME, foreignPayload),
+    encrypted_content: encodePayload(NAME, foreignPayload),
   }
   const turns = turnsOf(
     { ...encodedPayload, summary: [{ type: 'summary_text', text: 'hm' }] },

@@ -3,10 +3,10 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
-import { continued } from '../../../../plugins/formats/openai-responses/history.ts'
+import { prependHistory } from '../../../../plugins/formats/openai-responses/history.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
-import { decodeRequest, encodeRequest } from '../../../helpers/responses-asked.ts'
+import { decodeRequest, encodeRequest } from '../../../helpers/responses-requests.ts'
 
 const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const
@@ -187,7 +187,7 @@ t.test('response history: precedes the new input', async t => {
     { input: [{ role: 'user', content: 'two' }], output: [] },
   ]
   const input = [{ role: 'user', content: 'three' }]
-  const body = continued({ model: 'm', previous_response_id: 'r', input }, remaining)
+  const body = prependHistory({ model: 'm', previous_response_id: 'r', input }, remaining)
   t.notOk('previous_response_id' in body)
   t.same(
     decodePrompt(NAME, body).prompt.turns.map(({ role, content }) => [
@@ -206,7 +206,7 @@ t.test('response history: precedes the new input', async t => {
     status: 400,
     message: "Item with id 'msg_1' not found.",
   })
-  t.match(continued({ input: 'now' }, []).input, [{ role: 'user', content: 'now' }])
+  t.match(prependHistory({ input: 'now' }, []).input, [{ role: 'user', content: 'now' }])
 })
 
 t.test('responses encoder: sends one limit for all hosted tools', async t => {

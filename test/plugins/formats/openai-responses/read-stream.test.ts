@@ -224,7 +224,7 @@ t.test('responses stream decoder: emits log probabilities with their text', asyn
 t.test('responses stream decoder: keeps its state per stream', async t => {
   const [one, other] = [codecOf(NAME).decodeStream(), codecOf(NAME).decodeStream()]
   const event = (fields: Fields) => ({ name: '', data: JSON.stringify(fields), start: 0, end: 0 })
-  one.event(event(completed() as never), () => undefined)
+  one.push(event(completed() as never), () => undefined)
   t.ok(one.close(() => undefined))
   t.notOk(other.close(() => undefined))
 })

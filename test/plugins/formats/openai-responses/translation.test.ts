@@ -3,10 +3,10 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { BROKEN, USAGE } from '../../../../plugins/slots.ts'
-import { translateAttempt } from '../../../helpers/crossed.ts'
 import { eventsOf } from '../../../helpers/responses.ts'
 import { lifecycleErrors } from '../../../helpers/responses-lifecycle.ts'
-import { JSON_TYPE, SSE } from '../../../helpers/translated.ts'
+import { JSON_TYPE, SSE } from '../../../helpers/translate-stage.ts'
+import { translateAttempt } from '../../../helpers/translated-attempt.ts'
 
 const RESPONSES = 'openai-responses'
 const event = (type: string, members: object = {}): string =>

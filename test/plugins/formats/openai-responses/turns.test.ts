@@ -3,7 +3,12 @@ import t from 'tap'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
 import { encodePrompt } from '../../../helpers/codec.ts'
 import { thrownBy } from '../../../helpers/exchange.ts'
-import { decodeRequest, encodeRequest, itemsOf, turnsOf } from '../../../helpers/responses-asked.ts'
+import {
+  decodeRequest,
+  encodeRequest,
+  itemsOf,
+  turnsOf,
+} from '../../../helpers/responses-requests.ts'
 
 const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const

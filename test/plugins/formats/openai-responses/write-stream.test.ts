@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
 import t from 'tap'
 import type { Part } from '../../../../plugins/formats/answer.ts'
-import { partsOf as partsOfAnswer } from '../../../../plugins/formats/collect.ts'
+import { partsOf as partsOfAnswer } from '../../../../plugins/formats/answer-parts.ts'
 import { codecOf, contextWith, decodeStream } from '../../../helpers/codec.ts'
 import { block, CASES, ending, grow, open, text } from '../../../helpers/parts.ts'
 import { eventsOf, type Item } from '../../../helpers/responses.ts'
@@ -15,7 +15,7 @@ const codec = codecOf(NAME)
 const context = contextWith({ id: 'abc' })
 const encode = (parts: readonly Part[]): string => {
   const encoder = codec.encodeStream(context)
-  return parts.map(part => encoder.part(part)).join('')
+  return parts.map(part => encoder.push(part)).join('')
 }
 const last = (stream: string) => eventsOf(stream).at(-1)
 const outputOf = (stream: string): readonly Item[] => last(stream)?.response?.output ?? []
@@ -81,9 +81,9 @@ t.test('responses stream encoder: finishes an item early (edge 24)', async t => 
 t.test('responses stream encoder: sends text at once and holds back only the end', async t => {
   const encoder = codec.encodeStream(context)
   const parts = CASES['a text'] ?? []
-  const before = parts.slice(0, -1).map(part => encoder.part(part))
+  const before = parts.slice(0, -1).map(part => encoder.push(part))
   t.notMatch(before.join(''), /response\.completed/)
-  t.match(encoder.part({ type: 'end' }), /event: response\.completed/)
+  t.match(encoder.push({ type: 'end' }), /event: response\.completed/)
   t.match(before[1], /output_text\.delta/, 'text is sent as it arrives')
 })
 t.test('responses stream encoder: a stream holds the same items as the whole answer', async t => {
@@ -104,7 +104,7 @@ t.test('responses stream encoder: an error ends the stream (edge 17)', async t =
   }
   for (const parts of [[], [open(0, text), grow(0, 'he')], block(0, text, 'hello')]) {
     const encoder = codec.encodeStream(context)
-    const stream = parts.map(part => encoder.part(part)).join('') + encoder.fail(body)
+    const stream = parts.map(part => encoder.push(part)).join('') + encoder.failure(body)
     const [error, failed] = eventsOf(stream).slice(-2)
     t.match(error, { type: 'error', code: 'upstream_error', message: 'gone', param: null })
     t.match(failed, {
@@ -133,8 +133,8 @@ t.test('official OpenAI SDK: reads every stream and every error', async t => {
       const encoder = codec.encodeStream(context)
       const parts = CASES[model] ?? [open(0, text), grow(0, 'he')]
       response.setHeader('content-type', 'text/event-stream')
-      for (const part of parts) response.write(encoder.part(part))
-      response.end(model in CASES ? '' : encoder.fail(error))
+      for (const part of parts) response.write(encoder.push(part))
+      response.end(model in CASES ? '' : encoder.failure(error))
     })
   }).listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))

@@ -1,6 +1,6 @@
 /** Masks: transparent pixels become white for every colour type, depth and filter. */
 import t from 'tap'
-import { whitened } from '../../../../plugins/formats/recraft/mask.ts'
+import { convertMask } from '../../../../plugins/formats/recraft/mask.ts'
 import { greys, type Picture, pngOf } from '../../../helpers/png.ts'
 import fc from '../../../helpers/property.ts'
 
@@ -34,7 +34,7 @@ t.test('Recraft mask: white where transparent, black elsewhere', async t => {
             : value,
         ),
       )
-      const mask = whitened(pngOf({ ...input, rows }))
+      const mask = convertMask(pngOf({ ...input, rows }))
       const expected = rows.map(row =>
         Array.from({ length: input.width }, (_, x) =>
           row[x * pixel + pixel - alpha] === 0 ? 255 : 0,
@@ -52,7 +52,7 @@ t.test('Recraft mask: undefined for a file that is no mask', async t => {
     ...{ width: 1, rows: [Uint8Array.of(1, 2, 3, 0)], type: 6, depth: 8, filters: [0] },
   }
   const good = pngOf(clear)
-  t.ok(whitened(good))
+  t.ok(convertMask(good))
   for (const [what, bytes] of [
     ['nothing', Buffer.alloc(0)],
     ['a text', Buffer.from('x'.repeat(100))],
@@ -65,5 +65,5 @@ t.test('Recraft mask: undefined for a file that is no mask', async t => {
     ['more than it says', pngOf({ ...clear, rows: [new Uint8Array(8)] })],
     ['too large', pngOf({ ...clear, width: 65_536, rows: Array(65).fill(new Uint8Array(4)) })],
   ] as const)
-    t.equal(whitened(bytes), undefined, what)
+    t.equal(convertMask(bytes), undefined, what)
 })

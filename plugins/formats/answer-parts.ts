@@ -1,0 +1,89 @@
+/** Converts between a whole answer and the parts of a stream, in both directions. Pure. */
+import type { Answer, Choice, Part, Stop } from './answer.ts'
+import type { Content, Text } from './content.ts'
+
+/** Collects the parts of a stream into a whole answer. */
+export class Collector {
+  #answer: Omit<Answer, 'choices'> = {}
+  readonly #blocks = new Map<number, { readonly choice: number; content: Content }>()
+  readonly #stops = new Map<number, Stop>()
+  #hasEnded = false
+
+  /** Whether the stream reached its own end. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+  add(part: Part): void {
+    if (part.type === 'begin') {
+      const { type: _, ...facts } = part
+      this.#answer = { ...this.#answer, ...facts }
+    } else if (part.type === 'count') this.#answer = { ...this.#answer, meters: part.meters }
+    else if (part.type === 'stop') this.#stops.set(part.choice, part.stop)
+    else if (part.type === 'end') this.#hasEnded = true
+    else if (part.type === 'open')
+      this.#blocks.set(part.index, { choice: part.choice, content: part.content })
+    else this.#change(part)
+  }
+  #change(part: Extract<Part, { readonly type: 'grow' | 'payload' | 'cite' | 'close' }>): void {
+    const block = this.#blocks.get(part.index)
+    if (!block) return
+    if (part.type === 'grow') block.content = appendText(block.content, part.text)
+    else if (part.type === 'payload')
+      block.content = { ...block.content, payload: part.payload } as Content
+    else if (part.type === 'close') block.content = part.content ?? block.content
+    else if (block.content.type === 'text')
+      block.content = {
+        ...block.content,
+        citations: [...(block.content.citations ?? []), part.citation],
+      }
+  }
+  answer(): Answer {
+    const choices: Choice[] = []
+    const numbers = new Set([
+      ...this.#stops.keys(),
+      ...[...this.#blocks.values()].map(block => block.choice),
+    ])
+    for (const number of [...numbers].sort((left, right) => left - right))
+      choices.push({
+        content: [...this.#blocks.values()]
+          .filter(({ choice }) => choice === number)
+          .map(({ content }) => content),
+        stop: this.#stops.get(number) ?? { reason: 'end' },
+      })
+    return { ...this.#answer, choices }
+  }
+}
+const appendText = (content: Content, text: string): Content => {
+  if (content.type === 'call') return { ...content, input: content.input + text }
+  return 'text' in content ? { ...content, text: content.text + text } : content
+}
+
+/** Splits a whole answer into the parts of a stream, each block in one piece. */
+export const partsOf = ({ choices, meters, ...facts }: Answer): readonly Part[] => {
+  const parts: Part[] = [{ type: 'begin', ...facts }]
+  let index = 0
+  choices.forEach(({ content, stop }, choice) => {
+    for (const block of content) parts.push(...blockParts(block, index++, choice))
+    parts.push({ type: 'stop', choice, stop })
+  })
+  if (meters) parts.push({ type: 'count', meters })
+  parts.push({ type: 'end' })
+  return parts
+}
+const blockParts = (content: Content, index: number, choice: number): readonly Part[] => {
+  const parts: Part[] = []
+  const openBlock = (skeleton: Content, text: string): void => {
+    parts.push({ type: 'open', index, choice, content: skeleton })
+    if (text !== '') parts.push({ type: 'grow', index, text })
+  }
+  if (content.type === 'text') {
+    const { citations = [], ...rest } = content
+    openBlock({ ...rest, text: '' } satisfies Text, content.text)
+    for (const citation of citations) parts.push({ type: 'cite', index, citation })
+  } else if (content.type === 'call') openBlock({ ...content, input: '' }, content.input)
+  else if (content.type === 'thought' || content.type === 'refusal')
+    openBlock({ ...content, text: '' }, content.text)
+  else openBlock(content, '')
+  parts.push({ type: 'close', index })
+  return parts
+}

@@ -1,0 +1,83 @@
+/** Reads members of a body: strictly from a client (an invalid member is a fault that names it),
+ *  leniently from an upstream (an invalid member counts as missing). */
+import type { Json } from '../../../engine/plugin.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields } from '../fields.ts'
+
+/** The name of this format, the origin of its own payloads. */
+export const NAME = 'anthropic-messages'
+
+/** The field's path in a client's request; undefined for an upstream's answer, which is read
+ *  leniently. */
+export type FieldPath = string | undefined
+
+export const memberPath = (at: FieldPath, key: string | number): FieldPath => {
+  if (at === undefined) return undefined
+  if (typeof key === 'number') return `${at}[${key}]`
+  return at === '' ? key : `${at}.${key}`
+}
+
+type Reader<T> = (fields: Fields, key: string, at: FieldPath) => T | undefined
+
+/** Null counts as missing. */
+const reader =
+  <T extends Json>(is: (value: Json) => value is T, expected: string): Reader<T> =>
+  (fields, key, at) => {
+    const value = fields[key]
+    if (value === undefined || value === null) return undefined
+    if (is(value)) return value
+    return reject('MEMBER_TYPE', memberPath(at, key), expected)
+  }
+export const text = reader((value): value is string => typeof value === 'string', 'a string')
+export const number = reader((value): value is number => typeof value === 'number', 'a number')
+export const flag = reader((value): value is boolean => typeof value === 'boolean', 'a boolean')
+export const object = reader(isFields, 'an object')
+export const list = reader((value): value is Json[] => Array.isArray(value), 'an array')
+
+/** Ignores invalid members of an answer. */
+const reject = (
+  code: 'MEMBER_TYPE' | 'MEMBER_VALUE',
+  at: FieldPath,
+  expected: string,
+): undefined => {
+  if (at !== undefined) throw fault(code, [at, expected], { param: at })
+  return undefined
+}
+
+/** A required member; `otherwise` replaces it in an answer. */
+export const required = <T>(
+  read: Reader<T>,
+  fallback: T,
+): ((fields: Fields, key: string, at: FieldPath) => T) => {
+  return (fields, key, at) => {
+    const value = read(fields, key, at)
+    if (value !== undefined) return value
+    const name = memberPath(at, key)
+    if (name !== undefined) throw fault('MEMBER_MISSING', [name], { param: name })
+    return fallback
+  }
+}
+export const requiredText = required(text, '')
+export const requiredObject = required<Fields>(object, {})
+
+/** The objects of a list, each with its path. */
+export const objects = (
+  values: readonly Json[],
+  at: FieldPath,
+): readonly { readonly fields: Fields; readonly at: FieldPath }[] =>
+  values.flatMap((value, index) => {
+    const path = memberPath(at, index)
+    if (isFields(value)) return [{ fields: value, at: path }]
+    reject('MEMBER_TYPE', path, 'an object')
+    return []
+  })
+export const texts = (fields: Fields, key: string, at: FieldPath): readonly string[] | undefined =>
+  list(fields, key, at)?.flatMap((value, index) => {
+    if (typeof value === 'string') return [value]
+    reject('MEMBER_TYPE', memberPath(memberPath(at, key), index), 'a string')
+    return []
+  })
+
+/** A value outside the allowed ones. */
+export const rejectValue = (at: FieldPath, why: string): undefined =>
+  reject('MEMBER_VALUE', at, why)

@@ -1,0 +1,42 @@
+/** Usage of text-to-speech: the upstream's own tokens if it sends them, otherwise the characters of
+ *  the input. Pure. */
+import type { Meters, Paid } from '../../slots.ts'
+import { count, type Fields, lenientText } from '../fields.ts'
+import { omitZeroMeters, type UsageEstimate } from '../format.ts'
+import { certainty } from '../usage-certainty.ts'
+
+export const metersOf = (usage: Fields): Meters =>
+  omitZeroMeters({ input: count(usage.input_tokens), audio_output: count(usage.output_tokens) })
+
+/** Speech is about 15 bytes of text per second, in Latin and Chinese script; a second is 20 tokens
+ *  (OpenAI's realtime guide: one per 50 ms). */
+const AUDIO_TOKENS_PER_BYTE = 20 / 15
+/** Characters per token. */
+const CHARACTERS_PER_TOKEN = 4
+
+export const speechEstimate = (request: Fields, paid: Paid): UsageEstimate => {
+  const text = lenientText(request, 'input') ?? ''
+  const characters = countCharacters(text)
+  const byTokens = paid.has('audio_output') || paid.has('output') || paid.has('input')
+  return {
+    observe() {},
+    usage(counts, whole) {
+      const reported = counts && metersOf(counts)
+      const isCounted = reported && Object.keys(reported).length > 0
+      if (isCounted && byTokens) return { meters: reported, ...certainty(whole) }
+      // All characters are read before the first audio, so a truncated answer used all of them.
+      if (paid.has('characters') || !byTokens)
+        return { meters: { ...reported, characters }, ...certainty(whole) }
+      const input = Math.ceil(characters / CHARACTERS_PER_TOKEN)
+      const audioOutput = Math.ceil(Buffer.byteLength(text) * AUDIO_TOKENS_PER_BYTE)
+      return { meters: { input, audio_output: audioOutput }, ...certainty(false) }
+    },
+  }
+}
+
+/** OpenAI counts code points, so a surrogate pair is one character. */
+const countCharacters = (text: string): number => {
+  let letters = 0
+  for (const _ of text) letters++
+  return letters
+}

@@ -1,0 +1,79 @@
+/** Usage of transcriptions: the upstream's own seconds or tokens, or the duration that the answer
+ *  shows. */
+import type { Meters, Paid, Usage } from '../../slots.ts'
+import { count, type Fields, lenientObject, lenientObjects, quantity } from '../fields.ts'
+import { omitZeroMeters, type UsageEstimate } from '../format.ts'
+import { certainty } from '../usage-certainty.ts'
+import { Transcript } from './transcript.ts'
+
+/** `{type: duration, seconds}`, or tokens, nearly all of which are audio. */
+export const metersOf = (usage: Fields): Meters => {
+  const input = count(usage.input_tokens)
+  const { text_tokens: textTokens, audio_tokens: audioTokens } = lenientObject(
+    usage,
+    'input_token_details',
+  )
+  const audioInput =
+    typeof audioTokens === 'number'
+      ? Math.min(input, count(audioTokens))
+      : input - count(textTokens)
+  return omitZeroMeters({
+    seconds: quantity(usage.seconds),
+    input: input - Math.max(0, audioInput),
+    audio_input: audioInput,
+    output: count(usage.output_tokens),
+  })
+}
+
+/** Audio tokens per second. OpenAI's realtime guide: one per 100 ms. */
+const AUDIO_TOKENS_PER_SECOND = 10
+/** Bytes of text per token. */
+const BYTES_PER_TOKEN = 4
+/** Bytes per second of audio of unknown format: 128 kbit/s. */
+const DEFAULT_BYTES_PER_SECOND = 16_000
+/** The lowest bit rate of speech codecs, in bytes per second. A hold uses it as well. */
+const MIN_BYTES_PER_SECOND = 500
+
+export const transcriptionEstimate = (request: Fields, paid: Paid, type: string): UsageEstimate => {
+  const size = lenientObjects(request, 'file').reduce((sum, { bytes }) => sum + count(bytes), 0)
+  const transcript = new Transcript(type)
+  const byTokens = TOKEN_METERS.some(meter => paid.has(meter))
+  const bySeconds = paid.has('seconds')
+  return {
+    observe: chunk => transcript.observe(chunk),
+    usage(counts, whole) {
+      const reported = counts ? metersOf(counts) : {}
+      const countsTokens = TOKEN_METERS.some(meter => reported[meter] !== undefined)
+      if (countsTokens && (byTokens || !bySeconds)) return { meters: reported, ...certainty(whole) }
+      const seconds = reported.seconds ?? transcript.duration
+      if (seconds !== undefined && (bySeconds || !byTokens))
+        return { meters: { ...reported, seconds }, ...certainty(whole) }
+      return estimate(
+        { ...reported, ...(seconds && { seconds }) },
+        transcript,
+        size,
+        !bySeconds && byTokens,
+      )
+    },
+  }
+}
+const TOKEN_METERS = ['input', 'audio_input', 'output'] as const
+
+/** Never longer than the file can be, which is the amount held. */
+const estimate = (
+  reported: Meters,
+  transcript: Transcript,
+  size: number,
+  inTokens: boolean,
+): Usage => {
+  const fromTokens =
+    reported.audio_input === undefined ? undefined : reported.audio_input / AUDIO_TOKENS_PER_SECOND
+  const duration =
+    reported.seconds ?? fromTokens ?? transcript.seconds ?? size / DEFAULT_BYTES_PER_SECOND
+  const seconds = Math.ceil(Math.min(duration, size / MIN_BYTES_PER_SECOND))
+  const output = reported.output ?? Math.ceil(transcript.bytes / BYTES_PER_TOKEN)
+  const meters = inTokens
+    ? { input: 0, audio_input: seconds * AUDIO_TOKENS_PER_SECOND, output }
+    : { seconds }
+  return { meters, ...certainty(false) }
+}

@@ -1,0 +1,14 @@
+/** Decides whether a route's client format can be served by a target. Routing and model lists share
+ *  this rule. */
+import type { Codec } from './codec.ts'
+import type { Format, TargetFormat } from './format.ts'
+import { targetFormats } from './index.ts'
+import { supportsFormat } from './supported-formats.ts'
+
+/** Clients of an image endpoint need targets that generate images. */
+export const reachableFormats = ({ imageGeneration }: Codec): readonly TargetFormat[] =>
+  [...targetFormats.values()].filter(({ codec }) => !imageGeneration || codec.imageGeneration)
+
+export const canReach = ({ name, codec }: Format, supported: readonly string[]): boolean =>
+  supportsFormat(supported, name) ||
+  (codec !== undefined && reachableFormats(codec).some(target => supported.includes(target.name)))

@@ -1,0 +1,41 @@
+/** Edits of a request to a target of the client's own format; all other bytes stay as they are. */
+import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
+import type { Fields } from './fields.ts'
+import { setMember } from './json-member.ts'
+import { replaceModel } from './model-name.ts'
+import { boundaryOf, partsIn } from './multipart.ts'
+
+/** Replaces the model by the target's name for it. */
+export const renameModel = async (
+  request: Attempt['request'],
+  exchange: Exchange,
+  name: string,
+): Promise<void> => {
+  const bytes = request.body instanceof Uint8Array ? request.body : await exchange.request.bytes()
+  const boundary = boundaryOf(exchange.request.headers['content-type'])
+  request.body =
+    boundary === undefined ? replaceModel(bytes, name) : renameInForm(bytes, boundary, name)
+  delete request.headers['content-length']
+}
+
+/** Sets a member of a JSON body. Returns false if the body is a form or not in memory. */
+export const setBodyMember = (
+  request: Attempt['request'],
+  body: Fields,
+  [key, value]: readonly [key: string, value: Json],
+): boolean => {
+  if (!(request.body instanceof Uint8Array) || isFormBody(request)) return false
+  request.body = setMember(request.body, body, key, value)
+  delete request.headers['content-length']
+  return true
+}
+
+/** Whether the body is a form, which has no JSON members. */
+export const isFormBody = ({ headers }: Attempt['request']): boolean =>
+  boundaryOf(String(headers['content-type'] ?? '')) !== undefined
+
+const renameInForm = (body: Bytes, boundary: string, name: string): Bytes => {
+  const model = partsIn(body, boundary)?.find(part => part.name === 'model')
+  if (!model) return body
+  return Buffer.concat([body.subarray(0, model.start), Buffer.from(name), body.subarray(model.end)])
+}

@@ -1,0 +1,28 @@
+/** Settings with two names in OpenAI's formats: records which name the client used, and which of
+ *  two values is dropped. */
+import type { DroppedFields } from './codec.ts'
+import type { Fields } from './fields.ts'
+import type { Prompt, Settings } from './hub.ts'
+
+/** Hub name -> the preferred name and its alias. */
+export type SettingAliases = Readonly<
+  Partial<Record<keyof Settings, readonly [first: string, second: string]>>
+>
+
+/** Maps the hub names of these settings to the client's names. If the client sent two different
+ *  values, the alias is reported to `dropped`. */
+export const clientNamesIn = (
+  body: Fields,
+  spellings: SettingAliases,
+  dropped: DroppedFields,
+): Required<Pick<Prompt, 'clientNames'>> => {
+  const names: { [setting: string]: string } = {}
+  for (const [name, [first, second]] of Object.entries(spellings)) {
+    const preferred = body[first] ?? undefined
+    const alias = body[second] ?? undefined
+    if (preferred !== undefined) names[name] = first
+    else if (alias !== undefined) names[name] = second
+    if (preferred !== undefined && alias !== undefined && preferred !== alias) dropped.add(second)
+  }
+  return { clientNames: names }
+}
