@@ -30,9 +30,9 @@ export interface Plugin<Options = unknown> {
   setup(options: Options, host: Host): Stage | Promise<Stage>
   /** Commands: `tollgate NAME …`; endpoints of the admin listener: `'GET /-/spenders'`. */
   readonly commands?: Readonly<Record<string, Command>>
-  readonly admin?: Readonly<Record<string, AdminHandlerOf<Lent>>>
+  readonly admin?: Readonly<Record<string, AdminHandlerOf<HostBase>>>
   /** Runs in one process after the first version serves. Its text is printed under the banner. */
-  welcome?(host: Lent, gateway: { readonly url: string }): Promise<string | undefined>
+  welcome?(host: HostBase, gateway: { readonly url: string }): Promise<string | undefined>
 }
 /** What one plugin does on one route. Members that are absent cost nothing. */
 export interface Stage {
@@ -98,7 +98,7 @@ export interface Exchange {
   readonly reply: Reply
   /** Upstreams that were asked so far. */
   readonly attempts: number
-  readonly answered: boolean
+  readonly hasReply: boolean
   answer(status: number, body?: Body | Json, headers?: Headers): Reply
   /** Ends the body early: the fault passes every filter, as if the upstream had died. */
   cut(fault: Fault): void
@@ -118,7 +118,7 @@ export interface Request {
   json(): Promise<Json>
   readonly parsed: Json | undefined
   /** Sets what `json()` and `parsed` give for a body that is no JSON (a form). Its bytes stay. */
-  means(value: Json): void
+  setJson(value: Json): void
   bytes(): Promise<Bytes>
   stream(): AsyncIterable<Bytes>
 }
@@ -203,7 +203,7 @@ export interface Refusal {
   readonly event?: Bytes
 }
 /** What a plugin is offered outside of routes: in commands, admin endpoints, at the first start. */
-export interface Lent extends Durable<Reply, Route> {
+export interface HostBase extends Durable<Reply, Route> {
   readonly log: Log
   readonly metrics: Metrics
   readonly config: { readonly version: number; readonly hash: string }
@@ -213,9 +213,9 @@ export interface Lent extends Durable<Reply, Route> {
   /** One object a process and key for all versions; a new `version` takes over from `previous`. */
   share<T extends object>(key: string, version: string, create: (previous: T | undefined) => T): T
 }
-export type Command = CommandOf<Lent>
-export type Verb = VerbOf<Lent>
-export type Host = Lent & { readonly route: Route }
+export type Command = CommandOf<HostBase>
+export type Verb = VerbOf<HostBase>
+export type Host = HostBase & { readonly route: Route }
 export interface Log {
   debug(fields: object, text?: string): void
   info(fields: object, text?: string): void

@@ -10,14 +10,14 @@ import type { Settings, Snapshot } from './snapshot/snapshot.ts'
 export interface GatewayServer {
   readonly http: http.Server
   /** Requests and WebSockets under way. */
-  readonly open: number
+  readonly openRequests: number
   listen(port: number, host: string): Promise<AddressInfo>
   /** Open connections that `take` accepted. */
   readonly connections: number
   /** Serves a connection that another process accepted. */
-  take(socket: Socket): void
+  serveConnection(socket: Socket): void
   /** From now on every reply ends its connection. */
-  leave(): void
+  stopKeepAlive(): void
   /** Stops accepting; after the grace (ms) cuts what is under way with an event, and settles it. */
   drain(grace: number): Promise<void>
 }
@@ -33,7 +33,7 @@ export const createGatewayServer = (
   let checking = false
   return {
     http: server,
-    get open() {
+    get openRequests() {
       return gateway.open
     },
     async listen(port, host) {
@@ -44,7 +44,7 @@ export const createGatewayServer = (
     get connections() {
       return connections
     },
-    take(socket) {
+    serveConnection(socket) {
       if (connections >= server.maxConnections) return void socket.destroy()
       // Node checks header timeouts from `listening` on, which must be emitted here.
       if (!checking) checking = server.emit('listening')
@@ -53,7 +53,7 @@ export const createGatewayServer = (
       socket.setNoDelay(true)
       server.emit('connection', socket)
     },
-    leave: () => gateway.leave(),
+    stopKeepAlive: () => gateway.leave(),
     drain: grace => gateway.drain(server, grace),
   }
 }

@@ -70,7 +70,7 @@ export default {
         const bytes = await request.bytes()
         const parts = boundary === undefined ? undefined : partsIn(bytes, boundary)
         if (!parts) throw fault('FORM_UNREADABLE')
-        request.means(formToJson(parts, bytes, options))
+        request.setJson(formToJson(parts, bytes, options))
         slots.set(FILES, fileBytes(parts))
       } else if (options.only) throw fault('FORM_ONLY')
       await next()

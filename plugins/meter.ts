@@ -4,7 +4,7 @@ import { errors } from '../engine/errors.ts'
 import type {
   Document,
   Exchange,
-  Lent,
+  HostBase,
   Message,
   Next,
   Plugin,
@@ -16,12 +16,12 @@ import { CURRENCY } from './billing/currency.ts'
 import type { BillingOptions } from './billing/rule.ts'
 import { BILLING } from './billing/schema.ts'
 import {
-  askedModel,
-  callsModel,
-  findsModel,
+  hasModelStage,
   modelsIn,
   modelsOf,
+  namesModel,
   readCatalogue,
+  requestedModel,
 } from './catalogue/configured.ts'
 import { CallAdmission } from './ledger/call-admission.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
@@ -30,7 +30,7 @@ import { type Override, overridden, overrideOf, type Price, Prices } from './led
 import { meterResponse } from './ledger/receipt-filter.ts'
 import { sharedLedger } from './ledger/shared-ledger.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, METERED, MODEL, OUTPUT_LIMIT, PARTING, USAGE } from './slots.ts'
+import { ACCOUNT, CLOSE_MESSAGE, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
 
 const refusal = errors({
   METER_NOBODY: [
@@ -43,12 +43,12 @@ const refusal = errors({
 /** The metered call of a WebSocket. */
 const CALL: Slot<MeteredCall> = { name: 'metered call' }
 
-const pricesOf = (host: Lent): Prices =>
+const pricesOf = (host: HostBase): Prices =>
   new Prices({ models: modelsOf(host), settings: host.section('settings') })
 const commands = ledgerCommands({
   prices: pricesOf,
-  called: callsModel,
-  asked: askedModel,
+  called: namesModel,
+  asked: requestedModel,
   find: (name, host) => readCatalogue(host).find(name)?.entry.name,
 })
 
@@ -70,7 +70,7 @@ export default {
       new Prices({ models: modelsIn(document), settings: document.settings }, report)
   },
   setup(options, host): Stage {
-    if (!findsModel(host.route)) return {}
+    if (!hasModelStage(host.route)) return {}
     const ledger = sharedLedger(host)
     const prices = host.share('prices', host.config.hash, () => pricesOf(host))
     const admission = new CallAdmission(host, ledger, prices)
@@ -104,7 +104,7 @@ class Meter implements Stage {
     if (!call || !usage || usage.estimated || message.from === 'client') return
     const reason = await call.preAuthorise(usage)
     if (!reason) return
-    const payload = exchange.slots.get(PARTING)?.(reason)
+    const payload = exchange.slots.get(CLOSE_MESSAGE)?.(reason)
     if (payload) out({ from: 'upstream', text: true, payload })
     exchange.cut(reason)
   }

@@ -11,7 +11,7 @@ import {
   parseJson,
 } from './formats/fields.ts'
 import { omitZeroMeters } from './formats/format.ts'
-import { type Meter, type Meters, PARTING, USAGE } from './slots.ts'
+import { CLOSE_MESSAGE, type Meter, type Meters, USAGE } from './slots.ts'
 
 export default {
   schema: {
@@ -27,7 +27,7 @@ export default {
     return {
       async handle(exchange, next) {
         const { id, slots } = exchange
-        slots.set(PARTING, reason => {
+        slots.set(CLOSE_MESSAGE, reason => {
           const event = { type: 'error', event_id: `event_${id}`, ...bodyOf('openai', reason, id) }
           return Buffer.from(JSON.stringify(event))
         })

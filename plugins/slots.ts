@@ -64,7 +64,7 @@ export interface Usage {
   /** The upstream reported no counts, or was cut before: the numbers are estimates. */
   readonly estimated: boolean
   /** The format has estimated all missing counts: no other estimate is added. */
-  readonly gauged?: true
+  readonly isFinalEstimate?: true
 }
 /** Set by the codec's filter in `forward`, again whenever more is known; final in the `end` or
  *  `fail` of every filter of a `handle`. On a WebSocket set by `realtime` for each message, before
@@ -72,18 +72,18 @@ export interface Usage {
 export const USAGE: Slot<Usage> = { name: 'usage' }
 
 /** The output of the running response so far, in tokens estimated from its text. */
-export interface Written {
+export interface OutputSoFar {
   readonly tokens: number
 }
-export const WRITTEN: Slot<Written> = { name: 'written' }
+export const OUTPUT_SO_FAR: Slot<OutputSoFar> = { name: 'written' }
 
 /** The meters that have a price of their own. */
-export interface Paid {
+export interface PricedMeters {
   has(meter: Meter): boolean
 }
 /** Set where the exchange is billed by usage, so that formats request counts even if the client does
  *  not. Set by `meter` before the request is forwarded; final in every `forward`. */
-export const METERED: Slot<Paid> = { name: 'metered' }
+export const METERED: Slot<PricedMeters> = { name: 'metered' }
 
 /** Bytes of the files in a form, which are not text. Set by `form` before the request is forwarded;
  *  final then. */
@@ -96,19 +96,19 @@ export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
 /** The expanded request: read instead of the body where the client sent only the new part of a
  *  conversation, or options for the gateway. Set by `responses` before the request is forwarded;
  *  final for `meter` and every `forward`. */
-export interface Whole {
+export interface ExpandedRequest {
   readonly body: Json
   /** Bytes. */
   readonly size: number
   /** Whether it contains more than the client sent, so that its bytes must not pass unchanged. */
   readonly longer: boolean
 }
-export const WHOLE: Slot<Whole> = { name: 'whole' }
+export const EXPANDED_REQUEST: Slot<ExpandedRequest> = { name: 'whole' }
 
 /** The response has a success status and ends with an error inside its body: a broken stream. Set by
  *  the codec's filter in `forward`; final in the `end` or `fail` of every filter of a `handle`. */
-export const BROKEN: Slot<true> = { name: 'broken' }
+export const STREAM_ERRORED: Slot<true> = { name: 'broken' }
 
 /** Renders the message that a WebSocket client gets before its connection is closed for a fault. Set
  *  by `realtime` before the request is forwarded; final then. */
-export const PARTING: Slot<(reason: Fault) => Bytes> = { name: 'parting' }
+export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'parting' }

@@ -8,9 +8,9 @@ import { readSettings } from '../config/settings.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createLocalAllowances } from '../quota/allowance.ts'
-import { Turns } from '../request/background-calls.ts'
+import { BackgroundCalls } from '../request/background-calls.ts'
 import type { Resources } from '../snapshot/host.ts'
-import { Shared } from '../snapshot/shared-resources.ts'
+import { SharedResources } from '../snapshot/shared-resources.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
 import { type OpenDatabase, openDatabase, openForReading } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
@@ -47,9 +47,9 @@ export const withLoaded = async <T>(
   const log = createLog({ level: 'warn', process: 'command', destination: stderr })
   const resources: Resources = {
     role: 'command',
-    ...{ database, metrics, shared: new Shared(), allowances: createLocalAllowances() },
+    ...{ database, metrics, shared: new SharedResources(), allowances: createLocalAllowances() },
     log,
-    ...{ jobs: noJobs, turns: new Turns() },
+    ...{ jobs: noJobs, backgroundCalls: new BackgroundCalls() },
     membership: createMembership({ database, log }),
   }
   const source = fileSource(terminal.env)
@@ -111,7 +111,7 @@ export const readOnlyDatabase: Open = ({ database: url, data }) => {
     async *pages() {},
     now: async () => Date.now(),
     migrate: async () => {},
-    will: () => {},
+    setCrashStatements: () => {},
     progress: () => {},
     close: async () => (await opening.catch(() => undefined))?.close(),
   }

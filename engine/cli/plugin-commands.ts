@@ -1,6 +1,6 @@
 /** Plugin commands: found by the configuration, run with its database and snapshot. */
-import { lendBeside } from '../config/compile/host.ts'
-import type { CommandOf, Lent } from '../plugin.ts'
+import { createDetachedHost } from '../config/compile/host.ts'
+import type { CommandOf, HostBase } from '../plugin.ts'
 import type { VerbOf } from './contract.ts'
 import { type Offline, type Open, withLoaded } from './offline.ts'
 import type { Command, Terminal, Verb } from './verb.ts'
@@ -25,19 +25,19 @@ export const withLent = <T>(
     ),
   )
 
-const inHost = async <T>(loaded: Offline, run: (host: Lent) => Promise<T>): Promise<T> => {
+const inHost = async <T>(loaded: Offline, run: (host: HostBase) => Promise<T>): Promise<T> => {
   const held: (() => void)[] = []
   try {
-    return await run(lendBeside(loaded.resources, loaded, held, 'a command runs no routes'))
+    return await run(createDetachedHost(loaded.resources, loaded, held, 'a command runs no routes'))
   } finally {
     for (const release of held) release()
   }
 }
-type WithHost = <T>(run: (host: Lent) => Promise<T>) => Promise<T>
+type WithHost = <T>(run: (host: HostBase) => Promise<T>) => Promise<T>
 
 /** A plugin's command as one of the engine: `lend` gives its verbs the host. */
-export const withHost = (command: CommandOf<Lent>, lend: WithHost): Command => {
-  const bound = (verb: VerbOf<Lent>): Verb => ({
+export const withHost = (command: CommandOf<HostBase>, lend: WithHost): Command => {
+  const bound = (verb: VerbOf<HostBase>): Verb => ({
     ...verb,
     run: args => lend(host => verb.run(args, host)),
   })

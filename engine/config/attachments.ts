@@ -1,7 +1,7 @@
 /** Attached files: those that a document names (`format: file`) and those that they reference, read
  *  once and stored with the version. */
 import { dirname, relative, resolve } from 'node:path'
-import { shownPath } from '../snapshot/shown-path.ts'
+import { formatPath } from '../snapshot/shown-path.ts'
 import { nearest } from './nearest.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import type { Source } from './read.ts'
@@ -25,7 +25,7 @@ export const readAttachments = (
   const found: Problem[] = []
   const add = (name: string, from: string, place: () => Place): void => {
     const path = resolve(from, name)
-    const file = shownPath(root, path)
+    const file = formatPath(root, path)
     if (texts.has(file)) return
     const text = source.text(path)
     paths.push(path)

@@ -2,18 +2,18 @@
  *  faults at once. */
 
 import { errors } from '../errors.ts'
-import type { Document, Lent, Plugin } from '../plugin.ts'
+import type { Document, HostBase, Plugin } from '../plugin.ts'
 import { createIds } from '../request/ids.ts'
-import { runTurn } from '../request/resumed-call.ts'
+import { resumeCall } from '../request/resumed-call.ts'
 import type { Resources } from '../snapshot/host.ts'
 import { type CompiledRoute, type Endpoint, Snapshot } from '../snapshot/snapshot.ts'
 import { MEMBERSHIP_TABLES } from '../store/membership.ts'
-import { sendOutside } from '../upstream/direct-send.ts'
+import { sendDirect } from '../upstream/direct-send.ts'
 import { createEgress, type Egress } from '../upstream/egress.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 import type { Blueprint } from './compile/blueprint.ts'
-import { lend, matchIn, viewsOf } from './compile/host.ts'
-import { compileUpstream, type Lend, type UpstreamOptions } from './compile/upstreams.ts'
+import { createHostBase, matchForPlugins, upstreamViews } from './compile/host.ts'
+import { type AcquireShared, compileUpstream, type UpstreamOptions } from './compile/upstreams.ts'
 import { CompileError, type CompileFault, describe } from './compile-problem.ts'
 import { compileRoute, type RouteContext, type RouteOptions } from './route.ts'
 import { readSettings } from './settings.ts'
@@ -61,18 +61,18 @@ const build = async (
     if (!snapshot) throw fault('NOT_READY')
     return snapshot
   }
-  const host = lend(resources, {
+  const host = createHostBase(resources, {
     version,
     hash,
     root,
     document,
     files,
     held,
-    upstreams: viewsOf(upstreams),
-    match: (method, target) => matchIn(current(), method, target),
-    run: async (route, turn) => runTurn(current(), resources, route, turn),
-    send: async (upstream, request) => sendOutside(current(), upstream, request),
-    judge: egress.admit,
+    upstreams: upstreamViews(upstreams),
+    match: (method, target) => matchForPlugins(current(), method, target),
+    run: async (route, turn) => resumeCall(current(), resources, route, turn),
+    send: async (upstream, request) => sendDirect(current(), upstream, request),
+    judge: egress.checkResolvedUrl,
   })
   const ids = createIds()
   const kit: RouteContext = {
@@ -96,7 +96,7 @@ const build = async (
 }
 
 /** The admin endpoints of all plugins, by method and path. */
-const endpointsOf = (plugins: ReadonlyMap<string, Plugin>, lent: Lent): Snapshot['admin'] =>
+const endpointsOf = (plugins: ReadonlyMap<string, Plugin>, lent: HostBase): Snapshot['admin'] =>
   new Map(
     [...plugins].flatMap(([plugin, { admin = {} }]) =>
       Object.entries(admin).map(([name, handler]): [string, Endpoint] => [
@@ -116,7 +116,7 @@ const openUpstreams = (
   const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
   const credentials = [...plugins.values()].flatMap(plugin => plugin.credentialHeaders ?? [])
   const upstreams = new Map<string, Upstream>()
-  const share: Lend = (key, version, create) => {
+  const share: AcquireShared = (key, version, create) => {
     const { value, release } = shared.acquire(key, version, create)
     held.push(release)
     return value

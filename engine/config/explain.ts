@@ -3,10 +3,10 @@
 import { asFault } from '../errors.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
 import { Call } from '../request/exchange.ts'
-import { received } from '../request/resumed-call.ts'
+import { bufferedRequest } from '../request/resumed-call.ts'
 import type { Store } from '../request/writes.ts'
 import type { NamedStage, Snapshot } from '../snapshot/snapshot.ts'
-import { openTry, type Try } from '../upstream/attempt.ts'
+import { createAttempt, type UpstreamAttempt } from '../upstream/attempt.ts'
 import { pick } from '../upstream/balance.ts'
 import { type Candidate, candidatesOf } from '../upstream/candidate.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
@@ -70,19 +70,19 @@ export const explain = async (
     params,
     store,
     kind: method === 'WS' ? 'websocket' : 'http',
-    request: received({ ...wire, method: method === 'WS' ? 'GET' : method }, request.body),
+    request: bufferedRequest({ ...wire, method: method === 'WS' ? 'GET' : method }, request.body),
     targets: compiled.targets,
     hangup: compiled.hangup,
   })
   const notes = await walk(stages, 'handle', call, call)
   const { name, pattern } = route
   const found = { route: { name, method: route.method, pattern, params } }
-  if (call.answered) return { ...found, stages: notes, targets: [] }
+  if (call.hasReply) return { ...found, stages: notes, targets: [] }
   const candidates = orderedCandidates(call, snapshot, rules)
   const targets = candidates.map(({ target }) => target)
   const [first] = candidates
   if (!first) return { ...found, stages: notes, targets }
-  const one = openTry(call, first, rules.path(call), '0'.repeat(16))
+  const one = createAttempt(call, first, rules.path(call), '0'.repeat(16))
   notes.push(...(await walk(stages, 'forward', one, call)))
   const inside = first.upstream.inside !== undefined
   return { ...found, stages: notes, targets, ...(!inside && { request: signedRequest(one) }) }
@@ -94,7 +94,7 @@ class EndOfStages extends Error {}
 
 /** Runs the real stages in order. A refusal is recorded, and the walk continues with the next
  *  stage. */
-const walk = async <Subject extends Call | Try>(
+const walk = async <Subject extends Call | UpstreamAttempt>(
   stages: readonly NamedStage[],
   ring: StageNote['ring'],
   subject: Subject,
@@ -143,8 +143,8 @@ const walk = async <Subject extends Call | Try>(
   return notes
 }
 
-const isAnswered = (subject: Call | Try): boolean => {
-  if (subject instanceof Call) return subject.answered
+const isAnswered = (subject: Call | UpstreamAttempt): boolean => {
+  if (subject instanceof Call) return subject.hasReply
   try {
     return subject.requireReply() !== undefined
   } catch {
@@ -179,7 +179,7 @@ const orderedCandidates = (
 
 /** The upstream request as it would be sent. Everything that signing adds is masked, since it is
  *  the credential. */
-const signedRequest = ({ candidate: { upstream, origin, base }, request }: Try) => {
+const signedRequest = ({ candidate: { upstream, origin, base }, request }: UpstreamAttempt) => {
   const plain = { ...request.headers, ...upstream.set }
   const headers = { ...plain }
   const path = joinPath(base, request.path)

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { isFields } from '../kit.ts'
 import type { Plugin } from '../plugin.ts'
 import type { Resources } from '../snapshot/host.ts'
-import { shownPath } from '../snapshot/shown-path.ts'
+import { formatPath } from '../snapshot/shown-path.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ENDPOINT, ENDPOINTS } from './admin-endpoints.ts'
 import type { Blueprint, Bundle } from './compile/blueprint.ts'
@@ -128,7 +128,7 @@ export const placeInStack = (
   for (const [, path = '', line, column] of (stack ?? '').matchAll(/(\/[^\s():]+):(\d+):(\d+)/g)) {
     const plain = resolve(decodeURI(path))
     if (inputs.includes(plain))
-      return { file: shownPath(root, plain), line: Number(line), column: Number(column) }
+      return { file: formatPath(root, plain), line: Number(line), column: Number(column) }
   }
   return undefined
 }

@@ -1,7 +1,7 @@
 /** Finds plugin files in the plugin folders. */
 import { globSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
-import { shownPath } from '../snapshot/shown-path.ts'
+import { formatPath } from '../snapshot/shown-path.ts'
 
 /** A plugin is NAME.ts directly in a plugin folder, or NAME/index.ts for one of several files.
  *  A file or an index without a default export is shared code, not a plugin. */
@@ -24,7 +24,7 @@ export const entriesIn = (folder: string, root: string): PluginEntry[] => {
       const path = sourceAt(directory, base)
       if (path === undefined) return []
       const name = dirname(path) === directory ? basename(base, extname(base)) : base
-      return [{ name, path, file: shownPath(root, path) }]
+      return [{ name, path, file: formatPath(root, path) }]
     })
 }
 /** The main file of an entry of a plugin folder, if it may be a plugin. */

@@ -19,7 +19,7 @@ import {
   type PluginBuild,
   version,
 } from 'esbuild'
-import { shownPath } from '../snapshot/shown-path.ts'
+import { formatPath } from '../snapshot/shown-path.ts'
 import type { Bundle } from './compile/blueprint.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
 import { type Place, type Problem, problems } from './problem.ts'
@@ -245,5 +245,5 @@ const compileProblem = (
   // esbuild counts bytes, editors count characters.
   const before = Buffer.from(lineText).subarray(0, column).toString().length
   const path = resolve(cacheFolder, file)
-  return problem(code, { file: shownPath(root, path), line, column: before + 1, length }, [text])
+  return problem(code, { file: formatPath(root, path), line, column: before + 1, length }, [text])
 }

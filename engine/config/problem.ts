@@ -1,7 +1,7 @@
 /** Problems: configuration errors with source positions; collects, sorts and formats them. */
 import { resolve } from 'node:path'
 import { format as fill, styleText } from 'node:util'
-import { shownPath } from '../snapshot/shown-path.ts'
+import { formatPath } from '../snapshot/shown-path.ts'
 
 export interface Place {
   /** Displayed path. */
@@ -151,7 +151,7 @@ const also = (others: readonly Problem[], options: FormatOptions): readonly stri
 const placeOf = ({ file, line, column }: Problem, options: FormatOptions): string =>
   `${shownFile(file, options)}:${line}:${column}`
 const shownFile = (file: string, { root }: FormatOptions) =>
-  root === undefined ? file : shownPath(resolve(), resolve(root, file))
+  root === undefined ? file : formatPath(resolve(), resolve(root, file))
 
 const sentence = ({ message, suggestion }: Problem) =>
   suggestion === undefined ? message : `${message}; did you mean "${suggestion}"?`

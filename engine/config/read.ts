@@ -4,7 +4,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, matchesGlob, resolve } from 'node:path'
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
-import { shownPath } from '../snapshot/shown-path.ts'
+import { formatPath } from '../snapshot/shown-path.ts'
 import { type Problem, problems } from './problem.ts'
 import type { Path, SourceNode } from './source-positions.ts'
 import { parseYaml, type YamlFile } from './yaml.ts'
@@ -60,7 +60,7 @@ export const archivedSource = (
   now: Source,
 ): Source => ({
   env: now.env,
-  text: path => files[shownPath(root, path)] ?? now.text(path),
+  text: path => files[formatPath(root, path)] ?? now.text(path),
   list: (pattern, from) => {
     const all = Object.keys(files).map(file => resolve(root, file))
     return all.filter(path => matchesGlob(path, resolve(from, pattern)))
@@ -78,8 +78,8 @@ export const read = (path: string, source: Source): Reading => {
   }
   const open = (path: string): YamlFile => {
     const text = source.text(path) ?? ''
-    files.set(shownPath(root, path), text)
-    return parseYaml(shownPath(root, path), text, { env: source.env, file })
+    files.set(formatPath(root, path), text)
+    return parseYaml(formatPath(root, path), text, { env: source.env, file })
   }
   const found: Problem[] = []
   const head = open(main)

@@ -1,18 +1,18 @@
 /** Compiles one entry of `routes:`: sets up its stages, composes the chain and reads its limits. */
 
-import type { Exchange, Json, Lent, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
+import type { Exchange, HostBase, Json, Log, Plugin, Route, Stage, Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
 import { plainRefusal } from '../response/refusal.ts'
 import type { Resources } from '../snapshot/host.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot/snapshot.ts'
-import { sendTry, type Try } from '../upstream/attempt.ts'
+import { sendAttempt, type UpstreamAttempt } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'
-import { type DispatchRules, dispatcher } from '../upstream/dispatch.ts'
+import { createDispatcher, type DispatchRules } from '../upstream/dispatch.ts'
 import type { Deadlines, Upstream } from '../upstream/upstreams.ts'
-import { dialer } from '../websocket/dial.ts'
-import { hostFor } from './compile/host.ts'
-import { duration, size } from './compile/units.ts'
+import { createDialer } from '../websocket/dial.ts'
+import { createRouteHost } from './compile/host.ts'
+import { parseDuration, parseSize } from './compile/units.ts'
 import { readDeadlines, type UpstreamOptions } from './compile/upstreams.ts'
 import { type CompileFault, describe } from './compile-problem.ts'
 
@@ -41,7 +41,7 @@ export interface RouteOptions {
 export interface RouteContext {
   readonly pipeline: readonly string[]
   readonly plugins: ReadonlyMap<string, Plugin>
-  readonly lent: Lent
+  readonly lent: HostBase
   readonly resources: Resources
   readonly settings: Settings
   readonly upstreams: ReadonlyMap<string, Upstream>
@@ -85,7 +85,7 @@ const setUpStages = async (
   kit: RouteContext,
 ): Promise<readonly NamedStage[]> => {
   const stages: NamedStage[] = []
-  const host = hostFor(kit.lent, route)
+  const host = createRouteHost(kit.lent, route)
   for (const name of kit.pipeline) {
     const plugin = kit.plugins.get(name)
     const own = options[name] ?? plugin?.default
@@ -123,11 +123,13 @@ const assembleRoute = (
     stage.handle ? [{ name, step: stage.handle.bind(stage) as unknown as Step<Call> }] : [],
   )
   const forwards = stages.flatMap(({ name, stage }) =>
-    stage.forward ? [{ name, step: stage.forward.bind(stage) as unknown as Step<Try> }] : [],
+    stage.forward
+      ? [{ name, step: stage.forward.bind(stage) as unknown as Step<UpstreamAttempt> }]
+      : [],
   )
   const ring = forwards.map(each => each.step)
   const deadlines = deadlinesOf(options.timeout)
-  const payload = size(options.websocket?.payload ?? '16MiB')
+  const payload = parseSize(options.websocket?.payload ?? '16MiB')
   const rules: DispatchRules = {
     upstreams: kit.upstreams,
     balance: options.balance ?? 'first',
@@ -135,10 +137,10 @@ const assembleRoute = (
     deadlines,
     path: pathOf(options.rewrite),
     spanId: kit.spanId,
-    send: route.method === 'WS' ? dialer(payload) : sendTry,
+    send: route.method === 'WS' ? createDialer(payload) : sendAttempt,
     observe: (upstream, outcome) => kit.resources.metrics.attempt(upstream, outcome),
   }
-  const dispatch = dispatcher(rules, ring, {
+  const dispatch = createDispatcher(rules, ring, {
     wait: ({ exchange }, stage, at) => exchange.stages.guard(stage, forwards[at]?.name),
     closed: ({ exchange }) => exchange.stages.stalled,
   })
@@ -161,17 +163,19 @@ const assembleRoute = (
         dispatch,
       )
     },
-    forwardWith: (last: Run<Try>) => compose(ring, last),
+    forwardWith: (last: Run<UpstreamAttempt>) => compose(ring, last),
     fail: faultRenderer(renderer, kit.resources.log),
     body: {
-      limit: size(options.body?.limit ?? kit.settings.limits.body),
+      limit: parseSize(options.body?.limit ?? kit.settings.limits.body),
       encodings: options.body?.encodings ?? [],
-      inflated: size(options.body?.inflated ?? options.body?.limit ?? kit.settings.limits.body),
+      inflated: parseSize(
+        options.body?.inflated ?? options.body?.limit ?? kit.settings.limits.body,
+      ),
     },
     targets,
     rules,
     hangup: hangupOf(options.hangup),
-    ping: options.ping ? duration(options.ping) : 0,
+    ping: options.ping ? parseDuration(options.ping) : 0,
     streams: asksForStream(stages),
     websocket: { payload },
   }
@@ -226,4 +230,4 @@ const pathOf =
 const hangupOf = (option: RouteOptions['hangup']): Exchange['hangup'] =>
   option === undefined || option === 'cancel'
     ? 'cancel'
-    : { ms: duration(option.drain), bytes: size(option.bytes) }
+    : { ms: parseDuration(option.drain), bytes: parseSize(option.bytes) }

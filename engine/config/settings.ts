@@ -1,6 +1,6 @@
 /** Reads the `settings:` section with defaults; durations in ms, sizes in bytes. */
 import type { Settings } from '../snapshot/snapshot.ts'
-import { duration, size } from './compile/units.ts'
+import { parseDuration, parseSize } from './compile/units.ts'
 
 type RawSettings<T> = { readonly [K in keyof T]?: unknown }
 const part = <K extends keyof Settings>(
@@ -19,8 +19,8 @@ export const readSettings = (
   const limits = part(raw, 'limits')
   const timeouts = part(raw, 'timeouts')
   const ms = (name: keyof Settings['timeouts'], otherwise: string): number =>
-    duration(String(timeouts[name] ?? otherwise))
-  const bytes = (value: unknown, otherwise: string): number => size(String(value ?? otherwise))
+    parseDuration(String(timeouts[name] ?? otherwise))
+  const bytes = (value: unknown, otherwise: string): number => parseSize(String(value ?? otherwise))
   const address = `${env.HOST || '127.0.0.1'}:${env.PORT || '8080'}`
   const listen = text('listen', address, address)
   const workers = text('workers', env.WORKERS, 'auto')

@@ -1,7 +1,7 @@
 /** The builder process (`node builder.ts <routes.yaml>`, forked): builds and checks every version
  *  outside the processes that serve traffic, and saves the versions that go live. */
 import { dirname, resolve } from 'node:path'
-import { lendBeside } from '../config/compile/host.ts'
+import { createDetachedHost } from '../config/compile/host.ts'
 import { type Blueprint, describeChange, type Loaded, load } from '../config/load.ts'
 import { type Problem, ProblemsError } from '../config/problem.ts'
 import { archivedSource, fileSource, read } from '../config/read.ts'
@@ -9,9 +9,9 @@ import { readSettings } from '../config/settings.ts'
 import { createLog, type ProcessLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createLocalAllowances } from '../quota/allowance.ts'
-import { Turns } from '../request/background-calls.ts'
+import { BackgroundCalls } from '../request/background-calls.ts'
 import type { Resources } from '../snapshot/host.ts'
-import { Shared } from '../snapshot/shared-resources.ts'
+import { SharedResources } from '../snapshot/shared-resources.ts'
 import type { Settings } from '../snapshot/snapshot.ts'
 import { openDatabase } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
@@ -62,7 +62,7 @@ const createContext = (config: string): BuilderContext => {
     return openDatabase({ url, data, openTimeout: 8_000 })
   })
   const allowances = createLocalAllowances()
-  const shared = new Shared()
+  const shared = new SharedResources()
   return {
     config,
     cacheFolder,
@@ -76,7 +76,7 @@ const createContext = (config: string): BuilderContext => {
       shared,
       allowances,
       jobs: noJobs,
-      turns: new Turns(),
+      backgroundCalls: new BackgroundCalls(),
       membership: createMembership({ database, log }),
     },
   }
@@ -170,7 +170,7 @@ const runWelcomeHooks = async (
   url: string,
 ) => {
   const releases: (() => void)[] = []
-  const host = lendBeside(resources, loaded, releases, 'a welcome runs no routes')
+  const host = createDetachedHost(resources, loaded, releases, 'a welcome runs no routes')
   const texts: string[] = []
   for (const [name, plugin] of loaded.plugins) {
     try {

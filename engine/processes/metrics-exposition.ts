@@ -58,7 +58,7 @@ const sum = (known: Sample, more: Sample): Sample => ({
 const exportSamples = (samples: readonly Sample[]): Exported[] =>
   [...Map.groupBy(samples, sample => sample.name)].map(([name, series]) => ({
     name: PREFIX + name,
-    help: FAMILIES[name]?.help ?? 'Defined by a plugin.',
+    help: METRIC_FAMILIES[name]?.help ?? 'Defined by a plugin.',
     type: (series[0]?.kind ?? 'counter') as Kind & MetricType,
     aggregator: 'sum',
     values: series.flatMap(sample => (sample.kind === 'histogram' ? buckets : single)(sample)),
@@ -97,7 +97,7 @@ const histogram = (help: string, ...labels: string[]): Family => ({
 })
 
 /** Without the prefix `tollgate_` that every name gets in the exposition. */
-export const FAMILIES: Readonly<Record<string, Family>> = {
+export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
   requests_total: counter('Requests that ended.', 'route', 'status'),
   cut_total: counter(
     'Replies that broke off, or ended with an error in their last event.',

@@ -9,10 +9,10 @@ import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createAllowances } from '../quota/allowance.ts'
 import { createLender, type Lender } from '../quota/lender.ts'
-import { Turns } from '../request/background-calls.ts'
+import { BackgroundCalls } from '../request/background-calls.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
 import type { Resources } from '../snapshot/host.ts'
-import { Shared } from '../snapshot/shared-resources.ts'
+import { SharedResources } from '../snapshot/shared-resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { isPostgres, type OpenDatabase, openDatabase } from '../store/database.ts'
 import { createJobs } from '../store/jobs.ts'
@@ -51,7 +51,7 @@ class Worker {
   #current: Snapshot | undefined
   readonly #prepared = new Map<number, Snapshot>()
   #server: GatewayServer | undefined
-  readonly #turns = new Turns()
+  readonly #turns = new BackgroundCalls()
   #garbage = 0
   #isDraining = false
 
@@ -92,7 +92,7 @@ class Worker {
     void send({ type: 'taken', id })
     // The client may have disconnected in transit.
     if (!handle) return
-    this.#server?.take(new Socket({ handle, readable: true, writable: true } as object))
+    this.#server?.serveConnection(new Socket({ handle, readable: true, writable: true } as object))
   }
   /** Runs one request to an admin endpoint of a plugin. */
   async runAdminCall(question: AdminCall): Promise<void> {
@@ -112,12 +112,12 @@ class Worker {
   async drain(grace: number, patient = false): Promise<void> {
     this.#isDraining = true
     const jobs = this.#resources?.jobs.close()
-    this.#server?.leave()
+    this.#server?.stopKeepAlive()
     // Background calls have no client that waits; only a shutdown limits their time.
     const late = patient ? undefined : setTimeout(() => this.#turns.cut(), grace)
     if (patient) await this.#untilIdle()
     await this.#server?.drain(grace)
-    await this.#turns.quiet()
+    await this.#turns.whenIdle()
     clearTimeout(late)
     await this.#current?.retire()
     // While the store is unavailable, charges of finished calls may still be pending.
@@ -189,10 +189,10 @@ class Worker {
       log: this.#log,
       metrics: this.#metrics,
       database,
-      shared: new Shared(),
+      shared: new SharedResources(),
       allowances: createAllowances(channel),
       jobs: createJobs({ leases: new Leases({ database, membership }), log: this.#log }),
-      turns: this.#turns,
+      backgroundCalls: this.#turns,
       membership,
     }
   }

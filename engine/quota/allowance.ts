@@ -66,13 +66,13 @@ const createHeldAllowance = (line: CounterClient, limit: bigint): Allowance => {
   const terms = String(limit)
   return {
     take: (key, amount) => takeFromSlice(line.slices.get(key), terms, amount),
-    ask: (key, amount) =>
+    request: (key, amount) =>
       line.request({ key, amount: String(amount), limit: terms, ms: 0 }, answer => {
         const granted = BigInt(answer.granted)
         if (granted > amount) line.store(key, { ...EMPTY_SLICE, terms, free: granted - amount })
         return granted >= amount
       }),
-    give(key, amount) {
+    returnUnits(key, amount) {
       const slice = line.slices.peek(key)
       if (slice === undefined) line.returnUnits(key, { free: amount, since: 0 })
       else slice.free += amount
@@ -82,7 +82,7 @@ const createHeldAllowance = (line: CounterClient, limit: bigint): Allowance => {
         { key, amount: String(amount), limit: terms, ms: 0, spent: true },
         () => true,
       ),
-    wait: () => 0,
+    retryAfter: () => 0,
     reading: () => undefined,
   }
 }
@@ -120,8 +120,8 @@ const createWindowAllowance = (
       const spent = slice !== undefined && !returns && line.now() < slice.again
       return takeFromSlice(slice, terms, amount) ?? (spent ? false : undefined)
     },
-    ask: (key, amount) => ask(key, amount, MAX_REQUESTS),
-    give(key, amount, window) {
+    request: (key, amount) => ask(key, amount, MAX_REQUESTS),
+    returnUnits(key, amount, window) {
       if (returns && window !== undefined) line.returnUnits(key, { free: amount, since: window })
     },
     spend(key, amount) {
@@ -138,7 +138,7 @@ const createWindowAllowance = (
         return true
       })
     },
-    wait(key) {
+    retryAfter(key) {
       const slice = current(key)
       return slice === undefined ? 0 : slice.ends - line.now()
     },

@@ -10,7 +10,7 @@ const fault = errors({
   ],
 })
 
-export class Turns {
+export class BackgroundCalls {
   readonly #calls = new Set<Call>()
   #waiting: (() => void)[] = []
   /** The grace of the drain is over: `begin` throws. */
@@ -26,7 +26,7 @@ export class Turns {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
   /** Resolves when no call is under way. */
-  async quiet(): Promise<void> {
+  async whenIdle(): Promise<void> {
     if (this.#calls.size > 0) await new Promise<void>(resolve => this.#waiting.push(resolve))
   }
   cut(): void {

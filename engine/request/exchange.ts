@@ -158,7 +158,7 @@ export class Call implements Exchange {
   get reply(): Reply {
     return this.requireReply()
   }
-  get answered(): boolean {
+  get hasReply(): boolean {
     return this.#reply !== undefined
   }
   get ended(): boolean {

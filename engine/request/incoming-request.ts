@@ -61,7 +61,7 @@ export class IncomingRequest implements EngineRequest {
   get parsed(): Json | undefined {
     return this.#parsed
   }
-  means(value: Json): void {
+  setJson(value: Json): void {
     this.#parsed = value
     this.#json = Promise.resolve(value)
   }

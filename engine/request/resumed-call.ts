@@ -1,6 +1,16 @@
 /** Runs a call that no client made: a later turn of a durable task. */
 import { asFault, errors } from '../errors.ts'
-import type { Bytes, Fault, Json, Out, Outcome, Outgoing, Reply, Route, Turn } from '../plugin.ts'
+import type {
+  Bytes,
+  Fault,
+  Json,
+  Out,
+  Outcome,
+  Outgoing,
+  Reply,
+  ResumedCall,
+  Route,
+} from '../plugin.ts'
 import type { Resources } from '../snapshot/host.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import type { CallOptions, EngineRequest } from './exchange.ts'
@@ -13,8 +23,8 @@ const fault = errors({
 })
 
 /** A request whose whole body is in memory. */
-export const received = (
-  request: Turn['request'] | Outgoing,
+export const bufferedRequest = (
+  request: ResumedCall['request'] | Outgoing,
   body: Bytes | undefined,
 ): EngineRequest => {
   const mark = request.path.indexOf('?')
@@ -55,7 +65,7 @@ export const received = (
         return undefined
       }
     },
-    means(value) {
+    setJson(value) {
       parsed = value
     },
     async *stream() {
@@ -80,11 +90,11 @@ export const abandonOnAbort = (signal: AbortSignal | undefined, call: Call): (()
 }
 
 /** Runs the stages behind `turn.after`. Retains the snapshot until the reply has ended. */
-export const runTurn = async (
+export const resumeCall = async (
   snapshot: Snapshot,
   resources: Resources,
   name: string,
-  turn: Turn,
+  turn: ResumedCall,
 ): Promise<Reply> => {
   const compiled: CompiledRoute | undefined = snapshot.named(name)
   if (!compiled) throw fault('ROUTE_GONE', [name])
@@ -92,9 +102,9 @@ export const runTurn = async (
     id: turn.id,
     store: resources.database,
     targets: turn.targets,
-    request: received(turn.request, turn.request.body),
+    request: bufferedRequest(turn.request, turn.request.body),
   })
-  resources.turns.begin(call)
+  resources.backgroundCalls.begin(call)
   call.slots.restore(turn.slots)
   const stopListening = abandonOnAbort(turn.signal, call)
   snapshot.retain()
@@ -104,7 +114,7 @@ export const runTurn = async (
     for (const { code, message } of call.finish(reason ? { ...outcome, fault: reason } : outcome))
       resources.log.error({ id: call.id, code }, `onEnd: ${message}`)
     snapshot.release()
-    resources.turns.end(call)
+    resources.backgroundCalls.end(call)
   }
   try {
     if (!call.abandonReason) await compiled.runAfter(turn.after)(call)

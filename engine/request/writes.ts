@@ -4,7 +4,7 @@ import type { Statement, Writes } from '../plugin.ts'
 /** `will` replaces the on-crash statements of this id; an empty list clears them. */
 export interface Store {
   write(statements: readonly Statement[]): Promise<unknown>
-  will?(id: string, statements: readonly Statement[]): void
+  setCrashStatements?(id: string, statements: readonly Statement[]): void
   progress?(id: string, count: number): void
 }
 
@@ -21,9 +21,9 @@ export class StatementGroups implements Writes {
   add(...statements: readonly Statement[]): void {
     this.#pending.push(...statements)
   }
-  will(...statements: readonly Statement[]): void {
+  setCrashStatements(...statements: readonly Statement[]): void {
     this.#hasCrashStatements = true
-    this.#store.will?.(this.#id, statements)
+    this.#store.setCrashStatements?.(this.#id, statements)
   }
   progress(count: number): void {
     this.#store.progress?.(this.#id, count)
@@ -45,7 +45,7 @@ export class StatementGroups implements Writes {
   close(): void {
     if (!this.#hasCrashStatements) return
     this.commit().then(
-      () => this.#store.will?.(this.#id, []),
+      () => this.#store.setCrashStatements?.(this.#id, []),
       () => {},
     )
   }

@@ -124,7 +124,7 @@ export class ResponseWriter implements Out {
   /** Ends the reply in the client's dialect: a refusal, an event, or a broken connection. */
   refuse(reason: Fault): void {
     if (this.#state === ENDED) return
-    if (this.call.answered) this.call.requireReply().cut(reason)
+    if (this.call.hasReply) this.call.requireReply().cut(reason)
     if (this.#state === ENDED) return // the cut passed the source and the filters, and ended here
     if (this.#state.name === 'abandoned') return this.#finish('hangup', 499, reason)
     const refusal = this.#lifecycle.compiled.fail(reason, this.call)

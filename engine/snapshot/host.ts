@@ -3,19 +3,19 @@ import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
 import type { Database, Log, Membership } from '../plugin.ts'
 import type { Allowances } from '../quota/allowance.ts'
-import type { Turns } from '../request/background-calls.ts'
+import type { BackgroundCalls } from '../request/background-calls.ts'
 import type { Store } from '../request/writes.ts'
 import type { Jobs } from '../store/jobs.ts'
-import type { Shared } from './shared-resources.ts'
+import type { SharedResources } from './shared-resources.ts'
 
 export interface Resources {
   readonly role: 'worker' | 'builder' | 'command' | 'test'
   readonly log: Log & Pick<ProcessLog, 'request'>
   readonly metrics: GatewayMetrics
   readonly database: Database & Store
-  readonly shared: Shared
+  readonly shared: SharedResources
   readonly allowances: Allowances
   readonly jobs: Jobs
-  readonly turns: Turns
+  readonly backgroundCalls: BackgroundCalls
   readonly membership: Membership
 }

@@ -6,7 +6,7 @@ interface Entry {
   uses: number
 }
 
-export class Shared {
+export class SharedResources {
   readonly #entries = new Map<string, Entry>()
   readonly #closing = new Set<Promise<unknown>>()
 

@@ -16,7 +16,7 @@ import type { Call } from '../request/exchange.ts'
 import { readTarget } from '../request/path.ts'
 import type { Run } from '../request/pipeline.ts'
 import { type Match, Router } from '../request/router.ts'
-import type { Try } from '../upstream/attempt.ts'
+import type { UpstreamAttempt } from '../upstream/attempt.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
 import type { Egress } from '../upstream/egress.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
@@ -68,7 +68,7 @@ export interface CompiledRoute {
   /** The whole pipeline around another innermost step, for explain. */
   runWith(last: Run<Call>): Run<Call>
   /** The forward ring around another innermost step. */
-  forwardWith(last: Run<Try>): Run<Try>
+  forwardWith(last: Run<UpstreamAttempt>): Run<UpstreamAttempt>
   fail(fault: Fault, exchange: Exchange): Refusal
   readonly body: BodyRules
   readonly targets: readonly Target[]

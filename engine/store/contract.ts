@@ -89,7 +89,7 @@ export interface Writes {
   /** On-crash statements: the store applies them if this process crashes (usage so far). A later
    *  call replaces them. They are cleared when the exchange has ended and its groups are durable.
    *  */
-  will(...statements: readonly Statement[]): void
+  setCrashStatements(...statements: readonly Statement[]): void
   /** The count that replaces the value at `Statement.progress`. Call it for every chunk, before the
    *  chunk leaves: it is one small write into a file of the data folder (`progress/`), no message
    *  to the store. A process of that folder reads the file when this one crashes, so that no
@@ -118,7 +118,7 @@ export interface UpstreamView {
   /** Keys that plugins added to it (`Plugin.upstream`). */
   readonly options: Readonly<Record<string, Json>>
 }
-export interface Matched<Route> {
+export interface RouteMatch<Route> {
   readonly route?: Route
   readonly params: Readonly<Record<string, string>>
   /** Canonical, and the query without its question mark. */
@@ -140,7 +140,7 @@ export interface Outgoing {
   readonly signal?: AbortSignal
 }
 /** A resumed call of a task: the stages behind `after` run on a new request. */
-export interface Turn {
+export interface ResumedCall {
   readonly after: string
   readonly id: string
   readonly request: Omit<Outgoing, 'body' | 'timeout' | 'signal'> & { readonly body?: Bytes }
@@ -164,15 +164,15 @@ export interface Durable<Reply, Route> {
   /** The `upstreams:` section, without addresses and keys. */
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   /** The route that a request would take; method `WS` for a WebSocket. Throws PATH_REFUSED. */
-  match(method: string, target: string): Matched<Route>
+  match(method: string, target: string): RouteMatch<Route>
   /** Runs a resumed call of a task through the stages behind `turn.after`. */
-  run(route: string, turn: Turn): Promise<Reply>
+  run(route: string, turn: ResumedCall): Promise<Reply>
   /** One call without stages. `upstream`: a key of `upstreams:`, or 'public': global addresses
    *  only, no redirects. */
   send(upstream: string, request: Outgoing): Promise<Reply>
   /** Resolves the host and returns the canonical URL if `send('public', …)` may go there now;
    *  rejects with the reason otherwise. */
-  judge(url: string): Promise<string>
+  checkUrl(url: string): Promise<string>
 }
 /** Membership of this process: a row of the table `tollgate_processes`, whose `id` is its name.
  *  The store records reservations under that name, so that a peer can release them after this
@@ -213,15 +213,15 @@ export interface Allowance {
   /** Takes from the units at hand. `undefined`: `ask` has to decide; `false`: exhausted. */
   take(key: string, amount: bigint): boolean | undefined
   /** Asks the owner of the number for more. `false`: exhausted. */
-  ask(key: string, amount: bigint): Promise<boolean>
+  request(key: string, amount: bigint): Promise<boolean>
   /** Gives units back. To a window only where it `returns`, and only to the `window` they were
    *  taken from. */
-  give(key: string, amount: bigint, window?: number): void
+  returnUnits(key: string, amount: bigint, window?: number): void
   /** Counts units that are used already, allowed or not: a window may fall below zero, and refuses
    *  until it ends. */
   spend(key: string, amount: bigint): void
   /** ms until a refused key may be asked for again: the end of its window. 0: unknown. */
-  wait(key: string): number
+  retryAfter(key: string): number
   /** The window as far as this process knows it; undefined if it has not asked of late. */
   reading(key: string): Reading | undefined
 }

@@ -54,7 +54,7 @@ export const openDatabase = async (options: DatabaseOptions): Promise<OpenDataba
     // All processes of an embedded store share one machine and its clock.
     now: async () => Date.now(),
     migrate: (owner, migrations) => client.migrate(owner, migrations),
-    will(name, statements) {
+    setCrashStatements(name, statements) {
       client.setCrashStatements(name, statements)
       if (statements.length === 0) progress.clear(name)
     },

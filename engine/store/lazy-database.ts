@@ -19,7 +19,8 @@ export const createLazyDatabase = (open: () => Promise<OpenDatabase>): OpenDatab
     },
     now: async () => (await database()).now(),
     migrate: async (owner, migrations) => (await database()).migrate(owner, migrations),
-    will: (name, statements) => void database().then(database => database.will(name, statements)),
+    setCrashStatements: (name, statements) =>
+      void database().then(database => database.setCrashStatements(name, statements)),
     progress: (name, count) => void database().then(database => database.progress(name, count)),
     close: async () => (await opening)?.close(),
   }

@@ -24,7 +24,7 @@ export interface OpenDatabase extends Database {
   migrate(owner: string, migrations: readonly Migration[]): Promise<void>
   /** Sets the on-crash statements of an exchange: the store applies them if this process crashes. A
    *  later list of a name replaces the earlier one; an empty list clears it. */
-  will(name: string, statements: readonly Statement[]): void
+  setCrashStatements(name: string, statements: readonly Statement[]): void
   /** Records the progress of an exchange; its on-crash statements are applied with the last count.
    *  */
   progress(name: string, count: number): void

@@ -20,14 +20,19 @@ export const IDEMPOTENT: ReadonlySet<string> = new Set(
   'GET HEAD PUT DELETE OPTIONS TRACE'.split(' '),
 )
 
-export class Try implements Attempt {
+export class UpstreamAttempt implements Attempt {
   readonly exchange: Call
   readonly candidate: Candidate
   readonly number: number
   readonly request: { method: string; path: string; headers: Headers; body: Body }
   #reply: FilteredReply | undefined
 
-  constructor(exchange: Call, candidate: Candidate, number: number, request: Try['request']) {
+  constructor(
+    exchange: Call,
+    candidate: Candidate,
+    number: number,
+    request: UpstreamAttempt['request'],
+  ) {
     this.exchange = exchange
     this.candidate = candidate
     this.number = number
@@ -57,7 +62,12 @@ export class Try implements Attempt {
 }
 
 /** Sends allowed headers only, in a new list. `spanId`: 16 hexadecimal digits. */
-export const openTry = (call: Call, candidate: Candidate, path: string, spanId: string): Try => {
+export const createAttempt = (
+  call: Call,
+  candidate: Candidate,
+  path: string,
+  spanId: string,
+): UpstreamAttempt => {
   const { request } = call
   const headers = candidate.upstream.pass(request.headers)
   headers['x-request-id'] = call.requestId
@@ -71,7 +81,7 @@ export const openTry = (call: Call, candidate: Candidate, path: string, spanId: 
     if (length !== undefined && !request.headers['content-encoding'])
       headers['content-length'] = length
   }
-  return new Try(call, candidate, call.progress.attempts, {
+  return new UpstreamAttempt(call, candidate, call.progress.attempts, {
     method: request.method,
     path,
     headers,
@@ -80,7 +90,7 @@ export const openTry = (call: Call, candidate: Candidate, path: string, spanId: 
 }
 
 /** The innermost step of the forward ring: adds credentials, joins the path, sends the request. */
-export const sendTry = (one: Try, deadlines: Deadlines): Promise<void> => {
+export const sendAttempt = (one: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
   const { exchange, candidate, request } = one
   const { upstream, origin, base } = candidate
   const { headers } = request

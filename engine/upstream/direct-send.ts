@@ -2,9 +2,9 @@
 import { errors } from '../errors.ts'
 import type { Headers, Outgoing, Reply, Route } from '../plugin.ts'
 import { type Call, callOf, NO_ROUTE } from '../request/exchange.ts'
-import { abandonOnAbort, createResumedCall, received } from '../request/resumed-call.ts'
+import { abandonOnAbort, bufferedRequest, createResumedCall } from '../request/resumed-call.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
-import { openTry, sendTry } from './attempt.ts'
+import { createAttempt, sendAttempt } from './attempt.ts'
 import { candidatesOf } from './candidate.ts'
 import type { Egress } from './egress.ts'
 import { type DirectRequest, sendGuarded } from './guarded-client.ts'
@@ -23,15 +23,15 @@ const PUBLIC = 'public'
 
 /** `upstream`: a key of `upstreams:`, or `public`: then `outgoing.path` is a whole URL, and only
  *  addresses that the egress rules allow are connected to. A redirect is a reply. */
-export const sendOutside = async (
+export const sendDirect = async (
   snapshot: Snapshot,
   upstream: string,
   outgoing: Outgoing,
 ): Promise<Reply> => {
-  const url = upstream === PUBLIC ? snapshot.egress.judge(outgoing.path) : undefined
+  const url = upstream === PUBLIC ? snapshot.egress.checkUrl(outgoing.path) : undefined
   const path = url ? url.pathname + url.search : outgoing.path
   const body = outgoing.body instanceof Uint8Array ? outgoing.body : undefined
-  const request = received({ ...outgoing, path }, body)
+  const request = bufferedRequest({ ...outgoing, path }, body)
   const call = createResumedCall(DIRECT_ROUTE, { id: 'outside', store: NO_STORE, request })
   const stopLimits = limitCall(call, outgoing, upstream)
   const endSend = callOf(outgoing.signal)?.stages.beginSend()
@@ -60,11 +60,11 @@ const sendUpstream = (
 ): DirectRequest => {
   const candidate = candidatesOf([{ upstream }], snapshot.upstreams)[0]
   if (!candidate) throw fault('UPSTREAM_GONE', [upstream])
-  const attempt = openTry(call, candidate, path, SPAN)
+  const attempt = createAttempt(call, candidate, path, SPAN)
   Object.assign(attempt.request.headers, call.request.headers)
   if (body && !(body instanceof Uint8Array)) attempt.request.body = body
   const { deadlines } = candidate.upstream
-  const reply = sendTry(attempt, deadlines).then(() => attempt.requireReply())
+  const reply = sendAttempt(attempt, deadlines).then(() => attempt.requireReply())
   return { reply, close() {} }
 }
 

@@ -4,7 +4,7 @@ import type { Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
 import type { FilteredReply } from '../response/filters.ts'
-import { IDEMPOTENT, openTry, type Try } from './attempt.ts'
+import { createAttempt, IDEMPOTENT, type UpstreamAttempt } from './attempt.ts'
 import { type Balance, type PickState, pick } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
@@ -28,7 +28,7 @@ export interface DispatchRules {
   /** 16 hexadecimal digits. */
   spanId(): string
   /** Sends an attempt as a request, or as a WebSocket. */
-  send(one: Try, deadlines: Deadlines): Promise<void>
+  send(one: UpstreamAttempt, deadlines: Deadlines): Promise<void>
   /** Called at the end of every attempt. */
   observe(upstream: string, outcome: string): void
 }
@@ -39,14 +39,15 @@ const REFUSAL_STATUSES = new Set([429, 500, 502, 503, 504, 529])
 const NOT_PROCESSED = new Set([429, 503, 529])
 
 /** Composes the forward ring of a route and the loop around it. */
-export const dispatcher = (
+export const createDispatcher = (
   rules: DispatchRules,
-  ring: readonly Step<Try>[],
-  guard?: Guard<Try>,
+  ring: readonly Step<UpstreamAttempt>[],
+  guard?: Guard<UpstreamAttempt>,
 ): Run<Call> => {
   const pickState: PickState = { count: 0 }
   const cache = new WeakMap<readonly Target[], readonly Candidate[]>()
-  const send = (one: Try): Promise<void> => rules.send(one, rules.deadlines(one.candidate.upstream))
+  const send = (one: UpstreamAttempt): Promise<void> =>
+    rules.send(one, rules.deadlines(one.candidate.upstream))
   const forward = compose(ring, send, guard)
   const candidates = (targets: readonly Target[]): readonly Candidate[] => {
     const found = cache.get(targets)
@@ -79,10 +80,10 @@ export const dispatcher = (
   }
 }
 
-const beginAttempt = (call: Call, candidate: Candidate, rules: DispatchRules): Try => {
+const beginAttempt = (call: Call, candidate: Candidate, rules: DispatchRules): UpstreamAttempt => {
   call.progress.attempts++
   call.progress.target = candidate.target
-  return openTry(call, candidate, rules.path(call), rules.spanId())
+  return createAttempt(call, candidate, rules.path(call), rules.spanId())
 }
 
 /** Picks the candidates of one call: each once, and `retries` more, until one does not refuse. */
@@ -116,7 +117,7 @@ class CandidateChoice {
     return found
   }
   /** Returns the reply of an attempt; undefined where another candidate is tried instead. */
-  acceptReply(one: Try): FilteredReply | undefined {
+  acceptReply(one: UpstreamAttempt): FilteredReply | undefined {
     const { exchange: call, candidate } = one
     const reply = one.requireReply()
     const refused = REFUSAL_STATUSES.has(reply.status)
@@ -128,7 +129,7 @@ class CandidateChoice {
     return undefined
   }
   /** Throws the fault of an attempt where no other candidate can be tried. */
-  handleFault(one: Try, thrown: unknown): void {
+  handleFault(one: UpstreamAttempt, thrown: unknown): void {
     const { exchange: call, candidate } = one
     const reason = asFault(thrown)
     one.discardReply(reason)

@@ -14,9 +14,9 @@ const fault = errors({
 
 export interface Egress {
   /** Returns the canonical URL, or throws a fault. Does not resolve the name. */
-  judge(url: string | URL): URL
+  checkUrl(url: string | URL): URL
   /** As `judge`, and resolves the name: every address of it must be allowed. */
-  admit(url: string): Promise<string>
+  checkResolvedUrl(url: string): Promise<string>
   /** Makes a connector that opens sockets to allowed addresses only. */
   guard(connect: Connector): Connector
 }
@@ -82,8 +82,8 @@ export const createEgress = (allow: string, options: EgressOptions = {}): Egress
     throw last
   }
   return {
-    judge: url => judgeUrl(url, list),
-    async admit(text) {
+    checkUrl: url => judgeUrl(url, list),
+    async checkResolvedUrl(text) {
       const url = judgeUrl(text, list)
       const { host, port } = endpointOf(url)
       const addresses = await find(host, port)

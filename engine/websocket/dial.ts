@@ -6,7 +6,7 @@ import type { Fault, Headers, Out } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
 import type { Source } from '../response/source.ts'
-import type { Try } from '../upstream/attempt.ts'
+import type { UpstreamAttempt } from '../upstream/attempt.ts'
 import type { Candidate } from '../upstream/candidate.ts'
 import { type Deadlines, joinPath } from '../upstream/upstreams.ts'
 
@@ -59,9 +59,9 @@ export class UpstreamSocket implements Source {
 }
 
 /** `payload`: the largest message, bytes. */
-export const dialer =
+export const createDialer =
   (payload: number) =>
-  async (attempt: Try, deadlines: Deadlines): Promise<void> => {
+  async (attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
     const { exchange, candidate, request } = attempt
     const { upstream, origin, base } = candidate
     if (origin.address === undefined) throw fault('INSIDE_SILENT', [upstream.name])

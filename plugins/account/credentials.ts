@@ -4,7 +4,7 @@ import { parseQuota, quotas } from '../billing/money.ts'
 import { type Kind, makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { writeSurely } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/surely.ts'
 import { changeQuota } from '../ledger/views/wallets.ts'
 import { ACCOUNT, type AccountKey } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -66,7 +66,7 @@ const create =
       ...(quota && { quota }),
     }
     const add = kind === 'key' ? addKey : addToken
-    const rows = await writeSurely(database, add(credential, now))
+    const rows = await writeWithRetry(database, add(credential, now))
     const row = await find(database, kind, account, Number(rows.at(-1)?.[0]?.id))
     // The only response with the secret: the store has only its digest.
     const shown = { ...viewOf(kind, row, now), [MEMBERS[kind]]: secret.text }
@@ -87,7 +87,7 @@ const update =
       ...changeCredential(kind, id, account, changes),
       ...quotaStatements(kind, before, asked.quota),
     ]
-    await writeSurely(database, list).catch(mapStoreError)
+    await writeWithRetry(database, list).catch(mapStoreError)
     succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 const quotaStatements = (
@@ -110,7 +110,7 @@ const remove =
     const now = Date.now()
     // Revoked by another process at the same time: the goal is reached.
     if (before.revoked === null)
-      await writeSurely(database, revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
+      await writeWithRetry(database, revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
     succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 

@@ -8,7 +8,7 @@ import { findAccount, type NamedAccount } from '../credentials/find.ts'
 import { noteOf } from '../credentials/input.ts'
 import { suspendAccount } from '../credentials/statements.ts'
 import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
-import { writeSurely } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/surely.ts'
 import { CHARGE } from '../ledger/views/usage.ts'
 import { creditAccount, readWallet } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
@@ -21,7 +21,7 @@ const debitWithRetry = async (database: Pick<Database, 'read' | 'write'>, debit:
   const list = [openWallet(walletOf.account(debit.account), 0n), addCredit(debit)]
   for (let left = ATTEMPTS; ; left--) {
     try {
-      return await writeSurely(database, list)
+      return await writeWithRetry(database, list)
     } catch (thrown) {
       const overdrawn = (thrown as { readonly code?: string }).code === 'OVERDRAWN'
       if (!overdrawn || left === 0 || (await payableOf(database, debit.account)) < -debit.amount)
@@ -52,7 +52,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const account = await findAccount(database, wanted)
       const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
       const list = creditAccount({ ...credit, at: await database.now() })
-      const rows = await writeSurely(database, list).catch(
+      const rows = await writeWithRetry(database, list).catch(
         mapStoreError('CREDIT_TOO_LARGE', account.name),
       )
       const id = Number(rows.at(-1)?.[0]?.id)
@@ -94,7 +94,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const account = await accountOf(database, Number(charge.account))
       const credit = { account: account.id, kind: 'refund', amount, request, note } as const
       const list = creditAccount({ ...credit, at: await database.now() })
-      await writeSurely(database, list)
+      await writeWithRetry(database, list)
         .catch(mapStoreError('ALREADY_REFUNDED', request))
         .catch(mapStoreError('CREDIT_TOO_LARGE', account.name))
       return singleRow({ refunded: printMoney(amount), ...(await fundsRow(database, account)) })
@@ -110,7 +110,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
       const account = await findAccount(database, wanted)
       const wallet = walletOf.account(account.id)
       const list = [openWallet(wallet, 0n), setOverdraft(wallet, nanos)]
-      await writeSurely(database, list).catch(mapStoreError('OVERDRAWN', account.name))
+      await writeWithRetry(database, list).catch(mapStoreError('OVERDRAWN', account.name))
       return singleRow(await fundsRow(database, account))
     },
   },
@@ -133,7 +133,7 @@ function suspension(since: (now: number) => number | null): Verb['run'] {
     const [wanted = ''] = positionals
     const account = await findAccount(database, wanted)
     const at = since(await database.now())
-    await writeSurely(database, suspendAccount(account.id, at))
+    await writeWithRetry(database, suspendAccount(account.id, at))
     return singleRow({ ...account, state: at === null ? 'active' : 'suspended' })
   }
 }

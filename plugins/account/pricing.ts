@@ -1,6 +1,6 @@
 /** The public price page: models with prices and endpoints, in the shape that clients of other services
  *  read, and the exact prices. Built once for a configuration. */
-import type { Host, Json, Lent } from '../../engine/plugin.ts'
+import type { Host, HostBase, Json } from '../../engine/plugin.ts'
 import { type Currency, configuredCurrency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
 import type { Rate } from '../billing/rate.ts'
@@ -8,7 +8,12 @@ import { compileRule, type Rule } from '../billing/rule.ts'
 import { ratesIn } from '../billing/table.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
-import { endpointsOf, type RouteOptions, type Served, servedBy } from '../catalogue/endpoints.ts'
+import {
+  type EndpointRoutes,
+  endpointRoutes,
+  endpointsOf,
+  type RouteOptions,
+} from '../catalogue/endpoints.ts'
 import type { Meter } from '../slots.ts'
 import { dollarOf } from './dollars.ts'
 import { exact, type ViewFactory } from './response.ts'
@@ -19,7 +24,7 @@ export const pricing: ViewFactory<Host> = host => {
   return async exchange => void exchange.answer(200, page.bytes, headers)
 }
 
-type CatalogueHost = Pick<Lent, 'section' | 'upstreams' | 'file' | 'share'>
+type CatalogueHost = Pick<HostBase, 'section' | 'upstreams' | 'file' | 'share'>
 /** Ten thousand models are some megabytes: built on the first request. */
 class Page {
   readonly #ground: CatalogueHost
@@ -35,7 +40,7 @@ class Page {
 
 export const pageOf = (ground: CatalogueHost): Json => {
   const currency = configuredCurrency(ground)
-  const served = servedBy(ground)
+  const served = endpointRoutes(ground)
   const catalogue = readCatalogue(ground)
   const supported = Object.fromEntries(
     [...served].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
@@ -60,7 +65,12 @@ const callOf = (route: RouteOptions | undefined): Json => {
 
 // ---------------------------------------------------------------- prices
 
-const rowOf = (entry: Entry, ground: CatalogueHost, currency: Currency, served: Served): Json => {
+const rowOf = (
+  entry: Entry,
+  ground: CatalogueHost,
+  currency: Currency,
+  served: EndpointRoutes,
+): Json => {
   const { options, name, targets } = entry
   const rule = compileRule(options, { currency, where: [], report: () => {} })
   return {

@@ -3,7 +3,7 @@
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
 import { offersHostedTools } from '../formats/hosted-usage.ts'
-import { type Meter, type Meters, WHOLE } from '../slots.ts'
+import { EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import type { Fields } from './problems.ts'
 import type { Rule } from './rule.ts'
@@ -50,7 +50,7 @@ export const targetRequestOf = (
   { request, slots }: Pick<Exchange, 'request' | 'slots'>,
   json: boolean,
 ): TargetRequest | Promise<TargetRequest> => {
-  const whole = slots.get(WHOLE)
+  const whole = slots.get(EXPANDED_REQUEST)
   if (whole) return whole
   if (request.parsed === undefined && json && !FORM.test(request.headers['content-type'] ?? ''))
     return readJson(request)
@@ -69,7 +69,7 @@ interface TargetRequest {
 }
 
 /** `size`: bytes of the body; `files`: bytes of them that are form files. A token has at least one byte. */
-export const askedOf = (
+export const requestBoundsOf = (
   body: Json,
   size: number,
   { output, context, rule }: Capacity,

@@ -1,6 +1,6 @@
 /** The currency of all accounts, and exchange rates into it. */
 import { isFields } from '../../engine/kit.ts'
-import type { Lent, Report } from '../../engine/plugin.ts'
+import type { HostBase, Report } from '../../engine/plugin.ts'
 import { parseDecimal } from './decimal.ts'
 import { messageOf, problemReporter, type ReportProblem, type Where } from './problems.ts'
 
@@ -44,7 +44,7 @@ export const compileCurrency = (options: unknown, where: Where, report: Report):
 }
 
 /** Ignores problems: the check of the configuration has reported them. */
-export const configuredCurrency = ({ section }: Pick<Lent, 'section'>): Currency =>
+export const configuredCurrency = ({ section }: Pick<HostBase, 'section'>): Currency =>
   compileCurrency(section<{ readonly currency?: unknown }>('settings').currency, [], () => {})
 
 export const CURRENCY = {

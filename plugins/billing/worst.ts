@@ -32,7 +32,7 @@ export interface Quote extends WorstCase {
 }
 
 /** At least the `price` of every usage within the bounds, if the known facts do not change. */
-export const worst = (rule: Rule, bounds: Bounds, facts: Facts): WorstCase => {
+export const worstCase = (rule: Rule, bounds: Bounds, facts: Facts): WorstCase => {
   const { nanos, unbounded, unpriced } = computeWorst(rule, bounds, facts, false)
   return { nanos, unbounded, unpriced }
 }
@@ -177,7 +177,7 @@ export const coverableTokens = (
   available: bigint,
 ): number => {
   const covers = (completion: number): boolean =>
-    worst(rule, { ...bounds, completion }, facts).nanos <= available
+    worstCase(rule, { ...bounds, completion }, facts).nanos <= available
   let [low, high] = [0, Math.floor(bounds.completion ?? MAX_OUTPUT)]
   if (!covers(low)) return 0
   // The worst price never falls as the bound grows: a search by halves.

@@ -1,6 +1,6 @@
 /** Catalogue: looks models up by exact name, then by pattern, the most specific first. Built once
  *  per configuration. */
-import type { Json, Lent, Target } from '../../engine/plugin.ts'
+import type { HostBase, Json, Target } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
 import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
 import type { ModelOptions, Section, TargetOptions } from './section.ts'
@@ -20,7 +20,7 @@ export interface Found {
   readonly targets: readonly Target[]
 }
 
-type CatalogueHost = Pick<Lent, 'file' | 'share' | 'section'>
+type CatalogueHost = Pick<HostBase, 'file' | 'share' | 'section'>
 interface RouteEntry {
   readonly name?: string
   readonly path: string

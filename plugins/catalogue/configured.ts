@@ -1,17 +1,18 @@
 /** Reads the configuration of models for plugins: the section `models`, and the option `model` of
  *  routes. */
-import type { Document, Json, Lent, Matched, Route } from '../../engine/plugin.ts'
+import type { Document, HostBase, Json, Route, RouteMatch } from '../../engine/plugin.ts'
 import { Catalogue } from './catalogue.ts'
 import type { Section } from './section.ts'
 
-type CatalogueHost = Pick<Lent, 'section' | 'file' | 'share'>
+type CatalogueHost = Pick<HostBase, 'section' | 'file' | 'share'>
 
-export const modelsOf = ({ section }: Pick<Lent, 'section'>): Section => section<Section>('models')
+export const modelsOf = ({ section }: Pick<HostBase, 'section'>): Section =>
+  section<Section>('models')
 /** The section of a document that is being checked. */
 export const modelsIn = ({ models }: Document): Section => (models ?? {}) as unknown as Section
 
 /** The catalogue of the configuration, shared by all routes: it may hold ten thousand models. */
-export const catalogueOf = (host: CatalogueHost & Pick<Lent, 'config'>): Catalogue =>
+export const catalogueOf = (host: CatalogueHost & Pick<HostBase, 'config'>): Catalogue =>
   host.share('catalogue', host.config.hash, () => readCatalogue(host))
 /** A catalogue that is not shared, for commands. */
 export const readCatalogue = (host: CatalogueHost): Catalogue => new Catalogue(modelsOf(host), host)
@@ -32,14 +33,14 @@ const modelOption = (route: Pick<Route, 'option'>): ModelOption | undefined => {
   return option === undefined || lists ? undefined : (option as ModelOption)
 }
 /** Whether the route has the plugin `model`. */
-export const findsModel = (route: Pick<Route, 'has'>): boolean => route.has('model')
-export const callsModel = (route: Pick<Route, 'option'>): boolean =>
+export const hasModelStage = (route: Pick<Route, 'has'>): boolean => route.has('model')
+export const namesModel = (route: Pick<Route, 'option'>): boolean =>
   modelOption(route) !== undefined
 /** The model name in a request of the route. */
-export const askedModel = (
+export const requestedModel = (
   route: Pick<Route, 'option'>,
   body: Json,
-  { params, search }: Pick<Matched<Route>, 'params' | 'search'>,
+  { params, search }: Pick<RouteMatch<Route>, 'params' | 'search'>,
 ): string | undefined => {
   const by = modelOption(route)
   if (by === undefined) return undefined

@@ -1,6 +1,6 @@
 /** The endpoints that serve a model: those with a route that reaches one of its targets, translated
  *  or passed through. */
-import type { Json, Lent } from '../../engine/plugin.ts'
+import type { HostBase, Json } from '../../engine/plugin.ts'
 import { EMBEDDINGS, embeddingFormatFor, embeddingFormats } from '../formats/embedding.ts'
 import { formatOf, formats } from '../formats/index.ts'
 import { canReach } from '../formats/reachability.ts'
@@ -14,9 +14,9 @@ export interface RouteOptions {
   readonly embed?: Json
 }
 /** Endpoint name in model lists -> the routes that serve it. */
-export type Served = ReadonlyMap<string, readonly RouteOptions[]>
+export type EndpointRoutes = ReadonlyMap<string, readonly RouteOptions[]>
 
-export const servedBy = ({ section }: Pick<Lent, 'section'>): Served => {
+export const endpointRoutes = ({ section }: Pick<HostBase, 'section'>): EndpointRoutes => {
   const routes = section<readonly RouteOptions[]>('routes')
   const served = Map.groupBy(Array.isArray(routes) ? routes : [], endpointOf)
   served.delete('')
@@ -28,8 +28,8 @@ const endpointOf = ({ translate, embed }: RouteOptions): string =>
 /** The endpoints of the targets' own formats first, then translated ones. */
 export const endpointsOf = (
   entry: Entry,
-  upstreams: Lent['upstreams'],
-  served: Served,
+  upstreams: HostBase['upstreams'],
+  served: EndpointRoutes,
 ): readonly string[] => {
   const spoken = entry.targets.map(target => supportedFormats(target, upstreams[target.upstream]))
   const own = spoken.flat().flatMap(endpointOfFormat)

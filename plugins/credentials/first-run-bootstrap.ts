@@ -1,10 +1,10 @@
 /** Bootstraps an empty store: creates an admin account with a key and a system token, shown once. */
-import type { Lent, Statement } from '../../engine/plugin.ts'
+import type { HostBase, Statement } from '../../engine/plugin.ts'
 import { takesAnyKey } from './credential-extraction.ts'
 import { makeSecret } from './secret.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
-type BootstrapHost = Pick<Lent, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
+type BootstrapHost = Pick<HostBase, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
 
 /** Units of the currency. The most expensive call of the shipped catalogue holds less. */
 const DEMO_UNITS = 100n

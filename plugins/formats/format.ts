@@ -1,7 +1,7 @@
 /** What the gateway must know of a wire format to pass its bytes through. Each format is a folder
  *  that implements this type. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
-import type { Meter, Meters, Paid, Usage } from '../slots.ts'
+import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Codec, TargetCodec } from './codec.ts'
 import type { Fields } from './fields.ts'
 import type { SseEvent } from './sse.ts'
@@ -60,7 +60,7 @@ export interface UsageFacts {
   readonly hostedTools?: HostedUsageFacts
   /** Estimates the usage from request and answer, for upstreams that often send no counts. Called
    *  once per answer with its content type. */
-  estimate?(request: Fields, paid: Paid, type: string): UsageEstimate
+  estimate?(request: Fields, paid: PricedMeters, type: string): UsageEstimate
 }
 export interface UsageEstimate {
   /** Receives the answer as it passes, a stream in whole events. */

@@ -3,4 +3,4 @@ import type { Usage } from '../slots.ts'
 
 /** The usage of a truncated answer is final: no later stage estimates it again. */
 export const certainty = (isComplete: boolean): Omit<Usage, 'meters'> =>
-  isComplete ? { estimated: false } : { estimated: true, gauged: true }
+  isComplete ? { estimated: false } : { estimated: true, isFinalEstimate: true }

@@ -10,7 +10,7 @@ import type {
   Row,
   Statement,
 } from '../../engine/plugin.ts'
-import { ADMISSION_TIMEOUT, writeSurely } from '../ledger/surely.ts'
+import { ADMISSION_TIMEOUT, writeWithRetry } from '../ledger/surely.ts'
 import { fault } from './faults.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type KeyName, REPLY } from './statements.ts'
 
@@ -62,7 +62,7 @@ export class Claims {
       if (row === undefined || row.request === exchange.id) return undefined
       const request = String(row.request)
       if (row.status !== null && now - Number(row.claimed) >= RETENTION) {
-        await writeSurely(this.#database, [expireKey(request)], ADMISSION_TIMEOUT)
+        await writeWithRetry(this.#database, [expireKey(request)], ADMISSION_TIMEOUT)
         continue
       }
       const kept = await this.#responseOf(row, request, body, largest)
@@ -82,7 +82,7 @@ export class Claims {
   async clean(signal: AbortSignal): Promise<void> {
     const until = (await this.#database.now()) - RETENTION
     for (let more = true; more && !signal.aborted; ) {
-      const [gone = []] = await writeSurely(this.#database, [cleanKeys(until, PAGE)])
+      const [gone = []] = await writeWithRetry(this.#database, [cleanKeys(until, PAGE)])
       more = gone.length === PAGE
     }
   }
@@ -101,7 +101,11 @@ export class Claims {
     this.#running.set(exchange.id, exchange)
     try {
       const claim = { ...name, request: exchange.id, process, body, claimed }
-      const [, [row] = []] = await writeSurely(this.#database, claimKey(claim), ADMISSION_TIMEOUT)
+      const [, [row] = []] = await writeWithRetry(
+        this.#database,
+        claimKey(claim),
+        ADMISSION_TIMEOUT,
+      )
       if (row?.request !== exchange.id) this.#running.delete(exchange.id)
       return row
     } catch (thrown) {
@@ -142,7 +146,7 @@ export class Claims {
   }
   async #write(request: string, statement: Statement): Promise<void> {
     try {
-      await writeSurely(this.#database, [statement])
+      await writeWithRetry(this.#database, [statement])
     } catch (error) {
       // The group was committed after all, or the claim has another owner: nothing is left to write.
       if (!isCode(error, 'IDEMPOTENCY_LOST')) {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { amountIn, SIZES } from '../../engine/kit.ts'
 import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../../engine/plugin.ts'
-import { ACCOUNT, BROKEN } from '../slots.ts'
+import { ACCOUNT, STREAM_ERRORED } from '../slots.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import { ResponseRecorder } from './response-recorder.ts'
@@ -109,7 +109,7 @@ const runOnce = async (
     add(freeKey(id))
     throw thrown
   }
-  const hasFailed = () => slots.get(BROKEN) === true
+  const hasFailed = () => slots.get(STREAM_ERRORED) === true
   exchange.reply.through(
     new ResponseRecorder({ request: id, reply: exchange.reply, largest, hasFailed, add }),
   )

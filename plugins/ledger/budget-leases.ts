@@ -6,7 +6,7 @@ import { MOST } from '../billing/money.ts'
 import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
 import { ELSEWHERE, leaseShare, nanosOf, OUTSIDE, ROOM_IN, returnShare } from './statements.ts'
-import { ADMISSION_TIMEOUT, writeDecided, writeSurely } from './surely.ts'
+import { ADMISSION_TIMEOUT, writeUntilKnown, writeWithRetry } from './surely.ts'
 
 interface Waiting {
   readonly amount: bigint
@@ -195,7 +195,7 @@ export class BudgetLeases {
     const moved = this.balances.moving(wallet)
     const list = leaseShare(process, wallet, least, wanted)
     try {
-      const rows = await writeSurely(this.#database, list, ADMISSION_TIMEOUT)
+      const rows = await writeWithRetry(this.#database, list, ADMISSION_TIMEOUT)
       const [row, own] = [rows[0]?.[0], rows.at(-1)?.[0]]
       // The store of a trial discards writes: what the wallet could grant counts.
       const granted = row ? nanosOf(row.granted) : await this.#trialGrant(wallet, least)
@@ -214,7 +214,7 @@ export class BudgetLeases {
     moved: (by: bigint) => void,
   ): Promise<void> {
     const generation = this.generation
-    const rows = await writeDecided(this.#database, list, this.#open).catch(() => [])
+    const rows = await writeUntilKnown(this.#database, list, this.#open).catch(() => [])
     const granted = nanosOf(rows[0]?.[0]?.granted)
     moved(granted)
     if (generation === this.generation) this.give(wallet, granted)
@@ -245,7 +245,7 @@ export class BudgetLeases {
   async #writeReturn(wallet: number, amount: bigint): Promise<void> {
     // Until the result is known the amount must not be spent.
     const list = returnShare(await this.#process(), wallet, amount)
-    await writeDecided(this.#database, list, this.#open)
+    await writeUntilKnown(this.#database, list, this.#open)
   }
   /** Returns leases that were not used for one interval. */
   #returnIdle(): void {

@@ -3,15 +3,15 @@ import { errors } from '../../engine/errors.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import {
-  askedOf,
   factsOf,
   type RequestBounds,
+  requestBoundsOf,
   targetRequestOf,
   toolNamesOf,
 } from '../billing/asked.ts'
 import { parseQuota } from '../billing/money.ts'
 import type { Facts } from '../billing/usage.ts'
-import { coverableTokens, worst } from '../billing/worst.ts'
+import { coverableTokens, worstCase } from '../billing/worst.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
@@ -71,7 +71,7 @@ export class CallAdmission {
     // Attributes matter only to prices that depend on more than counts.
     const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
     const files = exchange.slots.get(FILES) ?? 0
-    const bounds = askedOf(body, size, price, files)
+    const bounds = requestBoundsOf(body, size, price, files)
     const { nanos: cost, unpriced, unbounded } = price.worstCase.of(bounds, facts)
     const missing = [...unpriced, ...unbounded]
     if (missing.length > 0) throw refusal('METER_UNPRICED', [toolNamesOf(body, missing).join(', ')])
@@ -107,7 +107,7 @@ export class CallAdmission {
     const available = canLimit ? await this.#ledger.available(payer) : 0n
     const tokens = available > 0n ? coverableTokens(rule, bounds, facts, available) : 0
     if (tokens < MIN_OUTPUT) throw await insufficient(shortage, payer, cost)
-    const { nanos } = worst(rule, { ...bounds, completion: tokens }, facts)
+    const { nanos } = worstCase(rule, { ...bounds, completion: tokens }, facts)
     if (await this.#ledger.take(payer, nanos)) throw await insufficient(shortage, payer, cost)
     exchange.slots.set(OUTPUT_LIMIT, tokens)
     return nanos

@@ -6,7 +6,7 @@ import { type Attribute, counted, type Facts } from '../billing/usage.ts'
 import type { Meters, Usage } from '../slots.ts'
 import { isCode } from './faults.ts'
 import { nanosOf, settleCharge } from './statements.ts'
-import { writeSurely } from './surely.ts'
+import { writeWithRetry } from './surely.ts'
 import { walletsOf } from './wallet.ts'
 
 /** Rows a read. */
@@ -91,7 +91,7 @@ const settleOne = async (
   now: number,
 ): Promise<void> => {
   try {
-    await writeSurely(database, [settlementOf(row, now)])
+    await writeWithRetry(database, [settlementOf(row, now)])
     log.info(
       { request: row.request },
       'a stream of a crashed process was charged at its last checkpoint',

@@ -7,7 +7,7 @@ import { settleCheckpoints } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
 import { giveAllBack } from './processes.ts'
 import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
-import { ADMISSION_TIMEOUT, BARRIER, writeSurely } from './surely.ts'
+import { ADMISSION_TIMEOUT, BARRIER, writeWithRetry } from './surely.ts'
 import { walletOf } from './wallet.ts'
 
 /** The account and key that pay. `quota`: nanos the key may spend in all; undefined: no quota. */
@@ -171,7 +171,7 @@ export class Ledger {
   async #openKey(key: number, quota: bigint | undefined): Promise<void> {
     if (this.#knownKeys.get(key)) return
     const list = [openWallet(walletOf.key(key), quota)]
-    await writeSurely(this.#database, list, ADMISSION_TIMEOUT)
+    await writeWithRetry(this.#database, list, ADMISSION_TIMEOUT)
     this.#knownKeys.set(key, true)
   }
   async #availableIn(wallet: number): Promise<bigint> {
@@ -192,7 +192,7 @@ export class Ledger {
   async #writeClosing(request: string, { statements: list, done }: Closing): Promise<void> {
     let rows: Parameters<OnClosed>[0] = []
     try {
-      rows = await writeSurely(this.#database, list)
+      rows = await writeWithRetry(this.#database, list)
     } catch (thrown) {
       // Closed already, or never opened: nothing is held for it any more.
       if (!isCode(thrown, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'SHARE_GONE')) {

@@ -134,7 +134,7 @@ export class MeteredCall {
     if (this.#state.at !== 'held') return
     const nanos = this.#setCheckpoint(usage, true)
     // A gauged usage is bounded by the request, and as much is held.
-    if (usage.gauged || nanos <= this.#held || this.#extension !== 'none') return
+    if (usage.isFinalEstimate || nanos <= this.#held || this.#extension !== 'none') return
     this.#extension = 'running'
     void this.#extend(nanos).finally(() => {
       if (this.#extension === 'running') this.#extension = 'none'
@@ -167,7 +167,7 @@ export class MeteredCall {
     const nanos = this.priceOf(usage)
     const { id, writes } = this.#exchange
     const checkpoint = checkpointOf(id, usage, this.#terms, streaming)
-    writes.will(holdAtLeast(id, this.dueFor(usage)), checkpoint)
+    writes.setCrashStatements(holdAtLeast(id, this.dueFor(usage)), checkpoint)
     return nanos
   }
   /** Holds the cost so far and half of the hold beyond that. Cuts the call where the account lacks it. */
@@ -260,9 +260,9 @@ export class MeteredCall {
       // Refused because its charge could not be written: nothing was delivered, nothing is paid.
       if (isUndelivered) return this.#refund(closing)
       // If this process crashes before the write succeeds, the store closes the charge the same way.
-      writes.will(...list)
+      writes.setCrashStatements(...list)
       ledger.ensureClosed(id, list, () => {
-        writes.will()
+        writes.setCrashStatements()
         this.#finish(closing)
       })
     })

@@ -48,7 +48,7 @@ const holdBeforeHead = (
 ): void => {
   call.hold()
   const usage = slots.get(USAGE)
-  if (usage?.gauged) call.checkpoint(usage)
+  if (usage?.isFinalEstimate) call.checkpoint(usage)
   else if (isEventStream(reply)) estimator.startCheckpoints()
 }
 /** Buffers a complete response until it is charged, then sends it in one piece. */

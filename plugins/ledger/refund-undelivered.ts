@@ -37,9 +37,9 @@ export const refundUndelivered = (
   onDone: (refunded: boolean) => void,
 ): void => {
   const list = refundStatements(id, account, key, Date.now())
-  writes.will(...list)
+  writes.setCrashStatements(...list)
   ledger.ensureClosed(id, list, ([, refunds = []]) => {
-    writes.will()
+    writes.setCrashStatements()
     onDone(refunds.length > 0)
   })
 }

@@ -12,7 +12,7 @@ export const ADMISSION_TIMEOUT = 500
 
 /** Rejects with STORE_UNKNOWN while the result is unknown, also where the store is unavailable by
  *  then. `within`: ms after which it is not retried. */
-export const writeSurely = async (
+export const writeWithRetry = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
   within = Number.POSITIVE_INFINITY,
@@ -31,14 +31,14 @@ export const writeSurely = async (
   }
 }
 /** The same, retried until the result is known, as long as `isWanted` returns true. */
-export const writeDecided = async (
+export const writeUntilKnown = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
   isWanted: () => boolean,
 ): Promise<readonly (readonly Row[])[]> => {
   for (;;) {
     try {
-      return await writeSurely(database, list)
+      return await writeWithRetry(database, list)
     } catch (thrown) {
       if (!isWanted() || !isCode(thrown, 'STORE_UNKNOWN')) throw thrown
     }

@@ -2,7 +2,7 @@
  *  the upstream reports no counts. */
 import type { Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import { BYTES_PER_TOKEN, promptTokens } from '../formats/prompt-tokens.ts'
-import { USAGE, type Usage, WRITTEN, type Written } from '../slots.ts'
+import { OUTPUT_SO_FAR, type OutputSoFar, USAGE, type Usage } from '../slots.ts'
 
 /** ms between two checkpoints of a stream. */
 const CHECKPOINT_INTERVAL = 250
@@ -41,8 +41,8 @@ export class UsageEstimator {
     return this.#exchange.slots.get(USAGE)
   }
   /** Output tokens so far, where a format reads the response. */
-  get #writtenTokens(): Written | undefined {
-    return this.#exchange.slots.get(WRITTEN)
+  get #writtenTokens(): OutputSoFar | undefined {
+    return this.#exchange.slots.get(OUTPUT_SO_FAR)
   }
   /** For a request that asks for a stream: stores a checkpoint before the first byte. */
   startCheckpoints(): void {
@@ -66,7 +66,7 @@ export class UsageEstimator {
     if (now - this.#checkpointedAt < CHECKPOINT_INTERVAL) return
     this.#checkpointedAt = now
     const used = this.#usage
-    this.#call.checkpoint(used?.gauged ? used : this.#countUsage())
+    this.#call.checkpoint(used?.isFinalEstimate ? used : this.#countUsage())
   }
   /** The last bytes of the response. In a stream they are its terminator, or its error message. */
   observeTail(tail: Bytes): void {
@@ -88,7 +88,7 @@ export class UsageEstimator {
   /** The same for a response of which this many more bytes follow. */
   estimate(more: number): Usage {
     const usage = this.#usage
-    if (usage && (!usage.estimated || usage.gauged)) return usage
+    if (usage && (!usage.estimated || usage.isFinalEstimate)) return usage
     const { meters } = this.#countUsage(more)
     const { input = meters.input, output = 0 } = usage?.meters ?? {}
     return {

@@ -3,7 +3,7 @@ import type { RequestBounds } from '../billing/asked.ts'
 import { isMeter, SUMS } from '../billing/meters.ts'
 import type { Rule } from '../billing/rule.ts'
 import type { Facts } from '../billing/usage.ts'
-import { type WorstCase, worst } from '../billing/worst.ts'
+import { type WorstCase, worstCase } from '../billing/worst.ts'
 
 /** Prompt sizes are rounded up to a multiple of this many tokens, so that the cache hits. */
 const PROMPT_STEP = 256
@@ -21,12 +21,12 @@ export class WorstCaseCosts {
   }
   of({ bounds, isWithoutTools }: RequestBounds, facts: Facts): WorstCase {
     const { prompt = 0, completion = 0 } = bounds
-    if (!this.#cache || !isWithoutTools) return worst(this.#rule, bounds, facts)
+    if (!this.#cache || !isWithoutTools) return worstCase(this.#rule, bounds, facts)
     const steps = Math.ceil(prompt / PROMPT_STEP)
     const key = `${steps} ${completion}`
     const found = this.#cache.get(key)
     if (found) return found
-    const made = worst(this.#rule, { ...bounds, prompt: steps * PROMPT_STEP }, facts)
+    const made = worstCase(this.#rule, { ...bounds, prompt: steps * PROMPT_STEP }, facts)
     if (this.#cache.size >= MAX_ENTRIES) this.#cache.clear()
     this.#cache.set(key, made)
     return made

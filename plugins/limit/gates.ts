@@ -1,6 +1,6 @@
 /** The kinds of limits (concurrency, tokens, requests): each takes from an allowance and releases at the
  *  end of the exchange what is to be returned. */
-import type { Allowance, Fault, Lent } from '../../engine/plugin.ts'
+import type { Allowance, Fault, HostBase } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import type { CountedUnit, WindowState } from './headers.ts'
 import { type Limits, type Rate, rateOf } from './section.ts'
@@ -22,7 +22,12 @@ export interface Gate {
   release(caller: string, amount: bigint, window: number | undefined, used: bigint): void
 }
 type Member = keyof Limits
-type CreateGate = (host: Pick<Lent, 'allowance'>, scope: Scope, name: string, limit: string) => Gate
+type CreateGate = (
+  host: Pick<HostBase, 'allowance'>,
+  scope: Scope,
+  name: string,
+  limit: string,
+) => Gate
 
 /** Concurrency and tokens first: they are returned when a later limit refuses the exchange. */
 export const MEMBERS: readonly Member[] = ['concurrency', 'tokens', 'requests']
@@ -34,7 +39,7 @@ const windowStates =
     return { limit: amount, left, ms: wait }
   }
 const seconds = (allowance: Allowance, caller: string): number =>
-  Math.max(1, Math.ceil(allowance.wait(caller) / 1_000))
+  Math.max(1, Math.ceil(allowance.retryAfter(caller) / 1_000))
 const retryAfter = (wait: number, more = {}) => ({
   headers: { 'retry-after': String(wait), ...more },
 })
@@ -51,7 +56,7 @@ export const GATES: Readonly<Record<Member, CreateGate>> = {
       inTokens: false,
       stateOf: () => undefined,
       refusal: () => fault('CONCURRENCY_EXCEEDED', [limit]),
-      release: (caller, amount) => allowance.give(caller, amount),
+      release: (caller, amount) => allowance.returnUnits(caller, amount),
     }
   },
   tokens(host, scope, name, limit) {
@@ -76,7 +81,7 @@ export const GATES: Readonly<Record<Member, CreateGate>> = {
       },
       release(caller, amount, window, used) {
         if (used > amount) allowance.spend(caller, used - amount)
-        else if (used < amount) allowance.give(caller, amount - used, window)
+        else if (used < amount) allowance.returnUnits(caller, amount - used, window)
       },
     }
   },

@@ -28,7 +28,7 @@ export class LimitTicket {
   async pass(gate: Gate, caller: string, addHeaders: RateLimitHeaders): Promise<void> {
     const { allowance, inTokens } = gate
     const amount = inTokens ? await estimateTokens(this.#exchange) : 1n
-    const admitted = allowance.take(caller, amount) ?? (await allowance.ask(caller, amount))
+    const admitted = allowance.take(caller, amount) ?? (await allowance.request(caller, amount))
     this.#keepTightest(gate, gate.stateOf(caller))
     if (!admitted) throw this.#withHeaders(gate.refusal(caller, amount), addHeaders)
     const taken = { gate, caller, amount, window: allowance.reading(caller)?.window }
@@ -38,7 +38,7 @@ export class LimitTicket {
   }
   /** Adds the rate-limit headers to the response, replacing those of the upstream. */
   tell(tell: RateLimitHeaders): void {
-    if (this.#exchange.answered) Object.assign(this.#exchange.reply.headers, tell(this.#standings))
+    if (this.#exchange.hasReply) Object.assign(this.#exchange.reply.headers, tell(this.#standings))
   }
   #withHeaders(reason: Fault, tell: RateLimitHeaders): Fault {
     return withRateLimitHeaders(reason, tell(this.#standings))

@@ -1,10 +1,10 @@
 /** `tollgate models`: prints the catalogue, or how one name resolves. */
 import { columns } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
-import type { Command, Json, Lent, Target } from '../../engine/plugin.ts'
+import type { Command, HostBase, Json, Target } from '../../engine/plugin.ts'
 import type { Catalogue, Entry } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
-import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
+import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
 
 interface ModelRow {
   readonly name: string
@@ -33,7 +33,7 @@ const fault = errors({
 })
 
 const rowOf =
-  (host: Pick<Lent, 'upstreams' | 'section'>, served = servedBy(host)) =>
+  (host: Pick<HostBase, 'upstreams' | 'section'>, served = endpointRoutes(host)) =>
   (entry: Entry): ModelRow => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
@@ -43,7 +43,7 @@ const rowOf =
 const resolvedRow = (
   name: string,
   catalogue: Catalogue,
-  host: Lent,
+  host: HostBase,
 ): readonly ModelRow[] | undefined => {
   const found = catalogue.find(name)
   return found && [{ ...rowOf(host)(found.entry), name, to: found.targets.map(nameOf) }]

@@ -4,7 +4,7 @@ import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import type { Catalogue, Entry, Found } from '../catalogue/catalogue.ts'
 import { catalogueOf } from '../catalogue/configured.ts'
-import { endpointsOf, servedBy } from '../catalogue/endpoints.ts'
+import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
 import { SECTION } from '../catalogue/section.ts'
 import type { Validator } from '../schema/compile.ts'
 import { ACCOUNT, type Account, MODEL } from '../slots.ts'
@@ -195,7 +195,7 @@ const listStage = (
   catalogue: Catalogue,
   host: Host,
 ): Stage => {
-  const served = servedBy(host)
+  const served = endpointRoutes(host)
   const listItem = (id: string, entry: Entry): ListItem => ({
     id,
     entry,

@@ -1,6 +1,6 @@
 /** Reads, changes and shows the webhook settings of an account. */
 import { errors } from '../../engine/errors.ts'
-import type { Database, Json, Lent, Row, Sql, Statement } from '../../engine/plugin.ts'
+import type { Database, HostBase, Json, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { balanceInSql, lockWallet } from '../ledger/views/wallets.ts'
 import { admitAddress } from '../webhooks/address.ts'
@@ -74,7 +74,7 @@ export const saveSettings = async (
   database: Writer,
   account: number,
   change: Change,
-  host: Pick<Lent, 'judge'>,
+  host: Pick<HostBase, 'checkUrl'>,
 ): Promise<string | undefined> => {
   const before = await readSettings(database, account)
   const url = change.url == null ? change.url : await admitAddress(change.url, host)

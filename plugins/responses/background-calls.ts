@@ -4,7 +4,7 @@ import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Fault, Host, Log, Membership } from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientText } from '../formats/fields.ts'
-import { writeSurely } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/surely.ts'
 import { MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
 import { STOPPED_ERROR } from './response-store.ts'
@@ -72,7 +72,7 @@ export class BackgroundCalls {
     }
     const process = await this.#membership.name()
     try {
-      await writeSurely(this.#database, [beginResponse(row, process)])
+      await writeWithRetry(this.#database, [beginResponse(row, process)])
     } catch (thrown) {
       if (!isCode(thrown, 'RESPONSE_BURIED')) throw thrown
       this.#membership.expelled(process)
@@ -116,7 +116,7 @@ export class BackgroundCalls {
   ): Promise<void> {
     const response = { ...queued, status: 'failed', error: { code, message } }
     const list = [finishResponse(account, made?.id ?? '', 'failed', JSON.stringify(response))]
-    await writeSurely(this.#database, list).catch(error =>
+    await writeWithRetry(this.#database, list).catch(error =>
       this.#log.warn(
         { id: made?.id, error },
         'could not store the failure of a background response',

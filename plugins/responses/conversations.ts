@@ -3,7 +3,7 @@ import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
-import { writeSurely } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/surely.ts'
 import {
   addTurn,
   changeTurn,
@@ -27,7 +27,7 @@ const createView: View = async (exchange, { database, limits }) => {
   const [created, name] = [Date.now(), nameOf(exchange)]
   const conversation = { account, id: `conv_${name}`, created, expires: created + limits.lifetime }
   const turn = { id: name, created, items: encodeItems(items, limits) }
-  await writeSurely(database, [
+  await writeWithRetry(database, [
     openConversation({ ...conversation, metadata: JSON.stringify(metadata ?? {}) }),
     ...(itemsOf(items).length > 0 ? addTurn(conversation, turn) : []),
   ])
@@ -40,7 +40,7 @@ const updateView: View = async (exchange, { database }) => {
   const { metadata } = await bodyOf(exchange)
   const row = await requireConversation(exchange, database)
   const text = JSON.stringify(metadata ?? {})
-  await writeSurely(database, [
+  await writeWithRetry(database, [
     describeConversation(Number(ownerOf(exchange)), idOf(exchange), text),
   ])
   exchange.answer(200, objectOfRow({ ...row, metadata: text }))
@@ -48,7 +48,7 @@ const updateView: View = async (exchange, { database }) => {
 const deleteView: View = async (exchange, { database }) => {
   await requireConversation(exchange, database)
   const id = idOf(exchange)
-  await writeSurely(database, deleteConversation(Number(ownerOf(exchange)), id, Date.now()))
+  await writeWithRetry(database, deleteConversation(Number(ownerOf(exchange)), id, Date.now()))
   exchange.answer(200, { id, object: 'conversation.deleted', deleted: true })
 }
 
@@ -67,7 +67,7 @@ const createItemsView: View = async (exchange, { database, limits }) => {
     id: idOf(exchange),
     expires: created + limits.lifetime,
   }
-  await writeSurely(database, [
+  await writeWithRetry(database, [
     ...addTurn(conversation, { id: name, created, items: encodeItems(items, limits) }),
   ])
   exchange.answer(200, pageOf(listItems(itemsOf(items), name)))
@@ -84,7 +84,7 @@ const deleteItemView: View = async (exchange, { database }) => {
     const { turn, at: index } = findItem(exchange, await requireTurns(exchange, database))
     const rest = parseItems(turn).map((value, place) => (place === index ? null : value))
     try {
-      await writeSurely(database, [changeTurn(key, keyOf(turn), JSON.stringify(rest))])
+      await writeWithRetry(database, [changeTurn(key, keyOf(turn), JSON.stringify(rest))])
       return void exchange.answer(200, objectOfRow(conversation))
     } catch (thrown) {
       if (!isCode(thrown, 'TURN_CHANGED')) throw thrown

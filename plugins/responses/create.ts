@@ -5,7 +5,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import { prependHistory, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
 import { isEventStream } from '../formats/sse.ts'
-import { ACCOUNT, WHOLE } from '../slots.ts'
+import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { fault } from './faults.ts'
 import { resolveReferences } from './item-references.ts'
@@ -49,7 +49,7 @@ export class CreateStage implements Stage {
     }
     if (storage) slots.set(STORAGE, storage)
     if (expanded)
-      slots.set(WHOLE, {
+      slots.set(EXPANDED_REQUEST, {
         body: expanded,
         size: sizeOf(expanded, isExpanded ? undefined : request),
         longer: isExpanded,

@@ -3,7 +3,7 @@
 import type { Database, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf, type StoredExchange } from '../formats/openai-responses/history.ts'
-import { writeSurely } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/surely.ts'
 import {
   deleteExpiredConversations,
   FIND as FIND_CONVERSATION,
@@ -123,7 +123,7 @@ export const deleteExpired = async (database: Store, signal: AbortSignal): Promi
   const now = Date.now()
   for (const page of [[deleteExpiredResponses(now, PAGE)], deleteExpiredConversations(now, PAGE)])
     for (let hasMore = true; hasMore && !signal.aborted; ) {
-      const results = await writeSurely(database, [...page])
+      const results = await writeWithRetry(database, [...page])
       hasMore = results.at(-1)?.length === PAGE
     }
 }

@@ -1,5 +1,5 @@
 /** Views of stored responses and their input. */
-import { writeSurely } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/surely.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { fault } from './faults.ts'
 import { listItems, listOf } from './listing.ts'
@@ -14,7 +14,7 @@ const show: View = async (exchange, { database }) => {
 const deleteStored: View = async (exchange, { database }) => {
   const id = idOf(exchange)
   await findResponse(database, ownerOf(exchange), id)
-  await writeSurely(database, [deleteResponse(Number(ownerOf(exchange)), id, Date.now())])
+  await writeWithRetry(database, [deleteResponse(Number(ownerOf(exchange)), id, Date.now())])
   exchange.answer(200, { id, object: 'response', deleted: true })
 }
 /** A finished response stays unchanged. */
@@ -22,7 +22,7 @@ const cancel: View = async (exchange, { database }) => {
   const [owner, id] = [ownerOf(exchange), idOf(exchange)]
   const response = responseOf(await findResponse(database, owner, id))
   if (response.background !== true) throw fault('RESPONSE_UNCANCELLABLE', [id])
-  await writeSurely(database, [cancelResponse(Number(owner), id)])
+  await writeWithRetry(database, [cancelResponse(Number(owner), id)])
   exchange.answer(200, responseOf(await findResponse(database, owner, id)))
 }
 const input: View = async (exchange, { database }) => {

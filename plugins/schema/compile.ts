@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Ajv } from 'ajv/dist/ajv.js'
 import addFormats from 'ajv-formats'
 import { errors } from '../../engine/errors.ts'
-import type { Fault, Json, Lent } from '../../engine/plugin.ts'
+import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { missingBounds } from './bounds.ts'
 import { notAbove } from './not-above.ts'
 import { matcherOf } from './patterns.ts'
@@ -22,10 +22,13 @@ const fault = errors({
 export interface Validator {
   validate(body: Json): Fault | undefined
 }
-type SharedValues = Pick<Lent, 'share'>
+type SharedValues = Pick<HostBase, 'share'>
 
 /** The schema in a file beside routes.yaml. */
-export const fileValidator = (path: string, host: SharedValues & Pick<Lent, 'file'>): Validator => {
+export const fileValidator = (
+  path: string,
+  host: SharedValues & Pick<HostBase, 'file'>,
+): Validator => {
   let text: string
   try {
     text = host.file(path)

@@ -7,13 +7,20 @@ import type { HostedUsage, UsageFacts } from '../formats/format.ts'
 import { promptTokens } from '../formats/prompt-tokens.ts'
 import { mergedCounts, type ReportedUsage, reportedUsage } from '../formats/reported-usage.ts'
 import { OutputTextEstimator, type TextPattern } from '../formats/written-text.ts'
-import { METERED, type Meters, USAGE, WHOLE, WRITTEN, type Written } from '../slots.ts'
+import {
+  EXPANDED_REQUEST,
+  METERED,
+  type Meters,
+  OUTPUT_SO_FAR,
+  type OutputSoFar,
+  USAGE,
+} from '../slots.ts'
 
 /** Bytes of a plain answer that are buffered before their text is read: most answers report counts,
  *  and then their text need not be read. */
 const BUFFER_LIMIT = 1024 * 1024
 
-export class AnswerUsage implements Written {
+export class AnswerUsage implements OutputSoFar {
   readonly #attempt: Attempt
   readonly #facts: UsageFacts
   readonly #log: Log
@@ -41,7 +48,7 @@ export class AnswerUsage implements Written {
     this.#outputText = pattern && new OutputTextEstimator(pattern)
     this.#unreadChunks = streamed ? undefined : []
     const { slots } = attempt.exchange
-    if (this.#outputText) slots.set(WRITTEN, this)
+    if (this.#outputText) slots.set(OUTPUT_SO_FAR, this)
     // An earlier target of this exchange may have left usage before it failed.
     if (slots.get(USAGE)) slots.set(USAGE, { meters: {}, estimated: true })
   }
@@ -102,7 +109,7 @@ export class AnswerUsage implements Written {
       !isInputReported ||
       invalidNames.length > 0 ||
       meters.output !== reportedMeters.output
-    slots.set(USAGE, { meters, estimated, ...(estimated && { gauged: true as const }) })
+    slots.set(USAGE, { meters, estimated, ...(estimated && { isFinalEstimate: true as const }) })
   }
   #warnOfCounts(id: string, invalid: readonly string[]): void {
     const { upstream, name } = this.#attempt.target
@@ -129,7 +136,7 @@ export class AnswerUsage implements Written {
   }
   #promptTokens(): number {
     const { request, slots } = this.#attempt.exchange
-    const whole = slots.get(WHOLE)
+    const whole = slots.get(EXPANDED_REQUEST)
     const size = whole?.size ?? Number(request.headers['content-length'] ?? 0)
     return promptTokens(whole?.body ?? request.parsed ?? null, size)
   }

@@ -9,7 +9,7 @@ import { partsOf } from '../formats/answer-parts.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Format, HostedUsage, TargetFormat } from '../formats/format.ts'
 import type { SseEvent } from '../formats/sse.ts'
-import { BROKEN, type Meters, USAGE } from '../slots.ts'
+import { type Meters, STREAM_ERRORED, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import type { ThoughtRecorder } from './thought-cache.ts'
 import type { TranslationListener } from './translated-response.ts'
@@ -78,7 +78,7 @@ export class AttemptListener implements TranslationListener {
       { id: exchange.id, upstream, code: reason.code },
       'response stream ended in an error',
     )
-    exchange.slots.set(BROKEN, true)
+    exchange.slots.set(STREAM_ERRORED, true)
   }
   onLinger(): void {
     this.#attempt.exchange.cut(fault('UPSTREAM_LINGERS'))

@@ -16,7 +16,7 @@ import {
   type WatchedMarks,
   watchedMarksOf,
 } from '../formats/stream-watch.ts'
-import { BROKEN, METERED, MODEL, OUTPUT_LIMIT, type Paid, USAGE } from '../slots.ts'
+import { METERED, MODEL, OUTPUT_LIMIT, type PricedMeters, STREAM_ERRORED, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import { watchHostedTools } from './hosted-tools.ts'
 
@@ -140,7 +140,7 @@ interface StreamOptions {
   readonly offers: boolean
   readonly gauge: UsageEstimate | undefined
 }
-const NOTHING_PAID: Paid = { has: () => false }
+const NOTHING_PAID: PricedMeters = { has: () => false }
 /** Sets the usage known at the head of the answer, so that the crash checkpoint of the hold
  *  includes it. */
 const setInitialUsage = ({ exchange }: Attempt, gauge: UsageEstimate | undefined): void => {
@@ -193,7 +193,7 @@ class PassThroughListener implements ResponseListener {
     return fault('UPSTREAM_TRUNCATED')
   }
   onBroken(): void {
-    this.#exchange.slots.set(BROKEN, true)
+    this.#exchange.slots.set(STREAM_ERRORED, true)
   }
   onLinger(): void {
     this.#exchange.cut(fault('UPSTREAM_LINGERS'))

@@ -9,7 +9,7 @@ import { offersHostedTools } from '../formats/hosted-usage.ts'
 import { hasForeignPayload } from '../formats/opaque-payload.ts'
 import { canReach, reachableFormats } from '../formats/reachability.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
-import { MODEL, WHOLE } from '../slots.ts'
+import { EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { PassThrough } from './pass-through.ts'
 import { thinksByDefault } from './thinking.ts'
 import { ThoughtCache } from './thought-cache.ts'
@@ -62,7 +62,8 @@ export class TranslationPlanner {
     const { parsed } = exchange.request
     if (!this.#supportsClientFormat(spoken))
       return this.#translatorFor(spoken, parsed) ?? this.#passThrough
-    if (thinksByDefault(target.traits) || exchange.slots.get(WHOLE)?.longer) return this.#rewriter()
+    if (thinksByDefault(target.traits) || exchange.slots.get(EXPANDED_REQUEST)?.longer)
+      return this.#rewriter()
     if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, target.traits ?? {}))
       return (
         this.#translatorFor(

@@ -17,7 +17,7 @@ import { offersHostedTools } from '../formats/hosted-usage.ts'
 import type { Prompt } from '../formats/hub.ts'
 import { boundaryOf } from '../formats/multipart.ts'
 import { eventsIn, hasEvent, isEventStream } from '../formats/sse.ts'
-import { ACCOUNT, MODEL, OUTPUT_LIMIT, WHOLE } from '../slots.ts'
+import { ACCOUNT, EXPANDED_REQUEST, MODEL, OUTPUT_LIMIT } from '../slots.ts'
 import { AttemptListener } from './attempt-listener.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
 import { watchHostedTools } from './hosted-tools.ts'
@@ -119,7 +119,7 @@ export class Translator {
     if (known) return known
     const { codec } = this.#client
     const sent = exchange.request.parsed ?? (await exchange.request.json())
-    const expanded = exchange.slots.get(WHOLE)?.body ?? sent
+    const expanded = exchange.slots.get(EXPANDED_REQUEST)?.body ?? sent
     const body = isFields(expanded) ? expanded : {}
     const droppedFields = new DroppedFieldReport(codec.settings)
     const boundary = boundaryOf(exchange.request.headers['content-type'])

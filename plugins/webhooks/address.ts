@@ -1,6 +1,6 @@
 /** Checks webhook URLs: https, and a public address or one that the operator allowed. */
 import { errors } from '../../engine/errors.ts'
-import type { Lent } from '../../engine/plugin.ts'
+import type { HostBase } from '../../engine/plugin.ts'
 
 const fault = errors({
   WEBHOOK_URL: [400, 'This webhook URL cannot be used: %s.', { param: 'url' }],
@@ -12,7 +12,7 @@ const RESOLVE_TIMEOUT = 3_000
 /** Returns the URL in canonical form. Rejects with WEBHOOK_URL, or an EGRESS_… code of the engine. */
 export const admitAddress = async (
   text: string,
-  { judge }: Pick<Lent, 'judge'>,
+  { checkUrl: judge }: Pick<HostBase, 'checkUrl'>,
 ): Promise<string> => {
   const refused = refusalOf(text)
   if (refused) throw fault('WEBHOOK_URL', [refused])

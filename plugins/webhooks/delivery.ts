@@ -1,5 +1,5 @@
 /** Sends an event to its receiver once and classifies the response. Knows no schedule and no store. */
-import type { Lent, Reply } from '../../engine/plugin.ts'
+import type { HostBase, Reply } from '../../engine/plugin.ts'
 import { hostOf } from './address.ts'
 import { retryAfterOf } from './schedule.ts'
 import { signatureHeaders } from './signature.ts'
@@ -28,7 +28,7 @@ export interface DeliveryResult {
 /** Rejects only where nothing was sent, before the configuration is active. */
 export const deliver = async (
   { id, url, secret, body }: DeliveryRequest,
-  { send }: Pick<Lent, 'send'>,
+  { send }: Pick<HostBase, 'send'>,
   at: number,
 ): Promise<DeliveryResult> => {
   // Saving checks the URL; this protects against rows written otherwise.

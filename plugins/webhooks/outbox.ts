@@ -1,10 +1,10 @@
 /** Sends the events of the outbox, in one process of the installation. Endpoints do not delay each other. */
-import type { Database, Lent, Row } from '../../engine/plugin.ts'
+import type { Database, HostBase, Row } from '../../engine/plugin.ts'
 import { type DeliveryResult, deliver, logFieldsOf } from './delivery.ts'
 import { delayBefore } from './schedule.ts'
 import { type Attempt, DUE, deleteOld, NEXT, recordAttempt, WAITING } from './statements.ts'
 
-export interface OutboxOptions extends Pick<Lent, 'log' | 'metrics' | 'send'> {
+export interface OutboxOptions extends Pick<HostBase, 'log' | 'metrics' | 'send'> {
   readonly database: Pick<Database, 'read' | 'write' | 'now'>
   /** Adds events to the outbox, before each read. */
   refill?(): Promise<void>

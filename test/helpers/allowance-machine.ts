@@ -89,7 +89,7 @@ export class Machine {
     const now = allowance.take(key, amount)
     if (worker === undefined || now !== undefined) return now === true
     worker.asking++
-    return allowance.ask(key, amount).finally(() => {
+    return allowance.request(key, amount).finally(() => {
       worker.asking--
     })
   }
@@ -197,7 +197,8 @@ export const play = async (
       if (machine.living(0) === -1) machine.add()
     } else {
       const [used] = machine.used.splice(step.which % Math.max(1, machine.used.length), 1)
-      if (used !== undefined) machine.open(used.worker, used.supply).give(used.key, used.amount)
+      if (used !== undefined)
+        machine.open(used.worker, used.supply).returnUnits(used.key, used.amount)
     }
     await turn()
   }

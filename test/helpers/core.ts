@@ -6,10 +6,10 @@ import type { Test } from 'tap'
 import { compile } from '../../engine/config/compile.ts'
 import { createMetrics } from '../../engine/observe/metrics.ts'
 import type { Document, Log, Plugin, Stage, Statement } from '../../engine/plugin.ts'
-import { Turns } from '../../engine/request/background-calls.ts'
+import { BackgroundCalls } from '../../engine/request/background-calls.ts'
 import { createGatewayServer, type GatewayServer } from '../../engine/server.ts'
 import type { Resources } from '../../engine/snapshot/host.ts'
-import { Shared } from '../../engine/snapshot/shared-resources.ts'
+import { SharedResources } from '../../engine/snapshot/shared-resources.ts'
 import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 
 export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -27,12 +27,12 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
     role: 'test',
     log: { ...log, request: ({ ...line }) => log.info(line, 'request') },
     metrics: createMetrics(),
-    shared: new Shared(),
-    turns: new Turns(),
+    shared: new SharedResources(),
+    backgroundCalls: new BackgroundCalls(),
     allowances: {
       open: () => ({
-        ...{ take: () => true, ask: async () => true, give() {}, spend() {} },
-        ...{ wait: () => 0, reading: () => undefined },
+        ...{ take: () => true, request: async () => true, returnUnits() {}, spend() {} },
+        ...{ retryAfter: () => 0, reading: () => undefined },
       }),
       close() {},
     },
@@ -53,7 +53,7 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
         store.lines.push(`durable ${names.join(' ')}`)
         return []
       },
-      will: (id, list) =>
+      setCrashStatements: (id, list) =>
         void store.lines.push(`will ${id.slice(0, 3)} ${list.map(name).join(' ')}`),
       read: async () => [],
       async *pages() {},

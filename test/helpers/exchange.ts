@@ -70,7 +70,14 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       shared.set(name, value)
       return value as ReturnType<typeof create>
     },
-    ...{ match: absent, run: absent, send: absent, judge: absent, job: absent, allowance: absent },
+    ...{
+      match: absent,
+      run: absent,
+      send: absent,
+      checkUrl: absent,
+      job: absent,
+      allowance: absent,
+    },
     membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },
   }
 }
@@ -112,7 +119,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       client: { address: '127.0.0.1', encrypted: false },
       json: parsed,
       parsed: undefined,
-      means() {},
+      setJson() {},
       bytes: async () => whole,
       async *stream() {
         yield whole

@@ -4,10 +4,10 @@ import { load } from '../../engine/config/load.ts'
 import { createLog } from '../../engine/observe/log.ts'
 import { createMetrics } from '../../engine/observe/metrics.ts'
 import { createLocalAllowances } from '../../engine/quota/allowance.ts'
-import { Turns } from '../../engine/request/background-calls.ts'
+import { BackgroundCalls } from '../../engine/request/background-calls.ts'
 import { createGatewayServer } from '../../engine/server.ts'
 import type { Resources } from '../../engine/snapshot/host.ts'
-import { Shared } from '../../engine/snapshot/shared-resources.ts'
+import { SharedResources } from '../../engine/snapshot/shared-resources.ts'
 import { CACHE } from './cache.ts'
 
 export const startInside = async (config: string) => {
@@ -54,8 +54,8 @@ const resourcesOf = (): Resources => {
       pages: absent,
       now: () => Promise.resolve(Date.now()),
     },
-    shared: new Shared(),
-    turns: new Turns(),
+    shared: new SharedResources(),
+    backgroundCalls: new BackgroundCalls(),
     allowances: createLocalAllowances(),
     jobs: { start: absent } as unknown as Resources['jobs'],
     membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },

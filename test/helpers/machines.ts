@@ -97,13 +97,13 @@ export const startMachine = (
       const admitted = await Promise.all(
         Array.from({ length: asks }, async (_, at) => {
           const allowance = open(supply, at)
-          return allowance.take(KEY, amount) ?? (await allowance.ask(KEY, amount))
+          return allowance.take(KEY, amount) ?? (await allowance.request(KEY, amount))
         }),
       )
       return admitted.filter(Boolean).length
     },
     give(supply, count) {
-      for (let at = 0; at < count; at++) open(supply, at).give(KEY, 1n)
+      for (let at = 0; at < count; at++) open(supply, at).returnUnits(KEY, 1n)
     },
     spend: (supply, amount) => open(supply).spend(KEY, amount),
     get cut() {

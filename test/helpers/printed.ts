@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { withHost } from '../../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../../engine/cli/run-command.ts'
-import type { Command, Lent } from '../../engine/plugin.ts'
+import type { Command, HostBase } from '../../engine/plugin.ts'
 import { remembering } from './terminal.ts'
 
 interface Printed {
@@ -16,7 +16,7 @@ export const runCommand = async (
   t: Test,
   name: string,
   commands: Readonly<Record<string, Command>>,
-  host: Lent,
+  host: HostBase,
   args: readonly string[],
 ): Promise<Printed> => {
   const command = commands[name]

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import type { Lent } from '../../engine/plugin.ts'
-import { sendOutside } from '../../engine/upstream/direct-send.ts'
+import type { HostBase } from '../../engine/plugin.ts'
+import { sendDirect } from '../../engine/upstream/direct-send.ts'
 import { createEgress } from '../../engine/upstream/egress.ts'
 
 interface Received {
@@ -92,7 +92,7 @@ export const status =
   (_, response) =>
     void response.writeHead(code, headers).end()
 
-type Outside = Pick<Lent, 'send' | 'judge'>
+type Outside = Pick<HostBase, 'send' | 'checkUrl'>
 /** What a plugin is lent of the world outside; `resolve` in place of the machine's names. */
 export const outside = (
   allow: string,
@@ -100,8 +100,8 @@ export const outside = (
 ): Outside => {
   const egress = createEgress(allow, resolve && { resolve })
   return {
-    judge: egress.admit,
+    checkUrl: egress.checkResolvedUrl,
     // Of a snapshot, public addresses need nothing else.
-    send: async (upstream, outgoing) => sendOutside({ egress } as never, upstream, outgoing),
+    send: async (upstream, outgoing) => sendDirect({ egress } as never, upstream, outgoing),
   }
 }

@@ -1,6 +1,6 @@
 /** Notifications over a real store and real receivers: an outbox that is emptied here, with a clock that tests set. */
 import type { Test } from 'tap'
-import type { Lent, Metrics, Row, Sql } from '../../engine/plugin.ts'
+import type { HostBase, Metrics, Row, Sql } from '../../engine/plugin.ts'
 import { moveCrossings } from '../../plugins/notify/crossings.ts'
 import notify from '../../plugins/notify/index.ts'
 import { type Change, saveSettings } from '../../plugins/notify/settings.ts'
@@ -25,7 +25,7 @@ export interface Desk extends Books {
   save(account: number, change: Change): Promise<string | undefined>
   move(): Promise<number>
   /** Empties the outbox until the test ends, or it is told to stop. */
-  start(over?: Partial<Pick<Lent, 'send'>>): () => Promise<void>
+  start(over?: Partial<Pick<HostBase, 'send'>>): () => Promise<void>
   /** The event when it fits. */
   eventually(id: string, fits: (row: Row) => boolean): Promise<Row>
   attempts(id: string): Promise<readonly Row[]>

@@ -2,31 +2,31 @@
  *  first start. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Document, Host, Lent, Matched, Route, UpstreamView } from '../../plugin.ts'
+import type { Document, Host, HostBase, Route, RouteMatch, UpstreamView } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/host.ts'
-import { shownPath } from '../../snapshot/shown-path.ts'
+import { formatPath } from '../../snapshot/shown-path.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
-import { sendOutside } from '../../upstream/direct-send.ts'
+import { sendDirect } from '../../upstream/direct-send.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import type { Blueprint } from './blueprint.ts'
 
 /** What a version of the configuration adds to the resources of its process. */
-export interface Ground {
+export interface HostContext {
   readonly version: number
   readonly hash: string
   readonly root: string
   readonly document: Document
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
-  readonly match: Lent['match']
-  readonly run: Lent['run']
-  readonly send: Lent['send']
-  readonly judge: Lent['judge']
+  readonly match: HostBase['match']
+  readonly run: HostBase['run']
+  readonly send: HostBase['send']
+  readonly judge: HostBase['checkUrl']
   /** Released when the snapshot retires. */
   readonly held: (() => void)[]
 }
 
-export const lend = (resources: Resources, ground: Ground): Lent => ({
+export const createHostBase = (resources: Resources, ground: HostContext): HostBase => ({
   log: resources.log,
   metrics: resources.metrics,
   database: resources.database,
@@ -36,7 +36,7 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
   file: path => {
     const full = resolve(ground.root, path)
     // The text that was checked and hashed: every worker compiles the same.
-    return ground.files?.[shownPath(ground.root, full)] ?? readFileSync(full, 'utf8')
+    return ground.files?.[formatPath(ground.root, full)] ?? readFileSync(full, 'utf8')
   },
   share: (key, version, create) => {
     const { value, release } = resources.shared.acquire(key, version, create)
@@ -46,7 +46,7 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
   match: ground.match,
   run: ground.run,
   send: ground.send,
-  judge: ground.judge,
+  checkUrl: ground.judge,
   job: (name, every, run) => {
     ground.held.push(resources.jobs.start(name, every, run))
   },
@@ -54,34 +54,38 @@ export const lend = (resources: Resources, ground: Ground): Lent => ({
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })
 
-export const hostFor = (lent: Lent, route: Route): Host => ({ ...lent, route })
+export const createRouteHost = (lent: HostBase, route: Route): Host => ({ ...lent, route })
 
 /** The route of a method and target, as plugins may know it. Throws PATH_REFUSED. */
-export const matchIn = (snapshot: Snapshot, method: string, target: string): Matched<Route> => {
+export const matchForPlugins = (
+  snapshot: Snapshot,
+  method: string,
+  target: string,
+): RouteMatch<Route> => {
   const { compiled, ...rest } = snapshot.match(method, target)
   return compiled ? { ...rest, route: compiled.route } : rest
 }
 
 /** The `upstreams:` section as plugins may know it, by name. */
-export const viewsOf = (
+export const upstreamViews = (
   upstreams: ReadonlyMap<string, Upstream>,
 ): Readonly<Record<string, UpstreamView>> =>
   Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
 
 /** The host base of a command, or of the first start. `runs`: the message of the error that `run`
  *  rejects with. */
-export const lendBeside = (
+export const createDetachedHost = (
   resources: Resources,
   { blueprint, snapshot }: { readonly blueprint: Blueprint; readonly snapshot: Snapshot },
   held: (() => void)[],
   runs: string,
-): Lent =>
-  lend(resources, {
+): HostBase =>
+  createHostBase(resources, {
     ...blueprint,
-    upstreams: viewsOf(snapshot.upstreams),
-    match: (method, target) => matchIn(snapshot, method, target),
+    upstreams: upstreamViews(snapshot.upstreams),
+    match: (method, target) => matchForPlugins(snapshot, method, target),
     run: () => Promise.reject(new Error(runs)),
-    send: async (upstream, request) => sendOutside(snapshot, upstream, request),
-    judge: snapshot.egress.admit,
+    send: async (upstream, request) => sendDirect(snapshot, upstream, request),
+    judge: snapshot.egress.checkResolvedUrl,
     held,
   })

@@ -6,16 +6,16 @@ const { d: _, ...DURATIONS } = ALL
 const LONGEST = 2 ** 31 - 1
 
 /** The grammar as JSON Schema patterns. */
-export const DURATION = `^[0-9]{1,9}([.][0-9]{1,3})?(${Object.keys(DURATIONS).join('|')})$`
-export const SIZE = `^[0-9]{1,15}([.][0-9]{1,3})?(${Object.keys(SIZES).join('|')})?$`
+export const DURATION_PATTERN = `^[0-9]{1,9}([.][0-9]{1,3})?(${Object.keys(DURATIONS).join('|')})$`
+export const SIZE_PATTERN = `^[0-9]{1,15}([.][0-9]{1,3})?(${Object.keys(SIZES).join('|')})?$`
 
 /** `250ms 5s 2m 1h 1.5s` to milliseconds, at most 24.8 days. Throws on anything else. */
-export const duration = (text: string): number =>
-  Math.min(LONGEST, parse(text, DURATION, DURATIONS, 'duration such as 5s'))
+export const parseDuration = (text: string): number =>
+  Math.min(LONGEST, parse(text, DURATION_PATTERN, DURATIONS, 'duration such as 5s'))
 
 /** `512 20KB 20KiB 32MiB 1GB` to bytes; a bare number is bytes. Throws on anything else. */
-export const size = (text: string | number): number =>
-  parse(String(text), SIZE, SIZES, 'size such as 32MiB')
+export const parseSize = (text: string | number): number =>
+  parse(String(text), SIZE_PATTERN, SIZES, 'size such as 32MiB')
 
 const parse = (
   text: string,

@@ -4,7 +4,7 @@ import type { Json } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
-import { duration } from './units.ts'
+import { parseDuration } from './units.ts'
 
 /** As the schema of routes.yaml accepts it (config/schema.ts). */
 export interface UpstreamOptions {
@@ -29,13 +29,13 @@ const INSIDE = /^([a-z][a-z0-9-]*):$/
 const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
 
-export type Lend = <T extends object>(key: string, version: string, create: () => T) => T
+export type AcquireShared = <T extends object>(key: string, version: string, create: () => T) => T
 
 /** `credentials`: headers with credentials of clients, see `Plugin.credentialHeaders`. */
 export const compileUpstream = (
   name: string,
   options: UpstreamOptions,
-  share: Lend,
+  share: AcquireShared,
   credentials: readonly string[] = [],
 ): Upstream => {
   const urls = listOf(options.url)
@@ -50,7 +50,7 @@ export const compileUpstream = (
     deadlines,
     health: {
       failures: options.health?.failures ?? 5,
-      eject: duration(options.health?.eject ?? '10s'),
+      eject: parseDuration(options.health?.eject ?? '10s'),
     },
     set: options.headers?.set ?? {},
     view: {
@@ -68,12 +68,12 @@ export const readDeadlines = (
   options: UpstreamOptions['timeout'],
   defaults: Deadlines,
 ): Deadlines => ({
-  connect: options?.connect ? duration(options.connect) : defaults.connect,
-  first_byte: options?.first_byte ? duration(options.first_byte) : defaults.first_byte,
-  idle: options?.idle ? duration(options.idle) : defaults.idle,
+  connect: options?.connect ? parseDuration(options.connect) : defaults.connect,
+  first_byte: options?.first_byte ? parseDuration(options.first_byte) : defaults.first_byte,
+  idle: options?.idle ? parseDuration(options.idle) : defaults.idle,
 })
 
-const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share: Lend) => {
+const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share: AcquireShared) => {
   const { origin, pathname } = new URL(url)
   const version = `${deadlines.connect}/${connections}`
   const make = (): Origin => new Origin(origin, { connect: deadlines.connect, connections })

@@ -54,7 +54,7 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
         throw isStoreFault(error) ? error : unavailableFault(error)
       }),
     process: { key, folder },
-    will(name, statements) {
+    setCrashStatements(name, statements) {
       commits.setCrashStatements(name, statements)
       if (statements.length === 0) progress?.clear(name)
     },

@@ -1,6 +1,6 @@
 /** Usage of text-to-speech: the upstream's own tokens if it sends them, otherwise the characters of
  *  the input. Pure. */
-import type { Meters, Paid } from '../../slots.ts'
+import type { Meters, PricedMeters } from '../../slots.ts'
 import { count, type Fields, lenientText } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
 import { certainty } from '../usage-certainty.ts'
@@ -14,7 +14,7 @@ const AUDIO_TOKENS_PER_BYTE = 20 / 15
 /** Characters per token. */
 const CHARACTERS_PER_TOKEN = 4
 
-export const speechEstimate = (request: Fields, paid: Paid): UsageEstimate => {
+export const speechEstimate = (request: Fields, paid: PricedMeters): UsageEstimate => {
   const text = lenientText(request, 'input') ?? ''
   const characters = countCharacters(text)
   const byTokens = paid.has('audio_output') || paid.has('output') || paid.has('input')

@@ -1,6 +1,6 @@
 /** Usage of transcriptions: the upstream's own seconds or tokens, or the duration that the answer
  *  shows. */
-import type { Meters, Paid, Usage } from '../../slots.ts'
+import type { Meters, PricedMeters, Usage } from '../../slots.ts'
 import { count, type Fields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
 import { certainty } from '../usage-certainty.ts'
@@ -34,7 +34,11 @@ const DEFAULT_BYTES_PER_SECOND = 16_000
 /** The lowest bit rate of speech codecs, in bytes per second. A hold uses it as well. */
 const MIN_BYTES_PER_SECOND = 500
 
-export const transcriptionEstimate = (request: Fields, paid: Paid, type: string): UsageEstimate => {
+export const transcriptionEstimate = (
+  request: Fields,
+  paid: PricedMeters,
+  type: string,
+): UsageEstimate => {
   const size = lenientObjects(request, 'file').reduce((sum, { bytes }) => sum + count(bytes), 0)
   const transcript = new Transcript(type)
   const byTokens = TOKEN_METERS.some(meter => paid.has(meter))

@@ -1,8 +1,8 @@
 /** `tollgate quote`: prints the worst-case cost of one request on its route, with the formula. */
 import { readFileSync } from 'node:fs'
 import { EXIT } from '../../../engine/cli/kit.ts'
-import type { Command, Json, Lent, Matched, Route } from '../../../engine/plugin.ts'
-import { askedOf, factsOf } from '../../billing/asked.ts'
+import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine/plugin.ts'
+import { factsOf, requestBoundsOf } from '../../billing/asked.ts'
 import { formula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
 import { quote } from '../../billing/worst.ts'
@@ -11,12 +11,12 @@ import { isMetered, routePrice } from '../views/route.ts'
 
 /** Access to the configured models, which this folder does not read. */
 export interface Models {
-  prices(host: Lent): Prices
+  prices(host: HostBase): Prices
   /** Whether the requests of a route name one. */
   called(route: Route): boolean
-  asked(route: Route, body: Json, request: Matched<Route>): string | undefined
+  asked(route: Route, body: Json, request: RouteMatch<Route>): string | undefined
   /** The key in `models:` that answers to a name. */
-  find(name: string, host: Lent): string | undefined
+  find(name: string, host: HostBase): string | undefined
 }
 
 /** A message that is printed to stderr instead of a price. */
@@ -55,7 +55,7 @@ interface CommandResult {
 }
 
 /** No route: the wording of `tollgate explain`, without a price. */
-const noRoute = ({ allowed }: Matched<Route>): CommandResult => ({
+const noRoute = ({ allowed }: RouteMatch<Route>): CommandResult => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
   exit: EXIT.runTime,
@@ -63,10 +63,10 @@ const noRoute = ({ allowed }: Matched<Route>): CommandResult => ({
 
 const costOn = (
   route: Route,
-  match: Matched<Route>,
+  match: RouteMatch<Route>,
   file: unknown,
   models: Models,
-  host: Lent,
+  host: HostBase,
 ): CommandResult => {
   const prices = models.prices(host)
   const { name: currency } = prices.currency
@@ -99,7 +99,7 @@ const costOn = (
 }
 
 const mostOf = (price: Price, body: Json, size: number) => {
-  const { bounds } = askedOf(body, size, price)
+  const { bounds } = requestBoundsOf(body, size, price)
   const { nanos, lines, unbounded, unpriced } = quote(price.rule, bounds, factsOf(body, Date.now()))
   return {
     most: printMoney(nanos),

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Exchange, Fault, Plugin } from '../../../engine/plugin.ts'
 import type { Call } from '../../../engine/request/exchange.ts'
 import type { CompiledRoute } from '../../../engine/snapshot/snapshot.ts'
-import type { Try } from '../../../engine/upstream/attempt.ts'
+import type { UpstreamAttempt } from '../../../engine/upstream/attempt.ts'
 import type { Upstream } from '../../../engine/upstream/upstreams.ts'
 import { compiled, type Plugins } from '../../helpers/compiled.ts'
 import { plugin } from '../../helpers/core.ts'
@@ -59,7 +59,7 @@ t.test('route: its chain has the pipeline plugins with options or a default', as
   )
   t.same(asked, [{ a: 1 }])
   await route.runWith(async () => void log.push('last'))({} as Call)
-  await route.forwardWith(async () => void log.push('sent'))({} as Try)
+  await route.forwardWith(async () => void log.push('sent'))({} as UpstreamAttempt)
   t.same(log, ['usual', 'own', 'last', 'usual forward', 'own forward', 'sent'])
 })
 
@@ -180,6 +180,6 @@ t.test('route: members of a stage keep their `this`', async t => {
   const stage = new Counting()
   const route = await routeOf({}, { counting: plugin(stage) })
   await route.runWith(async () => {})({} as Call)
-  await route.forwardWith(async () => {})({} as Try)
+  await route.forwardWith(async () => {})({} as UpstreamAttempt)
   t.equal(stage.count, 2)
 })

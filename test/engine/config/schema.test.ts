@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t from 'tap'
-import { DURATION, SIZE } from '../../../engine/config/compile/units.ts'
+import { DURATION_PATTERN, SIZE_PATTERN } from '../../../engine/config/compile/units.ts'
 import { importPlugins } from '../../../engine/config/import.ts'
 import { bundlePlugins } from '../../../engine/config/plugins.ts'
 import { assembleSchema, schemaText } from '../../../engine/config/schema.ts'
@@ -67,8 +67,8 @@ t.test('engine schema: patterns of durations and sizes equal those of the parser
   const text = readFileSync(join(ROOT, 'schemas/engine.json'), 'utf8')
   for (const [path, schema] of keys(JSON.parse(text))) {
     const [example] = (schema.examples ?? []) as readonly string[]
-    if (/^\d+m?s$/.test(String(example))) t.equal(schema.pattern, DURATION, path)
-    if (/^\d+[KM]i?B$/.test(String(example))) t.equal(schema.pattern, SIZE, path)
+    if (/^\d+m?s$/.test(String(example))) t.equal(schema.pattern, DURATION_PATTERN, path)
+    if (/^\d+[KM]i?B$/.test(String(example))) t.equal(schema.pattern, SIZE_PATTERN, path)
   }
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createMetrics, type GatewayMetrics } from '../../../engine/observe/metrics.ts'
-import { createExposition, FAMILIES } from '../../../engine/processes/metrics-exposition.ts'
+import { createExposition, METRIC_FAMILIES } from '../../../engine/processes/metrics-exposition.ts'
 
 const metricsFor = (t: Test, process?: string): GatewayMetrics => {
   const metrics = createMetrics(process)
@@ -27,7 +27,7 @@ const rowsOf = (page: string) =>
 const [ENGINE = '', PLUGINS = ''] = pageOf('metrics').split('Plugins keep numbers of their own:')
 
 t.test('metrics: docs/metrics.md lists every family with kind, labels and meaning', async t => {
-  const told = Object.entries(FAMILIES).map(([name, { kind, labels, help }]) => [
+  const told = Object.entries(METRIC_FAMILIES).map(([name, { kind, labels, help }]) => [
     ...[name, kind, labels, help],
   ])
   t.strictSame(rowsOf(ENGINE), told)

@@ -27,7 +27,7 @@ t.test('window: returned units are available to any worker', async t => {
   t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), 0n)
   const allowance = machine.open(0, returning(LIMIT))
-  allowance.give('a', 3n, allowance.reading('a')?.window)
+  allowance.returnUnits('a', 3n, allowance.reading('a')?.window)
   await machine.settle()
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), 3n)
 })
@@ -37,12 +37,12 @@ t.test('window: units return only to their own window', async t => {
   t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
   const allowance = machine.open(0, returning(LIMIT))
   const window = allowance.reading('a')?.window
-  allowance.give('a', 3n)
+  allowance.returnUnits('a', 3n)
   await machine.settle()
   t.equal(await machine.exhaust('a', returning(LIMIT)), 0n)
   machine.clock += 100
   t.equal(await machine.exhaust('a', returning(LIMIT)), LIMIT)
-  allowance.give('a', 3n, window)
+  allowance.returnUnits('a', 3n, window)
   await machine.settle()
   t.equal(await machine.exhaust('a', returning(LIMIT)), 0n)
 })
@@ -75,7 +75,7 @@ t.test('held: spending takes units', async t => {
   allowance.spend('a', 7n)
   await machine.settle()
   t.equal(await machine.exhaust('a', supply, 1), 0n)
-  allowance.give('a', 7n)
+  allowance.returnUnits('a', 7n)
   await machine.settle()
   t.equal(await machine.exhaust('a', supply, 1), 5n)
   t.equal(allowance.reading('a'), undefined)
@@ -106,7 +106,7 @@ t.test('window: takes, returns and overdraft leave an exact rest', async t => {
         // Corrections come from calls that have ended: nothing else is in progress.
         await machine.settle()
         if (what === 'give' && counted < amount) continue
-        if (what === 'give') allowance.give('a', amount, 1_000)
+        if (what === 'give') allowance.returnUnits('a', amount, 1_000)
         else allowance.spend('a', amount)
         await machine.settle()
         counted += what === 'give' ? -amount : amount

@@ -19,7 +19,7 @@ const window = (amount: bigint): Supply => ({ window: { amount, ms: 100 } })
 t.test('allowance: large slices far from the limit, single units near it', async t => {
   const machine = new Machine(2)
   const allowance = machine.open(0, held(100n))
-  const first = allowance.ask('a', 1n)
+  const first = allowance.request('a', 1n)
   await machine.settle()
   t.equal(await first, true)
   let free = 0
@@ -27,7 +27,7 @@ t.test('allowance: large slices far from the limit, single units near it', async
   t.equal(free, 24, 'a quarter of the 99 left, since there are two workers')
   await machine.exhaust('a', held(96n), 1)
   const near = machine.open(1, held(97n))
-  const last = near.ask('a', 1n)
+  const last = near.request('a', 1n)
   await machine.settle()
   t.equal(await last, true)
   t.equal(near.take('a', 1n), undefined, 'no spare unit: the next take needs a request')
@@ -36,18 +36,18 @@ t.test('allowance: large slices far from the limit, single units near it', async
 t.test('allowance: taking from a slice needs no message', async t => {
   const machine = new Machine(1)
   const allowance = machine.open(0, held(100n))
-  const first = allowance.ask('a', 1n)
+  const first = allowance.request('a', 1n)
   await machine.settle()
   await first
   t.equal(allowance.take('a', 5n), true)
-  allowance.give('a', 5n)
+  allowance.returnUnits('a', 5n)
   t.same(machine.workers[0]?.up.queue, [])
 })
 
 t.test('allowance: a slice under another amount is not used', async t => {
   const machine = new Machine(1)
   const before = machine.open(0, held(100n))
-  const first = before.ask('a', 1n)
+  const first = before.request('a', 1n)
   await machine.settle()
   await first
   const after = machine.open(0, held(2n))
@@ -61,20 +61,20 @@ t.test('window: an exhausted window is refused without a request, with the time 
   const allowance = machine.open(0, window(7n))
   machine.clock += 30
   t.equal(allowance.take('a', 1n), false)
-  t.equal(allowance.wait('a'), 70)
+  t.equal(allowance.retryAfter('a'), 70)
   t.equal(machine.open(0, window(8n)).take('a', 1n), undefined, 'a raised amount needs a request')
-  allowance.give('a', 7n)
+  allowance.returnUnits('a', 7n)
   t.equal(allowance.take('a', 1n), false, 'a window accepts no return')
   machine.clock += 70
   t.equal(allowance.take('a', 1n), undefined)
-  t.equal(allowance.wait('a'), 0)
+  t.equal(allowance.retryAfter('a'), 0)
   t.equal(await machine.exhaust('a', window(7n)), 7n)
 })
 
 t.test('window: a grant of an ended window admits nothing', async t => {
   const machine = new Machine(1)
   const allowance = machine.open(0, window(10n))
-  const asked = allowance.ask('a', 1n)
+  const asked = allowance.request('a', 1n)
   machine.deliver(0, 'up')
   machine.clock += 100
   machine.deliver(0, 'down')
@@ -85,7 +85,7 @@ t.test('window: a grant of an ended window admits nothing', async t => {
 
 t.test('window: requests stop when windows keep ending before the grant', async t => {
   const machine = new Machine(1)
-  const asked = machine.open(0, window(10n)).ask('a', 1n)
+  const asked = machine.open(0, window(10n)).request('a', 1n)
   for (let tries = 0; tries < 3; tries++) {
     t.equal(machine.deliver(0, 'up'), true)
     machine.clock += 100
@@ -106,10 +106,10 @@ t.test('allowance: a crashed worker releases held units, but no window units', a
 
 t.test('allowance: a crash answers a pending revocation', async t => {
   const machine = new Machine(2)
-  const lying = machine.open(0, held(8n)).ask('a', 1n)
+  const lying = machine.open(0, held(8n)).request('a', 1n)
   await machine.settle()
   await lying
-  const asked = machine.open(1, held(8n)).ask('a', 7n)
+  const asked = machine.open(1, held(8n)).request('a', 7n)
   machine.deliver(1, 'up')
   t.equal(machine.workers[0]?.down.queue.length, 1, 'recalled')
   machine.kill(0)
@@ -159,11 +159,11 @@ t.test('allowance: a hanging worker delays a refusal by the revoke timeout only'
 t.test('allowance: a closed channel refuses pending and later requests', async t => {
   const allowances = createAllowances({ send() {}, on() {} })
   const allowance = allowances.open('n', held(5n))
-  const waiting = allowance.ask('a', 1n)
+  const waiting = allowance.request('a', 1n)
   allowances.close()
   t.equal(await waiting, false)
-  t.equal(await allowance.ask('a', 1n), false)
-  t.doesNotThrow(() => allowance.give('a', 1n))
+  t.equal(await allowance.request('a', 1n), false)
+  t.doesNotThrow(() => allowance.returnUnits('a', 1n))
 })
 
 t.test('window: ended windows are forgotten, beyond the bound the oldest first', async t => {
@@ -192,8 +192,8 @@ t.test('window: ended windows are forgotten, beyond the bound the oldest first',
 t.test('allowance: local owner for CLI commands', async t => {
   const allowances = createLocalAllowances()
   const allowance = allowances.open('n', held(2n))
-  t.equal(await allowance.ask('a', 2n), true)
-  t.equal(await allowance.ask('a', 1n), false)
-  allowance.give('a', 2n)
-  t.equal(await allowance.ask('a', 1n), true)
+  t.equal(await allowance.request('a', 2n), true)
+  t.equal(await allowance.request('a', 1n), false)
+  allowance.returnUnits('a', 2n)
+  t.equal(await allowance.request('a', 1n), true)
 })

@@ -102,7 +102,7 @@ t.test('no route: 404 and 405 in the dialect of the nearest route', async t => {
   })
   t.match((await get('/socket')).reply, { status: 404 }, 'a WebSocket route is no other')
   for (const { client } of [nowhere, other]) client.close()
-  t.equal(core.server.open, 0)
+  t.equal(core.server.openRequests, 0)
 })
 
 t.test("no route: the engine's plain JSON where no route is near", async t => {
@@ -151,7 +151,7 @@ for (const [what, [bytes, status, code]] of Object.entries(REFUSED))
     t.equal(reply?.status, status)
     t.equal(reply?.headers.connection, 'close')
     t.match(reply?.body, `own ${code} none: `, 'in the words of the nearest route')
-    t.equal(core.server.open, 0)
+    t.equal(core.server.openRequests, 0)
     client.close()
   })
 

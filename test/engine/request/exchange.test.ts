@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Bytes, Fault, Slot, Statement } from '../../../engine/plugin.ts'
 import { Call, type CallOptions, toReply } from '../../../engine/request/exchange.ts'
-import { received } from '../../../engine/request/resumed-call.ts'
+import { bufferedRequest } from '../../../engine/request/resumed-call.ts'
 
 const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
 const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
@@ -19,7 +19,7 @@ const arrange = (more: Partial<CallOptions> = {}) => {
     kind: 'http',
     route: { name: 'r', method: 'POST', pattern: '/', has: () => false, option: () => undefined },
     params: {},
-    request: received({ method: 'POST', path: '/', headers: {} }, undefined),
+    request: bufferedRequest({ method: 'POST', path: '/', headers: {} }, undefined),
     store: {
       write(list) {
         log.push(`write ${names(list)}`)
@@ -27,7 +27,7 @@ const arrange = (more: Partial<CallOptions> = {}) => {
           waiting.push({ resolve: () => resolve([]), reject }),
         )
       },
-      will: (id, list) => void log.push(`will ${id} ${names(list)}`),
+      setCrashStatements: (id, list) => void log.push(`will ${id} ${names(list)}`),
     },
     targets: [],
     hangup: 'cancel',
@@ -114,20 +114,23 @@ t.test(
 
 t.test('on-crash statements: are cleared at the end, if there are any', async t => {
   const { call, log } = arrange()
-  call.writes.will(statement('a'))
-  call.writes.will(statement('b'))
+  call.writes.setCrashStatements(statement('a'))
+  call.writes.setCrashStatements(statement('b'))
   call.finish({ end: 'complete', status: 200, attempts: 0, bytes: 0 })
   await new Promise(resolve => setImmediate(resolve))
   t.same(log, ['will req_1 a', 'will req_1 b', 'will req_1 '])
   const without = arrange({ store: { write: () => Promise.resolve([]) } })
-  t.doesNotThrow(() => without.call.writes.will(statement('a')), 'a store may have none')
+  t.doesNotThrow(
+    () => without.call.writes.setCrashStatements(statement('a')),
+    'a store may have none',
+  )
 })
 
 t.test(
   'on-crash statements: stay until the groups are durable, or their owner clears them',
   async t => {
     const { call, log, waiting } = arrange()
-    call.writes.will(statement('so far'))
+    call.writes.setCrashStatements(statement('so far'))
     call.writes.add(statement('a'))
     const told = call.writes.commit()
     call.finish({ end: 'cut', status: 200, attempts: 1, bytes: 0 })
@@ -135,19 +138,19 @@ t.test(
     await t.rejects(told, GONE)
     await new Promise(resolve => setImmediate(resolve))
     t.same(log, ['will req_1 so far', 'write a'])
-    call.writes.will(statement('all of it'))
-    call.writes.will()
+    call.writes.setCrashStatements(statement('all of it'))
+    call.writes.setCrashStatements()
     t.same(log.slice(2), ['will req_1 all of it', 'will req_1 '])
   },
 )
 
 t.test('call: has a reply once a stage answered', async t => {
   const { call } = arrange()
-  t.equal(call.answered, false)
+  t.equal(call.hasReply, false)
   t.throws(() => call.reply, { code: 'NO_REPLY', expose: false, message: /route "r" has no reply/ })
   const reply = call.answer(201, { a: 1 }, { 'x-a': '1' })
   t.equal(call.reply, reply)
-  t.equal(call.answered, true)
+  t.equal(call.hasReply, true)
 })
 
 t.test('call: bytes and streams are replied as they are, other values as JSON', async t => {

@@ -48,7 +48,7 @@ t.test('hangup: by default the upstream is aborted at once', async t => {
   await leave()
   await left
   t.match(await ended, { end: 'hangup', status: 499, bytes: 5, fault: { code: 'CLIENT_GONE' } })
-  t.equal(core.server.open, 0)
+  t.equal(core.server.openRequests, 0)
 })
 
 t.test('hangup: the upstream is aborted before the reply as well', async t => {
@@ -164,7 +164,7 @@ t.test('hangup: aborts a request that waits behind another on its connection', a
   await both.promise
   client.reset()
   await left.promise
-  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
   t.pass('both')
 })
 
@@ -194,6 +194,6 @@ t.test('hangup: a client that reads nothing is dropped, with its upstream', asyn
   await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   t.match(await ended.promise, { fault: { code: 'CLIENT_SLOW', message: /nothing for 50 ms/ } })
   await left.promise
-  t.equal(core.server.open, 0)
+  t.equal(core.server.openRequests, 0)
   client.close()
 })

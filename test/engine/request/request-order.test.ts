@@ -112,7 +112,7 @@ t.test('pipelined requests: what waits is dropped when the connection ends first
   await end('POST /3')
   await rest()
   t.same(begun, ['POST /1', 'POST /3'])
-  t.equal(core.server.open, 0)
+  t.equal(core.server.openRequests, 0)
 })
 
 t.test('pipelined requests: those before malformed bytes are answered', async t => {
@@ -158,5 +158,5 @@ t.test('upgrade and CONNECT behind a request: written behind its response', asyn
       [200, status],
     )
   }
-  t.equal(core.server.open, 0)
+  t.equal(core.server.openRequests, 0)
 })

@@ -1,7 +1,15 @@
 /** `host.run`: a later turn of a task runs the stages behind one of them, with the same gates. */
 import { once } from 'node:events'
 import t from 'tap'
-import type { Fault, Host, Plugin, Slot, Stage, Statement, Turn } from '../../../engine/plugin.ts'
+import type {
+  Fault,
+  Host,
+  Plugin,
+  ResumedCall,
+  Slot,
+  Stage,
+  Statement,
+} from '../../../engine/plugin.ts'
 import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
 
 type Tap = Parameters<typeof startCore>[0]
@@ -9,7 +17,7 @@ const ACCOUNT: Slot<{ id: number }> = { name: 'account', keep: true }
 const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
 const broken: Fault = { code: 'STORE_UNAVAILABLE', message: 'away', status: 503, expose: true }
 
-const TURN: Turn = {
+const TURN: ResumedCall = {
   after: 'task',
   id: 'task_1',
   request: { method: 'POST', path: '/ok?u=a?b&c', headers: { 'Content-Type': 'text/plain' } },
@@ -56,7 +64,7 @@ const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) =>
       routes: [{ path: 'POST /{what}', name: 'r', upstream: 'other' }],
     },
   )
-  const run = (more: Partial<Turn> = {}, route = 'r') =>
+  const run = (more: Partial<ResumedCall> = {}, route = 'r') =>
     (hosts[0] as Host).run(route, { ...TURN, ...more })
   return { core, log, run }
 }
@@ -226,12 +234,12 @@ t.test(
 
 t.test('background calls: a drain waits for them, cuts them, and begins no more', async t => {
   const { core, run } = await arrange(t)
-  const { turns } = core.resources
-  await turns.quiet()
+  const { backgroundCalls: turns } = core.resources
+  await turns.whenIdle()
   const endless = run({ request: { ...TURN.request, path: '/endless' } })
   const reading = (await endless).bytes(100)
   let quiet = false
-  const waiting = turns.quiet().then(() => {
+  const waiting = turns.whenIdle().then(() => {
     quiet = true
   })
   t.equal(await text(run()), 'done')

@@ -44,7 +44,7 @@ const through = async (t: Test, stages: readonly Stage[]) => {
   await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   await client.until(received => replies(received).some(({ whole }) => whole))
   client.close()
-  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
   t.equal(ends.length, 1, 'it ended once')
   t.equal(lines.length, 1, 'and was logged once')
   return { reply: replies(client.text())[0], end: ends[0], errors, core }

@@ -77,7 +77,7 @@ for (const [what, stage] of Object.entries(STUCK))
     t.equal(status, 500)
     t.match(JSON.parse(text), { error: { code: 'STAGE_STUCK', message: 'Internal error.' } })
     t.match(errors, [/stage.* of route "own" took longer than 200 ms outside of `next\(\)`/])
-    t.equal(core.server.open, 0)
+    t.equal(core.server.openRequests, 0)
   })
 
 t.test('stage timeout: the log names the stage that waits', async t => {
@@ -233,6 +233,6 @@ for (const [where, stageOf] of Object.entries(THROWING))
     for (const thrown of [evil, getters, () => () => evil()]) {
       const { core, ask } = await arrange(t, { evil: plugin(stageOf(thrown)) })
       t.equal((await ask()).status, 500)
-      t.equal(core.server.open, 0)
+      t.equal(core.server.openRequests, 0)
     }
   })

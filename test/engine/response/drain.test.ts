@@ -65,14 +65,14 @@ t.test(
     await client.send(get('/stream'))
     await asked
     await client.until('data: 1')
-    t.equal(core.server.open, 1)
+    t.equal(core.server.openRequests, 1)
     const drained = core.server.drain(60_000)
     responses[0]?.end('data: 2\n\n')
     await drained
     t.equal(await client.closed, 'end')
     t.match(replies(client.text()), [{ whole: true, body: 'data: 1\n\ndata: 2\n\n' }])
     t.match(ends, [{ end: 'complete', status: 200 }])
-    t.equal(core.server.open, 0)
+    t.equal(core.server.openRequests, 0)
   },
 )
 
@@ -111,7 +111,7 @@ t.test('drain: requests that outlive the grace are cut with an event and settled
   t.match(replies(client.text()), [{ whole: true, body: /^data: 1\n\n\n*data: DRAINING\n\n$/ }])
   t.match(ends, [{ end: 'cut', fault: { code: 'DRAINING', status: 503 } }])
   t.same(core.store.lines, ['begin settle()', 'durable settle()'])
-  t.equal(core.server.open, 0)
+  t.equal(core.server.openRequests, 0)
 })
 
 t.test('drain: a request without a reply is refused after the grace', async t => {
@@ -204,5 +204,5 @@ t.test('drain: an idle server drains at once, also twice', async t => {
   const { core } = await arrange(t)
   await core.server.drain(60_000)
   await core.server.drain(60_000)
-  t.equal(core.server.open, 0)
+  t.equal(core.server.openRequests, 0)
 })

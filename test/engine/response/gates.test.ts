@@ -18,7 +18,7 @@ const broken: Fault = {
 const meter: Stage = {
   async handle(exchange, next) {
     exchange.writes.add(statement('hold'))
-    exchange.writes.will(statement('settle', 'so far'))
+    exchange.writes.setCrashStatements(statement('settle', 'so far'))
     try {
       await next()
     } catch (thrown) {
@@ -194,7 +194,7 @@ t.test('gates: a client that leaves aborts the upstream and is settled', async t
   })
   await reply.body?.getReader().read()
   controller.abort()
-  while (core.server.open > 0) await new Promise(resolve => setTimeout(resolve, 5))
+  while (core.server.openRequests > 0) await new Promise(resolve => setTimeout(resolve, 5))
   t.ok(core.store.lines.some(line => line.startsWith('durable settle(cut')))
 })
 

@@ -90,7 +90,7 @@ for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
       'and what stands behind it is not served',
     )
     client.close()
-    while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+    while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
   })
 
 t.test('lingering close: requests behind a refused head are not served', async t => {
@@ -155,7 +155,7 @@ t.test('lingering close: a client that is still sending can read its refusal', a
   const [reply] = await all(client)
   t.match(reply, { status: 413, whole: true, headers: { connection: 'close' } })
   client.close()
-  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
 })
 
 t.test('lingering close: also a client whose body is streamed', async t => {
@@ -166,7 +166,7 @@ t.test('lingering close: also a client whose body is streamed', async t => {
   await client.until(received => replies(received).some(({ whole }) => whole))
   t.match(replies(client.text()), [{ status: 413, headers: { connection: 'close' } }])
   client.close()
-  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
 })
 
 t.test('timeouts: a client that stops within a head or a body is dropped', async t => {

@@ -1,7 +1,7 @@
 /** Resources that outlive a reload: created once, passed from version to version, closed at the
  *  last release. */
 import t from 'tap'
-import { Shared } from '../../../engine/snapshot/shared-resources.ts'
+import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
 
 interface Pool {
   readonly name: string
@@ -21,7 +21,7 @@ const pool =
   })
 
 t.test('shared resources: one per key and version, however many users', async t => {
-  const shared = new Shared()
+  const shared = new SharedResources()
   const one = shared.acquire('pool', '1', pool('a'))
   const two = shared.acquire('pool', '1', pool('b'))
   const other = shared.acquire('cache', '1', pool('c'))
@@ -32,7 +32,7 @@ t.test('shared resources: one per key and version, however many users', async t 
 })
 
 t.test('shared resources: closed at the last release, created again for the next user', async t => {
-  const shared = new Shared()
+  const shared = new SharedResources()
   const one = shared.acquire('pool', '1', pool('a'))
   const two = shared.acquire('pool', '1', pool('a'))
   one.release()
@@ -45,7 +45,7 @@ t.test('shared resources: closed at the last release, created again for the next
 })
 
 t.test('shared resources: another version gets the old value to take its state over', async t => {
-  const shared = new Shared()
+  const shared = new SharedResources()
   const old = shared.acquire('pool', '1', pool('a'))
   const young = shared.acquire('pool', '2', pool('b'))
   t.equal(young.value.before, old.value)
@@ -59,7 +59,7 @@ t.test('shared resources: another version gets the old value to take its state o
 t.test(
   'shared resources: an older version that outlives a newer one does not replace it',
   async t => {
-    const shared = new Shared()
+    const shared = new SharedResources()
     const old = shared.acquire('pool', '1', pool('a'))
     const young = shared.acquire('pool', '2', pool('b'))
     young.release()
@@ -71,7 +71,7 @@ t.test(
 )
 
 t.test('shared resources: a version that cannot be created leaves the old one', async t => {
-  const shared = new Shared()
+  const shared = new SharedResources()
   const old = shared.acquire('pool', '1', pool('a'))
   const broken = (): Pool => {
     throw new Error('no pool')
@@ -83,7 +83,7 @@ t.test('shared resources: a version that cannot be created leaves the old one', 
 })
 
 t.test('shared resources: a close that fails, at once or later, is ignored', async t => {
-  const shared = new Shared()
+  const shared = new SharedResources()
   const failing = [
     { close: () => Promise.reject(new Error('later')) },
     {
@@ -100,7 +100,7 @@ t.test('shared resources: a close that fails, at once or later, is ignored', asy
 })
 
 t.test('shared resources: waiting for closed resources includes all released ones', async t => {
-  const shared = new Shared()
+  const shared = new SharedResources()
   const late = Promise.withResolvers<void>()
   shared.acquire('slow', '1', () => ({ close: () => late.promise })).release()
   let closed = false

@@ -4,7 +4,7 @@ import { BlockList, createServer, isIPv4, type Server } from 'node:net'
 import t, { type Test } from 'tap'
 import { buildConnector, Client } from 'undici'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
-import { sendOutside } from '../../../engine/upstream/direct-send.ts'
+import { sendDirect } from '../../../engine/upstream/direct-send.ts'
 import { createEgress, mayReach, readAllow } from '../../../engine/upstream/egress.ts'
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
@@ -107,7 +107,7 @@ t.test('EGRESS_ALLOW: addresses, networks, ports', async t => {
 })
 
 t.test('egress: checks the text of a URL', async t => {
-  const { judge } = createEgress('127.0.0.1:9000')
+  const { checkUrl: judge } = createEgress('127.0.0.1:9000')
   for (const [url, code] of [
     ['no url', 'EGRESS_URL'],
     ['ftp://example.com/', 'EGRESS_URL'],
@@ -143,7 +143,7 @@ t.test('egress: checks every address of a name', async t => {
     'localhost.': ['127.0.0.1'],
     'nothing.test': [],
   }
-  const { admit } = createEgress('', { resolve: async name => names[name] ?? [] })
+  const { checkResolvedUrl: admit } = createEgress('', { resolve: async name => names[name] ?? [] })
   t.equal(await admit('https://PUBLIC.test:443/a?token=b#c'), 'https://public.test/a?token=b')
   t.equal(await admit('https://1.1.1.1/'), 'https://1.1.1.1/')
   for (const [url, code] of [
@@ -220,7 +220,7 @@ t.test('egress: connects to the address that was checked, when a name changes', 
 const sender = (egress: ReturnType<typeof createEgress>) => {
   const snapshot = { egress, upstreams: new Map() } as unknown as Snapshot
   return async (url: string): Promise<string> => {
-    const reply = await sendOutside(snapshot, 'public', { method: 'GET', path: url })
+    const reply = await sendDirect(snapshot, 'public', { method: 'GET', path: url })
     return Buffer.from(await reply.bytes(100)).toString()
   }
 }
@@ -236,7 +236,7 @@ t.test('DNS rebinding: a name that flips between judge and connect reaches no tr
     const send = sender(egress)
     for (let n = 0; n < 20; n++) {
       const url = `http://hook.test:${trap.port}/`
-      await egress.admit(url).catch(() => {})
+      await egress.checkResolvedUrl(url).catch(() => {})
       // Nobody listens on 127.0.0.2, and the trap listens on 127.0.0.1 only.
       await t.rejects(send(url), { code: /^(?:EGRESS_ADDRESS|TARGET_UNREACHABLE)$/ })
     }

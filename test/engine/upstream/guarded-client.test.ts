@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Outgoing } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
-import { sendOutside } from '../../../engine/upstream/direct-send.ts'
+import { sendDirect } from '../../../engine/upstream/direct-send.ts'
 import { createEgress } from '../../../engine/upstream/egress.ts'
 import { OK, startScripted } from '../../helpers/scripted.ts'
 
@@ -17,7 +17,7 @@ const arrange = async (
   const egress = createEgress(`127.0.0.1:${upstream.port}`)
   const snapshot = { egress, upstreams: new Map() } as unknown as Snapshot
   const send = (outgoing: Partial<Outgoing> = {}) =>
-    sendOutside(snapshot, 'public', { method: 'GET', path: `${upstream.url}/a?b=c`, ...outgoing })
+    sendDirect(snapshot, 'public', { method: 'GET', path: `${upstream.url}/a?b=c`, ...outgoing })
   return { upstream, send }
 }
 const parts = async function* (...chunks: readonly string[]) {
@@ -83,7 +83,7 @@ t.test('guarded client: what fails has the code of what failed', async t => {
     const allowed = createEgress(`127.0.0.1:${upstream.port} 127.0.0.1:1`)
     const snapshot = { egress: allowed, upstreams: new Map() } as unknown as Snapshot
     const asked = more?.path
-      ? sendOutside(snapshot, 'public', { method: 'GET', path: more.path })
+      ? sendDirect(snapshot, 'public', { method: 'GET', path: more.path })
       : send(more)
     await t.rejects(
       asked.then(reply => reply.bytes(100)),

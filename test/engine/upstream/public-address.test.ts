@@ -1,12 +1,15 @@
 /** A request to a customer's address reaches public ones only, or those that the operator allowed. */
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile.ts'
-import type { Lent, Reply } from '../../../engine/plugin.ts'
+import type { HostBase, Reply } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 
 /** The host of a plugin, as its setup is lent it. */
-const hostWith = async (test: Parameters<typeof startCore>[0], allow: string): Promise<Lent> => {
-  let lent: Lent | undefined
+const hostWith = async (
+  test: Parameters<typeof startCore>[0],
+  allow: string,
+): Promise<HostBase> => {
+  let lent: HostBase | undefined
   const keeper = plugin(
     { answers: true },
     {

@@ -104,6 +104,6 @@ t.test('WebSocket handshake: a client abort cancels the upstream dial', async t 
   const { connection } = await upstream.until('request', ({ script }) => script === 'silent')
   client.close()
   await upstream.until('close', seen => seen.connection === connection)
-  while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+  while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
   t.pass('let go of')
 })

@@ -108,7 +108,7 @@ t.test(
     t.same(openNow(), [1])
     client.socket.close()
     await client.closed
-    while (core.server.open > 0) await new Promise(resolve => setImmediate(resolve))
+    while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
     t.same(openNow(), [0])
     value = 'x\r\nset-cookie: a=b'
     const broken = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)

@@ -5,7 +5,7 @@ import type { Bounds } from '../../../plugins/billing/bounds.ts'
 import { METERS, SUMS } from '../../../plugins/billing/meters.ts'
 import { freeze, type Rule, thaw } from '../../../plugins/billing/rule.ts'
 import type { Facts } from '../../../plugins/billing/usage.ts'
-import { coverableTokens, worst } from '../../../plugins/billing/worst.ts'
+import { coverableTokens, worstCase } from '../../../plugins/billing/worst.ts'
 import type { Meter, Meters } from '../../../plugins/slots.ts'
 import { charge, ruleOf } from '../../helpers/billing.ts'
 import { oracle } from '../../helpers/billing-oracle.ts'
@@ -54,7 +54,7 @@ t.test('what is held covers every call within the bounds', async () => {
   fc.assert(
     fc.property(rules(), calls, slack, separate, forgotten, (options, call, more, own, unsaid) => {
       const rule = ruleOf(asOptions(options, false))
-      const held = worst(rule, boundsOf(call, more, own), before(call, unsaid))
+      const held = worstCase(rule, boundsOf(call, more, own), before(call, unsaid))
       const { nanos, unpriced } = priceOf(rule, call)
       // What a table cannot price was foreseen too: it is refused, not given away.
       const foreseen = unpriced.every(
@@ -71,8 +71,8 @@ t.test('wider bounds never hold less', async () => {
     fc.property(rules(), calls, slack, separate, forgotten, (options, call, more, own, unsaid) => {
       const rule = ruleOf(asOptions(options, false))
       const facts = before(call, unsaid)
-      const narrow = worst(rule, boundsOf(call, 0, own), facts).nanos
-      return worst(rule, boundsOf(call, more, own), facts).nanos >= narrow
+      const narrow = worstCase(rule, boundsOf(call, 0, own), facts).nanos
+      return worstCase(rule, boundsOf(call, more, own), facts).nanos >= narrow
     }),
     FEWER,
   )
@@ -84,7 +84,7 @@ t.test('what is covered is covered, and one more is not', async () => {
       const rule = ruleOf(asOptions(options, false))
       const bounds = boundsOf(call, 5, [])
       const most = coverableTokens(rule, bounds, call, available)
-      const at = (completion: number) => worst(rule, { ...bounds, completion }, call).nanos
+      const at = (completion: number) => worstCase(rule, { ...bounds, completion }, call).nanos
       if (at(0) > available) return most === 0
       return at(most) <= available && (most === bounds.completion || at(most + 1) > available)
     }),
@@ -135,7 +135,7 @@ t.test('no number in any result: bigints, and decimals as text', async () => {
   fc.assert(
     fc.property(rules(), calls, (options, call) => {
       const rule = ruleOf(asOptions(options, false))
-      return clean(priceOf(rule, call)) && clean(worst(rule, boundsOf(call, 1, []), call))
+      return clean(priceOf(rule, call)) && clean(worstCase(rule, boundsOf(call, 1, []), call))
     }),
     FEWER,
   )

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Bounds } from '../../../plugins/billing/bounds.ts'
 import { formula } from '../../../plugins/billing/formula.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
-import { coverableTokens, quote, worst } from '../../../plugins/billing/worst.ts'
+import { coverableTokens, quote, worstCase } from '../../../plugins/billing/worst.ts'
 import { NOON, ruleIn } from '../../helpers/billing.ts'
 
 interface Row {
@@ -169,7 +169,7 @@ const TABLE: readonly Row[] = [
 for (const { what, rule, bounds = {}, facts = {}, at = NOON, ...expected } of TABLE)
   t.test(what, async t => {
     const { lines, ...held } = quote(ruleIn(rule), bounds, { at, attributes: facts })
-    t.same(worst(ruleIn(rule), bounds, { at, attributes: facts }), held)
+    t.same(worstCase(ruleIn(rule), bounds, { at, attributes: facts }), held)
     t.same(held, { unbounded: [], unpriced: [], ...expected })
     const sum = lines.reduce((total, line) => total + BigInt(line.nanos), 0n)
     t.equal(sum, held.nanos, 'the lines add up to it')

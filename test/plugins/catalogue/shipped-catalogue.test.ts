@@ -1,6 +1,6 @@
 /** The shipped catalogue: every model has an upstream, a name there, and a price with a known maximum cost. */
 import t from 'tap'
-import { askedOf, factsOf } from '../../../plugins/billing/asked.ts'
+import { factsOf, requestBoundsOf } from '../../../plugins/billing/asked.ts'
 import { isIncluded } from '../../../plugins/billing/meters.ts'
 import type { Rule } from '../../../plugins/billing/rule.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
@@ -94,7 +94,10 @@ t.test('shipped catalogue: the maximum cost of a plain call is known for each mo
   for (const { name } of catalogue.all) {
     const price = prices.of(name)
     if (!price) continue
-    const { unpriced, unbounded } = price.worstCase.of(askedOf(body, 100, price), factsOf(body, 0))
+    const { unpriced, unbounded } = price.worstCase.of(
+      requestBoundsOf(body, 100, price),
+      factsOf(body, 0),
+    )
     t.same([...unpriced, ...unbounded], [], name)
   }
 })
@@ -148,7 +151,7 @@ t.test('shipped catalogue: audio models have a maximum cost on their routes', as
     const price = prices.of(name)
     if (!price) throw new Error(`${name} has no price`)
     const { nanos, unbounded, unpriced } = price.worstCase.of(
-      askedOf({}, 1_000_000, price, 999_000),
+      requestBoundsOf({}, 1_000_000, price, 999_000),
       factsOf({}, 0),
     )
     t.same([...unbounded, ...unpriced], [])

@@ -4,7 +4,11 @@ import t from 'tap'
 import { parse } from 'yaml'
 import type { Document, Exchange, Next, UpstreamView } from '../../../engine/plugin.ts'
 import { Catalogue } from '../../../plugins/catalogue/catalogue.ts'
-import { endpointsOf, type RouteOptions, servedBy } from '../../../plugins/catalogue/endpoints.ts'
+import {
+  endpointRoutes,
+  endpointsOf,
+  type RouteOptions,
+} from '../../../plugins/catalogue/endpoints.ts'
 import type { Section } from '../../../plugins/catalogue/section.ts'
 import embed from '../../../plugins/embed/index.ts'
 import { formatOf } from '../../../plugins/formats/index.ts'
@@ -70,7 +74,7 @@ t.test('model list: a model’s endpoints are those that do not answer 404', asy
   let listed = 0
   for (const entry of catalogue.all) {
     const name = askable(entry.name)
-    const said = endpointsOf(entry, upstreams, servedBy(host))
+    const said = endpointsOf(entry, upstreams, endpointRoutes(host))
     const taken = new Set<string>()
     for (const each of servedStages)
       if (!(await isRefused(each, name))) taken.add(endpointOf(each.route))
@@ -99,7 +103,7 @@ t.test('model list: endpoints of each kind of model', async t => {
     ['vdq3', []],
   ] as const) {
     const found = catalogue.find(name)
-    const said = found && endpointsOf(found.entry, upstreams, servedBy(host))
+    const said = found && endpointsOf(found.entry, upstreams, endpointRoutes(host))
     t.same([...(said ?? ['?'])].sort(), [...expected].sort(), name)
   }
 })

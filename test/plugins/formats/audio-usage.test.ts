@@ -1,8 +1,8 @@
 /** Usage of audio calls for every way to price them: from the upstream's counts or estimated from
  *  request and answer, never zero and never counted twice. */
 import t from 'tap'
-import { askedOf } from '../../../plugins/billing/asked.ts'
-import { worst } from '../../../plugins/billing/worst.ts'
+import { requestBoundsOf } from '../../../plugins/billing/asked.ts'
+import { worstCase } from '../../../plugins/billing/worst.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { speechEstimate } from '../../../plugins/formats/openai-speech/usage.ts'
 import { transcriptionEstimate } from '../../../plugins/formats/openai-transcription/usage.ts'
@@ -176,8 +176,8 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
   ])
     for (const bytes of [1, 499, 501, 25_000, 32_000]) {
       const compiled = ruleIn(rule)
-      const question = askedOf({}, bytes + 300, { rule: compiled }, bytes)
-      const { nanos, unbounded } = worst(compiled, question.bounds, { at: 0 })
+      const question = requestBoundsOf({}, bytes + 300, { rule: compiled }, bytes)
+      const { nanos, unbounded } = worstCase(compiled, question.bounds, { at: 0 })
       t.same(unbounded, [])
       const gauge = transcriptionEstimate({ file: [{ bytes }] }, SECONDS, 'text/plain')
       gauge.observe(Buffer.from('x'.repeat(100_000)))
@@ -189,10 +189,10 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
 })
 t.test('audio usage: a file bounds seconds only', async t => {
   const images = ruleIn('price: { images: 1 }')
-  const question = askedOf({ n: 1 }, 5_000, { rule: images }, 4_000)
+  const question = requestBoundsOf({ n: 1 }, 5_000, { rule: images }, 4_000)
   t.equal(question.bounds.meters?.seconds, undefined)
-  t.same(worst(images, question.bounds, { at: 0 }).unpriced, [])
+  t.same(worstCase(images, question.bounds, { at: 0 }).unpriced, [])
   t.ok(question.isLimited)
-  const video = askedOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
+  const video = requestBoundsOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
   t.equal(video.bounds.meters?.seconds, 5)
 })

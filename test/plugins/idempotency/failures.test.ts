@@ -2,7 +2,7 @@
 import { request as httpRequest } from 'node:http'
 import t from 'tap'
 import type { Plugin, Stage } from '../../../engine/plugin.ts'
-import { BROKEN } from '../../../plugins/slots.ts'
+import { STREAM_ERRORED } from '../../../plugins/slots.ts'
 import { plugin } from '../../helpers/core.ts'
 import { codeOf, install, post } from '../../helpers/idempotent.ts'
 import { eventually } from '../../helpers/primary.ts'
@@ -66,7 +66,7 @@ t.test('idempotency: a stream with an error event frees the key', async t => {
       await next()
       exchange.reply.through({
         end(tail, out) {
-          exchange.slots.set(BROKEN, true)
+          exchange.slots.set(STREAM_ERRORED, true)
           out.end(tail)
         },
       })

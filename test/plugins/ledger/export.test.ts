@@ -1,6 +1,6 @@
 /** `tollgate export ledger`: all that was given and paid, in a form that nothing can be run from. */
 import t from 'tap'
-import type { Lent } from '../../../engine/plugin.ts'
+import type { HostBase } from '../../../engine/plugin.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
 import { exportCommand } from '../../../plugins/ledger/commands/export.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
@@ -11,7 +11,7 @@ const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
 for (const [at, books] of opened.entries())
   t.test(`on ${ENGINES[at]}`, async t => {
-    const host = { database: books.database } as unknown as Lent
+    const host = { database: books.database } as unknown as HostBase
     await books.credit(1, 5_000_000_000n)
     const ledger = await books.ledger()
     const paid = await call(books, ledger, 'a', payer(1, 7), 2_000_000_000n)
@@ -62,7 +62,7 @@ for (const [at, books] of opened.entries())
   })
 
 t.test('export ledger: refuses invalid options', async t => {
-  const host = {} as Lent
+  const host = {} as HostBase
   for (const args of [[], ['books'], ['ledger', 'x'], ['ledger', '--csv', '--jsonl']])
     t.match(await runCommand(t, 'export', { export: exportCommand }, host, args), {
       exit: 2,

@@ -54,7 +54,7 @@ for (const [at, books] of opened.entries())
           },
         }
         const writes = {
-          will(...list: readonly Statement[]) {
+          setCrashStatements(...list: readonly Statement[]) {
             will = list
           },
         } as Writes

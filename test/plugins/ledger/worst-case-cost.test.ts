@@ -1,10 +1,10 @@
 /** What is remembered of holds is never less than what would be reckoned anew. */
 
 import t from 'tap'
-import { askedOf, factsOf } from '../../../plugins/billing/asked.ts'
+import { factsOf, requestBoundsOf } from '../../../plugins/billing/asked.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
-import { worst } from '../../../plugins/billing/worst.ts'
+import { worstCase } from '../../../plugins/billing/worst.ts'
 import { Prices } from '../../../plugins/ledger/prices.ts'
 import { WorstCaseCosts } from '../../../plugins/ledger/worst-case-cost.ts'
 import fc from '../../helpers/property.ts'
@@ -38,10 +38,10 @@ for (const price of [
         }),
         (size, body) => {
           const given = JSON.parse(JSON.stringify(body))
-          const asked = askedOf(given, size, { ...CAPACITY, rule })
+          const asked = requestBoundsOf(given, size, { ...CAPACITY, rule })
           const facts = factsOf(given, 0)
           const known = mosts.of(asked, facts)
-          const anew = worst(rule, asked.bounds, facts)
+          const anew = worstCase(rule, asked.bounds, facts)
           return known.nanos >= anew.nanos && known.unpriced.length === anew.unpriced.length
         },
       ),
@@ -52,13 +52,18 @@ for (const price of [
 t.test('worst-case cost: a body that is no object has default bounds', async t => {
   const capacity = { ...CAPACITY, rule: ruleOf({ output: 1 }) }
   for (const body of [null, [], 'x', 5])
-    t.match(askedOf(body, 100, capacity), { bounds: { prompt: 100, completion: 16_384 } })
-  t.match(askedOf({ max_tokens: 10, n: 3 }, 9, capacity), { bounds: { completion: 30 } })
-  t.match(askedOf({ max_tokens: 'ten', n: -1 }, 9, capacity), { bounds: { completion: 16_384 } })
-  t.match(askedOf({ max_tokens: 1e9 }, 9, capacity), { bounds: { completion: 16_384 } })
-  t.match(askedOf({ generationConfig: { maxOutputTokens: 7 } }, 9, { rule: capacity.rule }), {
-    bounds: { completion: 7 },
+    t.match(requestBoundsOf(body, 100, capacity), { bounds: { prompt: 100, completion: 16_384 } })
+  t.match(requestBoundsOf({ max_tokens: 10, n: 3 }, 9, capacity), { bounds: { completion: 30 } })
+  t.match(requestBoundsOf({ max_tokens: 'ten', n: -1 }, 9, capacity), {
+    bounds: { completion: 16_384 },
   })
+  t.match(requestBoundsOf({ max_tokens: 1e9 }, 9, capacity), { bounds: { completion: 16_384 } })
+  t.match(
+    requestBoundsOf({ generationConfig: { maxOutputTokens: 7 } }, 9, { rule: capacity.rule }),
+    {
+      bounds: { completion: 7 },
+    },
+  )
 })
 
 t.test(
@@ -80,7 +85,7 @@ t.test('worst-case cost: the cache is cleared when it is full', async t => {
   const rule = ruleOf({ input: 1, output: 1 })
   const mosts = new WorstCaseCosts(rule)
   const ask = (max_tokens: number) =>
-    mosts.of(askedOf({ max_tokens }, 300, { ...CAPACITY, rule }), factsOf({}, 0))
+    mosts.of(requestBoundsOf({ max_tokens }, 300, { ...CAPACITY, rule }), factsOf({}, 0))
   const first = ask(1)
   t.equal(ask(1), first, 'asked again it is the same')
   for (let tokens = 2; tokens < 1_100; tokens++) ask(tokens)

@@ -1,7 +1,7 @@
 /** When a customer is told that the balance is low: on the crossing, once, merged within ten minutes, never lost; on both
  *  engines of the store. */
 import t from 'tap'
-import type { Lent } from '../../../engine/plugin.ts'
+import type { HostBase } from '../../../engine/plugin.ts'
 import { settleCharge } from '../../../plugins/ledger/statements.ts'
 import { walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { commands } from '../../../plugins/notify/commands.ts'
@@ -184,7 +184,7 @@ for (const engine of ENGINES)
       const tried = await tryDelivery(desk.database, 1, 0)
       t.match(tried, { state: 'pending', attempts: 0 })
       await t.rejects(tryDelivery(desk.database, 999, 0), { code: 'NO_WEBHOOK', status: 409 })
-      const host = { database: desk.database } as Partial<Lent> as Lent
+      const host = { database: desk.database } as Partial<HostBase> as HostBase
       const run = (...args: string[]) =>
         runCommand(t, 'webhooks', commands, host, [...args, '--json'])
       const listed = (await run('list', '--state', 'pending')).json() as { id: string }[]

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { asFault } from '../../../engine/errors.ts'
 import type { Fault } from '../../../engine/plugin.ts'
-import { BROKEN, USAGE } from '../../../plugins/slots.ts'
+import { STREAM_ERRORED, USAGE } from '../../../plugins/slots.ts'
 import { StreamResponseEncoder } from '../../../plugins/translate/response-encoder.ts'
 import { TranslatedStream } from '../../../plugins/translate/translated-response.ts'
 import { codecOf, contextWith } from '../../helpers/codec.ts'
@@ -69,7 +69,7 @@ t.test(
       })
       t.match(poured?.text, /data: \{"error":/)
       t.notMatch(poured?.text, /\[DONE\]/)
-      t.equal(exchange.slots.get(BROKEN), true)
+      t.equal(exchange.slots.get(STREAM_ERRORED), true)
       t.match(exchange.slots.get(USAGE), { estimated: true })
     }
   },

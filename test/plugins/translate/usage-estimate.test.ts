@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { promptTokens } from '../../../plugins/formats/prompt-tokens.ts'
 import { OutputTextEstimator, textPattern } from '../../../plugins/formats/written-text.ts'
-import { METERED, MODEL, USAGE, WRITTEN } from '../../../plugins/slots.ts'
+import { METERED, MODEL, OUTPUT_SO_FAR, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
 import { JSON_TYPE, SSE } from '../../helpers/translate-stage.ts'
@@ -382,7 +382,7 @@ t.test('usage estimate: skips the text of unmetered answers', async t => {
   const text = answerOf('openai-chat', true, HI)
   const { usage, slots } = await run('openai-chat', 'openai-chat', true, [text], false)
   t.same(usage, { meters: {}, estimated: true })
-  t.equal(slots.get(WRITTEN), undefined)
+  t.equal(slots.get(OUTPUT_SO_FAR), undefined)
 })
 
 t.test('output text: is the same in chunks of every size', async t => {

@@ -1,6 +1,6 @@
 /** Who waits for whom in the outbox: receivers that hang, that are slow, and that no longer are. */
 import t from 'tap'
-import type { Lent, Reply } from '../../../engine/plugin.ts'
+import type { HostBase, Reply } from '../../../engine/plugin.ts'
 import { DUE, enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
 import { outside, startReceiver } from '../../helpers/receiver.ts'
 import { ENGINES } from '../../helpers/store.ts'
@@ -40,7 +40,7 @@ const until = async (list: readonly unknown[], count: number): Promise<void> => 
   }
 }
 /** Receivers that cost nothing: each answers 200 when what `answered` returns is over. */
-const imagined = (answered: (url: string) => Promise<unknown>): Pick<Lent, 'send'> => ({
+const imagined = (answered: (url: string) => Promise<unknown>): Pick<HostBase, 'send'> => ({
   async send(_, { path }) {
     await answered(path)
     const reply: Partial<Reply> = { status: 200, headers: {}, bytes: async () => Buffer.alloc(0) }

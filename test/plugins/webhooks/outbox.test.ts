@@ -163,7 +163,7 @@ t.test('outbox: refuses a host name that no longer resolves to a public address'
   const answers = [['1.1.1.1'], ['127.0.0.1']]
   let asked = 0
   const world = outside('', async () => answers[Math.min(asked++, 1)] ?? [])
-  t.equal(await world.judge('https://hook.test/'), 'https://hook.test/', 'when it was saved')
+  t.equal(await world.checkUrl('https://hook.test/'), 'https://hook.test/', 'when it was saved')
   await desk.endpoint(1, 'https://hook.test:8443/')
   await desk.event('msg_1', 1)
   desk.start(world)

@@ -1,12 +1,17 @@
 /** Durations and sizes. */
 
 import t from 'tap'
-import { DURATION, duration, SIZE, size } from '../../../../engine/config/compile/units.ts'
+import {
+  DURATION_PATTERN,
+  parseDuration,
+  parseSize,
+  SIZE_PATTERN,
+} from '../../../../engine/config/compile/units.ts'
 import fc from '../../../helpers/property.ts'
 
 t.test('units: durations are milliseconds', async t => {
   const said = { '250ms': 250, '5s': 5000, '2m': 120_000, '1h': 3_600_000, '1.5s': 1500, '0s': 0 }
-  for (const [text, ms] of Object.entries(said)) t.equal(duration(text), ms, text)
+  for (const [text, ms] of Object.entries(said)) t.equal(parseDuration(text), ms, text)
 })
 
 t.test('units: sizes are bytes, decimal and binary', async t => {
@@ -20,19 +25,23 @@ t.test('units: sizes are bytes, decimal and binary', async t => {
     '1GB': 1_000_000_000,
     '1.5KiB': 1536,
   }
-  for (const [text, bytes] of Object.entries(said)) t.equal(size(text), bytes, text)
-  t.equal(size(512), 512, 'a YAML number is bytes')
+  for (const [text, bytes] of Object.entries(said)) t.equal(parseSize(text), bytes, text)
+  t.equal(parseSize(512), 512, 'a YAML number is bytes')
 })
 
 t.test('units: other texts are refused with an example', async t => {
   for (const text of ['5', '5 s', 's', '-5s', '5S', '1e3s', '5s ', '', '5.s', 'Infinity'])
-    t.throws(() => duration(text), { message: /not a duration such as 5s/ }, JSON.stringify(text))
+    t.throws(
+      () => parseDuration(text),
+      { message: /not a duration such as 5s/ },
+      JSON.stringify(text),
+    )
   for (const text of ['32mib', '1 MB', '-1', 'MB', '1e3', '0x10', '1.', '1TB'])
-    t.throws(() => size(text), { message: /not a size such as 32MiB/ }, JSON.stringify(text))
+    t.throws(() => parseSize(text), { message: /not a size such as 32MiB/ }, JSON.stringify(text))
 })
 
 t.test('units: a duration is limited to what a timer supports', async t => {
-  t.equal(duration('999999999h'), 2 ** 31 - 1)
+  t.equal(parseDuration('999999999h'), 2 ** 31 - 1)
 })
 
 t.test('units: patterns and parsers agree on every text', async t => {
@@ -41,8 +50,8 @@ t.test('units: patterns and parsers agree on every text', async t => {
     fc.property(fc.nat(), units, fc.constantFrom('', '.5', '.'), (number, unit, fraction) => {
       const text = `${number}${fraction}${unit}`
       for (const [pattern, parse] of [
-        [DURATION, duration],
-        [SIZE, size],
+        [DURATION_PATTERN, parseDuration],
+        [SIZE_PATTERN, parseSize],
       ] as const) {
         if (new RegExp(pattern).test(text)) parse(text)
         else t.throws(() => parse(text))

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
 import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
-import { writeSurely } from '../../../../plugins/ledger/surely.ts'
+import { writeWithRetry } from '../../../../plugins/ledger/surely.ts'
 import { walletsOf } from '../../../../plugins/ledger/wallet.ts'
 import { giveCredit } from '../../../helpers/credit.ts'
 import { ledgerOn, makeLedger } from '../../../helpers/membership.ts'
@@ -125,7 +125,7 @@ for (const [when, patience] of [
       await swallowed
       if (when === 'too late') await t.rejects(write, { code: 'STORE_UNKNOWN' })
       proxy.cut()
-      await (when === 'too late' ? writeSurely(database, list) : write)
+      await (when === 'too late' ? writeWithRetry(database, list) : write)
       const taken = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
       t.equal(await tolerant(database.write(list)), taken, 'no repetition once the result is known')
       t.same(await direct.read(CHARGED, []), [{ request: 'a', state: 'settled', amount: 60 }])

@@ -2,7 +2,7 @@
  *  boundary. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { BROKEN, USAGE } from '../../../../plugins/slots.ts'
+import { STREAM_ERRORED, USAGE } from '../../../../plugins/slots.ts'
 import { eventsOf } from '../../../helpers/responses.ts'
 import { lifecycleErrors } from '../../../helpers/responses-lifecycle.ts'
 import { JSON_TYPE, SSE } from '../../../helpers/translate-stage.ts'
@@ -80,7 +80,7 @@ t.test('translation from responses: reports an unterminated stream (edge 17)', a
     })
     t.match(poured?.text, /data: \{"error":/)
     t.notMatch(poured?.text, /\[DONE\]/)
-    t.equal(exchange.slots.get(BROKEN), true)
+    t.equal(exchange.slots.get(STREAM_ERRORED), true)
   }
 })
 t.test('translation to responses: writes all lifecycle events of a stream', async t => {
