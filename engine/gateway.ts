@@ -24,7 +24,7 @@ import {
 } from './response/lingering-close.ts'
 import { plainRefusal } from './response/refusal.ts'
 import { ResponseWriter } from './response/response-writer.ts'
-import type { Resources } from './snapshot/host.ts'
+import type { Resources } from './snapshot/resources.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
 import { WebSockets } from './websocket/upgrade.ts'
 

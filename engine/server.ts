@@ -4,7 +4,7 @@ import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Gateway } from './gateway.ts'
 import { createServer } from './request/node-http.ts'
-import type { Resources } from './snapshot/host.ts'
+import type { Resources } from './snapshot/resources.ts'
 import type { Settings, Snapshot } from './snapshot/snapshot.ts'
 
 export interface GatewayServer {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import type { Document, Json, Plugin } from '../plugin.ts'
-import type { Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { check } from './check.ts'
 import type { Blueprint, Bundle } from './compile/blueprint.ts'

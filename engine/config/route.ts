@@ -4,7 +4,7 @@ import type { Exchange, HostBase, Json, Log, Plugin, Route, Stage, Target } from
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
 import { plainRefusal } from '../response/refusal.ts'
-import type { Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/resources.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../snapshot/snapshot.ts'
 import { sendAttempt, type UpstreamAttempt } from '../upstream/attempt.ts'
 import type { Balance } from '../upstream/balance.ts'

@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import { errors } from '../errors.ts'
 import type { Fault, Outcome } from '../plugin.ts'
-import type { Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/resources.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import type { AcceptedRequest } from './accept-request.ts'
 import type { Call } from './exchange.ts'

@@ -11,7 +11,7 @@ import type {
   ResumedCall,
   Route,
 } from '../plugin.ts'
-import type { Resources } from '../snapshot/host.ts'
+import type { Resources } from '../snapshot/resources.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import type { CallOptions, EngineRequest } from './exchange.ts'
 import { Call } from './exchange.ts'

@@ -8,10 +8,10 @@ import { findAccount, type NamedAccount } from '../credentials/find.ts'
 import { noteOf } from '../credentials/input.ts'
 import { suspendAccount } from '../credentials/statements.ts'
 import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
-import { writeWithRetry } from '../ledger/surely.ts'
 import { CHARGE } from '../ledger/views/usage.ts'
 import { creditAccount, readWallet } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 
 const ATTEMPTS = 6
 /** ms. */

@@ -10,7 +10,7 @@ import type {
   Row,
   Statement,
 } from '../../engine/plugin.ts'
-import { ADMISSION_TIMEOUT, writeWithRetry } from '../ledger/surely.ts'
+import { ADMISSION_TIMEOUT, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { fault } from './faults.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type KeyName, REPLY } from './statements.ts'
 

@@ -6,7 +6,7 @@ import { MOST } from '../billing/money.ts'
 import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
 import { ELSEWHERE, leaseShare, nanosOf, OUTSIDE, ROOM_IN, returnShare } from './statements.ts'
-import { ADMISSION_TIMEOUT, writeUntilKnown, writeWithRetry } from './surely.ts'
+import { ADMISSION_TIMEOUT, writeUntilKnown, writeWithRetry } from './write-with-retry.ts'
 
 interface Waiting {
   readonly amount: bigint

@@ -2,16 +2,16 @@
 import { errors } from '../../engine/errors.ts'
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Host } from '../../engine/plugin.ts'
+import { parseQuota } from '../billing/money.ts'
 import {
   factsOf,
   type RequestBounds,
   requestBoundsOf,
   targetRequestOf,
   toolNamesOf,
-} from '../billing/asked.ts'
-import { parseQuota } from '../billing/money.ts'
+} from '../billing/request-bounds.ts'
 import type { Facts } from '../billing/usage.ts'
-import { coverableTokens, worstCase } from '../billing/worst.ts'
+import { coverableTokens, worstCase } from '../billing/worst-case.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'

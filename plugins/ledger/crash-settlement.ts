@@ -6,8 +6,8 @@ import { type Attribute, counted, type Facts } from '../billing/usage.ts'
 import type { Meters, Usage } from '../slots.ts'
 import { isCode } from './faults.ts'
 import { nanosOf, settleCharge } from './statements.ts'
-import { writeWithRetry } from './surely.ts'
 import { walletsOf } from './wallet.ts'
+import { writeWithRetry } from './write-with-retry.ts'
 
 /** Rows a read. */
 const BATCH = 500

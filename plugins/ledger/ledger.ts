@@ -7,8 +7,8 @@ import { settleCheckpoints } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
 import { giveAllBack } from './processes.ts'
 import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
-import { ADMISSION_TIMEOUT, BARRIER, writeWithRetry } from './surely.ts'
 import { walletOf } from './wallet.ts'
+import { ADMISSION_TIMEOUT, BARRIER, writeWithRetry } from './write-with-retry.ts'
 
 /** The account and key that pay. `quota`: nanos the key may spend in all; undefined: no quota. */
 export interface Payer {

@@ -1,9 +1,10 @@
 /** Caches the worst-case cost of calls: prices by tokens alone are computed for few distinct sizes. */
-import type { RequestBounds } from '../billing/asked.ts'
+
 import { isMeter, SUMS } from '../billing/meters.ts'
+import type { RequestBounds } from '../billing/request-bounds.ts'
 import type { Rule } from '../billing/rule.ts'
 import type { Facts } from '../billing/usage.ts'
-import { type WorstCase, worstCase } from '../billing/worst.ts'
+import { type WorstCase, worstCase } from '../billing/worst-case.ts'
 
 /** Prompt sizes are rounded up to a multiple of this many tokens, so that the cache hits. */
 const PROMPT_STEP = 256

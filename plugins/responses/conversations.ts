@@ -3,7 +3,7 @@ import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
-import { writeWithRetry } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import {
   addTurn,
   changeTurn,

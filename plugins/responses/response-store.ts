@@ -3,7 +3,7 @@
 import type { Database, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf, type StoredExchange } from '../formats/openai-responses/history.ts'
-import { writeWithRetry } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import {
   deleteExpiredConversations,
   FIND as FIND_CONVERSATION,

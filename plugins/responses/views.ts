@@ -1,5 +1,5 @@
 /** Views of stored responses and their input. */
-import { writeWithRetry } from '../ledger/surely.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { CONVERSATIONS } from './conversations.ts'
 import { fault } from './faults.ts'
 import { listItems, listOf } from './listing.ts'

@@ -2,7 +2,7 @@
 import { compile } from '../../engine/config/compile.ts'
 import type { CompileError } from '../../engine/config/compile-problem.ts'
 import type { Document, Plugin } from '../../engine/plugin.ts'
-import type { Resources } from '../../engine/snapshot/host.ts'
+import type { Resources } from '../../engine/snapshot/resources.ts'
 import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 import { fakeResources } from './core.ts'
 

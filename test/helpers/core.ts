@@ -8,7 +8,7 @@ import { createMetrics } from '../../engine/observe/metrics.ts'
 import type { Document, Log, Plugin, Stage, Statement } from '../../engine/plugin.ts'
 import { BackgroundCalls } from '../../engine/request/background-calls.ts'
 import { createGatewayServer, type GatewayServer } from '../../engine/server.ts'
-import type { Resources } from '../../engine/snapshot/host.ts'
+import type { Resources } from '../../engine/snapshot/resources.ts'
 import { SharedResources } from '../../engine/snapshot/shared-resources.ts'
 import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 

@@ -6,7 +6,7 @@ import { createMetrics } from '../../engine/observe/metrics.ts'
 import { createLocalAllowances } from '../../engine/quota/allowance.ts'
 import { BackgroundCalls } from '../../engine/request/background-calls.ts'
 import { createGatewayServer } from '../../engine/server.ts'
-import type { Resources } from '../../engine/snapshot/host.ts'
+import type { Resources } from '../../engine/snapshot/resources.ts'
 import { SharedResources } from '../../engine/snapshot/shared-resources.ts'
 import { CACHE } from './cache.ts'
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Document, Host, HostBase, Route, RouteMatch, UpstreamView } from '../../plugin.ts'
-import type { Resources } from '../../snapshot/host.ts'
+import type { Resources } from '../../snapshot/resources.ts'
 import { formatPath } from '../../snapshot/shown-path.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import { sendDirect } from '../../upstream/direct-send.ts'

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { EXIT } from '../../../engine/cli/kit.ts'
 import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine/plugin.ts'
-import { factsOf, requestBoundsOf } from '../../billing/asked.ts'
 import { formula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
-import { quote } from '../../billing/worst.ts'
+import { factsOf, requestBoundsOf } from '../../billing/request-bounds.ts'
+import { quote } from '../../billing/worst-case.ts'
 import { overridden, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Bounds } from '../../../plugins/billing/bounds.ts'
 import { formula } from '../../../plugins/billing/formula.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
-import { coverableTokens, quote, worstCase } from '../../../plugins/billing/worst.ts'
+import { coverableTokens, quote, worstCase } from '../../../plugins/billing/worst-case.ts'
 import { NOON, ruleIn } from '../../helpers/billing.ts'
 
 interface Row {

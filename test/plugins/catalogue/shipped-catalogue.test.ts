@@ -1,7 +1,7 @@
 /** The shipped catalogue: every model has an upstream, a name there, and a price with a known maximum cost. */
 import t from 'tap'
-import { factsOf, requestBoundsOf } from '../../../plugins/billing/asked.ts'
 import { isIncluded } from '../../../plugins/billing/meters.ts'
+import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
 import type { Rule } from '../../../plugins/billing/rule.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
 import { formats } from '../../../plugins/formats/index.ts'

@@ -1,8 +1,8 @@
 /** Usage of audio calls for every way to price them: from the upstream's counts or estimated from
  *  request and answer, never zero and never counted twice. */
 import t from 'tap'
-import { requestBoundsOf } from '../../../plugins/billing/asked.ts'
-import { worstCase } from '../../../plugins/billing/worst.ts'
+import { requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
+import { worstCase } from '../../../plugins/billing/worst-case.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { speechEstimate } from '../../../plugins/formats/openai-speech/usage.ts'
 import { transcriptionEstimate } from '../../../plugins/formats/openai-transcription/usage.ts'

@@ -1,10 +1,10 @@
 /** What is remembered of holds is never less than what would be reckoned anew. */
 
 import t from 'tap'
-import { factsOf, requestBoundsOf } from '../../../plugins/billing/asked.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
+import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
-import { worstCase } from '../../../plugins/billing/worst.ts'
+import { worstCase } from '../../../plugins/billing/worst-case.ts'
 import { Prices } from '../../../plugins/ledger/prices.ts'
 import { WorstCaseCosts } from '../../../plugins/ledger/worst-case-cost.ts'
 import fc from '../../helpers/property.ts'
