@@ -1,10 +1,10 @@
 /** Attached files: those that a document names (`format: file`) and those that they reference, read
  *  once and stored with the version. */
 import { dirname, relative, resolve } from 'node:path'
-import { formatPath } from '../snapshot/shown-path.ts'
 import { nearest } from './nearest.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import type { Source } from './read.ts'
+import { formatPath } from './shown-path.ts'
 
 const problem = problems({
   FILE_MISSING: 'no readable file %j',

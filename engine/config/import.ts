@@ -6,13 +6,13 @@ import { pathToFileURL } from 'node:url'
 import { isFields } from '../kit.ts'
 import type { Plugin } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
-import { formatPath } from '../snapshot/shown-path.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ENDPOINT, ENDPOINTS } from './admin-endpoints.ts'
 import type { Blueprint, Bundle } from './compile/blueprint.ts'
-import { compile } from './compile.ts'
+import { compile } from './compile/compile.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import { SECTIONS } from './schema.ts'
+import { formatPath } from './shown-path.ts'
 
 const problem = problems({
   PLUGIN_THREW: 'the plugin %j threw while it was imported: %s',

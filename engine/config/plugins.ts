@@ -19,11 +19,11 @@ import {
   type PluginBuild,
   version,
 } from 'esbuild'
-import { formatPath } from '../snapshot/shown-path.ts'
 import type { Bundle } from './compile/blueprint.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
 import { type Place, type Problem, problems } from './problem.ts'
 import { RESERVED_NAMES } from './schema.ts'
+import { formatPath } from './shown-path.ts'
 
 const problem = problems({
   PLUGIN_SYNTAX: '%s',

@@ -1,7 +1,7 @@
 /** Problems: configuration errors with source positions; collects, sorts and formats them. */
 import { resolve } from 'node:path'
 import { format as fill, styleText } from 'node:util'
-import { formatPath } from '../snapshot/shown-path.ts'
+import { formatPath } from './shown-path.ts'
 
 export interface Place {
   /** Displayed path. */

@@ -2,7 +2,7 @@
  *  drains. */
 import { Socket } from 'node:net'
 import type { Blueprint } from '../config/compile/blueprint.ts'
-import { CompileError } from '../config/compile-problem.ts'
+import { CompileError } from '../config/compile/compile-problem.ts'
 import { fromBlueprint } from '../config/import.ts'
 import { readSettings } from '../config/settings.ts'
 import { createLog } from '../observe/log.ts'

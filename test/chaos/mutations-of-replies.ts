@@ -33,7 +33,7 @@ export const ofReplies: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/usage-estimator.ts',
-        'if (usage && (!usage.estimated || usage.gauged)) return usage',
+        'if (usage && (!usage.estimated || usage.isFinalEstimate)) return usage',
         '',
       ),
     ],

@@ -52,7 +52,11 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'a refund stands outside the transaction that undoes its call',
     edits: [
-      edit(REFUND, 'writes.will(...list)', 'writes.will(...list.slice(0, 1))'),
+      edit(
+        REFUND,
+        'writes.setCrashStatements(...list)',
+        'writes.setCrashStatements(...list.slice(0, 1))',
+      ),
       edit(
         REFUND,
         'ledger.ensureClosed(id, list, ([, refunds = []]) => {',
@@ -146,8 +150,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         STATEMENTS,
-        "'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES} WHERE id = ?`,",
-        "'open', ?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS ${PROCESSES}`,",
+        "'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,",
+        "'open', ?, ?, CAST(? AS BIGINT) FROM (SELECT ? AS id) AS ${PROCESSES_TABLE}`,",
       ),
     ],
     tests: [MODEL],

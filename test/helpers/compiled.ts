@@ -1,6 +1,6 @@
 /** A snapshot compiled from a document and hand-made plugins, without a server. */
-import { compile } from '../../engine/config/compile.ts'
-import type { CompileError } from '../../engine/config/compile-problem.ts'
+import { compile } from '../../engine/config/compile/compile.ts'
+import type { CompileError } from '../../engine/config/compile/compile-problem.ts'
 import type { Document, Plugin } from '../../engine/plugin.ts'
 import type { Resources } from '../../engine/snapshot/resources.ts'
 import type { Snapshot } from '../../engine/snapshot/snapshot.ts'

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Document, Host, HostBase, Route, RouteMatch, UpstreamView } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
-import { formatPath } from '../../snapshot/shown-path.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import { sendDirect } from '../../upstream/direct-send.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
+import { formatPath } from '../shown-path.ts'
 import type { Blueprint } from './blueprint.ts'
 
 /** What a version of the configuration adds to the resources of its process. */

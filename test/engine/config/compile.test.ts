@@ -2,7 +2,7 @@
  *  */
 
 import t from 'tap'
-import { CompileError } from '../../../engine/config/compile.ts'
+import { CompileError } from '../../../engine/config/compile/compile.ts'
 import { errors } from '../../../engine/errors.ts'
 import type { Host, Migration, Plugin } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'

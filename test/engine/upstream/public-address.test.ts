@@ -1,6 +1,6 @@
 /** A request to a customer's address reaches public ones only, or those that the operator allowed. */
 import t from 'tap'
-import { CompileError } from '../../../engine/config/compile.ts'
+import { CompileError } from '../../../engine/config/compile/compile.ts'
 import type { HostBase, Reply } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 

@@ -1,5 +1,5 @@
 /** Faults of compiling a document, with their places. */
-import { asFault } from '../errors.ts'
+import { asFault } from '../../errors.ts'
 
 /** A fault of compiling. Its place is a path of keys in the document, or the file of a plugin. */
 export interface CompileFault {
