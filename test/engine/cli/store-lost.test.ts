@@ -30,7 +30,7 @@ t.test('a file that is no database', async t => {
   const broken = { data: { 'tollgate.db': 'x'.repeat(8192) } }
   const { status, said } = start(t, broken, 'data')
   t.equal(status, 3)
-  t.match(said, [/^file is not a database; the store is .*tollgate\.db, named by settings\.data/])
+  t.match(said, [/^file is not a database; the store is .*tollgate\.db, set by settings\.data/])
   t.equal(said.length, 1)
 })
 

@@ -52,9 +52,9 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
 
   t.test(`${engine}: after kill -9 the last on-crash statements of each name apply`, async t => {
     const { client } = await beginAgain(t)
-    await client.call('will', 'exchange 1', [settle('a', 1)])
-    await client.call('will', 'exchange 2', [settle('b', 1)])
-    await client.call('will', 'exchange 1', [settle('a', 5)])
+    await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
+    await client.call('setCrashStatements', 'exchange 2', [settle('b', 1)])
+    await client.call('setCrashStatements', 'exchange 1', [settle('a', 5)])
     await client.call('write', [settle('c', 9, 'itself')])
     await client.kill()
     await until(database, ['will 5', 'will 1', 'itself 9'])
@@ -67,12 +67,12 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     const client = await register(t, store.options)
     const come = (id: string, used: number) => ({ ...settle(id, used), progress: 1 })
     await client.call('progress', 'exchange 0', 77)
-    await client.call('will', 'exchange 1', [come('a', 1)])
+    await client.call('setCrashStatements', 'exchange 1', [come('a', 1)])
     await client.call('progress', 'exchange 1', 41)
-    await client.call('will', 'exchange 2', [come('b', 5)])
+    await client.call('setCrashStatements', 'exchange 2', [come('b', 5)])
     await client.call('progress', 'exchange 2', 4)
-    await client.call('will', 'exchange 0', [])
-    await client.call('will', 'exchange 3', [come('c', 9)])
+    await client.call('setCrashStatements', 'exchange 0', [])
+    await client.call('setCrashStatements', 'exchange 3', [come('c', 9)])
     await client.call('progress', 'exchange 1', 42)
     await client.call('progress', 'n'.repeat(56), 1)
     await client.call('write', [statement('so that they are there', 'SELECT 1')])
@@ -87,10 +87,10 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     `${engine}: on-crash statements that wait for progress do not apply without any`,
     async t => {
       const { client } = await beginAgain(t)
-      await client.call('will', 'exchange 1', [{ ...settle('a', 0), progress: 1 }])
-      await client.call('will', 'exchange 2', [{ ...settle('b', 0), progress: 1 }])
+      await client.call('setCrashStatements', 'exchange 1', [{ ...settle('a', 0), progress: 1 }])
+      await client.call('setCrashStatements', 'exchange 2', [{ ...settle('b', 0), progress: 1 }])
       await client.call('progress', 'exchange 2', 0)
-      await client.call('will', 'exchange 3', [settle('c', 0)])
+      await client.call('setCrashStatements', 'exchange 3', [settle('c', 0)])
       await client.call('write', [statement('so that they are there', 'SELECT 1')])
       await client.kill()
       await until(database, ['open 0', 'will 0', 'will 0'])
@@ -103,7 +103,7 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     `${engine}: a process that disconnects properly leaves no on-crash statements`,
     async t => {
       const { client } = await beginAgain(t)
-      await client.call('will', 'exchange 1', [settle('a', 1)])
+      await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
       await client.call('close')
       await client.kill()
       await database.write([settle('b', 2, 'other')])
@@ -117,10 +117,10 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     `${engine}: cleared on-crash statements do not apply, nor those after a settlement`,
     async t => {
       const { client } = await beginAgain(t)
-      await client.call('will', 'exchange 1', [settle('a', 1)])
-      await client.call('will', 'exchange 1', [])
-      await client.call('will', 'exchange 2', [settle('b', 1)])
-      await client.call('will', 'exchange 3', [settle('c', 1)])
+      await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
+      await client.call('setCrashStatements', 'exchange 1', [])
+      await client.call('setCrashStatements', 'exchange 2', [settle('b', 1)])
+      await client.call('setCrashStatements', 'exchange 3', [settle('c', 1)])
       await client.call('write', [settle('b', 7, 'itself')])
       await client.kill()
       await until(database, ['open 0', 'itself 7', 'will 1'])
@@ -140,7 +140,7 @@ t.test(
   'SQLite: on-crash statements survive a restart of the writer, and a peer applies them',
   async t => {
     const { store, database, client } = await beginWithWriter(t)
-    await client.call('will', 'exchange 1', [settle('a', 3)])
+    await client.call('setCrashStatements', 'exchange 1', [settle('a', 3)])
     await client.call('write', [settle('b', 2, 'itself')])
     await Promise.all([store.kill(), client.kill()])
     reaperOn(t, database, SWIFT)
@@ -154,11 +154,11 @@ t.test(
   async t => {
     const { store, database, client } = await beginWithWriter(t)
     reaperOn(t, database, SWIFT)
-    await client.call('will', 'exchange 1', [settle('a', 3)])
-    await client.call('will', 'exchange 2', [settle('b', 3)])
+    await client.call('setCrashStatements', 'exchange 1', [settle('a', 3)])
+    await client.call('setCrashStatements', 'exchange 2', [settle('b', 3)])
     await client.call('write', [settle('c', 2, 'itself')])
     await store.kill()
-    await client.call('will', 'exchange 2', [])
+    await client.call('setCrashStatements', 'exchange 2', [])
     await store.respawn()
     await later(700)
     await until(database, ['open 0', 'open 0', 'itself 2'])

@@ -95,8 +95,8 @@ t.test('a period is half open', async t => {
 
 t.test('what cannot be meant is refused, and says what would do', async t => {
   const WRONG: readonly (readonly [query: string, message: RegExp])[] = [
-    ['from=yesterday', /`from` is a date/],
-    ['to=2025-02-31', /`to` is a date/],
+    ['from=yesterday', /`from` must be a date/],
+    ['to=2025-02-31', /`to` must be a date/],
     ['from=2025-11-02&to=2025-11-01', /before/],
     ['by=hour', /call, day, model, key/],
     ['by=constructor', /call, day, model, key/],

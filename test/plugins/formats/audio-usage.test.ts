@@ -33,7 +33,7 @@ t.test('speech usage: matches the meters that the price uses', async t => {
     const gauge = speechEstimate(request, paid)
     t.match(gauge.usage(text, true), { meters, estimated }, what)
     const cut = gauge.usage(text, false)
-    t.same(cut, { meters, estimated: true, gauged: true }, `${what}, cut`)
+    t.same(cut, { meters, estimated: true, isFinalEstimate: true }, `${what}, cut`)
   }
   t.same(speechEstimate({}, LETTERS).usage(undefined, true).meters, { characters: 0 })
 })

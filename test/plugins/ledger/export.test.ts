@@ -66,7 +66,7 @@ t.test('export ledger: refuses invalid options', async t => {
   for (const args of [[], ['books'], ['ledger', 'x'], ['ledger', '--csv', '--jsonl']])
     t.match(await runCommand(t, 'export', { export: exportCommand }, host, args), {
       exit: 2,
-      err: /^(Usage: tollgate export ledger|unknown verb "books"; Usage: tollgate export|--csv or --jsonl)/,
+      err: /^(Usage: tollgate export ledger|unknown verb "books"; Usage: tollgate export|use either --csv or --jsonl, not both)/,
     })
   t.match(await runCommand(t, 'audit', { audit: auditCommand }, host, ['books']), {
     exit: 2,
