@@ -41,7 +41,7 @@ export class BackgroundCalls {
     const queued = { ...queuedOf(id, exchange, storage, body), ...echo }
     await this.#storeQueued(id, storage, queued)
     const stop = new AbortController()
-    const backgroundStorage = { ...storage, made: { id, echo } }
+    const backgroundStorage = { ...storage, background: { id, echo } }
     const over = this.#run(exchange, host, backgroundStorage, queued, expanded, stop.signal)
     const key = nameOf(storage.account, id)
     this.#running.set(key, { stop, finished: over })

@@ -105,7 +105,7 @@ t.test('what cannot be meant is refused, and says what would do', async t => {
     ['cursor=x', /`cursor`/],
     [`cursor=${Buffer.from('["day",1]').toString('base64url')}`, /`cursor`/],
     ["cursor='; DROP TABLE charges; --", /`cursor`/],
-    ['by=day&by=key', /twice/],
+    ['by=day&by=key', /must not be repeated/],
   ]
   for (const [query, message] of WRONG)
     t.match(await ask('GET', `/api/usage?${query}`, token), {
