@@ -18,7 +18,8 @@ export const isCounts = (chunk: unknown): boolean => {
   return choices?.length === 0 && typeof usage === 'object' && usage !== null
 }
 export const unaskedIn = (one: Case): Buffer => {
-  const whole = Buffer.from(one.body)
+  const all = Buffer.from(one.body)
+  const whole = all.subarray(0, all.length - Buffer.byteLength(one.behindEnd ?? ''))
   if (!unasked(one)) return whole
   const kept = eventsIn(whole).filter(
     ({ data }) => data === undefined || !data.startsWith('{') || !isCounts(parsed(data)),

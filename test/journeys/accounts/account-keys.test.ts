@@ -95,7 +95,10 @@ t.test('another quota: what is used stays used', async t => {
   t.match((await change(200)).body.data, { quota: 200, remaining_quota: 170, used_quota: 30 })
   const balance = await ask('GET', `/api/token/balance?key=${made.key}`)
   t.match(balance.body.data, { remaining_quota: 170, used_quota: 30, total_quota: 200 })
-  t.match(await change(29), { status: 409, body: { success: false, message: /already used or held by running calls/ } })
+  t.match(await change(29), {
+    status: 409,
+    body: { success: false, message: /already used or held by running calls/ },
+  })
   t.match((await ask('GET', `/api/keys/${made.id}`, token)).body.data, {
     ...{ quota: 200, remaining_quota: 170 },
   })
@@ -103,7 +106,10 @@ t.test('another quota: what is used stays used', async t => {
     t.match((await change(null)).body.data, { quota: null, remaining_quota: null, used_quota: 30 })
     const all = await ask('GET', `/api/token/balance?key=${made.key}`)
     t.match(all.body.data, { unlimited_quota: true })
-    t.match(await change(29), { status: 409, body: { message: /already used or held by running calls/ } })
+    t.match(await change(29), {
+      status: 409,
+      body: { message: /already used or held by running calls/ },
+    })
     t.match((await change(30)).body.data, { quota: 30, remaining_quota: 0, used_quota: 30 })
     for (const wrong of [-1, 0, 1.5, '5', 1e300, true, [5]])
       t.equal((await change(wrong)).status, 400, `${wrong}`)
