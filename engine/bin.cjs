@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Makes sure of the runtime before any TypeScript is read. Plain JavaScript, since an old Node must parse it. */
+/** Checks the runtime before any TypeScript is read. Plain JavaScript: an old Node must parse it. */
 'use strict'
 const { spawn } = require('node:child_process')
 const { existsSync } = require('node:fs')
@@ -8,12 +8,13 @@ const path = require('node:path')
 
 // Older lines let smuggled headers through and cannot read TypeScript.
 const OLDEST = '24.18.1'
-// Set on the changed process: one that still finds itself old is refused, or it would start itself for ever.
+// Set on the restarted process: if it is still too old it fails instead of restarting for ever.
 const CHANGED = 'TOLLGATE_CHANGED_RUNTIME'
 
 /**
- * What to do on this runtime: go on (`{}`), `change` to another node binary, or `refuse` in one sentence. Pure.
- * `flags` are the runtime's own (execArgv and NODE_OPTIONS); `pinned` is the binary installed with the program, if any.
+ * What to do on this runtime: go on (`{}`), `change` to another node binary, or `refuse` with one
+ * sentence. Pure. `flags` are the runtime's own (execArgv and NODE_OPTIONS); `pinned` is the binary
+ * installed with the program, if any.
  */
 const judge = ({ version, flags, pinned }) => {
   if (flags.some(isLenient))
@@ -79,7 +80,7 @@ const change = binary => {
   })
 }
 
-/** Reading the program costs more than running it: what was compiled stays in the data folder, once there is one. */
+/** Parsing the program costs more than running it: the compiled code is kept in the data folder. */
 const rememberCode = () => {
   const folder = process.env.TOLLGATE_DATA || 'data'
   if (!existsSync(folder)) return

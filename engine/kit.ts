@@ -17,6 +17,6 @@ export const isCode = (thrown: unknown, ...codes: readonly string[]): boolean =>
 export const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Bytes. */
 export const SIZES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 2 ** 20, GiB: 2 ** 30 }
-/** `1.5h` or `8MiB` as a number; without a unit the number itself. The text must have been checked. */
+/** `1.5h` or `8MiB` as a number; without a unit the number itself. Expects checked text. */
 export const amountIn = (text: string, units: Readonly<Record<string, number>>): number =>
   Math.round(Number.parseFloat(text) * (units[text.replace(/^[0-9.]+/, '')] ?? 1))

@@ -16,7 +16,7 @@ export interface Plugin<Options = unknown> {
   /** Keys that this plugin adds to every entry of `upstreams:`, and to `settings:`. */
   readonly upstream?: Readonly<Record<string, object>>
   readonly settings?: Readonly<Record<string, object>>
-  /** Request headers that carry a credential of the client, in lower case: no upstream gets them. */
+  /** Request headers with credentials of the client, in lower case: no upstream gets them. */
   readonly credentialHeaders?: readonly string[]
   /** Plugins that this one stands before or after in `pipeline:`, where they are in it. */
   readonly before?: readonly string[]

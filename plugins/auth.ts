@@ -90,11 +90,11 @@ export default {
       '1',
       () => new Credentials(host.database),
     )
-    const strangers = host.share('accounts/strangers', '1', () => new FailedAuthLimiter())
+    const failedAuth = host.share('accounts/strangers', '1', () => new FailedAuthLimiter())
     return createStage(
       demand,
       kinds,
-      { credentials, limiter: strangers },
+      { credentials, limiter: failedAuth },
       host.route.method === 'WS',
     )
   },

@@ -22,7 +22,7 @@ export const runCommand = async (
   terminal: Terminal,
 ): Promise<number> => {
   const parsed = parse(name, optionsOf(command), args)
-  const { path, verb, positionals } = chosen(name, command, parsed)
+  const { path, verb, positionals } = findVerb(name, command, parsed)
   if (parsed.values.help) {
     terminal.out(helpOf(path, verb ?? command, terminal))
     return EXIT.ok
@@ -79,7 +79,7 @@ const parse = (name: string, options: Options, args: readonly string[]): Argumen
 }
 
 /** `verb` is missing where a table of verbs was asked for by its name alone. */
-const chosen = (name: string, command: Command, { values, positionals }: Arguments) => {
+const findVerb = (name: string, command: Command, { values, positionals }: Arguments) => {
   if (!('verbs' in command)) return { path: name, verb: command as Verb, positionals }
   const [word, ...rest] = positionals
   if (word === undefined) return { path: name, verb: undefined, positionals }

@@ -191,10 +191,10 @@ const decided = (errors: readonly Fault[]): readonly Fault[] => {
     )
     const faults = [...branches.values()]
     const alike = faults.filter(branch => branch.every(each => !isOfOtherKind(each, outer)))
-    const [meant] = alike.toSorted((a, b) => a.length - b.length)
+    const [shortest] = alike.toSorted((a, b) => a.length - b.length)
     const dropped = new Set([
-      ...faults.filter(each => each !== meant).flat(),
-      ...(meant ? [outer] : []),
+      ...faults.filter(each => each !== shortest).flat(),
+      ...(shortest ? [outer] : []),
     ])
     left = left.filter(each => !dropped.has(each))
   }

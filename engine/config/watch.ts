@@ -42,7 +42,7 @@ export const watchFiles = (options: WatchOptions): Watch => {
     // Taken before the files are read: a later save differs and is reported again.
     const found = new Map([...names].flatMap(([folder, wanted]) => hashesOf(folder, wanted)))
     const same = [...found].every(([path, print]) => hashes.get(path) === print)
-    const gone = [...hashes.keys()].some(path => !found.has(path))
+    const isAnyMissing = [...hashes.keys()].some(path => !found.has(path))
     hashes.clear()
     for (const [path, print] of found) hashes.set(path, print)
     const replaced = [...names.keys()].filter(path => folders.get(path) !== identityOf(path))
@@ -50,7 +50,7 @@ export const watchFiles = (options: WatchOptions): Watch => {
     // is empty.
     const turned = replaced.some(path => folders.get(path) === NO_FOLDER || !isFolder(path))
     for (const path of replaced) folders.set(path, identityOf(path))
-    if (!same || gone || turned) changed()
+    if (!same || isAnyMissing || turned) changed()
     // A watcher follows the opened folder, not its path.
     if (replaced.length > 0) open()
   }

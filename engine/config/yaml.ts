@@ -186,7 +186,7 @@ class Values {
     return map
   }
   #string(node: Node, written: string): string {
-    const { text, values: drawn, faults } = expand(written, this.#supply)
+    const { text, values: substitutions, faults } = expand(written, this.#supply)
     const [start = 0, end = 0] = node.range ?? []
     for (const { code, name, placeholder, suggestion } of faults) {
       const found = this.#text.indexOf(placeholder, start)
@@ -196,7 +196,7 @@ class Values {
       const place = inside ? this.#at(found, found + placeholder.length) : this.#at(start, end)
       this.problems.push(problem(code, place, [name], suggestion))
     }
-    this.secrets.push(...drawn.filter(isSecret))
+    this.secrets.push(...substitutions.filter(isSecret))
     return text
   }
   #tag({ range }: Node, tag: string) {

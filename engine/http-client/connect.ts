@@ -18,7 +18,7 @@ interface ConnectOptions {
 }
 /** Calls `done` once: with an error, or with a connected socket. */
 export type Connect = (place: Endpoint, connecting: ConnectOptions, done: ConnectCallback) => void
-type ConnectCallback = (...told: [Error, undefined] | [undefined, Socket]) => void
+type ConnectCallback = (...args: [Error, undefined] | [undefined, Socket]) => void
 
 /** ms without traffic until TCP keep-alive probes are sent. */
 const PROBE_AFTER = 60_000

@@ -53,13 +53,13 @@ export class Pool implements ConnectionOwner {
     this.#connect = options.connector ?? connect
   }
   /** Throws UnsendableRequest; later errors go to the handler. */
-  send(request: Request, asker: ResponseHandler): void {
+  send(request: Request, handler: ResponseHandler): void {
     const head = formatHead(this.#host, request)
     const connection = this.#takeIdle()
-    if (connection) return connection.send(head, request, asker)
+    if (connection) return connection.send(head, request, handler)
     // Removes abandoned requests before the queue grows.
     if (this.#queue.length >= this.#queueCheck) this.#prune()
-    this.#queue.push({ head, request, handler: asker })
+    this.#queue.push({ head, request, handler: handler })
     if (this.#open.size < this.#options.connections) this.#openConnection()
   }
   /** Resolves when every request under way or queued has ended. */
@@ -74,8 +74,8 @@ export class Pool implements ConnectionOwner {
   }
   destroy(): void {
     void this.close()
-    for (const { handler: asker } of this.#queue.splice(0))
-      asker.onError(new Error('the pool is closed'))
+    for (const { handler } of this.#queue.splice(0))
+      handler.onError(new Error('the pool is closed'))
     for (const connection of this.#open) connection.abort()
   }
   /** Reuses the connection one turn of the event loop later: an upstream that closes it, or sends
@@ -110,7 +110,7 @@ export class Pool implements ConnectionOwner {
     this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_EVERY).unref()
   }
   #prune(): void {
-    this.#queue = this.#queue.filter(({ handler: asker }) => !asker.over)
+    this.#queue = this.#queue.filter(({ handler }) => !handler.over)
     this.#queueCheck = Math.max(QUEUE_CHECK, 2 * this.#queue.length)
   }
   #takeIdle(): Connection | undefined {

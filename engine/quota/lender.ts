@@ -84,8 +84,8 @@ class StoreLender implements Lender {
       if ((thrown as { code?: string }).code === MACHINE_GONE) this.#onExpelled(machine)
       throw thrown
     })
-    const told = rows.map(([row]) => row).filter((row): row is Row => row !== undefined)
-    const [row, slice] = told
+    const firstRows = rows.map(([row]) => row).filter((row): row is Row => row !== undefined)
+    const [row, slice] = firstRows
     if (!row) throw new Error('the store returned no row for a counter')
     const { granted, taken, began, machines } = row
     this.#send({

@@ -71,10 +71,10 @@ export class MachineLeases {
     this.#workers.add(worker)
     if (this.#isUnavailable || lease.lastUse < lease.retryAt) return false
     const free = lease.units - count.out
-    const lack = amount - (free > 0n ? free : 0n)
+    const shortage = amount - (free > 0n ? free : 0n)
     // The machine has enough units; a reload has lowered the limit.
-    if (lack <= 0n) return false
-    this.#request(count, worker, ask, lack)
+    if (shortage <= 0n) return false
+    this.#request(count, worker, ask, shortage)
     return true
   }
   /** Reports use beyond the leased units to the store. */
@@ -139,8 +139,15 @@ export class MachineLeases {
   get #isUnavailable(): boolean {
     return this.#options.now() < this.#awayUntil
   }
-  #request(count: SharedCounter, asker: number, { limit, ms }: UnitRequest, least: bigint): void {
-    const worker = this.#options.channelOf(this.#agent ?? asker) ? (this.#agent ?? asker) : asker
+  #request(
+    count: SharedCounter,
+    requester: number,
+    { limit, ms }: UnitRequest,
+    least: bigint,
+  ): void {
+    const worker = this.#options.channelOf(this.#agent ?? requester)
+      ? (this.#agent ?? requester)
+      : requester
     const debt = count.out > count.lease.units ? count.out - count.lease.units : 0n
     const id = ++this.#serial
     count.lease.isRequesting = true

@@ -55,12 +55,12 @@ export const smaller = (one: bigint | undefined, other: bigint | undefined): big
   if (one === undefined || other === undefined) return one ?? other
   return one < other ? one : other
 }
-export const factsBeforeCall = (mosts: Maximums, facts: Facts): PricingFacts => ({
+export const factsBeforeCall = (maximums: Maximums, facts: Facts): PricingFacts => ({
   at: facts.at,
   isOpen: true,
   attribute: name => attributeOf(facts, name),
   quantity: name => ({
     least: 0n,
-    most: isSum(name) ? mosts.sum(name) : mosts.meter(name as Meter),
+    most: isSum(name) ? maximums.sum(name) : maximums.meter(name as Meter),
   }),
 })

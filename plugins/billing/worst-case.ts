@@ -42,15 +42,15 @@ export const quote = (rule: Rule, bounds: Bounds, facts: Facts): Quote =>
 
 const computeWorst = (rule: Rule, bounds: Bounds, facts: Facts, lines: boolean): Quote => {
   if (rule.free) return { nanos: 0n, lines: [], unbounded: [], unpriced: [] }
-  const mosts = maximumsOf(bounds, rule)
-  const known = factsBeforeCall(mosts, facts)
+  const maximums = maximumsOf(bounds, rule)
+  const known = factsBeforeCall(maximums, facts)
   const steep: MeterChoices[] = []
   for (const [meter, priced] of rule.priced) {
-    const most = mosts.home(meter)
+    const most = maximums.home(meter)
     if (most !== 0n) steep.push(choicesOf(meter, most, priced.lines, rule, known))
   }
   const sum = createSum(rule, lines)
-  for (const [each, taken] of allotQuantities(steep, mosts)) addLine(sum, each, taken, rule)
+  for (const [each, taken] of allotQuantities(steep, maximums)) addLine(sum, each, taken, rule)
   sum.close()
   const boundless = steep.filter(
     ({ most, highestPrice }) => most === undefined && highestPrice > 0n,
@@ -116,12 +116,12 @@ interface Allotment {
 /** Members share the bound of their sum: it is filled with the most expensive meters first. */
 const allotQuantities = (
   steep: readonly MeterChoices[],
-  mosts: Maximums,
+  maximums: Maximums,
 ): ReadonlyMap<MeterChoices, Allotment> => {
   const parts = new Map<MeterChoices, Allotment>()
   for (const [sum, members] of Map.groupBy(steep, ({ meter }) => SUM_OF[meter])) {
     const isAlone = sum === undefined || members.length === 1
-    let left = sum && mosts.sum(sum)
+    let left = sum && maximums.sum(sum)
     for (const each of members.toSorted(byPrice)) {
       const quantity = smaller(each.most, left) ?? 0n
       parts.set(each, { quantity, isAlone })

@@ -6,11 +6,11 @@ import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
 
 export class AnswerFilter implements Filter {
   /** Undefined if the answer is not JSON. */
-  readonly #skimmer: FieldExtractor | undefined
+  readonly #extractor: FieldExtractor | undefined
   readonly #watch: ResponseListener
   readonly #tally: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
   constructor(marks: WatchedMarks, watch: ResponseListener, json = true) {
-    this.#skimmer = json ? new FieldExtractor(marks.key) : undefined
+    this.#extractor = json ? new FieldExtractor(marks.key) : undefined
     this.#watch = watch
     this.#tally = marks.count.countAnswer?.()
   }
@@ -20,12 +20,12 @@ export class AnswerFilter implements Filter {
   }
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#see(tail)
-    const counts = parse(this.#skimmer?.value)
+    const counts = parse(this.#extractor?.value)
     this.#watch.onUsage(this.#tally ? { ...counts, ...this.#tally.counts } : counts, true)
     out.end(tail)
   }
   #see(chunk: Bytes): void {
-    this.#skimmer?.push(chunk)
+    this.#extractor?.push(chunk)
     this.#tally?.push(chunk)
     this.#watch.onBytes?.(chunk, false)
   }

@@ -6,9 +6,9 @@ import { rewriteMember } from './json-member.ts'
 const MODEL_KEY = Buffer.from('model')
 
 export const replaceModel = (body: Bytes, name: string): Bytes => {
-  const skimmer = new FieldExtractor(MODEL_KEY)
-  skimmer.push(body, true)
-  const { span } = skimmer
+  const extractor = new FieldExtractor(MODEL_KEY)
+  extractor.push(body, true)
+  const { span } = extractor
   // The key is spelt with escapes (`"mod\u0065l"`): valid JSON that no real client sends, so its
   // cost does not matter.
   if (!span) return rewriteMember(body, 'model', name)

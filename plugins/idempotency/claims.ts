@@ -72,18 +72,18 @@ export class Claims {
   }
   /** Ends the claim of an exchange. `unwritten`: the statement to write where the exchange's own group
    *  failed or its result is unknown; retried until the store confirms. */
-  release(request: string, untold?: Statement): void {
+  release(request: string, unsent?: Statement): void {
     this.#running.delete(request)
-    if (!untold) return
-    this.#unwritten.set(request, untold)
-    void this.#write(request, untold)
+    if (!unsent) return
+    this.#unwritten.set(request, unsent)
+    void this.#write(request, unsent)
   }
   /** Deletes expired responses. */
   async clean(signal: AbortSignal): Promise<void> {
     const until = (await this.#database.now()) - RETENTION
     for (let more = true; more && !signal.aborted; ) {
-      const [gone = []] = await writeWithRetry(this.#database, [cleanKeys(until, PAGE)])
-      more = gone.length === PAGE
+      const [deletedRows = []] = await writeWithRetry(this.#database, [cleanKeys(until, PAGE)])
+      more = deletedRows.length === PAGE
     }
   }
   async close(): Promise<void> {

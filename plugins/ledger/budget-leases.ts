@@ -155,18 +155,18 @@ export class BudgetLeases {
     const first = lease.waiting[0]?.amount ?? 0n
     const total = lease.waiting.reduce((sum, { amount }) => sum + amount, 0n)
     const calls = first * CALLS_AHEAD
-    const ahead = total + (calls > lease.previous ? calls : lease.previous)
-    if (await this.#lease(wallet, lease, first, ahead)) return
+    const expectedUse = total + (calls > lease.previous ? calls : lease.previous)
+    if (await this.#lease(wallet, lease, first, expectedUse)) return
     // Refuse all waiting calls that want at least as much: the result would be the same.
     const refused = lease.waiting.filter(({ amount }) => amount >= first)
     for (const one of refused) lease.waiting.splice(lease.waiting.indexOf(one), 1)
     for (const one of refused) one.settle(false)
   }
   /** False: neither the wallet nor the unused leases of other processes cover it. */
-  async #lease(wallet: number, lease: Lease, first: bigint, ahead: bigint): Promise<boolean> {
+  async #lease(wallet: number, lease: Lease, first: bigint, expectedUse: bigint): Promise<boolean> {
     for (let left = RECALL_ATTEMPTS; ; left--) {
       const process = await this.#process()
-      const [least, wanted] = [first - lease.free, ahead - lease.free]
+      const [least, wanted] = [first - lease.free, expectedUse - lease.free]
       if (least <= 0n) return true
       try {
         const granted = await this.#grant(process, wallet, least, wanted > MOST ? MOST : wanted)

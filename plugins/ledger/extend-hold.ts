@@ -14,10 +14,10 @@ export const extendHold = async (
   amount: bigint,
   process: string,
 ): Promise<Shortage | undefined> => {
-  const lack = await ledger
+  const shortage = await ledger
     .take(payer, amount)
     .catch(() => ledger.take(payer, amount).catch(() => 'account' as const))
-  if (lack || ledger.isCurrentProcess(process)) return lack
+  if (shortage || ledger.isCurrentProcess(process)) return shortage
   ledger.give(payer, amount, await ledger.process())
   return 'account'
 }

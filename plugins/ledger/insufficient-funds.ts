@@ -12,7 +12,7 @@ export interface RefusalTerms {
   readonly limitField: string | undefined
 }
 /** `cost`: nanos, the most that the call may cost. */
-export type InsufficientFunds = (lack: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
+export type InsufficientFunds = (shortage: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
 
 const MESSAGES = {
   account: { code: 'INSUFFICIENT', left: 'you have', more: 'add credit' },

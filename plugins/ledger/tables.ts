@@ -102,7 +102,7 @@ const SETTLED_AS_HELD = `
 
 /** The checkpoint of an open charge: output tokens so far (`noted`; other meters in `usage`), and the
  *  request attributes that its price depends on. */
-const NOTED = `
+const NOTED_COLUMN = `
   ALTER TABLE charges ADD COLUMN noted BIGINT;
   ALTER TABLE charges ADD COLUMN attributes TEXT`
 
@@ -172,7 +172,7 @@ export const migrations: readonly Migration[] = [
   CREATE OR REPLACE FUNCTION tollgate_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     ${SETTLED_AS_HELD} RETURN NULL; END $$`,
   },
-  { number: 7, text: NOTED },
+  { number: 7, text: NOTED_COLUMN },
   { number: 8, text: SERIAL },
   { number: 9, text: owners('VIRTUAL'), postgres: owners('STORED') },
 ]

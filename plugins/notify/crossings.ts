@@ -25,7 +25,7 @@ const TAKE = sql(
   'take crossing',
   'DELETE FROM notification_crossings WHERE account = ? AND balance = ? AND at = ?',
 )
-const NOTED = sql('noted', 'UPDATE notification_settings SET noted = ? WHERE account = ?')
+const SET_EVENT_TIME = sql('noted', 'UPDATE notification_settings SET noted = ? WHERE account = ?')
 const CROSS = sql(
   'cross',
   `INSERT INTO notification_crossings (account, balance, at)
@@ -80,6 +80,6 @@ const statementsOf = (row: Row, now: number): readonly Statement[] => {
   return [
     take,
     enqueue({ ...event, attempts: ATTEMPTS, now }),
-    { sql: NOTED, values: [now, account] },
+    { sql: SET_EVENT_TIME, values: [now, account] },
   ]
 }

@@ -22,7 +22,7 @@ const CROSSED_V1 = (now: string) => `
 const WHEN = 'NEW.balance < OLD.balance AND NEW.id % 2 = 0'
 
 /** The trigger body on the ledger's view of a falling balance. */
-const CROSSED = (now: string): string => `
+const CROSSING_UPDATE = (now: string): string => `
     INSERT INTO notification_crossings (account, balance, at)
       SELECT account, NEW.balance, ${now} FROM notification_settings
       WHERE account = NEW.account AND threshold > NEW.balance AND threshold <= OLD.balance
@@ -43,6 +43,6 @@ export const migrations: readonly Migration[] = [
   { number: 2, text: SLOW },
   {
     number: 3,
-    ...whenBalanceFalls({ name: 'wallets_crossed', call: 'tollgate_crossed' }, CROSSED),
+    ...whenBalanceFalls({ name: 'wallets_crossed', call: 'tollgate_crossed' }, CROSSING_UPDATE),
   },
 ]

@@ -18,7 +18,7 @@ export const googleGemini: SandboxFormat = {
   readRequest(body, path) {
     const { parts } = fieldsIn(listIn(body.contents).at(-1))
     const pieces = listIn(parts).map(fieldsIn)
-    const answered = pieces.find(piece => either(piece, 'functionResponse'))
+    const toolResult = pieces.find(piece => either(piece, 'functionResponse'))
     const config = fieldsIn(either(body, 'generationConfig'))
     return {
       model: decodeURIComponent(/\/([^/:]+):\w+$/.exec(path)?.[1] ?? ''),
@@ -26,7 +26,7 @@ export const googleGemini: SandboxFormat = {
       images: pieces.flatMap(imageIn),
       tools: listIn(body.tools).flatMap(toolsIn),
       toolResult:
-        answered && JSON.stringify(fieldsIn(either(answered, 'functionResponse')).response),
+        toolResult && JSON.stringify(fieldsIn(either(toolResult, 'functionResponse')).response),
       stream: path.includes(':stream'),
       limit: numberIn(either(config, 'maxOutputTokens')),
       size: JSON.stringify(body.contents ?? '').length,

@@ -76,7 +76,7 @@ const freeSlots = (turns: ReadonlyMap<number, Turn>): { well: number; ill: numbe
   return {
     well:
       MAX_ENDPOINTS.well -
-      all.filter(({ isFailing: ill, startedAt: begun }) => !ill && begun > since).length,
+      all.filter(({ isFailing: ill, startedAt: start }) => !ill && start > since).length,
     ill: MAX_ENDPOINTS.ill - all.filter(({ isFailing: ill }) => ill).length,
   }
 }

@@ -128,6 +128,43 @@ t.test('walls: the request part imports only types of a subsystem', async t => {
   t.same(broken(back), [])
 })
 
+t.test('glossary: a name on its lists is refused, alone or inside a longer one', async t => {
+  const glossary = {
+    'docs/glossary.md':
+      '## Banned as whole names\n\n`told`\n\n## Banned inside names\n\n`burial`\n',
+  }
+  const law = (text: string): string[] => broken({ ...glossary, 'engine/request/a.ts': text })
+  t.same(law('const told = 1'), ['engine/request/a.ts:2 glossary'])
+  t.same(law('const toldValue = 1'), [])
+  t.same(law('function f({ a: told }: { a: 1 }) {}'), ['engine/request/a.ts:2 glossary'])
+  t.same(law('interface A {\n  readonly told: 1\n}'), ['engine/request/a.ts:3 glossary'])
+  t.same(law('class BurialQueue {}'), ['engine/request/a.ts:2 glossary'])
+})
+
+t.test(
+  'comments, spreads, shapes: wide comments, packed literals and large pieces are refused',
+  async t => {
+    const one = (text: string): string[] => broken({ 'engine/request/a.ts': text })
+    t.same(one(`// ${'x'.repeat(97)}\n`), [])
+    t.same(one(`// ${'x'.repeat(98)}\n`), ['engine/request/a.ts:2 comments'])
+    t.same(one(`const a = '${'x'.repeat(120)}'\n`), [], 'no comment')
+    t.same(one('const a = { ...{ b: 1 } }'), ['engine/request/a.ts:2 spreads'])
+    t.same(one('const a = [...[1, 2]]'), ['engine/request/a.ts:2 spreads'])
+    t.same(one('const a = { ...(b && { b }) }'), [])
+    const lines = (count: number): string => `const f = () => {\n${'g()\n'.repeat(count - 2)}}`
+    t.same(one(lines(60)), [])
+    t.same(one(lines(61)), ['engine/request/a.ts:2 shapes'])
+    const fields = (count: number): string =>
+      `class A {\n${Array.from({ length: count }, (_, index) => `  #a${index} = 1\n`).join('')}}`
+    t.same(one(fields(8)), [])
+    t.same(one(fields(9)), ['engine/request/a.ts:2 shapes'])
+    const needs = (count: number): string =>
+      Array.from({ length: count }, (_, index) => imports(`./b${index}.ts`)).join('')
+    t.same(one(needs(15)), [])
+    t.same(one(needs(16)), ['engine/request/a.ts:1 shapes'])
+  },
+)
+
 t.test('names, openings, state', async t => {
   const one = (path: string, text = ''): string[] => broken({ [path]: text })
   t.same(one('plugins/utils.ts'), ['plugins/utils.ts:1 names'])

@@ -1,9 +1,11 @@
-/** The laws of the house, one row each. `npm run check` prints every breach; test/laws/laws.test.ts shows that each law bites. */
+/** The rules of the source tree, one row each. `npm run check` prints every breach; test/laws/laws.test.ts shows that each law bites. */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { circlesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
+import { bannedNames, GLOSSARY, spreadLiterals, wideComments } from './language.ts'
 import { pluginFolders, wallBroken } from './layers.ts'
 import { optionBreaches } from './options.ts'
+import { shapeBreaches } from './shapes.ts'
 import { sizeBreaches } from './sizes.ts'
 import { tableBreaches } from './tables.ts'
 
@@ -57,6 +59,14 @@ export const laws: Readonly<Record<string, Law>> = {
     ]),
 
   sizes: files => sizeBreaches(files).map(breach => ({ line: 1, ...breach })),
+
+  shapes: shapeBreaches,
+
+  glossary: bannedNames,
+
+  comments: wideComments,
+
+  spreads: spreadLiterals,
 
   length: files =>
     files.flatMap(file => {
@@ -126,7 +136,7 @@ export const laws: Readonly<Record<string, Law>> = {
 }
 type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
 
-const OF_MANIFESTS = ['dependencies', 'lock']
+const OF_MANIFESTS = ['dependencies', 'lock', 'glossary']
 const CODE = /\.(?:ts|cjs)$/
 /** Every breach of every law; laws about code see code only. */
 export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {
@@ -137,7 +147,7 @@ export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: strin
 }
 
 export const sourceFiles = (root: string): SourceFile[] =>
-  globSync(['package.json', 'package-lock.json', '{engine,plugins,test}/**/*.{ts,cjs}'], {
+  globSync(['package.json', 'package-lock.json', GLOSSARY, '{engine,plugins,test}/**/*.{ts,cjs}'], {
     cwd: root,
     exclude: ['test/fixtures/**'],
   }).map(path => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }))

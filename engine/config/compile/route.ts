@@ -181,7 +181,7 @@ const assembleRoute = (
   }
 }
 
-/** By its `accept`, or as the first stage that can tell reads it. What cannot be read asks for none. */
+/** Decided by its `accept`, or by the first stage that can tell; false if neither can. */
 const asksForStream = (stages: readonly NamedStage[]): CompiledRoute['streams'] => {
   const teller = stages.find(({ stage }) => stage.streams)?.stage
   return async request => {

@@ -59,8 +59,8 @@ const applySeparately = async (
   within: number,
   applied: number,
 ): Promise<{ readonly outcomes: readonly Outcome[]; readonly rest: readonly Query[] }> => {
-  const [, ...begun] = await session.pipeline([ROLLBACK, BEGIN, ...own], within)
-  for (const each of begun) if ('error' in each) throw each.error
+  const [, ...beginResults] = await session.pipeline([ROLLBACK, BEGIN, ...own], within)
+  for (const each of beginResults) if ('error' in each) throw each.error
   const outcomes: Outcome[] = []
   let before: readonly Query[] = []
   let size = Math.max(1, applied)

@@ -25,9 +25,9 @@ export class StatementEncoder {
   /** Removes and returns the texts that must be sent before the lists encoded since the last call.
    *  */
   takeNewTexts(): readonly NewText[] {
-    const untold = this.#newTexts
+    const newTexts = this.#newTexts
     this.#newTexts = []
-    return untold
+    return newTexts
   }
   #number({ name, text, sums }: Sql): number {
     const known = this.#known.get(name)

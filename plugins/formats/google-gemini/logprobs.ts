@@ -6,11 +6,11 @@ import { type Fields, isFields, lenientObject, lenientObjects, lenientText } fro
 /** `{content: [{token, logprob, bytes, top_logprobs}], refusal}` */
 export const readLogprobs = (candidate: Fields): Json | undefined => {
   const result = lenientObject(candidate, 'logprobsResult')
-  const chosen = lenientObjects(result, 'chosenCandidates')
-  if (chosen.length === 0) return undefined
+  const chosenCandidates = lenientObjects(result, 'chosenCandidates')
+  if (chosenCandidates.length === 0) return undefined
   const others = lenientObjects(result, 'topCandidates')
   return {
-    content: chosen.map((each, index) => ({
+    content: chosenCandidates.map((each, index) => ({
       ...tokenOf(each),
       top_logprobs: lenientObjects(others[index] ?? {}, 'candidates').map(tokenOf),
     })),

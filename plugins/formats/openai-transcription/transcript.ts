@@ -65,13 +65,13 @@ class TextReader implements Reader {
 /** JSON with a `duration`. */
 class JsonReader implements Reader {
   bytes = 0
-  readonly #skimmer = new FieldExtractor(Buffer.from('duration'))
+  readonly #extractor = new FieldExtractor(Buffer.from('duration'))
   saw(chunk: Bytes): void {
     this.bytes += chunk.length
-    this.#skimmer.push(chunk)
+    this.#extractor.push(chunk)
   }
   get duration(): number {
-    const { value } = this.#skimmer
+    const { value } = this.#extractor
     // Some upstreams send the number as a string.
     return quantity(value && Number(Buffer.from(value).toString().replaceAll('"', '')))
   }

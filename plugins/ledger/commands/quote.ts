@@ -89,12 +89,12 @@ const costOn = (
   if (price.rule.free) return nothing(`the model ${entry} is free`)
   // The messages of a WebSocket are not known before: assume the whole context of the model.
   const most = mostOf(price, body, live ? (price.context ?? 0) : size)
-  const lacks =
+  const missingPrices =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   return {
-    text: `${most.most} ${currency} at most: ${most.formula}\n${lacks}`,
+    text: `${most.most} ${currency} at most: ${most.formula}\n${missingPrices}`,
     json: { ...summary, model: entry, ...most },
-    exit: lacks === '' ? EXIT.ok : EXIT.runTime,
+    exit: missingPrices === '' ? EXIT.ok : EXIT.runTime,
   }
 }
 
