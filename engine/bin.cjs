@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Checks the runtime before any TypeScript is read. Plain JavaScript: an old Node must parse it. */
+/** Checks the runtime before TypeScript is read. Plain JavaScript: an old Node must parse it. */
 'use strict'
 const { spawn } = require('node:child_process')
 const { existsSync } = require('node:fs')
