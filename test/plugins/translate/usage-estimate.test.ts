@@ -261,7 +261,11 @@ for (const [what, said, output] of SAID)
           if (output === 0 && client !== target) continue
           const { usage } = await run(client, target, stream, [answerOf(target, stream, said)])
           const path = `${client} <- ${target}, ${stream ? 'streamed' : 'plain'}`
-          t.same(usage, { meters: { input: 2, output }, estimated: true, isFinalEstimate: true }, path)
+          t.same(
+            usage,
+            { meters: { input: 2, output }, estimated: true, isFinalEstimate: true },
+            path,
+          )
         }
   })
 

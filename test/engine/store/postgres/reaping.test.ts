@@ -60,7 +60,9 @@ t.test(
     const { database, client } = await begin(t, store, STEADY)
     const names = Array.from({ length: 50 }, (_, index) => `exchange ${index}`)
     for (const name of names) await client.call('setCrashStatements', name, [add(1, 1)])
-    await client.call('setCrashStatements', 'broken', [statement('broken', 'UPDATE nowhere SET x = 1')])
+    await client.call('setCrashStatements', 'broken', [
+      statement('broken', 'UPDATE nowhere SET x = 1'),
+    ])
     await client.call('setCrashStatements', 'refused', [add(2, 1), { ...add(2, 5), rows: 7 }])
     await client.call('write', [add(2, 100)])
     await client.kill()
