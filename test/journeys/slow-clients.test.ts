@@ -19,8 +19,6 @@ const gateway = await startGateway({
   settings: 'timeouts: { header: 1s, body_rate: 10KiB, keep_alive: 1s }',
   routes,
 })
-// Nearly all of the time is spent waiting for deadlines.
-t.jobs = LONG ? 1 : 8
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
 const MIB = 1024 * 1024
@@ -39,49 +37,52 @@ const ask = async (): Promise<string> => {
 const serves = async (t: Test): Promise<void> =>
   void t.equal(await ask(), '{"ok":true}', 'others are served')
 
-t.test('one of each', { jobs: 6 }, async t => {
-  for (const [name, { start, piece }] of Object.entries({ ...HEADS, ...(LONG && BODIES) }))
-    t.test(name, async t => {
-      const client = await rawClient(gateway)
-      await client.send(start)
-      await drip(client, piece)
-      const reply = replies(client.text())[0]
-      t.equal(reply?.status ?? 408, 408, 'let go, with a word or without')
-      client.close()
-    })
-})
-
-t.test('a slow upload holds no connection to the upstream', async t => {
-  const { start } = BODIES['a streamed body'] as Slow
-  const slow = await Promise.all(Array.from({ length: 5 }, () => rawClient(gateway)))
-  for (const client of slow) await client.send(start + ' '.repeat(1_000))
-  await serves(t)
-  const [first] = slow as [RawClient]
-  await first.send(' '.repeat(99_000))
-  await first.until('true}')
-  t.pass('it takes one when there is enough to be sent')
-  await serves(t)
-  for (const client of slow) client.close()
-})
-
-t.test('a crowd of them', async t => {
-  const count = scaled(100, 5_000)
-  if (LONG) await warm(ask)
-  const growth = await growthDuring(gateway.pid, async () => {
-    const crowd = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
-    for (const client of crowd) await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\nX-')
-    for (let n = 0; n < 10; n++) await serves(t)
-    for (const client of crowd) await client.closed
-    t.pass(`${count} connections were closed from our side`)
+// Nearly all of the time is spent waiting for deadlines.
+t.test('slow clients', { jobs: LONG ? 1 : 8 }, async t => {
+  t.test('one of each', { jobs: 6 }, async t => {
+    for (const [name, { start, piece }] of Object.entries({ ...HEADS, ...(LONG && BODIES) }))
+      t.test(name, async t => {
+        const client = await rawClient(gateway)
+        await client.send(start)
+        await drip(client, piece)
+        const reply = replies(client.text())[0]
+        t.equal(reply?.status ?? 408, 408, 'let go, with a word or without')
+        client.close()
+      })
   })
-  t.ok(growth < 100 * MIB, `at the price of ${(growth / MIB).toFixed(1)} MiB`)
-  await serves(t)
-})
 
-t.test('a kept connection is closed when nothing comes', async t => {
-  const client = await rawClient(gateway)
-  await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\n\r\n')
-  await client.until('true}')
-  await client.closed
-  t.equal(replies(client.text()).length, 1)
+  t.test('a slow upload holds no connection to the upstream', async t => {
+    const { start } = BODIES['a streamed body'] as Slow
+    const slow = await Promise.all(Array.from({ length: 5 }, () => rawClient(gateway)))
+    for (const client of slow) await client.send(start + ' '.repeat(1_000))
+    await serves(t)
+    const [first] = slow as [RawClient]
+    await first.send(' '.repeat(99_000))
+    await first.until('true}')
+    t.pass('it takes one when there is enough to be sent')
+    await serves(t)
+    for (const client of slow) client.close()
+  })
+
+  t.test('a crowd of them', async t => {
+    const count = scaled(100, 5_000)
+    if (LONG) await warm(ask)
+    const growth = await growthDuring(gateway.pid, async () => {
+      const crowd = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
+      for (const client of crowd) await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\nX-')
+      for (let n = 0; n < 10; n++) await serves(t)
+      for (const client of crowd) await client.closed
+      t.pass(`${count} connections were closed from our side`)
+    })
+    t.ok(growth < 100 * MIB, `at the price of ${(growth / MIB).toFixed(1)} MiB`)
+    await serves(t)
+  })
+
+  t.test('a kept connection is closed when nothing comes', async t => {
+    const client = await rawClient(gateway)
+    await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\n\r\n')
+    await client.until('true}')
+    await client.closed
+    t.equal(replies(client.text()).length, 1)
+  })
 })

@@ -1,17 +1,15 @@
 /** Values and places across files: includes, variables, aliases, archives. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { archivedSource, fileSource, type Reading, read } from '../../../engine/config/read.ts'
 import fc from '../../helpers/property.ts'
 
 const ENV = { NAME: 'value', SECRET: 'sk-0123456789abcdef', EMPTY: '' }
 /** Reads files given by name; the first is the main one. */
-const reading = (
-  t: { testdir(files: Record<string, string>): string },
-  files: Record<string, string>,
-): Reading => read(join(t.testdir(files), Object.keys(files)[0] ?? ''), fileSource(ENV))
+const reading = (t: Test, files: Record<string, string>): Reading =>
+  read(join(t.testdir(files), Object.keys(files)[0] ?? ''), fileSource(ENV))
 const at = (reading: Reading, ...where: (string | number)[]) => {
   const { file, line, column } = reading.find(where).place('value')
   return `${file}:${line}:${column}`

@@ -141,7 +141,7 @@ t.test(title, { timeout: 3_600_000 }, async t => {
     // A reply that was only slow is no disagreement: the second time there is ten times as long for it.
     if (disagreements(outcomes, victim).length > 0) outcomes = await all(QUIET * 10)
     for (const wrong of disagreements(outcomes, victim))
-      t.fail(`${name}: ${wrong.slice(0, 2_000)}`, { payload: send.slice(0, 1_000) })
+      t.fail(`${name}: ${wrong.slice(0, 2_000)}\nsent: ${send.slice(0, 1_000)}`)
     requests += outcomes[0]?.read.length ?? 0
     if (closes(outcomes[0]?.received ?? [])) ended++
   }

@@ -8,9 +8,6 @@ import { openSocket } from '../../helpers/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
-// Most of the time is spent waiting for closes that never come.
-t.jobs = 8
-const beside = { buffered: true }
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
 
 const start = async (t: Test, websocket: { payload?: string } = {}) => {
@@ -53,63 +50,49 @@ const closeCode = (bytes: Buffer): number => {
   return bytes.readUInt16BE(at + 2)
 }
 
-t.test(
-  'WebSocket limits: a too large message closes with 1009 and ends the upstream',
-  beside,
-  async t => {
-    await upstream.script('small', [{ do: 'websocket', manner: 'echo' }])
-    const core = await start(t, { payload: '1KiB' })
-    const client = await openSocket(`${core.url}/s/small`)
-    client.socket.send('x'.repeat(1_024))
-    await client.until(1)
-    client.socket.send('x'.repeat(1_025))
-    t.equal((await client.closed).code, 1009)
-    t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
-    t.equal((await upstream.until('closing', seen => seen.script === 'small')).code, 1001)
-  },
-)
+// Most of the time is spent waiting for closes that never come.
+t.test('WebSocket limits', { jobs: 8 }, async t => {
+  t.test(
+    'WebSocket limits: a too large message closes with 1009 and ends the upstream',
+    async t => {
+      await upstream.script('small', [{ do: 'websocket', manner: 'echo' }])
+      const core = await start(t, { payload: '1KiB' })
+      const client = await openSocket(`${core.url}/s/small`)
+      client.socket.send('x'.repeat(1_024))
+      await client.until(1)
+      client.socket.send('x'.repeat(1_025))
+      t.equal((await client.closed).code, 1009)
+      t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
+      t.equal((await upstream.until('closing', seen => seen.script === 'small')).code, 1001)
+    },
+  )
 
-t.test(
-  'WebSocket limits: a too large upstream message closes the client with 1011',
-  beside,
-  async t => {
+  t.test('WebSocket limits: a too large upstream message closes the client with 1011', async t => {
     await upstream.script('large', [{ do: 'websocket', manner: 'flood', count: 1, size: 2_000 }])
     const core = await start(t, { payload: '1KiB' })
     const client = await openSocket(`${core.url}/s/large`)
     t.equal((await client.closed).code, 1011)
     t.match(await core.outcome, { end: 'cut', fault: { code: 'UPSTREAM_UNRULY' } })
-  },
-)
+  })
 
-t.test(
-  'WebSocket limits: a message in thousands of fragments closes with 1008',
-  beside,
-  async t => {
+  t.test('WebSocket limits: a message in thousands of fragments closes with 1008', async t => {
     const core = await start(t)
     const client = await bare(core.port)
     const pieces = [frame(0x01, 'a'), ...Array.from({ length: 2_000 }, () => frame(0x00, 'b'))]
     await client.send(Buffer.concat(pieces))
     await client.closed
     t.equal(closeCode(client.bytes()), 1008)
-  },
-)
+  })
 
-t.test(
-  'WebSocket limits: ten thousand pings close with 1008 and do not go upstream',
-  beside,
-  async t => {
+  t.test('WebSocket limits: ten thousand pings close with 1008 and do not go upstream', async t => {
     const core = await start(t)
     const client = await bare(core.port)
     await client.send(Buffer.concat(Array.from({ length: 10_000 }, () => frame(0x89))))
     await client.closed
     t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_FLOODS' } })
-  },
-)
+  })
 
-t.test(
-  'WebSocket limits: invalid frames: a bad opcode, no mask, invalid UTF-8',
-  beside,
-  async t => {
+  t.test('WebSocket limits: invalid frames: a bad opcode, no mask, invalid UTF-8', async t => {
     const bad: readonly (readonly [bytes: Buffer, code: number])[] = [
       [frame(0x83, 'x'), 1002],
       [Buffer.from([0x81, 0x01, 0x78]), 1002],
@@ -124,63 +107,65 @@ t.test(
       t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
     })
     await Promise.all(tried)
-  },
-)
+  })
 
-t.test('WebSocket limits: a client without a close reply is dropped', beside, async t => {
-  await upstream.script('leave', [{ do: 'websocket', manner: 'close', after: 1, code: 1000 }])
-  const core = await start(t)
-  const client = await bare(core.port, 'leave')
-  await client.send(frame(0x81, 'x'))
-  await client.closed
-  t.match(await core.outcome, { end: 'complete' })
-})
-
-t.test(
-  'WebSocket limits: a client that does not read pauses its upstream and loses nothing',
-  async t => {
-    const SIZE = 16_384
-    const COUNT = 2_000
-    await upstream.script('much', [{ do: 'websocket', manner: 'flood', count: COUNT, size: SIZE }])
+  t.test('WebSocket limits: a client without a close reply is dropped', async t => {
+    await upstream.script('leave', [{ do: 'websocket', manner: 'close', after: 1, code: 1000 }])
     const core = await start(t)
-    const client = await openSocket(`${core.url}/s/much`)
-    client.socket.pause()
-    const { connection } = await upstream.until('request', seen => seen.script === 'much')
-    // What was written stops growing: everything between the two is full.
-    let before = -1
-    let written = 0
-    while (written !== before) {
-      before = written
-      await new Promise(resolve => setTimeout(resolve, 200))
-      const open = await upstream.look()
-      written = open.find(each => each.connection === connection)?.written ?? 0
-    }
-    t.ok(written < (COUNT * SIZE) / 2, `${written} bytes of ${COUNT * SIZE} are on their way`)
-    client.socket.resume()
-    const received = await client.until(COUNT)
-    t.equal(received.length, COUNT)
-    t.ok(received.every(each => each.length === SIZE))
-    client.socket.terminate()
-    t.match(await core.outcome, { bytes: COUNT * SIZE })
-  },
-)
+    const client = await bare(core.port, 'leave')
+    await client.send(frame(0x81, 'x'))
+    await client.closed
+    t.match(await core.outcome, { end: 'complete' })
+  })
 
-t.test('WebSocket limits: an upstream that does not read pauses its client', beside, async t => {
-  await upstream.script('numb', [{ do: 'websocket', manner: 'numb' }])
-  const core = await start(t)
-  const client = await openSocket(`${core.url}/s/numb`)
-  const chunk = 'x'.repeat(65_536)
-  let sent = 0
-  let before = -1
-  while (sent !== before && sent < 1_000) {
-    before = sent
-    for (let count = 0; count < 50 && client.socket.bufferedAmount < 1_000_000; count++, sent++)
-      client.socket.send(chunk)
-    await new Promise(resolve => setTimeout(resolve, 100))
-  }
-  t.ok(sent < 1_000, `${sent} of 1,000 messages left`)
-  // Its client cannot be heard leaving now; the upstream that takes nothing is what ends it.
-  client.socket.terminate()
-  await core.server.drain(0)
-  t.match(await core.outcome, { end: 'cut' })
+  t.test(
+    'WebSocket limits: a client that does not read pauses its upstream and loses nothing',
+    async t => {
+      const SIZE = 16_384
+      const COUNT = 2_000
+      await upstream.script('much', [
+        { do: 'websocket', manner: 'flood', count: COUNT, size: SIZE },
+      ])
+      const core = await start(t)
+      const client = await openSocket(`${core.url}/s/much`)
+      client.socket.pause()
+      const { connection } = await upstream.until('request', seen => seen.script === 'much')
+      // What was written stops growing: everything between the two is full.
+      let before = -1
+      let written = 0
+      while (written !== before) {
+        before = written
+        await new Promise(resolve => setTimeout(resolve, 200))
+        const open = await upstream.look()
+        written = open.find(each => each.connection === connection)?.written ?? 0
+      }
+      t.ok(written < (COUNT * SIZE) / 2, `${written} bytes of ${COUNT * SIZE} are on their way`)
+      client.socket.resume()
+      const received = await client.until(COUNT)
+      t.equal(received.length, COUNT)
+      t.ok(received.every(each => each.length === SIZE))
+      client.socket.terminate()
+      t.match(await core.outcome, { bytes: COUNT * SIZE })
+    },
+  )
+
+  t.test('WebSocket limits: an upstream that does not read pauses its client', async t => {
+    await upstream.script('numb', [{ do: 'websocket', manner: 'numb' }])
+    const core = await start(t)
+    const client = await openSocket(`${core.url}/s/numb`)
+    const chunk = 'x'.repeat(65_536)
+    let sent = 0
+    let before = -1
+    while (sent !== before && sent < 1_000) {
+      before = sent
+      for (let count = 0; count < 50 && client.socket.bufferedAmount < 1_000_000; count++, sent++)
+        client.socket.send(chunk)
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+    t.ok(sent < 1_000, `${sent} of 1,000 messages left`)
+    // Its client cannot be heard leaving now; the upstream that takes nothing is what ends it.
+    client.socket.terminate()
+    await core.server.drain(0)
+    t.match(await core.outcome, { end: 'cut' })
+  })
 })

@@ -25,10 +25,10 @@ const ANSWERS = {
   },
   fx: { created: 7, data: [{ b64_json: 'AAAA' }] },
 }
-t.beforeEach(async () => {
+const scripted = async () => {
   for (const [name, answer] of Object.entries(ANSWERS))
     await upstream.script(name, [{ do: 'body' }, plain(answer)])
-})
+}
 const messages = [{ role: 'user', content: 'hi' }]
 const CHAT = '/v1/chat/completions'
 const RESPONSES = '/v1/responses'
@@ -97,12 +97,14 @@ for (const [what, path, body, names] of [
   ],
 ] as const)
   t.test(`dropped settings: ${path} to ${body.model}: ${what}`, async t => {
+    await scripted()
     const { status, dropped, text } = await post(path, body)
     t.equal(status, 200, text)
     t.same(dropped, names)
   })
 
 t.test('dropped settings: of two users one is sent and the other named', async t => {
+  await scripted()
   for (const [path, body] of [
     [CHAT, chat],
     [RESPONSES, response],
@@ -116,6 +118,7 @@ t.test('dropped settings: of two users one is sent and the other named', async t
   }
 })
 t.test('service tier: is translated, and the default tier is left out', async t => {
+  await scripted()
   const body = { model: 'gx-2.5-flash', ...message }
   const ask = async (tier: string) => {
     await upstream.forget()

@@ -22,7 +22,6 @@ const scripted = async () => {
   for (const name of ['gp', 'em'])
     await upstream.script(name, [{ do: 'body' }, plain({ object: 'list', data: rows, usage })])
 }
-t.beforeEach(scripted)
 /** What one upstream was sent. */
 const sent = async (name: string): Promise<string> => {
   const [body] = await upstream.seen('body', name)
@@ -42,6 +41,7 @@ const batch = (name: string, requests: readonly object[], headers = {}) =>
   )
 
 t.test('embeddings: each request of a batch keeps its settings', async t => {
+  await scripted()
   const requests = [
     { model, taskType: 'RETRIEVAL_DOCUMENT', title: 'Cats', outputDimensionality: 8 },
     { model, task_type: 'CLUSTERING', outputDimensionality: 16, nosuch: { a: [1] } },
@@ -57,6 +57,7 @@ t.test('embeddings: each request of a batch keeps its settings', async t => {
 t.test(
   'embeddings: different dimensions are refused by path for targets with one value',
   async t => {
+    await scripted()
     for (const [requests, place] of [
       [
         [{ outputDimensionality: 8 }, { outputDimensionality: 16 }],
@@ -77,6 +78,7 @@ t.test(
   },
 )
 t.test('embeddings: a request for another model than the path’s is refused by path', async t => {
+  await scripted()
   const name = 'gx-embedding-001'
   const other = { model: 'models/gp-embedding-3-small' }
   const refused = await batch(name, [{ model }, other])
@@ -88,6 +90,7 @@ t.test('embeddings: a request for another model than the path’s is refused by 
   await nobody(t)
 })
 t.test('embeddings: pass through except the model name in the same format', async t => {
+  await scripted()
   await upstream.script('gx', [{ do: 'body' }, plain({ embedding: { values } })])
   const one = '{ "content" : {"parts":[ {"text":"\\u0061"} ], "role":"user"}, "nosuch": 1.50 }'
   for (const name of ['', `"model" : "${model}", `]) {
@@ -103,6 +106,7 @@ t.test('embeddings: pass through except the model name in the same format', asyn
 })
 
 t.test('embeddings: unsupported fields are named as the client wrote them, or refused', async t => {
+  await scripted()
   const image = {
     type: 'image_url',
     image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' },
@@ -148,6 +152,7 @@ t.test('embeddings: unsupported fields are named as the client wrote them, or re
 })
 
 t.test('embeddings: other models are a 404 on every embedding route', async t => {
+  await scripted()
   const body = { content: content('a') }
   for (const name of ['flux-1.1-pro', 'rc-v3', 'gp-4o-image', 'dall-e-3', 'cl-haiku-4-5', 'gp-4.1'])
     for (const [path, request] of [

@@ -51,7 +51,7 @@ t.test('sandbox embeddings: are unit vectors, the same for the same text', async
     t.equal((await embed({ input: 'a', dimensions })).status, 400, `${dimensions}`)
 })
 
-t.test('sandbox images: returns the requested number of images', { buffered: true }, async t => {
+t.test('sandbox images: returns the requested number of images', async t => {
   const generate = async (body: Json, path = '/v1/images/generations') => {
     const { status, text } = await ask(path, body)
     return { status, ...JSON.parse(text) }

@@ -27,8 +27,6 @@ const ask = async (path: string, body: Json, upstream = 'gp') => {
   const { text, bytes } = await pour(attempt.reply)
   return { status, headers, text, bytes }
 }
-// Streams run at reading speed, so these tests run in parallel.
-t.jobs = 8
 const hello = [{ role: 'user', content: 'hello there' }]
 const tool = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 
@@ -137,46 +135,45 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
   },
 }
 
-for (const [name, script] of Object.entries(SCRIPTS)) {
-  const format = formats.get(name)
-  const plain = async (more: { readonly [key: string]: Json }) => {
-    const { text, headers, status } = await ask(script.path, { ...script.body, ...more })
-    if (status !== 200 || headers['x-tollgate-sandbox'] !== 'true') throw new Error('not marked')
-    return JSON.parse(text) as never
+// Streams take the time that people take.
+t.test('sandbox formats', { jobs: 8 }, async t => {
+  for (const [name, script] of Object.entries(SCRIPTS)) {
+    const format = formats.get(name)
+    const plain = async (more: { readonly [key: string]: Json }) => {
+      const { text, headers, status } = await ask(script.path, { ...script.body, ...more })
+      if (status !== 200 || headers['x-tollgate-sandbox'] !== 'true') throw new Error('not marked')
+      return JSON.parse(text) as never
+    }
+
+    t.test(`sandbox ${name}: answers plainly`, async t => {
+      const answer = await plain({})
+      t.match(script.text(answer), /sandbox answering as .*You wrote: "hello there"/)
+      const counts = answer[format?.usage.key ?? '']
+      t.match(format?.usage.meters(counts), { input: Number, output: Number })
+    })
+    t.test(`sandbox ${name}: calls a tool with valid arguments`, async t => {
+      const answer = await plain({ tools: script.tools })
+      t.match(script.call(answer), { name: 'weather', arguments: '{"city":"sandbox"}' })
+    })
+    t.test(`sandbox ${name}: describes an image`, async t => {
+      t.match(script.text(await plain(script.image)), /an inline PNG image of 3 bytes/)
+    })
+    t.test(`sandbox ${name}: streams and ends like the format`, async t => {
+      const body = { ...script.body, ...script.streaming }
+      const answers = [[], script.tools].map(tools => ask(script.stream, { ...body, tools }))
+      for (const { headers, bytes } of await Promise.all(answers)) {
+        t.equal(headers['content-type'], 'text/event-stream')
+        t.equal(headers['x-tollgate-sandbox'], 'true')
+        const events = eventsIn(bytes)
+        const last = events.at(-1)
+        t.ok(last && format?.stream.isEnd(last), 'the last event ends it')
+        t.equal(events.filter(event => format?.stream.isEnd(event)).length, 1, 'and no other')
+        t.ok(events.length > 3 || name === 'google-gemini')
+      }
+    })
   }
 
-  t.test(`sandbox ${name}: answers plainly`, async t => {
-    const answer = await plain({})
-    t.match(script.text(answer), /sandbox answering as .*You wrote: "hello there"/)
-    const counts = answer[format?.usage.key ?? '']
-    t.match(format?.usage.meters(counts), { input: Number, output: Number })
-  })
-  t.test(`sandbox ${name}: calls a tool with valid arguments`, async t => {
-    const answer = await plain({ tools: script.tools })
-    t.match(script.call(answer), { name: 'weather', arguments: '{"city":"sandbox"}' })
-  })
-  t.test(`sandbox ${name}: describes an image`, async t => {
-    t.match(script.text(await plain(script.image)), /an inline PNG image of 3 bytes/)
-  })
-  t.test(`sandbox ${name}: streams and ends like the format`, { buffered: true }, async t => {
-    const body = { ...script.body, ...script.streaming }
-    const answers = [[], script.tools].map(tools => ask(script.stream, { ...body, tools }))
-    for (const { headers, bytes } of await Promise.all(answers)) {
-      t.equal(headers['content-type'], 'text/event-stream')
-      t.equal(headers['x-tollgate-sandbox'], 'true')
-      const events = eventsIn(bytes)
-      const last = events.at(-1)
-      t.ok(last && format?.stream.isEnd(last), 'the last event ends it')
-      t.equal(events.filter(event => format?.stream.isEnd(event)).length, 1, 'and no other')
-      t.ok(events.length > 3 || name === 'google-gemini')
-    }
-  })
-}
-
-t.test(
-  'sandbox chat: streams usage only on request and arguments in chunks',
-  { buffered: true },
-  async t => {
+  t.test('sandbox chat: streams usage only on request and arguments in chunks', async t => {
     const { body, path, tools } = SCRIPTS['openai-chat'] ?? ({} as Script)
     const { text } = await ask(path, { ...body, stream: true })
     t.notMatch(text, /usage/)
@@ -185,15 +182,15 @@ t.test(
       data.startsWith('{') ? (JSON.parse(data).choices[0].delta.tool_calls ?? []) : [],
     ) as { function: { arguments: string } }[]
     t.equal(pieces.map(piece => piece.function.arguments).join(''), '{"city":"sandbox"}')
-  },
-)
+  })
 
-t.test('sandbox google: a stream without alt=sse is one array', { buffered: true }, async t => {
-  const { body } = SCRIPTS['google-gemini'] ?? ({} as Script)
-  const { text, headers } = await ask('/v1beta/models/g:streamGenerateContent', body)
-  t.equal(headers['content-type'], 'application/json')
-  const list = JSON.parse(text) as readonly object[]
-  t.match(list.at(-1), { candidates: [{ finishReason: 'STOP' }] })
+  t.test('sandbox google: a stream without alt=sse is one array', async t => {
+    const { body } = SCRIPTS['google-gemini'] ?? ({} as Script)
+    const { text, headers } = await ask('/v1beta/models/g:streamGenerateContent', body)
+    t.equal(headers['content-type'], 'application/json')
+    const list = JSON.parse(text) as readonly object[]
+    t.match(list.at(-1), { candidates: [{ finishReason: 'STOP' }] })
+  })
 })
 
 t.test('sandbox: a stream ends when the client leaves', async t => {
