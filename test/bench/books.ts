@@ -56,7 +56,7 @@ export const fill = (data: string, { charges, accounts }: Books): Promise<void> 
         name: 'bench: paid',
         text: `UPDATE wallets SET balance = balance - total, used = total
           FROM (SELECT account, sum(amount) AS total FROM charges GROUP BY account) paid
-          WHERE wallets.id = account * 2 AND account >= 1000`,
+          WHERE wallets.account = paid.account AND paid.account >= 1000`,
       },
       values: [],
     },
