@@ -41,6 +41,8 @@ export const sendGuarded = (
     const client = await opening
     try {
       aborter.signal.throwIfAborted()
+      // The signal alone does not end a request whose name is still being resolved.
+      aborter.signal.addEventListener('abort', () => void client.destroy(aborter.signal.reason))
       const response = await client.request({
         method,
         headers,
