@@ -3,12 +3,12 @@
 import t from 'tap'
 import {
   balanceOf,
-  MOST,
+  MAX_AMOUNT,
   parseMoney,
   parseQuota,
   printMoney,
   quotaOf,
-  quotas,
+  quotasOf,
   UNIT,
 } from '../../../plugins/billing/money.ts'
 import fc from '../../helpers/property.ts'
@@ -27,7 +27,7 @@ const READ: readonly (readonly [written: string | number | bigint, nanos: bigint
   [3n, 3n * UNIT],
   ['1.0000000000000', UNIT],
   ['007', 7n * UNIT],
-  ['1000000000', MOST],
+  ['1000000000', MAX_AMOUNT],
   [999_999_999.999999, 999_999_999_999_999_000n],
 ]
 for (const [written, nanos] of READ)
@@ -87,7 +87,7 @@ t.test('a debt is read where debts may stand', async t => {
 t.test('quota: whole, never negative, 2,000 nanos each', async t => {
   t.equal(parseQuota(500_000), UNIT)
   t.equal(parseQuota('1'), 2_000n)
-  t.equal(parseQuota('500000000000000'), MOST)
+  t.equal(parseQuota('500000000000000'), MAX_AMOUNT)
   t.throws(() => parseQuota(0.5), { code: 'AMOUNT_TOO_FINE' })
   t.throws(() => parseQuota('-1'), { code: 'AMOUNT_NEGATIVE' })
   t.throws(() => parseQuota('500000000000001'), { code: 'AMOUNT_TOO_LARGE' })
@@ -108,7 +108,7 @@ t.test('a balance has at most six places and is never more than there is', async
   for (const [nanos, balance] of table) t.equal(balanceOf(nanos), balance, `${nanos} nanos`)
 })
 
-const nanos = fc.bigInt({ min: -MOST, max: MOST })
+const nanos = fc.bigInt({ min: -MAX_AMOUNT, max: MAX_AMOUNT })
 const RUNS = { numRuns: 10_000 }
 
 t.test('printed and read again it is the same, to the nano', async () => {
@@ -130,19 +130,24 @@ const plain = (text: string): string =>
 
 t.test('remaining and used are the total, exactly, whatever was spent', async t => {
   fc.assert(
-    fc.property(fc.bigInt(0n, MOST), fc.bigInt(0n, MOST), fc.bigInt(0n, MOST), (a, b, spent) => {
-      const before = quotas(a, b)
-      const after = quotas(a - (spent % (a + 1n)), b + (spent % (a + 1n)))
-      return (
-        before.remaining + before.used === before.total &&
-        before.remaining === quotaOf(a) &&
-        before.total === quotaOf(a + b) &&
-        before.used >= 0n &&
-        after.total === before.total
-      )
-    }),
+    fc.property(
+      fc.bigInt(0n, MAX_AMOUNT),
+      fc.bigInt(0n, MAX_AMOUNT),
+      fc.bigInt(0n, MAX_AMOUNT),
+      (a, b, spent) => {
+        const before = quotasOf(a, b)
+        const after = quotasOf(a - (spent % (a + 1n)), b + (spent % (a + 1n)))
+        return (
+          before.remaining + before.used === before.total &&
+          before.remaining === quotaOf(a) &&
+          before.total === quotaOf(a + b) &&
+          before.used >= 0n &&
+          after.total === before.total
+        )
+      },
+    ),
     RUNS,
   )
-  t.same(quotas(1_000n, 1_000n), { remaining: 0n, used: 1n, total: 1n })
-  t.same(quotas(-1n, 4_001n), { remaining: -1n, used: 3n, total: 2n })
+  t.same(quotasOf(1_000n, 1_000n), { remaining: 0n, used: 1n, total: 1n })
+  t.same(quotasOf(-1n, 4_001n), { remaining: -1n, used: 3n, total: 2n })
 })

@@ -221,7 +221,7 @@ t.test('what can be meant has no problems', async t => {
 
 t.test('currencies: rates that cannot be meant', async t => {
   const rows: readonly (readonly [options: unknown, problem: RegExp])[] = [
-    [{ name: 'yuan' }, /^c\.name CURRENCY_RATE a currency is called by a code/],
+    [{ name: 'yuan' }, /^c\.name CURRENCY_RATE the name of a currency is a code/],
     [{ name: 7 }, /^c\.name CURRENCY_RATE/],
     [{ rates: { usd: 7.2 } }, /^c\.rates\.usd CURRENCY_RATE "usd" is not a code/],
     [{ rates: { USD: 0 } }, /^c\.rates\.USD CURRENCY_RATE .*must be above 0/],

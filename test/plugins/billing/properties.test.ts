@@ -58,7 +58,7 @@ t.test('what is held covers every call within the bounds', async () => {
       const { nanos, unpriced } = priceOf(rule, call)
       // What a table cannot price was foreseen too: it is refused, not given away.
       const foreseen = unpriced.every(
-        meter => !rule.priced.has(meter) || held.unpriced.includes(meter),
+        meter => !rule.pricedMeters.has(meter) || held.unpriced.includes(meter),
       )
       return held.unbounded.length === 0 && held.nanos >= nanos && foreseen
     }),

@@ -1,7 +1,7 @@
 /** What a hold takes: the dearest of what may still happen, and by name what nothing bounds and what has no price. */
 import t from 'tap'
 import type { Bounds } from '../../../plugins/billing/bounds.ts'
-import { formula } from '../../../plugins/billing/formula.ts'
+import { printFormula } from '../../../plugins/billing/formula.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
 import { coverableTokens, quote, worstCase } from '../../../plugins/billing/worst-case.ts'
 import { NOON, ruleIn } from '../../helpers/billing.ts'
@@ -177,7 +177,7 @@ for (const { what, rule, bounds = {}, facts = {}, at = NOON, ...expected } of TA
 
 t.test('what a call may cost, as a sentence', async t => {
   const says = (rule: string, bounds: Bounds): string =>
-    formula(quote(ruleIn(rule), bounds, { at: NOON }).lines)
+    printFormula(quote(ruleIn(rule), bounds, { at: NOON }).lines)
   t.equal(says(TEXT, some), '1,000 input x 2.00/1M + 100 output x 8.00/1M = 0.0028')
   t.equal(says(SIZES, { meters: { images: 2 } }), '2 images (large) x 4.00 = 8')
   t.equal(

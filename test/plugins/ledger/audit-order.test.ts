@@ -17,8 +17,13 @@ const PREFIX = 'balance never below the overdraft'
 /** Before the column `serial`. */
 const OLD = migrations.filter(({ number }) => number < 8)
 
-const closing = (closed: number) => ({
-  ...{ amount: 100n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]', closed },
+const settlementAt = (closedAt: number) => ({
+  amount: 100n,
+  uncollected: 0n,
+  isEstimated: false,
+  usage: '{}',
+  lines: '[]',
+  closedAt,
   wallets: walletsOf(1, undefined),
 })
 /** A charge as a row of its own: no trigger follows it, so that other sums are wrong beside it. */
@@ -51,14 +56,22 @@ for (const engine of ENGINES)
         const now = Date.now()
         await giveCredit(database, 1, 200n, now)
         await call(books, ledger, 'back-1', payer(1), 100n)
-        await database.write([settleCharge({ request: 'back-1', ...closing(now - HOUR) })])
+        await database.write([settleCharge({ request: 'back-1', ...settlementAt(now - HOUR) })])
         t.equal(await ledger.take(payer(1), 100n), undefined)
         const hold = {
-          ...{ request: 'back-2', account: 1, key: undefined, keyHeld: false, held: 100n },
-          ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '' },
+          request: 'back-2',
+          account: 1,
+          key: undefined,
+          holdsKeyQuota: false,
+          heldAmount: 100n,
+          process: await ledger.process(),
+          route: 'r',
+          model: 'm',
+          version: 1,
+          rule: '',
+          openedAt: now - HOUR,
         }
-        const opened = now - HOUR
-        await database.write(singleRowCharge({ ...hold, opened }, closing(now - HOUR)))
+        await database.write(singleRowCharge(hold, settlementAt(now - HOUR)))
         const next = now - 2 * HOUR
         await giveCredit(database, 1, 50n, next)
         t.same(await audit(database), [])

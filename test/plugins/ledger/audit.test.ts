@@ -61,17 +61,17 @@ const WRONG: readonly (readonly [rule: string, spoil: string, mend: string])[] =
     'UPDATE wallets SET used = used - 1 WHERE id = 2',
   ],
   [
-    'reserved = sum of shares',
+    'reserved = sum of leases',
     'UPDATE wallets SET reserved = reserved + 1 WHERE id = 2',
     'UPDATE wallets SET reserved = reserved - 1 WHERE id = 2',
   ],
   [
-    'open holds stand in shares',
+    'open holds are within leases',
     "UPDATE charges SET held = held + 5000 WHERE request = 'b'",
     "UPDATE charges SET held = held - 5000 WHERE request = 'b'",
   ],
   [
-    'every charge is closed by somebody who is there',
+    'every open charge has a registered process',
     "UPDATE charges SET process = 'gone' WHERE request = 'b'",
     `UPDATE charges SET process = '${await ledger.process()}' WHERE request = 'b'`,
   ],
@@ -132,8 +132,8 @@ t.test('audit job: sets the metric to the number of findings and logs each', asy
   await write('UPDATE wallets SET balance = balance + 1, used = used + 1 WHERE id = 2')
   t.match(await shown(), /^tollgate_ledger_imbalance 2$/m)
   t.match(said, [
-    [{ rule: 'balance = sum of entries', subject: 'account 1' }, 'the books do not balance'],
-    [{ rule: 'used = sum of charges less refunds' }, 'the books do not balance'],
+    [{ rule: 'balance = sum of entries', subject: 'account 1' }, 'the ledger does not balance'],
+    [{ rule: 'used = sum of charges less refunds' }, 'the ledger does not balance'],
   ])
   await write('UPDATE wallets SET balance = balance - 1, used = used - 1 WHERE id = 2')
   t.match(await shown(), /^tollgate_ledger_imbalance 0$/m)
@@ -163,7 +163,7 @@ t.test(
       const begun = performance.now()
       const worked = await workedDuring(async () => {
         const { stdout } = await promisify(execFile)(program, args, { env })
-        t.equal(stdout, 'the books balance\n')
+        t.equal(stdout, 'the ledger balances\n')
       })
       least = Math.min(least, worked)
       t.comment(

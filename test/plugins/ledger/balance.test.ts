@@ -68,7 +68,7 @@ t.test(
       },
       () => now,
     )
-    balances.moving(2)(30n, 70n)
+    balances.beginLeaseChange(2)(30n, 70n)
     t.equal(balances.of(2), 100n)
     outside = 170
     now = 1_000
@@ -80,12 +80,12 @@ t.test(
     t.same(asked, [2])
     t.equal(balances.of(2), 200n, 'a credit of another process')
     now = 3_000
-    const moved = balances.moving(2)
+    const moved = balances.beginLeaseChange(2)
     balances.of(2)
     t.same(asked, [2], 'its answer could not be told from one before the change')
     moved(-30n)
     t.equal(balances.of(2), undefined, 'no share, nothing to follow it by')
-    const [first, second] = [balances.moving(2), balances.moving(2)]
+    const [first, second] = [balances.beginLeaseChange(2), balances.beginLeaseChange(2)]
     first(10n, 90n)
     t.equal(balances.of(2), undefined, 'the other may be in it, or not')
     second(5n, 85n)
@@ -99,7 +99,7 @@ t.test('local balance: keeps its value while the store does not answer', async t
     () => Promise.reject(new Error('away')),
     () => now,
   )
-  balances.moving(2)(30n, 70n)
+  balances.beginLeaseChange(2)(30n, 70n)
   now = 5_000
   balances.of(2)
   await new Promise(setImmediate)

@@ -23,11 +23,22 @@ for (const [at, books] of opened.entries())
   t.test(`on ${ENGINES[at]}`, async t => {
     const { database } = books
     const ledger = await books.ledger()
-    const open = async (request: string, held: bigint) => {
-      t.equal(await ledger.take(payer(1), held), undefined)
-      const facts = { route: 'chat', model: 'm', version: 1, rule: freeze(rule), opened: 1 }
+    const open = async (request: string, heldAmount: bigint) => {
+      t.equal(await ledger.take(payer(1), heldAmount), undefined)
       const process = await ledger.process()
-      const hold = { request, account: 1, key: undefined, keyHeld: false, process, held, ...facts }
+      const hold = {
+        request,
+        account: 1,
+        key: undefined,
+        holdsKeyQuota: false,
+        process,
+        heldAmount,
+        route: 'chat',
+        model: 'm',
+        version: 1,
+        rule: freeze(rule),
+        openedAt: 1,
+      }
       await database.write([openCharge(hold)])
     }
     const note = (request: string, output: number, attributes: string | null = null) =>
@@ -48,7 +59,10 @@ for (const [at, books] of opened.entries())
     await note('a3', 3)
     await settleCheckpoints(database, silent, Date.now())
     t.match(await row('a1'), {
-      ...{ state: 'settled', amount: 3_005_000, uncollected: 0, estimated: 1 },
+      state: 'settled',
+      amount: 3_005_000,
+      uncollected: 0,
+      estimated: 1,
       usage: '{"input":5,"output":3}',
       lines: /"meter":"output","quantity":"3"/,
     })

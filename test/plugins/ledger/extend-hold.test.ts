@@ -8,8 +8,14 @@ import { ENGINES } from '../../helpers/store.ts'
 const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 const settlement = (request: string, amount: bigint) =>
   settleCharge({
-    ...{ request, amount, uncollected: 0n, estimated: false, closed: Date.now(), wallets: [2] },
-    ...{ usage: '{}', lines: '[]' },
+    request,
+    amount,
+    uncollected: 0n,
+    isEstimated: false,
+    closedAt: Date.now(),
+    wallets: [2],
+    usage: '{}',
+    lines: '[]',
   })
 
 for (const [index, books] of opened.entries()) {

@@ -41,8 +41,8 @@ for (const [at, books] of opened.entries())
         request: 'c1',
         amount: 5n,
         uncollected: 0n,
-        estimated: false,
-        closed: 1,
+        isEstimated: false,
+        closedAt: 1,
         wallets: [],
       }
       const closers = [
@@ -159,8 +159,8 @@ for (const [at, books] of opened.entries())
           request: 'i1',
           amount: 40n,
           uncollected: 0n,
-          estimated: true,
-          closed: 1,
+          isEstimated: true,
+          closedAt: 1,
           wallets: [],
         }
         await new Promise<void>(resolve => {

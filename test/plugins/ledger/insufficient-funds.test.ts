@@ -53,7 +53,7 @@ t.test(
   'money that came back meanwhile, or a store that does not answer: no wrong number',
   async t => {
     const text =
-      'Insufficient balance: this call may cost up to 1.89 CNY, and other calls hold what is left. Retry when they have ended.'
+      'Insufficient balance: this call may cost up to 1.89 CNY, and other calls hold the rest of the balance. Retry when they have ended.'
     const rooms = [async () => COST, () => Promise.reject(new Error('away'))]
     for (const room of rooms) t.equal((await refuse(room)('account', payer, COST)).message, text)
   },

@@ -70,7 +70,14 @@ for (const [at, books] of opened.entries())
           },
         } as unknown as Exchange
         const kit = { ledger, log: { warn() {}, info() {} }, metrics: { count() {} } }
-        const facts = { payer: who, rule, facts: { at: 1 }, model: 'm', version: 1, held: 1_000n }
+        const facts = {
+          payer: who,
+          rule,
+          facts: { at: 1 },
+          model: 'm',
+          version: 1,
+          heldAmount: 1_000n,
+        }
         const bill = new MeteredCall(
           kit as unknown as LedgerContext,
           exchange,

@@ -51,7 +51,7 @@ const billOver = (
   const slots = { get: () => undefined }
   const exchange = { id: 'r1', kind: 'http', route: { name: 'chat' }, onEnd, slots, writes }
   if (!rule) throw new Error('no rule')
-  const facts = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', held: NANOS }
+  const facts = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', heldAmount: NANOS }
   const bill = new MeteredCall(
     kit,
     exchange as unknown as Exchange,

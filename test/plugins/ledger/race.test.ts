@@ -7,7 +7,7 @@ import { translate } from '../../../engine/store/postgres/dialect.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import {
   addCredit,
-  leaseShare,
+  grantLease,
   openCharge,
   openWallet,
 } from '../../../plugins/ledger/statements.ts'
@@ -29,18 +29,19 @@ const run = async (list: readonly Statement[]): Promise<void> => {
   for (const { sql, values } of list)
     await client.query({ text: translate(sql.postgres ?? sql.text).text, values: [...values] })
 }
-const hold = (request: string, held: bigint) =>
+const hold = (request: string, heldAmount: bigint) =>
   openCharge({
-    ...{
-      request,
-      account: 1,
-      key: undefined,
-      keyHeld: false,
-      process: 'p_1',
-      route: 'r',
-      model: 'm',
-    },
-    ...{ version: 1, rule: '{}', held, opened: 0 },
+    request,
+    account: 1,
+    key: undefined,
+    holdsKeyQuota: false,
+    process: 'p_1',
+    route: 'r',
+    model: 'm',
+    version: 1,
+    rule: '{}',
+    heldAmount,
+    openedAt: 0,
   })
 /** Buried as soon as the store lets go of its row. */
 const buried = () =>
@@ -52,7 +53,7 @@ const waits = async (): Promise<true | undefined> => {
 
 for (const [what, list] of Object.entries({
   'a hold': [hold('a', 0n)],
-  'a share': leaseShare('p_1', 2, 10n, 10n),
+  'a share': grantLease('p_1', 2, 10n, 10n),
 }))
   t.test(`${what} that is not committed when the burial comes goes back with it`, async t => {
     await database.write([registration('p_1')])
