@@ -76,7 +76,7 @@ const MAX_QUANTITY = 10n ** BigInt(12 + QUANTITY_PLACES)
 /** `> 200k`, `<= 32k`, `> 32k <= 200k`. Quantities are whole millionths, so an exclusive bound is
  *  an inclusive one beside it. */
 const compileRange = (name: string, value: unknown): Condition => {
-  if (typeof value === 'number') return { kind: 'range', name, ...exactly(limitOf(value)) }
+  if (typeof value === 'number') return { kind: 'range', name, ...exactRange(limitOf(value)) }
   const text = typeof value === 'string' ? value.trim() : ''
   const steps = [...text.matchAll(new RegExp(COMPARISON, 'gy'))]
   const matchedLength = steps.reduce((sum, [whole]) => sum + whole.length, 0)
@@ -91,7 +91,7 @@ const compileRange = (name: string, value: unknown): Condition => {
   if (from > MAX_QUANTITY || (to !== undefined && to < from)) throw new Error(`nothing is ${text}`)
   return { kind: 'range', name, from, to }
 }
-const exactly = (limit: bigint) => ({ from: limit, to: limit })
+const exactRange = (limit: bigint) => ({ from: limit, to: limit })
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 const smaller = (one: bigint | undefined, other: bigint): bigint =>
   one === undefined || other < one ? other : one

@@ -61,11 +61,7 @@ const tableOf = (
       ? undefined
       : compilePer(options.per, [...where, 'per'], context.report)
   if (options.price === undefined) {
-    context.report(
-      where,
-      'PRICE_AMOUNT',
-      'this line has no `price`; use `price: 0` for what is free',
-    )
+    context.report(where, 'PRICE_AMOUNT', 'this line has no `price`; use `price: 0` if it is free')
     return undefined
   }
   // Without a valid `by` and `per` the entries would be misread.

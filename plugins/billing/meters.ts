@@ -28,15 +28,15 @@ export const METERS: readonly Meter[] = [
   ...COMPLETION_METERS,
   ...PIECE_METERS,
   ...TOOL_METERS,
-] satisfies Whole
+] satisfies AllMeters
 // A meter of slots.ts that is in none of these lists is a type error here.
-type Listed = (
+type ListedMeter = (
   | typeof PROMPT_METERS
   | typeof COMPLETION_METERS
   | typeof PIECE_METERS
   | typeof TOOL_METERS
 )[number]
-type Whole = Meter extends Listed ? readonly Meter[] : never
+type AllMeters = Meter extends ListedMeter ? readonly Meter[] : never
 
 /** Sums that a condition and a bound may name. */
 export const SUMS = { prompt: PROMPT_METERS, completion: COMPLETION_METERS } as const

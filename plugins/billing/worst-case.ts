@@ -22,7 +22,7 @@ import type { Facts } from './usage.ts'
 export interface WorstCase {
   readonly nanos: bigint
   /** Priced meters without a bound or `max_calls`. The nanos do not include them. */
-  readonly unbounded: readonly Meter[]
+  readonly unboundedMeters: readonly Meter[]
   /** Meters that this call can use without a price: an attribute in no table, a tool without a
    *  line. */
   readonly unpriced: readonly Meter[]
@@ -34,15 +34,15 @@ export interface Quote extends WorstCase {
 
 /** At least the `price` of every usage within the bounds, if the facts do not change. */
 export const worstCase = (rule: Rule, bounds: Bounds, facts: Facts): WorstCase => {
-  const { nanos, unbounded, unpriced } = computeWorstCase(rule, bounds, facts, false)
-  return { nanos, unbounded, unpriced }
+  const { nanos, unboundedMeters, unpriced } = computeWorstCase(rule, bounds, facts, false)
+  return { nanos, unboundedMeters, unpriced }
 }
 /** The worst-case cost with its lines. */
 export const quote = (rule: Rule, bounds: Bounds, facts: Facts): Quote =>
   computeWorstCase(rule, bounds, facts, true)
 
 const computeWorstCase = (rule: Rule, bounds: Bounds, facts: Facts, withLines: boolean): Quote => {
-  if (rule.free) return { nanos: 0n, lines: [], unbounded: [], unpriced: [] }
+  if (rule.free) return { nanos: 0n, lines: [], unboundedMeters: [], unpriced: [] }
   const maximums = maximumsOf(bounds, rule)
   const pricingFacts = factsBeforeCall(maximums, facts)
   const candidates: MeterChoices[] = []
@@ -54,15 +54,15 @@ const computeWorstCase = (rule: Rule, bounds: Bounds, facts: Facts, withLines: b
   for (const [each, allotment] of allotQuantities(candidates, maximums))
     addLine(sum, each, allotment, rule)
   sum.close()
-  const unboundedMeters = candidates.filter(
+  const unboundedCandidates = candidates.filter(
     ({ most, highestPrice }) => most === undefined && highestPrice > 0n,
   )
-  const uncertainMeters = candidates.filter(({ isCertain }) => !isCertain)
+  const uncertainCandidates = candidates.filter(({ isCertain }) => !isCertain)
   return {
     nanos: sum.nanos(),
     lines: sum.lines,
-    unbounded: unboundedMeters.map(({ meter }) => meter),
-    unpriced: [...uncertainMeters.map(({ meter }) => meter), ...unpricedMeters(rule, bounds)],
+    unboundedMeters: unboundedCandidates.map(({ meter }) => meter),
+    unpriced: [...uncertainCandidates.map(({ meter }) => meter), ...unpricedMeters(rule, bounds)],
   }
 }
 

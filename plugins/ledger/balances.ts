@@ -65,15 +65,15 @@ export class Balances {
   #of(wallet: number): LocalBalance {
     const existing = this.#entries.get(wallet)
     if (existing) return existing
-    const created = {
+    const entry = {
       balance: undefined,
       unchargedLease: 0n,
       pendingChanges: 0,
       changeCount: 0,
       readAt: -Infinity,
     }
-    this.#entries.set(wallet, created)
-    return created
+    this.#entries.set(wallet, entry)
+    return entry
   }
   /** Deletes the entry of a wallet without a lease: its balance can no longer be tracked. */
   #drop(wallet: number, entry: LocalBalance): void {

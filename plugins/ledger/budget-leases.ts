@@ -5,7 +5,7 @@ import type { Database, Statement } from '../../engine/plugin.ts'
 import { MAX_AMOUNT } from '../billing/money.ts'
 import { Balances } from './balances.ts'
 import { INSUFFICIENT, isCode } from './faults.ts'
-import { ELSEWHERE, grantLease, nanosOf, OUTSIDE, ROOM_IN, returnLease } from './statements.ts'
+import { grantLease, nanosOf, OUTSIDE, ROOM_IN, returnLease, UNUSED_LEASES } from './statements.ts'
 import { ADMISSION_TIMEOUT, writeUntilKnown, writeWithRetry } from './write-with-retry.ts'
 
 interface WaitingCall {
@@ -188,7 +188,7 @@ export class BudgetLeases {
       lease.isContended = true
       if (lease.free >= (lease.waiting[0]?.amount ?? 0n)) return true
       const values = [process, process, wallet]
-      const [elsewhere] = await this.#database.read(ELSEWHERE, values)
+      const [elsewhere] = await this.#database.read(UNUSED_LEASES, values)
       if (remainingAttempts === 0 || nanosOf(elsewhere?.room) < least) return false
       // Return our free money first: two processes that wait for each other's would both fail.
       const timeout = pause(RECALL_ATTEMPTS * PAUSE, undefined, { ref: false })

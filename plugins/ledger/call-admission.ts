@@ -73,8 +73,8 @@ export class CallAdmission {
     const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
     const files = exchange.slots.get(FILES) ?? 0
     const bounds = requestBoundsOf(body, size, price, files)
-    const { nanos: cost, unpriced, unbounded } = price.worstCase.of(bounds, facts)
-    const missing = [...unpriced, ...unbounded]
+    const { nanos: cost, unpriced, unboundedMeters } = price.worstCase.of(bounds, facts)
+    const missing = [...unpriced, ...unboundedMeters]
     if (missing.length > 0) throw refusal('METER_UNPRICED', [toolNamesOf(body, missing).join(', ')])
     const payer = payerOf(account)
     const heldAmount = this.#ledger.takeNow(payer, cost)

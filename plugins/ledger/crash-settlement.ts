@@ -13,17 +13,17 @@ import { writeWithRetry } from './write-with-retry.ts'
 /** The maximum number of rows in one read. */
 const BATCH = 500
 const CHECKPOINTS: Sql = {
-  name: 'ledger: noted',
+  name: 'ledger: checkpoints',
   text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes FROM charges
     WHERE state = 'open' AND noted IS NOT NULL ORDER BY request LIMIT ${BATCH}`,
 }
 const CHECKPOINTS_OF: Sql = {
-  name: 'ledger: noted of one',
+  name: 'ledger: checkpoints of a process',
   text: CHECKPOINTS.text.replace('noted IS NOT NULL', 'noted IS NOT NULL AND process = ?'),
 }
 
 const UPDATE_CHECKPOINT: Sql = {
-  name: 'ledger: note',
+  name: 'ledger: checkpoint',
   text: "UPDATE charges SET noted = ?, usage = ?, attributes = ? WHERE request = ? AND state = 'open'",
 }
 /** Stores the usage so far with the open charge. */

@@ -11,7 +11,7 @@ const RELEASE_ALL = sql(
 /** Fails while the process has a stream with a checkpoint: that is charged first, since reaping
  *  would release it. */
 const NO_CHECKPOINTS = sql(
-  'none noted',
+  'no checkpoints',
   "UPDATE charges SET noted = noted WHERE process = ? AND state = 'open' AND noted IS NOT NULL",
 )
 const UNRESERVE_ALL = sql(
@@ -20,7 +20,7 @@ const UNRESERVE_ALL = sql(
      (SELECT amount FROM shares WHERE shares.wallet = wallets.id AND shares.process = ?)
    WHERE id IN (SELECT wallet FROM shares WHERE process = ?)`,
 )
-const DROP_SHARES = sql('drop shares', 'DELETE FROM shares WHERE process = ?')
+const DROP_LEASES = sql('drop leases', 'DELETE FROM shares WHERE process = ?')
 
 /** Releases open charges and returns leases. Rejects with CHARGES_NOTED while a charge has a
  *  checkpoint: `settleCheckpoints` charges it. */
@@ -28,5 +28,5 @@ export const releaseProcess = (process: string, now: number): readonly Statement
   { sql: NO_CHECKPOINTS, values: [process], rows: 0, otherwise: 'CHARGES_NOTED' },
   { sql: RELEASE_ALL, values: [now, process] },
   { sql: UNRESERVE_ALL, values: [process, process] },
-  { sql: DROP_SHARES, values: [process] },
+  { sql: DROP_LEASES, values: [process] },
 ]

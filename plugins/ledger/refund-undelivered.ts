@@ -6,13 +6,13 @@ import { lockOf } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
 const RELEASE_OPEN: Sql = {
-  name: 'ledger: undo',
+  name: 'ledger: release undelivered',
   text: `UPDATE charges SET state = 'released', closed = ?
     WHERE request = ? AND state = 'open'`,
 }
 /** Repeating it is harmless, since `request` is unique. */
 const REFUND: Sql = {
-  name: 'ledger: refund what was not delivered',
+  name: 'ledger: refund undelivered',
   text: `INSERT INTO credits (id, account, kind, amount, request, note, at)
     SELECT (SELECT coalesce(max(id), 0) + 1 FROM credits), account, 'refund', amount, request, 'not delivered', CAST(? AS BIGINT)
     FROM charges WHERE request = ? AND state = 'settled' AND amount > 0

@@ -12,22 +12,22 @@ const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? 
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
-const INSERT_FREE_CHARGE = whileRegistered('ledger: at once for nothing', INSERT_IF_REGISTERED)
+const INSERT_FREE_CHARGE = whileRegistered('ledger: free charge in one row', INSERT_IF_REGISTERED)
 /** Reaping a process deletes its leases: `REDUCE_LEASE` checks once per commit that one exists.
  *  Where several connections write, the statement locks the process row as well. */
 const INSERT_CHARGE: Sql = {
-  name: 'ledger: at once',
+  name: 'ledger: charge in one row',
   text: `INSERT INTO charges (${COLUMNS}) VALUES (${VALUES}, ?)`,
 }
 
 /** The work of the settlement trigger, summed for all charges of one commit: see `Sql.sums`. */
 const REDUCE_LEASE: Sql = {
-  name: 'ledger: spent',
+  name: 'ledger: charge lease',
   text: 'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet IN (?, ?)',
   sums: [0],
 }
 const REDUCE_WALLETS: Sql = {
-  name: 'ledger: paid',
+  name: 'ledger: charge wallets',
   text: `UPDATE wallets SET balance = balance - ?, used = used + ?,
      reserved = reserved - CAST(? AS BIGINT) * CASE WHEN id IN (?, ?) THEN 1 ELSE 0 END
    WHERE id IN (?, ?)`,

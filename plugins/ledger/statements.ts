@@ -140,8 +140,8 @@ const GRANT = sql(
 const RESERVE = sql('reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
 /** The part of a wallet that this process could get: not leased, or leased by other processes and
  *  unused. */
-export const ELSEWHERE = sql(
-  'elsewhere',
+export const UNUSED_LEASES = sql(
+  'unused leases',
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
      - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open' AND c.process <> ?
@@ -149,7 +149,7 @@ export const ELSEWHERE = sql(
    FROM wallets w WHERE w.id = ?`,
 )
 const RECORD_LEASE = whileRegistered(
-  'ledger: keep share',
+  'ledger: record lease',
   `INSERT INTO shares (process, wallet, amount)
    SELECT ${PROCESSES_TABLE}.id, w.id, w.granted FROM ${PROCESSES_TABLE}, wallets w
    WHERE ${PROCESSES_TABLE}.id = ? AND w.id = ?`,
@@ -157,7 +157,7 @@ const RECORD_LEASE = whileRegistered(
    RETURNING amount`,
 )
 const REDUCE_LEASE = sql(
-  'shrink share',
+  'reduce lease',
   'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet = ?',
 )
 const UNRESERVE = sql('unreserve', 'UPDATE wallets SET reserved = reserved - ? WHERE id = ?')

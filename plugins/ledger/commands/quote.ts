@@ -103,11 +103,15 @@ const costOn = (
 
 const mostOf = (price: Price, body: Json, size: number) => {
   const { bounds } = requestBoundsOf(body, size, price)
-  const { nanos, lines, unbounded, unpriced } = quote(price.rule, bounds, factsOf(body, Date.now()))
+  const { nanos, lines, unboundedMeters, unpriced } = quote(
+    price.rule,
+    bounds,
+    factsOf(body, Date.now()),
+  )
   return {
     most: printMoney(nanos),
     formula: printFormula(lines),
-    lacking: [...unpriced, ...unbounded],
+    lacking: [...unpriced, ...unboundedMeters],
   }
 }
 

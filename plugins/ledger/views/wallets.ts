@@ -40,7 +40,10 @@ export const lockWallet = (account: number): Statement => ({
 })
 
 // A balance never exceeds the largest amount, so that sums stay exact in every store.
-const ROOM = sql('room for', 'UPDATE wallets SET balance = balance WHERE id = ? AND balance <= ?')
+const CREDIT_LIMIT = sql(
+  'limit credit',
+  'UPDATE wallets SET balance = balance WHERE id = ? AND balance <= ?',
+)
 /** Adds a credit; creates the wallet on the first one. Returns `id` last. Rejects with
  *  CREDIT_TOO_LARGE, or like `addCredit`. */
 export const creditAccount = (credit: Credit): readonly Statement[] => {
@@ -48,17 +51,17 @@ export const creditAccount = (credit: Credit): readonly Statement[] => {
   const room = [wallet, MAX_AMOUNT - credit.amount]
   return [
     openWallet(wallet, 0n),
-    { sql: ROOM, values: room, rows: 1, otherwise: 'CREDIT_TOO_LARGE' },
+    { sql: CREDIT_LIMIT, values: room, rows: 1, otherwise: 'CREDIT_TOO_LARGE' },
     addCredit(credit),
   ]
 }
 
 // Usage stays: only the remaining quota changes. Processes may have leased some of it.
-const REQUOTA = sql(
-  'requota',
+const CHANGE_QUOTA = sql(
+  'change quota',
   'UPDATE wallets SET balance = CAST(? AS BIGINT) - used WHERE id = ? AND CAST(? AS BIGINT) - used >= reserved',
 )
-const UNGUARD = sql('unguard', 'UPDATE wallets SET limited = 0 WHERE id = ?')
+const REMOVE_LIMIT = sql('remove limit', 'UPDATE wallets SET limited = 0 WHERE id = ?')
 
 /** Changes the quota of a key, in nanos; undefined: no quota. Running calls end under their terms:
  *  one without a hold of the quota may still be charged to it, so such a wallet has no constraint.
@@ -72,12 +75,14 @@ export const changeQuota = (
   return [
     // Create the wallet first, or a process with outdated data would create it with the old quota.
     openWallet(wallet, after),
-    ...(before === undefined || after === undefined ? [{ sql: UNGUARD, values: [wallet] }] : []),
-    ...(after === undefined ? [] : [requota(wallet, after)]),
+    ...(before === undefined || after === undefined
+      ? [{ sql: REMOVE_LIMIT, values: [wallet] }]
+      : []),
+    ...(after === undefined ? [] : [updateQuota(wallet, after)]),
   ]
 }
-const requota = (wallet: number, nanos: bigint): Statement => ({
-  sql: REQUOTA,
+const updateQuota = (wallet: number, nanos: bigint): Statement => ({
+  sql: CHANGE_QUOTA,
   values: [nanos, wallet, nanos],
   rows: 1,
   otherwise: 'QUOTA_IN_USE',

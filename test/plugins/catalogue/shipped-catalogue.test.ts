@@ -95,7 +95,7 @@ t.test('shipped catalogue: the maximum cost of a plain call is known for each mo
   for (const { name } of catalogue.all) {
     const price = prices.of(name)
     if (!price) continue
-    const { unpriced, unbounded } = price.worstCase.of(
+    const { unpriced, unboundedMeters: unbounded } = price.worstCase.of(
       requestBoundsOf(body, 100, price),
       factsOf(body, 0),
     )
@@ -154,7 +154,7 @@ t.test('shipped catalogue: audio models have a maximum cost on their routes', as
     )
     const price = prices.of(name)
     if (!price) throw new Error(`${name} has no price`)
-    const { nanos, unbounded, unpriced } = price.worstCase.of(
+    const { nanos, unboundedMeters: unbounded, unpriced } = price.worstCase.of(
       requestBoundsOf({}, 1_000_000, price, 999_000),
       factsOf({}, 0),
     )
