@@ -1,7 +1,6 @@
 /** Admits calls: computes the worst-case cost of a call and reserves it before the call is
  *  forwarded. */
 import { errors } from '../../engine/errors.ts'
-import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import { parseQuota } from '../billing/money.ts'
 import {
@@ -14,6 +13,7 @@ import {
 import type { Facts } from '../billing/usage.ts'
 import { coverableTokens, worstCase } from '../billing/worst-case.ts'
 import { routeFormat } from '../conversion/route-format.ts'
+import { asksForStream } from '../formats/stream-request.ts'
 import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
 import { insufficientFunds } from './insufficient-funds.ts'
@@ -120,7 +120,3 @@ const payerOf = ({ id, key }: Account): Payer => ({
   key: key?.id,
   quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
 })
-
-/** Google's clients ask for a stream in the path, also where the response is a single JSON text. */
-const asksForStream = ({ parsed: body, path }: Exchange['request']): boolean =>
-  (isFields(body) && body.stream === true) || path.includes(':stream')

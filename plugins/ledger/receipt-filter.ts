@@ -3,6 +3,7 @@
 import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { isEventStream } from '../formats/sse.ts'
+import { asksForStreamByPath } from '../formats/stream-request.ts'
 import { USAGE } from '../slots.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { endAfter, SettlementFilter } from './settlement-filter.ts'
@@ -13,7 +14,8 @@ import type { UsageEstimator } from './usage-estimator.ts'
 const MAX_RECEIPT_BYTES = 1024 * 1024
 
 const isPlain = ({ reply, request }: Exchange): boolean =>
-  /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) && !request.path.includes(':stream')
+  /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) &&
+  !asksForStreamByPath(request.path)
 
 /** Charges the response: before its head, with receipt headers, if it is complete by then, and at
  *  its end otherwise. */
