@@ -1,6 +1,6 @@
 /** Endpoints for the API keys and system tokens of the calling account: list, create, change, revoke. */
 import type { Database, Exchange, Host, Json, Row, Statement, Value } from '../../engine/plugin.ts'
-import { parseQuota, quotas } from '../billing/money.ts'
+import { parseQuota, quotasOf } from '../billing/money.ts'
 import { type Kind, makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
@@ -168,7 +168,7 @@ const stateOf = ({ revoked, expires }: Row, now: number): string => {
 const keyMembers = (row: Row): Fields => {
   const { limited, remaining } = keyFunds(row)
   // A key without a quota counts its usage too.
-  const shown = quotas(limited ? remaining : 0n, nanosOf(row.own_used))
+  const shown = quotasOf(limited ? remaining : 0n, nanosOf(row.own_used))
   return {
     models: jsonOf(row.models),
     limits: jsonOf(row.limits),

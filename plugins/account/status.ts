@@ -1,7 +1,7 @@
 /** Views of account status: user info, key balance, and the billing endpoints of other services. */
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
-import { balanceOf, quotas } from '../billing/money.ts'
+import { balanceOf, quotasOf } from '../billing/money.ts'
 import { ACCOUNT } from '../slots.ts'
 import { dollars } from './dollars.ts'
 import { fault } from './faults.ts'
@@ -14,7 +14,7 @@ export const profile: ViewFactory<Host> =
   async exchange => {
     const { id, name, role } = exchange.slots.need(ACCOUNT)
     const { remaining, used } = await fundsOf(database, id)
-    const shown = quotas(remaining, used)
+    const shown = quotasOf(remaining, used)
     succeed(exchange, {
       data: {
         id,
@@ -43,7 +43,7 @@ export const balance: ViewFactory<Host> = host => {
     if (!secret || more.length > 0) throw fault('KEY_MISSING')
     const funds = await find(exchange, secret)
     if (!funds) throw fault('KEY_NOT_KNOWN')
-    const { remaining, used, total } = quotas(funds.remaining, funds.used)
+    const { remaining, used, total } = quotasOf(funds.remaining, funds.used)
     succeed(exchange, {
       data: {
         key: masked(funds.row),
@@ -66,7 +66,7 @@ export const tokenUsage: ViewFactory<Host> = host => {
     const funds = secret === undefined ? undefined : await find(exchange, secret)
     if (!funds) throw fault('BEARER_NOT_KNOWN')
     const { row, limited } = funds
-    const { remaining, used, total } = quotas(funds.remaining, funds.used)
+    const { remaining, used, total } = quotasOf(funds.remaining, funds.used)
     const models = typeof row.models === 'string' ? (JSON.parse(row.models) as string[]) : undefined
     exchange.answer(
       200,

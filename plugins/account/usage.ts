@@ -1,6 +1,6 @@
 /** The usage of an account: by call, or summed by day, model or key, in pages; and the receipt of one call. */
 import type { Database, Exchange, Host, Json, Row, Sql } from '../../engine/plugin.ts'
-import { formula } from '../billing/formula.ts'
+import { printFormula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { BY_DAY, BY_MODEL, CALLS, RECEIPT } from '../ledger/views/usage.ts'
@@ -163,7 +163,7 @@ const receiptOf = (row: Row): Fields => {
     uncollected: money(nanosOf(row.uncollected)),
     usage: parseOr<Json>(row.usage, null),
     lines: lines.map(({ nanos: each, ...line }) => ({ ...line, amount: money(BigInt(each)) })),
-    formula: lines.length > 0 ? formula(lines) : null,
+    formula: lines.length > 0 ? printFormula(lines) : null,
   }
 }
 const parseOr = <T>(text: unknown, otherwise: T): T =>

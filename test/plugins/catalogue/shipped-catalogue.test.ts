@@ -82,7 +82,8 @@ t.test('shipped catalogue: every meter of an upstream has a price', async t => {
     for (const { upstream, traits } of targets)
       for (const format of (traits?.formats as string[]) ?? upstreams[upstream]?.formats ?? [])
         for (const meter of formats.get(format)?.usage.counts ?? []) {
-          const fits = found.homes.get(meter)?.exact || isIncluded(meter, found.priced)
+          const fits =
+            found.pricingMeters.get(meter)?.isExact || isIncluded(meter, found.pricedMeters)
           t.ok(fits || never.includes(meter), `${name}: ${meter} of ${format}`)
         }
   }
@@ -94,7 +95,7 @@ t.test('shipped catalogue: the maximum cost of a plain call is known for each mo
   for (const { name } of catalogue.all) {
     const price = prices.of(name)
     if (!price) continue
-    const { unpriced, unbounded } = price.worstCase.of(
+    const { unpriced, unboundedMeters: unbounded } = price.worstCase.of(
       requestBoundsOf(body, 100, price),
       factsOf(body, 0),
     )
@@ -111,8 +112,11 @@ t.test(
       t.match(targets[0]?.name, /^vidu/)
       t.equal(entry?.accepts.get('*'), false, `${name} is on no route that does not name it`)
       const rule = prices.of(name)?.rule
-      t.ok(rule?.homes.has('seconds') || rule?.homes.has('calls'), `${name} has a price`)
-      t.equal(rule?.homes.has('seconds') && !entry?.options.max_calls?.seconds, false)
+      t.ok(
+        rule?.pricingMeters.has('seconds') || rule?.pricingMeters.has('calls'),
+        `${name} has a price`,
+      )
+      t.equal(rule?.pricingMeters.has('seconds') && !entry?.options.max_calls?.seconds, false)
     }
     const clip = (name: string, body: Readonly<Record<string, Attribute>>) =>
       charge(prices.of(name)?.rule as Rule, { calls: 1, seconds: Number(body.duration) }, body)
@@ -150,7 +154,7 @@ t.test('shipped catalogue: audio models have a maximum cost on their routes', as
     )
     const price = prices.of(name)
     if (!price) throw new Error(`${name} has no price`)
-    const { nanos, unbounded, unpriced } = price.worstCase.of(
+    const { nanos, unboundedMeters: unbounded, unpriced } = price.worstCase.of(
       requestBoundsOf({}, 1_000_000, price, 999_000),
       factsOf({}, 0),
     )

@@ -119,7 +119,7 @@ for (const engine of ENGINES)
       await desk.credit(6, 10n * UNIT)
       await desk.save(6, { url: URL, threshold: 5 })
       const made = await call(desk, ledger, `s${engine}`, payer(6), 8n * UNIT)
-      const how = { estimated: false, usage: '{}', lines: '[]', closed: 1, uncollected: 0n }
+      const how = { isEstimated: false, usage: '{}', lines: '[]', closedAt: 1, uncollected: 0n }
       const wallets = walletsOf(6, undefined)
       const settle = settleCharge({ request: `s${engine}`, amount: 8n * UNIT, wallets, ...how })
       const broken = {
