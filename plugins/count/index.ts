@@ -28,12 +28,12 @@ export default {
   before: ['sandbox'],
   after: ['model'],
   setup(name, host) {
-    const [format, verb] = [formats.get(name), countFormats.get(name)]
-    if (!format?.codec || !verb)
+    const [format, countFormat] = [formats.get(name), countFormats.get(name)]
+    if (!format?.codec || !countFormat)
       throw new Error(`the format "${name}" has no token counting; use one of ${names.join(', ')}`)
     if (isPaid(host.route))
       throw new Error('token counts cannot be charged: set `meter: { free: true }` on this route')
-    const count = new TokenCounter(format, verb, host)
+    const count = new TokenCounter(format, countFormat, host)
     return {
       forward: (attempt, next) => count.forward(attempt, next),
       explain: () => ({ counts: name }),
@@ -45,9 +45,9 @@ class TokenCounter {
   readonly #format: Format
   readonly #countFormat: CountFormat
   readonly #host: Host
-  constructor(format: Format, verb: CountFormat, host: Host) {
+  constructor(format: Format, countFormat: CountFormat, host: Host) {
     this.#format = format
-    this.#countFormat = verb
+    this.#countFormat = countFormat
     this.#host = host
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {

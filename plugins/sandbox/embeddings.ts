@@ -17,7 +17,7 @@ export const openaiEmbeddings: CannedResult = {
     const items = many ? listIn(input) : [input ?? '']
     const size = numberIn(body.dimensions) ?? DEFAULT_SIZE.openai
     const vectors = vectorsOf(items.map(item => ({ item, size })))
-    const packed = body.encoding_format === 'base64'
+    const isBase64 = body.encoding_format === 'base64'
     const tokens = tokensOf(items)
     return (
       vectors && {
@@ -25,7 +25,7 @@ export const openaiEmbeddings: CannedResult = {
         data: vectors.map((vector, index) => ({
           object: 'embedding',
           index,
-          embedding: packed ? base64(vector) : [...vector],
+          embedding: isBase64 ? base64(vector) : [...vector],
         })),
         model: textIn(body.model),
         usage: { prompt_tokens: tokens, total_tokens: tokens },

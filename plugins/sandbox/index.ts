@@ -35,9 +35,9 @@ export default {
   },
   default: {},
   setup(_, { upstreams }) {
-    const ours = sandboxUpstreams(upstreams)
-    if (ours.length === 0) return {}
-    const inside = new Set(ours)
+    const names = sandboxUpstreams(upstreams)
+    if (names.length === 0) return {}
+    const inside = new Set(names)
     return {
       forward: (attempt, next) => (inside.has(attempt.target.upstream) ? answer(attempt) : next()),
     }
@@ -61,12 +61,12 @@ const answer = async (attempt: Attempt): Promise<void> => {
   }
   if (!format) return result && answerResult(attempt, result, body, path, serial)
   const sandboxRequest = format.readRequest(body, path)
-  const canned = cannedAnswer(sandboxRequest)
+  const reply = cannedAnswer(sandboxRequest)
   if (!sandboxRequest.stream) {
-    attempt.answer(200, format.encodeAnswer(canned, serial), SANDBOX_HEADER)
+    attempt.answer(200, format.encodeAnswer(reply, serial), SANDBOX_HEADER)
     return
   }
-  const chunks = format.encodeStream(canned, serial, body, query)
+  const chunks = format.encodeStream(reply, serial, body, query)
   const type = format.streamType?.(query) ?? 'text/event-stream'
   const headers = { ...SANDBOX_HEADER, 'content-type': type, 'cache-control': 'no-cache' }
   attempt.answer(200, sendSlowly(chunks, exchange.signal), headers)

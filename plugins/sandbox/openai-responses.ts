@@ -53,7 +53,7 @@ export const openaiResponses: SandboxFormat = {
       { type: 'response.output_item.done', output_index: 0, item },
       { type: `response.${last}`, response: response(answer, serial, last) },
     ]
-    return list.map(numbered)
+    return list.map(writeNumberedEvent)
   },
 }
 
@@ -62,7 +62,7 @@ const kind = ({ call }: CannedAnswer): 'message' | 'function_call' =>
 /** The members of an item before its content was streamed. */
 const EMPTY = { message: { content: [] }, function_call: { arguments: '' } } as const
 
-const numbered = (event: Fields, index: number): Bytes => {
+const writeNumberedEvent = (event: Fields, index: number): Bytes => {
   const { type, ...rest } = event
   return writeEvent(textIn(type), { type, sequence_number: index, ...rest } as Fields)
 }

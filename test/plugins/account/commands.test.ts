@@ -1,7 +1,7 @@
 /** `tollgate accounts` and `tollgate keys`: what they print, and what they refuse. */
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { openAccountsIn } from '../../helpers/accounts.ts'
 import { runCommand } from '../../helpers/printed.ts'
 import { startBoth } from '../../helpers/store.ts'

@@ -1,6 +1,6 @@
 /** What callers write into a query: what is taken, and what is refused with which sentence. */
 import t from 'tap'
-import { dollars } from '../../../plugins/account/dollars.ts'
+import { toDollars } from '../../../plugins/account/dollars.ts'
 import {
   cursorOf,
   instantOf,
@@ -72,9 +72,9 @@ t.test('query parameters: a cursor continues its own list only', async t => {
 
 t.test('dollars: converts and rounds', async t => {
   const currency = { name: 'CNY', rates: new Map([['USD', 7_200_000_000n]]) }
-  t.equal(dollars(7_200_000_000n, currency), '1')
-  t.equal(dollars(-7_200_000_000n, currency), '-1')
-  t.equal(dollars(1_000_000_000n, currency), '0.138889', 'to the nearest')
-  t.equal(dollars(0n, currency), '0')
-  t.equal(dollars(5n * 10n ** 9n, { name: 'USD', rates: new Map() }), '5')
+  t.equal(toDollars(7_200_000_000n, currency), '1')
+  t.equal(toDollars(-7_200_000_000n, currency), '-1')
+  t.equal(toDollars(1_000_000_000n, currency), '0.138889', 'to the nearest')
+  t.equal(toDollars(0n, currency), '0')
+  t.equal(toDollars(5n * 10n ** 9n, { name: 'USD', rates: new Map() }), '5')
 })

@@ -4,7 +4,7 @@ import { commands } from '../../../plugins/account/command.ts'
 import { fundsOfSecret } from '../../../plugins/account/funds.ts'
 import { CREDENTIALS } from '../../../plugins/account/statements.ts'
 import { type By, usagePage } from '../../../plugins/account/usage.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import {
   addKey,
@@ -104,7 +104,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
     ...changeQuota(1, 100_000_000n, 18_000_000n),
   ])
   t.match(await fundsOfSecret(database, secret.text), {
-    ...{ limited: true, remaining: 12_000_000n, used: 6_000_000n },
+    ...{ hasQuota: true, remaining: 12_000_000n, used: 6_000_000n },
     row: {
       name: 'n',
       expires: now + DAY,

@@ -46,17 +46,17 @@ const AT_ONCE = Promise.resolve()
 t.test('credential cache: a hit needs no read; the background check is one small read', async t => {
   const { state, credentials, settled } = remember()
   const key = await accounts.key(ann)
-  t.equal(credentials.cached(key.text), undefined, 'nothing is known at first')
+  t.equal(credentials.findCached(key.text), undefined, 'nothing is known at first')
   t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
   t.same(state.asked, ['last change', 'find key'])
-  for (let hit = 0; hit < 1_000; hit++) credentials.cached(key.text)
+  for (let hit = 0; hit < 1_000; hit++) credentials.findCached(key.text)
   t.equal(state.asked.length, 2)
   state.now = 350
-  for (let hit = 0; hit < 1_000; hit++) credentials.cached(key.text)
+  for (let hit = 0; hit < 1_000; hit++) credentials.findCached(key.text)
   t.same(state.asked.slice(2), ['changed'])
   await settled()
   state.now = 650
-  t.match(credentials.cached(key.text), { account: { id: ann } })
+  t.match(credentials.findCached(key.text), { account: { id: ann } })
   t.equal(state.asked.length, 3)
 })
 
@@ -66,17 +66,17 @@ t.test('credential cache: entries older than a second are checked, also after a 
   await credentials.find(key.text, 'key')
   await database.write(revoke('key', key.id, Date.now()))
   state.now = 900
-  t.match(credentials.cached(key.text), { account: { id: ann } }, 'until then it may be')
+  t.match(credentials.findCached(key.text), { account: { id: ann } }, 'until then it may be')
   await settled()
-  t.equal(credentials.cached(key.text), undefined, 'the question beside the traffic told')
-  t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
+  t.equal(credentials.findCached(key.text), undefined, 'the question beside the traffic told')
+  t.match(await credentials.find(key.text, 'key'), { refusalCode: 'AUTH_REVOKED' })
 
   const second = await accounts.key(ann)
   await credentials.find(second.text, 'key')
   await database.write(revoke('key', second.id, Date.now()))
   state.now = 1_900
-  t.equal(credentials.cached(second.text), undefined)
-  t.match(await credentials.find(second.text, 'key'), { refused: 'AUTH_REVOKED' })
+  t.equal(credentials.findCached(second.text), undefined)
+  t.match(await credentials.find(second.text, 'key'), { refusalCode: 'AUTH_REVOKED' })
 })
 
 t.test('credential cache: a change drops only its own credentials', async t => {
@@ -90,16 +90,16 @@ t.test('credential cache: a change drops only its own credentials', async t => {
   for (const key of [one, two, kept]) await credentials.find(key.text, 'key')
   await database.write(suspendAccount(bob, Date.now()))
   state.now = 400
-  credentials.cached(kept.text)
+  credentials.findCached(kept.text)
   await settled()
   state.asked.length = 0
-  t.match(credentials.cached(kept.text), { account: { id: ann } })
-  t.equal(credentials.cached(one.text), undefined)
-  t.equal(credentials.cached(two.text), undefined)
-  t.match(await credentials.find(one.text, 'key'), { refused: 'AUTH_SUSPENDED' })
+  t.match(credentials.findCached(kept.text), { account: { id: ann } })
+  t.equal(credentials.findCached(one.text), undefined)
+  t.equal(credentials.findCached(two.text), undefined)
+  t.match(await credentials.find(one.text, 'key'), { refusalCode: 'AUTH_SUSPENDED' })
   await database.write(suspendAccount(bob, null))
   state.now = 800
-  credentials.cached(kept.text)
+  credentials.findCached(kept.text)
   await settled()
   t.match(await credentials.find(one.text, 'key'), { account: { id: bob } }, 'and let in again')
 })
@@ -107,9 +107,9 @@ t.test('credential cache: a change drops only its own credentials', async t => {
 t.test('credential cache: caches an unknown key until it is created', async t => {
   const { state, credentials } = remember()
   const secret = makeSecret('key')
-  t.match(await credentials.find(secret.text, 'key'), { refused: 'AUTH_UNKNOWN' })
+  t.match(await credentials.find(secret.text, 'key'), { refusalCode: 'AUTH_UNKNOWN' })
   state.asked.length = 0
-  t.match(credentials.cached(secret.text), { refused: 'AUTH_UNKNOWN' })
+  t.match(credentials.findCached(secret.text), { refusalCode: 'AUTH_UNKNOWN' })
   t.same(state.asked, [])
   await database.write(addKey({ account: ann, name: 'now', secret }, Date.now()))
   state.now = 1_000
@@ -119,7 +119,7 @@ t.test('credential cache: caches an unknown key until it is created', async t =>
 t.test('credential cache: malformed keys need no read', async t => {
   const { state, credentials } = remember()
   for (let guess = 0; guess < 100; guess++) {
-    t.match(await credentials.find(`sk-guess${guess}`, 'key'), { refused: 'AUTH_UNKNOWN' })
+    t.match(await credentials.find(`sk-guess${guess}`, 'key'), { refusalCode: 'AUTH_UNKNOWN' })
   }
   t.same(state.asked, [])
 })
@@ -132,9 +132,9 @@ t.test('credential cache: guesses evict no valid key', async t => {
   for (let at = 0; at < guesses.length; at += 500) {
     await Promise.all(guesses.slice(at, at + 500).map(guess => credentials.find(guess, 'key')))
   }
-  t.ok(credentials.cached(key.text)?.account)
-  t.equal(credentials.cached(guesses[0] ?? ''), undefined, 'the oldest guess is forgotten')
-  t.ok(credentials.cached(guesses.at(-1) ?? ''))
+  t.ok(credentials.findCached(key.text)?.account)
+  t.equal(credentials.findCached(guesses[0] ?? ''), undefined, 'the oldest guess is forgotten')
+  t.ok(credentials.findCached(guesses.at(-1) ?? ''))
 })
 
 t.test(
@@ -145,17 +145,17 @@ t.test(
     await credentials.find(key.text, 'key')
     state.away = true
     state.now = 950
-    t.equal(credentials.cached(key.text), undefined, 'it is asked first')
+    t.equal(credentials.findCached(key.text), undefined, 'it is asked first')
     t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
     state.asked.length = 0
     for (state.now = 1_300; state.now < 30_000; state.now += 400) {
-      t.match(credentials.cached(key.text), { account: { id: ann } })
+      t.match(credentials.findCached(key.text), { account: { id: ann } })
       await settled()
     }
     t.same([...new Set(state.asked)], ['changed'], 'beside the traffic')
     await t.rejects(credentials.find(other.text, 'key'), { code: 'STORE_UNAVAILABLE' })
     state.now = 60_001
-    t.equal(credentials.cached(key.text), undefined)
+    t.equal(credentials.findCached(key.text), undefined)
     await t.rejects(credentials.find(key.text, 'key'), { code: 'STORE_UNAVAILABLE' })
     state.away = false
     t.match(await credentials.find(key.text, 'key'), { account: { id: ann } })
@@ -170,13 +170,13 @@ t.test(
     await credentials.find(key.text, 'key')
     state.away = true
     state.now = 400
-    credentials.cached(key.text)
+    credentials.findCached(key.text)
     await settled()
     state.away = false
     await database.write(revoke('key', key.id, Date.now()))
     state.now = 30_000
-    t.equal(credentials.cached(key.text), undefined)
-    t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
+    t.equal(credentials.findCached(key.text), undefined)
+    t.match(await credentials.find(key.text, 'key'), { refusalCode: 'AUTH_REVOKED' })
   },
 )
 
@@ -192,9 +192,9 @@ t.test(
     await credentials.find(key.text, 'key')
     state.away = false
     state.now = 1_300
-    credentials.cached(key.text)
+    credentials.findCached(key.text)
     await settled()
-    t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
+    t.match(await credentials.find(key.text, 'key'), { refusalCode: 'AUTH_REVOKED' })
   },
 )
 
@@ -210,10 +210,10 @@ t.test('credential cache: does not cache a key that is revoked during its lookup
   await database.write(revoke('key', key.id, Date.now()))
   state.wait = AT_ONCE
   state.now = 400
-  credentials.cached(other.text)
+  credentials.findCached(other.text)
   await settled()
   held.resolve()
   t.match(await found, { account: { id: ann } }, 'this one call came before')
-  t.equal(credentials.cached(key.text), undefined)
-  t.match(await credentials.find(key.text, 'key'), { refused: 'AUTH_REVOKED' })
+  t.equal(credentials.findCached(key.text), undefined)
+  t.match(await credentials.find(key.text, 'key'), { refusalCode: 'AUTH_REVOKED' })
 })

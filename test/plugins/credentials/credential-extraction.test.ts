@@ -1,7 +1,7 @@
 /** Every place a credential may stand in, and what two of them mean. */
 import t from 'tap'
 import type { Attempt } from '../../../engine/plugin.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { exchangeOf, hostOver, openAccounts } from '../../helpers/accounts.ts'
 
 const { host, ...accounts } = await openAccounts(t)

@@ -52,12 +52,12 @@ for (const [at, accounts] of opened.entries())
     t.ok(seconds?.every(each => Number(each) > 0 && Number(each) <= 60))
     const reads = (name: string) => asked.filter(each => each === `accounts: ${name}`).length
     t.equal(reads('find key'), 30)
-    t.ok(reads('find several key') <= 10, `${reads('find several key')} reads for 871 credentials`)
+    t.ok(reads('find batch key') <= 10, `${reads('find batch key')} reads for 871 credentials`)
 
     asked.length = 0
     for (const text of guesses.slice(0, 50)) t.match(await call(text), ['AUTH_GUESSED'])
     t.match(await call('sk-mistyped'), ['AUTH_GUESSED'], 'whatever it is')
-    t.equal(reads('find key') + reads('find several key'), 0, 'what is known to be wrong is')
+    t.equal(reads('find key') + reads('find batch key'), 0, 'what is known to be wrong is')
     t.equal(await call(elsewhere.text, '192.0.2.2'), ann)
     t.match(await call(guesses[0] ?? '', '192.0.2.2'), ['AUTH_UNKNOWN', 0], 'and from elsewhere')
   })

@@ -1,7 +1,7 @@
 /** The first start makes one admin account and shows its credentials once. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
 import { makeLedger } from '../../helpers/membership.ts'
 import { sql, statement } from '../../helpers/store.ts'

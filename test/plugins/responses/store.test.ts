@@ -117,7 +117,7 @@ for (const { engine, database } of await startBoth(t, [
     await database.write([finishResponse(1, 'b3', 'completed', '{}')])
     t.equal(responseOf(await find('b3')).status, 'failed', 'a failed response stays failed')
     await t.rejects(database.write([beginResponse(stored('b5', open), 'p1')]), {
-      code: 'RESPONSE_BURIED',
+      code: 'RESPONSE_REAPED',
     })
   })
 

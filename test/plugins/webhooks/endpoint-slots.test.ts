@@ -126,7 +126,7 @@ for (const engine of ENGINES)
     const due = async () => {
       const now = Date.now() + desk.ahead
       const rows = await desk.database.read(DUE, [now, now, 10])
-      return rows.map(({ endpoint, ill }) => [Number(endpoint), Number(ill)])
+      return rows.map(({ endpoint, failing }) => [Number(endpoint), Number(failing)])
     }
     await desk.event('msg_1', 1)
     t.same(await due(), [[1, 0]], 'nobody is taken for slow')
