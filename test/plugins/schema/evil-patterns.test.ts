@@ -1,4 +1,5 @@
-/** Fifty patterns that stall JavaScript's engine: schemas with them must bound their texts, and validation then takes linear time. */
+/** Fifty patterns that stall JavaScript's engine: a schema with one must bound its texts, and
+ *  validation then takes linear time. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
@@ -25,12 +26,13 @@ const patterns = SHAPES.flatMap(shape =>
 )
 
 const files: Record<string, string> = {}
-const host = fakeHost({ files }) // one, since to make a compiler of schemas takes longer than all else
+// One host for all tests: creating a schema compiler takes longer than the rest.
+const host = fakeHost({ files })
 const validatorOf = (schema: object) => {
   files['it.json'] = JSON.stringify(schema)
   return fileValidator('it.json', host)
 }
-/** `ms`: of processor time. */
+/** Validates a body. `ms`: processor time. */
 const judge = (schema: object, body: object) => {
   const validator = validatorOf(schema)
   const before = process.cpuUsage()
@@ -45,8 +47,8 @@ const refusal = (schema: object): string => {
   try {
     validatorOf(schema)
     return 'none'
-  } catch (thrown) {
-    return String((thrown as Error).message)
+  } catch (error) {
+    return String((error as Error).message)
   }
 }
 
@@ -61,7 +63,7 @@ t.test(
       t.ok(maxLength > 0, `${pattern}: ${message}`)
       const length = Math.min(LENGTH, maxLength - 1)
       const { ms, fault } = judge(text(pattern, { maxLength }), { a: `${'a'.repeat(length)}\n` })
-      t.ok(fault, 'it does not fit')
+      t.ok(fault, 'the text does not match')
       slowest = Math.max(slowest, ms)
       t.match(refusal(text(pattern, { maxLength: maxLength + 1 })), /needs `maxLength`/)
     }
@@ -115,7 +117,7 @@ t.test('schema bounds: apply to names, lists and nested schemas', t => {
   ])
     t.match(refusal(schema), /needs `maxLength`/, JSON.stringify(schema))
   const harmless = { properties: { pattern: { enum: [{ pattern: evil }] }, b: { const: evil } } }
-  t.equal(refusal(harmless), 'none', 'a value is no pattern')
+  t.equal(refusal(harmless), 'none', 'a constant value is no pattern')
   const list = (more: object) => ({
     properties: { a: { type: 'array', uniqueItems: true, ...more } },
   })
@@ -151,14 +153,15 @@ t.test('pattern: both engines agree with JavaScript', t => {
   t.end()
 })
 
-/** Bodies of so many bytes: one long text, many members, many messages. */
+/** Bodies of about `bytes` bytes: one long text, many members, many messages. */
 const widest = (bytes: number): readonly object[] => [
   { model: 'm', name: 'a'.repeat(bytes), messages: [{ role: 'user', content: 'a'.repeat(bytes) }] },
   Object.fromEntries(
     Array.from({ length: 9_999 }, (_, n) => [`${n}${'k'.repeat(bytes / 10_000)}`, n]),
   ),
   {
-    ...{ model: 'm', max_tokens: 1 },
+    model: 'm',
+    max_tokens: 1,
     messages: Array.from({ length: bytes / 32 }, () => ({ role: 'user', content: 'a' })),
   },
   { model: 'm', input: Array.from({ length: bytes / 32 }, () => ({ role: 'user', content: 'a' })) },
@@ -167,7 +170,7 @@ const widest = (bytes: number): readonly object[] => [
   },
 ]
 
-t.test('schema bounds: the shipped schemas have them', t => {
+t.test('schema bounds: the shipped schemas bound all texts and lists', t => {
   const folder = new URL('../../../schemas/', import.meta.url)
   const bodies = readdirSync(folder).filter(name => !/^(engine|routes)\.json$/.test(name))
   t.ok(bodies.length >= 7)
