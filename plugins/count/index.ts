@@ -1,5 +1,5 @@
-/** Plugin `count`: counts the tokens of a request. Asks a target that supports the client's format,
- *  and estimates for any other. Token counts are free and change nothing. */
+/** Plugin `count`: counts the tokens of a request. A target that supports the client's format
+ *  counts them itself; for any other target they are estimated. Token counts are free. */
 import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { estimatePromptTokens } from '../conversion/token-estimate.ts'
@@ -68,8 +68,8 @@ class TokenCounter {
    *  nor if the request needs translation. */
   async #canTargetCount({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
     const upstream = this.#host.upstreams[target.upstream]
-    const speaksIt = supportsFormat(supportedFormats(target, upstream), this.#format.name)
-    if (upstream?.inside !== undefined || !speaksIt) return false
+    const hasFormat = supportsFormat(supportedFormats(target, upstream), this.#format.name)
+    if (upstream?.inside !== undefined || !hasFormat) return false
     const request = this.#countFormat.countedRequest(body)
     if (this.#format.codec?.needsTranslation?.(request, target.traits ?? {})) return false
     return !hasForeignPayload(await exchange.request.bytes())

@@ -133,8 +133,8 @@ export class BackgroundCalls {
       ),
     )
   }
-  /** Aborts calls whose row no longer belongs to this process: they were cancelled or deleted,
-   *  perhaps by another process. */
+  /** Aborts calls whose row no longer belongs to this process: a process has cancelled or deleted
+   *  the response. */
   async #abortCancelled(): Promise<void> {
     const running = [...this.#running]
     if (running.length === 0) {

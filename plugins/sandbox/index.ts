@@ -1,5 +1,5 @@
 /** Plugin `sandbox`: answers for upstreams with `url: 'sandbox:'`, so that a new user can try
- *  everything without an API key. Marks every answer with a header, and never answers for a real
+ *  the gateway without an API key. Marks every answer with a header, and never answers for a real
  *  upstream. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt, Bytes, Headers, Host, Json, Plugin } from '../../engine/plugin.ts'

@@ -14,10 +14,10 @@ t.test('window: a reading adds the units of the worker and of the owner', async 
   const allowance = machine.open(0, returning(100n))
   t.equal(allowance.reading('a'), undefined, 'nothing was requested')
   await Promise.all([machine.use(0, returning(100n), 'a', 10n), machine.settle()])
-  t.same(allowance.reading('a'), { left: 90n, ms: 100, window: 1_000 })
+  t.same(allowance.reading('a'), { remaining: 90n, ms: 100, window: 1_000 })
   machine.clock += 30
   t.equal(allowance.take('a', 5n), true)
-  t.same(allowance.reading('a'), { left: 85n, ms: 70, window: 1_000 })
+  t.same(allowance.reading('a'), { remaining: 85n, ms: 70, window: 1_000 })
   machine.clock += 70
   t.equal(allowance.reading('a'), undefined, 'the window has ended')
 })
