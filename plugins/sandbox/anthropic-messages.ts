@@ -76,18 +76,18 @@ const message = ({ model }: CannedAnswer, { id }: AnswerId): Fields => ({
   stop_reason: null,
   stop_sequence: null,
 })
-const block = ({ chunks: words, call }: CannedAnswer, { id }: AnswerId): Fields =>
+const block = ({ chunks, call }: CannedAnswer, { id }: AnswerId): Fields =>
   call
     ? { type: 'tool_use', id: `toolu_${id}`, name: call.name, input: call.input }
-    : { type: 'text', text: words.join('') }
+    : { type: 'text', text: chunks.join('') }
 const clearBlock = (whole: Fields): Json =>
   whole.type === 'text' ? { ...whole, text: '' } : { ...whole, input: {} }
-const deltas = ({ chunks: words, call }: CannedAnswer): readonly Json[] =>
+const deltas = ({ chunks, call }: CannedAnswer): readonly Json[] =>
   call
     ? (JSON.stringify(call.input).match(/.{1,12}/gs) ?? []).map(partial_json => ({
         type: 'input_json_delta',
         partial_json,
       }))
-    : words.map(text => ({ type: 'text_delta', text }))
+    : chunks.map(text => ({ type: 'text_delta', text }))
 const stopReasonOf = ({ call, isTruncated }: CannedAnswer): string =>
   call ? 'tool_use' : isTruncated ? 'max_tokens' : 'end_turn'

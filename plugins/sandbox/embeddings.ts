@@ -62,8 +62,8 @@ const vectorsOf = (
     ? inputs.map(({ item, size }) => vectorOf(JSON.stringify(item), size))
     : undefined
 /** A unit vector that depends only on the text. */
-const vectorOf = (words: string, size: number): Float32Array => {
-  let state = createHash('sha256').update(words).digest().readUInt32LE(0)
+const vectorOf = (text: string, size: number): Float32Array => {
+  let state = createHash('sha256').update(text).digest().readUInt32LE(0)
   const vector = Float32Array.from({ length: size }, () => {
     // The generator of Numerical Recipes: it only has to be deterministic.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

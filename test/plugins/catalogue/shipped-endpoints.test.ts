@@ -44,11 +44,11 @@ const bodies: Readonly<Record<string, object>> = {
   embeddings: { input: 'hi', content: { parts: [{ text: 'hi' }] } },
 }
 const stagesOf = (route: Route) => {
-  const way =
+  const formatStage =
     route.embed === undefined
       ? translate.setup(route.translate as never, host)
       : embed.setup(route.embed as never, host)
-  return [model.setup(route.model ?? 'body', host), way]
+  return [model.setup(route.model ?? 'body', host), formatStage]
 }
 const routeStages = routes.map(route => ({ route, stages: stagesOf(route) }))
 /** Whether the route refuses the model with 404. */

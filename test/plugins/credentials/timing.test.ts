@@ -52,13 +52,13 @@ const measureDifference = async (
   const kinds = [atFirst, atLast].map(all => ({ all, took: new Float64Array(SAMPLES) }))
   const chance = createChance()
   for (let sample = 0; sample < SAMPLES; ) {
-    const look = await begin()
+    const lookUp = await begin()
     for (let at = 0; at < GUESSES; at++, sample++)
       for (const { all, took } of chance() < 0.5 ? kinds : kinds.toReversed()) {
         // A new string without a cached hash, as in a request.
         const guess = (all[at] as Buffer).toString('latin1')
         const began = performance.now()
-        await look(guess)
+        await lookUp(guess)
         took[sample] = performance.now() - began
       }
   }

@@ -33,7 +33,7 @@ const validatorOf = (schema: object) => {
   return fileValidator('it.json', host)
 }
 /** Validates a body. `ms`: processor time. */
-const judge = (schema: object, body: object) => {
+const validate = (schema: object, body: object) => {
   const validator = validatorOf(schema)
   const before = process.cpuUsage()
   const fault = validator.validate(body as Json)
@@ -62,7 +62,7 @@ t.test(
       const maxLength = Number(/needs `maxLength` of at most (\d+) beside it$/.exec(message)?.[1])
       t.ok(maxLength > 0, `${pattern}: ${message}`)
       const length = Math.min(LENGTH, maxLength - 1)
-      const { ms, fault } = judge(text(pattern, { maxLength }), { a: `${'a'.repeat(length)}\n` })
+      const { ms, fault } = validate(text(pattern, { maxLength }), { a: `${'a'.repeat(length)}\n` })
       t.ok(fault, 'the text does not match')
       slowest = Math.max(slowest, ms)
       t.match(refusal(text(pattern, { maxLength: maxLength + 1 })), /needs `maxLength`/)
@@ -75,8 +75,8 @@ t.test(
 
 t.test('pattern: texts above maxLength are refused before matching', t => {
   const schema = text('^(a+)+$', { maxLength: 10 })
-  t.equal(judge(schema, { a: 'a'.repeat(10) }).fault, undefined)
-  t.match(judge(schema, { a: '?'.repeat(11) }).fault, { message: /at most 10 characters/ })
+  t.equal(validate(schema, { a: 'a'.repeat(10) }).fault, undefined)
+  t.match(validate(schema, { a: '?'.repeat(11) }).fault, { message: /at most 10 characters/ })
   t.end()
 })
 
@@ -90,7 +90,7 @@ t.test('pattern: simple patterns need no maxLength', t => {
   ]
   for (const pattern of simple) {
     t.equal(refusal(text(pattern)), 'none', pattern)
-    const { ms } = judge(text(pattern), { a: `${'a'.repeat(LENGTH)}\n` })
+    const { ms } = validate(text(pattern), { a: `${'a'.repeat(LENGTH)}\n` })
     t.comment(`${pattern}: ${ms.toFixed(1)} ms`)
   }
   for (const pattern of [
@@ -143,7 +143,7 @@ t.test('pattern: both engines agree with JavaScript', t => {
   ]
   for (const pattern of [...all, '(?:a|b)$', '^(?:[a-z]+-?)+1?$', '^(a+)+$'])
     for (const a of subjects) {
-      const { fault } = judge(text(pattern, { maxLength: 99 }), { a })
+      const { fault } = validate(text(pattern, { maxLength: 99 }), { a })
       t.equal(
         fault === undefined,
         new RegExp(pattern, 'u').test(a),
@@ -178,7 +178,7 @@ t.test('schema bounds: the shipped schemas bound all texts and lists', t => {
     const schema = JSON.parse(readFileSync(new URL(name, folder), 'utf8'))
     t.equal(refusal(schema), 'none', name)
     let slowest = 0
-    for (const body of widest(LENGTH)) slowest = Math.max(slowest, judge(schema, body).ms)
+    for (const body of widest(LENGTH)) slowest = Math.max(slowest, validate(schema, body).ms)
     t.comment(`${name}: ${slowest.toFixed(1)} ms for ${LENGTH} bytes`)
   }
   t.end()

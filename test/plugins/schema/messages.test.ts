@@ -123,9 +123,9 @@ t.test('messages schema: accepts valid requests and unknown fields', async t => 
   for (const body of bodies) t.equal(schema.validate(body), undefined)
 })
 t.test('messages schema: refuses a budget above max_tokens', async t => {
-  const judge = (body: Json) =>
+  const validate = (body: Json) =>
     validatorOf({ notAbove: { 'a.b': 'c' } }, 'x', fakeHost()).validate(body)
-  t.match(judge({ a: { b: 2 }, c: 1 }), { code: 'OUT_OF_RANGE', param: 'a.b' })
+  t.match(validate({ a: { b: 2 }, c: 1 }), { code: 'OUT_OF_RANGE', param: 'a.b' })
   for (const body of [
     { a: { b: 1 }, c: 1 },
     { a: { b: 2 } },
@@ -134,6 +134,6 @@ t.test('messages schema: refuses a budget above max_tokens', async t => {
     [],
     7,
   ])
-    t.equal(judge(body), undefined)
+    t.equal(validate(body), undefined)
   t.throws(() => validatorOf({ notAbove: 7 }, 'x', fakeHost()), { code: 'SCHEMA_REFUSED' })
 })

@@ -13,7 +13,7 @@ const FILES = {
   gemini: 'schemas/generate-content.json',
 }
 type Name = keyof typeof FILES
-const judge = (name: Name, body: Json) => fileValidator(FILES[name], host).validate(body)
+const validate = (name: Name, body: Json) => fileValidator(FILES[name], host).validate(body)
 const hi = [{ role: 'user', content: 'hi' }]
 const chat = (more: { readonly [key: string]: Json }): Json => ({
   model: 'm',
@@ -126,16 +126,16 @@ for (const [name, body, code, param, words] of TABLE)
   t.test(
     `validation fault in ${name}: names the field of ${JSON.stringify(body).slice(0, 90)}`,
     async t => {
-      const fault = judge(name, body)
+      const fault = validate(name, body)
       t.match(fault, { code, status: 400, expose: true, message: words })
       t.equal(fault?.param, param)
     },
   )
 
 t.test('shipped schemas: accept unknown fields', async t => {
-  t.equal(judge('chat', chat({ some_new_field: { a: [1] }, service_tier: 'flex' })), undefined)
-  t.equal(judge('chat', part({ type: 'smell', smell: 'roses' })), undefined)
-  t.equal(judge('messages', chat({ max_tokens: 9, temperature: 0.5 })), undefined)
+  t.equal(validate('chat', chat({ some_new_field: { a: [1] }, service_tier: 'flex' })), undefined)
+  t.equal(validate('chat', part({ type: 'smell', smell: 'roses' })), undefined)
+  t.equal(validate('messages', chat({ max_tokens: 9, temperature: 0.5 })), undefined)
 })
 
 t.test('validation fault: shortens long values and omits objects', async t => {
@@ -209,7 +209,7 @@ t.test(
     for (const { id, format, status, request } of recordedRequests ?? []) {
       const name = format.split('-')[0] ?? ''
       if (status !== 200 || !request || !(name in FILES)) continue
-      const fault = judge(name as Name, request as Json)
+      const fault = validate(name as Name, request as Json)
       requestCount++
       if (fault) t.fail(`${id}: ${fault.message}`)
     }
