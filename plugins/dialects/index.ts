@@ -32,7 +32,7 @@ export const render = (name: DialectName, fault: Fault, id: string): Refusal => 
   }
 }
 
-/** Whether a request in this dialect asks for a stream. */
+/** Whether a request in this dialect requests a stream. */
 export const streams = (name: DialectName, request: Request): boolean | Promise<boolean> => {
   const dialect: Dialect = dialects[name]
   return dialect.streams?.(request) ?? false
@@ -42,8 +42,8 @@ export const streams = (name: DialectName, request: Request): boolean | Promise<
 export const bodyOf = (name: DialectName, fault: Fault, id: string) =>
   errorResponse(dialects[name], fault, id).body
 
-const errorResponse = (dialect: Dialect, thrown: Fault, id: string) => {
-  const fault = asUnavailable(thrown)
+const errorResponse = (dialect: Dialect, original: Fault, id: string) => {
+  const fault = asUnavailable(original)
   const visible: ErrorView = {
     code: fault.code,
     status: fault.status,
