@@ -9,7 +9,7 @@ export interface ErrorTraits {
   readonly headers?: Headers
   readonly param?: string
   /** See `Fault`. */
-  readonly paid?: boolean
+  readonly billable?: boolean
   readonly cause?: unknown
 }
 export type ErrorTable = Readonly<
@@ -23,7 +23,7 @@ export class TollgateError extends Error implements Fault {
   readonly retryable: boolean
   readonly headers: Headers | undefined
   readonly param: string | undefined
-  readonly paid: boolean
+  readonly billable: boolean
 
   constructor(code: string, status: number, message: string, traits: ErrorTraits = {}) {
     super(message, traits.cause === undefined ? undefined : { cause: traits.cause })
@@ -33,7 +33,7 @@ export class TollgateError extends Error implements Fault {
     this.retryable = traits.retryable ?? false
     this.headers = traits.headers
     this.param = traits.param
-    this.paid = traits.paid ?? false
+    this.billable = traits.billable ?? false
   }
 }
 

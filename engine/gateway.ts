@@ -56,7 +56,7 @@ export class Gateway {
     this.#context = { store: resources.database, pace, makeId: createTimedIds() }
   }
   /** Requests and WebSockets under way. */
-  get open(): number {
+  get openRequests(): number {
     return this.#requests.size
   }
   /** `expectsContinue`: the client sends its body after `100 Continue` only. */
@@ -70,7 +70,7 @@ export class Gateway {
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#startInOrder(incoming, socket, () => this.#upgrade(incoming, socket, head))
   }
-  connect(incoming: IncomingMessage, socket: Duplex): void {
+  refuseConnect(incoming: IncomingMessage, socket: Duplex): void {
     this.#startInOrder(incoming, socket, () => {
       const call = anonymousCall(incoming, this.#context)
       refuseSocket(socket, plainRefusal(fault('CONNECT_REFUSED'), call))
@@ -129,11 +129,11 @@ export class Gateway {
       .upgrade({ lifecycle, incoming, socket, head })
       .catch(thrown => commitAndRefuse(asFault(thrown)))
   }
-  malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  handleMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     this.#closing.malformed(error, socket)
   }
   /** From now on every reply ends its connection. */
-  leave(): void {
+  stopKeepAlive(): void {
     this.#requests.drain()
   }
   /** `grace`: ms. */
@@ -160,7 +160,7 @@ export class Gateway {
     this.#closing.add(incoming.socket)
     const call = anonymousCall(incoming, this.#context)
     const { id } = call
-    const nearest = snapshot.nearest(roughPath(incoming.url ?? '/'))
+    const nearest = snapshot.findNearest(roughPath(incoming.url ?? '/'))
     const { status, body, headers } = nearest
       ? nearest.fail(reason, call)
       : plainRefusal(reason, call)

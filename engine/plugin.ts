@@ -1,5 +1,5 @@
 /** The contract of plugins, types only. More: store/contract.ts (money, tasks), cli/contract.ts. */
-import type { AdminHandlerOf, CommandOf, VerbOf } from './cli/contract.ts'
+import type { AdminHandlerOf, CommandOf, SingleCommandOf } from './cli/contract.ts'
 import type { Bytes, Durable, Headers, Json, Migration, Target, Writes } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
@@ -79,7 +79,7 @@ export interface Slots {
   need<T>(slot: Slot<T>): T
   set<T>(slot: Slot<T>, value: T): void
   /** Every `keep` slot, for `host.run` in a later turn. */
-  saved(): Readonly<Record<string, Json>>
+  toJson(): Readonly<Record<string, Json>>
 }
 /** One request and its reply. */
 export interface Exchange {
@@ -192,7 +192,7 @@ export interface Fault {
   /** The field at fault, as a client would name it. */
   readonly param?: string | undefined
   /** A call that ends in this fault after an upstream has answered it is paid for all the same. */
-  readonly paid?: boolean | undefined
+  readonly billable?: boolean | undefined
   readonly cause?: unknown
 }
 export interface Refusal {
@@ -214,7 +214,7 @@ export interface HostBase extends Durable<Reply, Route> {
   share<T extends object>(key: string, version: string, create: (previous: T | undefined) => T): T
 }
 export type Command = CommandOf<HostBase>
-export type Verb = VerbOf<HostBase>
+export type SingleCommand = SingleCommandOf<HostBase>
 export type Host = HostBase & { readonly route: Route }
 export interface Log {
   debug(fields: object, text?: string): void

@@ -34,7 +34,7 @@ export const createGatewayServer = (
   return {
     http: server,
     get openRequests() {
-      return gateway.open
+      return gateway.openRequests
     },
     async listen(port, host) {
       server.listen({ port, host, backlog: 1_024 })
@@ -53,7 +53,7 @@ export const createGatewayServer = (
       socket.setNoDelay(true)
       server.emit('connection', socket)
     },
-    stopKeepAlive: () => gateway.leave(),
+    stopKeepAlive: () => gateway.stopKeepAlive(),
     drain: grace => gateway.drain(server, grace),
   }
 }
@@ -80,8 +80,8 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
   // `100 Continue` is sent when the body is taken; until then a refusal saves the upload.
   server.on('checkContinue', (incoming, response) => gateway.accept(incoming, response, true))
   server.on('checkExpectation', (incoming, response) => gateway.accept(incoming, response))
-  server.on('connect', (incoming, socket) => gateway.connect(incoming, socket))
-  server.on('clientError', (error, socket) => gateway.malformed(error, socket))
+  server.on('connect', (incoming, socket) => gateway.refuseConnect(incoming, socket))
+  server.on('clientError', (error, socket) => gateway.handleMalformed(error, socket))
   return server
 }
 

@@ -3,9 +3,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './offline.ts'
-import { configOf, type Verb } from './verb.ts'
 
 export default {
   arguments: 'FILE',
@@ -30,4 +30,4 @@ export default {
     )
     return EXIT.ok
   },
-} satisfies Verb
+} satisfies SingleCommand

@@ -1,8 +1,8 @@
 /** `tollgate check`: prints all problems of the configuration, without a gateway. */
 import { format } from '../config/problem.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { UsageError } from './kit.ts'
-import { readOnlyDatabase, withLoaded } from './offline.ts'
-import { configOf, type Verb } from './verb.ts'
+import { readOnlyDatabase, withLoadedConfig } from './offline.ts'
 
 export default {
   summary: 'Checks the configuration and its plugins; prints every problem with its place.',
@@ -19,7 +19,7 @@ export default {
     if (how !== 'pretty' && how !== 'json' && how !== 'github')
       throw new UsageError(`--format is pretty, json or github, not "${how}"`)
     const config = configOf(args, terminal)
-    return withLoaded(config, terminal, readOnlyDatabase, async ({ snapshot, blueprint }) => {
+    return withLoadedConfig(config, terminal, readOnlyDatabase, async ({ snapshot, blueprint }) => {
       const counts = [count(snapshot.routes, 'route'), count(blueprint.plugins, 'plugin')].join(
         ', ',
       )
@@ -28,7 +28,7 @@ export default {
       return 0
     })
   },
-} satisfies Verb
+} satisfies SingleCommand
 
 const count = ({ length }: readonly unknown[], what: string): string =>
   `${length} ${what}${length === 1 ? '' : 's'}`

@@ -5,11 +5,11 @@ import {
   type ExplainedRequest,
   type Explanation,
   explain,
-  type StageNote,
+  type StageReport,
 } from '../config/explain.ts'
+import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
 import { textOf, UsageError } from './kit.ts'
-import { readOnlyDatabase, withLoaded } from './offline.ts'
-import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
+import { readOnlyDatabase, withLoadedConfig } from './offline.ts'
 
 export default {
   arguments: 'METHOD PATH',
@@ -24,7 +24,7 @@ export default {
     key: { type: 'string', short: 'k', value: 'KEY', summary: 'sent as Authorization: Bearer KEY' },
   },
   run: (args, terminal) =>
-    withLoaded(configOf(args, terminal), terminal, readOnlyDatabase, async loaded => {
+    withLoadedConfig(configOf(args, terminal), terminal, readOnlyDatabase, async loaded => {
       const { snapshot, resources, secrets } = loaded
       const asked = askedBy(args)
       const found = await explain(snapshot, resources.database, asked)
@@ -35,7 +35,7 @@ export default {
       )
       return 0
     }),
-} satisfies Verb
+} satisfies SingleCommand
 
 const askedBy = ({
   values,
@@ -94,7 +94,7 @@ const page = (found: Explanation, asked: ExplainedRequest, terminal: Terminal): 
   return lines.join('\n')
 }
 
-const stageLine = (note: StageNote, terminal: Terminal): string => {
+const stageLine = (note: StageReport, terminal: Terminal): string => {
   const { stage, ring, outcome, refusal, says } = note
   const words = refusal
     ? terminal.paint('red', `refuses  ${refusal.status} ${refusal.code}: ${refusal.message}`)

@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Loaded, load } from '../config/load.ts'
+import { type LoadedConfig, load } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
 import { readSettings } from '../config/settings.ts'
 import { createLog } from '../observe/log.ts'
@@ -16,7 +16,7 @@ import { type OpenDatabase, openDatabase, openForReading } from '../store/databa
 import { noJobs } from '../store/jobs.ts'
 import { createLazyDatabase } from '../store/lazy-database.ts'
 import { createMembership } from '../store/membership.ts'
-import type { Terminal } from './verb.ts'
+import type { Terminal } from './command.ts'
 
 /** Settings before validation. */
 export const settingsOf = (config: string, { env }: Terminal): Settings => {
@@ -28,18 +28,18 @@ export const settingsOf = (config: string, { env }: Terminal): Settings => {
   }
 }
 
-export interface Offline extends Loaded {
+export interface OfflineConfig extends LoadedConfig {
   readonly resources: Resources
 }
 export type Open = (settings: Settings) => OpenDatabase
 
 /** Loads the configuration, runs the command and releases everything. `open`: the database for
  *  plugins. */
-export const withLoaded = async <T>(
+export const withLoadedConfig = async <T>(
   config: string,
   terminal: Terminal,
   open: Open,
-  run: (loaded: Offline) => Promise<T>,
+  run: (loaded: OfflineConfig) => Promise<T>,
 ): Promise<T> => {
   const settings = settingsOf(config, terminal)
   const database = open(settings)

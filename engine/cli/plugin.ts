@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { pluginFolders } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
 import { RESERVED_NAMES } from '../config/schema.ts'
+import { type Command, configOf, type SingleCommand } from './command.ts'
 import { UsageError } from './kit.ts'
-import { type Command, configOf, type Verb } from './verb.ts'
 
 const CONTRACT = fileURLToPath(new URL('../plugin.ts', import.meta.url))
 
-const create: Verb = {
+const create: SingleCommand = {
   arguments: 'NAME',
   summary: 'Writes a small working plugin and its test.',
   example: 'plugin new stamp',
@@ -36,7 +36,7 @@ const create: Verb = {
 
 export default {
   summary: 'Makes plugins.',
-  verbs: { new: create },
+  subcommands: { new: create },
 } satisfies Command
 
 const write = (file: string, lines: readonly string[]): void => {

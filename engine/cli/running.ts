@@ -1,15 +1,15 @@
 /** Requests of CLI commands to the running gateway of a data folder, and the output of reloads. */
 import type { ReloadReport } from '../processes/reload.ts'
 import { findRunning, type RunningGateway } from '../processes/running-gateway.ts'
+import { configOf, type SingleCommand, type Terminal } from './command.ts'
 import { EXIT } from './kit.ts'
 import { settingsOf } from './offline.ts'
-import { configOf, type Terminal, type Verb } from './verb.ts'
 
 /** Sends a request to the running gateway; prints a hint if none responds. */
-export function asking<Answer>(
+export function askGateway<Answer>(
   ask: (running: RunningGateway) => Promise<Answer>,
   show: (answer: Answer, terminal: Terminal) => number,
-): Verb['run'] {
+): SingleCommand['run'] {
   return async (args, terminal) => {
     const { data } = settingsOf(configOf(args, terminal), terminal)
     const running = findRunning(data)

@@ -7,8 +7,8 @@ import { bundlePlugins } from '../config/plugins.ts'
 import { ProblemsError } from '../config/problem.ts'
 import { fileSource, read } from '../config/read.ts'
 import { schemaText } from '../config/schema.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { settingsOf, withCache } from './offline.ts'
-import { configOf, type Verb } from './verb.ts'
 
 export default {
   summary: 'Prints the JSON Schema of routes.yaml, including the keys of plugins.',
@@ -39,4 +39,4 @@ export default {
     }
     return 0
   },
-} satisfies Verb
+} satisfies SingleCommand

@@ -1,6 +1,6 @@
 /** `tollgate start`: runs the gateway until a signal stops it. */
 import { startGateway } from '../processes/primary.ts'
-import { configOf, type Verb } from './verb.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { programVersion } from './version.ts'
 
 export default {
@@ -12,4 +12,4 @@ export default {
       program: `tollgate ${programVersion()}`,
       say: text => terminal.say(args.values.json ? JSON.stringify({ text }) : text),
     }),
-} satisfies Verb
+} satisfies SingleCommand

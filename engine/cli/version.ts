@@ -1,6 +1,6 @@
 /** `tollgate version`: prints the versions of the program and of Node. */
 import { readFileSync } from 'node:fs'
-import type { Verb } from './verb.ts'
+import type { SingleCommand } from './command.ts'
 
 export const programVersion = (): string =>
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
@@ -15,4 +15,4 @@ export default {
     )
     return 0
   },
-} satisfies Verb
+} satisfies SingleCommand

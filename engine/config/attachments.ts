@@ -1,12 +1,12 @@
 /** Attached files: those that a document names (`format: file`) and those that they reference, read
  *  once and stored with the version. */
 import { dirname, relative, resolve } from 'node:path'
+import { formatPath } from './format-path.ts'
 import { nearest } from './nearest.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Source } from './read.ts'
-import { formatPath } from './shown-path.ts'
 
-const problem = problems({
+const problem = defineProblems({
   FILE_MISSING: 'no readable file %j',
   JSON_SYNTAX: 'invalid JSON: %s',
 })

@@ -3,16 +3,16 @@
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { Document, Json } from '../plugin.ts'
 import { readAttachments } from './attachments.ts'
-import { faultsOf, pathOf } from './faults.ts'
+import { pathOf, schemaProblems } from './faults.ts'
 import type { BundledPlugins } from './plugins.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Reading, Source } from './read.ts'
 import { checkRules } from './rules.ts'
 import type { Plugins } from './schema.ts'
 import type { Path } from './source-positions.ts'
 import { createValidator } from './validator.ts'
 
-const problem = problems({
+const problem = defineProblems({
   PLUGIN_SCHEMA: 'the plugin %j has an invalid schema: %s',
   PLUGIN_CHECK: 'the check of plugin %j threw: %s',
 })
@@ -36,9 +36,9 @@ export const check = (
   source: Source,
   cacheFolder: string,
 ): CheckResult => {
-  if (reading.broken) return { ...reading, problems: [], files: new Map(), paths: [] }
+  if (reading.isBroken) return { ...reading, problems: [], files: new Map(), paths: [] }
   const failed = bundled.bundles.map(({ name }) => name).filter(name => !plugins.has(name))
-  const broken = [...bundled.broken, ...failed]
+  const broken = [...bundled.brokenNames, ...failed]
   const {
     validate,
     fileNames: named,
@@ -58,7 +58,7 @@ export const check = (
         problem('PLUGIN_SCHEMA', fileStart(file), [name, refused.get(name)]),
       ),
     ...attached.problems,
-    ...withoutConsequences(faultsOf(errors, reading), reading.problems),
+    ...withoutConsequences(schemaProblems(errors, reading), reading.problems),
     ...(whole
       ? withoutConsequences(checkRules(document, reading, names, plugins), reading.problems)
       : []),

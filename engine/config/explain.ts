@@ -21,7 +21,7 @@ export interface ExplainedRequest {
   readonly headers: Headers
   readonly body?: Bytes
 }
-export interface StageNote {
+export interface StageReport {
   readonly stage: string
   readonly ring: 'handle' | 'forward'
   /** `silent`: it neither responds nor calls next(), which is a bug of the plugin. */
@@ -39,7 +39,7 @@ export interface Explanation {
   }
   /** Methods of the path, if no route matches. */
   readonly allowed?: readonly string[]
-  readonly stages: readonly StageNote[]
+  readonly stages: readonly StageReport[]
   /** In the order of the attempts. */
   readonly targets: readonly Target[]
   /** The request to the first target. */
@@ -96,15 +96,15 @@ class EndOfStages extends Error {}
  *  stage. */
 const walk = async <Subject extends Call | UpstreamAttempt>(
   stages: readonly NamedStage[],
-  ring: StageNote['ring'],
+  ring: StageReport['ring'],
   subject: Subject,
   call: Call,
-): Promise<StageNote[]> => {
-  const notes: StageNote[] = []
+): Promise<StageReport[]> => {
+  const notes: StageReport[] = []
   const from = async (at: number): Promise<void> => {
     const named = stages[at]
     if (!named) throw new EndOfStages()
-    const note = (outcome: StageNote['outcome'], more?: Partial<StageNote>): void => {
+    const note = (outcome: StageReport['outcome'], more?: Partial<StageReport>): void => {
       notes.push({
         stage: named.name,
         ring,
@@ -153,7 +153,7 @@ const isAnswered = (subject: Call | UpstreamAttempt): boolean => {
 }
 
 /** The stage's own explanation; once for a stage that is in both rings. */
-const ownExplanation = ({ stage }: NamedStage, ring: StageNote['ring'], call: Call) => {
+const ownExplanation = ({ stage }: NamedStage, ring: StageReport['ring'], call: Call) => {
   if (!stage.explain || (ring === 'forward' && stage.handle)) return {}
   try {
     return { says: stage.explain(call) }

@@ -2,11 +2,11 @@
 import type { ErrorObject } from 'ajv'
 import type { Json } from '../plugin.ts'
 import { nearest } from './nearest.ts'
-import { type Problem, problems } from './problem.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import type { Path } from './source-positions.ts'
 
-const problem = problems({
+const problem = defineProblems({
   UNKNOWN_KEY: 'unknown key %j in %s',
   MISSING_KEY: '%s needs the key %j',
   WRONG_TYPE: '%s must be %s, not %s',
@@ -37,7 +37,7 @@ interface ProblemParts {
 /** `written`: source text of the value, so that no variable value is printed. */
 type ProblemBuilder = (fault: Fault, label: string, written: string, schema: Schema) => ProblemParts
 
-export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Problem[] => {
+export const schemaProblems = (errors: readonly ErrorObject[], reading: Reading): Problem[] => {
   const suggested = new Set<string>()
   const found = decided(errors as readonly Fault[]).map(fault => {
     const path = pathOf(fault.instancePath)

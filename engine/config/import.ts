@@ -10,11 +10,11 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ENDPOINT, ENDPOINTS } from './admin-endpoints.ts'
 import type { Blueprint, Bundle } from './compile/blueprint.ts'
 import { compile } from './compile/compile.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { formatPath } from './format-path.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import { SECTIONS } from './schema.ts'
-import { formatPath } from './shown-path.ts'
 
-const problem = problems({
+const problem = defineProblems({
   PLUGIN_THREW: 'the plugin %j threw while it was imported: %s',
   PLUGIN_SHAPE: 'the plugin %j %s',
   PLUGIN_CLASH: 'the plugin %j adds the %s %j, which %s already defines',

@@ -15,7 +15,7 @@ import { type BundledPlugins, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, type Reading, read, type Source } from './read.ts'
 import { isSecret, withPassword } from './variables.ts'
-import { watchedPaths } from './watch.ts'
+import { findWatchedPaths } from './watched-paths.ts'
 
 export { describeChange } from './change.ts'
 export type { Blueprint } from './compile/blueprint.ts'
@@ -37,25 +37,25 @@ export interface LoadOptions extends PrepareOptions {
   readonly resources: Resources
 }
 /** The result before any `setup` runs. */
-export interface Prepared {
+export interface PreparedConfig {
   readonly blueprint: Blueprint
   readonly plugins: ReadonlyMap<string, Plugin>
   /** Texts of the configuration files by displayed path, for the history. */
   readonly files: ReadonlyMap<string, string>
   /** Absolute paths and patterns to watch. */
-  readonly watched: readonly string[]
+  readonly watchedPaths: readonly string[]
   readonly secrets: ReadonlySet<string>
 }
-export interface Loaded extends Prepared {
+export interface LoadedConfig extends PreparedConfig {
   readonly snapshot: Snapshot
 }
 
 /** Reads, bundles and checks. Throws ProblemsError with all problems. */
-export const prepare = async (options: PrepareOptions): Promise<Prepared> =>
+export const prepare = async (options: PrepareOptions): Promise<PreparedConfig> =>
   (await prepareState(options)).result
 
 /** Reads, bundles, checks and compiles. Throws ProblemsError with all problems. */
-export const load = async (options: LoadOptions): Promise<Loaded> => {
+export const load = async (options: LoadOptions): Promise<LoadedConfig> => {
   const whole = await prepareState(options)
   const { blueprint, plugins } = whole.result
   try {
@@ -67,7 +67,7 @@ export const load = async (options: LoadOptions): Promise<Loaded> => {
 }
 
 interface LoadState {
-  readonly result: Prepared
+  readonly result: PreparedConfig
   readonly reading: Reading
   /** Source files of plugins. */
   readonly inputs: readonly string[]
@@ -79,7 +79,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const { root } = reading
   const folders = pluginFolders(reading.document)
   const bundled: BundledPlugins = options.bundles
-    ? { bundles: options.bundles, broken: [], problems: [], inputs: [] }
+    ? { bundles: options.bundles, brokenNames: [], problems: [], inputs: [] }
     : await bundlePlugins(folders, root, cacheFolder)
   const { bundles, inputs } = bundled
   const imported = await importPlugins(bundles, root, inputs, progress)
@@ -89,7 +89,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const longestFirst = shown.flatMap(withPassword).sort((a, b) => b.length - a.length)
   const secrets = new Set(longestFirst)
   const own = [...reading.files.keys(), ...folders, ...includePatterns(reading)]
-  const watched = watchedPaths([
+  const watched = findWatchedPaths([
     ...own.map(path => resolve(root, path)),
     ...[
       ...reading.variableFiles,
@@ -115,7 +115,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const hash = createHash('sha256').update(JSON.stringify(counted)).digest('hex').slice(0, 16)
   const blueprint = { version, hash, root, document, plugins: bundles, files: attached }
   const files = new Map([...reading.files, ...checked.files])
-  const result = { blueprint, plugins: imported.plugins, files, watched, secrets }
+  const result = { blueprint, plugins: imported.plugins, files, watchedPaths: watched, secrets }
   return { result, reading, inputs, fail }
 }
 

@@ -1,7 +1,7 @@
 /** Finds plugin files in the plugin folders. */
 import { globSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
-import { formatPath } from './shown-path.ts'
+import { formatPath } from './format-path.ts'
 
 /** A plugin is NAME.ts directly in a plugin folder, or NAME/index.ts for one of several files.
  *  A file or an index without a default export is shared code, not a plugin. */

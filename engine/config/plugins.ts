@@ -20,12 +20,12 @@ import {
   version,
 } from 'esbuild'
 import type { Bundle } from './compile/blueprint.ts'
+import { formatPath } from './format-path.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import { RESERVED_NAMES } from './schema.ts'
-import { formatPath } from './shown-path.ts'
 
-const problem = problems({
+const problem = defineProblems({
   PLUGIN_SYNTAX: '%s',
   PLUGIN_IMPORT: '%s',
   PLUGIN_NAME: '%j is not a valid plugin name: %s',
@@ -36,7 +36,7 @@ const NAME = /^[a-z][a-z0-9-]*$/
 export interface BundledPlugins {
   readonly bundles: readonly Bundle[]
   /** Names of plugins that could not be bundled. */
-  readonly broken: readonly string[]
+  readonly brokenNames: readonly string[]
   readonly problems: readonly Problem[]
   /** Absolute paths of the bundled source files outside node_modules, to watch. */
   readonly inputs: readonly string[]
@@ -69,7 +69,7 @@ export const bundlePlugins = async (
   const inputs = new Set(candidates.flatMap(({ output }) => Object.keys(output.sources)))
   return {
     bundles: plugins.flatMap(({ output }) => output.bundle ?? []),
-    broken: plugins.flatMap(({ entry, output }) =>
+    brokenNames: plugins.flatMap(({ entry, output }) =>
       output.problems.length > 0 ? [entry.name] : [],
     ),
     problems: [...problems, ...plugins.flatMap(({ output }) => output.problems)],

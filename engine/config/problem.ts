@@ -1,7 +1,7 @@
 /** Problems: configuration errors with source positions; collects, sorts and formats them. */
 import { resolve } from 'node:path'
 import { format as fill, styleText } from 'node:util'
-import { formatPath } from './shown-path.ts'
+import { formatPath } from './format-path.ts'
 
 export interface Place {
   /** Displayed path. */
@@ -29,7 +29,7 @@ export interface FormatOptions {
 }
 
 /** Creates a problem constructor from a table `CODE: 'message with %s'`. */
-export const problems =
+export const defineProblems =
   <Table extends Readonly<Record<string, string>>>(table: Table) =>
   (
     code: keyof Table & string,
@@ -54,13 +54,13 @@ export class ProblemsError extends Error {
   readonly root: string | undefined
   readonly main: string | undefined
   /** Paths to watch for a fix while the last good version is live. */
-  readonly watched: readonly string[]
+  readonly watchedPaths: readonly string[]
 
   constructor(
     found: readonly Problem[],
     texts: Texts = new Map(),
     root?: string,
-    watched: readonly string[] = [],
+    watchedPaths: readonly string[] = [],
     main?: string,
   ) {
     const where = { ...(root !== undefined && { root }), ...(main !== undefined && { main }) }
@@ -70,7 +70,7 @@ export class ProblemsError extends Error {
     this.main = main
     this.texts = texts
     this.root = root
-    this.watched = watched
+    this.watchedPaths = watchedPaths
   }
 }
 

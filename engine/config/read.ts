@@ -4,12 +4,12 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, matchesGlob, resolve } from 'node:path'
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
-import { type Problem, problems } from './problem.ts'
-import { formatPath } from './shown-path.ts'
+import { formatPath } from './format-path.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import type { Path, SourceNode } from './source-positions.ts'
 import { parseYaml, type YamlFile } from './yaml.ts'
 
-const problem = problems({
+const problem = defineProblems({
   CONFIG_MISSING:
     'no readable file %j; write one, or name another with --config or TOLLGATE_CONFIG',
   NOT_A_MAP: 'the file must contain named sections such as "routes:"',
@@ -35,7 +35,7 @@ export interface Reading {
   readonly variableFiles: readonly string[]
   readonly problems: readonly Problem[]
   /** Whether a file is spelled so badly that judging the whole would breed false problems. */
-  readonly broken: boolean
+  readonly isBroken: boolean
   readonly secrets: ReadonlySet<string>
   /** Across all files. */
   find(where: Path): SourceNode
@@ -94,7 +94,7 @@ export const read = (path: string, source: Source): Reading => {
     ),
     ...{ root, files, variableFiles },
     problems: [...parts.flatMap(part => part.problems), ...found],
-    broken: missing || parts.some(part => part.broken),
+    isBroken: missing || parts.some(part => part.isBroken),
     secrets: new Set(parts.flatMap(part => part.secrets)),
     find: createFind(sections, head),
   }

@@ -5,12 +5,12 @@ import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { readTarget } from '../request/path.ts'
 import { nearest } from './nearest.ts'
-import { type Problem, problems } from './problem.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import { type Plugins, RESERVED_NAMES } from './schema.ts'
 import type { Path } from './source-positions.ts'
 
-const problem = problems({
+const problem = defineProblems({
   UNKNOWN_PLUGIN:
     'no plugin is named %j: no file of that name in a plugin folder has a default export',
   PLUGIN_ORDER:

@@ -9,7 +9,7 @@ export interface VariableSource {
   file(path: string): string | undefined
 }
 type VariableFault = 'VARIABLE_UNSET' | 'VARIABLE_SYNTAX' | 'FILE_MISSING'
-export interface Expanded {
+export interface Expansion {
   readonly text: string
   /** Inserted values, for redaction. */
   readonly values: readonly string[]
@@ -27,10 +27,10 @@ const VARIABLE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 /** Whether a text contains a variable, so that it may be converted to a number or a boolean. */
 export const hasVariable = (text: string): boolean => /(^|[^$])\$\{/.test(text)
 
-export const expand = (text: string, supply: VariableSource): Expanded => {
+export const expand = (text: string, supply: VariableSource): Expansion => {
   if (!text.includes('${')) return { text, values: [], faults: [] }
   const values: string[] = []
-  const faults: Expanded['faults'][number][] = []
+  const faults: Expansion['faults'][number][] = []
   const insert = (value: string) => {
     values.push(value)
     return value

@@ -14,7 +14,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type { Json } from '../plugin.ts'
-import { type Problem, problems } from './problem.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import {
   createFind,
   createPlaceOf,
@@ -24,7 +24,7 @@ import {
 } from './source-positions.ts'
 import { expand, isSecret, type VariableSource } from './variables.ts'
 
-const problem = problems({
+const problem = defineProblems({
   YAML_SYNTAX: '%s',
   YAML_TAB: 'YAML cannot be indented with tabs; use spaces',
   YAML_UNCLOSED: 'the %s is never closed',
@@ -60,7 +60,7 @@ const TAGS = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
 export interface YamlFile {
   /** Null after a syntax error: a partial document would only cause false problems. */
   readonly value: Json
-  readonly broken: boolean
+  readonly isBroken: boolean
   readonly problems: readonly Problem[]
   readonly secrets: readonly string[]
   find(path: Path): SourceNode
@@ -87,14 +87,14 @@ export const parseYaml = (file: string, text: string, supply: VariableSource): Y
   const error = errors.find(({ code }) => code === TOO_DEEP) ?? errors[0]
   if (error) {
     const fault = syntaxProblem(error, tree, text, at)
-    return { value: null, broken: true, problems: [fault], secrets: [], find }
+    return { value: null, isBroken: true, problems: [fault], secrets: [], find }
   }
   const values = new Values(text, at, supply)
   const value = values.read(tree.contents)
   const { problems, secrets } = values
   return {
     value,
-    broken: values.hasDuplicateSection || problems.some(isSyntaxCode),
+    isBroken: values.hasDuplicateSection || problems.some(isSyntaxCode),
     problems,
     secrets,
     find,

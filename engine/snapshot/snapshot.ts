@@ -134,7 +134,7 @@ export class Snapshot {
       else for (const each of method.split('|')) this.#http.add(each, pattern, compiled)
     }
   }
-  exact(method: string, path: string): Match<CompiledRoute> | undefined {
+  findExact(method: string, path: string): Match<CompiledRoute> | undefined {
     return this.#http.exact(method, path)
   }
   find(method: string, path: string): Match<CompiledRoute> | undefined {
@@ -147,16 +147,16 @@ export class Snapshot {
   match(method: string, target: string, host = '') {
     const { path, search } = readTarget(target, host)
     const match = method === 'WS' ? this.findWebSocket(path) : this.find(method, path)
-    const allowed = match ? [] : this.methods(path)
+    const allowed = match ? [] : this.methodsOf(path)
     return { path, search, allowed, params: match?.params ?? {}, compiled: match?.value }
   }
-  named(route: string): CompiledRoute | undefined {
+  findByName(route: string): CompiledRoute | undefined {
     return this.#names.get(route)
   }
-  methods(path: string): readonly string[] {
+  methodsOf(path: string): readonly string[] {
     return this.#http.methods(path)
   }
-  nearest(path: string): CompiledRoute | undefined {
+  findNearest(path: string): CompiledRoute | undefined {
     return this.#http.nearest(path) ?? this.#websocket.nearest(path)
   }
   retain(): void {

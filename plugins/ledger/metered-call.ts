@@ -249,7 +249,7 @@ export class MeteredCall {
     if (!statements || (end === 'complete' && kind === 'http')) return this.#finish(closing)
     const list = hasRow ? [holdAtLeast(id, this.#held), ...statements] : statements
     // A stage refused the call after it was charged: what the client did not get is free.
-    const isUndelivered = end === 'refused' && !reason?.paid
+    const isUndelivered = end === 'refused' && !reason?.billable
     const refund = isUndelivered && charged !== undefined
     const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
     writes.commit().then(onWritten, thrown => {

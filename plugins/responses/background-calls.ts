@@ -95,7 +95,7 @@ export class BackgroundCalls {
         id,
         signal,
         targets,
-        slots: { ...slots.saved(), [STORAGE.name]: { ...keeping } },
+        slots: { ...slots.toJson(), [STORAGE.name]: { ...keeping } },
         request: { method: request.method, path: request.path, headers: headersOf(request), body },
       })
       const bytes = await reply.bytes(this.#limits.largest)

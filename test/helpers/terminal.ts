@@ -1,7 +1,7 @@
 /** Runs the command line in this process, with a terminal that remembers. */
 import './environment.ts'
 import type { Test } from 'tap'
-import type { Terminal } from '../../engine/cli/verb.ts'
+import type { Terminal } from '../../engine/cli/command.ts'
 import { main } from '../../engine/cli.ts'
 
 export interface Said {

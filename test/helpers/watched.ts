@@ -2,7 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type Watch, watchedPaths, watchFiles } from '../../engine/config/watch.ts'
+import { type Watch, watchFiles } from '../../engine/config/watch.ts'
+import { findWatchedPaths } from '../../engine/config/watched-paths.ts'
 
 /** Ten times what a burst may take. */
 const PATIENCE = 20_000
@@ -33,7 +34,7 @@ export const settled = async (
   let wake = () => {}
   const first = Promise.withResolvers<void>()
   wake = first.resolve
-  const places = watchedPaths(paths.map(path => join(folder, path)))
+  const places = findWatchedPaths(paths.map(path => join(folder, path)))
   const watch = watchFiles({
     places,
     onChange: () => {

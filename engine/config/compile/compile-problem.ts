@@ -18,7 +18,7 @@ export class CompileError extends Error {
 }
 
 /** A fault from a fault table keeps its code: it blames the options, not the plugin. */
-export const describe = (thrown: unknown, code: string) => ({
+export const describeError = (thrown: unknown, code: string) => ({
   code: isDeliberate(thrown) ? asFault(thrown).code : code,
   message: thrown instanceof Error ? thrown.message : String(thrown),
   stack: thrown instanceof Error ? thrown.stack : undefined,

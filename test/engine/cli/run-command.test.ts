@@ -1,14 +1,14 @@
 /** Commands as tables: help, usage lines, options and output come from a verb's row; a verb more is a row more. */
 import t from 'tap'
+import type { Command, SingleCommand } from '../../../engine/cli/command.ts'
 import { helpOf, summaryOf, usageOf } from '../../../engine/cli/help.ts'
 import { UsageError } from '../../../engine/cli/kit.ts'
 import { runCommand, runPluginCommand } from '../../../engine/cli/run-command.ts'
-import type { Command, Verb } from '../../../engine/cli/verb.ts'
 import { errors } from '../../../engine/errors.ts'
 import { remembering, tollgate } from '../../helpers/terminal.ts'
 
 const fault = errors({ GREETED: [409, '%s was greeted already'], RUDE: [400, '%s is rude'] })
-const hello: Verb = {
+const hello: SingleCommand = {
   arguments: 'NAME [WORD]',
   summary: 'Greets somebody.',
   example: 'tollgate greet hello ann --loud',
@@ -24,12 +24,12 @@ const hello: Verb = {
     return { rows: [{ name, text }], after: 'Done.\n' }
   },
 }
-const list: Verb = {
+const list: SingleCommand = {
   summary: 'Lists who was greeted.',
   example: 'tollgate greet list',
   run: async () => ({ rows: [], json: { greeted: [] }, exit: 1 }),
 }
-const greet: Command = { summary: 'Greets people.', verbs: { hello, list } }
+const greet: Command = { summary: 'Greets people.', subcommands: { hello, list } }
 
 const run = async (command: Command, ...args: string[]) => {
   const terminal = remembering({})
@@ -57,8 +57,8 @@ t.test('usage: one style for what is missing, too much, unknown or foreign', asy
     [['hello'], `Usage: ${line}`],
     [['hello', 'a', 'b', 'c'], `Usage: ${line}`],
     [['list', 'x'], 'Usage: tollgate greet list'],
-    [['helo', 'ann'], 'unknown verb "helo"; did you mean "hello"?'],
-    [['toString'], `unknown verb "toString"; Usage: ${line}\n       tollgate greet list`],
+    [['helo', 'ann'], 'unknown command "helo"; did you mean "hello"?'],
+    [['toString'], `unknown command "toString"; Usage: ${line}\n       tollgate greet list`],
     [['hello', 'ann', '--luod'], 'unknown option "luod"; did you mean "loud"?'],
     [['list', '--loud'], '--loud is no option here\nUsage: tollgate greet list'],
     [['hello', 'odd'], 'that is no name'],
@@ -84,13 +84,13 @@ t.test(
 )
 
 t.test('one row more: it runs, and its help, the usage line and the overview show it', async t => {
-  const bye: Verb = {
+  const bye: SingleCommand = {
     arguments: 'NAME',
     summary: 'Says goodbye.',
     example: 'tollgate greet bye ann',
     run: async ({ positionals: [name] }) => ({ text: `bye ${name}` }),
   }
-  const more: Command = { ...greet, verbs: { ...greet.verbs, bye } }
+  const more: Command = { ...greet, subcommands: { ...greet.subcommands, bye } }
   t.same(await run(more, 'bye', 'ann'), { code: 0, out: 'bye ann', err: '' })
   t.match((await run(more, '--help')).out, /^ {2}bye NAME +Says goodbye\.$/m)
   const page = (await run(more, 'bye', '--help')).out
@@ -119,7 +119,7 @@ const bye = {
 export default {
   schema: {},
   setup: () => ({ answers: true }),
-  commands: { greet: { summary: 'Greets people.', verbs: { bye } } },
+  commands: { greet: { summary: 'Greets people.', subcommands: { bye } } },
 }
 `
 t.test('a plugin file with a table of verbs: tollgate knows it', async t => {

@@ -124,7 +124,7 @@ t.test('load: watches all read files and missing ones', async t => {
       parts: { eu: { 'x.yaml': 'upstreams: {}' } },
     },
   )
-  const { watched } = await prepare(options(t))
+  const { watchedPaths: watched } = await prepare(options(t))
   const inside = watched.map(path => path.slice(t.testdirName.length))
   const read = ['/a/a.json', '/keys/key', '/parts/*', '/parts/eu/x.yaml']
   t.same(inside, [...read, ...PLUGINS, '/routes.yaml'])
@@ -135,12 +135,12 @@ t.test('load: a refused configuration reports what to watch, also missing files'
     later: {},
     parts: { 'x.yaml': 'a: [' },
   })
-  const inside = (await refused(prepare(options(t)))).watched.map(path =>
+  const inside = (await refused(prepare(options(t)))).watchedPaths.map(path =>
     path.slice(t.testdirName.length),
   )
   t.same(inside, ['/parts/*.yaml', '/parts/x.yaml', ...PLUGINS, '/routes.yaml'])
   folder(t, route('{ body: later/a.json }'), { later: {} })
-  const again = (await refused(prepare(options(t)))).watched.map(path =>
+  const again = (await refused(prepare(options(t)))).watchedPaths.map(path =>
     path.slice(t.testdirName.length),
   )
   t.same(again, ['/later/a.json', ...PLUGINS, '/routes.yaml'])

@@ -56,7 +56,7 @@ t.test('a plugin folder: its name follows the rules for files, and is taken once
       'plugins/bad/index.ts PLUGIN_SYNTAX Expected identifier but found "="',
     ],
   )
-  t.same(found.broken, ['bad'])
+  t.same(found.brokenNames, ['bad'])
 })
 
 t.test('watched places: an index that would make a folder a plugin', async t => {

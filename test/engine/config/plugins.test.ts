@@ -155,7 +155,7 @@ t.test('plugin bundles: only regular files are read', async t => {
   execFileSync('mkfifo', [join(t.testdirName, 'plugins/pipe.ts')])
   symlinkSync('nowhere.ts', join(t.testdirName, 'plugins/dangling.ts'))
   symlinkSync('loop.ts', join(t.testdirName, 'plugins/loop.ts'))
-  t.same(await again(t), { bundles: [], broken: [], problems: [], inputs: [] })
+  t.same(await again(t), { bundles: [], brokenNames: [], problems: [], inputs: [] })
 })
 
 t.test(
@@ -168,7 +168,7 @@ t.test(
       },
     })
     t.equal(place(found), 'plugins/bad.ts:3:24 PLUGIN_SYNTAX')
-    t.same(found.broken, ['bad'])
+    t.same(found.brokenNames, ['bad'])
     t.same(
       found.bundles.map(({ name }) => name),
       ['good'],

@@ -15,11 +15,11 @@ const all = (texts: readonly string[], pattern: RegExp) =>
 const codes = () => {
   const config = sources('engine/config/**/*.ts')
   const plugins = sources('plugins/**/*.ts')
-  const tables = all(config, /\bproblems\(\{([\s\S]*?)\n\}\)/g)
+  const tables = all(config, /\bdefineProblems\(\{([\s\S]*?)\n\}\)/g)
   return new Set([
     ...all(tables, /^ {2}([A-Z_]+):/gm),
     ...all(config, /\bcode: '([A-Z_]+)'/g),
-    ...all(config, /\bdescribe\(\w+, '([A-Z_]+)'/g),
+    ...all(config, /\bdescribeError\(\w+, '([A-Z_]+)'/g),
     ...all(sources('engine/processes/{builder,worker}.ts'), /\{ code(?::| =) '([A-Z_]+)'/g),
     ...all(plugins, /\breport\([\s\S]{0,80}?'([A-Z]+_[A-Z_]+)'/g),
     ...all(plugins, /^ {2}([A-Z_]+): \[\s*500,/gm),
@@ -57,7 +57,7 @@ t.test('problem codes: each has a meaning, an example and a remedy', async t => 
 t.test('problem codes: the corpus covers each code that a file can cause', async t => {
   const corpus = text('test/fixtures/config/expected.json')
   const elsewhere = ['CONFIG_MISSING', 'MIGRATION_FAILED', 'NO_VERSION', 'PREPARE_FAILED']
-  const tables = all(sources('engine/config/**/*.ts'), /\bproblems\(\{([\s\S]*?)\n\}\)/g)
+  const tables = all(sources('engine/config/**/*.ts'), /\bdefineProblems\(\{([\s\S]*?)\n\}\)/g)
   for (const code of new Set(all(tables, /^ {2}([A-Z_]+):/gm)))
     if (!elsewhere.includes(code)) t.match(corpus, new RegExp(`\\b${code}\\b`), code)
 })

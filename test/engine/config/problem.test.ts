@@ -2,14 +2,14 @@
 import { resolve } from 'node:path'
 import t from 'tap'
 import {
+  defineProblems,
   format,
   type Problem,
   ProblemsError,
-  problems,
   sortProblems,
 } from '../../../engine/config/problem.ts'
 
-const problem = problems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd', ODD_ONE: 'odd %d' })
+const problem = defineProblems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd', ODD_ONE: 'odd %d' })
 const TEXT = 'upstreams:\n  gp:\n    retrys: 3\n'
 const texts = new Map([['routes.yaml', TEXT]])
 const typo = problem(

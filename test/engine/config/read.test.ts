@@ -69,7 +69,7 @@ t.test('read: an empty file, an empty section and comments add nothing', async t
 t.test('read: a missing main file is a problem', async t => {
   const found = read(join(t.testdir({}), 'none.yaml'), fileSource(ENV))
   t.same(codes(found), ['CONFIG_MISSING'])
-  t.ok(found.broken)
+  t.ok(found.isBroken)
   t.same(found.document, {})
   t.same(codes(read(t.testdirName, fileSource(ENV))), ['CONFIG_MISSING'], 'nor is a folder one')
 })

@@ -3,14 +3,15 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import { watchedPaths, watchFiles } from '../../../engine/config/watch.ts'
+import { watchFiles } from '../../../engine/config/watch.ts'
+import { findWatchedPaths } from '../../../engine/config/watched-paths.ts'
 
 const open = () => process.getActiveResourcesInfo().filter(name => name === 'FSEventWrap').length
 
 t.test('watch: close before the new folders are watched', async t => {
   const folder = t.testdir({ 'routes.yaml': 'a', one: {}, two: {} })
   const foldersOf = (...names: readonly string[]) =>
-    watchedPaths(names.map(name => join(folder, name)))
+    findWatchedPaths(names.map(name => join(folder, name)))
   const before = open()
   const first = Promise.withResolvers<void>()
   const watch = watchFiles({ places: foldersOf('routes.yaml'), onChange: first.resolve })

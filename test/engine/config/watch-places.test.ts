@@ -2,7 +2,7 @@
 import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { watchedPaths } from '../../../engine/config/watch.ts'
+import { findWatchedPaths } from '../../../engine/config/watched-paths.ts'
 import { untold, watched } from '../../helpers/watched.ts'
 
 t.test('watch: other files of a folder are ignored', async t => {
@@ -26,7 +26,8 @@ t.test('watch: other files of a folder are ignored', async t => {
 t.test('watch: an added path is reported once, a removed one is not', async t => {
   const files = await watched(t, { 'routes.yaml': 'a', 'b.json': 'b', 'c.json': 'c' })
   const { folder, told, watch } = files
-  const at = (...names: readonly string[]) => watchedPaths(names.map(name => join(folder, name)))
+  const at = (...names: readonly string[]) =>
+    findWatchedPaths(names.map(name => join(folder, name)))
   await told(() => watch.update(at('routes.yaml', 'b.json', 'c.json')))
   t.equal(await untold(files, () => watch.update(at('routes.yaml', 'b.json'))), 0)
   t.equal(await untold(files, () => writeFileSync(join(folder, 'c.json'), 'd')), 0)
@@ -38,7 +39,7 @@ t.test('watched paths: files, links and missing paths', async t => {
   symlinkSync('../a/x.yaml', join(folder, 'b/link.yaml'))
   symlinkSync(join(folder, 'b'), join(folder, 'absolute'))
   const names = (path: string) =>
-    watchedPaths([join(folder, path)]).map(each => each.slice(folder.length))
+    findWatchedPaths([join(folder, path)]).map(each => each.slice(folder.length))
   t.same(names('a/x.yaml'), ['/a/x.yaml'])
   t.same(names('a'), ['/a/*'], 'all of a folder')
   t.same(names('a/*.yaml'), ['/a/*.yaml'])

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { watchedPaths } from '../../../engine/config/watch.ts'
+import { findWatchedPaths } from '../../../engine/config/watched-paths.ts'
 import { settled, untold, watched } from '../../helpers/watched.ts'
 
 t.test('watch: a change before the watch is ready is reported', async t => {
@@ -118,7 +118,7 @@ t.test('watch: every swap of the ..data link of a ConfigMap is reported', async 
       symlinkSync(`..${version}`, join(folder, '..data_tmp'))
       renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
       rmSync(join(folder, `..${version - 1}`), { recursive: true })
-      watch.update(watchedPaths([join(folder, 'routes.yaml')]))
+      watch.update(findWatchedPaths([join(folder, 'routes.yaml')]))
     })
 })
 
@@ -130,7 +130,7 @@ t.test('watch: a swapped link above the file is reported', async t => {
     symlinkSync('two', join(folder, 'next'))
     renameSync(join(folder, 'next'), join(folder, 'current'))
   })
-  await told(() => watch.update(watchedPaths([join(folder, 'current/routes.yaml')])))
+  await told(() => watch.update(findWatchedPaths([join(folder, 'current/routes.yaml')])))
   await told(() => writeFileSync(join(folder, 'two/routes.yaml'), '3'))
 })
 
@@ -143,12 +143,16 @@ t.test('folders may be added and dropped; a folder that comes later is seen', as
   await told(() => mkdirSync(join(folder, 'later')))
   await told(() =>
     watch.update(
-      watchedPaths([join(folder, 'routes.yaml'), join(folder, 'later'), join(folder, 'plugins')]),
+      findWatchedPaths([
+        join(folder, 'routes.yaml'),
+        join(folder, 'later'),
+        join(folder, 'plugins'),
+      ]),
     ),
   )
   await told(() => writeFileSync(join(folder, 'later/x.yaml'), '1'))
   await told(() => writeFileSync(join(folder, 'plugins/a.ts'), '2'))
-  watch.update(watchedPaths([join(folder, 'routes.yaml')]))
+  watch.update(findWatchedPaths([join(folder, 'routes.yaml')]))
   t.equal(await untold(files, () => writeFileSync(join(folder, 'plugins/a.ts'), '3')), 0)
 })
 
@@ -168,7 +172,7 @@ const following = async (t: Test, files: Record<string, unknown>, paths: readonl
   const at = (name: string) => join(folder, name)
   const told = async (act: () => void) => {
     await each.told(act)
-    each.watch.update(watchedPaths(paths.map(at)))
+    each.watch.update(findWatchedPaths(paths.map(at)))
   }
   return { ...each, told, at }
 }

@@ -15,13 +15,13 @@ const routed = (...paths: readonly string[]): Promise<Snapshot> =>
 t.test('snapshot: finds routes by method, path and name', async t => {
   const snapshot = await routed('GET|HEAD /v1/a', 'POST /v1/{id}', 'WS /v1/realtime')
   t.equal(snapshot.find('HEAD', '/v1/a')?.value.route.name, 'n GET|HEAD /v1/a')
-  t.equal(snapshot.exact('GET', '/v1/a')?.value, snapshot.find('GET', '/v1/a')?.value)
-  t.equal(snapshot.exact('POST', '/v1/7'), undefined)
+  t.equal(snapshot.findExact('GET', '/v1/a')?.value, snapshot.find('GET', '/v1/a')?.value)
+  t.equal(snapshot.findExact('POST', '/v1/7'), undefined)
   t.same(snapshot.find('POST', '/v1/7')?.params, { id: '7' })
   t.equal(snapshot.find('PUT', '/v1/a'), undefined)
-  t.same([...snapshot.methods('/v1/a')].sort(), ['GET', 'HEAD', 'POST'])
-  t.equal(snapshot.named('n POST /v1/{id}')?.route.pattern, '/v1/{id}')
-  t.equal(snapshot.named('POST /v1/{id}'), undefined)
+  t.same([...snapshot.methodsOf('/v1/a')].sort(), ['GET', 'HEAD', 'POST'])
+  t.equal(snapshot.findByName('n POST /v1/{id}')?.route.pattern, '/v1/{id}')
+  t.equal(snapshot.findByName('POST /v1/{id}'), undefined)
   t.match(snapshot, { version: 3, hash: 'h3', settings: { listen: '127.0.0.1:8080' } })
 })
 
@@ -31,9 +31,9 @@ t.test('snapshot: WebSocket routes are separate', async t => {
   t.same(snapshot.findWebSocket('/ws/7')?.params, { id: '7' })
   t.equal(snapshot.find('GET', '/v1/realtime'), undefined)
   t.equal(snapshot.findWebSocket('/v1/x'), undefined)
-  t.equal(snapshot.nearest('/ws/7')?.route.method, 'POST', 'an error asks HTTP routes first')
-  t.equal((await routed('WS /ws')).nearest('/ws/x')?.route.pattern, '/ws')
-  t.equal((await routed()).nearest('/'), undefined)
+  t.equal(snapshot.findNearest('/ws/7')?.route.method, 'POST', 'an error asks HTTP routes first')
+  t.equal((await routed('WS /ws')).findNearest('/ws/x')?.route.pattern, '/ws')
+  t.equal((await routed()).findNearest('/'), undefined)
 })
 
 t.test('snapshot: released once, when it is retired and its last user released it', async t => {

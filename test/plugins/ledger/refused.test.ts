@@ -178,7 +178,7 @@ for (const engine of ENGINES)
       })
 
     t.test('meter: keeps what was charged when the fault says that it is paid', async t => {
-      const paid = fault('BLOCKED', [], { paid: true })
+      const paid = fault('BLOCKED', [], { billable: true })
       const front = guardedBy(keeping(out => out.fail(paid)))
       const { ask, closed } = await arrange(t, engine, { ...(front && { front }) })
       for (const stream of [false, true]) t.equal((await ask(stream)).status, 451)

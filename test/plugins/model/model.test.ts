@@ -43,7 +43,7 @@ t.test('model: finds the name in the body', async t => {
   const { targets, exchange, stage } = await asked('gp-4.1')
   t.same(targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
   t.same(exchange.slots.get(MODEL), { asked: 'gp-4.1', entry: 'gp-4.1' })
-  t.same(exchange.slots.saved(), { model: { asked: 'gp-4.1', entry: 'gp-4.1' } }, 'and travels')
+  t.same(exchange.slots.toJson(), { model: { asked: 'gp-4.1', entry: 'gp-4.1' } }, 'and travels')
   t.same(stage.explain?.(exchange), { asked: 'gp-4.1', entry: 'gp-4.1', targets: ['gp/gpt-4.1'] })
   t.equal(stage.targets, true)
 })

@@ -1,16 +1,16 @@
 /** The shape of a CLI command, and its access to the terminal. */
 import { styleText } from 'node:util'
-import type { CommandArguments, CommandOf, CommandOption, VerbOf } from './contract.ts'
+import type { CommandArguments, CommandOf, CommandOption, SingleCommandOf } from './contract.ts'
 import { columns, textOf } from './kit.ts'
 
 /** Engine commands get the terminal. */
-export type Verb = VerbOf<Terminal>
+export type SingleCommand = SingleCommandOf<Terminal>
 export type Command = CommandOf<Terminal>
 export type Arguments = CommandArguments
 export type Options = Readonly<Record<string, CommandOption>>
 
 /** Options of every command. */
-export const EVERYWHERE: Options = {
+export const COMMON_OPTIONS: Options = {
   config: {
     type: 'string',
     short: 'c',

@@ -34,9 +34,9 @@ for (const verb of VERBS)
 
 t.test('a slip of the pen is met with the word that was meant', async t => {
   const cases: [argv: string[], says: RegExp][] = [
-    [['chekc'], /^unknown verb "chekc"; did you mean "check"\?$/],
-    [['frobnicate'], /^unknown verb "frobnicate"; see tollgate --help$/],
-    [['constructor'], /^unknown verb "constructor"/],
+    [['chekc'], /^unknown command "chekc"; did you mean "check"\?$/],
+    [['frobnicate'], /^unknown command "frobnicate"; see tollgate --help$/],
+    [['constructor'], /^unknown command "constructor"/],
     [['check', '--formta', 'json'], /^unknown option "formta"; did you mean "format"\?$/],
     [['check', '--zzz'], /^unknown option "zzz"; see tollgate check --help$/],
     [['check', '--format'], /format/],
@@ -45,7 +45,7 @@ t.test('a slip of the pen is met with the word that was meant', async t => {
     [['explain', 'GET'], /^Usage: tollgate explain METHOD PATH \[--body FILE\] /],
     [['explain', 'GET', '/', '-H', 'nonsense'], /^--header needs 'NAME: VALUE', not "nonsense"$/],
     [['rollback', 'yesterday'], /^a version is a number/],
-    [['plugin', 'old', 'x'], /^unknown verb "old"; Usage: tollgate plugin new NAME$/],
+    [['plugin', 'old', 'x'], /^unknown command "old"; Usage: tollgate plugin new NAME$/],
     [['plugin', 'new'], /^Usage: tollgate plugin new NAME$/],
     [['plugin'], /^Usage: tollgate plugin new NAME$/],
   ]
@@ -61,7 +61,7 @@ t.test('a slip of the pen is met with the word that was meant', async t => {
 t.test('a verb that is nobody’s in a folder without a configuration', async t => {
   const { code, err } = await tollgate(['accounts', 'list'], NOWHERE)
   t.equal(code, 2)
-  t.match(err, /^unknown verb "accounts"/)
+  t.match(err, /^unknown command "accounts"/)
 })
 
 t.test('version', async t => {
