@@ -1,5 +1,4 @@
-/** `tollgate backup`: copies the embedded store at one instant, with or without a running gateway.
- *  */
+/** `tollgate backup`: copies the embedded store at one instant, also beside a running gateway. */
 import { existsSync, statSync } from 'node:fs'
 import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'

@@ -15,20 +15,19 @@ export default {
     },
   },
   async run(args, terminal) {
-    const { format: how = args.values.json ? 'json' : 'pretty' } = args.values
-    if (how !== 'pretty' && how !== 'json' && how !== 'github')
-      throw new UsageError(`--format is pretty, json or github, not "${how}"`)
+    const { format: style = args.values.json ? 'json' : 'pretty' } = args.values
+    if (style !== 'pretty' && style !== 'json' && style !== 'github')
+      throw new UsageError(`--format is pretty, json or github, not "${style}"`)
     const config = configOf(args, terminal)
     return withLoadedConfig(config, terminal, readOnlyDatabase, async ({ snapshot, blueprint }) => {
-      const counts = [count(snapshot.routes, 'route'), count(blueprint.plugins, 'plugin')].join(
-        ', ',
-      )
-      if (how === 'json') terminal.out(format([], new Map(), 'json'))
-      if (how === 'pretty') terminal.out(`${config}: no problems (${counts})`)
+      const routes = countText(snapshot.routes, 'route')
+      const plugins = countText(blueprint.plugins, 'plugin')
+      if (style === 'json') terminal.out(format([], new Map(), 'json'))
+      if (style === 'pretty') terminal.out(`${config}: no problems (${routes}, ${plugins})`)
       return 0
     })
   },
 } satisfies SingleCommand
 
-const count = ({ length }: readonly unknown[], what: string): string =>
-  `${length} ${what}${length === 1 ? '' : 's'}`
+const countText = ({ length }: readonly unknown[], noun: string): string =>
+  `${length} ${noun}${length === 1 ? '' : 's'}`

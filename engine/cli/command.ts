@@ -1,9 +1,9 @@
-/** The shape of a CLI command, and its access to the terminal. */
+/** The types of the engine's own commands, and their access to the terminal. */
 import { styleText } from 'node:util'
 import type { CommandArguments, CommandOf, CommandOption, SingleCommandOf } from './contract.ts'
 import { columns, textOf } from './kit.ts'
 
-/** Engine commands get the terminal. */
+/** Commands of the engine run with the terminal. */
 export type SingleCommand = SingleCommandOf<Terminal>
 export type Command = CommandOf<Terminal>
 export type Arguments = CommandArguments
@@ -48,7 +48,7 @@ export const processTerminal = (): Terminal => {
 export const configOf = ({ values }: Arguments, { env }: Terminal): string =>
   textOf(values.config) ?? (env.TOLLGATE_CONFIG || 'routes.yaml')
 
-/** Rows as columns of equal width, with the first row as header. */
+/** Formats rows as columns of equal width, with the first row as header. */
 export const table = (rows: readonly (readonly string[])[], terminal: Terminal): string =>
   columns(rows)
     .map((line, index) => (index === 0 ? terminal.paint('bold', line) : line))

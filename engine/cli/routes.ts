@@ -8,23 +8,23 @@ export default {
   example: 'routes --json',
   run: (args, terminal) =>
     withLoadedConfig(configOf(args, terminal), terminal, readOnlyDatabase, async ({ snapshot }) => {
-      const found = snapshot.routes.map(describe)
-      if (args.values.json) terminal.out(JSON.stringify(found, null, 2))
-      else terminal.out(table([HEAD, ...found.map(cells)], terminal))
+      const rows = snapshot.routes.map(rowOf)
+      if (args.values.json) terminal.out(JSON.stringify(rows, null, 2))
+      else terminal.out(table([HEAD, ...rows.map(cells)], terminal))
       return 0
     }),
 } satisfies SingleCommand
 
 const HEAD = ['METHOD', 'PATH', 'STAGES', 'UPSTREAMS']
-const describe = ({ route, stages, targets }: CompiledRoute) => ({
+const rowOf = ({ route, stages, targets }: CompiledRoute) => ({
   name: route.name,
   method: route.method,
   path: route.pattern,
   stages: stages.map(({ name }) => name),
   upstreams: targets.map(({ upstream }) => upstream),
 })
-type Described = ReturnType<typeof describe>
-const cells = ({ method, path, stages, upstreams }: Described): string[] => [
+type RouteRow = ReturnType<typeof rowOf>
+const cells = ({ method, path, stages, upstreams }: RouteRow): string[] => [
   method,
   path,
   stages.join(' '),

@@ -1,4 +1,4 @@
-/** Requests of CLI commands to the running gateway of a data folder, and the output of reloads. */
+/** Requests of commands to the running gateway of a data folder, and the output of reloads. */
 import type { ReloadReport } from '../processes/reload.ts'
 import { findRunning, type RunningGateway } from '../processes/running-gateway.ts'
 import { configOf, type SingleCommand, type Terminal } from './command.ts'
@@ -6,25 +6,25 @@ import { EXIT } from './kit.ts'
 import { settingsOf } from './offline.ts'
 
 /** Sends a request to the running gateway; prints a hint if none responds. */
-export function askGateway<Answer>(
-  ask: (running: RunningGateway) => Promise<Answer>,
-  show: (answer: Answer, terminal: Terminal) => number,
+export function askGateway<View>(
+  request: (running: RunningGateway) => Promise<View>,
+  show: (response: View, terminal: Terminal) => number,
 ): SingleCommand['run'] {
   return async (args, terminal) => {
     const { data } = settingsOf(configOf(args, terminal), terminal)
     const running = findRunning(data)
-    const answer = running && (await ask(running).catch(silent))
-    if (!answer) {
+    const response = running && (await request(running).catch(ignoreRefused))
+    if (!response) {
       terminal.say(`no gateway of the data folder "${data}" is running; start one: tollgate start`)
       return EXIT.runTime
     }
-    if (!args.values.json) return show(answer, terminal)
-    terminal.out(JSON.stringify(answer, null, 2))
-    return show(answer, { ...terminal, out: () => {} })
+    if (!args.values.json) return show(response, terminal)
+    terminal.out(JSON.stringify(response, null, 2))
+    return show(response, { ...terminal, out: () => {} })
   }
 }
-/** Whether the gateway of run.json has crashed: its address refuses connections. */
-const silent = (error: unknown): undefined => {
+/** Ignores a refused connection: the gateway of run.json has crashed. */
+const ignoreRefused = (error: unknown): undefined => {
   if (!(error instanceof TypeError)) throw error
 }
 
@@ -34,8 +34,8 @@ export function showReport(
 ): number {
   terminal.out(text)
   if (outcome !== 'problems') return EXIT.ok
-  const elsewhere = problems.length > 0 && problems.every(({ code }) => ELSEWHERE.has(code))
-  return elsewhere ? EXIT.runTime : EXIT.problems
+  const isRunTime = problems.length > 0 && problems.every(({ code }) => RUN_TIME_CODES.has(code))
+  return isRunTime ? EXIT.runTime : EXIT.problems
 }
-/** Not a problem of the configuration. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['NO_VERSION', 'LOAD_FAILED'])
+/** Codes of problems that are not in the configuration. */
+const RUN_TIME_CODES: ReadonlySet<string> = new Set(['NO_VERSION', 'LOAD_FAILED'])

@@ -20,15 +20,15 @@ export default {
     const config = configOf(args, terminal)
     const { document, root } = read(config, fileSource(terminal.env))
     const text = await withCache(settingsOf(config, terminal).data, async cache => {
-      const bundled = await bundlePlugins(pluginFolders(document), root, cache)
+      const bundleResult = await bundlePlugins(pluginFolders(document), root, cache)
       const { plugins, problems } = await importPlugins(
-        bundled.bundles,
+        bundleResult.bundles,
         root,
-        bundled.inputs,
+        bundleResult.inputs,
         () => {},
       )
-      const found = [...bundled.problems, ...problems]
-      if (found.length > 0) throw new ProblemsError(found, new Map(), root)
+      const allProblems = [...bundleResult.problems, ...problems]
+      if (allProblems.length > 0) throw new ProblemsError(allProblems, new Map(), root)
       return schemaText(plugins)
     })
     if (!args.values.write) terminal.out(text.trimEnd())

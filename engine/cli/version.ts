@@ -9,9 +9,11 @@ export default {
   summary: 'Prints the version of the program and of the runtime.',
   example: 'version --json',
   async run({ values }, terminal) {
-    const found = { tollgate: programVersion(), node: process.versions.node }
+    const versions = { tollgate: programVersion(), node: process.versions.node }
     terminal.out(
-      values.json ? JSON.stringify(found) : `tollgate ${found.tollgate} (node ${found.node})`,
+      values.json
+        ? JSON.stringify(versions)
+        : `tollgate ${versions.tollgate} (node ${versions.node})`,
     )
     return 0
   },

@@ -6,21 +6,21 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
  *  missing part. The last part of an input path may be a pattern. */
 export const findWatchedPaths = (paths: readonly string[]): string[] => {
   const visited = new Set<string>()
-  const watched = new Set<string>()
+  const result = new Set<string>()
   const follow = (path: string): void => {
     if (visited.has(path)) return
     visited.add(path)
     const folder = nearestFolder(path)
     const [name = ''] = relative(folder, path).split(sep)
-    watched.add(join(folder, name === '' ? '*' : name))
+    result.add(join(folder, name === '' ? '*' : name))
     for (let part = path; part !== dirname(part); part = dirname(part)) {
       if (!statOf(part, lstatSync)?.isSymbolicLink()) continue
-      watched.add(part)
+      result.add(part)
       follow(join(resolve(dirname(part), readlinkSync(part)), relative(part, path)))
     }
   }
   for (const path of paths) follow(path)
-  return [...watched].sort()
+  return [...result].sort()
 }
 const nearestFolder = (path: string): string => {
   let folder = path

@@ -2,7 +2,7 @@
 import { DURATIONS as ALL, amountIn, SIZES } from '../../kit.ts'
 
 const { d: _, ...DURATIONS } = ALL
-/** The longest Node timer; a longer one would fire at once. */
+/** The longest time of a Node timer; with a longer one it would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** The grammar as JSON Schema patterns. */
@@ -21,8 +21,8 @@ const parse = (
   text: string,
   pattern: string,
   units: Readonly<Record<string, number>>,
-  wanted: string,
+  description: string,
 ) => {
-  if (!new RegExp(pattern).test(text)) throw new RangeError(`"${text}" is not a ${wanted}`)
+  if (!new RegExp(pattern).test(text)) throw new RangeError(`"${text}" is not a ${description}`)
   return amountIn(text, units)
 }
