@@ -1,37 +1,37 @@
-/** Watched paths: files that were or would be read, and no others in their folders. */
+/** Watched paths: files that the configuration reads or would read, and no others. */
 import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findWatchedPaths } from '../../../engine/config/watched-paths.ts'
-import { untold, watched } from '../../helpers/watched.ts'
+import { countChanges, watchFolder } from '../../helpers/watched.ts'
 
 t.test('watch: other files of a folder are ignored', async t => {
-  const files = await watched(t, { 'routes.yaml': 'a', 'x.log': 'key', parts: {} }, [
+  const files = await watchFolder(t, { 'routes.yaml': 'a', 'x.log': 'key', parts: {} }, [
     'routes.yaml',
     'parts/*.yaml',
     'x.log',
   ])
-  const { folder, told } = files
-  const wrong = await untold(files, () => {
+  const { folder, waitForChange } = files
+  const changes = await countChanges(files, () => {
     for (const name of ['access', 'routes.yaml.1', 'requests.json', 'parts/requests.json'])
-      writeFileSync(join(folder, name), 'grown')
+      writeFileSync(join(folder, name), 'longer')
     mkdirSync(join(folder, 'parts/later.yaml.d'))
   })
-  t.equal(wrong, 0)
-  await told(() => writeFileSync(join(folder, 'parts/later.yaml'), 'a'))
-  await told(() => writeFileSync(join(folder, 'x.log'), 'what is read by its name counts'))
-  await told(() => unlinkSync(join(folder, 'parts/later.yaml')))
+  t.equal(changes, 0)
+  await waitForChange(() => writeFileSync(join(folder, 'parts/later.yaml'), 'a'))
+  await waitForChange(() => writeFileSync(join(folder, 'x.log'), 'a log that is a watched path'))
+  await waitForChange(() => unlinkSync(join(folder, 'parts/later.yaml')))
 })
 
 t.test('watch: an added path is reported once, a removed one is not', async t => {
-  const files = await watched(t, { 'routes.yaml': 'a', 'b.json': 'b', 'c.json': 'c' })
-  const { folder, told, watch } = files
+  const files = await watchFolder(t, { 'routes.yaml': 'a', 'b.json': 'b', 'c.json': 'c' })
+  const { folder, waitForChange, watch } = files
   const at = (...names: readonly string[]) =>
     findWatchedPaths(names.map(name => join(folder, name)))
-  await told(() => watch.update(at('routes.yaml', 'b.json', 'c.json')))
-  t.equal(await untold(files, () => watch.update(at('routes.yaml', 'b.json'))), 0)
-  t.equal(await untold(files, () => writeFileSync(join(folder, 'c.json'), 'd')), 0)
-  await told(() => writeFileSync(join(folder, 'b.json'), 'e'))
+  await waitForChange(() => watch.update(at('routes.yaml', 'b.json', 'c.json')))
+  t.equal(await countChanges(files, () => watch.update(at('routes.yaml', 'b.json'))), 0)
+  t.equal(await countChanges(files, () => writeFileSync(join(folder, 'c.json'), 'd')), 0)
+  await waitForChange(() => writeFileSync(join(folder, 'b.json'), 'e'))
 })
 
 t.test('watched paths: files, links and missing paths', async t => {
@@ -46,7 +46,10 @@ t.test('watched paths: files, links and missing paths', async t => {
   t.same(names('d/*.yaml'), ['/d'])
   t.same(names('b/link.yaml'), ['/a/x.yaml', '/b/link.yaml'])
   t.same(names('absolute/link.yaml'), [
-    ...['/a/x.yaml', '/absolute', '/absolute/link.yaml', '/b/link.yaml'],
+    '/a/x.yaml',
+    '/absolute',
+    '/absolute/link.yaml',
+    '/b/link.yaml',
   ])
   t.same(names('b/c/d/e.yaml'), ['/b/c/d'])
   symlinkSync('loop', join(folder, 'loop'))
