@@ -20,7 +20,7 @@ export const main = async (
     if (error instanceof ProblemsError) return showProblems(error, argv, terminal)
     const { message, stack, code } = error as Error & { code?: string }
     // An error with a code explains itself; anything else is a bug.
-    terminal.say(code ? message : (stack ?? message))
+    terminal.printError(code ? message : (stack ?? message))
     return isUsageError(error) ? EXIT.usage : EXIT.runTime
   }
 }
@@ -82,7 +82,7 @@ const showOverview = async (name: string, terminal: Terminal): Promise<number> =
     [...commands].map(([name, command]) => [name, summaryOf(command)] as const),
   ).catch(() => [])
   const isHelp = ['help', '--help', '-h'].includes(name)
-  const print = isHelp ? terminal.out : terminal.say
+  const print = isHelp ? terminal.print : terminal.printError
   print(overview(engineRows, pluginRows, terminal))
   return isHelp ? EXIT.ok : EXIT.usage
 }
@@ -98,7 +98,7 @@ const showProblems = (
     ...(root !== undefined && { root }),
     ...(file !== undefined && { main: file }),
   }
-  const print = style === 'pretty' ? terminal.say : terminal.out
+  const print = style === 'pretty' ? terminal.printError : terminal.print
   print(format(problems, texts, style, options))
   // An unavailable store is not a problem of the configuration files.
   return problems.every(({ code }) => code.startsWith('STORE_')) ? EXIT.runTime : EXIT.problems

@@ -18,13 +18,13 @@ export default {
       throw new UsageError('The store is PostgreSQL; back it up with pg_dump')
     const source = locate(database, data).file
     if (!existsSync(source)) {
-      terminal.say(`there is no store at ${source} yet`)
+      terminal.printError(`there is no store at ${source} yet`)
       return EXIT.runTime
     }
     if (existsSync(file)) throw new UsageError(`${file} exists; it was not overwritten`)
     copyStore(source, file)
     const { size } = statSync(file)
-    terminal.out(
+    terminal.print(
       args.values.json ? JSON.stringify({ file, bytes: size }) : `${file}: ${size} bytes`,
     )
     return EXIT.ok

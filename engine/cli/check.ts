@@ -22,8 +22,8 @@ export default {
     return withLoadedConfig(config, terminal, readOnlyDatabase, async ({ snapshot, blueprint }) => {
       const routes = countText(snapshot.routes, 'route')
       const plugins = countText(blueprint.plugins, 'plugin')
-      if (style === 'json') terminal.out(format([], new Map(), 'json'))
-      if (style === 'pretty') terminal.out(`${config}: no problems (${routes}, ${plugins})`)
+      if (style === 'json') terminal.print(format([], new Map(), 'json'))
+      if (style === 'pretty') terminal.print(`${config}: no problems (${routes}, ${plugins})`)
       return 0
     })
   },

@@ -24,9 +24,9 @@ export const COMMON_OPTIONS: Options = {
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints lines to stdout. */
-  out(text: string): void
+  print(text: string): void
   /** Prints lines to stderr. */
-  say(text: string): void
+  printError(text: string): void
   /** Applies colours if the terminal supports them and NO_COLOR is not set. */
   paint(style: Parameters<typeof styleText>[0], text: string): string
   readonly colors: boolean
@@ -37,8 +37,8 @@ export const processTerminal = (): Terminal => {
     styleText(style, text, { stream: process.stdout })
   return {
     env: process.env,
-    out: text => process.stdout.write(`${text}\n`),
-    say: text => process.stderr.write(`${text}\n`),
+    print: text => process.stdout.write(`${text}\n`),
+    printError: text => process.stderr.write(`${text}\n`),
     paint,
     colors: paint('red', 'x') !== 'x',
   }

@@ -36,7 +36,7 @@ export default {
       const text = args.values.json
         ? JSON.stringify(explanation, null, 2)
         : page(explanation, request, terminal)
-      terminal.out(mask(text))
+      terminal.print(mask(text))
       return 0
     }),
 } satisfies SingleCommand

@@ -28,8 +28,9 @@ const create: SingleCommand = {
     write(file, source(name, importPath(file, CONTRACT)))
     write(test, testSource(name, importPath(test, file), importPath(test, CONTRACT)))
     const paths = { plugin: relative('', file), test: relative('', test) }
-    if (args.values.json) terminal.out(JSON.stringify(paths))
-    else terminal.out(`${paths.plugin} and ${paths.test} written\n\n${nextSteps(name, paths.test)}`)
+    if (args.values.json) terminal.print(JSON.stringify(paths))
+    else
+      terminal.print(`${paths.plugin} and ${paths.test} written\n\n${nextSteps(name, paths.test)}`)
     return 0
   },
 }

@@ -9,8 +9,8 @@ export default {
   run: (args, terminal) =>
     withLoadedConfig(configOf(args, terminal), terminal, readOnlyDatabase, async ({ snapshot }) => {
       const rows = snapshot.routes.map(rowOf)
-      if (args.values.json) terminal.out(JSON.stringify(rows, null, 2))
-      else terminal.out(table([HEAD, ...rows.map(cells)], terminal))
+      if (args.values.json) terminal.print(JSON.stringify(rows, null, 2))
+      else terminal.print(table([HEAD, ...rows.map(cells)], terminal))
       return 0
     }),
 } satisfies SingleCommand

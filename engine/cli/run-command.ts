@@ -24,7 +24,7 @@ export const runCommand = async (
   const input = parse(name, optionsOf(command), args)
   const { path, single, positionals } = findSubcommand(name, command, input)
   if (input.values.help) {
-    terminal.out(helpOf(path, single ?? command, terminal))
+    terminal.print(helpOf(path, single ?? command, terminal))
     return EXIT.ok
   }
   if (!single) throw new UsageError(usageOf(path, command))
@@ -38,7 +38,7 @@ export const runCommand = async (
     throw new UsageError(usageOf(path, single))
   const result = await single.run({ values: input.values, positionals }, terminal)
   if (typeof result === 'number') return result
-  terminal.out(formatResult(result, input.values.json === true))
+  terminal.print(formatResult(result, input.values.json === true))
   return result.exit ?? EXIT.ok
 }
 
@@ -55,7 +55,7 @@ export const runPluginCommand = async (
     const { code, message, status } = error as Fault
     const json = args.includes('--json')
     if (code === undefined && !json) throw error
-    terminal.say(json ? JSON.stringify({ error: { code, message } }) : message)
+    terminal.printError(json ? JSON.stringify({ error: { code, message } }) : message)
     return isUsageError(error) || status === BAD_REQUEST ? EXIT.usage : EXIT.runTime
   }
 }

@@ -15,12 +15,14 @@ export function askGateway<View>(
     const running = findRunning(data)
     const response = running && (await request(running).catch(ignoreRefused))
     if (!response) {
-      terminal.say(`no gateway of the data folder "${data}" is running; start one: tollgate start`)
+      terminal.printError(
+        `no gateway of the data folder "${data}" is running; start one: tollgate start`,
+      )
       return EXIT.runTime
     }
     if (!args.values.json) return show(response, terminal)
-    terminal.out(JSON.stringify(response, null, 2))
-    return show(response, { ...terminal, out: () => {} })
+    terminal.print(JSON.stringify(response, null, 2))
+    return show(response, { ...terminal, print: () => {} })
   }
 }
 /** Ignores a refused connection: the gateway of run.json has crashed. */
@@ -32,7 +34,7 @@ export function showReport(
   { outcome, text, problems = [] }: ReloadReport,
   terminal: Terminal,
 ): number {
-  terminal.out(text)
+  terminal.print(text)
   if (outcome !== 'problems') return EXIT.ok
   const isRunTime = problems.length > 0 && problems.every(({ code }) => RUN_TIME_CODES.has(code))
   return isRunTime ? EXIT.runTime : EXIT.problems

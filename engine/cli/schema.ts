@@ -31,11 +31,11 @@ export default {
       if (allProblems.length > 0) throw new ProblemsError(allProblems, new Map(), root)
       return schemaText(plugins)
     })
-    if (!args.values.write) terminal.out(text.trimEnd())
+    if (!args.values.write) terminal.print(text.trimEnd())
     else {
       mkdirSync(join(root, 'schemas'), { recursive: true })
       writeFileSync(join(root, 'schemas/routes.json'), text)
-      terminal.out(`${join(root, 'schemas/routes.json')} written`)
+      terminal.print(`${join(root, 'schemas/routes.json')} written`)
     }
     return 0
   },

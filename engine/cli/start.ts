@@ -10,6 +10,6 @@ export default {
     startGateway({
       config: configOf(args, terminal),
       program: `tollgate ${programVersion()}`,
-      say: text => terminal.say(args.values.json ? JSON.stringify({ text }) : text),
+      say: text => terminal.printError(args.values.json ? JSON.stringify({ text }) : text),
     }),
 } satisfies SingleCommand

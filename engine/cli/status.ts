@@ -9,7 +9,7 @@ export default {
   summary: 'Shows what the running gateway serves, and its last failed reload.',
   example: 'status --json',
   run: askGateway(requestStatus, (view, terminal) => {
-    terminal.out(describe(view, terminal))
+    terminal.print(describe(view, terminal))
     return EXIT.ok
   }),
 } satisfies SingleCommand

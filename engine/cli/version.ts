@@ -10,7 +10,7 @@ export default {
   example: 'version --json',
   async run({ values }, terminal) {
     const versions = { tollgate: programVersion(), node: process.versions.node }
-    terminal.out(
+    terminal.print(
       values.json
         ? JSON.stringify(versions)
         : `tollgate ${versions.tollgate} (node ${versions.node})`,

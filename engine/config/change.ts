@@ -44,7 +44,7 @@ const routes = (value: Json | undefined): Map =>
     ]),
   )
 
-const entries = (noun: string, before: Map, after: Map, reordered: string): string[] => {
+const entries = (noun: string, before: Map, after: Map, reorderText: string): string[] => {
   const addedNames = Object.keys(after).filter(name => !Object.hasOwn(before, name))
   const removedNames = Object.keys(before).filter(name => !Object.hasOwn(after, name))
   const changedNames = changedKeys(before, after).filter(
@@ -57,7 +57,7 @@ const entries = (noun: string, before: Map, after: Map, reordered: string): stri
       ? countText(changedNames.length, noun, 'changed')
       : changedNames.map(name => `${noun} ${name}${keysOf(before[name], after[name])} changed`)),
   ]
-  return parts.length > 0 ? parts : [reordered]
+  return parts.length > 0 ? parts : [reorderText]
 }
 const countText = (count: number, noun: string, change: string) =>
   count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'} ${change}`]
@@ -83,10 +83,10 @@ const plugins = (before: Blueprint, after: Blueprint): string[] =>
 const files = (
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
-  changed = 'changed',
+  changeWord = 'changed',
 ): string[] =>
   changedKeys(before, after).map(file => {
     const change =
-      before[file] === undefined ? 'added' : after[file] === undefined ? 'removed' : changed
+      before[file] === undefined ? 'added' : after[file] === undefined ? 'removed' : changeWord
     return `${file} ${change}`
   })

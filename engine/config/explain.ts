@@ -174,11 +174,11 @@ const orderedCandidates = (
   { balance }: DispatchRules,
 ): Candidate[] => {
   const candidates = candidatesOf(call.targets, snapshot.upstreams)
-  const ordered = new Set<Candidate>()
+  const candidateOrder = new Set<Candidate>()
   for (;;) {
-    const next = pick(candidates, ordered, balance, { count: 0 }, 0)
-    if (!next) return [...ordered]
-    ordered.add(next)
+    const next = pick(candidates, candidateOrder, balance, { count: 0 }, 0)
+    if (!next) return [...candidateOrder]
+    candidateOrder.add(next)
   }
 }
 

@@ -88,7 +88,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const longestFirst = secretValues.flatMap(withPassword).sort((a, b) => b.length - a.length)
   const secrets = new Set(longestFirst)
   const ownPaths = [...reading.files.keys(), ...folders, ...includePatterns(reading)]
-  const watched = findWatchedPaths([
+  const pathsToWatch = findWatchedPaths([
     ...ownPaths.map(path => resolve(root, path)),
     ...reading.variableFiles,
     ...checkResult.paths,
@@ -101,7 +101,7 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
       maskProblems(problems, secrets),
       textsOf(problems, reading, secrets, source),
       root,
-      watched,
+      pathsToWatch,
       main,
     )
   const problems = [reading, bundleResult, importResult, checkResult].flatMap(
@@ -114,7 +114,13 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const hash = createHash('sha256').update(JSON.stringify(hashedParts)).digest('hex').slice(0, 16)
   const blueprint = { version, hash, root, document, plugins: bundles, files: attachments }
   const files = new Map([...reading.files, ...checkResult.files])
-  const result = { blueprint, plugins: importResult.plugins, files, watchedPaths: watched, secrets }
+  const result = {
+    blueprint,
+    plugins: importResult.plugins,
+    files,
+    watchedPaths: pathsToWatch,
+    secrets,
+  }
   return { result, reading, inputs, fail }
 }
 
@@ -170,9 +176,9 @@ const maskProblems = (
   }))
 }
 const mask = (text: string, secrets: Iterable<string>): string => {
-  let masked = text
-  for (const secret of secrets) masked = masked.replaceAll(secret, '*'.repeat(secret.length))
-  return masked
+  let result = text
+  for (const secret of secrets) result = result.replaceAll(secret, '*'.repeat(secret.length))
+  return result
 }
 
 /** Places a fault at the options that a plugin refused, or at the line where its code threw. */

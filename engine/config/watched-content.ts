@@ -44,16 +44,19 @@ export class WatchedContent {
   check(): { readonly isChanged: boolean; readonly isFolderReplaced: boolean } {
     // Identities are read after the content: a folder that is replaced in between is checked again.
     const isContentChanged = this.#checkContent()
-    const replaced = [...this.folders].filter(
+    const replacedFolders = [...this.folders].filter(
       path => this.#identities.get(path) !== identityOf(path),
     )
     // A path that becomes a folder, or stops being one, resolves to other files, even if the folder
     // is empty.
-    const isKindChanged = replaced.some(
+    const isKindChanged = replacedFolders.some(
       path => this.#identities.get(path) === NO_FOLDER || !isFolder(path),
     )
-    for (const path of replaced) this.#identities.set(path, identityOf(path))
-    return { isChanged: isContentChanged || isKindChanged, isFolderReplaced: replaced.length > 0 }
+    for (const path of replacedFolders) this.#identities.set(path, identityOf(path))
+    return {
+      isChanged: isContentChanged || isKindChanged,
+      isFolderReplaced: replacedFolders.length > 0,
+    }
   }
   #checkContent(): boolean {
     const hashes = new Map(

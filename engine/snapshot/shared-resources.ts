@@ -22,9 +22,9 @@ export class SharedResources {
       entry = { version, value: create(current?.value as T | undefined), uses: 0 }
       this.#entries.set(key, entry)
     }
-    const acquired = entry
-    acquired.uses++
-    return { value: acquired.value as T, release: () => this.#release(key, acquired) }
+    const currentEntry = entry
+    currentEntry.uses++
+    return { value: currentEntry.value as T, release: () => this.#release(key, currentEntry) }
   }
   get size(): number {
     return this.#entries.size

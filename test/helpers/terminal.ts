@@ -19,8 +19,8 @@ export const remembering = (env: Readonly<Record<string, string>>): Remembering 
   const errs: string[] = []
   return {
     ...{ env, outs, errs },
-    out: text => outs.push(text),
-    say: text => errs.push(text),
+    print: text => outs.push(text),
+    printError: text => errs.push(text),
     paint: (_, text) => text,
     colors: false,
   }

@@ -22,7 +22,7 @@ t.test('backup: the copy is complete during writes', async t => {
       await database.write([statement('add', 'INSERT INTO t VALUES (?)', [++rowCount])])
   })()
   while (rowCount < 20) await new Promise(resolve => setImmediate(resolve))
-  const acknowledged = rowCount - 1
+  const minimum = rowCount - 1
   const file = join(folder, 'copy.db')
   const { code, out } = await backup(file, '--json')
   isWriting = false
@@ -35,7 +35,7 @@ t.test('backup: the copy is complete during writes', async t => {
     copy.prepare('SELECT count(*) AS count, max(n) AS most FROM t').get() ?? {}
   copy.close()
   t.equal(count, most, 'no row is missing')
-  t.ok(Number(most) >= acknowledged, 'contains all acknowledged rows')
+  t.ok(Number(most) >= minimum, 'contains all acknowledged rows')
   t.match(await backup(file), { code: 2, err: /exists; it was not overwritten/ })
 })
 

@@ -90,15 +90,15 @@ t.test('added subcommand: runs and appears in help, usage line and overview', as
     example: 'tollgate greet bye ann',
     run: async ({ positionals: [name] }) => ({ text: `bye ${name}` }),
   }
-  const extended: Command = { ...greet, subcommands: { ...greet.subcommands, bye } }
-  t.same(await run(extended, 'bye', 'ann'), { code: 0, out: 'bye ann', err: '' })
-  t.match((await run(extended, '--help')).out, /^ {2}bye NAME +Says goodbye\.$/m)
-  const page = (await run(extended, 'bye', '--help')).out
+  const largerGroup: Command = { ...greet, subcommands: { ...greet.subcommands, bye } }
+  t.same(await run(largerGroup, 'bye', 'ann'), { code: 0, out: 'bye ann', err: '' })
+  t.match((await run(largerGroup, '--help')).out, /^ {2}bye NAME +Says goodbye\.$/m)
+  const page = (await run(largerGroup, 'bye', '--help')).out
   t.match(page, /^tollgate greet bye NAME \[options\]\n\nSays goodbye\.\n/)
   t.match(page, /\$ tollgate greet bye ann$/)
   t.equal(page, helpOf('greet bye', bye, remembering({})))
-  t.match(usageOf('greet', extended), /\n {7}tollgate greet bye NAME$/)
-  t.equal(summaryOf(extended), 'Greets people: hello, list, bye.')
+  t.match(usageOf('greet', largerGroup), /\n {7}tollgate greet bye NAME$/)
+  t.equal(summaryOf(largerGroup), 'Greets people: hello, list, bye.')
 })
 
 t.test('single command: runs without the name of a subcommand', async t => {

@@ -43,8 +43,8 @@ t.test('suggestions: any single edit in a word of four letters or more is found'
       const at = place % correct.length
       const [before, here, after] = [correct.slice(0, at), correct[at], correct.slice(at + 1)]
       const edits = [before + after, before + other + after, before + other + here + after]
-      const transposed = before + after.slice(0, 1) + here + after.slice(1)
-      const misspelled = [...edits, transposed][kind] ?? correct
+      const transposition = before + after.slice(0, 1) + here + after.slice(1)
+      const misspelled = [...edits, transposition][kind] ?? correct
       fc.pre(misspelled !== correct)
       t.equal(nearest(misspelled, [correct]), correct, `${misspelled} for ${correct}`)
     }),
