@@ -4,23 +4,23 @@ import { parseDuration, parseSize } from './compile/units.ts'
 
 type RawSettings<T> = { readonly [K in keyof T]?: unknown }
 const part = <K extends keyof Settings>(
-  given: RawSettings<Settings>,
+  section: RawSettings<Settings>,
   name: K,
-): RawSettings<Settings[K]> => (given[name] ?? {}) as RawSettings<Settings[K]>
+): RawSettings<Settings[K]> => (section[name] ?? {}) as RawSettings<Settings[K]>
 
-/** `given` has passed the schema. Missing settings come from the environment: scripts rely on these
- *  variables even if routes.yaml does not mention them. */
+/** `raw`: a section that is valid. Missing settings come from environment variables, then from
+ *  defaults. */
 export const readSettings = (
   raw: RawSettings<Settings> = {},
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Settings => {
-  const text = (name: keyof Settings, variable: string | undefined, otherwise: string): string =>
-    String(raw[name] ?? '') || variable || otherwise
+  const text = (name: keyof Settings, variable: string | undefined, fallback: string): string =>
+    String(raw[name] ?? '') || variable || fallback
   const limits = part(raw, 'limits')
   const timeouts = part(raw, 'timeouts')
-  const ms = (name: keyof Settings['timeouts'], otherwise: string): number =>
-    parseDuration(String(timeouts[name] ?? otherwise))
-  const bytes = (value: unknown, otherwise: string): number => parseSize(String(value ?? otherwise))
+  const ms = (name: keyof Settings['timeouts'], fallback: string): number =>
+    parseDuration(String(timeouts[name] ?? fallback))
+  const bytes = (value: unknown, fallback: string): number => parseSize(String(value ?? fallback))
   const address = `${env.HOST || '127.0.0.1'}:${env.PORT || '8080'}`
   const listen = text('listen', address, address)
   const workers = text('workers', env.WORKERS, 'auto')

@@ -2,7 +2,7 @@
  *  outside the processes that serve traffic, and saves the versions that go live. */
 import { dirname, resolve } from 'node:path'
 import { createDetachedHost } from '../config/compile/host.ts'
-import { type Blueprint, describeChange, type Loaded, load } from '../config/load.ts'
+import { type Blueprint, describeChange, type LoadedConfig, load } from '../config/load.ts'
 import { type Problem, ProblemsError } from '../config/problem.ts'
 import { archivedSource, fileSource, read } from '../config/read.ts'
 import { readSettings } from '../config/settings.ts'
@@ -20,7 +20,7 @@ import { createMembership } from '../store/membership.ts'
 import { History } from './history.ts'
 import { type Build, type FromBuilder, HEARTBEAT, type ToBuilder } from './messages.ts'
 
-interface LoadedVersion extends Loaded {
+interface LoadedVersion extends LoadedConfig {
   /** Number of the version that a rollback restores. */
   readonly from?: number
 }
@@ -129,7 +129,7 @@ const buildMessage = (
   before: Blueprint | undefined,
   { unless }: Build,
 ): FromBuilder => {
-  const { blueprint, snapshot, watched, secrets, from } = loaded
+  const { blueprint, snapshot, watchedPaths: watched, secrets, from } = loaded
   if (blueprint.hash === before?.hash || blueprint.hash === unless)
     return { type: 'unchanged', watched }
   const change = before ? describeChange(before, blueprint) : ''
@@ -149,7 +149,7 @@ const buildMessage = (
 
 const problemsMessage = (thrown: unknown, config: string): FromBuilder => {
   if (thrown instanceof ProblemsError) {
-    const { problems, message, watched } = thrown
+    const { problems, message, watchedPaths: watched } = thrown
     return { type: 'problems', problems, text: message, watched }
   }
   const { code = 'LOAD_FAILED', message, path = '' } = thrown as NodeJS.ErrnoException

@@ -45,11 +45,11 @@ export const acceptRequest = (
   const target = incoming.url ?? '/'
   const headers = readHead(incoming.rawHeaders, limits.header_count, limits.header_bytes)
   checkHead({ method, target, version: incoming.httpVersion, headers, urlLimit: limits.url })
-  const exact = kind === 'http' ? snapshot.exact(method, target) : undefined
+  const exact = kind === 'http' ? snapshot.findExact(method, target) : undefined
   const { path, search } = exact ? { path: target, search: '' } : readTarget(target, headers.host)
   const match =
     exact ?? (kind === 'http' ? snapshot.find(method, path) : snapshot.findWebSocket(path))
-  const compiled = match?.value ?? snapshot.nearest(path)
+  const compiled = match?.value ?? snapshot.findNearest(path)
   const refusal = match ? undefined : noRouteFault(snapshot, method, path)
   if (!compiled) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const head = { path, search, headers, encrypted: 'encrypted' in incoming.socket }
@@ -102,7 +102,7 @@ const noRouteFault = (snapshot: Snapshot, method: string, path: string): Fault =
   // Text behind a colon is a verb, which a route with a parameter there does not have.
   const hasVerb = (each: string): boolean =>
     !VERB_END.test(path) || VERB_END.test(snapshot.find(each, path)?.value.route.pattern ?? '')
-  const allowed = snapshot.methods(path).filter(hasVerb)
+  const allowed = snapshot.methodsOf(path).filter(hasVerb)
   if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const allow = allowed.join(', ')
   return fault('METHOD_NOT_ALLOWED', [method, allow], { headers: { allow } })

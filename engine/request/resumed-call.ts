@@ -96,7 +96,7 @@ export const resumeCall = async (
   name: string,
   turn: ResumedCall,
 ): Promise<Reply> => {
-  const compiled: CompiledRoute | undefined = snapshot.named(name)
+  const compiled: CompiledRoute | undefined = snapshot.findByName(name)
   if (!compiled) throw fault('ROUTE_GONE', [name])
   const call = createResumedCall(compiled.route, {
     id: turn.id,

@@ -37,7 +37,7 @@ export class SlotStore implements Slots {
       found.keep ||= keep
     }
   }
-  saved(): { readonly [name: string]: Json } {
+  toJson(): { readonly [name: string]: Json } {
     const values: [string, Json][] = []
     for (let entry = this.#newest; entry; entry = entry.next)
       if (entry.keep) values.push([entry.name, entry.value as Json])

@@ -256,7 +256,7 @@ export class MeteredCall {
     if (!statements || (end === 'complete' && kind === 'http')) return this.#finish(closing)
     const list = hasRow ? [holdAtLeast(id, this.#heldAmount), ...statements] : statements
     // A stage refused the call after it was charged: an undelivered response is free.
-    const isUndelivered = end === 'refused' && !reason?.paid
+    const isUndelivered = end === 'refused' && !reason?.billable
     const refund = isUndelivered && chargedAmount !== undefined
     const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
     writes.commit().then(onWritten, error => {

@@ -105,7 +105,7 @@ export class BackgroundCalls {
         id,
         signal,
         targets,
-        slots: { ...slots.saved(), [STORAGE.name]: { ...storage } },
+        slots: { ...slots.toJson(), [STORAGE.name]: { ...storage } },
         request: { method: request.method, path: request.path, headers: headersOf(request), body },
       })
       const bytes = await reply.bytes(this.#limits.largest)

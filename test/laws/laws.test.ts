@@ -38,7 +38,7 @@ t.test('walls', async t => {
     ['plugins/auth.ts', '../engine/kit.ts', true],
     ['plugins/auth.ts', '../engine/cli/kit.ts', true],
     ['engine/cli/kit.ts', '../kit.ts', true],
-    ['engine/cli/kit.ts', './verb.ts', false],
+    ['engine/cli/kit.ts', './command.ts', false],
     ['engine/kit.ts', './errors.ts', false],
     ['engine/kit.ts', 'lru-cache', false],
     ['plugins/auth.ts', '../engine/server.ts', false],

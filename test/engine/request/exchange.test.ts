@@ -58,11 +58,11 @@ t.test('slots: only `keep` slots are saved, and restored ones are kept again', a
   slots.set({ name: 'account', keep: true }, { id: 1 })
   slots.set({ name: 'account', keep: true }, { id: 2 })
   slots.set({ name: 'passing' }, 'by')
-  t.same(slots.saved(), { account: { id: 2 } })
+  t.same(slots.toJson(), { account: { id: 2 } })
   const later = arrange().call.slots
-  later.restore(slots.saved())
+  later.restore(slots.toJson())
   t.same(later.get({ name: 'account' }), { id: 2 })
-  t.same(later.saved(), { account: { id: 2 } })
+  t.same(later.toJson(), { account: { id: 2 } })
 })
 
 t.test('writes: a call without statements waits for nothing', async t => {

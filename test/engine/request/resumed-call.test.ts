@@ -80,7 +80,7 @@ t.test('resumed call: runs only the stages behind the named one, with the saved 
   const stage: Stage = {
     async handle(exchange, next) {
       const { id, kind, request, slots, targets } = exchange
-      seen.push({ id, kind, account: slots.need(ACCOUNT), saved: slots.saved(), targets })
+      seen.push({ id, kind, account: slots.need(ACCOUNT), saved: slots.toJson(), targets })
       seen.push([request.method, request.path, [...request.query], request.headers])
       await next()
     },

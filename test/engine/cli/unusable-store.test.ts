@@ -1,4 +1,4 @@
-/** A start without a store, or without a folder for it: one sentence that names the setting, no plugin blamed, exit 3. */
+/** A start with an unusable store or data folder: one sentence with the setting, exit code 3. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,24 +18,24 @@ pipeline: [keeper]
 routes: [{ path: GET /, keeper: {} }]
 `
 const files = { 'routes.yaml': ROUTES, plugins: { 'keeper.ts': KEEPER } }
-const start = (t: Test, given: object, data: string) => {
-  const folder = t.testdir({ ...files, ...given })
+const start = (t: Test, ownFiles: object, data: string) => {
+  const folder = t.testdir({ ...files, ...ownFiles })
   const [program, args] = swiftly(bin, 'start', '-c', join(folder, 'routes.yaml'))
   const env = operatorEnv({ TOLLGATE_DATA: join(folder, data) })
   const { status, stderr } = spawnSync(program, args, { env, encoding: 'utf8' })
   return { status, said: stderr.split('\n').filter(line => line !== '' && !line.startsWith('{')) }
 }
 
-t.test('a file that is no database', async t => {
-  const broken = { data: { 'tollgate.db': 'x'.repeat(8192) } }
-  const { status, said } = start(t, broken, 'data')
+t.test('start: a store file that is no database exits 3 with one sentence', async t => {
+  const brokenStore = { data: { 'tollgate.db': 'x'.repeat(8192) } }
+  const { status, said: lines } = start(t, brokenStore, 'data')
   t.equal(status, 3)
-  t.match(said, [/^file is not a database; the store is .*tollgate\.db, set by settings\.data/])
-  t.equal(said.length, 1)
+  t.match(lines, [/^file is not a database; the store is .*tollgate\.db, set by settings\.data/])
+  t.equal(lines.length, 1)
 })
 
 t.test(
-  'of a command, too: what it was asked is not answered, rather than answered with no',
+  'audit: a store file that is no database exits 3 instead of reporting no findings',
   async t => {
     const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
     const routes = `settings: { data: '\${TOLLGATE_DATA}', plugins: ['${plugins}'] }
@@ -53,12 +53,16 @@ routes: []
   },
 )
 
-t.test('a data folder that is none', async t => {
-  const { status, said } = start(t, { data: 'a file' }, 'data')
+t.test('start: a data folder that is a file exits 3; check does not need it', async t => {
+  const { status, said: lines } = start(t, { data: 'a file' }, 'data')
   t.equal(status, 3)
-  t.match(said, [/^DATA_FOLDER {2}the data folder ".*data" cannot be used: .*TOLLGATE_DATA/])
-  t.equal(said.length, 1)
+  t.match(lines, [/^DATA_FOLDER {2}the data folder ".*data" cannot be used: .*TOLLGATE_DATA/])
+  t.equal(lines.length, 1)
   const config = join(t.testdirName, 'routes.yaml')
   const env = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: join(t.testdirName, 'data') }
-  t.match(await tollgate(['check'], env), { code: 0, out: /no problems/ }, 'a check needs none')
+  t.match(
+    await tollgate(['check'], env),
+    { code: 0, out: /no problems/ },
+    'check needs no data folder',
+  )
 })

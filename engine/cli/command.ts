@@ -1,16 +1,16 @@
-/** The shape of a CLI command, and its access to the terminal. */
+/** The types of the engine's own commands, and their access to the terminal. */
 import { styleText } from 'node:util'
-import type { CommandArguments, CommandOf, CommandOption, VerbOf } from './contract.ts'
+import type { CommandArguments, CommandOf, CommandOption, SingleCommandOf } from './contract.ts'
 import { columns, textOf } from './kit.ts'
 
-/** Engine commands get the terminal. */
-export type Verb = VerbOf<Terminal>
+/** Commands of the engine run with the terminal. */
+export type SingleCommand = SingleCommandOf<Terminal>
 export type Command = CommandOf<Terminal>
 export type Arguments = CommandArguments
 export type Options = Readonly<Record<string, CommandOption>>
 
 /** Options of every command. */
-export const EVERYWHERE: Options = {
+export const COMMON_OPTIONS: Options = {
   config: {
     type: 'string',
     short: 'c',
@@ -24,9 +24,9 @@ export const EVERYWHERE: Options = {
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints lines to stdout. */
-  out(text: string): void
+  print(text: string): void
   /** Prints lines to stderr. */
-  say(text: string): void
+  printError(text: string): void
   /** Applies colours if the terminal supports them and NO_COLOR is not set. */
   paint(style: Parameters<typeof styleText>[0], text: string): string
   readonly colors: boolean
@@ -37,8 +37,8 @@ export const processTerminal = (): Terminal => {
     styleText(style, text, { stream: process.stdout })
   return {
     env: process.env,
-    out: text => process.stdout.write(`${text}\n`),
-    say: text => process.stderr.write(`${text}\n`),
+    print: text => process.stdout.write(`${text}\n`),
+    printError: text => process.stderr.write(`${text}\n`),
     paint,
     colors: paint('red', 'x') !== 'x',
   }
@@ -48,7 +48,7 @@ export const processTerminal = (): Terminal => {
 export const configOf = ({ values }: Arguments, { env }: Terminal): string =>
   textOf(values.config) ?? (env.TOLLGATE_CONFIG || 'routes.yaml')
 
-/** Rows as columns of equal width, with the first row as header. */
+/** Formats rows as columns of equal width, with the first row as header. */
 export const table = (rows: readonly (readonly string[])[], terminal: Terminal): string =>
   columns(rows)
     .map((line, index) => (index === 0 ? terminal.paint('bold', line) : line))

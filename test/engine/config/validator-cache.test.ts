@@ -1,5 +1,5 @@
-/** A schema is compiled once: the next who asks finds what was made of it, judges alike, and is not
- *  held up by a file that is spoiled. */
+/** The cache of compiled schemas: a cached validator has the same results, and a damaged file is
+ *  replaced. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -22,36 +22,36 @@ const VALUES: readonly unknown[] = [
 ]
 const filesIn = (folder: string): string[] => readdirSync(folder).sort()
 
-t.test('schema cache: stores, finds and recompiles schemas', async t => {
+t.test('schema cache: stores schemas, reads them again and replaces damaged files', async t => {
   const folder = t.testdir()
-  const seen: string[] = []
-  const own = { password: (value: string) => seen.push(value) > 0 }
-  const judged = (from?: string) => {
+  const passwords: string[] = []
+  const own = { password: (value: string) => passwords.push(value) > 0 }
+  const validateAll = (from?: string) => {
     const validate = compileSchema(SCHEMA, own, from)
     return VALUES.map(value => [validate(value), validate.errors])
   }
-  const plain = judged()
+  const plain = validateAll()
   t.same(
     plain.map(([fits]) => fits),
     [true, false, false, false],
   )
-  t.same(judged(folder), plain, 'compiled')
+  t.same(validateAll(folder), plain, 'compiled')
   const [name = '', ...others] = filesIn(folder)
   t.same(others, [])
   t.match(name, /^schema-[0-9a-f]{16}\.cjs$/)
-  seen.length = 0
-  t.same(judged(folder), plain, 'found')
-  t.same(seen, ['long', 's'], 'formats are those of whoever asks')
+  passwords.length = 0
+  t.same(validateAll(folder), plain, 'cached')
+  t.same(passwords, ['long', 's'], 'a cached schema uses the formats of its caller')
 
   const other = compileSchema({ ...SCHEMA, required: ['at'] }, own, folder)
   t.equal(other({}), false, 'another schema is another file')
   t.equal(filesIn(folder).length, 2)
 
-  const spoiled = t.testdir({ spoiled: {} })
-  writeFileSync(join(spoiled, name), 'module.exports = {')
-  t.same(judged(spoiled), plain)
-  t.equal(readFileSync(join(spoiled, name), 'utf8'), readFileSync(join(folder, name), 'utf8'))
-  t.same(judged(join(spoiled, 'nowhere')), plain, 'nor by a folder that is none')
+  const damagedFolder = t.testdir({ damagedFolder: {} })
+  writeFileSync(join(damagedFolder, name), 'module.exports = {')
+  t.same(validateAll(damagedFolder), plain)
+  t.equal(readFileSync(join(damagedFolder, name), 'utf8'), readFileSync(join(folder, name), 'utf8'))
+  t.same(validateAll(join(damagedFolder, 'nowhere')), plain, 'a missing folder is ignored')
 })
 
 t.test('schema cache: an invalid schema throws', async t => {
