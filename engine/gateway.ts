@@ -87,13 +87,13 @@ export class Gateway {
     } catch (thrown) {
       return this.#refuseHead(incoming, response, snapshot, asFault(thrown))
     }
-    if (expectsContinue) accepted.request.body.onWanted = () => response.writeContinue()
+    if (expectsContinue) accepted.request.body.onFirstRead = () => response.writeContinue()
     const lifecycle = new RequestLifecycle(accepted, snapshot, this.#requests, started, response)
     const writer = new ResponseWriter(lifecycle, response)
     lifecycle.refuser = writer
     const refusal = this.#shed(started) ?? accepted.refusal
     if (refusal) return writer.refuse(refusal)
-    const { call, compiled } = accepted
+    const { call, compiledRoute: compiled } = accepted
     if (compiled.ping > 0)
       void compiled.streams(call.request).then(yes => {
         if (yes && !call.ended) writer.startPings(compiled.ping)
@@ -130,7 +130,7 @@ export class Gateway {
       .catch(thrown => commitAndRefuse(asFault(thrown)))
   }
   malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-    this.#closing.malformed(error, socket)
+    this.#closing.refuseMalformed(error, socket)
   }
   /** From now on every reply ends its connection. */
   leave(): void {
@@ -180,7 +180,7 @@ export class Gateway {
 
 /** Runs the pipeline, then delivers its reply, or refuses what it threw. */
 const run = async (writer: ResponseWriter, lifecycle: RequestLifecycle): Promise<void> => {
-  const { call, compiled } = lifecycle
+  const { call, compiledRoute: compiled } = lifecycle
   try {
     await compiled.run(call)
     lifecycle.endStages()

@@ -142,12 +142,12 @@ const assembleRoute = (
   }
   const dispatch = createDispatcher(rules, ring, {
     wait: ({ exchange }, stage, at) => exchange.stages.guard(stage, forwards[at]?.name),
-    closed: ({ exchange }) => exchange.stages.stalled,
+    closeReason: ({ exchange }) => exchange.stages.stallReason,
   })
   const steps = handles.map(each => each.step)
   const guard: Guard<Call> = {
     wait: (call, stage, at) => call.stages.guard(stage, handles[at]?.name),
-    closed: call => call.stages.stalled,
+    closeReason: call => call.stages.stallReason,
   }
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
   return {
@@ -168,7 +168,7 @@ const assembleRoute = (
     body: {
       limit: parseSize(options.body?.limit ?? kit.settings.limits.body),
       encodings: options.body?.encodings ?? [],
-      inflated: parseSize(
+      inflatedLimit: parseSize(
         options.body?.inflated ?? options.body?.limit ?? kit.settings.limits.body,
       ),
     },

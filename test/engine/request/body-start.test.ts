@@ -12,7 +12,7 @@ const arrange = (t: Test, limit = 1_000_000) => {
   const incoming = new PassThrough()
   const headers = { 'transfer-encoding': 'chunked' }
   const head = { path: '/x', search: '', headers, encrypted: false }
-  const rules = { limit, encodings: [], inflated: 0 }
+  const rules = { limit, encodings: [], inflatedLimit: 0 }
   return {
     incoming,
     body: new IncomingRequest(incoming as unknown as IncomingMessage, head, rules, pace),
@@ -35,7 +35,7 @@ t.test('request body: a streamed body is sent when 64 KiB have arrived', async t
   for (const read of [streamed, async (body: IncomingRequest) => String(await body.bytes())]) {
     const { incoming, body } = arrange(t)
     let asked = 0
-    body.body.onWanted = () => asked++
+    body.body.onFirstRead = () => asked++
     let ready = false
     const prepared = body.body.prepare()?.then(() => {
       ready = true
@@ -45,7 +45,7 @@ t.test('request body: a streamed body is sent when 64 KiB have arrived', async t
     t.equal(ready, false, 'not before')
     incoming.write(halves[1])
     await prepared
-    t.match(body, { body: { whole: undefined, streamed: false, received: 80_000 } })
+    t.match(body, { body: { whole: undefined, isStreamed: false, byteCount: 80_000 } })
     incoming.end(halves[2])
     t.equal(await read(body), halves.join(''))
     t.equal(asked, 1)
@@ -57,7 +57,7 @@ t.test('request body: a body that ends before 64 KiB can be sent again', async t
   await body.body.prepare()
   t.equal(String(body.body.whole), 'onetwo')
   t.equal(await streamed(body), 'onetwo')
-  t.match(body.body, { streamed: false })
+  t.match(body.body, { isStreamed: false })
   t.equal(body.body.prepare(), undefined, 'nothing is left to be done')
 })
 

@@ -14,7 +14,7 @@ const PACK: Readonly<Record<(typeof CODINGS)[number], (bytes: Buffer) => Buffer>
   br: bytes => zlib.brotliCompressSync(bytes),
   zstd: bytes => zlib.zstdCompressSync(bytes),
 }
-const RULES: BodyRules = { limit: 1_000, encodings: CODINGS, inflated: 2_000 }
+const RULES: BodyRules = { limit: 1_000, encodings: CODINGS, inflatedLimit: 2_000 }
 const CHUNKED = { 'transfer-encoding': 'chunked' }
 
 const arrange = (t: Test, headers: Record<string, string> = CHUNKED, rules = RULES) => {
@@ -117,7 +117,7 @@ for (const [way, read] of Object.entries(WAYS)) {
         status: 413,
         message: /inflates to more than 2000 bytes/,
       })
-      const whole = { ...rules, inflated: 1_000_000 }
+      const whole = { ...rules, inflatedLimit: 1_000_000 }
       t.equal((await read(arrived(t, [packed], coded(coding), whole))).length, 1_000_000)
       const small = { ...whole, limit: limit - 1 }
       await t.rejects(
@@ -162,15 +162,15 @@ t.test('request body: is read and parsed once for all callers', async t => {
   t.equal(await body.json(), await body.json(), 'and parsed once')
   t.equal(body.body.whole, await bytes)
   t.equal(await streamed(body), '{"a":[1,2]}', 'also to who wants a stream')
-  t.equal(body.body.received, 11)
+  t.equal(body.body.byteCount, 11)
   t.ok(body.body.arrivedAt > 0)
 })
 
 t.test('request body: a streamed body cannot be read again', async t => {
   const body = arrived(t, ['text'])
-  t.equal(body.body.streamed, false)
+  t.equal(body.body.isStreamed, false)
   t.equal(await streamed(body), 'text')
-  t.equal(body.body.streamed, true)
+  t.equal(body.body.isStreamed, true)
   await t.rejects(body.bytes(), /already taken as a stream/)
   t.equal(body.body.whole, undefined)
 })

@@ -1,14 +1,11 @@
 /** One timer calls whatever was inactive beyond its deadline, and runs only while it has members. */
 import t from 'tap'
-import {
-  InactivityTimer,
-  type InactivityWatched,
-} from '../../../engine/upstream/inactivity-timer.ts'
+import { InactivityTimer, type TimedRequest } from '../../../engine/upstream/inactivity-timer.ts'
 import { byHand } from '../../helpers/ticks.ts'
 
 const EVERY = 50
 
-const watched = (patience: number): InactivityWatched & { told: number } => ({
+const watched = (patience: number): TimedRequest & { told: number } => ({
   index: -1,
   activeAt: 0,
   deadline: patience,
