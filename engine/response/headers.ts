@@ -122,7 +122,7 @@ const connectionNames = (
 
 /** Headers that always pass. The operator lists further ones: an allow list misses no secret. */
 const PASS_UP = 'accept accept-language content-type user-agent range idempotency-key'
-/** Never sent upstream, whatever an operator lists: the customer's credentials, headers between
+/** Never sent upstream, also if an operator lists them: client credentials, headers between
  *  client and gateway, and the client's claims about its address. */
 const NEVER_UP = setOf(
   HOP_BY_HOP,

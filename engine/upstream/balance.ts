@@ -46,7 +46,5 @@ export const pick = (
   const remaining = candidates.filter(candidate => !picks.has(candidate))
   const available = remaining.filter(candidate => candidate.origin.health.isAvailable(now))
   if (available.length > 0) return PICKERS[balance](available, state)
-  return remaining.toSorted(
-    (left, right) => left.origin.health.availableAt - right.origin.health.availableAt,
-  )[0]
+  return remaining.toSorted((a, b) => a.origin.health.availableAt - b.origin.health.availableAt)[0]
 }
