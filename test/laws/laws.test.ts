@@ -80,6 +80,16 @@ t.test('layers: imports between engine, plugins and shared folders are checked',
   t.same(breachesOf(lazy), ['engine/request/a.ts:2 layers'], 'at run time')
 })
 
+t.test('client: only engine/upstream imports the HTTP client', async t => {
+  const client = imports('../http-client/pool.ts')
+  t.same(breachesOf({ 'engine/request/a.ts': client }), ['engine/request/a.ts:2 client'])
+  const type = "import type { Pool } from './http-client/pool.ts'\n"
+  t.same(breachesOf({ 'engine/server.ts': type }), ['engine/server.ts:2 client'], 'also types')
+  const own = imports('./pool.ts')
+  t.same(breachesOf({ 'engine/upstream/a.ts': client, 'engine/http-client/a.ts': own }), [])
+  t.same(breachesOf({ 'test/engine/a.test.ts': imports('../../engine/http-client/a.ts') }), [])
+})
+
 t.test('cycles: an import cycle is found', async t => {
   const cycle = {
     'engine/request/a.ts': imports('./b.ts'),

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cyclesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
 import { bannedNames, GLOSSARY, spreadLiterals, wideComments } from './language.ts'
-import { findLayerBreach, pluginFolders } from './layers.ts'
+import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
 import { optionBreaches } from './options.ts'
 import { shapeBreaches } from './shapes.ts'
 import { sizeBreaches } from './sizes.ts'
@@ -48,6 +48,8 @@ export const laws: Readonly<Record<string, Law>> = {
       }),
     )
   },
+
+  client: files => files.flatMap(file => importsOf(file).flatMap(findClientBreach)),
 
   cycles: files =>
     cyclesIn(files).map(cycle => ({

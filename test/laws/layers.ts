@@ -59,6 +59,19 @@ export const findLayerBreach = (
   return findFolderBreach(from, to, plugins)
 }
 
+/** Folders of the engine that may import engine/http-client/, with the reason. */
+const CLIENT_USERS: Readonly<Record<string, string>> = {
+  'http-client': 'the client itself',
+  upstream: 'sends requests to upstreams, and parses the endpoints of their URLs',
+}
+/** Keeps the HTTP client replaceable: one folder depends on it. */
+export const findClientBreach = ({ from, to, line }: Import) => {
+  const isUser = CLIENT_USERS[engineFolder(from) ?? ''] !== undefined
+  if (engineFolder(to) !== 'http-client' || from.startsWith('test/') || isUser) return []
+  const message = 'only engine/upstream/ imports engine/http-client/: send through engine/upstream/'
+  return [{ path: from, line, message }]
+}
+
 /** The request part imports only types of the subsystems. */
 const findSubsystemBreach = (from: string, to: string, typeOnly: boolean): string | undefined => {
   const [own = '', target = ''] = [from, to].map(engineFolder)
