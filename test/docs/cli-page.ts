@@ -1,4 +1,4 @@
-/** Makes docs/cli.md from the help pages: `npm run docs`. */
+/** Writes docs/cli.md from the help pages: `npm run docs`. */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { helpOf } from '../../engine/cli/help.ts'
@@ -22,10 +22,10 @@ the commands (\`npm run docs\`).
 const pagesOf = (name: string, command: Command, terminal: Terminal): string => {
   const verbs = 'verbs' in command ? Object.entries(command.verbs) : []
   return [
-    `## ${name}\n\n${fenced(helpOf(name, command, terminal))}`,
+    `## ${name}\n\n${fence(helpOf(name, command, terminal))}`,
     ...verbs.map(([word, verb]) => {
       const path = `${name} ${word}`
-      return `### ${path}\n\n${fenced(helpOf(path, verb, terminal))}`
+      return `### ${path}\n\n${fence(helpOf(path, verb, terminal))}`
     }),
   ].join('\n')
 }
@@ -37,11 +37,11 @@ export const cliPage = async (env: Readonly<Record<string, string>> = {}): Promi
   const own = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, load]) => pagesOf(name, await load(), terminal)),
   )
-  const lent = await withLent(config, terminal, readOnlyDatabase, async commands =>
+  const pluginPages = await withLent(config, terminal, readOnlyDatabase, async commands =>
     [...commands].map(([name, command]) => pagesOf(name, command, terminal)),
   )
-  return [INTRODUCTION, fenced(overview), ...own, ...lent].join('\n')
+  return [INTRODUCTION, fence(overview), ...own, ...pluginPages].join('\n')
 }
-const fenced = (text: string): string => `\`\`\`\n${text}\n\`\`\`\n`
+const fence = (text: string): string => `\`\`\`\n${text}\n\`\`\`\n`
 
 if (import.meta.main) writeFileSync(PAGE, await cliPage())
