@@ -1,5 +1,5 @@
-/** `npm test`: runs test files, each in its own process, several at a time, and prints TAP: one line
- *  for a file that passes, the whole output of a file that fails. */
+/** `npm test`: runs test files, each in its own process, several at a time, and prints TAP: one
+ *  line for a file that passes, the whole output of a file that fails. */
 import './helpers/environment.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

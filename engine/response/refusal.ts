@@ -3,8 +3,8 @@ import { asFault } from '../errors.ts'
 import type { Exchange, Fault, Refusal } from '../plugin.ts'
 
 export const plainRefusal = (reason: Fault, exchange: Pick<Exchange, 'id'>): Refusal => {
-  const { code, message, expose, headers, status: wanted } = asFault(reason)
-  const status = Number.isInteger(wanted) && wanted >= 400 && wanted <= 599 ? wanted : 500
+  const { code, message, expose, headers, status: own } = asFault(reason)
+  const status = Number.isInteger(own) && own >= 400 && own <= 599 ? own : 500
   const error = { code, message: expose ? message : 'Internal error.', request_id: exchange.id }
   const body = Buffer.from(JSON.stringify({ error }))
   return { status, headers: { 'content-type': 'application/json', ...headers }, body }

@@ -48,13 +48,13 @@ const run = async (...args: readonly string[]) => {
   })
   const exit = once(child, 'exit')
   const output = (await Promise.all([text(child.stdout), text(child.stderr)])).join('')
-  return { code: (await exit)[0] as number | null, said: output }
+  return { code: (await exit)[0] as number | null, output }
 }
 
 t.test(
   'environment: exported settings, stores and keys do not reach tests of the runner',
   async t => {
-    const { code, said: output } = await run('test/run.ts', ...FILES)
+    const { code, output } = await run('test/run.ts', ...FILES)
     t.equal(code, 0, code === 0 ? 'exit code' : output)
     t.match(output, /^# \{ total: \d+, pass: \d+ \}$/m)
     t.notOk(existsSync(dataFolder), 'the data folder of the operator was not made')
@@ -66,7 +66,7 @@ t.test(
   async t => {
     for (const nodeArgs of [[], ['--import=./test/helpers/code.ts']])
       for (const file of FILES) {
-        const { code, said: output } = await run(...nodeArgs, file)
+        const { code, output } = await run(...nodeArgs, file)
         t.equal(code, 0, code === 0 ? 'exit code' : output)
         t.match(output, /^# \{ total: \d+, pass: \d+ \}$/m, file)
       }

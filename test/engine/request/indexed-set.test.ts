@@ -9,27 +9,27 @@ interface Member extends Indexed {
 const member = (name: number): Member => ({ name, index: -1 })
 
 t.test('indexed set: has each member once, until it is removed', async t => {
-  const indexed = new IndexedSet<Member>()
+  const indexedSet = new IndexedSet<Member>()
   const [a, b, c] = [member(1), member(2), member(3)]
-  for (const each of [a, b, c, a]) indexed.add(each)
-  t.equal(indexed.size, 3, 'a second add changes nothing')
-  t.equal(indexed.remove(a), true)
-  t.equal(indexed.remove(a), false)
-  t.equal(indexed.remove(member(4)), false)
-  t.same([...indexed].map(({ name }) => name).sort(), [2, 3])
+  for (const each of [a, b, c, a]) indexedSet.add(each)
+  t.equal(indexedSet.size, 3, 'a second add changes nothing')
+  t.equal(indexedSet.remove(a), true)
+  t.equal(indexedSet.remove(a), false)
+  t.equal(indexedSet.remove(member(4)), false)
+  t.same([...indexedSet].map(({ name }) => name).sort(), [2, 3])
 })
 
 t.test('indexed set: members may be removed while it is iterated', async t => {
-  const indexed = new IndexedSet<Member>()
+  const indexedSet = new IndexedSet<Member>()
   const all = [1, 2, 3, 4].map(member)
-  for (const each of all) indexed.add(each)
+  for (const each of all) indexedSet.add(each)
   const names: number[] = []
-  for (const each of indexed) {
+  for (const each of indexedSet) {
     names.push(each.name)
-    indexed.remove(each)
+    indexedSet.remove(each)
   }
   t.same(names, [1, 2, 3, 4])
-  t.equal(indexed.size, 0)
+  t.equal(indexedSet.size, 0)
 })
 
 t.test('indexed set: behaves as a Set in any sequence of operations', async t => {
@@ -37,16 +37,16 @@ t.test('indexed set: behaves as a Set in any sequence of operations', async t =>
   fc.assert(
     fc.property(moves, list => {
       const members = Array.from({ length: 10 }, (_, name) => member(name))
-      const indexed = new IndexedSet<Member>()
+      const indexedSet = new IndexedSet<Member>()
       const set = new Set<Member>()
       for (const { name, isAdded } of list) {
         const subject = members[name] as Member
-        if (isAdded) indexed.add(subject)
-        else if (indexed.remove(subject) !== set.has(subject)) return false
+        if (isAdded) indexedSet.add(subject)
+        else if (indexedSet.remove(subject) !== set.has(subject)) return false
         if (isAdded) set.add(subject)
         else set.delete(subject)
       }
-      const remaining = [...indexed]
+      const remaining = [...indexedSet]
       return (
         remaining.length === set.size && remaining.every(each => set.has(each) && each.index >= 0)
       )

@@ -45,11 +45,11 @@ const arrange = async (t: Test) => {
     await client.until(text => replies(text).filter(({ whole }) => whole).length >= count)
     return replies(client.text()).map(({ body }) => body)
   }
-  return { core, client, begun: startOrder, end, answered: readBodies }
+  return { core, client, startOrder, end, readBodies }
 }
 
 t.test('pipelined requests: safe ones run concurrently', async t => {
-  const { client, begun: startOrder, end, answered: readBodies } = await arrange(t)
+  const { client, startOrder, end, readBodies } = await arrange(t)
   const all = ['GET /1', 'OPTIONS /2', 'GET /3']
   await client.send(all.map(each => request(...(each.split(' ') as [string, string]))).join(''))
   await end('GET /3', 'OPTIONS /2', 'GET /1')
@@ -59,7 +59,7 @@ t.test('pipelined requests: safe ones run concurrently', async t => {
 
 for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
   t.test(`pipelined requests: ${method} runs alone, in its order`, async t => {
-    const { client, begun: startOrder, end, answered: readBodies } = await arrange(t)
+    const { client, startOrder, end, readBodies } = await arrange(t)
     const bytes = [
       request('GET', '/1'),
       request('GET', '/2'),
@@ -86,7 +86,7 @@ for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
   })
 
 t.test('pipelined requests: bodies of waiting requests arrive whole', async t => {
-  const { client, end, answered: readBodies } = await arrange(t)
+  const { client, end, readBodies } = await arrange(t)
   const large = 'x'.repeat(300_000)
   await client.send(post('/1', 'one') + post('/2', large) + post('/3', 'three'))
   await pause()
@@ -100,7 +100,7 @@ t.test('pipelined requests: bodies of waiting requests arrive whole', async t =>
 })
 
 t.test('pipelined requests: waiting requests are dropped when the connection ends', async t => {
-  const { core, client, begun: startOrder, end, answered: readBodies } = await arrange(t)
+  const { core, client, startOrder, end, readBodies } = await arrange(t)
   await client.send(post('/1', '1', 'connection: close') + post('/2', '2'))
   await end('POST /1')
   t.same(await readBodies(1), ['POST /1 1'])
@@ -130,7 +130,7 @@ t.test('pipelined requests: requests before malformed bytes get their responses'
 })
 
 t.test('pipelined requests: the refusal of a head waits for its turn', async t => {
-  const { client, begun: startOrder, end } = await arrange(t)
+  const { client, startOrder, end } = await arrange(t)
   await client.send(post('/1', '1') + request('GET', '/2', 'expect: tea') + request('GET', '/3'))
   await pause()
   t.equal(client.text(), '')

@@ -89,7 +89,7 @@ const ask = async (core: Core, path: string, init: RequestInit = {}) => {
   } catch {
     isCut = true
   }
-  return { status: reply.status, headers: reply.headers, text: parts.join(''), torn: isCut }
+  return { status: reply.status, headers: reply.headers, text: parts.join(''), isCut }
 }
 const plugins: Record<string, Plugin> = { errors: plugin(errorEvents), meter: plugin(meter) }
 

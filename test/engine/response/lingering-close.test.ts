@@ -47,7 +47,7 @@ const arrange = async (t: Test, settings: object = {}) => {
   return {
     core,
     client,
-    served: servedPaths,
+    servedPaths,
     release: release.resolve,
     requestArrived: requestArrived.promise,
   }
@@ -85,7 +85,7 @@ const MALFORMED: Readonly<Record<string, readonly [bytes: string, status: number
   }
 for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
   t.test(`lingering close, ${what}: refused with a response, and the connection ends`, async t => {
-    const { client, served: servedPaths, core } = await arrange(t)
+    const { client, servedPaths, core } = await arrange(t)
     await client.send(bytes + GET)
     const [reply, ...more] = await readReplies(client)
     t.match(reply, { status, whole: true, headers: { connection: 'close' } })
@@ -101,7 +101,7 @@ for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
   })
 
 t.test('lingering close: requests behind a refused head are not served', async t => {
-  const { client, served: servedPaths } = await arrange(t)
+  const { client, servedPaths } = await arrange(t)
   await client.send(`GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\n${GET}${GET}`)
   const list = await readReplies(client)
   t.match(list, [{ status: 400 }])
@@ -118,7 +118,7 @@ t.test('malformed bytes: no second response behind a refused head', async t => {
 })
 
 t.test('malformed bytes: behind a valid request the reply is sent and is the last', async t => {
-  const { core, client, served: servedPaths, release, requestArrived } = await arrange(t)
+  const { core, client, servedPaths, release, requestArrived } = await arrange(t)
   await client.send('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
   await requestArrived
   const clientError = once(core.server.http, 'clientError')
@@ -199,7 +199,7 @@ t.test('timeouts: a client that stops within a head or a body is dropped', async
 })
 
 t.test('malformed bytes: a reset of an idle connection is ignored', async t => {
-  const { client, core, served: servedPaths } = await arrange(t)
+  const { client, core, servedPaths } = await arrange(t)
   await client.send('GET /plain HTTP/1.1\r\nho')
   client.reset()
   const other = await rawClient({ port: Number(new URL(core.url).port) })

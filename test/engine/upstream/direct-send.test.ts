@@ -41,7 +41,7 @@ const arrange = async (t: Tap) => {
   )
   const send = (outgoing: Partial<Outgoing>, upstream = 'up') =>
     (hosts[0] as Host).send(upstream, { method: 'GET', path: '/x', ...outgoing })
-  return { send, gone: closedUrls }
+  return { send, closedUrls }
 }
 const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
   Buffer.from(await (await reply).bytes(10_000)).toString()
@@ -98,7 +98,7 @@ t.test('direct send: a refusal is a reply, a fault is thrown', async t => {
 })
 
 t.test('direct send: the timeout covers the whole reply', async t => {
-  const { send, gone: closedUrls } = await arrange(t)
+  const { send, closedUrls } = await arrange(t)
   const timeoutFault = {
     code: 'SEND_TIMEOUT',
     status: 504,

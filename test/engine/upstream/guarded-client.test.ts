@@ -81,7 +81,7 @@ t.test('guarded client: each failure has its own fault code', async t => {
       return undefined
     })
     const egress = createEgress(`127.0.0.1:${upstream.port} 127.0.0.1:1`)
-    const snapshot = { egress: egress, upstreams: new Map() } as unknown as Snapshot
+    const snapshot = { egress, upstreams: new Map() } as unknown as Snapshot
     const reply = more?.path
       ? sendDirect(snapshot, 'public', { method: 'GET', path: more.path })
       : send(more)

@@ -21,7 +21,7 @@ const hostWith = async (
   )
   await startCore(
     test,
-    { keeper: capture },
+    { capture },
     {
       settings: { egress_allow: allow },
       routes: [{ path: 'GET /x' }],

@@ -18,7 +18,7 @@ const compile = (t: Test, options: UpstreamOptions, name = 'gp') => {
     t.teardown(() => (resource as unknown as Origin).close())
     return resource
   })
-  return { upstream, asked: sharedKeys }
+  return { upstream, sharedKeys }
 }
 const URL_OF = 'http://127.0.0.1:9/v1'
 /** Signs `count` requests to `/x`: the path and the headers of each. */
@@ -52,7 +52,7 @@ for (const [base, path, expected] of JOINS)
 
 t.test('upstream: has one or several addresses, with paths', async t => {
   const one = compile(t, { url: 'https://api.test:444/v1/' })
-  t.same(one.asked, [{ key: 'origin https://api.test:444', version: '5000/128' }])
+  t.same(one.sharedKeys, [{ key: 'origin https://api.test:444', version: '5000/128' }])
   t.match(one.upstream, { name: 'gp', inside: undefined })
   t.match(one.upstream.origins, [{ base: '/v1', origin: { address: 'https://api.test:444' } }])
   const two = compile(t, {
@@ -61,7 +61,7 @@ t.test('upstream: has one or several addresses, with paths', async t => {
     timeout: { connect: '2s' },
   })
   t.same(
-    two.asked.map(({ key, version }) => `${key} ${version}`),
+    two.sharedKeys.map(({ key, version }) => `${key} ${version}`),
     ['origin http://a.test 2000/7', 'origin http://b.test 2000/7'],
   )
   t.same(
@@ -72,7 +72,7 @@ t.test('upstream: has one or several addresses, with paths', async t => {
 })
 
 t.test('upstream: an inside address is a plugin, without a pool', async t => {
-  const { upstream, asked: sharedKeys } = compile(t, { url: 'sandbox:', formats: ['a'] })
+  const { upstream, sharedKeys } = compile(t, { url: 'sandbox:', formats: ['a'] })
   t.equal(upstream.inside, 'sandbox')
   t.same(sharedKeys, [{ key: 'inside gp', version: '' }])
   t.equal(upstream.origins[0]?.origin.pool, undefined)
