@@ -28,8 +28,8 @@ export const groupOf = (file: string): string =>
     patterns.some(pattern => matchesGlob(file, pattern)),
   )?.[0] ?? DEFAULT_GROUP
 
-/** Faults that money must survive, with their tests: about a minute with `npm test -- --group faults`,
- *  longer with `--long`. The suites run these tests as well. */
+/** Faults that money must survive, with their tests: about a minute with `npm test -- --group
+ *  faults`, longer with `--long`. The suites run these tests as well. */
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'kills of any process': ['test/chaos/{chaos,checker,recovery-kills}.test.ts'],
   'a kill at each write': ['test/chaos/{write-kills,store-trouble}.test.ts'],

@@ -1,5 +1,5 @@
-/** Runs many test files in one process: starting a process costs more than most files. Each file can
- *  also be run alone. */
+/** Runs many test files in one process: starting a process costs more than most files. Each file
+ *  can also be run alone. */
 import { globSync } from 'node:fs'
 import { matchesGlob } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -25,8 +25,8 @@ export const FORMATS = [
   'plugins/catalogue/shipped-*.test.ts',
 ]
 
-/** `tap` ends a process that has a teardown and no test. While a file awaits before its first test is
- *  imported, this defers all teardowns. */
+/** `tap` ends a process that has a teardown and no test. While a file awaits before its first test
+ *  is imported, this defers all teardowns. */
 const deferTeardown = async (importFiles: () => Promise<void>): Promise<void> => {
   const { teardown } = t
   const teardowns: Parameters<typeof teardown>[0][] = []
