@@ -87,13 +87,13 @@ export class Gateway {
     } catch (error) {
       return this.#refuseHead(incoming, response, snapshot, asFault(error))
     }
-    if (expectsContinue) arrival.request.body.onWanted = () => response.writeContinue()
+    if (expectsContinue) arrival.request.body.onFirstRead = () => response.writeContinue()
     const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests, startTime, response)
     const writer = new ResponseWriter(lifecycle, response)
     lifecycle.refuser = writer
     const refusal = this.#shed(startTime) ?? arrival.refusal
     if (refusal) return writer.refuse(refusal)
-    const { call, compiled } = arrival
+    const { call, compiledRoute: compiled } = arrival
     if (compiled.ping > 0)
       void compiled.streams(call.request).then(yes => {
         if (yes && !call.ended) writer.startPings(compiled.ping)
@@ -130,7 +130,7 @@ export class Gateway {
       .catch(error => commitAndRefuse(asFault(error)))
   }
   handleMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-    this.#closing.malformed(error, socket)
+    this.#closing.refuseMalformed(error, socket)
   }
   /** Makes every reply from now on end its connection. */
   stopKeepAlive(): void {
@@ -180,7 +180,7 @@ export class Gateway {
 
 /** Runs the pipeline, then delivers its reply, or refuses the request if a stage threw. */
 const run = async (writer: ResponseWriter, lifecycle: RequestLifecycle): Promise<void> => {
-  const { call, compiled } = lifecycle
+  const { call, compiledRoute: compiled } = lifecycle
   try {
     await compiled.run(call)
     lifecycle.endStages()

@@ -2,7 +2,7 @@
 import { edit, type Mutation } from './mutation.ts'
 
 const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
-const BILLED = 'test/rooms/billed.test.ts'
+const BILLED = 'test/suites/billed.test.ts'
 const RECEIPT = 'plugins/ledger/receipt-filter.ts'
 
 export const ofReplies: readonly Mutation[] = [

@@ -3,7 +3,7 @@ import { edit, type Mutation } from './mutation.ts'
 
 const ESTIMATE = 'test/plugins/translate/usage-estimate.test.ts'
 const REFUSED = 'test/plugins/ledger/refused.test.ts'
-const BILLED = 'test/rooms/billed.test.ts'
+const BILLED = 'test/suites/billed.test.ts'
 const ANSWER = 'plugins/translate/answer-usage.ts'
 const METERED_CALL = 'plugins/ledger/metered-call.ts'
 

@@ -1,4 +1,4 @@
-/** Makes docs/cli.md from the help pages: `npm run docs`. */
+/** Writes docs/cli.md from the help pages: `npm run docs`. */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Command, Terminal } from '../../engine/cli/command.ts'
@@ -22,10 +22,10 @@ the commands (\`npm run docs\`).
 const pagesOf = (name: string, command: Command, terminal: Terminal): string => {
   const subcommands = 'subcommands' in command ? Object.entries(command.subcommands) : []
   return [
-    `## ${name}\n\n${fenced(helpOf(name, command, terminal))}`,
+    `## ${name}\n\n${fence(helpOf(name, command, terminal))}`,
     ...subcommands.map(([subcommand, each]) => {
       const path = `${name} ${subcommand}`
-      return `### ${path}\n\n${fenced(helpOf(path, each, terminal))}`
+      return `### ${path}\n\n${fence(helpOf(path, each, terminal))}`
     }),
   ].join('\n')
 }
@@ -40,8 +40,8 @@ export const cliPage = async (env: Readonly<Record<string, string>> = {}): Promi
   const pluginPages = await withPluginCommands(config, terminal, readOnlyDatabase, async commands =>
     [...commands].map(([name, command]) => pagesOf(name, command, terminal)),
   )
-  return [INTRODUCTION, fenced(overview), ...enginePages, ...pluginPages].join('\n')
+  return [INTRODUCTION, fence(overview), ...enginePages, ...pluginPages].join('\n')
 }
-const fenced = (text: string): string => `\`\`\`\n${text}\n\`\`\`\n`
+const fence = (text: string): string => `\`\`\`\n${text}\n\`\`\`\n`
 
 if (import.meta.main) writeFileSync(PAGE, await cliPage())

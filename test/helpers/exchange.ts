@@ -114,7 +114,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       path,
       search,
       headers,
-      body: { whole, exists: true, streamed: false, unread: false, prepare: () => undefined },
+      body: { whole, exists: true, isStreamed: false, unread: false, prepare: () => undefined },
       query: new URLSearchParams(search),
       client: { address: '127.0.0.1', encrypted: false },
       json: parsed,

@@ -1,4 +1,4 @@
-/** How much one function, class or file may hold before it must be split. */
+/** Limits of one function, class or file: lines, mutable fields, imports. */
 import { importsOf, lineAt, type SourceFile } from './imports.ts'
 import { syntaxOf } from './syntax.ts'
 
@@ -26,7 +26,7 @@ interface Breach {
   readonly message: string
 }
 
-/** Of the engine and the plugins; tests may be longer. */
+/** Checks the engine and the plugins; tests may be longer. */
 export const shapeBreaches = (files: readonly SourceFile[]): Breach[] =>
   files
     .filter(({ path }) => /^(?:engine|plugins)\/.*\.(?:ts|cjs)$/.test(path))

@@ -45,7 +45,7 @@ export const readTargets = ({ upstream }: RouteOptions): readonly Target[] => {
 export const readBodyRules = ({ body }: RouteOptions, limit: number): BodyRules => ({
   limit: parseSize(body?.limit ?? limit),
   encodings: body?.encodings ?? [],
-  inflated: parseSize(body?.inflated ?? body?.limit ?? limit),
+  inflatedLimit: parseSize(body?.inflated ?? body?.limit ?? limit),
 })
 
 /** The deadlines of an upstream on this route. */

@@ -96,11 +96,11 @@ const assembleRoute = (
   const rules = dispatchRules(options, route.method === 'WS' ? payload : undefined, context)
   const dispatch = createDispatcher(rules, stepsOf(forwards), {
     wait: ({ exchange }, stage, index) => exchange.stages.guard(stage, forwards[index]?.name),
-    closed: ({ exchange }) => exchange.stages.stalled,
+    closeReason: ({ exchange }) => exchange.stages.stallReason,
   })
   const guard: Guard<Call> = {
     wait: (call, stage, index) => call.stages.guard(stage, handles[index]?.name),
-    closed: call => call.stages.stalled,
+    closeReason: call => call.stages.stallReason,
   }
   const renderer = stages.find(({ stage }) => stage.fail)?.stage
   return {

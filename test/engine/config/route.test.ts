@@ -98,7 +98,7 @@ t.test('route: one, several or weighted targets', async t => {
 
 t.test('route: defaults of missing values', async t => {
   const { body, rules, hangup, ping, websocket } = await routeOf({})
-  t.same(body, { limit: 33_554_432, encodings: [], inflated: 33_554_432 })
+  t.same(body, { limit: 33_554_432, encodings: [], inflatedLimit: 33_554_432 })
   t.match(rules, { balance: 'first', retries: 0 })
   t.match({ hangup, ping, websocket }, { hangup: 'cancel', ping: 0 })
   t.equal(websocket.payload, 16_777_216)
@@ -115,12 +115,16 @@ t.test('route: explicit values override defaults', async t => {
     ping: '15s',
     websocket: { payload: '1KiB' },
   })
-  t.same(body, { limit: 1_024, encodings: ['gzip'], inflated: 1_048_576 })
+  t.same(body, { limit: 1_024, encodings: ['gzip'], inflatedLimit: 1_048_576 })
   t.match(rules, { balance: 'weighted', retries: 2 })
   t.same({ hangup, ping }, { hangup: { ms: 30_000, bytes: 2_048 }, ping: 15_000 })
   t.equal(websocket.payload, 1_024)
   const limitedRoute = await routeOf({ body: { limit: '1KiB' }, hangup: 'cancel' })
-  t.equal(limitedRoute.body.inflated, 1_024, 'the body limit is also the limit after inflation')
+  t.equal(
+    limitedRoute.body.inflatedLimit,
+    1_024,
+    'the body limit is also the limit after inflation',
+  )
   t.equal(limitedRoute.hangup, 'cancel')
 })
 

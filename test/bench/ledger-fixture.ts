@@ -1,27 +1,26 @@
-/** Money for the bench's account, and books as they are after a year: a million charges, a hundred thousand accounts. */
-
+/** Ledger rows of the bench: credit for its account, and a year of charges of other accounts. */
 import type { Statement } from '../../engine/plugin.ts'
 import { openDatabase } from '../../engine/store/database.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 
-export interface Books {
+export interface LedgerSize {
   readonly charges: number
   readonly accounts: number
 }
-/** ms: a million rows take their time. */
-const PATIENCE = 300_000
+/** ms; a write of a million rows takes minutes. */
+const WRITE_TIMEOUT = 300_000
 const AMOUNT = 10n ** 15n
 
-/** The first account is the one of the first start. */
-export const endow = (data: string): Promise<void> =>
+/** Credits account 1, which the first start creates. */
+export const creditBenchAccount = (data: string): Promise<void> =>
   write(data, [
     openWallet(walletOf.account(1), 0n),
     addCredit({ account: 1, kind: 'credit', amount: AMOUNT, note: 'bench', at: Date.now() }),
   ])
 
-/** Of other accounts, before the ones of now. They balance. */
-export const fill = (data: string, { charges, accounts }: Books): Promise<void> =>
+/** Adds settled charges of other accounts, with credits that cover them. */
+export const fillLedger = (data: string, { charges, accounts }: LedgerSize): Promise<void> =>
   write(data, [
     {
       sql: {
@@ -63,7 +62,7 @@ export const fill = (data: string, { charges, accounts }: Books): Promise<void> 
   ])
 
 const write = async (data: string, list: readonly Statement[]): Promise<void> => {
-  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: PATIENCE })
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: WRITE_TIMEOUT })
   await database.write(list)
   await database.close()
 }

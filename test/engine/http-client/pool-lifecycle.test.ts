@@ -1,5 +1,4 @@
-/** What a pool of connections does with abandoned requests, lost connections, and its own close. */
-
+/** A pool of connections: abandoned requests, lost connections, closing and destroying it. */
 import net, { type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -17,18 +16,21 @@ const open = (t: Test, address: string, connections = 1): Pool => {
   t.teardown(() => pool.destroy())
   return pool
 }
-const listening = (over = false): ResponseHandler & { over: boolean; readonly told: string[] } => {
-  const told: string[] = []
+const recordingHandler = (
+  over = false,
+): ResponseHandler & { over: boolean; readonly events: string[] } => {
+  const events: string[] = []
   return {
-    ...{ over, told },
-    onStart: () => void told.push('begun'),
-    onHead: status => void told.push(`head ${status}`),
-    onData: () => void told.push('data'),
-    onEnd: () => void told.push('end'),
-    onError: error => void told.push(`broke ${error.message}`),
+    over,
+    events,
+    onStart: () => void events.push('start'),
+    onHead: status => void events.push(`head ${status}`),
+    onData: () => void events.push('data'),
+    onEnd: () => void events.push('end'),
+    onError: error => void events.push(`error ${error.message}`),
   }
 }
-const soon = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 30))
+const pauseBriefly = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 30))
 
 t.test(
   'pool: a request abandoned before it was sent is never sent, and holds no connection',
@@ -36,8 +38,8 @@ t.test(
     const upstream = await startScripted(t, () => OK)
     const { origin, ask } = aim(t, upstream.url, 1)
     await text(await ask())
-    const left = ask({ method: 'POST', path: '/left' }, abort => abort(GONE))
-    await t.rejects(left, { code: 'GONE' })
+    const abandonedReply = ask({ method: 'POST', path: '/abandoned' }, abort => abort(GONE))
+    await t.rejects(abandonedReply, { code: 'GONE' })
     t.equal(await text(await ask()), 'ok')
     t.equal(upstream.requests.length, 2)
     t.equal(origin.busy, 0)
@@ -52,15 +54,15 @@ t.test('pool: abandoned queued requests are released, with what they hold', asyn
   })
   const pool = open(t, upstream.url)
   const first = askPool(pool)
-  const left = Array.from({ length: 500 }, () => listening())
-  for (const asker of left) {
-    pool.send(GET, asker)
-    asker.over = true
+  const handlers = Array.from({ length: 500 }, () => recordingHandler())
+  for (const handler of handlers) {
+    pool.send(GET, handler)
+    handler.over = true
   }
   t.equal((await askPool(pool, { path: '/last' })).body, 'ok')
   await first
   t.equal(upstream.requests.length, 2)
-  t.ok(left.every(({ told }) => told.length === 0))
+  t.ok(handlers.every(({ events }) => events.length === 0))
 })
 
 t.test(
@@ -70,19 +72,20 @@ t.test(
       if (request.startsWith('GET /reset')) setTimeout(() => socket.resetAndDestroy(), 10)
       return OK
     })
-    let made: Socket | undefined
+    let lastSocket: Socket | undefined
     const pool = new Pool(upstream.url, {
-      ...{ connect: 10_000, connections: 4 },
-      connector(place, { onread }, done) {
-        made = net.connect({ ...place, ...(onread && { onread }) })
-        const socket = made
-        socket.once('connect', () => done(undefined, socket))
+      connect: 10_000,
+      connections: 4,
+      connector(endpoint, { onread }, callback) {
+        lastSocket = net.connect({ ...endpoint, ...(onread && { onread }) })
+        const socket = lastSocket
+        socket.once('connect', () => callback(undefined, socket))
       },
     })
     t.teardown(() => pool.destroy())
     await askPool(pool, { path: '/reset' })
-    const asked = new Promise(resolve => made?.once('error', () => resolve(askPool(pool))))
-    t.match(await asked, { body: 'ok' })
+    const reply = new Promise(resolve => lastSocket?.once('error', () => resolve(askPool(pool))))
+    t.match(await reply, { body: 'ok' })
     t.equal(upstream.connections, 2)
   },
 )
@@ -100,38 +103,42 @@ t.test('pool: a response before the end of a large body blocks no other request'
   t.equal(upstream.connections, 2)
 })
 
-t.test('pool: an idle connection holds nothing of its last request', async t => {
+t.test('pool: an idle connection does not retain the objects of its last request', async t => {
   setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+  const collectGarbage = runInNewContext('gc') as () => void
   const upstream = await startScripted(t, () => OK)
   const pool = open(t, upstream.url)
   const ask = (): Promise<WeakRef<object>> =>
     new Promise(resolve => {
-      const asker: ResponseHandler = { ...listening(), onEnd: () => resolve(new WeakRef(asker)) }
-      pool.send(GET, asker)
+      const handler: ResponseHandler = {
+        ...recordingHandler(),
+        onEnd: () => resolve(new WeakRef(handler)),
+      }
+      pool.send(GET, handler)
     })
-  const asked = await ask()
-  for (let n = 0; n < 20 && asked.deref(); n++) {
-    await soon()
-    collect()
+  const handlerRef = await ask()
+  for (let n = 0; n < 20 && handlerRef.deref(); n++) {
+    await pauseBriefly()
+    collectGarbage()
   }
-  t.equal(asked.deref(), undefined)
+  t.equal(handlerRef.deref(), undefined)
 })
 
-t.test('pool: destroyed while it connects, it leaves neither requests nor sockets', async t => {
+t.test('pool: destroy while connecting fails the queued request and closes the socket', async t => {
   let socket: Socket | undefined
   const upstream = await startScripted(t, () => OK)
   const pool = new Pool(upstream.url, {
-    ...{ connect: 10_000, connections: 1 },
-    connector(place, _, done) {
-      socket = net.connect({ ...place })
-      socket.once('connect', () => done(undefined, socket as Socket))
+    connect: 10_000,
+    connections: 1,
+    connector(endpoint, _, callback) {
+      socket = net.connect({ ...endpoint })
+      socket.once('connect', () => callback(undefined, socket as Socket))
     },
   })
-  const asker = listening()
-  pool.send(GET, asker)
+  const handler = recordingHandler()
+  pool.send(GET, handler)
   pool.destroy()
-  t.same(asker.told, ['broke the pool is closed'])
+  t.same(handler.events, ['error the pool is closed'])
   await upstream.ended(1)
   t.equal(socket?.destroyed, true)
 })
@@ -142,19 +149,20 @@ t.test('pool: closes when everything under way has ended', async t => {
     return undefined
   })
   const pool = open(t, upstream.url)
-  const asked = askPool(pool)
-  let closed = false
+  const reply = askPool(pool)
+  let isClosed = false
   const closing = pool.close().then(() => {
-    closed = true
+    isClosed = true
   })
-  t.equal((await asked).body, 'ok')
-  t.equal(closed, false)
+  t.equal((await reply).body, 'ok')
+  t.equal(isClosed, false)
   await closing
 })
 
 t.test('pool: a connector that throws is a failed connection', async t => {
   const pool = new Pool('http://127.0.0.1:1', {
-    ...{ connect: 10_000, connections: 1 },
+    connect: 10_000,
+    connections: 1,
     connector() {
       throw new Error('no ciphers')
     },
