@@ -46,7 +46,7 @@ export interface UsageFacts {
   /** Converts the counts to our meters. A part of a count never exceeds the whole. */
   meters(counts: Fields): Meters
   /** Members of the counts that sum input and output. An invalid or missing sum is estimated. */
-  readonly sums: { readonly read: readonly string[]; readonly written: readonly string[] }
+  readonly sums: { readonly input: readonly string[]; readonly output: readonly string[] }
   /** Members that hold text of the model, in whole answers and in events: the basis of an estimate.
    *  Absent: `gauge` or our own counts cover all usage. */
   readonly text?: { readonly plain: TextPattern; readonly events: TextPattern }
@@ -60,7 +60,7 @@ export interface UsageFacts {
   readonly hostedTools?: HostedUsageFacts
   /** Estimates the usage from request and answer, for upstreams that often send no counts. Called
    *  once per answer with its content type. */
-  estimate?(request: Fields, paid: PricedMeters, type: string): UsageEstimate
+  estimate?(request: Fields, prices: PricedMeters, type: string): UsageEstimate
 }
 export interface UsageEstimate {
   /** Receives the answer as it passes, a stream in whole events. */

@@ -6,10 +6,10 @@ import { isFields } from './fields.ts'
 
 /** Returns undefined and reports the call as dropped if it holds only opaque data of its
  *  provider. */
-export const describeHostedCall = (work: HostedCall, dropped: DroppedFields): Text | undefined => {
-  const { tool, output, sources } = work
-  if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(work)
-  dropped.add(providerName(work))
+export const describeHostedCall = (call: HostedCall, dropped: DroppedFields): Text | undefined => {
+  const { tool, output, sources } = call
+  if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(call)
+  dropped.add(providerName(call))
   return undefined
 }
 /** The provider's name for the call: its type, or the only member of its item. */

@@ -10,7 +10,7 @@ export interface TextMembers {
   /** Members whose value is an object that the model wrote, such as the arguments of a call. */
   readonly objects?: readonly string[]
   /** Members whose value holds text that the model did not write. */
-  readonly skipped?: readonly string[]
+  readonly exclusions?: readonly string[]
 }
 /** Compiled `TextMembers`. */
 export interface TextPattern {
@@ -22,17 +22,17 @@ interface Member {
   /** The index of its unfinished word. */
   readonly index: number
 }
-export const textPattern = ({
+export const compileTextPattern = ({
   text,
   alternatives = [],
   objects = [],
-  skipped = [],
+  exclusions = [],
 }: TextMembers) => {
   const kinds = [
     ...text.map(name => [name, 'text'] as const),
     ...alternatives.map(name => [name, 'either'] as const),
     ...objects.map(name => [name, 'object'] as const),
-    ...skipped.map(name => [name, 'skip'] as const),
+    ...exclusions.map(name => [name, 'skip'] as const),
   ]
   const names = kinds.map(([name]) => name).join('|')
   return {
@@ -71,7 +71,7 @@ export class OutputTextEstimator {
   /** A space follows the opening bracket. */
   #startsWithSpace = false
   /** The one of several repeated members that counts. */
-  #chosenMember: Member | undefined
+  #countedAlternative: Member | undefined
   /** Tokens of the finished words. */
   #words = 0
   #pieces = 0
@@ -112,7 +112,8 @@ export class OutputTextEstimator {
     const [, name = '', opening] = match
     const { kind, index } = members.get(name) ?? NO_VALUE.member
     const string = opening === '"'
-    const repeats = kind === 'either' && this.#chosenMember && this.#chosenMember.index !== index
+    const repeats =
+      kind === 'either' && this.#countedAlternative && this.#countedAlternative.index !== index
     if (string ? kind !== 'object' && kind !== 'skip' && !repeats : BRACKETED_KINDS.has(kind)) {
       this.#open = { member: { kind, index }, string }
       this.#hasBegun = this.#isQuoted = this.#isEscaped = this.#startsWithSpace = false
@@ -181,7 +182,7 @@ export class OutputTextEstimator {
   #begin(member: Member): void {
     this.#hasBegun = true
     this.#pieces++
-    if (member.kind === 'either') this.#chosenMember = member
+    if (member.kind === 'either') this.#countedAlternative = member
   }
   /** `bytes` 0: a space. */
   #add({ index }: Member, bytes: number): void {

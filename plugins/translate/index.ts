@@ -56,17 +56,17 @@ export default {
     const { format: name, strict } = readClientFormat(options)
     const format = formats.get(name)
     if (!format) throw new Error(`there is no format "${name}"; there are ${names.join(', ')}`)
-    const ways = new TranslationPlanner(format, strict, host)
+    const planner = new TranslationPlanner(format, strict, host)
     return {
       handle(exchange, next) {
-        ways.removeUnreachable(exchange)
+        planner.removeUnreachable(exchange)
         return next()
       },
-      forward: (attempt, next) => ways.planFor(attempt).forward(attempt, next),
+      forward: (attempt, next) => planner.planFor(attempt).forward(attempt, next),
       explain: ({ targets }) => ({
         format: name,
         strict,
-        targets: targets.map(each => ways.describe(each)),
+        targets: targets.map(each => planner.describe(each)),
       }),
     }
   },

@@ -99,7 +99,7 @@ export const ofUsage: readonly Mutation[] = [
   },
   {
     bug: 'text behind the last counts is delivered and not charged',
-    edits: [edit(ANSWER, 'output + Math.max(0, uncounted)', 'output')],
+    edits: [edit(ANSWER, 'output + Math.max(0, uncountedTokens)', 'output')],
     tests: [ESTIMATE],
   },
 ]

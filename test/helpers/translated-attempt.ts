@@ -8,8 +8,8 @@ import { ThoughtCache } from '../../plugins/translate/thought-cache.ts'
 import {
   isTranslatable,
   type TranslationContext,
-  Translator,
-} from '../../plugins/translate/translator.ts'
+} from '../../plugins/translate/translation-context.ts'
+import { Translator } from '../../plugins/translate/translator.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
 
 export interface AttemptOptions {

@@ -22,7 +22,6 @@ const TO_SPLIT: readonly string[] = [
   'plugins/formats/openai-chat/write-stream.ts',
   'plugins/formats/openai-responses/write-stream.ts',
   'plugins/formats/written-text.ts',
-  'plugins/translate/translator.ts',
 ]
 
 interface Breach {

@@ -58,6 +58,6 @@ export const decodeError = (status: number, body: Json | undefined): UpstreamErr
     ...(param !== undefined && { param }),
   }
 }
-const firstText = (...places: readonly (Json | undefined)[]): string | undefined =>
-  places.find((value): value is string => typeof value === 'string' && value !== '')
+const firstText = (...candidates: readonly (Json | undefined)[]): string | undefined =>
+  candidates.find((value): value is string => typeof value === 'string' && value !== '')
 const defaultMessage = (status: number): string => `The upstream refused with status ${status}.`

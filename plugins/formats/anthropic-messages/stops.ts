@@ -34,13 +34,13 @@ export const callerIn = (content: readonly Content[]): Caller => {
 }
 
 /** Undefined if the fields hold no stop reason. */
-export const stopOf = (fields: Fields, called: Caller): Stop | undefined => {
+export const stopOf = (fields: Fields, caller: Caller): Stop | undefined => {
   const { stop_reason: raw, stop_sequence: sequence } = fields
   if (typeof raw !== 'string') return undefined
   const { explanation, category } = lenientObject(fields, 'stop_details')
   const message = explanation ?? category
   return {
-    reason: correctReason(REASONS[raw] ?? 'end', called),
+    reason: correctReason(REASONS[raw] ?? 'end', caller),
     raw,
     ...(typeof sequence === 'string' && { sequence }),
     ...(typeof message === 'string' && { message }),
@@ -48,14 +48,14 @@ export const stopOf = (fields: Fields, called: Caller): Stop | undefined => {
 }
 /** Some upstreams end a tool call with `end_turn`. Calls made only by a program may already have
  *  been answered. */
-const correctReason = (reason: Stop['reason'], called: Caller): Stop['reason'] => {
-  if (reason === 'call') return called === 'nobody' ? 'end' : 'call'
-  return reason === 'end' && called === 'model' ? 'call' : reason
+const correctReason = (reason: Stop['reason'], caller: Caller): Stop['reason'] => {
+  if (reason === 'call') return caller === 'nobody' ? 'end' : 'call'
+  return reason === 'end' && caller === 'model' ? 'call' : reason
 }
 
 /** The stop of an answer without a stop reason. */
-export const defaultStop = (called: Caller): Stop => ({
-  reason: called === 'nobody' ? 'end' : 'call',
+export const defaultStop = (caller: Caller): Stop => ({
+  reason: caller === 'nobody' ? 'end' : 'call',
 })
 
 /** The stop fields of an answer. */

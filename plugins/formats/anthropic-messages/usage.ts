@@ -58,10 +58,10 @@ export const usageOf = (meters: Meters = {}, tier?: string): Fields => ({
 
 /** Merges the counts of a stream: the last value of each wins; null and missing values are
  *  ignored. */
-export const mergeCounts = (known: Fields, more: Fields): Fields => {
-  const all = { ...known }
-  for (const [key, value] of Object.entries(more)) if (value !== null) all[key] = value
-  return all
+export const mergeCounts = (earlier: Fields, later: Fields): Fields => {
+  const merged = { ...earlier }
+  for (const [key, value] of Object.entries(later)) if (value !== null) merged[key] = value
+  return merged
 }
 
 /** Converts names of service tiers; unlisted names are the same on both sides. */

@@ -8,11 +8,11 @@ export const readLogprobs = (candidate: Fields): Json | undefined => {
   const result = lenientObject(candidate, 'logprobsResult')
   const chosenCandidates = lenientObjects(result, 'chosenCandidates')
   if (chosenCandidates.length === 0) return undefined
-  const others = lenientObjects(result, 'topCandidates')
+  const alternatives = lenientObjects(result, 'topCandidates')
   return {
     content: chosenCandidates.map((each, index) => ({
       ...tokenOf(each),
-      top_logprobs: lenientObjects(others[index] ?? {}, 'candidates').map(tokenOf),
+      top_logprobs: lenientObjects(alternatives[index] ?? {}, 'candidates').map(tokenOf),
     })),
     refusal: null,
   }

@@ -34,12 +34,12 @@ export const isReason = (value: unknown): value is string =>
 export const stopOf = (
   raw: string | undefined,
   message: string | undefined,
-  { called, empty }: { readonly called: boolean; readonly empty: boolean },
+  { hasCalls, isEmpty }: { readonly hasCalls: boolean; readonly isEmpty: boolean },
 ): Stop => {
-  const mapped = raw === undefined ? undefined : lookUp(REASONS, raw)
-  const reason = mapped ?? (empty ? 'broken' : 'end')
+  const knownReason = raw === undefined ? undefined : lookUp(REASONS, raw)
+  const reason = knownReason ?? (isEmpty ? 'broken' : 'end')
   return {
-    reason: reason === 'end' && called ? 'call' : reason,
+    reason: reason === 'end' && hasCalls ? 'call' : reason,
     ...(raw !== undefined && { raw }),
     ...(message !== undefined && { message }),
   }

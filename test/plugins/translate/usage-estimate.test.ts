@@ -1,8 +1,8 @@
 /** Answers without counts get the same estimate in every format, plain or streamed, passed through or translated. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { promptTokens } from '../../../plugins/formats/prompt-tokens.ts'
-import { OutputTextEstimator, textPattern } from '../../../plugins/formats/written-text.ts'
+import { estimatePromptTokens } from '../../../plugins/formats/prompt-tokens.ts'
+import { OutputTextEstimator, compileTextPattern } from '../../../plugins/formats/written-text.ts'
 import { METERED, MODEL, OUTPUT_SO_FAR, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
@@ -390,8 +390,8 @@ t.test('usage estimate: skips the text of unmetered answers', async t => {
 })
 
 t.test('output text: is the same in chunks of every size', async t => {
-  const pattern = textPattern({
-    ...{ text: ['text'], alternatives: ['one', 'other'], objects: ['args'], skipped: ['skipped'] },
+  const pattern = compileTextPattern({
+    ...{ text: ['text'], alternatives: ['one', 'other'], objects: ['args'], exclusions: ['skipped'] },
   })
   const bytes = Buffer.from(
     '{"skipped":[{"text":"no"},"]"],"one" : "", "other":"four words are here","one":"no",' +
@@ -420,9 +420,9 @@ t.test('prompt tokens: are estimated from the text', async t => {
     ['a tool, with its keys', { tools: [{ name: 'look', parameters: { city: 'x' } }] }, 6],
     ['what structures it', { ...user('hi'), stream: true, temperature: 1, user: 'x' }, 1],
   ] as const)
-    t.equal(promptTokens(body as Json, 9), tokens, what)
-  t.equal(promptTokens({ other: 'x' }, 40), 10, 'an unknown form: by its size')
+    t.equal(estimatePromptTokens(body as Json, 9), tokens, what)
+  t.equal(estimatePromptTokens({ other: 'x' }, 40), 10, 'an unknown form: by its size')
   let deep: Json = 'x'
   for (let depth = 0; depth < 50_000; depth++) deep = [deep]
-  t.equal(promptTokens({ messages: deep }, 9), 1, 'however deep it is')
+  t.equal(estimatePromptTokens({ messages: deep }, 9), 1, 'however deep it is')
 })

@@ -1,7 +1,7 @@
 /** Decoding requests of generateContent. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { countedRequest } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
+import { requestToCount } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
 import { decodePrompt } from '../../../helpers/codec.ts'
 import { decodeRequest, encodeRequest, hi } from '../../../helpers/gemini-prompt.ts'
 
@@ -234,9 +234,9 @@ t.test('Gemini decoder: reads hosted tools and keeps unknown ones', t => {
 })
 
 t.test('Gemini decoder: reads both shapes of a counting request (edge 29)', t => {
-  t.same(countedRequest({ contents: hi }), { contents: hi })
+  t.same(requestToCount({ contents: hi }), { contents: hi })
   for (const key of ['generateContentRequest', 'generate_content_request'])
-    t.same(countedRequest({ [key]: { model: 'models/x', contents: hi } }), {
+    t.same(requestToCount({ [key]: { model: 'models/x', contents: hi } }), {
       ...{ model: 'models/x', contents: hi },
     })
   t.end()

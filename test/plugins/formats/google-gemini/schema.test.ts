@@ -1,12 +1,12 @@
 /** JSON Schema for models that accept only Google's subset of OpenAPI (edge 22). */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { openApi } from '../../../../plugins/formats/google-gemini/schema.ts'
+import { convertToOpenApi } from '../../../../plugins/formats/google-gemini/schema.ts'
 
-const of = (schema: Json): Json => openApi(schema, () => {})
+const of = (schema: Json): Json => convertToOpenApi(schema, () => {})
 const lostIn = (schema: Json): readonly string[] => {
   const lost: string[] = []
-  openApi(schema, word => lost.push(word))
+  convertToOpenApi(schema, word => lost.push(word))
   return lost
 }
 const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = [
