@@ -5,7 +5,7 @@ import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Codec, TargetCodec } from './codec.ts'
 import type { Fields } from './fields.ts'
 import type { SseEvent } from './sse.ts'
-import type { TextPattern } from './written-text.ts'
+import type { TextPattern } from './text-pattern.ts'
 
 export interface Format {
   readonly name: string

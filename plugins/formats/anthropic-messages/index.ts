@@ -1,7 +1,7 @@
 /** Anthropic messages: named events, usage at the start and near the end, `message_stop` last. */
 import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
-import { compileTextPattern } from '../written-text.ts'
+import { compileTextPattern } from '../text-pattern.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
 import { decodeAnswer } from './read-answer.ts'

@@ -1,8 +1,9 @@
 /** Answers without counts get the same estimate in every format, plain or streamed, passed through or translated. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
+import { OutputTextEstimator } from '../../../plugins/formats/output-text.ts'
 import { estimatePromptTokens } from '../../../plugins/formats/prompt-tokens.ts'
-import { OutputTextEstimator, compileTextPattern } from '../../../plugins/formats/written-text.ts'
+import { compileTextPattern } from '../../../plugins/formats/text-pattern.ts'
 import { METERED, MODEL, OUTPUT_SO_FAR, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
@@ -391,7 +392,12 @@ t.test('usage estimate: skips the text of unmetered answers', async t => {
 
 t.test('output text: is the same in chunks of every size', async t => {
   const pattern = compileTextPattern({
-    ...{ text: ['text'], alternatives: ['one', 'other'], objects: ['args'], exclusions: ['skipped'] },
+    ...{
+      text: ['text'],
+      alternatives: ['one', 'other'],
+      objects: ['args'],
+      exclusions: ['skipped'],
+    },
   })
   const bytes = Buffer.from(
     '{"skipped":[{"text":"no"},"]"],"one" : "", "other":"four words are here","one":"no",' +
