@@ -10,8 +10,8 @@ export type EmbeddingName = keyof typeof FORMAT_NAMES
 export const embeddingNames = Object.keys(FORMAT_NAMES) as readonly EmbeddingName[]
 export const embeddingFormats: readonly string[] = Object.values(FORMAT_NAMES)
 
-/** The format in which to call a target: the first that it supports, or `usual` for a target that
- *  lists no formats. Undefined: the target supports no embeddings. */
+/** The format in which to call a target: the first that it supports, or `fallback` for a target
+ *  that lists no formats. Undefined: the target supports no embeddings. */
 export const embeddingFormatFor = (
   formatNames: readonly string[],
   fallback: EmbeddingName = 'openai',

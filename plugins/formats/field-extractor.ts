@@ -26,7 +26,7 @@ export interface Span {
 }
 
 /** Matches members of the outermost object, or of objects in an outermost array. Deeper members may
- *  be the customer's own words (the arguments of a tool, say) and never match. The last match
+ *  come from the customer (such as the arguments of a tool) and never match. The last match
  *  wins. */
 export class FieldExtractor {
   readonly #strings: JsonStrings

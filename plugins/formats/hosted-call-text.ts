@@ -1,5 +1,4 @@
-/** Describes a hosted tool call as text, for providers that do not know the provider that ran
- *  it. */
+/** Describes a hosted tool call as text, for providers other than the one that ran it. */
 import type { DroppedFields } from './codec.ts'
 import type { HostedCall, Text } from './content.ts'
 import { isFields } from './fields.ts'

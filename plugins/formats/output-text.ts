@@ -88,8 +88,8 @@ export class OutputTextEstimator {
   }
   #readString(text: string, from: number, member: TextMember): number {
     const { index } = member
-    const { unfinished } = this.#words
-    let word = unfinished[index] ?? 0
+    const { unfinishedWords } = this.#words
+    let word = unfinishedWords[index] ?? 0
     let at = from
     for (; at < text.length; at++) {
       const byte = text.charCodeAt(at)
@@ -100,7 +100,7 @@ export class OutputTextEstimator {
         const sequence = text.slice(at, at + (text[at + 1] === 'u' ? 6 : 2))
         if (sequence.length < 2 || (sequence[1] === 'u' && sequence.length < 6)) {
           this.#rest = sequence
-          unfinished[index] = word
+          unfinishedWords[index] = word
           return text.length
         }
         bytes = bytesOfEscape(sequence)
@@ -109,7 +109,7 @@ export class OutputTextEstimator {
       if (bytes === 0) this.#words.finish(word)
       word = bytes === 0 ? 0 : word + bytes
     }
-    unfinished[index] = word
+    unfinishedWords[index] = word
     if (at < text.length) this.#open = undefined
     return at + 1
   }

@@ -7,7 +7,7 @@ import { addCounts } from './image-answer.ts'
 import { mergeCounts } from './reported-usage.ts'
 import { eventsIn, Splitter, type SseEvent } from './sse.ts'
 
-/** Receives what a watcher finds, and supplies what it needs. */
+/** Receives the findings of a watcher, and supplies the errors that it sends. */
 export interface ResponseListener {
   /** Called once, at the end, with the upstream's own counts, undefined if it sent none; `whole`:
    *  they are final. */
@@ -25,7 +25,7 @@ export interface ResponseListener {
   onLinger(): void
 }
 
-/** What the watchers of a format search for, prepared once. */
+/** The texts that the watchers of a format search for, prepared once. */
 export interface WatchedMarks {
   readonly facts: StreamFacts
   readonly usage: Bytes
@@ -71,7 +71,7 @@ export class StreamFilter implements Filter {
   #hasBegun = false
   #lingerTimer: NodeJS.Timeout | undefined
 
-  /** `hidden`: selects events with counts that only the gateway requested. */
+  /** `isHidden`: selects events with counts that only the gateway requested. */
   constructor(
     marks: WatchedMarks,
     listener: ResponseListener,

@@ -1,4 +1,4 @@
-/** Tells how certain an estimate is. */
+/** Marks usage as counted or as estimated. */
 import type { Usage } from '../slots.ts'
 
 /** The usage of a truncated answer is final: no later stage estimates it again. */

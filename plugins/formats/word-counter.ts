@@ -6,17 +6,17 @@ const BYTES_PER_TOKEN = 4
 
 export class WordCounter {
   /** Bytes of the unfinished word, by member. */
-  readonly unfinished: number[]
+  readonly unfinishedWords: number[]
   /** Tokens of the finished words. */
   #finishedTokens = 0
 
   constructor(members: number) {
-    this.unfinished = new Array(members).fill(0)
+    this.unfinishedWords = new Array(members).fill(0)
   }
   /** Tokens of all words. */
   get tokens(): number {
     let sum = this.#finishedTokens
-    for (const bytes of this.unfinished) sum += tokensOfWord(bytes)
+    for (const bytes of this.unfinishedWords) sum += tokensOfWord(bytes)
     return sum
   }
   /** Counts a finished word of so many bytes. */
@@ -25,9 +25,9 @@ export class WordCounter {
   }
   /** Adds bytes to the word of a member; 0: a space ends the word. */
   add(index: number, bytes: number): void {
-    const word = this.unfinished[index] ?? 0
+    const word = this.unfinishedWords[index] ?? 0
     if (bytes === 0) this.finish(word)
-    this.unfinished[index] = bytes === 0 ? 0 : word + bytes
+    this.unfinishedWords[index] = bytes === 0 ? 0 : word + bytes
   }
 }
 

@@ -1,4 +1,4 @@
-/** Pass-through: client and target speak the same format. Bytes pass untouched except the model's
+/** Pass-through: client and target use the same format. Bytes pass untouched except the model's
  *  name; filters watch the response for usage and its end. */
 import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'

@@ -36,7 +36,7 @@ export const errorOf = (
 }
 
 /** Messages for which other formats have an error code. */
-const CODES: readonly (readonly [words: RegExp, code: string])[] = [
+const CODES: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/prompt is too long|exceeds? (?:the )?context (?:limit|window)/i, 'context_length_exceeded'],
 ]
 /** `messages.0.content: Input should be …` names the invalid field. */

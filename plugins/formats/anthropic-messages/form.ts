@@ -6,8 +6,8 @@ import { type Fields, isFields } from '../fields.ts'
 import type { Form, Prompt } from '../hub.ts'
 import { objectIn, rejectValue, requiredObject, requiredText } from './members.ts'
 
-/** The tool that stands in for structured output. Its name tells the decoder to convert the call
- *  back to text. */
+/** The tool that stands in for structured output. The decoder recognises it by its name and
+ *  converts the call back to text. */
 export const FORM_TOOL_NAME = 'tollgate_answer_in_form'
 
 export const readForm = (body: Fields): { readonly form?: Form } => {

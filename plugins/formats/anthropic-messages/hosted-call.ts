@@ -14,7 +14,7 @@ const TOOLS: Readonly<Record<string, HostedToolName>> = {
   file_search: 'file_search',
   image_generation: 'image_generation',
 }
-/** Input members that other formats know: the query, the code, the URL. */
+/** Input members that other formats have, too: the query, the code, the URL. */
 const INPUT_MEMBERS: readonly string[] = ['query', 'code', 'command', 'url']
 
 const USE_TYPES: ReadonlySet<string> = new Set(['server_tool_use', 'mcp_tool_use'])

@@ -19,7 +19,7 @@ export const memberPath = (at: FieldPath, key: string | number): FieldPath => {
 
 type Reader<T> = (fields: Fields, key: string, at: FieldPath) => T | undefined
 
-/** Null counts as missing. */
+/** A reader of members of one type; null counts as missing. */
 const reader =
   <T extends Json>(isType: (value: Json) => value is T, expectation: string): Reader<T> =>
   (fields, key, at) => {
@@ -34,7 +34,7 @@ export const flagIn = reader((value): value is boolean => typeof value === 'bool
 export const objectIn = reader(isFields, 'an object')
 export const listIn = reader((value): value is Json[] => Array.isArray(value), 'an array')
 
-/** Ignores invalid members of an answer. */
+/** Throws a fault for a client's invalid member; ignores an invalid member of an answer. */
 const reject = (
   code: 'MEMBER_TYPE' | 'MEMBER_VALUE',
   at: FieldPath,
@@ -44,7 +44,7 @@ const reject = (
   return undefined
 }
 
-/** A required member; `otherwise` replaces it in an answer. */
+/** A required member; `fallback` replaces it in an answer. */
 export const requiredReader = <T>(
   read: Reader<T>,
   fallback: T,

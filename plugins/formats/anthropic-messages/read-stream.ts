@@ -26,7 +26,7 @@ class Decoder implements StreamDecoder {
   #usage: Fields = {}
   #next = 0
   #hasBegun = false
-  #caller: Caller = 'nobody'
+  #caller: Caller = 'none'
   #stop: Stop | undefined
   #hasEnded = false
 

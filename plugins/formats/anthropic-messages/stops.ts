@@ -13,7 +13,7 @@ const REASONS: Readonly<Record<string, Stop['reason']>> = {
   refusal: 'refusal',
   compaction: 'end',
 }
-/** A broken answer must not look usable; of this format's values, `refusal` says that best. */
+/** A broken answer must not look usable; `refusal` is the closest value of this format. */
 const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
   end: 'end_turn',
   sequence: 'stop_sequence',
@@ -26,10 +26,10 @@ const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
 }
 
 /** The caller of the client's tools: none, only a program of the model, or the model itself. */
-export type Caller = 'nobody' | 'program' | 'model'
+export type Caller = 'none' | 'program' | 'model'
 export const callerIn = (content: readonly Content[]): Caller => {
   const calls = content.filter(({ type }) => type === 'call')
-  if (calls.length === 0) return 'nobody'
+  if (calls.length === 0) return 'none'
   return calls.some(call => call.type === 'call' && !call.payload) ? 'model' : 'program'
 }
 
@@ -49,13 +49,13 @@ export const stopOf = (fields: Fields, caller: Caller): Stop | undefined => {
 /** Some upstreams end a tool call with `end_turn`. Calls made only by a program may already have
  *  been answered. */
 const correctReason = (reason: Stop['reason'], caller: Caller): Stop['reason'] => {
-  if (reason === 'call') return caller === 'nobody' ? 'end' : 'call'
+  if (reason === 'call') return caller === 'none' ? 'end' : 'call'
   return reason === 'end' && caller === 'model' ? 'call' : reason
 }
 
 /** The stop of an answer without a stop reason. */
 export const defaultStop = (caller: Caller): Stop => ({
-  reason: caller === 'nobody' ? 'end' : 'call',
+  reason: caller === 'none' ? 'end' : 'call',
 })
 
 /** The stop fields of an answer. */

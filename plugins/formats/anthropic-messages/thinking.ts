@@ -90,7 +90,7 @@ export const planThinking = (
 const effortMember = ({ effort }: Thinking): { readonly effort?: string } =>
   effort === undefined || effort === 'none' ? {} : { effort: EFFORTS[effort] ?? effort }
 
-/** Models with a thinking budget show their thoughts by default, and not all of them know
+/** Models with a thinking budget show their thoughts by default, and not all of them support
  *  `display`. */
 const displayMember = ({ show }: Thinking, defaultShow: boolean | undefined): Fields =>
   show === undefined || show === defaultShow ? {} : { display: show ? 'summarized' : 'omitted' }

@@ -146,7 +146,7 @@ const writeFunction = (
     ...writeCache(tool),
   }
 }
-/** Arguments must be an object, and their schema must say so. */
+/** Arguments must be an object, and their schema must declare it. */
 const argumentSchema = (schema: Json | undefined): Fields => {
   if (!isFields(schema)) return { type: 'object', properties: {} }
   return schema.type === undefined ? { type: 'object', ...schema } : schema

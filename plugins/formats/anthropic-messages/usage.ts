@@ -1,4 +1,4 @@
-/** Converts usage counts to and from our meters. */
+/** Converts usage counts to and from the gateway's meters. */
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
@@ -59,9 +59,9 @@ export const usageOf = (meters: Meters = {}, tier?: string): Fields => ({
 /** Merges the counts of a stream: the last value of each wins; null and missing values are
  *  ignored. */
 export const mergeCounts = (earlier: Fields, later: Fields): Fields => {
-  const merged = { ...earlier }
-  for (const [key, value] of Object.entries(later)) if (value !== null) merged[key] = value
-  return merged
+  const counts = { ...earlier }
+  for (const [key, value] of Object.entries(later)) if (value !== null) counts[key] = value
+  return counts
 }
 
 /** Converts names of service tiers; unlisted names are the same on both sides. */

@@ -62,7 +62,7 @@ export class BlockWriter {
     this.#ensureOpenText()
     this.#emitDelta({ type: 'citations_delta', citation: writeCitation(citation) })
   }
-  /** `known`: the final content. */
+  /** `finalContent`: the content as the upstream completed it. */
   close(finalContent: Content = this.#content): void {
     const { type } = this.#content
     if (type === 'thought') return this.#closeThought()

@@ -18,7 +18,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   API_KEY_SERVICE_BLOCKED: 403,
 }
 /** Errors that only the message identifies. */
-const CODES: readonly (readonly [said: RegExp, code: string])[] = [
+const CODES: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/exceeds the maximum number of tokens/i, 'context_length_exceeded'],
 ]
 

@@ -34,7 +34,8 @@ export const codeOf = (code: Fields): Json => ({
   code: lenientText(code, 'code') ?? '',
 })
 
-/** Completes a hosted call with its result. `of`: the waiting call, if there is one. */
+/** Completes a hosted call with its result. `openCall`: the call without a result, if there is
+ *  one. */
 export const finishedCall = (
   part: Fields,
   openCall: HostedCall | undefined,

@@ -63,8 +63,8 @@ const recitationCitations = (metadata: Fields): readonly SpanCitation[] =>
     ],
   )
 
-// ---------------------------------------------------------------- hosted calls without parts of
-// their own
+// ---------------------------------------------------------------- hosted calls
+// Calls without parts of their own.
 
 /** `id`: makes an id for each call. */
 export const hostedCallsIn = (candidate: Fields, id: () => string): readonly HostedCall[] => {

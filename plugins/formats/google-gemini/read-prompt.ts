@@ -78,7 +78,7 @@ const cachedTurns = (body: RequestObject): readonly Turn[] => {
   return [{ role: 'user', content: [{ type: 'media', kind: 'document', source, at }] }]
 }
 
-/** The request whose tokens a client wants counted: a whole request or its contents only. */
+/** The request of a token count: a whole request or its contents only. */
 export const requestToCount = (fields: Fields): Fields => {
   const request = new RequestObject(fields).object('generateContentRequest')
   return request ? request.fields : fields

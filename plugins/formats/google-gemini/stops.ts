@@ -29,7 +29,7 @@ const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED'
 export const isReason = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value !== UNSPECIFIED
 
-/** `called`: the answer contains a call of a client's tool. `empty`: it has no content; then an
+/** `hasCalls`: the answer contains a call of a client's tool. `isEmpty`: it has no content; then an
  *  unknown reason counts as broken. */
 export const stopOf = (
   raw: string | undefined,

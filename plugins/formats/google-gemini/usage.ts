@@ -1,5 +1,6 @@
-/** Converts usage counts to and from our meters. `promptTokenCount` includes cached tokens, audio
- *  and images, and excludes tokens that tools added; thoughts are counted beside the answer. */
+/** Converts usage counts to and from the gateway's meters. `promptTokenCount` includes cached
+ *  tokens, audio and images, and excludes tokens that tools added; thoughts are counted beside the
+ *  answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, omitUndefined } from '../fields.ts'
@@ -38,7 +39,7 @@ const tokensOfModality = (details: Json | undefined, name: string): number => {
 export const hasCounts = (usage: Json | undefined): usage is Fields =>
   isFields(usage) && ('promptTokenCount' in usage || 'totalTokenCount' in usage)
 
-/** Writes our meters so that the total is the sum of its parts. */
+/** Writes the gateway's meters so that the total is the sum of its parts. */
 export const countsOf = (meters: Meters): Fields => {
   const { input = 0, cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
   const { audio_input: audioInput = 0, image_input = 0, audio_output: audioOutput = 0 } = meters

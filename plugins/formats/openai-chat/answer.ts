@@ -147,7 +147,7 @@ export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => 
     service_tier: tier !== undefined && KNOWN_TIERS.has(tier) ? tier : undefined,
   })
 }
-/** Other upstreams use further values, which the SDK's types do not know. */
+/** Other upstreams use further values, which the SDK's types do not include. */
 const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const answerId = ({ id }: EncodeContext): string => `chatcmpl-${id}`
 

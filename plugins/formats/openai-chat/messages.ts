@@ -205,7 +205,7 @@ const writeAssistant = (
     return []
   return [omitUndefined({ role: 'assistant', ...members, name })]
 }
-/** Text and calls; the text is null if there is none. `ours`: include only payloads of this
+/** Text and calls; the text is null if there is none. `ownOnly`: include only payloads of this
  *  format's own providers. */
 export const writeTextAndCalls = (content: readonly Content[], ownOnly: boolean): Fields => {
   const texts: string[] = []

@@ -34,7 +34,7 @@ export const ALIASES: SettingAliases = {
   limit: ['max_completion_tokens', 'max_tokens'],
   user: ['safety_identifier', 'user'],
 }
-/** The names that clients of this format know, including fields that are not plain settings. */
+/** The names that clients of this format use, including fields that are not plain settings. */
 export const NAMES: Readonly<Record<string, string>> = {
   ...SETTINGS,
   thinking: 'reasoning_effort',

@@ -32,8 +32,8 @@ const PRESETS: Readonly<Record<string, HostedToolName>> = {
   urlContext: 'url_context',
 }
 
-/** A preset is one of our names without parameters. With parameters it is the client's own function
- *  of that name. */
+/** A preset is a name of `PRESETS` without parameters. With parameters it is the client's own
+ *  function of that name. */
 export const presetNameOf = (tool: Json): string | undefined => {
   if (!isFields(tool)) return undefined
   if (tool.type !== 'function')

@@ -61,7 +61,7 @@ export class Output {
     else if (part.type === 'payload') this.#addPayload(block, part.payload)
     else this.#close(part.index, block, part.content)
   }
-  /** Adds a refusal that the stop reason holds and the content does not. */
+  /** Adds a refusal that is in the stop reason and not in the content. */
   addRefusal(message: string | undefined): void {
     if (this.hasRefusal || !message) return
     const content = { type: 'refusal', text: message } as const

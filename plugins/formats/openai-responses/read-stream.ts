@@ -182,7 +182,7 @@ class Decoder implements StreamDecoder {
       return this.#open(item, key, { type: kind, text: '' })
     return undefined
   }
-  /** Emits what the whole item holds beyond its earlier events. */
+  /** Emits the rest of an item: what its earlier events did not contain. */
   #complete(item: Item, key: string, content: Content | undefined): void {
     if (!content) return
     const openBlock = item.blocks.get(key)

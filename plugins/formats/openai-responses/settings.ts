@@ -98,7 +98,7 @@ export const readSettings = (body: Fields, dropped: DroppedFields): Settings => 
     ...(include.includes(INCLUDE_LOGPROBS) && { logprobs: true }),
   }
 }
-/** Reports the fields that are not in `known`. */
+/** Reports the fields that are not in `knownNames`. */
 export const reportUnknown = (
   fields: Fields,
   knownNames: ReadonlySet<string>,

@@ -49,7 +49,7 @@ const writeParts = (part: Text | Media): readonly Fields[] => {
   const description = about === undefined ? [] : [{ type: 'input_text', text: about }]
   return [...description, writePart(part)]
 }
-/** This format has no flag for a failed tool; the text says so. */
+/** This format has no flag for a failed tool; the text begins with `Error: `. */
 const writeResult = (
   { id, content, value, hasFailed, ...rest }: Result,
   freeCallIds: ReadonlySet<string>,

@@ -67,10 +67,10 @@ const decodeMask = (rows: Buffer, { width, height, pixel, alpha }: Head): Buffer
     if (!undo) throw new Error('unknown PNG filter')
     const row = new Uint8Array(width)
     for (let x = 0; x < width; x++) {
-      const left = x > 0 ? (row[x - 1] as number) : 0
+      const leftByte = x > 0 ? (row[x - 1] as number) : 0
       const corner = x > 0 ? (above[x - 1] as number) : 0
       const raw = rows[rowStart + 1 + x * pixel + pixel - alpha] as number
-      row[x] = raw + undo(left, above[x] as number, corner)
+      row[x] = raw + undo(leftByte, above[x] as number, corner)
       if (row[x] === 0) maskRows[y * (1 + width) + 1 + x] = WHITE
     }
     above = row
@@ -78,17 +78,17 @@ const decodeMask = (rows: Buffer, { width, height, pixel, alpha }: Head): Buffer
   return maskRows
 }
 /** PNG §9.2: a row holds differences to these predictions. */
-const FILTERS: readonly ((left: number, above: number, corner: number) => number)[] = [
+const FILTERS: readonly ((leftByte: number, above: number, corner: number) => number)[] = [
   () => 0,
-  left => left,
+  leftByte => leftByte,
   (_, above) => above,
-  (left, above) => (left + above) >> 1,
-  (left, above, corner) => {
-    const guess = left + above - corner
-    const toLeft = Math.abs(guess - left)
+  (leftByte, above) => (leftByte + above) >> 1,
+  (leftByte, above, corner) => {
+    const guess = leftByte + above - corner
+    const toLeft = Math.abs(guess - leftByte)
     const toAbove = Math.abs(guess - above)
     const toCorner = Math.abs(guess - corner)
-    if (toLeft <= toAbove && toLeft <= toCorner) return left
+    if (toLeft <= toAbove && toLeft <= toCorner) return leftByte
     return toAbove <= toCorner ? above : corner
   },
 ]
