@@ -17,7 +17,9 @@ const ASKING: Readonly<Record<string, { readonly [key: string]: Json }>> = {
   'openai-chat': { model: 'm', messages: [], tools: [{ type: 'web_search' }] },
   'openai-responses': { model: 'm', input: 'hi', tools: [{ type: 'web_search' }] },
   'anthropic-messages': {
-    ...{ model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }] },
+    model: 'm',
+    max_tokens: 100,
+    messages: [{ role: 'user', content: 'hi' }],
     tools: [{ type: 'web_search_20250305', name: 'web_search' }],
   },
   'google-gemini': { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] },
@@ -48,7 +50,10 @@ const hostedIn = (meters: Readonly<Record<string, number | undefined>> = {}) =>
 const passThrough = async (source: Answered) => {
   const { format, traits = {}, asked: request = ASKING[format] ?? {} } = source
   const { attempt, exchange } = await runTranslate(answeredBy(source), {
-    ...{ format, body: request, path: pathOf(format), isParsed: true },
+    format,
+    body: request,
+    path: pathOf(format),
+    isParsed: true,
     target: { upstream: 'up', name: 'there', traits },
   })
   const { text } = await pour(attempt.reply)
@@ -60,7 +65,11 @@ const translate = async (source: Answered, client: string) => {
   const request = format === 'openai-chat' ? { ...ASKING[client], tools: [] } : ASKING[client]
   const body = { ...request, ...(format === 'openai-chat' && { web_search_options: {} }) }
   const { exchange } = await translateAttempt({
-    ...{ client, target: format, body, path: pathOf(client), traits },
+    client,
+    target: format,
+    body,
+    path: pathOf(client),
+    traits,
     upstreamReply: answeredBy(source),
   })
   return hostedIn(exchange.slots.get(USAGE)?.meters)
@@ -139,7 +148,10 @@ t.test(
 // ---------------------------------------------------------------- cases of our own
 
 const search = (id: string, more: object = {}) => ({
-  ...{ type: 'web_search_call', id, status: 'completed', action: { type: 'search' } },
+  type: 'web_search_call',
+  id,
+  status: 'completed',
+  action: { type: 'search' },
   ...more,
 })
 const response = (more: object) => ({ id: 'r', object: 'response', status: 'completed', ...more })
@@ -173,7 +185,8 @@ t.test('hosted usage of responses: each item counts once', async t => {
 })
 t.test('hosted usage of responses: failed calls and page visits are not counted', async t => {
   const output = [
-    ...[search('a', { status: 'failed' }), search('b', { action: { type: 'open_page' } })],
+    search('a', { status: 'failed' }),
+    search('b', { action: { type: 'open_page' } }),
     { type: 'message', id: 'c', content: [{ type: 'output_text', text: '"web_search_call"' }] },
   ]
   const body = JSON.stringify(response({ output, usage }))
@@ -235,14 +248,24 @@ t.test('hosted usage: requests without hosted tools are not inspected', async t 
 t.test('hosted tools: recognised in the requests of every format', async t => {
   const tools = (...list: Json[]) => ({ tools: list })
   for (const body of [
-    ...[tools({ type: 'web_search' }), tools({ googleSearch: {} }), { prompt: { id: 'p' } }],
+    tools({ type: 'web_search' }),
+    tools({ googleSearch: {} }),
+    { prompt: { id: 'p' } },
     tools({ functionDeclarations: [], codeExecution: {} }),
-    ...[{ cachedContent: 'c' }, { web_search_options: {} }],
+    { cachedContent: 'c' },
+    { web_search_options: {} },
   ])
     t.ok(offersHostedTools(body), JSON.stringify(body))
   for (const body of [
-    ...[undefined, null, 'text', [], {}, { tools: 'none' }, tools(null, 1)],
-    ...[tools({ type: 'function' }, { type: 'custom' }), { prompt: null }],
+    undefined,
+    null,
+    'text',
+    [],
+    {},
+    { tools: 'none' },
+    tools(null, 1),
+    tools({ type: 'function' }, { type: 'custom' }),
+    { prompt: null },
     tools({ functionDeclarations: [] }, { function_declarations: [] }),
   ])
     t.notOk(offersHostedTools(body), JSON.stringify(body))

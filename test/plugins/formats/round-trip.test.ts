@@ -77,10 +77,24 @@ for (const from of FORMATS)
 
 /** Settings that every format carries unchanged. */
 const PLAIN: Settings = {
-  ...{ limit: 4_000, temperature: 0.3, topP: 0.96, topK: 40, stops: ['END'], candidates: 2 },
-  ...{ seed: 7, frequencyPenalty: 0.5, presencePenalty: -0.5, logprobs: true, alternatives: 3 },
-  ...{ parallel: false, user: 'u1', metadata: { team: 'blue' }, tier: 'default', store: true },
-  ...{ verbosity: 'low', cacheKey: 'k1' },
+  limit: 4_000,
+  temperature: 0.3,
+  topP: 0.96,
+  topK: 40,
+  stops: ['END'],
+  candidates: 2,
+  seed: 7,
+  frequencyPenalty: 0.5,
+  presencePenalty: -0.5,
+  logprobs: true,
+  alternatives: 3,
+  parallel: false,
+  user: 'u1',
+  metadata: { team: 'blue' },
+  tier: 'default',
+  store: true,
+  verbosity: 'low',
+  cacheKey: 'k1',
 }
 /** From the documentation of each format. */
 const WORDS: Readonly<Record<string, readonly (keyof Settings)[]>> = {

@@ -1,4 +1,5 @@
-/** Pass-through of upstream faults: broken streams, error events, error responses, and who is at fault. */
+/** Pass-through of upstream faults: broken streams, error events, error responses, and whether the
+ *  client or the gateway's key is the cause. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'

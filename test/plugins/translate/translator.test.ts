@@ -95,14 +95,12 @@ t.test('translator: an error after sent text becomes an error event', t => {
     'openai-chat',
     new StreamResponseEncoder(codec, contextWith()),
     {
-      ...{
-        onBytes() {},
-        onBody() {},
-        onPart() {},
-        onAnswer() {},
-        onUsage() {},
-        onLinger() {},
-      },
+      onBytes() {},
+      onBody() {},
+      onPart() {},
+      onAnswer() {},
+      onUsage() {},
+      onLinger() {},
       bodyOf: reason => ({ error: { message: reason.message } }),
       errorIn: event =>
         event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
@@ -190,7 +188,8 @@ t.test('translator: a failed plain answer is an error for a streaming client', a
   }
   const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
   const { poured } = await translateAttempt({
-    ...{ client: 'google-gemini', target: 'openai-responses' },
+    client: 'google-gemini',
+    target: 'openai-responses',
     path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
     body: { contents: [{ parts: [{ text: 'hi' }] }] },
     upstreamReply: { headers: JSON_TYPE, body: JSON.stringify(queued) },

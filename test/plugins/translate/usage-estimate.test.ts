@@ -1,4 +1,5 @@
-/** Answers without counts get the same estimate in every format, plain or streamed, passed through or translated. */
+/** Answers without counts get the same estimate in every format: plain or streamed, passed through
+ *  or translated. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { OutputTextEstimator } from '../../../plugins/formats/output-text.ts'
@@ -24,19 +25,22 @@ interface Wire {
 }
 const event = (data: object, name?: string): string =>
   `${name ? `event: ${name}\n` : ''}data: ${JSON.stringify(data)}\n\n`
-const named = (data: { readonly type: string }): string => event(data, data.type)
+const named = (data: { readonly type: string; readonly [member: string]: unknown }): string =>
+  event(data, data.type)
 
 const delta = (delta: object, finish_reason: string | null = null): string =>
   event({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })
 const toolCall = (call: object) => ({
-  ...{ index: 0, id: 'call_1', type: 'function' },
+  index: 0,
+  id: 'call_1',
+  type: 'function',
   function: { name: 'look', arguments: JSON.stringify(call) },
 })
 const block = (index: number, content: object, deltas: readonly object[]): string =>
   [
-    named({ type: 'content_block_start', ...{ index, content_block: content } }),
-    ...deltas.map(delta => named({ type: 'content_block_delta', ...{ index, delta } })),
-    named({ type: 'content_block_stop', ...{ index } }),
+    named({ type: 'content_block_start', index, content_block: content }),
+    ...deltas.map(delta => named({ type: 'content_block_delta', index, delta })),
+    named({ type: 'content_block_stop', index }),
   ].join('')
 const parts = ({ words, thought, call }: Said): readonly object[] => [
   ...(thought ? [{ text: thought, thought: true }] : []),
@@ -58,9 +62,11 @@ const WIRES: Readonly<Record<string, Wire>> = {
       id: 'c',
       choices: [
         {
-          ...{ index: 0, finish_reason: 'stop' },
+          index: 0,
+          finish_reason: 'stop',
           message: {
-            ...{ role: 'assistant', content: words.join('') },
+            role: 'assistant',
+            content: words.join(''),
             ...(thought && { reasoning_content: thought }),
             ...(call && { tool_calls: [toolCall(call)] }),
           },
@@ -100,34 +106,40 @@ const WIRES: Readonly<Record<string, Wire>> = {
               : words.map(word => ['response.output_text.delta', word] as const)
         const empty = { ...item, content: [], summary: [], arguments: '' }
         return [
-          named({ type: 'response.output_item.added', ...{ output_index, item: empty } }),
-          ...grown.map(([type, text]) => named({ type, ...at, ...{ delta: text } })),
+          named({ type: 'response.output_item.added', output_index, item: empty }),
+          ...grown.map(([type, text]) => named({ type, ...at, delta: text })),
           ...(item.type === 'message'
-            ? [named({ type: 'response.output_text.done', ...at, ...{ text: words.join('') } })]
+            ? [named({ type: 'response.output_text.done', ...at, text: words.join('') })]
             : []),
-          named({ type: 'response.output_item.done', ...{ output_index, item } }),
+          named({ type: 'response.output_item.done', output_index, item }),
         ].join('')
       })
       const begun = { ...response({ words: [] }), status: 'in_progress', usage: null }
       return [
-        named({ type: 'response.created', ...{ response: begun } }),
+        named({ type: 'response.created', response: begun }),
         ...told,
-        named({ type: 'response.completed', ...{ response: response(said, usage) } }),
+        named({ type: 'response.completed', response: response(said, usage) }),
       ].join('')
     },
     behind: delta =>
-      named({ type: 'response.output_text.delta', ...{ delta, item_id: 'i0', output_index: 0 } }),
+      named({ type: 'response.output_text.delta', delta, item_id: 'i0', output_index: 0 }),
   },
   'anthropic-messages': {
     request: stream => ({
       path: '/v1/messages',
       body: {
-        ...{ model: 'm', max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] },
+        model: 'm',
+        max_tokens: 50,
+        messages: [{ role: 'user', content: 'hello' }],
         ...(stream && { stream }),
       },
     }),
     plain: ({ words, thought, call }, usage) => ({
-      ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' },
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      stop_reason: 'end_turn',
       content: [
         ...(thought ? [{ type: 'thinking', thinking: thought, signature: 's' }] : []),
         ...(words.length > 0 ? [{ type: 'text', text: words.join('') }] : []),
@@ -139,7 +151,7 @@ const WIRES: Readonly<Record<string, Wire>> = {
       let at = 0
       const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [] }
       return [
-        named({ type: 'message_start', ...{ message } }),
+        named({ type: 'message_start', message }),
         thought &&
           block(at++, { type: 'thinking', thinking: '' }, [
             { type: 'thinking_delta', thinking: thought },
@@ -157,7 +169,8 @@ const WIRES: Readonly<Record<string, Wire>> = {
           ]),
         named({
           type: 'message_delta',
-          ...{ delta: { stop_reason: 'end_turn' }, ...(usage !== undefined && { usage }) },
+          delta: { stop_reason: 'end_turn' },
+          ...(usage !== undefined && { usage }),
         }),
         named({ type: 'message_stop' }),
       ]
@@ -165,7 +178,7 @@ const WIRES: Readonly<Record<string, Wire>> = {
         .join('')
     },
     behind: text =>
-      named({ type: 'content_block_delta', ...{ index: 0, delta: { type: 'text_delta', text } } }),
+      named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
   },
   'google-gemini': {
     request: stream => ({
@@ -190,7 +203,10 @@ const WIRES: Readonly<Record<string, Wire>> = {
   },
 }
 const response = ({ words, thought, call }: Said, usage?: Json) => ({
-  ...{ id: 'resp_1', object: 'response', status: 'completed', model: 'm' },
+  id: 'resp_1',
+  object: 'response',
+  status: 'completed',
+  model: 'm',
   output: [
     ...(thought
       ? [{ id: 'i0', type: 'reasoning', summary: [{ type: 'summary_text', text: thought }] }]
@@ -198,7 +214,10 @@ const response = ({ words, thought, call }: Said, usage?: Json) => ({
     ...(words.length > 0
       ? [
           {
-            ...{ id: 'i1', type: 'message', role: 'assistant', status: 'completed' },
+            id: 'i1',
+            type: 'message',
+            role: 'assistant',
+            status: 'completed',
             content: [{ type: 'output_text', text: words.join(''), annotations: [] }],
           },
         ]
@@ -206,7 +225,10 @@ const response = ({ words, thought, call }: Said, usage?: Json) => ({
     ...(call
       ? [
           {
-            ...{ id: 'i2', type: 'function_call', call_id: 'call_1', name: 'look' },
+            id: 'i2',
+            type: 'function_call',
+            call_id: 'call_1',
+            name: 'look',
             arguments: JSON.stringify(call),
           },
         ]
@@ -273,19 +295,24 @@ for (const [what, said, output] of SAID)
 /** Counts in each format: input, output, and thinking as a part of the output. */
 const COUNTS: Readonly<Record<string, (read: Json, written: Json, thought?: Json) => Json>> = {
   'openai-chat': (prompt_tokens, completion_tokens, reasoning_tokens = 0) => ({
-    ...{ prompt_tokens, completion_tokens },
+    prompt_tokens,
+    completion_tokens,
     completion_tokens_details: { reasoning_tokens },
   }),
   'openai-responses': (input_tokens, output_tokens, reasoning_tokens = 0) => ({
-    ...{ input_tokens, output_tokens },
+    input_tokens,
+    output_tokens,
     output_tokens_details: { reasoning_tokens },
   }),
   'anthropic-messages': (input_tokens, output_tokens, thinking_tokens = 0) => ({
-    ...{ input_tokens, output_tokens },
+    input_tokens,
+    output_tokens,
     output_tokens_details: { thinking_tokens },
   }),
   'google-gemini': (promptTokenCount, candidatesTokenCount, thoughtsTokenCount = 0) => ({
-    ...{ promptTokenCount, candidatesTokenCount, thoughtsTokenCount },
+    promptTokenCount,
+    candidatesTokenCount,
+    thoughtsTokenCount,
   }),
 }
 const countsOf = (
@@ -392,12 +419,10 @@ t.test('usage estimate: skips the text of unmetered answers', async t => {
 
 t.test('output text: is the same in chunks of every size', async t => {
   const pattern = compileTextPattern({
-    ...{
-      text: ['text'],
-      alternatives: ['one', 'other'],
-      objects: ['args'],
-      exclusions: ['skipped'],
-    },
+    text: ['text'],
+    alternatives: ['one', 'other'],
+    objects: ['args'],
+    exclusions: ['skipped'],
   })
   const bytes = Buffer.from(
     '{"skipped":[{"text":"no"},"]"],"one" : "", "other":"four words are here","one":"no",' +

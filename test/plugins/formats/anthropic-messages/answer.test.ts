@@ -59,8 +59,14 @@ t.test('messages encoder: writes a hosted call as a use and a result with the sa
 })
 t.test('messages encoder: has a value for every stop reason', async t => {
   const words = {
-    ...{ end: 'end_turn', sequence: 'stop_sequence', length: 'max_tokens', call: 'tool_use' },
-    ...{ refusal: 'refusal', filter: 'refusal', pause: 'pause_turn', broken: 'refusal' },
+    end: 'end_turn',
+    sequence: 'stop_sequence',
+    length: 'max_tokens',
+    call: 'tool_use',
+    refusal: 'refusal',
+    filter: 'refusal',
+    pause: 'pause_turn',
+    broken: 'refusal',
   } as const
   for (const [reason, word] of Object.entries(words))
     t.match(write({ choices: [{ content: [], stop: { reason: reason as keyof typeof words } }] }), {
@@ -92,8 +98,13 @@ t.test('messages codec: keeps the totals of usage in both directions (edge 14)',
   const amount = fc.nat({ max: 1_000_000 })
   const meters = fc.record(
     {
-      ...{ input: amount, cached: amount, cache_write: amount, cache_write_1h: amount },
-      ...{ output: amount, thinking: amount, web_search: amount },
+      input: amount,
+      cached: amount,
+      cache_write: amount,
+      cache_write_1h: amount,
+      output: amount,
+      thinking: amount,
+      web_search: amount,
     },
     { requiredKeys: [] },
   )

@@ -17,23 +17,19 @@ t.test('messages encoder: maps settings and reports those without a name', async
   const { body, lost } = write(
     asking(HI, {
       settings: {
-        ...{
-          limit: 9,
-          temperature: 1.5,
-          topP: 0.5,
-          topK: 4,
-          stops: ['a', ' '],
-          user: 'u',
-          tier: 'default',
-        },
-        ...{
-          seed: 1,
-          frequencyPenalty: 0,
-          presencePenalty: 1,
-          candidates: 1,
-          logprobs: false,
-          store: true,
-        },
+        limit: 9,
+        temperature: 1.5,
+        topP: 0.5,
+        topK: 4,
+        stops: ['a', ' '],
+        user: 'u',
+        tier: 'default',
+        seed: 1,
+        frequencyPenalty: 0,
+        presencePenalty: 1,
+        candidates: 1,
+        logprobs: false,
+        store: true,
       },
     }),
   )
@@ -95,14 +91,12 @@ t.test('messages decoder: accepts counting requests without max_tokens (edge 29)
 })
 t.test('messages decoder: reports fields without an equivalent in the hub by name', async t => {
   const { lost } = decodePrompt(NAME, {
-    ...{
-      model: 'm',
-      max_tokens: 1,
-      messages: [],
-      container: 'c',
-      speed: 'fast',
-      inference_geo: null,
-    },
+    model: 'm',
+    max_tokens: 1,
+    messages: [],
+    container: 'c',
+    speed: 'fast',
+    inference_geo: null,
     metadata: { user_id: 'u', other: 1 },
     output_config: { effort: 'low', task_budget: {} },
     tools: [{ name: 'f', input_schema: {}, defer_loading: true, eager_input_streaming: null }],

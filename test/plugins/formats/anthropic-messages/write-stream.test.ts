@@ -84,8 +84,16 @@ t.test('messages stream encoder: fails if too many interleaved blocks wait', asy
 })
 t.test('messages stream encoder: ignores further candidates', async t => {
   const message = await read(
-    ...[BEGIN, open(0, TEXT), open(1, TEXT, 1), grow(1, 'b'), grow(0, 'a'), close(1), close(0)],
-    ...[stop('end'), { type: 'stop', choice: 1, stop: { reason: 'length' } } as Part, END],
+    BEGIN,
+    open(0, TEXT),
+    open(1, TEXT, 1),
+    grow(1, 'b'),
+    grow(0, 'a'),
+    close(1),
+    close(0),
+    stop('end'),
+    { type: 'stop', choice: 1, stop: { reason: 'length' } } as Part,
+    END,
   )
   t.match(message, { content: [{ text: 'a' }], stop_reason: 'end_turn' })
   t.equal((message.content as Json[]).length, 1)

@@ -42,8 +42,12 @@ t.test('Gemini stream decoder: hostile argument paths have no effect', t => {
     willContinue: true,
   })
   const [input] = inputsOf(
-    ...[call({ name: 'f', willContinue: true }), call(value('$.__proto__.polluted'))],
-    ...[call(value('$.list[4000000000]')), call(value('$')), call(value('nonsense')), stop()],
+    call({ name: 'f', willContinue: true }),
+    call(value('$.__proto__.polluted')),
+    call(value('$.list[4000000000]')),
+    call(value('$')),
+    call(value('nonsense')),
+    stop(),
   )
   t.equal(({} as { polluted?: string }).polluted, undefined)
   t.same(input.list, ['x'])
@@ -106,11 +110,10 @@ t.test('Gemini decoder: keeps a signature without text (edge 10)', t => {
 t.test('Gemini stream decoder: text and thoughts are separate blocks for any chunks', t => {
   t.match(
     contentOf(
-      ...[
-        piece([{ text: 'a', thought: true }]),
-        piece([{ text: 'b', thought: true }, { text: 'c' }]),
-      ],
-      ...[piece([{ text: 'd' }]), stop()],
+      piece([{ text: 'a', thought: true }]),
+      piece([{ text: 'b', thought: true }, { text: 'c' }]),
+      piece([{ text: 'd' }]),
+      stop(),
     ),
     [
       { type: 'thought', text: 'ab' },
@@ -225,7 +228,8 @@ t.test('Gemini decoder: reads URL context and recitations', t => {
     {},
   ]
   const { choices } = whole({
-    ...{ content: { parts: [{ text: 'abc' }] }, finishReason: 'STOP' },
+    content: { parts: [{ text: 'abc' }] },
+    finishReason: 'STOP',
     urlContextMetadata: { urlMetadata },
     citationMetadata: {
       citationSources: [{ startIndex: 1, endIndex: 2, uri: 'https://c.example' }],

@@ -7,12 +7,22 @@ import { END, encodeStreamed, encodeWhole, partsIn } from '../../../helpers/gemi
 
 t.test('Gemini encoder: the total is the sum of all counts', t => {
   const meters = {
-    ...{ input: 1, cached: 2, cache_write: 4, cache_write_1h: 8, audio_input: 16 },
-    ...{ output: 32, thinking: 64, audio_output: 128, web_search: 5 },
+    input: 1,
+    cached: 2,
+    cache_write: 4,
+    cache_write_1h: 8,
+    audio_input: 16,
+    output: 32,
+    thinking: 64,
+    audio_output: 128,
+    web_search: 5,
   }
   t.same(encodeWhole([], END, { meters }).usageMetadata, {
-    ...{ promptTokenCount: 31, cachedContentTokenCount: 2, candidatesTokenCount: 160 },
-    ...{ thoughtsTokenCount: 64, totalTokenCount: 255 },
+    promptTokenCount: 31,
+    cachedContentTokenCount: 2,
+    candidatesTokenCount: 160,
+    thoughtsTokenCount: 64,
+    totalTokenCount: 255,
     promptTokensDetails: [
       { modality: 'TEXT', tokenCount: 15 },
       { modality: 'AUDIO', tokenCount: 16 },

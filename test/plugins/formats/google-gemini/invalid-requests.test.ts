@@ -168,10 +168,31 @@ t.test(
 t.test('Gemini decoder: never throws on answers, stream events or errors of upstreams', t => {
   const codec = codecOf(NAME)
   const keys = [
-    ...['candidates', 'content', 'parts', 'text', 'functionCall', 'name', 'args', 'partialArgs'],
-    ...['jsonPath', 'stringValue', 'groundingMetadata', 'groundingSupports', 'groundingChunks'],
-    ...['segment', 'groundingChunkIndices', 'executableCode', 'toolCall', 'toolResponse', 'index'],
-    ...['finishReason', 'usageMetadata', 'promptFeedback', 'promptTokenCount', 'error', 'details'],
+    'candidates',
+    'content',
+    'parts',
+    'text',
+    'functionCall',
+    'name',
+    'args',
+    'partialArgs',
+    'jsonPath',
+    'stringValue',
+    'groundingMetadata',
+    'groundingSupports',
+    'groundingChunks',
+    'segment',
+    'groundingChunkIndices',
+    'executableCode',
+    'toolCall',
+    'toolResponse',
+    'index',
+    'finishReason',
+    'usageMetadata',
+    'promptFeedback',
+    'promptTokenCount',
+    'error',
+    'details',
   ]
   const { tree } = fc.letrec<{ tree: Json }>(tie => ({
     tree: fc.oneof(

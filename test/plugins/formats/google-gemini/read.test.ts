@@ -68,8 +68,12 @@ t.test('Gemini decoder: accepts all spellings of members and base64', t => {
 })
 t.test('Gemini decoder: accepts every form of the system instruction', t => {
   for (const systemInstruction of [
-    ...['be brief', { text: 'be brief' }, { parts: [{ text: 'be brief' }] }, ['be brief']],
-    ...[{ role: 'system', parts: [{ text: 'be brief' }] }, [{ text: 'be brief' }]],
+    'be brief',
+    { text: 'be brief' },
+    { parts: [{ text: 'be brief' }] },
+    ['be brief'],
+    { role: 'system', parts: [{ text: 'be brief' }] },
+    [{ text: 'be brief' }],
   ])
     t.match(decodeRequest({ systemInstruction }).prompt.turns[0], {
       role: 'system',
@@ -108,11 +112,10 @@ t.test('Gemini decoder: pairs calls without ids and results by name, in order', 
   const answer = (b: number) => ({ functionResponse: { name: 'f', response: { b } } })
   const { prompt } = decodePrompt(NAME, {
     contents: [
-      ...[...hi, { role: 'model', parts: [call(1), call(2)] }],
-      ...[
-        { role: 'user', parts: [answer(1)] },
-        { role: 'function', parts: [{ text: 'x' }, answer(2)] },
-      ],
+      ...hi,
+      { role: 'model', parts: [call(1), call(2)] },
+      { role: 'user', parts: [answer(1)] },
+      { role: 'function', parts: [{ text: 'x' }, answer(2)] },
     ],
   })
   const [, words, back] = prompt.turns
@@ -237,7 +240,8 @@ t.test('Gemini decoder: reads both shapes of a counting request (edge 29)', t =>
   t.same(requestToCount({ contents: hi }), { contents: hi })
   for (const key of ['generateContentRequest', 'generate_content_request'])
     t.same(requestToCount({ [key]: { model: 'models/x', contents: hi } }), {
-      ...{ model: 'models/x', contents: hi },
+      model: 'models/x',
+      contents: hi,
     })
   t.end()
 })

@@ -39,7 +39,8 @@ const chunksOf = (stream: string): readonly Gemini[] =>
 const traitsFor = ({ request }: Recording): { readonly [key: string]: Json } => {
   const { generationConfig, toolConfig } = normaliseRequest(request as Json) as Gemini['request']
   return {
-    ...{ tool_media: true, vertex: true },
+    tool_media: true,
+    vertex: true,
     strict_tools: toolConfig?.functionCallingConfig?.mode === 'VALIDATED',
     mixed_tools: toolConfig?.includeServerSideToolInvocations === true,
     thinking: generationConfig?.thinkingConfig?.thinkingLevel ? 'level' : 'budget',

@@ -32,14 +32,14 @@ const encoded = (content: readonly Content[], reason: 'end' | 'call' | 'refusal'
 
 t.test('chat stream decoder: keeps interleaved fragments of calls apart (edge 1)', t => {
   const stream = [
-    ...[
-      opening(0, 'a'),
-      opening(1, 'b'),
-      growing(0, '{"x"'),
-      growing(1, '{"y"'),
-      growing(0, ':1}'),
-    ],
-    ...[growing(1, ':2}'), chunk({}, 'tool_calls'), DONE],
+    opening(0, 'a'),
+    opening(1, 'b'),
+    growing(0, '{"x"'),
+    growing(1, '{"y"'),
+    growing(0, ':1}'),
+    growing(1, ':2}'),
+    chunk({}, 'tool_calls'),
+    DONE,
   ].join('')
   t.match(contentOf(stream), [
     { type: 'call', name: 'a', input: '{"x":1}' },

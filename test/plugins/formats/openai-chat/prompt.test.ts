@@ -162,14 +162,20 @@ t.test('chat encoder: rejects a preset that the target lacks', async t => {
 t.test('chat codec: keeps settings and reports unknown fields', t => {
   const { prompt, lost } = decodePrompt(NAME, {
     ...requestWith('hi'),
-    ...{ temperature: 0.5, top_p: 0.9, stop: 'END', n: 2, seed: 7, max_tokens: 100, user: 'u' },
-    ...{
-      parallel_tool_calls: false,
-      reasoning_effort: 'low',
-      logit_bias: { 5: 1 },
-      verbosity: 'low',
-    },
-    ...{ response_format: { type: 'json_object' }, moderation: {}, prediction: null },
+    temperature: 0.5,
+    top_p: 0.9,
+    stop: 'END',
+    n: 2,
+    seed: 7,
+    max_tokens: 100,
+    user: 'u',
+    parallel_tool_calls: false,
+    reasoning_effort: 'low',
+    logit_bias: { 5: 1 },
+    verbosity: 'low',
+    response_format: { type: 'json_object' },
+    moderation: {},
+    prediction: null,
   })
   t.same(lost, ['moderation'])
   t.match(prompt.settings, { limit: 100, stops: ['END'], candidates: 2, parallel: false })

@@ -18,7 +18,9 @@ t.test('responses decoder: maps every status to a stop reason', async t => {
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{' }
   const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }
   const cut = (reason: string, ...items: readonly object[]) => ({
-    ...{ status: 'incomplete', incomplete_details: { reason }, output: items },
+    status: 'incomplete',
+    incomplete_details: { reason },
+    output: items,
   })
   t.match(stop({ status: 'completed', output: [] }), { reason: 'end' })
   t.match(stop({ status: 'complete', output: [] }), { reason: 'end' })
@@ -73,7 +75,9 @@ t.test('responses usage: encoding inverts decoding, including totals (edge 12)',
   t.same(codec.encodeAnswer(answer, contextWith()).usage, usage)
   const other = { input: 1, cache_write_1h: 2, image_input: 3, audio_output: 4 }
   t.match(codec.encodeAnswer({ choices: [], meters: other }, contextWith()).usage, {
-    ...{ input_tokens: 6, output_tokens: 4, total_tokens: 10 },
+    input_tokens: 6,
+    output_tokens: 4,
+    total_tokens: 10,
     input_tokens_details: { cache_write_tokens: 2 },
   })
   t.equal(codec.encodeAnswer({ choices: [] }, contextWith()).usage, null)
@@ -81,15 +85,13 @@ t.test('responses usage: encoding inverts decoding, including totals (edge 12)',
 t.test('responses decoder: tolerates odd types and unknown items (edge 4)', async t => {
   t.same(decode({ output: null, usage: null, status: null }).choices[0]?.content, [])
   const odd = [
-    ...[
-      { type: 'message', content: null },
-      { type: 'message', content: [{ type: 'output_text' }] },
-    ],
-    ...[
-      { type: 'reasoning', summary: null, content: [null] },
-      { type: 'smell_call', id: 's' },
-    ],
-    ...[{ type: 'function_call', arguments: { a: 1 }, name: null }, {}, { type: null }],
+    { type: 'message', content: null },
+    { type: 'message', content: [{ type: 'output_text' }] },
+    { type: 'reasoning', summary: null, content: [null] },
+    { type: 'smell_call', id: 's' },
+    { type: 'function_call', arguments: { a: 1 }, name: null },
+    {},
+    { type: null },
   ]
   t.match(decode({ output: [...odd, null, 7] }).choices[0]?.content, [
     { type: 'hostedCall', tool: 'other', id: 's' },
@@ -105,7 +107,11 @@ t.test('responses codec: keeps log probabilities', async t => {
 t.test('responses error replies: keep message, type and code', async t => {
   const error = { message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' }
   t.same(codec.decodeError(400, { error }), {
-    ...{ status: 400, message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' },
+    status: 400,
+    message: 'no',
+    type: 'invalid_request_error',
+    param: 'input',
+    code: 'x',
   })
   t.same(codec.decodeError(500, { error: 'oops' }), { status: 500, message: 'oops' })
   t.match(codec.decodeError(400, { detail: 'bad' }), { message: 'bad' })

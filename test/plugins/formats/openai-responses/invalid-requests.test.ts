@@ -74,12 +74,31 @@ const survives = (body: Json): boolean => {
   return true
 }
 const MEMBERS = [
-  ...['input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'include', 'metadata'],
-  ...['conversation', 'previous_response_id', 'temperature', 'stream', 'max_tool_calls', 'user'],
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'text',
+  'reasoning',
+  'include',
+  'metadata',
+  'conversation',
+  'previous_response_id',
+  'temperature',
+  'stream',
+  'max_tool_calls',
+  'user',
 ]
 const TYPES = [
-  ...['message', 'function_call', 'function_call_output', 'custom_tool_call', 'reasoning'],
-  ...['image_generation_call', 'web_search_call', 'code_interpreter_call', 'file_search_call'],
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'reasoning',
+  'image_generation_call',
+  'web_search_call',
+  'code_interpreter_call',
+  'file_search_call',
 ]
 t.test('responses decoder: accepts or rejects any body, and never throws anything else', t => {
   const some = fc.jsonValue({ maxDepth: 4 })

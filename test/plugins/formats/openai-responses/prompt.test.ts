@@ -13,28 +13,59 @@ const hi = { type: 'text', text: 'hi' } as const
 
 t.test('responses encoder: maps settings and reports those without a name', async t => {
   const { prompt, lost } = decodeRequest({
-    ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
-    ...{ parallel_tool_calls: false, metadata: { a: 'b' }, service_tier: 'flex', user: 'u' },
-    ...{ prompt_cache_key: 'k', background: false, text: { verbosity: 'low' }, stream: true },
-    ...{ include: ['message.output_text.logprobs', 'file_search_call.results'] },
-    ...{ truncation: 'auto', context_management: [{}], prompt_cache_retention: null },
+    max_output_tokens: 90,
+    temperature: 0.5,
+    top_p: 0.1,
+    top_logprobs: 2,
+    store: true,
+    parallel_tool_calls: false,
+    metadata: { a: 'b' },
+    service_tier: 'flex',
+    user: 'u',
+    prompt_cache_key: 'k',
+    background: false,
+    text: { verbosity: 'low' },
+    stream: true,
+    include: ['message.output_text.logprobs', 'file_search_call.results'],
+    truncation: 'auto',
+    context_management: [{}],
+    prompt_cache_retention: null,
   })
   t.same(lost, ['include[file_search_call.results]', 'truncation', 'context_management'])
   t.same(prompt.settings, {
-    ...{ limit: 90, temperature: 0.5, topP: 0.1, alternatives: 2, parallel: false, store: true },
-    ...{ metadata: { a: 'b' }, tier: 'flex', user: 'u', cacheKey: 'k', background: false },
-    ...{ verbosity: 'low', logprobs: true },
+    limit: 90,
+    temperature: 0.5,
+    topP: 0.1,
+    alternatives: 2,
+    parallel: false,
+    store: true,
+    metadata: { a: 'b' },
+    tier: 'flex',
+    user: 'u',
+    cacheKey: 'k',
+    background: false,
+    verbosity: 'low',
+    logprobs: true,
   })
   const { body, lost: none } = encodePrompt(NAME, prompt)
   t.same(none, [])
   t.match(body, {
-    ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
-    ...{ safety_identifier: 'u', text: { verbosity: 'low' }, stream: true },
+    max_output_tokens: 90,
+    temperature: 0.5,
+    top_p: 0.1,
+    top_logprobs: 2,
+    store: true,
+    safety_identifier: 'u',
+    text: { verbosity: 'low' },
+    stream: true,
     include: ['reasoning.encrypted_content', 'message.output_text.logprobs'],
   })
   const foreignPayload = { topK: 4, stops: ['x'], seed: 1, frequencyPenalty: 1, presencePenalty: 0 }
   t.same(encodeRequest({ settings: { ...foreignPayload, candidates: 1 } }).lost, [
-    ...['topK', 'stops', 'seed', 'frequencyPenalty'],
+    'topK',
+    'stops',
+    'seed',
+    'frequencyPenalty',
   ])
 })
 t.test('responses encoder: adjusts values that the provider would reject', async t => {
@@ -87,18 +118,18 @@ t.test('responses codec: structured output is a flat object', async t => {
 })
 t.test('responses codec: reads and writes functions, hosted tools and foreign tools', async t => {
   const tools = [
-    ...[
-      {
-        type: 'function',
-        name: 'f',
-        description: 'd',
-        parameters: { type: 'object' },
-        strict: true,
-      },
-    ],
+    {
+      type: 'function',
+      name: 'f',
+      description: 'd',
+      parameters: { type: 'object' },
+      strict: true,
+    },
     { type: 'custom', name: 'sql', format: { type: 'text' } },
     {
-      ...{ type: 'web_search', filters: { allowed_domains: ['x'] }, search_context_size: 'low' },
+      type: 'web_search',
+      filters: { allowed_domains: ['x'] },
+      search_context_size: 'low',
       user_location: { type: 'approximate', country: 'MX' },
     },
     { type: 'code_interpreter', container: { type: 'auto' } },
@@ -155,7 +186,8 @@ t.test('responses codec: maps the tool choice', async t => {
     ],
     [
       {
-        ...{ type: 'allowed_tools', mode: 'required' },
+        type: 'allowed_tools',
+        mode: 'required',
         tools: [{ type: 'function', name: 'f' }, { type: 'web_search' }],
       },
       { type: 'some', mode: 'required', names: ['f', 'web_search'] },

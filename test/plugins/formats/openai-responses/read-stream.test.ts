@@ -18,28 +18,46 @@ const completed = (output: readonly object[] = [], more: object = {}) => ({
   response: { status: 'completed', output, usage: { input_tokens: 3, output_tokens: 2 }, ...more },
 })
 const added = (item: object, at = 0) => ({
-  ...{ type: 'response.output_item.added', output_index: at, item },
+  type: 'response.output_item.added',
+  output_index: at,
+  item,
 })
 const doneEvent = (item: object, at = 0) => ({
-  ...{ type: 'response.output_item.done', output_index: at, item },
+  type: 'response.output_item.done',
+  output_index: at,
+  item,
 })
 const delta = (text: string, at = 0, part = 0) => ({
-  ...{ type: 'response.output_text.delta', output_index: at, content_index: part, delta: text },
+  type: 'response.output_text.delta',
+  output_index: at,
+  content_index: part,
+  delta: text,
 })
 const growing = (text: string, at: number) => ({
-  ...{ type: 'response.function_call_arguments.delta', output_index: at, delta: text },
+  type: 'response.function_call_arguments.delta',
+  output_index: at,
+  delta: text,
 })
 const message = (...texts: readonly string[]) => ({
-  ...{ type: 'message', id: 'msg_1', status: 'completed', role: 'assistant' },
+  type: 'message',
+  id: 'msg_1',
+  status: 'completed',
+  role: 'assistant',
   content: texts.map(text => ({ type: 'output_text', text, annotations: [] })),
 })
 const call = (id: string, input: string) => ({
-  ...{ type: 'function_call', id: `fc_${id}`, call_id: id, name: 'f', arguments: input },
+  type: 'function_call',
+  id: `fc_${id}`,
+  call_id: id,
+  name: 'f',
+  arguments: input,
 })
 const thought = (more: object = {}) => ({ type: 'reasoning', id: 'rs_1', summary: [], ...more })
 const summed = (text: string, index = 0) => ({
   type: 'response.reasoning_summary_text.delta',
-  ...{ output_index: 0, summary_index: index, delta: text },
+  output_index: 0,
+  summary_index: index,
+  delta: text,
 })
 
 t.test('responses stream decoder: reads a regular stream event by event', async t => {
@@ -87,9 +105,15 @@ t.test('responses stream decoder: accepts missing and late events', async t => {
 })
 t.test('responses stream decoder: keeps interleaved calls apart (edge 1)', async t => {
   const { parts } = read(
-    ...[added(call('a', ''), 0), added(call('b', ''), 1)],
-    ...[growing('{"x"', 0), growing('{"y"', 1), growing(':1}', 0), growing(':2}', 1)],
-    ...[doneEvent(call('b', '{"y":2}'), 1), doneEvent(call('a', '{"x":1}'), 0), completed()],
+    added(call('a', ''), 0),
+    added(call('b', ''), 1),
+    growing('{"x"', 0),
+    growing('{"y"', 1),
+    growing(':1}', 0),
+    growing(':2}', 1),
+    doneEvent(call('b', '{"y":2}'), 1),
+    doneEvent(call('a', '{"x":1}'), 0),
+    completed(),
   )
   t.match(assembleParts(parts).choices[0]?.content, [
     { id: 'a', input: '{"x":1}' },
@@ -108,15 +132,22 @@ t.test('responses stream decoder: missing arguments are an object (edge 16)', as
 })
 t.test('responses stream decoder: reads thoughts with paragraphs and ciphertext', async t => {
   const part = (index: number) => ({
-    ...{ type: 'response.reasoning_summary_part.added', output_index: 0, summary_index: index },
+    type: 'response.reasoning_summary_part.added',
+    output_index: 0,
+    summary_index: index,
   })
   const complete = thought({
     summary: [{ text: 'one' }, { text: 'two' }],
     encrypted_content: 'final',
   })
   const events = [
-    ...[added(thought({ encrypted_content: 'first' })), part(0), summed('one'), part(1)],
-    ...[summed('two', 1), doneEvent(complete), completed([complete])],
+    added(thought({ encrypted_content: 'first' })),
+    part(0),
+    summed('one'),
+    part(1),
+    summed('two', 1),
+    doneEvent(complete),
+    completed([complete]),
   ]
   const payload = { origin: NAME, data: 'final', id: 'rs_1' }
   t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', payload }])
@@ -127,7 +158,10 @@ t.test('responses stream decoder: reads thoughts with paragraphs and ciphertext'
 t.test('responses stream decoder: reads a streamed refusal', async t => {
   const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'I won’t' }] }
   const words = (text: string) => ({
-    ...{ type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: text },
+    type: 'response.refusal.delta',
+    output_index: 0,
+    content_index: 0,
+    delta: text,
   })
   const events = [words('I '), words('won’t'), doneEvent(refusal), completed([refusal])]
   t.same(content(...events), [{ type: 'refusal', text: 'I won’t' }])
@@ -138,7 +172,8 @@ t.test('responses stream decoder: emits each citation once', async t => {
   const outcome = { type: 'response.output_text.annotation.added', output_index: 0, annotation }
   const second = { ...annotation, url: 'https://y' }
   const complete = {
-    ...{ type: 'message', id: 'msg_1' },
+    type: 'message',
+    id: 'msg_1',
     content: [{ type: 'output_text', text: 'hi', annotations: [annotation, second] }],
   }
   t.match(content(delta('hi'), outcome, doneEvent(complete), completed([complete])), [
@@ -196,13 +231,17 @@ t.test('responses stream decoder: accepts a reordered last event', async t => {
 })
 t.test('responses stream decoder: ignores malformed events (edges 4 and 31)', async t => {
   const odd: readonly object[] = [
-    ...[{}, { type: null }, { type: 'response.smell.delta', delta: 'x' }, { type: 'keepalive' }],
-    ...[added(null as never), { type: 'response.output_item.added' }, doneEvent(null as never, 3)],
-    ...[
-      { type: 'response.output_text.delta', delta: null },
-      { ...delta('x'), output_index: '0' },
-    ],
-    ...[{ type: 'response.output_text.annotation.added', output_index: 9 }, { type: 'toString' }],
+    {},
+    { type: null },
+    { type: 'response.smell.delta', delta: 'x' },
+    { type: 'keepalive' },
+    added(null as never),
+    { type: 'response.output_item.added' },
+    doneEvent(null as never, 3),
+    { type: 'response.output_text.delta', delta: null },
+    { ...delta('x'), output_index: '0' },
+    { type: 'response.output_text.annotation.added', output_index: 9 },
+    { type: 'toString' },
     { type: 'response.function_call_arguments.delta', output_index: 8, delta: '{' },
   ]
   t.match(content(...odd, delta('hi'), completed()), [{ text: 'xhi' }])

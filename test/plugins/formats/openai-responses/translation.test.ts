@@ -41,7 +41,8 @@ t.test('translation from responses: reads a stream byte by byte', async t => {
     exchange,
     sent: request,
   } = await translateAttempt({
-    ...{ body: chat, target: RESPONSES },
+    body: chat,
+    target: RESPONSES,
     upstreamReply: { headers: SSE, chunks: bytes },
   })
   t.match(request, { model: 'there', input: [{ role: 'user', content: 'hi' }], stream: true })
@@ -75,7 +76,8 @@ t.test('translation from responses: reports an unterminated stream (edge 17)', a
   })
   for (const more of [{}, { dies }]) {
     const { poured, exchange } = await translateAttempt({
-      ...{ body: chat, target: RESPONSES },
+      body: chat,
+      target: RESPONSES,
       upstreamReply: { headers: SSE, chunks: [createdEvent, word], ...more },
     })
     t.match(poured?.text, /data: \{"error":/)
@@ -86,8 +88,11 @@ t.test('translation from responses: reports an unterminated stream (edge 17)', a
 t.test('translation to responses: writes all lifecycle events of a stream', async t => {
   const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}\n\n'
   const { poured, exchange } = await client(
-    ...[chunk({ role: 'assistant', content: 'h' }), chunk({ content: 'é' }), chunk({}, 'stop')],
-    ...[usage, 'data: [DONE]\n\n'],
+    chunk({ role: 'assistant', content: 'h' }),
+    chunk({ content: 'é' }),
+    chunk({}, 'stop'),
+    usage,
+    'data: [DONE]\n\n',
   )
   t.same(lifecycleErrors(poured?.text ?? ''), [])
   const last = eventsOf(poured?.text ?? '').at(-1)
@@ -121,15 +126,18 @@ t.test('translation to responses: writes an answer and an error', async t => {
   const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
   const plain = { model: 'asked', input: 'hi' }
   const complete = await translateAttempt({
-    ...{ body: plain, client: RESPONSES },
+    body: plain,
+    client: RESPONSES,
     upstreamReply: { headers: JSON_TYPE, body },
   })
   t.match(JSON.parse(complete.poured?.text ?? ''), {
-    ...{ object: 'response', status: 'completed' },
+    object: 'response',
+    status: 'completed',
     output: [{ type: 'function_call', call_id: 'c', arguments: '{}' }],
   })
   const rejection = await translateAttempt({
-    ...{ body: plain, client: RESPONSES },
+    body: plain,
+    client: RESPONSES,
     upstreamReply: { status: 429, headers: JSON_TYPE, body: '{"error":{"message":"slow down"}}' },
   })
   t.equal(rejection.reply?.status, 429)
