@@ -16,15 +16,15 @@ const recordedRequests = (recordings() ?? []).filter(
 )
 const skip = recordedRequests.length === 0 && 'RECORDINGS is not set'
 /** Reasons that were used. */
-const used = new Set<string>()
+const usedExcuses = new Set<string>()
 
 /** Undefined: the request cannot be served by this target. */
 const promptOf = (format: string, request: Json): Prompt | undefined => {
   try {
     return decodePrompt(format, request, '/v1beta/models/m:generateContent').prompt
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status === 400) return undefined
-    throw thrown
+  } catch (error) {
+    if ((error as { status?: number }).status === 400) return undefined
+    throw error
   }
 }
 
@@ -44,7 +44,7 @@ for (const from of FORMATS)
           }
           trips++
           const way = `${id} by ${to}${able ? '' : ', with a model that can little'}`
-          for (const each of unexcused({ from, to, isCapable: able }, prompt, trip, used))
+          for (const each of unexcused({ from, to, isCapable: able }, prompt, trip, usedExcuses))
             matches.push(`${way}: ${each}`)
         }
     }
@@ -55,15 +55,15 @@ for (const from of FORMATS)
 
 for (const from of FORMATS)
   t.test(`round trip: generated requests of ${from} keep their meaning`, t => {
-    const property = fc.property(prompts, fc.boolean(), (generated, able) => {
-      const words = sendThrough(generated, [from], able)
+    const property = fc.property(prompts, fc.boolean(), (prompt, able) => {
+      const words = sendThrough(prompt, [from], able)
       if (!words) throw new Error(`${from} refuses it`)
-      const matches = unexcused({ from, to: from, isCapable: able }, generated, words, used)
+      const matches = unexcused({ from, to: from, isCapable: able }, prompt, words, usedExcuses)
       for (const to of FORMATS) {
         const trip = sendThrough(words.prompt, [to, from], able)
         if (!trip) throw new Error(`${to} refuses it`)
         matches.push(
-          ...unexcused({ from, to, isCapable: able }, words.prompt, trip, used).map(
+          ...unexcused({ from, to, isCapable: able }, words.prompt, trip, usedExcuses).map(
             each => `${to}: ${each}`,
           ),
         )
@@ -147,14 +147,14 @@ t.test('round trip: nothing is reported as dropped that both formats carry', t =
       const prompt = { ...PROMPT, ...ASKED, settings }
       const trip = sendThrough(prompt, [to, from], true)
       t.same(trip?.dropped, [], `${from} by ${to}: ${both}`)
-      t.same(trip && unexcused({ from, to, isCapable: true }, prompt, trip, used), [])
+      t.same(trip && unexcused({ from, to, isCapable: true }, prompt, trip, usedExcuses), [])
     }
   t.end()
 })
 
 t.test('round trip: every excuse is used by some request', { skip }, t => {
   t.same(
-    REASONS.filter(reason => !used.has(reason)),
+    REASONS.filter(reason => !usedExcuses.has(reason)),
     [],
   )
   t.end()

@@ -117,8 +117,10 @@ t.test('messages codec: keeps the totals of usage in both directions (edge 14)',
     }),
     { numRuns: 50 },
   )
-  const spoken = { input: 1, audio_input: 2, image_input: 4, output: 8, audio_output: 16 }
-  t.match(write({ choices: [], meters: spoken }), { usage: { input_tokens: 7, output_tokens: 24 } })
+  const allMeters = { input: 1, audio_input: 2, image_input: 4, output: 8, audio_output: 16 }
+  t.match(write({ choices: [], meters: allMeters }), {
+    usage: { input_tokens: 7, output_tokens: 24 },
+  })
 })
 
 t.test('messages error events: map every type to a status', async t => {
@@ -142,10 +144,15 @@ t.test('messages error events: map every type to a status', async t => {
   }
 })
 t.test('messages error replies: yield the field or the code of other formats', async t => {
-  const told = (message: string) => codec.decodeError(400, { error: { type: 'x', message } })
-  t.match(told('messages.0.content: Input should be a valid list'), { param: 'messages.0.content' })
-  t.notOk('param' in told('Your credit balance is too low: see billing'))
-  t.match(told('prompt is too long: 9 tokens > 8 maximum'), { code: 'context_length_exceeded' })
+  const decodeMessage = (message: string) =>
+    codec.decodeError(400, { error: { type: 'x', message } })
+  t.match(decodeMessage('messages.0.content: Input should be a valid list'), {
+    param: 'messages.0.content',
+  })
+  t.notOk('param' in decodeMessage('Your credit balance is too low: see billing'))
+  t.match(decodeMessage('prompt is too long: 9 tokens > 8 maximum'), {
+    code: 'context_length_exceeded',
+  })
 })
 t.test('messages error replies: accept any shape of body', async t => {
   const rows: readonly (readonly [Json | undefined, string])[] = [

@@ -90,8 +90,8 @@ const isHandled = (input: Json): boolean => {
   const body = isFields(input) ? input : {}
   try {
     encodePrompt(NAME, decodePrompt(NAME, body).prompt)
-  } catch (thrown) {
-    return (thrown as { readonly status?: number }).status === 400
+  } catch (error) {
+    return (error as { readonly status?: number }).status === 400
   }
   return true
 }

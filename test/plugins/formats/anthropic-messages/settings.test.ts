@@ -14,7 +14,7 @@ t.test('messages encoder: always sends max_tokens', async t => {
 })
 
 t.test('messages encoder: maps settings and reports those without a name', async t => {
-  const { body, lost } = write(
+  const { body, dropped } = write(
     asking(HI, {
       settings: {
         limit: 9,
@@ -42,8 +42,8 @@ t.test('messages encoder: maps settings and reports those without a name', async
     metadata: { user_id: 'u' },
     service_tier: 'standard_only',
   })
-  t.same([...lost].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature'])
-  t.same(write(asking(HI, { settings: { tier: 'flex' } })).lost, ['tier'])
+  t.same([...dropped].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature'])
+  t.same(write(asking(HI, { settings: { tier: 'flex' } })).dropped, ['tier'])
 })
 
 t.test('messages codec: keeps cache breakpoints at every position (edge 32)', async t => {
@@ -76,8 +76,8 @@ t.test('messages codec: keeps cache breakpoints at every position (edge 32)', as
       },
     ],
   }
-  const { prompt, lost } = decodePrompt(NAME, body)
-  t.same(lost, [])
+  const { prompt, dropped } = decodePrompt(NAME, body)
+  t.same(dropped, [])
   t.same({ ...encodePrompt(NAME, prompt).body, model: 'm' }, body)
 })
 t.test('messages decoder: accepts counting requests without max_tokens (edge 29)', async t => {
@@ -90,7 +90,7 @@ t.test('messages decoder: accepts counting requests without max_tokens (edge 29)
   t.match(prompt.turns, [{ role: 'user', content: [{ text: 'a' }] }])
 })
 t.test('messages decoder: reports fields without an equivalent in the hub by name', async t => {
-  const { lost } = decodePrompt(NAME, {
+  const { dropped } = decodePrompt(NAME, {
     model: 'm',
     max_tokens: 1,
     messages: [],
@@ -101,7 +101,7 @@ t.test('messages decoder: reports fields without an equivalent in the hub by nam
     output_config: { effort: 'low', task_budget: {} },
     tools: [{ name: 'f', input_schema: {}, defer_loading: true, eager_input_streaming: null }],
   })
-  t.same([...lost].sort(), [
+  t.same([...dropped].sort(), [
     'container',
     'metadata.other',
     'output_config.task_budget',

@@ -106,9 +106,9 @@ t.test('messages stream encoder: carries foreign payloads in place (edges 7 and 
 })
 t.test('messages stream encoder: writes and restores foreign hosted calls', async t => {
   const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'ws_1' }] }
-  const started: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
-  const completed: Content = {
-    ...started,
+  const startedCall: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
+  const completedCall: Content = {
+    ...startedCall,
     input: 'news',
     sources: [{ url: 'https://a', title: 'A' }],
     raw,
@@ -122,8 +122,8 @@ t.test('messages stream encoder: writes and restores foreign hosted calls', asyn
   }
   const message = await read(
     BEGIN,
-    open(0, started),
-    close(0, completed),
+    open(0, startedCall),
+    close(0, completedCall),
     open(1, code),
     close(1),
     stop('end'),
@@ -164,13 +164,13 @@ t.test('messages stream encoder: writes every hosted tool, successful and failed
     'other',
   ] as const
   for (const tool of tools)
-    for (const failed of [undefined, 'unavailable']) {
+    for (const error of [undefined, 'unavailable']) {
       const work: Content = {
         type: 'hostedCall',
         tool,
         id: 'w',
         input: null,
-        ...(failed && { error: failed }),
+        ...(error && { error: error }),
       }
       const message = await read(BEGIN, open(0, work), close(0), stop('end'), END)
       t.match(message.content, [{ type: 'server_tool_use' }], tool)

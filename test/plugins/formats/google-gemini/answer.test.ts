@@ -125,13 +125,13 @@ t.test('Gemini decoder: counts thoughts apart from the output (edge 14)', t => {
   t.end()
 })
 t.test('Gemini stream decoder: usage is cumulative', t => {
-  const counted = (usageMetadata: Json, finishReason: Json) =>
+  const answerWithCounts = (usageMetadata: Json, finishReason: Json) =>
     event({ candidates: [{ content: { parts: [{ text: 'a' }] }, finishReason }], usageMetadata })
   const stream = [
-    counted({ promptTokenCount: 5, candidatesTokenCount: 1, totalTokenCount: 6 }, null),
-    counted({ trafficType: 'ON_DEMAND' }, null),
-    counted({ promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 }, null),
-    counted({ trafficType: 'ON_DEMAND' }, 'STOP'),
+    answerWithCounts({ promptTokenCount: 5, candidatesTokenCount: 1, totalTokenCount: 6 }, null),
+    answerWithCounts({ trafficType: 'ON_DEMAND' }, null),
+    answerWithCounts({ promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 }, null),
+    answerWithCounts({ trafficType: 'ON_DEMAND' }, 'STOP'),
   ].join('')
   t.same(decodeStream(NAME, stream).meters, { input: 5, output: 3 })
   t.end()
@@ -179,8 +179,8 @@ t.test('Gemini stream decoder: several candidates end together', t => {
     { content: [{ text: 'ac' }], stop: { reason: 'end' } },
     { content: [{ text: 'bd' }], stop: { reason: 'length' } },
   ])
-  const opened = parts.flatMap(part => (part.type === 'open' ? [part.index] : []))
-  t.same(opened, [0, 1], 'indices are dense over all choices')
+  const openIndices = parts.flatMap(part => (part.type === 'open' ? [part.index] : []))
+  t.same(openIndices, [0, 1], 'indices are dense over all choices')
   t.end()
 })
 t.test('Gemini stream decoder: accepts irregular events (edge 31)', t => {

@@ -63,9 +63,9 @@ t.test('Gemini decoder: keeps ids of calls and makes unique ones where they are 
   t.equal(ids[0], 'own')
   t.same(ids.slice(1), ['call_r1_0', 'call_r1_0', 'call_r1_1'])
   const nameless = (): string | undefined => {
-    const [made] =
+    const [callId] =
       whole({ content: { parts: [{ functionCall: { name: 'f' } }] } }).choices[0]?.content ?? []
-    return made?.type === 'call' ? made.id : undefined
+    return callId?.type === 'call' ? callId.id : undefined
   }
   t.not(nameless(), nameless(), 'an answer without an id of its own')
   t.end()
@@ -145,8 +145,8 @@ t.test('Gemini decoder: joins code and its output to one hosted call', t => {
     { type: 'text', text: 'b' },
   ])
   t.match(stopOf(piece([code, result]), stop()), { reason: 'end' })
-  const failed = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
-  t.match(contentOf(piece([code, failed]), stop()), [{ error: 'OUTCOME_FAILED' }])
+  const failedResult = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
+  t.match(contentOf(piece([code, failedResult]), stop()), [{ error: 'OUTCOME_FAILED' }])
   t.match(
     contentOf(piece([result]), stop()),
     [{ type: 'hostedCall', output: {} }],
@@ -159,16 +159,16 @@ t.test('Gemini decoder: joins code and its output to one hosted call', t => {
   t.end()
 })
 t.test('Gemini decoder: reads hosted calls that newer models show as parts', t => {
-  const asked = (id: string) => ({
+  const toolCall = (id: string) => ({
     toolCall: { id, toolType: 'GOOGLE_SEARCH_WEB', args: { queries: [id] } },
     thoughtSignature: `S${id}`,
   })
   const gave = (id: string) => ({
     toolResponse: { id, toolType: 'GOOGLE_SEARCH_WEB', response: { id } },
   })
-  const grounded = { groundingMetadata: { webSearchQueries: ['a'] } }
+  const grounding = { groundingMetadata: { webSearchQueries: ['a'] } }
   t.match(
-    contentOf(piece([asked('a'), asked('b'), gave('a'), gave('b')]), stop('STOP', grounded)),
+    contentOf(piece([toolCall('a'), toolCall('b'), gave('a'), gave('b')]), stop('STOP', grounding)),
     [
       { type: 'hostedCall', tool: 'web_search', id: 'a', output: { id: 'a' } },
       { type: 'hostedCall', tool: 'web_search', id: 'b', output: { id: 'b' } },

@@ -60,10 +60,10 @@ t.test('Gemini stream encoder: writes an error in both framings (edge 17)', t =>
   for (const query of ['', '?alt=sse']) {
     const encoder = codec.encodeStream(contextWith({ path: path + query }))
     const before = encoder.push(open(0, { type: 'text', text: '' })) + encoder.push(grow(0, 'a'))
-    const encoded = before + encoder.failure(error)
-    t.notMatch(encoded, /finishReason/, 'no clean end')
-    if (query === '') t.match(JSON.parse(encoded)[1], error)
-    else t.ok(encoded.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
+    const output = before + encoder.failure(error)
+    t.notMatch(output, /finishReason/, 'no clean end')
+    if (query === '') t.match(JSON.parse(output)[1], error)
+    else t.ok(output.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
   }
   t.same(
     JSON.parse(codec.encodeStream(contextWith({ path })).failure(error)),
@@ -169,9 +169,9 @@ t.test('Gemini encoder: a refused prompt has no candidates', t => {
     ['content_filter', 'SAFETY'],
   ] as const) {
     const stop: Stop = { reason: 'filter', raw, message: 'no' }
-    for (const encoded of [encodeWhole([], stop), encodeStreamed([], stop).at(-1)]) {
-      t.same(encoded?.promptFeedback, { blockReason, blockReasonMessage: 'no' })
-      t.equal(encoded?.candidates, undefined)
+    for (const output of [encodeWhole([], stop), encodeStreamed([], stop).at(-1)]) {
+      t.same(output?.promptFeedback, { blockReason, blockReasonMessage: 'no' })
+      t.equal(output?.candidates, undefined)
     }
   }
   t.match(encodeWhole([{ type: 'refusal', text: 'I cannot.' }], { reason: 'refusal' }).candidates, [

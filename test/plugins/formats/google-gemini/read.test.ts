@@ -47,7 +47,7 @@ t.test('Gemini decoder: accepts all spellings of members and base64', t => {
   const { body: _, ...same } = camel.prompt
   t.match(snake.prompt.settings, same.settings)
   t.same(snake.prompt.tools, same.tools)
-  t.same([camel.lost, snake.lost], [[], []])
+  t.same([camel.dropped, snake.dropped], [[], []])
   t.match(same, {
     turns: [
       { role: 'system', content: [{ type: 'text', text: 'be brief' }] },
@@ -84,14 +84,14 @@ t.test('Gemini decoder: accepts every form of the system instruction', t => {
   t.end()
 })
 t.test('Gemini decoder: reports unknown fields by the client’s names', t => {
-  const { lost } = decodeRequest({
+  const { dropped } = decodeRequest({
     model: 'models/x',
     modelArmorConfig: {},
     generation_config: { media_resolution: 'x', imageConfig: {}, seed: null },
     toolConfig: { retrievalConfig: {}, includeServerSideToolInvocations: true },
     tools: [{ functionDeclarations: [{ name: 'f', behavior: 'x' }] }],
   })
-  t.same(lost, [
+  t.same(dropped, [
     'tools[0].functionDeclarations[0].behavior',
     'toolConfig.retrievalConfig',
     'generation_config.media_resolution',
@@ -167,8 +167,8 @@ t.test('Gemini decoder: a lone signature belongs to the text before it (edge 10)
   t.end()
 })
 t.test('Gemini decoder: cached content becomes a document that only Google can open', t => {
-  const { prompt, lost } = decodeRequest({ cachedContent: 'cachedContents/x' })
-  t.same(lost, [])
+  const { prompt, dropped } = decodeRequest({ cachedContent: 'cachedContents/x' })
+  t.same(dropped, [])
   t.match(prompt.turns[0]?.content[0], {
     source: { type: 'file', file: 'cachedContents/x', origin: NAME },
     at: 'cachedContent',

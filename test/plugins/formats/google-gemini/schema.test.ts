@@ -5,13 +5,13 @@ import { convertToOpenApi } from '../../../../plugins/formats/google-gemini/sche
 
 const of = (schema: Json): Json => convertToOpenApi(schema, () => {})
 const lostIn = (schema: Json): readonly string[] => {
-  const lost: string[] = []
-  convertToOpenApi(schema, word => lost.push(word))
-  return lost
+  const dropped: string[] = []
+  convertToOpenApi(schema, word => dropped.push(word))
+  return dropped
 }
 const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = [
   [
-    'words that bind nobody',
+    'keywords without effect',
     { $schema: 'x', $id: 'y', type: 'object', additionalProperties: false },
     { type: 'OBJECT' },
   ],
@@ -94,9 +94,9 @@ const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = 
   ],
   ['no schema at all', true, { type: 'STRING' }],
 ]
-for (const [what, input, encoded] of TABLE)
+for (const [what, input, expected] of TABLE)
   t.test(what, t => {
-    t.same(of(input), encoded)
+    t.same(of(input), expected)
     t.end()
   })
 

@@ -7,7 +7,7 @@ import { thrownBy } from '../../../helpers/exchange.ts'
 import { encodeRequest, prompt, text, user, withTools } from '../../../helpers/gemini-prompt.ts'
 
 t.test('Gemini encoder: maps settings and reports those without a name', t => {
-  const { body, lost } = encodeRequest(
+  const { body, dropped } = encodeRequest(
     prompt([user(text('x'))], {
       settings: {
         limit: 100_000,
@@ -45,7 +45,7 @@ t.test('Gemini encoder: maps settings and reports those without a name', t => {
     speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: 'Kore' } } },
   })
   t.match(body, { safetySettings: [{ category: 'x' }], serviceTier: 'flex' })
-  t.same([...lost].sort(), [
+  t.same([...dropped].sort(), [
     'audio.format',
     'bias',
     'cacheKey',
@@ -60,10 +60,10 @@ t.test('Gemini encoder: maps settings and reports those without a name', t => {
 t.test('Gemini encoder: sends at most five stop sequences and reports the others', t => {
   for (const count of [0, 1, 4, 5, 6, 7]) {
     const stops = Array.from({ length: count }, (_, at) => `s${at}`)
-    const { body, lost } = encodeRequest(prompt([user(text('x'))], { settings: { stops } }))
+    const { body, dropped } = encodeRequest(prompt([user(text('x'))], { settings: { stops } }))
     const remaining = count > 0 ? { stopSequences: stops.slice(0, 5) } : {}
     t.same(body.generationConfig ?? {}, remaining, `${count}`)
-    t.same(lost, count > 5 ? ['stops'] : [], `${count}`)
+    t.same(dropped, count > 5 ? ['stops'] : [], `${count}`)
   }
   t.end()
 })
@@ -171,7 +171,7 @@ t.test('Gemini encoder: maps the tool choice', t => {
   t.end()
 })
 t.test('Gemini encoder: reports tool options that it drops', t => {
-  const { lost } = withTools([
+  const { dropped } = withTools([
     {
       ...search,
       domains: { allowed: ['a'], blocked: ['b'] },
@@ -181,7 +181,7 @@ t.test('Gemini encoder: reports tool options that it drops', t => {
     },
   ])
   t.same(
-    lost,
+    dropped,
     ['allowed_domains', 'user_location', 'search_context_size', 'max_uses', 'blocked_domains'].map(
       each => `gx_search.${each}`,
     ),
@@ -190,10 +190,13 @@ t.test('Gemini encoder: reports tool options that it drops', t => {
     withTools([{ ...search, domains: { blocked: ['b'] } }], {}, { vertex: true }).body.tools,
     [{ googleSearch: { excludeDomains: ['b'] } }],
   )
-  t.same(withTools([{ ...f, strict: true, cache: {} } as Tool]).lost, ['strict', 'cache_control'])
+  t.same(withTools([{ ...f, strict: true, cache: {} } as Tool]).dropped, [
+    'strict',
+    'cache_control',
+  ])
   t.match(withTools([{ ...f, strict: true } as Tool], {}, { strict_tools: true }).body.toolConfig, {
     functionCallingConfig: { mode: 'VALIDATED' },
   })
-  t.same(withTools([{ type: 'free', name: 'p', grammar: { type: 'grammar' } }]).lost, ['format'])
+  t.same(withTools([{ type: 'free', name: 'p', grammar: { type: 'grammar' } }]).dropped, ['format'])
   t.end()
 })

@@ -22,8 +22,8 @@ const NAME = 'google-gemini'
 
 t.test('Gemini encoder: writes the model and the verb into the path', t => {
   t.equal(encodeRequest(prompt([user(text('x'))])).path, '/v1beta/models/model:generateContent')
-  const streamed = { ...prompt([user(text('x'))]), stream: true }
-  const { path } = encodePrompt(NAME, streamed, { name: 'a/b:c' })
+  const streamingPrompt = { ...prompt([user(text('x'))]), stream: true }
+  const { path } = encodePrompt(NAME, streamingPrompt, { name: 'a/b:c' })
   t.equal(path, '/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse')
   t.end()
 })
@@ -113,9 +113,9 @@ t.test('Gemini encoder: converts long or invalid ids consistently (edge 18)', t 
     assistant(call(id, { name: 'f' })),
     user(result(id, { type: 'text', text: '1' })),
   ]) as { parts: { functionCall?: { id: string }; functionResponse?: { id: string } }[] }[]
-  const fitted = words?.parts[0]?.functionCall?.id ?? ''
-  t.match(fitted, /^[A-Za-z0-9_-]{1,64}$/)
-  t.equal(back?.parts[0]?.functionResponse?.id, fitted)
+  const encodedId = words?.parts[0]?.functionCall?.id ?? ''
+  t.match(encodedId, /^[A-Za-z0-9_-]{1,64}$/)
+  t.equal(back?.parts[0]?.functionResponse?.id, encodedId)
   t.end()
 })
 t.test('Gemini encoder: returns only its own signatures (edges 7 and 8)', t => {

@@ -68,8 +68,8 @@ t.test('responses decoder: names the invalid field', async t => {
 const survives = (body: Json): boolean => {
   try {
     encodePrompt(NAME, decodePrompt(NAME, body).prompt)
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status !== 400) throw thrown
+  } catch (error) {
+    if ((error as { status?: number }).status !== 400) throw error
   }
   return true
 }

@@ -39,14 +39,14 @@ t.test('responses codec: sends payloads to their origin only (edge 11)', async t
   t.same(itemsOf(...turns), [call])
 })
 t.test('responses encoder: returns a payload to the item that it belongs to', async t => {
-  const carried = (kind: string, data: string) =>
+  const thoughtWithPayload = (kind: string, data: string) =>
     ({ type: 'thought', text: '', payload: { origin: NAME, kind, data } }) as const
   const items = itemsOf({
     role: 'assistant',
     content: [
-      carried('phase', 'commentary'),
+      thoughtWithPayload('phase', 'commentary'),
       { type: 'text', text: 'wait' },
-      carried('namespace', 'ns'),
+      thoughtWithPayload('namespace', 'ns'),
       { type: 'call', id: 'c', name: 'f', input: '{}' },
       { type: 'text', text: 'done' },
     ],
@@ -108,8 +108,8 @@ t.test('responses encoder: describes foreign hosted calls as text', async t => {
   ])
 })
 t.test('responses codec: keeps a refusal in the history', async t => {
-  const spoken = { role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
-  const turns = turnsOf(spoken)
+  const refusalMessage = { role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
+  const turns = turnsOf(refusalMessage)
   t.same(turns[0]?.content, [{ type: 'refusal', text: 'no' }])
-  t.match(itemsOf(...turns), [spoken])
+  t.match(itemsOf(...turns), [refusalMessage])
 })
