@@ -23,12 +23,12 @@ export const toImagePrompt = (
   const lastIndex = turns.findLastIndex(({ role }) => role === 'user')
   const lastTurn = turns[lastIndex]
   if (!lastTurn) throw fault('MEMBER_VALUE', ['messages', 'no user message describes the image'])
-  const shownImages = imagesOf(lastTurn)
-  const [firstImage] = shownImages
+  const turnImages = imagesOf(lastTurn)
+  const [firstImage] = turnImages
   if (firstImage && traits.edits === false) throw unsupportedMedia(firstImage)
   const images =
-    shownImages.length > 0 || traits.edits === false || traits.edits === 'shown'
-      ? shownImages
+    turnImages.length > 0 || traits.edits === false || traits.edits === 'shown'
+      ? turnImages
       : lastGenerated(turns.slice(0, lastIndex))
   const describingTurns = turns.filter((turn, index) =>
     isDescription(turn, index === lastIndex, images.length > 0),

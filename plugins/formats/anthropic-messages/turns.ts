@@ -7,7 +7,7 @@ import type { Fields } from '../fields.ts'
 import type { Turn } from '../hub.ts'
 import { textBlock, writeBlock } from './write-content.ts'
 
-export interface WrittenTurns {
+export interface MessageTurns {
   readonly system: readonly Fields[]
   readonly messages: readonly Fields[]
 }
@@ -21,7 +21,7 @@ export const writeTurns = (
   target: TargetFacts,
   mayPrefill: boolean,
   dropped: DroppedFields,
-): WrittenTurns => {
+): MessageTurns => {
   const start = turns.findIndex(({ role }) => role !== 'system')
   const leading = start < 0 ? turns : turns.slice(0, start)
   const system = leading.flatMap(turn => systemBlocks(turn, dropped))

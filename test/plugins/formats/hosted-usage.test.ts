@@ -180,12 +180,12 @@ t.test('hosted usage of responses: each item counts once', async t => {
   const format = 'openai-responses'
   const both = doneEvent(search('a'), 0) + doneEvent(search('b'), 1)
   for (const output of [[], [search('b'), search('a')]]) {
-    const { hostedMeters: used, text } = await passThrough({
+    const { hostedMeters: meters, text } = await passThrough({
       format,
       body: both + completedEvent({ output }),
       stream: true,
     })
-    t.same(used, { web_search: 2 })
+    t.same(meters, { web_search: 2 })
     t.ok(text.endsWith(completedEvent({ output })), 'pass-through')
   }
 })
@@ -200,12 +200,12 @@ t.test('hosted usage of responses: failed calls and page visits are not counted'
 })
 t.test('hosted usage: a truncated stream counts the calls before the cut', async t => {
   const body = doneEvent(search('a'), 0) + doneEvent(search('b'), 1).slice(0, 60)
-  const { hostedMeters: used } = await passThrough({
+  const { hostedMeters: meters } = await passThrough({
     format: 'openai-responses',
     body,
     stream: true,
   })
-  t.same(used, { web_search: 1 })
+  t.same(meters, { web_search: 1 })
 })
 
 const answerWithQueries = (...webSearchQueries: string[]) => ({

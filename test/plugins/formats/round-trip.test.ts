@@ -37,15 +37,20 @@ for (const from of FORMATS)
       if (!prompt) continue
       for (const to of FORMATS)
         for (const able of [true, false]) {
-          const trip = sendThrough(prompt, [to, from], able)
-          if (!trip) {
+          const roundTrip = sendThrough(prompt, [to, from], able)
+          if (!roundTrip) {
             rejection++
             continue
           }
           trips++
-          const way = `${id} by ${to}${able ? '' : ', with a model that can little'}`
-          for (const each of unexcused({ from, to, isCapable: able }, prompt, trip, usedExcuses))
-            matches.push(`${way}: ${each}`)
+          const direction = `${id} by ${to}${able ? '' : ', with a model of few capabilities'}`
+          for (const each of unexcused(
+            { from, to, isCapable: able },
+            prompt,
+            roundTrip,
+            usedExcuses,
+          ))
+            matches.push(`${direction}: ${each}`)
         }
     }
     t.same(matches, [], `${trips} trips, and ${rejection} refused`)
@@ -60,10 +65,10 @@ for (const from of FORMATS)
       if (!words) throw new Error(`${from} refuses it`)
       const matches = unexcused({ from, to: from, isCapable: able }, prompt, words, usedExcuses)
       for (const to of FORMATS) {
-        const trip = sendThrough(words.prompt, [to, from], able)
-        if (!trip) throw new Error(`${to} refuses it`)
+        const roundTrip = sendThrough(words.prompt, [to, from], able)
+        if (!roundTrip) throw new Error(`${to} refuses it`)
         matches.push(
-          ...unexcused({ from, to, isCapable: able }, words.prompt, trip, usedExcuses).map(
+          ...unexcused({ from, to, isCapable: able }, words.prompt, roundTrip, usedExcuses).map(
             each => `${to}: ${each}`,
           ),
         )
@@ -76,7 +81,7 @@ for (const from of FORMATS)
   })
 
 /** Settings that every format carries unchanged. */
-const PLAIN: Settings = {
+const SETTING_VALUES: Settings = {
   limit: 4_000,
   temperature: 0.3,
   topP: 0.96,
@@ -97,7 +102,7 @@ const PLAIN: Settings = {
   cacheKey: 'k1',
 }
 /** From the documentation of each format. */
-const WORDS: Readonly<Record<string, readonly (keyof Settings)[]>> = {
+const SETTING_NAMES: Readonly<Record<string, readonly (keyof Settings)[]>> = {
   'openai-chat': [
     ...([
       'limit',
@@ -123,7 +128,7 @@ const WORDS: Readonly<Record<string, readonly (keyof Settings)[]>> = {
     ...(['frequencyPenalty', 'presencePenalty', 'logprobs', 'alternatives', 'metadata'] as const),
   ],
 }
-const ASKED: Partial<Prompt> = {
+const PROMPT_MEMBERS: Partial<Prompt> = {
   turns: [
     { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
     { role: 'user', content: [{ type: 'text', text: 'hi' }] },
@@ -142,12 +147,15 @@ const ASKED: Partial<Prompt> = {
 t.test('round trip: nothing is reported as dropped that both formats carry', t => {
   for (const from of FORMATS)
     for (const to of FORMATS) {
-      const both = WORDS[from]?.filter(name => WORDS[to]?.includes(name)) ?? []
-      const settings = Object.fromEntries(both.map(name => [name, PLAIN[name]]))
-      const prompt = { ...PROMPT, ...ASKED, settings }
-      const trip = sendThrough(prompt, [to, from], true)
-      t.same(trip?.dropped, [], `${from} by ${to}: ${both}`)
-      t.same(trip && unexcused({ from, to, isCapable: true }, prompt, trip, usedExcuses), [])
+      const both = SETTING_NAMES[from]?.filter(name => SETTING_NAMES[to]?.includes(name)) ?? []
+      const settings = Object.fromEntries(both.map(name => [name, SETTING_VALUES[name]]))
+      const prompt = { ...PROMPT, ...PROMPT_MEMBERS, settings }
+      const roundTrip = sendThrough(prompt, [to, from], true)
+      t.same(roundTrip?.dropped, [], `${from} by ${to}: ${both}`)
+      t.same(
+        roundTrip && unexcused({ from, to, isCapable: true }, prompt, roundTrip, usedExcuses),
+        [],
+      )
     }
   t.end()
 })

@@ -39,13 +39,13 @@ t.test('messages encoder: writes a hosted call as a use and a result with the sa
     file_search: undefined,
   } as const
   for (const [tool, result] of Object.entries(kinds)) {
-    const work = {
+    const call = {
       type: 'hostedCall',
       id: 'ws_1',
       tool: tool as keyof typeof kinds,
       input: 'x',
     } as const
-    const content = [{ type: 'text', text: 'a' }, work, { type: 'text', text: 'b' }] as const
+    const content = [{ type: 'text', text: 'a' }, call, { type: 'text', text: 'b' }] as const
     const blocks = write({ choices: [{ content, stop: { reason: 'end' } }] })
       .content as readonly Fields[]
     const between = result ? ['server_tool_use', result] : ['server_tool_use']

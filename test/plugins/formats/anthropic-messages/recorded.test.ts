@@ -108,7 +108,7 @@ t.test('messages codec: keeps recorded requests', { skip }, async t => {
     for (const field of dropped.fields) all.add(field.replace(/\[\d+\]/g, '[]'))
   }
   t.ok(count >= 54, `${count} requests`)
-  t.same([...all].sort(), LOST, 'fields that the hub cannot express')
+  t.same([...all].sort(), DROPPED_FIELDS, 'fields that the hub cannot express')
 })
 /** The request sets effort without thinking; in the hub, effort is a thinking setting. */
 const THINKS = 'rec-0077'
@@ -117,7 +117,7 @@ const traitsFor = ({ thinking }: Fields): Fields => ({
   thinking: isFields(thinking) && thinking.type === 'enabled' ? 'budget' : 'adaptive',
 })
 /** Fields of this format only, reported to the client: betas and hints to the provider. */
-const LOST: readonly string[] = [
+const DROPPED_FIELDS: readonly string[] = [
   'context_management',
   'mcp_servers',
   'output_config.task_budget',

@@ -117,13 +117,13 @@ t.test('messages encoder: keeps a prefill if the model supports it', async t => 
 })
 t.test('messages codec: returns a paused turn with hosted calls unchanged', async t => {
   const items = [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }]
-  const work: Content = {
+  const hostedCall: Content = {
     type: 'hostedCall',
     tool: 'web_search',
     id: 's',
     input: 'x',
     raw: { origin: NAME, items },
   }
-  const body = write(asking([...HI, model(work)]), { prefill: false }).body
+  const body = write(asking([...HI, model(hostedCall)]), { prefill: false }).body
   t.same((body.messages as readonly Json[])[1], { role: 'assistant', content: items })
 })

@@ -165,14 +165,14 @@ t.test('messages stream encoder: writes every hosted tool, successful and failed
   ] as const
   for (const tool of tools)
     for (const error of [undefined, 'unavailable']) {
-      const work: Content = {
+      const hostedCall: Content = {
         type: 'hostedCall',
         tool,
         id: 'w',
         input: null,
         ...(error && { error: error }),
       }
-      const message = await read(BEGIN, open(0, work), close(0), stop('end'), END)
+      const message = await read(BEGIN, open(0, hostedCall), close(0), stop('end'), END)
       t.match(message.content, [{ type: 'server_tool_use' }], tool)
     }
 })

@@ -194,13 +194,13 @@ t.test('Gemini stream decoder: emits each citation once, in UTF-16 units', t => 
     piece([{ text: text.slice(0, 3) }]),
     piece([{ text: text.slice(3) }], { groundingMetadata }),
   ]
-  const [words, work] = contentOf(...halves, stop('STOP', { groundingMetadata })) ?? []
+  const [words, hostedCall] = contentOf(...halves, stop('STOP', { groundingMetadata })) ?? []
   t.match(words, {
     citations: [{ url: 'https://a.example', title: 'A', quote: 'liegt schön', start: 10, end: 21 }],
   })
   t.equal(words?.type === 'text' && words.citations?.length, 1)
   t.equal(text.slice(10, 21), 'liegt schön')
-  t.match(work, { type: 'hostedCall', tool: 'web_search', input: { query: 'zürich' } })
+  t.match(hostedCall, { type: 'hostedCall', tool: 'web_search', input: { query: 'zürich' } })
   t.end()
 })
 t.test('Gemini stream decoder: emits citations that arrive after the text was closed', t => {

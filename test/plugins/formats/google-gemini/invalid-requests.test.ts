@@ -127,10 +127,10 @@ t.test('Gemini decoder: accepts or rejects any body, and never throws anything e
 })
 
 /** The value with one member, at any depth, replaced or removed. */
-const places = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
+const paths = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
   typeof value !== 'object' || value === null
     ? [path]
-    : [path, ...Object.entries(value).flatMap(([key, each]) => places(each, [...path, key]))]
+    : [path, ...Object.entries(value).flatMap(([key, each]) => paths(each, [...path, key]))]
 const mutateMember = (value: Json, [step, ...rest]: readonly string[], other: Json): Json => {
   if (step === undefined) return other
   const copy = structuredClone(value) as { [key: string]: Json }
@@ -156,7 +156,7 @@ t.test(
     )
     fc.assert(
       fc.property(fc.constantFrom(...requests), fc.nat(), wrong, (request, at, other) => {
-        const all = places(request).filter(({ length }) => length > 0)
+        const all = paths(request).filter(({ length }) => length > 0)
         return survives(mutateMember(request, all[at % all.length] as readonly string[], other))
       }),
       { numRuns: scaled(700, 20_000) },

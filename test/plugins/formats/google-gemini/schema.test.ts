@@ -4,7 +4,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import { convertToOpenApi } from '../../../../plugins/formats/google-gemini/schema.ts'
 
 const of = (schema: Json): Json => convertToOpenApi(schema, () => {})
-const lostIn = (schema: Json): readonly string[] => {
+const droppedKeywords = (schema: Json): readonly string[] => {
   const dropped: string[] = []
   convertToOpenApi(schema, word => dropped.push(word))
   return dropped
@@ -102,7 +102,7 @@ for (const [what, input, expected] of TABLE)
 
 t.test('Gemini schema: reports constraining keywords that are dropped (edge 22)', t => {
   t.same(
-    lostIn({
+    droppedKeywords({
       type: 'object',
       propertyNames: {},
       patternProperties: {},
@@ -120,7 +120,7 @@ t.test('Gemini schema: ends recursive references and bounds nested ones', t => {
     $defs: { n: { type: 'object', properties: { n: { $ref: '#/$defs/n' } } } },
   }
   t.same(of(tree), { type: 'OBJECT', properties: { n: { type: 'OBJECT' } } })
-  t.same(lostIn(tree), ['$ref'])
+  t.same(droppedKeywords(tree), ['$ref'])
   const $defs: { [name: string]: Json } = { d0: { type: 'string' } }
   for (let level = 1; level < 40; level++) {
     const $ref = `#/$defs/d${level - 1}`

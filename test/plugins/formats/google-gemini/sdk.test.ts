@@ -1,5 +1,5 @@
-/** The official SDK reads the gateway's Gemini encoding: every recording, decoded and encoded again, over a
- *  real socket. */
+/** The official SDK reads the gateway's Gemini encoding: every recording, decoded and encoded
+ *  again, over a real socket. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { GoogleGenAI } from '@google/genai'

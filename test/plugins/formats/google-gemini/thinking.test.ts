@@ -6,10 +6,10 @@ import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { encodeRequest, prompt, text, user } from '../../../helpers/gemini-prompt.ts'
 
 t.test('Gemini encoder: writes thinking as a budget or a level, never both (edge 27)', t => {
-  const of = (thinking: Prompt['thinking'], way?: string, limit?: number) => {
+  const of = (thinking: Prompt['thinking'], thinkingTrait?: string, limit?: number) => {
     const settings = limit === undefined ? {} : { limit }
     const input = prompt([user(text('x'))], { ...(thinking && { thinking }), settings })
-    const { body, dropped } = encodeRequest(input, way ? { thinking: way } : {})
+    const { body, dropped } = encodeRequest(input, thinkingTrait ? { thinking: thinkingTrait } : {})
     return [
       (body.generationConfig as { thinkingConfig?: Json } | undefined)?.thinkingConfig,
       dropped,

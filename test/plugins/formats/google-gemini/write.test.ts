@@ -216,17 +216,19 @@ t.test('Gemini encoder: omits payloads of other providers', t => {
   t.end()
 })
 t.test('Gemini encoder: describes foreign hosted calls as text', t => {
-  const work = (origin: string): Content => ({
+  const hostedCall = (origin: string): Content => ({
     type: 'hostedCall',
     tool: 'web_search',
     id: 'w',
     input: { query: 'x' },
     raw: { origin, items: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
   })
-  t.match(contentsOf([assistant(work(NAME))]), [
+  t.match(contentsOf([assistant(hostedCall(NAME))]), [
     { parts: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
   ])
-  t.match(contentsOf([assistant(work('openai-responses'))]), [{ parts: [{ text: /web_search/ }] }])
+  t.match(contentsOf([assistant(hostedCall('openai-responses'))]), [
+    { parts: [{ text: /web_search/ }] },
+  ])
   t.end()
 })
 t.test('Gemini encoder: sends https URLs only, and rejects files of other providers', async t => {

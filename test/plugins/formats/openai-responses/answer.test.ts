@@ -211,15 +211,15 @@ t.test('responses decoder: an upstream’s own search is no client call', async 
   t.match(output(odd), [{ type: 'hostedCall', tool: 'web_search', input: { query: 'q' } }])
 })
 t.test('responses encoder: writes foreign hosted calls as items (edge 26)', async t => {
-  const work = (tool: string, input: Json, more: object = {}) =>
+  const call = (tool: string, input: Json, more: object = {}) =>
     ({ type: 'hostedCall', id: 'w', tool, input, ...more }) as Content
   const { output: items } = encode([
-    work('web_search', { query: 'q' }, { sources: [{ url: 'https://x' }] }),
-    work('web_fetch', { url: 'https://x' }),
-    work('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
-    work('code_execution', 'print()', { output: 'x', error: 'no' }),
-    work('file_search', 'q', { sources: [{ file: 'f', title: 'a', quote: 'b' }] }),
-    work('other', null),
+    call('web_search', { query: 'q' }, { sources: [{ url: 'https://x' }] }),
+    call('web_fetch', { url: 'https://x' }),
+    call('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
+    call('code_execution', 'print()', { output: 'x', error: 'no' }),
+    call('file_search', 'q', { sources: [{ file: 'f', title: 'a', quote: 'b' }] }),
+    call('other', null),
     text('done'),
   ])
   t.match(items, [

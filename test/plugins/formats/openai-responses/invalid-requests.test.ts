@@ -144,15 +144,15 @@ t.test(
 /** Replaces one value, selected by `at` modulo the number of values. */
 const changeValue = (complete: Json, at: number, value: Json): Json => {
   const copy = structuredClone(complete)
-  const places: (() => boolean)[] = []
+  const replacements: (() => boolean)[] = []
   const walk = (into: Json): void => {
     if (typeof into !== 'object' || into === null) return
     for (const [key, each] of Object.entries(into)) {
-      places.push(() => Reflect.set(into, key, value))
+      replacements.push(() => Reflect.set(into, key, value))
       walk(each as Json)
     }
   }
   walk(copy)
-  places[at % places.length]?.()
+  replacements[at % replacements.length]?.()
   return copy
 }

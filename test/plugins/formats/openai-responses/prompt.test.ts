@@ -244,11 +244,11 @@ t.test('response history: precedes the new input', async t => {
 t.test('responses encoder: sends one limit for all hosted tools', async t => {
   const tool = (name: 'web_search' | 'code_execution', maxCalls: number) =>
     ({ type: 'hosted', tool: name, clientName: name, maxCalls }) as const
-  const ask = (...tools: Prompt['tools']) => {
+  const encodeTools = (...tools: Prompt['tools']) => {
     const { body, dropped } = encodePrompt(NAME, { ...PROMPT, tools })
     return [body.max_tool_calls, dropped]
   }
-  t.same(ask(tool('web_search', 3), tool('code_execution', 3)), [3, []])
-  const result = ask(tool('web_search', 3), tool('code_execution', 5))
+  t.same(encodeTools(tool('web_search', 3), tool('code_execution', 3)), [3, []])
+  const result = encodeTools(tool('web_search', 3), tool('code_execution', 5))
   t.same(result, [3, ['code_execution.max_uses']])
 })
