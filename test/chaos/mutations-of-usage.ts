@@ -14,7 +14,7 @@ export const ofUsage: readonly Mutation[] = [
       edit(
         ANSWER,
         'const text = whole ? (this.#readText()?.tokens ?? 0) : this.tokens',
-        'const text = this.#unread ? Math.ceil(this.#size / 4) : this.tokens',
+        'const text = this.#unreadChunks ? Math.ceil(this.#unreadBytes / 4) : this.tokens',
       ),
     ],
     tests: [ESTIMATE],
@@ -99,7 +99,7 @@ export const ofUsage: readonly Mutation[] = [
   },
   {
     bug: 'text behind the last counts is delivered and not charged',
-    edits: [edit(ANSWER, 'output + Math.max(0, uncounted)', 'output')],
+    edits: [edit(ANSWER, 'output + Math.max(0, uncountedTokens)', 'output')],
     tests: [ESTIMATE],
   },
 ]

@@ -38,9 +38,9 @@ t.test('request schemas: the listed exceptions do not occur in the types', t => 
   t.end()
 })
 
-const typed = (target: string, body: object) => {
-  const untyped = UNTYPED[target] ?? []
-  return Object.fromEntries(Object.entries(body).filter(([key]) => !untyped.includes(key)))
+const checkTypes = (target: string, body: object) => {
+  const exceptions = UNTYPED[target] ?? []
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !exceptions.includes(key)))
 }
 const bodyOf = (target: string, { format, request }: Recording) => {
   try {
@@ -49,11 +49,11 @@ const bodyOf = (target: string, { format, request }: Recording) => {
       request as Json,
       '/v1beta/models/m:generateContent',
     )
-    return typed(target, encodePrompt(target, prompt, { maxOutput: 8192 }).body)
-  } catch (thrown) {
+    return checkTypes(target, encodePrompt(target, prompt, { maxOutput: 8192 }).body)
+  } catch (error) {
     // Other tests cover which requests a target rejects and why.
-    if ((thrown as { status?: number }).status === 400) return undefined
-    throw thrown
+    if ((error as { status?: number }).status === 400) return undefined
+    throw error
   }
 }
 
@@ -70,11 +70,11 @@ t.test('requests to upstreams: sampling settings match the SDK types', t => {
   const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
   const settings = { limit: 64, temperature: 0.5, topP: 0.9, topK: 5 }
   for (const target of Object.keys(REQUEST_TYPES)) {
-    const { body, lost } = encodePrompt(target, { ...PROMPT, turns, settings, stream: false })
+    const { body, dropped } = encodePrompt(target, { ...PROMPT, turns, settings, stream: false })
     const fits = fitting(target)
-    t.ok(fits(typed(target, body)), `${target}: ${JSON.stringify(fits.errors?.at(-1))}`)
+    t.ok(fits(checkTypes(target, body)), `${target}: ${JSON.stringify(fits.errors?.at(-1))}`)
     t.match(JSON.stringify(body), /"temperature":0.5.*"top_?p":0.9/i, target)
-    t.same(lost, target.startsWith('openai-') ? ['topK'] : [], target)
+    t.same(dropped, target.startsWith('openai-') ? ['topK'] : [], target)
   }
   t.end()
 })
