@@ -29,7 +29,9 @@ export const createAsking = (url: string, key: string) => {
           })
           response.on('close', () =>
             resolve({
-              ...{ status: response.statusCode ?? 0, text, took: took() },
+              status: response.statusCode ?? 0,
+              text,
+              took: took(),
               whole: response.complete && (!body.stream || text.endsWith(LAST)),
               id: String(response.headers['x-request-id']),
               retryAfter: response.headers['retry-after'],

@@ -64,7 +64,7 @@ export const givePayers = async (
       statement(
         'chaos: watch',
         'INSERT INTO notification_settings (account, threshold) VALUES (?, ?)',
-        [...[account, threshold]],
+        [account, threshold],
       ),
     ])
     small.push(secret.text)
@@ -111,14 +111,21 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
   }
 }
 const rowOf = (row: Row): LedgerRow => ({
-  ...{ request: String(row.request), account: Number(row.account), state: String(row.state) },
-  ...{ amount: nanos(row.amount), held: nanos(row.held), uncollected: nanos(row.uncollected) },
+  request: String(row.request),
+  account: Number(row.account),
+  state: String(row.state),
+  amount: nanos(row.amount),
+  held: nanos(row.held),
+  uncollected: nanos(row.uncollected),
   estimated: row.estimated === 1,
   refunded: nanos(row.refunded),
 })
 const purseOf = (row: Row): Purse => ({
-  ...{ account: Number(row.account), given: nanos(row.given), balance: nanos(row.balance) },
-  ...{ reserved: nanos(row.reserved), refunded: nanos(row.refunded) },
+  account: Number(row.account),
+  given: nanos(row.given),
+  balance: nanos(row.balance),
+  reserved: nanos(row.reserved),
+  refunded: nanos(row.refunded),
   ...(row.threshold !== null && { threshold: nanos(row.threshold) }),
 })
 

@@ -152,7 +152,9 @@ const outcomeOf = (logs: Logs, findings: readonly Violation[]): Outcome => {
     kills: Object.fromEntries([...kinds].map(([kind, all]) => [kind, all.length])),
     violations: [...check(logs), ...findings],
     unpaid: unpaid(logs),
-    ...{ complete: of('complete'), cut: of('cut'), refused: of('refused') },
+    complete: of('complete'),
+    cut: of('cut'),
+    refused: of('refused'),
     crossed: logs.purses.filter(isLow).length,
   }
 }

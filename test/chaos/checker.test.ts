@@ -13,8 +13,13 @@ import {
 } from './checker.ts'
 
 const client: ClientCall = {
-  ...{ client: 'c1', stream: true, outcome: 'complete', status: 200 },
-  ...{ received: 10, endedAt: 10_000, left: false },
+  client: 'c1',
+  stream: true,
+  outcome: 'complete',
+  status: 200,
+  received: 10,
+  endedAt: 10_000,
+  left: false,
   came: Array.from({ length: 10 }, () => 0),
 }
 const call: UpstreamCall = { request: 'req_1', client: 'c1', emitted: 10, finished: true }
@@ -29,8 +34,13 @@ const row: LedgerRow = {
   refunded: 0n,
 }
 const right: Logs = {
-  ...{ clients: [client], upstream: [call], ledger: [row], kills: [] },
-  ...{ price: 2n, lag: 1_000, events: [] },
+  clients: [client],
+  upstream: [call],
+  ledger: [row],
+  kills: [],
+  price: 2n,
+  lag: 1_000,
+  events: [],
   purses: [{ account: 1, given: 100n, balance: 80n, reserved: 0n }],
   said: { calls: 20n, models: 20n, metric: 20n },
 }
@@ -91,7 +101,8 @@ const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
   'a stream charged by a kill before its first word': [
     'I2',
     booked({
-      ...{ ...right, kills: [{ at: 9_990, kind: 'worker' }] },
+      ...right,
+      kills: [{ at: 9_990, kind: 'worker' }],
       clients: [{ ...cut, received: 0, came: [] }],
       ledger: [{ ...row, amount: 0n, estimated: true }],
     }),
@@ -136,7 +147,9 @@ const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
   'less than a client got that left': [
     'I8',
     booked({
-      ...{ ...right, kills: [{ at: far, kind: 'all' }], ledger: [{ ...row, amount: 18n }] },
+      ...right,
+      kills: [{ at: far, kind: 'all' }],
+      ledger: [{ ...row, amount: 18n }],
       clients: [{ ...cut, left: true, came: [] }],
     }),
   ],
@@ -156,7 +169,9 @@ for (const [name, [invariant, logs]] of Object.entries(WRONG))
 
 t.test('what a kill may cost is counted', async t => {
   const logs = booked({
-    ...{ ...right, kills: [{ at: 10_001, kind: 'all' }], ledger: [{ ...row, amount: 12n }] },
+    ...right,
+    kills: [{ at: 10_001, kind: 'all' }],
+    ledger: [{ ...row, amount: 12n }],
     clients: [{ ...cut, came: [...early(5), ...late(5)] }],
   })
   t.same(found(logs), [])
@@ -167,7 +182,9 @@ t.test('a store that was away knows less, if the process dies that could tell it
   const harmed = (...kills: Kill[]) =>
     found(
       booked({
-        ...{ ...right, kills, ledger: [{ ...row, amount: 8n }] },
+        ...right,
+        kills,
+        ledger: [{ ...row, amount: 8n }],
         clients: [{ ...cut, came: [...early(4), ...Array.from({ length: 6 }, () => 7_000)] }],
       }),
     )

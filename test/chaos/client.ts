@@ -59,15 +59,13 @@ const ask = ({ url, key: usual, small }: Aim): Promise<void> => {
   const stream = chance() < 0.6
   const leaveAt = chance() < 0.15 ? 1 + upTo(15) : Number.POSITIVE_INFINITY
   const call: Kept = {
-    ...{
-      client: `c${log.length}`,
-      stream,
-      outcome: 'cut',
-      status: 0,
-      received: 0,
-      came: [],
-      left: false,
-    },
+    client: `c${log.length}`,
+    stream,
+    outcome: 'cut',
+    status: 0,
+    received: 0,
+    came: [],
+    left: false,
     endedAt: 0,
   }
   log.push(call)

@@ -70,7 +70,10 @@ const read = async (
   const body = { model: 'words', stream: true, max_tokens: 5_000, user, messages: [] }
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const response = await fetch(`${url}/v1/chat/completions`, {
-    ...{ method: 'POST', headers, body: JSON.stringify(body), signal },
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+    signal,
   })
   delivered.id =
     response.headers.get('x-tollgate-request') ?? response.headers.get('x-request-id') ?? ''

@@ -35,7 +35,8 @@ export const startSink = async (): Promise<Sink> => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
-    ...{ port, log },
+    port,
+    log,
     urlOf: account => `https://127.0.0.1:${port}/${account}`,
     close() {
       server.closeAllConnections()

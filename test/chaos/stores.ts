@@ -22,7 +22,8 @@ export interface Ground {
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 const sqlite = async (): Promise<Ground> => ({
-  ...{ url: 'sqlite:', kinds: ['writer'] },
+  url: 'sqlite:',
+  kinds: ['writer'],
   harm: async () => false,
   open: data => openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 }),
   async openLast(data) {
@@ -69,7 +70,8 @@ const postgres = async (): Promise<Ground> => {
     },
   }
   return {
-    ...{ url, kinds: Object.keys(harms) },
+    url,
+    kinds: Object.keys(harms),
     async harm(kind, chance) {
       const act = harms[kind]
       await act?.(chance)

@@ -87,7 +87,10 @@ export const createTree = (
     async start() {
       const env = operatorEnv({ ...more, TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })
       child = spawn(...swiftly(PROGRAM, 'start'), {
-        ...{ cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+        cwd: folder,
+        env,
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
       })
       groups.push(child.pid ?? 0)
       for (const stream of [child.stdout, child.stderr])

@@ -91,7 +91,8 @@ routes:
     upstream.close()
   })
   return {
-    ...{ data, replies },
+    data,
+    replies,
     writer: () => eventually(() => writerOf(gateway.pid)),
     free: () => ask('gift'),
     async until(fits, count) {

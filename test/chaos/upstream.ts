@@ -48,8 +48,10 @@ const plain = async (call: Kept, tokens: number, response: ServerResponse): Prom
 }
 const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const call: Kept = {
-    ...{ request: String(request.headers['x-request-id']), client: '?' },
-    ...{ emitted: 0, finished: false },
+    request: String(request.headers['x-request-id']),
+    client: '?',
+    emitted: 0,
+    finished: false,
   }
   log.push(call)
   const parts: Buffer[] = []

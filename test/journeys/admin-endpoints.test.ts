@@ -65,7 +65,11 @@ t.test('one plugin file with `admin` answers without a restart', async t => {
     failure: null,
   })
   t.same(gateway.routes[0], {
-    ...{ name: 'stamp', method: 'GET', path: '/stamp', stages: ['stamp'], upstreams: [] },
+    name: 'stamp',
+    method: 'GET',
+    path: '/stamp',
+    stages: ['stamp'],
+    upstreams: [],
   })
   t.same(gateway.upstreams, {
     up: [
@@ -79,7 +83,11 @@ t.test('the index lists endpoints of the engine and of plugins', async t => {
   const { endpoints } = (await ask('/-/')).json as { readonly endpoints: readonly string[] }
   t.same(endpoints.slice(0, ENDPOINTS.length), ENDPOINTS)
   t.same(endpoints.slice(ENDPOINTS.length), [
-    ...['GET /-/big', 'GET /-/exit', 'GET /-/overview', 'GET /-/refuse', 'GET /-/throw'],
+    'GET /-/big',
+    'GET /-/exit',
+    'GET /-/overview',
+    'GET /-/refuse',
+    'GET /-/throw',
     'POST /-/echo',
   ])
 })
@@ -101,7 +109,8 @@ t.test('a body is JSON of at most 1 MiB', async t => {
 
 t.test('a fault answers its status; another error is 500 and logged', async t => {
   t.match(await ask('/-/refuse'), {
-    ...{ status: 409, json: { error: { code: 'CLOSED', message: 'not today' } } },
+    status: 409,
+    json: { error: { code: 'CLOSED', message: 'not today' } },
   })
   for (const name of ['throw', 'big']) {
     const { status, json } = await ask(`/-/${name}`)

@@ -108,7 +108,8 @@ interface Call {
 const ask = async (path: string, { method = 'GET', headers = {}, body }: Call = {}) => {
   const url = path.startsWith('/-/') || path === '/metrics' ? gateway.admin : gateway.url
   const response = await fetch(url + path, {
-    ...{ method, headers: { 'content-type': 'application/json', ...headers } },
+    method,
+    headers: { 'content-type': 'application/json', ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const text = await response.text()
@@ -121,7 +122,8 @@ const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` }
 t.test('calls that are served, and calls that are not', async t => {
   const chat = (model: string, query = '', more: Call = {}) =>
     ask(`/v1/chat/completions${query}`, {
-      ...{ method: 'POST', body: { model, messages: [{ role: 'user', content: 'Hello' }] } },
+      method: 'POST',
+      body: { model, messages: [{ role: 'user', content: 'Hello' }] },
       ...more,
     })
   for (const [name, [, status]] of Object.entries(UPSTREAMS))
@@ -195,7 +197,9 @@ t.test('what operators see', async t => {
   for (const path of ['/-/config', '/-/health', '/-/ready', '/metrics'])
     t.equal(await ask(path), 200)
   const env = {
-    ...{ ...UPSTREAM, EGRESS_ALLOW: CLOSED, TOLLGATE_DATA: gateway.data },
+    ...UPSTREAM,
+    EGRESS_ALLOW: CLOSED,
+    TOLLGATE_DATA: gateway.data,
     TOLLGATE_CONFIG: join(dirname(gateway.data), 'routes.yaml'),
   }
   const run = async (...argv: string[]) => {

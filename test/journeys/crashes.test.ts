@@ -64,7 +64,8 @@ const startLoad = ({ url }: Primary): Load => {
   const all = [kept, kept, kept, kept, lone, lone, streaming, streaming, streaming, streaming]
   const ends = Promise.all(all.map(run => run()))
   return {
-    ...{ failures, counts },
+    failures,
+    counts,
     stop: async () => {
       over = true
       await ends

@@ -51,15 +51,22 @@ const start = (t: Test, folder: string, byNpm: boolean) => {
   const path = (process.env.PATH ?? '').split(delimiter)
   const env = operatorEnv({
     PATH: path.filter(each => !each.includes('node_modules')).join(delimiter),
-    ...{ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: '1', NO_COLOR: '1' },
-    ...{ TOLLGATE_CONFIG: join(folder, 'routes.yaml'), TOLLGATE_DATA: join(folder, 'data') },
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    WORKERS: '1',
+    NO_COLOR: '1',
+    TOLLGATE_CONFIG: join(folder, 'routes.yaml'),
+    TOLLGATE_DATA: join(folder, 'data'),
   })
   const pinned = `${join(ROOT, 'node_modules/.bin')}${delimiter}${env.PATH}`
   const lifecycle = { npm_lifecycle_event: 'start', npm_package_name: 'tollgate', PATH: pinned }
   const command = byNpm ? ['npm', 'start'] : ['sh', '-c', scripts.start as string]
   const [program, args] = byNpm ? plainly(...command) : (['sh', command.slice(1)] as const)
   const child = spawn(program, args, {
-    ...{ cwd: ROOT, detached: true, env: byNpm ? env : { ...env, ...lifecycle } },
+    cwd: ROOT,
+    detached: true,
+    env: byNpm ? env : { ...env, ...lifecycle },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''

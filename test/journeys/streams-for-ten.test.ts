@@ -53,7 +53,8 @@ const stores = {
   postgres: async () => {
     const url = await (await startPostgres()).create()
     const gateway = await startGateway({
-      ...{ routes, settings: 'database: ${DATABASE_URL}' },
+      routes,
+      settings: 'database: ${DATABASE_URL}',
       env: { WORKERS: '2', DATABASE_URL: url },
     })
     return { gateway, database: await openDatabase({ url, writeTimeout: 10_000 }) }

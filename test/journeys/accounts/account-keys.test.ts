@@ -40,8 +40,13 @@ t.test('made, shown once, listed without its secret, revoked', async t => {
   t.match(key, /^sk-[0-9A-Za-z]{49}$/)
   t.ok(await admits(key))
   const shown = {
-    ...{ ...asked, id, key: `${key.slice(0, 4)}**********${key.slice(-4)}`, state: 'active' },
-    ...{ remaining_quota: 5_000, used_quota: 0, created: String },
+    ...asked,
+    id,
+    key: `${key.slice(0, 4)}**********${key.slice(-4)}`,
+    state: 'active',
+    remaining_quota: 5_000,
+    used_quota: 0,
+    created: String,
   }
   t.match((await ask('GET', `/api/keys/${id}`, token)).body.data, shown)
   const list = await ask('GET', '/api/keys', token)
@@ -59,8 +64,13 @@ t.test('made, shown once, listed without its secret, revoked', async t => {
 t.test('a key without a word about it', async t => {
   const { body } = await ask('POST', '/api/keys', token, {})
   t.match(body.data, {
-    ...{ name: 'unnamed', expires: null, models: null, limits: null, quota: null },
-    ...{ remaining_quota: null, used_quota: 0 },
+    name: 'unnamed',
+    expires: null,
+    models: null,
+    limits: null,
+    quota: null,
+    remaining_quota: null,
+    used_quota: 0,
   })
 })
 
@@ -76,7 +86,10 @@ t.test('changes: what is named changes, null takes a limit away, the rest stays'
     (await ask('PATCH', `/api/keys/${id}`, token, body)).body.data
   t.match(await change({ name: 'two' }), { ...asked, name: 'two', expires: /^2100-01-01T/ })
   t.match(await change({ models: null, expires: null }), {
-    ...{ name: 'two', models: null, expires: null, limits: { concurrency: 2 } },
+    name: 'two',
+    models: null,
+    expires: null,
+    limits: { concurrency: 2 },
   })
   t.match(await change({ limits: { requests: '1/h' } }), { limits: { requests: '1/h' } })
   t.match(await change({ limits: null }), { name: 'two', limits: null })
@@ -100,7 +113,8 @@ t.test('another quota: what is used stays used', async t => {
     body: { success: false, message: /already used or held by running calls/ },
   })
   t.match((await ask('GET', `/api/keys/${made.id}`, token)).body.data, {
-    ...{ quota: 200, remaining_quota: 170 },
+    quota: 200,
+    remaining_quota: 170,
   })
   t.test('none, and one again', async t => {
     t.match((await change(null)).body.data, { quota: null, remaining_quota: null, used_quota: 30 })
@@ -170,17 +184,39 @@ t.test('what cannot be meant is refused, and nothing is made', async t => {
   const count = async () => (await ask('GET', '/api/keys?limit=1000', token)).body.data.length
   const before = await count()
   const WRONG: readonly unknown[] = [
-    ...[{ quota: -1 }, { quota: 0 }, { quota: 1.5 }, { quota: 1e15 }, { quota: '500' }],
-    ...[{ quota: true }, { name: '' }, { name: 5 }, { name: null }, { name: 'a\nb' }],
-    ...[{ name: 'x'.repeat(65) }, { expires: 'tomorrow' }, { expires: '2020-01-01' }],
-    ...[{ expires: 4_102_444_800 }, { expires: '2030-02-31' }, { models: [] }, { models: 'plain' }],
-    ...[{ models: ['a b'] }, { models: [1] }, { models: ['a', 'a'] }, { limits: {} }],
-    ...[
-      { limits: { requests: '60/day' } },
-      { limits: { concurrency: 0 } },
-      { limits: { burst: 1 } },
-    ],
-    ...[{ account: 1 }, { role: 'admin' }, { id: 1 }, [], null, 'x', 5, '{"name":', '{"a":1}{}'],
+    { quota: -1 },
+    { quota: 0 },
+    { quota: 1.5 },
+    { quota: 1e15 },
+    { quota: '500' },
+    { quota: true },
+    { name: '' },
+    { name: 5 },
+    { name: null },
+    { name: 'a\nb' },
+    { name: 'x'.repeat(65) },
+    { expires: 'tomorrow' },
+    { expires: '2020-01-01' },
+    { expires: 4_102_444_800 },
+    { expires: '2030-02-31' },
+    { models: [] },
+    { models: 'plain' },
+    { models: ['a b'] },
+    { models: [1] },
+    { models: ['a', 'a'] },
+    { limits: {} },
+    { limits: { requests: '60/day' } },
+    { limits: { concurrency: 0 } },
+    { limits: { burst: 1 } },
+    { account: 1 },
+    { role: 'admin' },
+    { id: 1 },
+    [],
+    null,
+    'x',
+    5,
+    '{"name":',
+    '{"a":1}{}',
   ]
   for (const body of WRONG) {
     const { status, body: said } = await ask('POST', '/api/keys', token, body)

@@ -16,10 +16,17 @@ t.test('user info', async t => {
     const { status, text, body } = await ask('GET', path, token.text)
     t.equal(status, 200)
     t.same(body, {
-      ...{ success: true, message: '' },
+      success: true,
+      message: '',
       data: {
-        ...{ id: ann, username: 'anna', display_name: 'anna', role: 'customer', group: 'default' },
-        ...{ balance: 9.499998, quota: 4_749_999, used_quota: 250_001 },
+        id: ann,
+        username: 'anna',
+        display_name: 'anna',
+        role: 'customer',
+        group: 'default',
+        balance: 9.499998,
+        quota: 4_749_999,
+        used_quota: 250_001,
       },
     })
     t.match(text, `"id":${ann},`, 'a JSON integer')
@@ -68,7 +75,9 @@ t.test('token balance: a key without a quota shows its account’s', async t => 
   t.equal(status, 200)
   t.same(body.data, {
     key: `${key.text.slice(0, 4)}**********${key.text.slice(-4)}`,
-    ...{ remaining_quota: 4_749_999, used_quota: 250_001, total_quota: 5_000_000 },
+    remaining_quota: 4_749_999,
+    used_quota: 250_001,
+    total_quota: 5_000_000,
     unlimited_quota: true,
   })
 })
@@ -76,7 +85,9 @@ t.test('token balance: a key without a quota shows its account’s', async t => 
 t.test('token balance: a key with a quota shows its own', async t => {
   const own = await gateway.addKey(ann, { quota: 1_000 })
   t.match((await balanceOf(own.text)).body.data, {
-    ...{ remaining_quota: 1_000, used_quota: 0, total_quota: 1_000 },
+    remaining_quota: 1_000,
+    used_quota: 0,
+    total_quota: 1_000,
   })
   const quota = 2_000_000n
   await gateway.paid({ account: ann, key: own.id, quota, request: 's2', cost: 1_999n })
@@ -132,15 +143,25 @@ t.test('token usage, as new-api answers it', async t => {
   const own = await gateway.addKey(ann, { quota: 500, models: ['plain'], expires, name: 'laptop' })
   const { body } = await ask('GET', '/api/usage/token', own.text)
   t.same(body, {
-    ...{ code: true, message: 'ok' },
+    code: true,
+    message: 'ok',
     data: {
-      ...{ object: 'token_usage', name: 'laptop', unlimited_quota: false },
-      ...{ total_granted: 500, total_used: 0, total_available: 500 },
-      ...{ model_limits: { plain: true }, model_limits_enabled: true, expires_at: expires / 1_000 },
+      object: 'token_usage',
+      name: 'laptop',
+      unlimited_quota: false,
+      total_granted: 500,
+      total_used: 0,
+      total_available: 500,
+      model_limits: { plain: true },
+      model_limits_enabled: true,
+      expires_at: expires / 1_000,
     },
   })
   t.match((await ask('GET', '/api/usage/token', key.text)).body.data, {
-    ...{ unlimited_quota: true, model_limits: {}, model_limits_enabled: false, expires_at: 0 },
+    unlimited_quota: true,
+    model_limits: {},
+    model_limits_enabled: false,
+    expires_at: 0,
   })
   t.match(await ask('GET', '/api/usage/token'), {
     status: 401,
@@ -161,8 +182,12 @@ t.test('the dashboard of older clients, in dollars', async t => {
   await gateway.paid({ account: bob, key: own.id, request: 's4', cost: UNIT + UNIT / 4n })
   const subscription = '/v1/dashboard/billing/subscription'
   t.same((await ask('GET', subscription, own.text)).body, {
-    ...{ object: 'billing_subscription', has_payment_method: true, access_until: 0 },
-    ...{ soft_limit_usd: 1.388889, hard_limit_usd: 1.388889, system_hard_limit_usd: 1.388889 },
+    object: 'billing_subscription',
+    has_payment_method: true,
+    access_until: 0,
+    soft_limit_usd: 1.388889,
+    hard_limit_usd: 1.388889,
+    system_hard_limit_usd: 1.388889,
   })
   const dates = '?start_date=2026-01-01&end_date=nonsense'
   const used = await ask('GET', `/v1/dashboard/billing/usage${dates}`, own.text)
@@ -178,14 +203,22 @@ t.test('the prices, for anyone', async t => {
   t.equal(status, 200)
   t.same((await ask('GET', '/api/pricing', 'whatever')).body, body)
   t.match(body, {
-    ...{ success: true, currency: 'CNY', group_ratio: { default: 1 } },
+    success: true,
+    currency: 'CNY',
+    group_ratio: { default: 1 },
     supported_endpoint: { openai: { method: 'POST', path: '/v1/chat/completions' } },
   })
   const rows = Object.fromEntries(body.data.map(row => [row.model_name, row]))
   t.same(Object.keys(rows), ['plain', 'by-call', 'only-responses', 'gift-*'])
   t.match(rows.plain, {
-    ...{ owner_by: 'up', description: 'Plain', quota_type: 0, model_price: 0 },
-    ...{ model_ratio: 1, completion_ratio: 4, cache_ratio: 0.25, enable_groups: ['default'] },
+    owner_by: 'up',
+    description: 'Plain',
+    quota_type: 0,
+    model_price: 0,
+    model_ratio: 1,
+    completion_ratio: 4,
+    cache_ratio: 0.25,
+    enable_groups: ['default'],
     supported_endpoint_types: ['openai', 'openai-response'],
     prices: [{ meter: 'input', price: '14.4 / 1M' }, {}, { meter: 'output', price: '57.6 / 1M' }],
   })

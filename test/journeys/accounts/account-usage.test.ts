@@ -53,8 +53,15 @@ t.test('call by call, the latest first; every page size shows each once', async 
   for (const limit of [1, 5, 12, 13]) t.same(await all('by=call', limit), whole)
   t.same((await ask('GET', `/api/usage?${WHEN}`, token)).body.data, whole, 'the default')
   t.match(whole.at(-1), {
-    ...{ request_id: 'req_0', at: '2025-11-01T00:00:00.000Z', route: 'chat', model: 'plain' },
-    ...{ key: key.id, state: 'settled', estimated: false, cost: 0.004896, refunded: 0 },
+    request_id: 'req_0',
+    at: '2025-11-01T00:00:00.000Z',
+    route: 'chat',
+    model: 'plain',
+    key: key.id,
+    state: 'settled',
+    estimated: false,
+    cost: 0.004896,
+    refunded: 0,
   })
 })
 
@@ -125,8 +132,13 @@ t.test('a receipt says what was paid for what', async t => {
   const { status, body, text } = await ask('GET', '/api/usage/req_0', token)
   t.equal(status, 200)
   t.match(body.data, {
-    ...{ request_id: 'req_0', model: 'plain', state: 'settled', cost: 0.004896, uncollected: 0 },
-    ...{ usage: { input: 1_204, output: 311 }, closed: '2025-11-01T00:00:00.005Z' },
+    request_id: 'req_0',
+    model: 'plain',
+    state: 'settled',
+    cost: 0.004896,
+    uncollected: 0,
+    usage: { input: 1_204, output: 311 },
+    closed: '2025-11-01T00:00:00.005Z',
     lines: [
       { meter: 'input', quantity: '1204', price: '2.00', per: '1M', amount: 0.002408 },
       { meter: 'output', quantity: '311', price: '8.00', per: '1M', amount: 0.002488 },
@@ -191,7 +203,9 @@ t.test(
     const left = Math.floor((2_000_000_000 - cost) / 2_000)
     const balance = await ask('GET', `/api/token/balance?key=${own.key.text}`)
     t.match(balance.body.data, {
-      ...{ remaining_quota: left, used_quota: 1_000_000 - left, total_quota: 1_000_000 },
+      remaining_quota: left,
+      used_quota: 1_000_000 - left,
+      total_quota: 1_000_000,
     })
     const account = await ask('GET', '/api/user/info', own.token.text)
     t.match(account.body.data, { quota: Math.floor((10_000_000_000 - cost) / 2_000) })

@@ -51,9 +51,14 @@ const ANSWER = {
   response: {
     id: 'r',
     usage: {
-      ...{ total_tokens: 60, input_tokens: 40, output_tokens: 20 },
+      total_tokens: 60,
+      input_tokens: 40,
+      output_tokens: 20,
       input_token_details: {
-        ...{ text_tokens: 25, audio_tokens: 10, image_tokens: 5, cached_tokens: 12 },
+        text_tokens: 25,
+        audio_tokens: 10,
+        image_tokens: 5,
+        cached_tokens: 12,
         cached_tokens_details: { text_tokens: 10, audio_tokens: 2, image_tokens: 0 },
       },
       output_token_details: { text_tokens: 5, audio_tokens: 15 },
@@ -86,7 +91,7 @@ t.test('each answer counts, in its own kinds of tokens', async t => {
   say(client, { type: 'session.created' }, ANSWER, said, ANSWER)
   t.same(
     (await client.until(4)).map(each => JSON.parse(each)),
-    [...[{ type: 'session.created' }, ANSWER, said, ANSWER]],
+    [{ type: 'session.created' }, ANSWER, said, ANSWER],
   )
   client.socket.close()
   await client.closed
@@ -108,7 +113,9 @@ t.test('who leaves in the middle of an answer pays for what was said', async t =
   const charge = await closed()
   t.match(charge, { state: 'settled', estimated: 1 })
   t.match(JSON.parse(String(charge.usage)), {
-    ...{ input: 30, audio_input: 16, output: 6 },
+    input: 30,
+    audio_input: 16,
+    output: 6,
     audio_output: 18,
   })
   await forget()

@@ -23,7 +23,10 @@ t.test('its routes and its money', async () => {
 })
 
 const item = (type: string, id: string, more: object = {}) => ({
-  ...{ type, id, status: 'completed', ...more },
+  type,
+  id,
+  status: 'completed',
+  ...more,
 })
 const output = [
   item('web_search_call', 'a', { action: { type: 'search', query: 'x' } }),
@@ -35,7 +38,11 @@ const output = [
   }),
 ]
 const response = {
-  ...{ id: 'r', object: 'response', status: 'completed', model: 'there', output },
+  id: 'r',
+  object: 'response',
+  status: 'completed',
+  model: 'there',
+  output,
   usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
 }
 const completed = { type: 'response.completed', sequence_number: 0, response }
@@ -56,10 +63,13 @@ const charge = async (id: string | null) => {
   return { ...row, usage: JSON.parse(String(row?.usage)), lines: JSON.parse(String(row?.lines)) }
 }
 const CHARGED = {
-  ...{ state: 'settled', amount: 3_000_000_000, estimated: 0 },
+  state: 'settled',
+  amount: 3_000_000_000,
+  estimated: 0,
   usage: { input: 1, output: 1, web_search: 2, code_execution: 1 },
   lines: [
-    ...[{ meter: 'input' }, { meter: 'output' }],
+    { meter: 'input' },
+    { meter: 'output' },
     { meter: 'web_search', quantity: '2' },
     { meter: 'code_execution', quantity: '1' },
   ],
@@ -113,7 +123,9 @@ t.test('a tool is found in a body that the path leaves unread', async t => {
   const { response, text } = await post('/v1beta/models/g:generateContent', asked)
   t.equal(response.status, 200, text)
   t.match(await charge(response.headers.get('x-request-id')), {
-    ...{ state: 'settled', amount: 500_000_000, estimated: 0 },
+    state: 'settled',
+    amount: 500_000_000,
+    estimated: 0,
     usage: { input: 1, output: 1, web_search: 1 },
   })
 })

@@ -71,7 +71,9 @@ t.test('a gateway that ends waits for what ends in time, and says what did not',
   const { books, told } = await standing(late)
   t.match(books, { status: 'failed', process: null, state: 'released', amount: 0 })
   t.match(told, {
-    ...{ id: late, status: 'failed', output: [] },
+    id: late,
+    status: 'failed',
+    output: [],
     error: { code: 'server_error', message: /stopped/ },
   })
   t.notMatch(gateway.output(), /"level":"error"/, 'and nobody had to be killed')

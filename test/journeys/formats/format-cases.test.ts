@@ -26,13 +26,11 @@ const isFailure = (expected: Wanted): expected is Failure => 'says' in expected
 /** Facts that a case does not list are not compared; usage is not compared then, since some of it
  *  is estimated. */
 const fullReading = (expected: Partial<Reading>): Partial<Reading> => ({
-  ...{
-    text: '',
-    calls: [],
-    thoughts: '',
-    citations: [],
-    finish: expected.calls?.length ? 'call' : 'end',
-  },
+  text: '',
+  calls: [],
+  thoughts: '',
+  citations: [],
+  finish: expected.calls?.length ? 'call' : 'end',
   ...expected,
 })
 

@@ -92,7 +92,10 @@ t.test('images by chat: several images take several calls and one line each', as
   t.same(await counted(), { meters: { images: 3 }, estimated: false })
   bed.seen.length = 0
   const stream = await openai.chat.completions.create({
-    ...{ model: 'gp-4o-image', messages: [user('a cat')], n: 2, stream: true },
+    model: 'gp-4o-image',
+    messages: [user('a cat')],
+    n: 2,
+    stream: true,
     stream_options: { include_usage: true },
   })
   let text = ''

@@ -8,7 +8,9 @@ const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetrie
 const png = (name = 'cat.png') => toFile(PNG, name, { type: 'image/png' })
 const edit = async (more: object = {}) =>
   openai.images.edit({
-    ...{ model: 'gp-4o-image', image: await png(), prompt: 'with a hat' },
+    model: 'gp-4o-image',
+    image: await png(),
+    prompt: 'with a hat',
     ...more,
   } as OpenAI.ImageEditParamsNonStreaming)
 
@@ -38,13 +40,15 @@ t.test('image edits: JSON passes', async t => {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ model: 'gp-4o-image', prompt: 'x' },
+      model: 'gp-4o-image',
+      prompt: 'x',
       images: [{ image_url: DATA_URL }],
     }),
   })
   t.equal(response.status, 200)
   t.same(bed.seen[0]?.body, {
-    ...{ model: 'gpt-image-1', prompt: 'x' },
+    model: 'gpt-image-1',
+    prompt: 'x',
     images: [{ image_url: DATA_URL }],
   })
 })
@@ -54,7 +58,10 @@ t.test('image edits: a stream passes', async t => {
   bed.next = () => ({ events: `event: ${completed.type}\ndata: ${JSON.stringify(completed)}\n\n` })
   const types: string[] = []
   const stream = await openai.images.edit({
-    ...{ model: 'gp-4o-image', image: await png(), prompt: 'x', stream: true },
+    model: 'gp-4o-image',
+    image: await png(),
+    prompt: 'x',
+    stream: true,
   })
   for await (const { type } of stream) types.push(type)
   t.same(types, [completed.type])

@@ -18,7 +18,11 @@ t.test('image endpoint: a body of the same format passes with the target’s mod
   })
   t.match(answer, { foreign: true, data: [{ url: 'https://a.example/1.png' }, {}] })
   t.same(bed.seen[0]?.body, {
-    ...{ model: 'gpt-image-1', prompt: 'a cat', n: 2, size: '1024x1024', quality: 'high' },
+    model: 'gpt-image-1',
+    prompt: 'a cat',
+    n: 2,
+    size: '1024x1024',
+    quality: 'high',
     foreign: 1,
   })
   t.same(await counted(), { meters: { images: 2 }, estimated: false })
@@ -41,7 +45,10 @@ t.test('image endpoint: maps sizes to Recraft’s and reports unsupported fields
   })
   const { data, response } = await openai.images
     .generate({
-      ...{ model: 'rc-v3', prompt: 'a cat', size: '1024x1792', quality: 'hd' },
+      model: 'rc-v3',
+      prompt: 'a cat',
+      size: '1024x1792',
+      quality: 'hd',
       response_format: 'b64_json',
     })
     .withResponse()

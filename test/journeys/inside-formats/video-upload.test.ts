@@ -157,17 +157,21 @@ t.test('video upload: uploads, waits for, uses and deletes the file', async t =>
     },
   })
   t.match(request, {
-    ...{ what: PLACE, digest: DIGEST },
+    what: PLACE,
+    digest: DIGEST,
     headers: {
-      ...{ 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' },
+      'x-goog-upload-command': 'upload, finalize',
+      'x-goog-upload-offset': '0',
       'content-length': `${SIZE}`,
     },
   })
   t.same(
     rest.map(({ what }) => what),
     [
-      ...['GET /v1beta/files/f1', 'GET /v1beta/files/f1'],
-      ...['POST /v1beta/models/gemini:generateContent', gone],
+      'GET /v1beta/files/f1',
+      'GET /v1beta/files/f1',
+      'POST /v1beta/models/gemini:generateContent',
+      gone,
     ],
   )
   const fileData = { fileUri: FILE.uri, mimeType: 'video/mov' }

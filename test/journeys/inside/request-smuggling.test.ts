@@ -151,7 +151,9 @@ t.test(title, { timeout: 3_600_000 }, async t => {
 
 t.test('request smuggling: the comparison detects a back end that parses differently', async t => {
   const plain: Outcome = {
-    ...{ read: ['one', 'two'], told: ['200 one'], received: [] },
+    read: ['one', 'two'],
+    told: ['200 one'],
+    received: [],
     stranger: '200 {"target":"/s/echo?stranger-v."}',
   }
   const found = (other: Partial<Outcome>) =>

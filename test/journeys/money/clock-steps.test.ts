@@ -33,7 +33,9 @@ t.test(
     const upstream = await startUpstream()
     const gateway = await startGateway({
       env: {
-        ...{ LD_PRELOAD: LIBRARY, FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: '1' },
+        LD_PRELOAD: LIBRARY,
+        FAKETIME_TIMESTAMP_FILE: clock,
+        FAKETIME_CACHE_DURATION: '1',
         FAKETIME_DONT_FAKE_MONOTONIC: '1',
       },
       routes: `
@@ -61,7 +63,8 @@ routes:
     await database.write([openWallet(2, 0n), addCredit({ ...credit, at: Date.now() })])
     const ask = async (key: string) => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-        ...{ method: 'POST', headers: { ...headers, 'idempotency-key': key } },
+        method: 'POST',
+        headers: { ...headers, 'idempotency-key': key },
         body: '{"model":"call","messages":[],"stream":true}',
       })
       await response.text()

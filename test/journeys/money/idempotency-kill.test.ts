@@ -25,10 +25,13 @@ let secret = ''
 
 const post = async ({ url }: Primary, path: string) => {
   const response = await fetch(url + path, {
-    ...{ method: 'POST', body: '{}' },
+    method: 'POST',
+    body: '{}',
     headers: {
-      ...{ authorization: `Bearer ${secret}`, connection: 'close' },
-      ...{ 'content-type': 'application/json', 'idempotency-key': 'k' },
+      authorization: `Bearer ${secret}`,
+      connection: 'close',
+      'content-type': 'application/json',
+      'idempotency-key': 'k',
     },
   })
   const replayed = response.headers.get('idempotent-replayed')

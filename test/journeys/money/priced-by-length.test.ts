@@ -28,8 +28,10 @@ const bodyOf = (bytes: number): string => {
 const answerOf = (tokens: number) => ({
   candidates: [{ content: { parts: [{ text: 'yes' }] }, finishReason: 'STOP' }],
   usageMetadata: {
-    ...{ promptTokenCount: tokens, cachedContentTokenCount: 1_000 },
-    ...{ candidatesTokenCount: 10, totalTokenCount: tokens + 10 },
+    promptTokenCount: tokens,
+    cachedContentTokenCount: 1_000,
+    candidatesTokenCount: 10,
+    totalTokenCount: tokens + 10,
   },
 })
 /** Dollars are 7.20. */

@@ -36,7 +36,8 @@ routes:
 const machines = await Promise.all(
   [1, 2].map(() =>
     startGateway({
-      ...{ routes, settings: 'database: ${DATABASE_URL}' },
+      routes,
+      settings: 'database: ${DATABASE_URL}',
       env: { DATABASE_URL: url, WORKERS: '2' },
     }),
   ),
@@ -134,8 +135,10 @@ const ask = async (
   const response = await fetch(url + path, {
     method: 'POST',
     headers: {
-      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...{ connection: 'close', ...headers },
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      connection: 'close',
+      ...headers,
     },
     body: '{"model":"call","messages":[]}',
   })
@@ -244,7 +247,10 @@ const credit = (account: number, units: bigint) =>
   database.write([
     openWallet(walletOf.account(account), 0n),
     addCredit({
-      ...{ account, kind: 'credit', note: 'test', at: Date.now() },
+      account,
+      kind: 'credit',
+      note: 'test',
+      at: Date.now(),
       amount: units * 1_000_000_000n,
     }),
   ])

@@ -18,15 +18,22 @@ t.test(
   'transcription: a form passes with the target’s model name and is charged by tokens',
   async t => {
     const usage = {
-      ...{ type: 'tokens', input_tokens: 110, output_tokens: 9, total_tokens: 119 },
+      type: 'tokens',
+      input_tokens: 110,
+      output_tokens: 9,
+      total_tokens: 119,
       input_token_details: { text_tokens: 10, audio_tokens: 100 },
     }
     const body = { text: 'Guten Tag.', usage }
     await upstream.script('gp', answers('application/json', JSON.stringify(body)))
     const { data, response } = await openai.audio.transcriptions
       .create({
-        ...{ file: await recording(), model: 'gp-4o-transcribe', language: 'de' },
-        ...{ prompt: 'größer\r\n--x', temperature: 0.2, include: ['logprobs'] },
+        file: await recording(),
+        model: 'gp-4o-transcribe',
+        language: 'de',
+        prompt: 'größer\r\n--x',
+        temperature: 0.2,
+        include: ['logprobs'],
       })
       .withResponse()
     t.same(data, body)
@@ -35,8 +42,11 @@ t.test(
     t.notOk(bytes.includes('gp-4o'), 'the customer’s name of it nowhere')
     const form = await formOf()
     t.match(Object.fromEntries(form), {
-      ...{ model: 'gpt-4o-transcribe', language: 'de', prompt: 'größer\r\n--x' },
-      ...{ temperature: '0.2', 'include[]': 'logprobs' },
+      model: 'gpt-4o-transcribe',
+      language: 'de',
+      prompt: 'größer\r\n--x',
+      temperature: '0.2',
+      'include[]': 'logprobs',
     })
     const file = form.get('file') as File
     t.match({ name: file.name, type: file.type }, { name: 'größe.mp3', type: 'audio/mpeg' })
@@ -83,7 +93,10 @@ t.test('transcription: a form with the target’s model name passes byte for byt
 const SRT = '1\n00:00:00,000 --> 00:00:04,100\nHallo.\n\n2\n00:00:04,100 --> 00:00:07,250\nDu.\n\n'
 const VTT = 'WEBVTT\n\n00:00.000 --> 00:07.250\nHallo\n\n'
 const VERBOSE = {
-  ...{ task: 'transcribe', language: 'german', duration: 8.25, text: 'Hallo. "duration": 1' },
+  task: 'transcribe',
+  language: 'german',
+  duration: 8.25,
+  text: 'Hallo. "duration": 1',
   segments: [{ id: 0, start: 0, end: 7.25, text: 'Hallo', duration: 3 }],
 }
 t.test('transcription: seconds are the upstream’s, or estimated from the answer', async t => {

@@ -20,8 +20,13 @@ const sent = async (name: string): Promise<object> => {
 const ANSWERS = {
   gx: { candidates: [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP' }] },
   cl: {
-    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'there', stop_reason: 'end_turn' },
-    ...{ content: [{ type: 'text', text: 'hi' }], usage: { input_tokens: 1, output_tokens: 1 } },
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'there',
+    stop_reason: 'end_turn',
+    content: [{ type: 'text', text: 'hi' }],
+    usage: { input_tokens: 1, output_tokens: 1 },
   },
   fx: { created: 7, data: [{ b64_json: 'AAAA' }] },
 }

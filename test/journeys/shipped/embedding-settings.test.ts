@@ -135,8 +135,11 @@ t.test('embeddings: unsupported fields are named as the client wrote them, or re
       (headers: object) => batch('gp-embedding-3-small', google, headers),
       'gp',
       [
-        ...['requests[0].content.parts[0].videoMetadata', 'requests[1].nosuch'],
-        ...['requests[0].task_type', 'requests[1].taskType', 'requests[1].title'],
+        'requests[0].content.parts[0].videoMetadata',
+        'requests[1].nosuch',
+        'requests[0].task_type',
+        'requests[1].taskType',
+        'requests[1].title',
       ],
     ],
   ] as const) {

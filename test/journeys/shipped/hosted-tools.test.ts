@@ -15,10 +15,17 @@ const post = async (path: string, body: object) => {
 const messages = [{ role: 'user', content: 'hi' }]
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 const answer = plain({
-  ...{ id: 'resp_1', object: 'response', created_at: 7, status: 'completed', model: 'there' },
+  id: 'resp_1',
+  object: 'response',
+  created_at: 7,
+  status: 'completed',
+  model: 'there',
   output: [
     {
-      ...{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' },
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'completed',
       content: [{ type: 'output_text', text: 'found', annotations: [] }],
     },
   ],

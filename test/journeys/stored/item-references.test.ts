@@ -17,9 +17,11 @@ t.test('item reference: is resolved without a previous response at any upstream'
   })
   const [liked] = (await mine.conversations.items.list(conversation)).data
   const input = [
-    ...[refer(liked?.id ?? ''), refer(question?.id ?? '')],
+    refer(liked?.id ?? ''),
+    refer(question?.id ?? ''),
     // Without a type it is one, too.
-    ...[{ id: 'msg_resp_one' }, { role: 'user', content: 'And its river?' }],
+    { id: 'msg_resp_one' },
+    { role: 'user', content: 'And its river?' },
   ]
   const order = /I like rivers.*Capital of France.*Paris.*And its river/
   await upstream.script('cl', plain(message('Seine')))
@@ -56,7 +58,8 @@ t.test('item reference: an unknown id is refused by name before any upstream cal
   await mine.responses.create({ model: 'gp', input: 'x' })
   await upstream.forget()
   const unknown = (id: string) => ({
-    ...{ type: 'invalid_request_error', param: 'input' },
+    type: 'invalid_request_error',
+    param: 'input',
     message: new RegExp(`'${id}' not found`),
   })
   for (const id of ['msg_none', 'msg_resp_r_7', 'fc_resp_r_0', '_0', "'"])
@@ -77,6 +80,7 @@ t.test('item reference: repeated references count towards the size limit', async
   await upstream.script('gp', plain(response('resp_large', 'x'.repeat(200_000))))
   await mine.responses.create({ model: 'gp', input: 'x' })
   await refused(t, ask('gp', Array(200).fill(refer('msg_resp_large'))), 400, {
-    ...{ param: 'input', code: 'context_length_exceeded' },
+    param: 'input',
+    code: 'context_length_exceeded',
   })
 })

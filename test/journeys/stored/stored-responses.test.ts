@@ -28,7 +28,10 @@ t.test('stored response: is read back and continued at another upstream', async 
 
   await upstream.script('cl', plain(message('Rome')))
   const second = await mine.responses.create({
-    ...{ model: 'cl', input: 'And of Italy?', previous_response_id: 'resp_a', store: true },
+    model: 'cl',
+    input: 'And of Italy?',
+    previous_response_id: 'resp_a',
+    store: true,
   })
   t.equal(second.previous_response_id, 'resp_a')
   t.equal(second.output_text, 'Rome')
@@ -48,7 +51,9 @@ t.test('stored response: is read back and continued at another upstream', async 
 
   await upstream.script('gp', plain(response('resp_up', 'Madrid')))
   const third = await mine.responses.create({
-    ...{ model: 'gp', input: 'Spain?', previous_response_id: second.id },
+    model: 'gp',
+    input: 'Spain?',
+    previous_response_id: second.id,
   })
   t.equal(third.previous_response_id, second.id)
   const body = await sent('gp')
@@ -66,8 +71,12 @@ t.test('stored response: a tool call is answered at another upstream', async t =
   const output = [
     { type: 'reasoning', id: 'rs_1', summary: [] },
     {
-      ...{ type: 'function_call', id: 'fc_1', call_id: 'call_1', status: 'completed' },
-      ...{ name: 'weather', arguments: '{"city":"Bonn"}' },
+      type: 'function_call',
+      id: 'fc_1',
+      call_id: 'call_1',
+      status: 'completed',
+      name: 'weather',
+      arguments: '{"city":"Bonn"}',
     },
   ]
   await upstream.script('gp', plain(response('resp_t', '', { output })))
@@ -103,7 +112,10 @@ t.test('stored response: the hold covers the prepended history', async t => {
     ...plain(message('ok')).slice(1),
   ])
   const call = mine.responses.create({
-    ...{ model: 'cl', input: 'more', previous_response_id: 'resp_long', stream: true },
+    model: 'cl',
+    input: 'more',
+    previous_response_id: 'resp_long',
+    stream: true,
   })
   const [held] = await eventually(async () => {
     const found = await rows("SELECT held FROM charges WHERE state = 'open'")
@@ -144,7 +156,10 @@ t.test('stored response: a stream is stored from its final event', async t => {
   await upstream.script('cl', streamed(...events))
   const all: OpenAI.Responses.ResponseStreamEvent[] = []
   for await (const event of await mine.responses.create({
-    ...{ model: 'cl', input: 'Switzerland?', stream: true, previous_response_id: 'resp_s' },
+    model: 'cl',
+    input: 'Switzerland?',
+    stream: true,
+    previous_response_id: 'resp_s',
   }))
     all.push(event)
   const last = all.at(-1)
@@ -227,7 +242,8 @@ t.test('stored response: refuses invalid requests', async t => {
 
 t.test('conversation: continues at any upstream', async t => {
   const { id } = await mine.conversations.create({
-    ...{ items: [{ type: 'message', role: 'user', content: 'I am Ada.' }], metadata: { a: 'b' } },
+    items: [{ type: 'message', role: 'user', content: 'I am Ada.' }],
+    metadata: { a: 'b' },
   })
   t.match(await mine.conversations.retrieve(id), { object: 'conversation', metadata: { a: 'b' } })
   await upstream.script('cl', plain(message('Hello Ada')))

@@ -54,7 +54,9 @@ const through = async (
   if (!exchange) throw new Error('no stage saw it')
   return {
     ...client,
-    ...{ exchange, outcome: ended.promise, lines },
+    exchange,
+    outcome: ended.promise,
+    lines,
     drain: () => core.server.drain(0),
   }
 }
