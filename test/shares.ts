@@ -33,7 +33,7 @@ export const shareOf = (file: string): string =>
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'kills of any process': ['test/chaos/{chaos,checker,recovery-kills}.test.ts'],
   'a kill at each write': ['test/chaos/{write-kills,store-trouble}.test.ts'],
-  'five hundred on money for ten': ['test/journeys/billed/calls.test.ts'],
+  'five hundred on money for ten': ['test/journeys/billed/metered-calls.test.ts'],
   'power loss': ['test/chaos/power-loss.test.ts'],
   'a full disk, a disk that fails': ['test/chaos/store-trouble.test.ts'],
   'PostgreSQL restarted, frozen, cut off': [
@@ -41,7 +41,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
     'test/engine/store/postgres/{outage,lost-answer}.test.ts',
   ],
   'any history': ['test/plugins/ledger/{model.property,audit,race}.test.ts'],
-  'clients that hang up': ['test/journeys/billed/{hangups,cut}.test.ts'],
+  'clients that hang up': ['test/journeys/billed/{client-disconnects,overage}.test.ts'],
   'clocks that step': ['test/journeys/money/clock-steps.test.ts'],
   'addresses nobody may reach': ['test/plugins/webhooks/urls.test.ts'],
   'keys at rest, guessed and timed': ['test/plugins/credentials/{secrets,timing}.test.ts'],

@@ -164,7 +164,7 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'an extension is not held',
     edits: [edit(STATEMENTS, 'SET held = held + ? WHERE', 'SET held = max(held, held - ?) WHERE')],
-    tests: ['test/journeys/billed/cut.test.ts'],
+    tests: ['test/journeys/billed/overage.test.ts'],
   },
   {
     bug: 'a hold is extended before the call costs more than it: others are refused meanwhile',

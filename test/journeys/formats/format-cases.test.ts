@@ -11,8 +11,8 @@ import type { Reading } from '../../helpers/recorded-reading.ts'
 import type { Client } from '../../helpers/sdks.ts'
 
 const listener = listen()
-const stand = await startMatrix({ program: 'telling.ts' })
-t.teardown(() => stand.stop())
+const matrix = await startMatrix({ program: 'telling.ts' })
+t.teardown(() => matrix.stop())
 
 /** Other statuses that a dialect uses for the same error. */
 const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
@@ -66,7 +66,7 @@ for (const [format, cases] of told)
   t.test(`format cases: users of ${format} read the same answers and errors`, async t => {
     t.ok(cases.length >= 40, `${cases.length} cases`)
     t.equal(new Set(cases.map(({ name }) => name)).size, cases.length, 'each case ran once')
-    const others = Object.entries(stand.clients).filter(([name]) => name !== format)
+    const others = Object.entries(matrix.clients).filter(([name]) => name !== format)
     await inLanes([...cases.entries()], async ([index, one]) => {
       const { to = others[index % others.length]?.[0] } = one
       for (const [name, client] of others)

@@ -1,5 +1,5 @@
-/** One gateway with two workers before one scripted upstream, for all journeys of this folder: each begins by having its own
- *  routes served, and with an account that nobody has used. */
+/** The gateway of all tests in this folder, with two workers and one scripted upstream. Each test
+ *  file loads its own routes and creates its own account. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
@@ -9,9 +9,9 @@ import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 
-export interface Own {
+export interface Customer {
   readonly account: number
-  /** The id of its wallet. */
+  /** The id of the account’s wallet. */
   readonly wallet: number
   readonly key: string
   credit(amount: bigint): Promise<unknown>
@@ -41,13 +41,14 @@ t.teardown(async () => {
 })
 export const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
 
-/** What the last of these made. */
+/** The id that the last statement of the list returns. */
 export const idOf = async (list: Parameters<typeof database.write>[0]): Promise<number> =>
   Number((await database.write(list)).at(-1)?.[0]?.id)
 
 let accounts = 0
-/** Within a test: a file of this folder is read while another's tests run. */
-export const begin = async (routes: string, amount = 0n): Promise<Own> => {
+/** Loads the routes, clears the upstream and creates a funded account. Call it inside a test: files
+ *  of this folder are imported while tests of others run. */
+export const prepareCustomer = async (routes: string, amount = 0n): Promise<Customer> => {
   await gateway.reload(routes)
   await upstream.forget()
   const now = Date.now()
@@ -56,8 +57,8 @@ export const begin = async (routes: string, amount = 0n): Promise<Own> => {
   const secret = makeSecret('key')
   await database.write(addKey({ account, name: 'test', secret }, now))
   const credit = (amount: bigint) => {
-    const given = { account, kind: 'credit', amount, note: 'test', at: Date.now() } as const
-    return database.write([openWallet(wallet, 0n), addCredit(given)])
+    const creditRow = { account, kind: 'credit', amount, note: 'test', at: Date.now() } as const
+    return database.write([openWallet(wallet, 0n), addCredit(creditRow)])
   }
   if (amount > 0n) await credit(amount)
   return { account, wallet, key: secret.text, credit }

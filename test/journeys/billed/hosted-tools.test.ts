@@ -1,7 +1,8 @@
-/** What the upstream's own tools did stands in the charge, with a line of its own: bytes that pass, and a translation. */
+/** Charges for hosted tools: each tool has its own price line, with pass-through and with
+ *  translation. */
 import t from 'tap'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
-import { begin, database, gateway, type Own, UNIT, upstream } from './stand.ts'
+import { type Customer, database, gateway, prepareCustomer, UNIT, upstream } from './billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]
@@ -17,9 +18,9 @@ routes:
   - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
   - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
 `
-let own: Own
-t.test('its routes and its money', async () => {
-  own = await begin(ROUTES, 1_000_000n * UNIT)
+let customer: Customer
+t.test('setup: routes and a funded account', async () => {
+  customer = await prepareCustomer(ROUTES, 1_000_000n * UNIT)
 })
 
 const item = (type: string, id: string, more: object = {}) => ({
@@ -45,14 +46,14 @@ const response = {
   output,
   usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
 }
-const completed = { type: 'response.completed', sequence_number: 0, response }
-const events = `event: response.completed\ndata: ${JSON.stringify(completed)}\n\n`
+const completedEvent = { type: 'response.completed', sequence_number: 0, response }
+const events = `event: response.completed\ndata: ${JSON.stringify(completedEvent)}\n\n`
 
-const ASKED = { model: 'm', input: 'hi', max_output_tokens: 10, tools: [{ type: 'web_search' }] }
+const REQUEST = { model: 'm', input: 'hi', max_output_tokens: 10, tools: [{ type: 'web_search' }] }
 const post = async (path: string, body: object) => {
   const response = await fetch(gateway.url + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
   return { response, text: await response.text() }
@@ -62,7 +63,7 @@ const charge = async (id: string | null) => {
   const [row] = await database.read({ name: 'test: charge', text }, [id ?? ''])
   return { ...row, usage: JSON.parse(String(row?.usage)), lines: JSON.parse(String(row?.lines)) }
 }
-const CHARGED = {
+const SETTLED = {
   state: 'settled',
   amount: 3_000_000_000,
   estimated: 0,
@@ -80,34 +81,34 @@ const MESSAGE = {
   messages: [{ role: 'user', content: 'hi' }],
   tools: [{ type: 'web_search_20250305', name: 'web_search' }],
 }
-const whole = plain(response)
+const plainSteps = plain(response)
 for (const [what, path, more, steps] of [
-  ['a response', '/v1/responses', {}, [whole]],
-  ['a streamed response', '/v1/responses', { stream: true }, stream(events, { piece: 40 })],
-  ['a message', '/v1/messages', MESSAGE, [whole]],
+  ['OpenAI response', '/v1/responses', {}, [plainSteps]],
+  ['OpenAI response stream', '/v1/responses', { stream: true }, stream(events, { piece: 40 })],
+  ['Anthropic message', '/v1/messages', MESSAGE, [plainSteps]],
   [
-    'a streamed message',
+    'Anthropic message stream',
     '/v1/messages',
     { ...MESSAGE, stream: true },
     stream(events, { piece: 40 }),
   ],
 ] as const)
-  t.test(what, async t => {
+  t.test(`hosted tools: charged in an ${what}`, async t => {
     await upstream.script('gp', [{ do: 'body' }, ...steps])
-    const { response, text } = await post(path, { ...ASKED, ...more })
+    const { response, text } = await post(path, { ...REQUEST, ...more })
     t.equal(response.status, 200, text)
-    t.match(await charge(response.headers.get('x-request-id')), CHARGED)
+    t.match(await charge(response.headers.get('x-request-id')), SETTLED)
   })
 
-t.test('a tool without a price is refused before anything is sent', async t => {
+t.test('hosted tools: an unpriced tool is refused before the request is sent', async t => {
   await upstream.forget()
-  const { response, text } = await post('/v1/responses', { ...ASKED, model: 'bare' })
+  const { response, text } = await post('/v1/responses', { ...REQUEST, model: 'bare' })
   t.equal(response.status, 400)
   t.match(text, /web_search/)
   t.same(await upstream.seen('request', 'gp'), [])
 })
 
-t.test('a tool is found in a body that the path leaves unread', async t => {
+t.test('hosted tools: counted in a pass-through body', async t => {
   const answer = {
     candidates: [
       {
@@ -119,8 +120,8 @@ t.test('a tool is found in a body that the path leaves unread', async t => {
     usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
   }
   await upstream.script('gx', [{ do: 'body' }, plain(answer)])
-  const asked = { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] }
-  const { response, text } = await post('/v1beta/models/g:generateContent', asked)
+  const request = { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] }
+  const { response, text } = await post('/v1beta/models/g:generateContent', request)
   t.equal(response.status, 200, text)
   t.match(await charge(response.headers.get('x-request-id')), {
     state: 'settled',

@@ -1,6 +1,7 @@
-/** How an account and a key stand, over real sockets and a real store: the numbers, and what strangers are told. */
+/** Balance, quota and prices of an account and its keys over sockets and a real store, and what
+ *  requests without valid credentials receive. */
 import t from 'tap'
-import { gateway } from './stand.ts'
+import { gateway } from './account-gateway.ts'
 
 const { ask } = gateway
 const UNIT = 10n ** 9n
@@ -8,10 +9,10 @@ const UNIT = 10n ** 9n
 const ann = await gateway.account('anna')
 await gateway.credit(ann, 10n * UNIT)
 const [key, token] = [await gateway.addKey(ann), await gateway.addToken(ann)]
-// 1 nano more than 0.5: what is rounded is rounded down, and the parts still add up.
+// One nano more than 0.5: rounding goes down, and the parts still add up.
 await gateway.paid({ account: ann, key: key.id, request: 's1', cost: UNIT / 2n + 1n })
 
-t.test('user info', async t => {
+t.test('user info: reports balance and quota in exact digits', async t => {
   for (const path of ['/api/user/info', '/api/user/self']) {
     const { status, text, body } = await ask('GET', path, token.text)
     t.equal(status, 200)
@@ -40,20 +41,20 @@ t.test('user info', async t => {
   await bare.arrayBuffer()
 })
 
-t.test('a large balance keeps all its digits', async t => {
+t.test('user info: a large balance keeps all its digits', async t => {
   const rich = await gateway.account('rich')
   await gateway.credit(rich, 999_999_999n * UNIT + 999_998_000n)
   const { text } = await ask('GET', '/api/user/info', (await gateway.addToken(rich)).text)
   t.match(text, '"balance":999999999.999998,"quota":499999999999999,')
 })
 
-t.test('an account that was never given anything has nothing', async t => {
+t.test('user info: an account without credit has a balance of 0', async t => {
   const poor = await gateway.account('poor')
   const { body } = await ask('GET', '/api/user/info', (await gateway.addToken(poor)).text)
   t.match(body.data, { balance: 0, quota: 0, used_quota: 0 })
 })
 
-t.test('user info takes a system token and nothing else', async t => {
+t.test('user info: accepts only a system token', async t => {
   for (const credential of [
     key.text,
     undefined,
@@ -70,7 +71,7 @@ t.test('user info takes a system token and nothing else', async t => {
 
 const balanceOf = (text: string) => ask('GET', `/api/token/balance?key=${encodeURIComponent(text)}`)
 
-t.test('token balance: a key without a quota shows its account’s', async t => {
+t.test('token balance: a key without a quota reports the balance of its account', async t => {
   const { status, body } = await balanceOf(key.text)
   t.equal(status, 200)
   t.same(body.data, {
@@ -82,7 +83,7 @@ t.test('token balance: a key without a quota shows its account’s', async t => 
   })
 })
 
-t.test('token balance: a key with a quota shows its own', async t => {
+t.test('token balance: a key with a quota reports its own quota', async t => {
   const own = await gateway.addKey(ann, { quota: 1_000 })
   t.match((await balanceOf(own.text)).body.data, {
     remaining_quota: 1_000,
@@ -96,25 +97,31 @@ t.test('token balance: a key with a quota shows its own', async t => {
   t.notOk('unlimited_quota' in data)
 })
 
-t.test('token balance: exhausted and expired keys are answered', async t => {
-  const spent = await gateway.addKey(ann, { quota: 10 })
-  await gateway.paid({ account: ann, key: spent.id, quota: 20_000n, request: 's3', cost: 20_000n })
-  t.match(await balanceOf(spent.text), {
+t.test('token balance: exhausted and expired keys get their balance', async t => {
+  const exhaustedKey = await gateway.addKey(ann, { quota: 10 })
+  await gateway.paid({
+    account: ann,
+    key: exhaustedKey.id,
+    quota: 20_000n,
+    request: 's3',
+    cost: 20_000n,
+  })
+  t.match(await balanceOf(exhaustedKey.text), {
     status: 200,
     body: { data: { remaining_quota: 0, used_quota: 10, total_quota: 10 } },
   })
-  const expired = await gateway.addKey(ann, { expires: 1 })
-  t.equal((await balanceOf(expired.text)).status, 200)
-  t.equal((await ask('GET', '/v1/dashboard/billing/usage', expired.text)).status, 401)
+  const expiredKey = await gateway.addKey(ann, { expires: 1 })
+  t.equal((await balanceOf(expiredKey.text)).status, 200)
+  t.equal((await ask('GET', '/v1/dashboard/billing/usage', expiredKey.text)).status, 401)
 })
 
-t.test('token balance: nothing is said of keys that are none', async t => {
-  const revoked = await gateway.addKey(ann)
-  await ask('DELETE', `/api/keys/${revoked.id}`, token.text)
+t.test('token balance: invalid credentials all get the same 401', async t => {
+  const revokedKey = await gateway.addKey(ann)
+  await ask('DELETE', `/api/keys/${revokedKey.id}`, token.text)
   const wrong = key.text.slice(0, -1) + (key.text.endsWith('x') ? 'y' : 'x')
   const answers = []
   for (const text of [
-    revoked.text,
+    revokedKey.text,
     wrong,
     token.text,
     'x',
@@ -138,7 +145,7 @@ t.test('token balance: nothing is said of keys that are none', async t => {
   t.equal(both.status, 200)
 })
 
-t.test('token usage, as new-api answers it', async t => {
+t.test('token usage: has the shape of new-api', async t => {
   const expires = Date.UTC(2100, 0, 1)
   const own = await gateway.addKey(ann, { quota: 500, models: ['plain'], expires, name: 'laptop' })
   const { body } = await ask('GET', '/api/usage/token', own.text)
@@ -174,9 +181,9 @@ t.test('token usage, as new-api answers it', async t => {
     })
 })
 
-t.test('the dashboard of older clients, in dollars', async t => {
+t.test('billing dashboard: reports subscription and usage in dollars', async t => {
   const bob = await gateway.account('bobby')
-  // Yuan, at 7.2 for a dollar.
+  // In yuan, at 7.2 for a dollar.
   await gateway.credit(bob, 10n * UNIT)
   const own = await gateway.addKey(bob)
   await gateway.paid({ account: bob, key: own.id, request: 's4', cost: UNIT + UNIT / 4n })
@@ -190,15 +197,15 @@ t.test('the dashboard of older clients, in dollars', async t => {
     system_hard_limit_usd: 1.388889,
   })
   const dates = '?start_date=2026-01-01&end_date=nonsense'
-  const used = await ask('GET', `/v1/dashboard/billing/usage${dates}`, own.text)
-  t.same(used.body, { object: 'list', total_usage: 17.361111 }, 'cents')
+  const usage = await ask('GET', `/v1/dashboard/billing/usage${dates}`, own.text)
+  t.same(usage.body, { object: 'list', total_usage: 17.361111 }, 'cents')
   t.match(await ask('GET', subscription, token.text), {
     status: 401,
     body: { error: { code: 'invalid_api_key' } },
   })
 })
 
-t.test('the prices, for anyone', async t => {
+t.test('price list: public, with the models of every endpoint', async t => {
   const { status, body } = await ask('GET', '/api/models')
   t.equal(status, 200)
   t.same((await ask('GET', '/api/pricing', 'whatever')).body, body)

@@ -1,5 +1,5 @@
-/** How many tokens a request has: asked of whoever speaks the client's format, estimated for whoever does not, paid by
- *  nobody, and never an answer of the model. */
+/** Token counts: an upstream of the client’s format counts them, otherwise the gateway estimates;
+ *  they are free and never call the model. */
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
@@ -33,7 +33,7 @@ t.teardown(async () => {
 const apiKey = await gateway.key()
 const claude = new Anthropic({ baseURL: gateway.url, apiKey, maxRetries: 0 })
 const gemini = new GoogleGenAI({ apiKey, httpOptions: { baseUrl: gateway.url } })
-const says = (body: object, status = '200 OK') => {
+const replyWith = (body: object, status = '200 OK') => {
   const text = JSON.stringify(body)
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n`
   return [{ do: 'body' }, { do: 'send', bytes: head + text }] as const
@@ -42,7 +42,7 @@ const count = (model: string) =>
   claude.messages
     .countTokens({ model, messages: [{ role: 'user', content: 'Hello there' }] })
     .withResponse()
-const sent = async (script: string) => {
+const lastRequest = async (script: string) => {
   const { head } = (await upstream.seen('request', script)).at(-1) ?? {}
   const { body } = (await upstream.seen('body', script)).at(-1) ?? {}
   return { target: head?.target, body: JSON.parse(Buffer.from(body?.bytes ?? []).toString()) }
@@ -51,40 +51,46 @@ const sent = async (script: string) => {
 const statusOf = (call: PromiseLike<unknown>) =>
   Promise.resolve(call).then(
     () => 200,
-    (thrown: { readonly status: number }) => thrown.status,
+    (error: { readonly status: number }) => error.status,
   )
 
-t.test('whoever speaks the format is asked', async t => {
-  await upstream.script('cl', says({ input_tokens: 77 }))
+t.test('token count: an upstream of the same format counts', async t => {
+  await upstream.script('cl', replyWith({ input_tokens: 77 }))
   const { data, response } = await count('cl')
   t.equal(data.input_tokens, 77)
   t.notOk(response.headers.has('x-tollgate-estimated'))
-  t.match(await sent('cl'), { target: '/s/cl/v1/messages/count_tokens', body: { model: 'claude' } })
-  await upstream.script('gx', says({ totalTokens: 31 }))
-  t.equal((await gemini.models.countTokens({ model: 'gx', contents: 'Hello' })).totalTokens, 31)
-  t.match((await sent('gx')).target, /\/s\/gx\/v1(?:beta)?\/models\/gemini:countTokens$/)
-  const whole = { model: 'models/gx', contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }
-  const asked = await fetch(`${gateway.url}/v1/models/gx:countTokens?key=${apiKey}`, {
-    method: 'POST',
-    body: JSON.stringify({ generateContentRequest: whole }),
+  t.match(await lastRequest('cl'), {
+    target: '/s/cl/v1/messages/count_tokens',
+    body: { model: 'claude' },
   })
-  t.same(await asked.json(), { totalTokens: 31 })
-  t.match((await sent('gx')).body, { generateContentRequest: { model: 'models/gemini' } })
+  await upstream.script('gx', replyWith({ totalTokens: 31 }))
+  t.equal((await gemini.models.countTokens({ model: 'gx', contents: 'Hello' })).totalTokens, 31)
+  t.match((await lastRequest('gx')).target, /\/s\/gx\/v1(?:beta)?\/models\/gemini:countTokens$/)
+  const request = { model: 'models/gx', contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }
+  const reply = await fetch(`${gateway.url}/v1/models/gx:countTokens?key=${apiKey}`, {
+    method: 'POST',
+    body: JSON.stringify({ generateContentRequest: request }),
+  })
+  t.same(await reply.json(), { totalTokens: 31 })
+  t.match((await lastRequest('gx')).body, { generateContentRequest: { model: 'models/gemini' } })
 })
 
-t.test('for anybody else it is estimated, and says so', async t => {
+t.test('token count: estimated and marked for an upstream of another format', async t => {
   await upstream.forget()
   const { data, response } = await count('gx')
   t.ok(data.input_tokens > 2 && data.input_tokens < 20)
   t.equal(response.headers.get('x-tollgate-estimated'), 'true')
-  const counted = await gemini.models.countTokens({ model: 'cl', contents: 'Hello '.repeat(100) })
-  t.ok(Number(counted.totalTokens) > 100 && Number(counted.totalTokens) < 200)
-  t.same(await upstream.seen('request'), [], 'nobody is asked')
-  await upstream.script('cl', says({ type: 'error' }, '404 Not Found'))
+  const googleCount = await gemini.models.countTokens({
+    model: 'cl',
+    contents: 'Hello '.repeat(100),
+  })
+  t.ok(Number(googleCount.totalTokens) > 100 && Number(googleCount.totalTokens) < 200)
+  t.same(await upstream.seen('request'), [], 'no upstream request')
+  await upstream.script('cl', replyWith({ type: 'error' }, '404 Not Found'))
   t.equal((await count('cl')).response.headers.get('x-tollgate-estimated'), 'true')
 })
 
-t.test('nobody pays, and what makes no sense is refused', async t => {
+t.test('token count: free, and invalid requests are refused', async t => {
   t.same(await database.read({ name: 'charges', text: 'SELECT * FROM charges' }, []), [])
   const wrong = claude.messages.countTokens({ model: 'gx', messages: 'x' as never })
   t.equal(await statusOf(wrong), 400)
@@ -92,14 +98,17 @@ t.test('nobody pays, and what makes no sense is refused', async t => {
   const post = (path: string) =>
     fetch(`${gateway.url}${path}?key=${apiKey}`, { method: 'POST', body: '{}' })
   t.equal((await post('/v1beta/models/cl:countTokens')).status, 400, 'nothing to count')
-  t.equal((await post('/v1beta/models/cl:countToken')).status, 404, 'a verb nobody knows')
-  await upstream.script('cl', says({ type: 'error', error: { message: 'no' } }, '401 Unauthorized'))
+  t.equal((await post('/v1beta/models/cl:countToken')).status, 404, 'an unknown verb')
+  await upstream.script(
+    'cl',
+    replyWith({ type: 'error', error: { message: 'no' } }, '401 Unauthorized'),
+  )
   t.equal(await statusOf(count('cl')), 502, "the gateway's own key")
-  const ours = { error: { code: 400, details: [{ reason: 'API_KEY_INVALID' }] } }
-  await upstream.script('gx', says(ours, '400 Bad Request'))
+  const keyError = { error: { code: 400, details: [{ reason: 'API_KEY_INVALID' }] } }
+  await upstream.script('gx', replyWith(keyError, '400 Bad Request'))
   const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] })
   const path = `${gateway.url}/v1beta/models/gx:countTokens?key=${apiKey}`
   t.equal((await fetch(path, { method: 'POST', body })).status, 502)
-  await upstream.script('cl', says({}, '302 Found'))
+  await upstream.script('cl', replyWith({}, '302 Found'))
   t.equal(await statusOf(count('cl')), 502, 'a redirect')
 })

@@ -1,6 +1,7 @@
-/** A reload in the middle of a call: its price is the one that it began with, and its row says of which configuration. */
+/** A reload during a call: the call keeps the price it began with, and its charge names that
+ *  configuration version. */
 import t from 'tap'
-import { begin, gateway, rows, UNIT, upstream } from './stand.ts'
+import { gateway, prepareCustomer, rows, UNIT, upstream } from './billing-gateway.ts'
 
 const routes = (price: number): string => `
 pipeline: [errors, auth, model, meter, translate]
@@ -15,8 +16,8 @@ const event = (body: object): string => `data: ${JSON.stringify(body)}\n\n`
 const WORD = event({ choices: [{ index: 0, delta: { content: 'w' } }] })
 const END = `${event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 3 } })}data: [DONE]\n\n`
 
-t.test('dearer while it is under way', async t => {
-  const { account, key } = await begin(routes(1), 100n * UNIT)
+t.test('reload: a call under way keeps its price and version', async t => {
+  const { account, key } = await prepareCustomer(routes(1), 100n * UNIT)
   await upstream.script('chat', [
     { do: 'send', bytes: HEAD + WORD },
     { do: 'gate', name: 'reloaded' },

@@ -1,4 +1,5 @@
-/** A model that works long before it says a word is waited for; another of the same address is not. */
+/** First-byte timeouts per upstream: a slow model gets a longer timeout than another at the same
+ *  address. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../../helpers/gateway.ts'
@@ -26,14 +27,14 @@ const ask = (model: string) =>
     body: JSON.stringify({ model, input: 'hi' }),
   })
 
-t.test('each in its own time', async t => {
+t.test('first-byte timeout: set per upstream, also at the same address', async t => {
   const answer = { id: 'r', object: 'response', output: [] }
-  await upstream.script('gp', [{ do: 'body' }, { do: 'gate', name: 'said' }, plain(answer)])
+  await upstream.script('gp', [{ do: 'body' }, { do: 'gate', name: 'answer' }, plain(answer)])
   const waiting = ask('slow')
   const quick = await ask('quick')
   t.equal(quick.status, 504)
   t.match(await quick.json(), { error: { code: 'upstream_timeout' } })
-  await upstream.open('said')
+  await upstream.open('answer')
   const slow = await waiting
   t.equal(slow.status, 200)
   t.same(await slow.json(), answer)
