@@ -98,7 +98,7 @@ t.test('the upstream’s pace is the client’s pace', async t => {
     `POST /s/lazy HTTP/1.1\r\nHost: x\r\nContent-Type: video/mp4\r\nContent-Length: ${bytes}\r\n\r\n`,
   )
   const sending = client.send(Buffer.alloc(bytes))
-  await upstream.until('request', seen => seen.script === 'lazy')
+  await upstream.until('request', event => event.script === 'lazy')
   const waiting = await stillness(() => client.socket.writableLength)
   t.ok(waiting > bytes / 4, `${(waiting / MIB).toFixed(0)} MiB are still with the client`)
   await upstream.open('lazy')

@@ -68,7 +68,7 @@ t.test('413 where only counting tells', async t => {
       await client.until(isAnswered)
       client.close()
       t.equal(replies(client.text())[0]?.status, 413)
-      const whole = (await upstream.seen('body')).filter(seen => seen.body.whole)
+      const whole = (await upstream.seen('body')).filter(event => event.body.whole)
       t.strictSame(whole, [], 'nothing whole reached the upstream')
     })
 })

@@ -71,7 +71,7 @@ t.test('readers that never read', async t => {
   )
   const growth = await growthDuring(gateway.pid, async () => {
     for (const client of clients) await client.send(ask('endless'))
-    await upstream.until('sent', seen => seen.script === 'endless' && seen.step === 1)
+    await upstream.until('sent', event => event.script === 'endless' && event.step === 1)
     await standstill()
     const other = await fetch(`${gateway.url}/s/sse`, { method: 'POST', body: '{}' })
     t.equal((await other.text()).length, 790, 'others are served meanwhile')
@@ -83,7 +83,7 @@ t.test('readers that never read', async t => {
   await untilOpenAt(gateway.port, before + 1)
   t.pass('each is let go by the idle-write deadline')
   for (const { connection } of await upstream.seen('request', 'endless'))
-    await upstream.until('close', seen => seen.connection === connection)
+    await upstream.until('close', event => event.connection === connection)
   t.pass('and so is its upstream call')
   for (const client of clients) client.close()
 })

@@ -168,7 +168,7 @@ t.test('a reply sent before its request is nobody’s', async t => {
   for (let n = 0; n < 5; n++) {
     await upstream.forget()
     t.equal(await (await ask('unasked', {})).text(), '{"ok":true}', `request ${n}`)
-    await upstream.until('sent', seen => seen.script === 'unasked' && seen.step === 3)
+    await upstream.until('sent', event => event.script === 'unasked' && event.step === 3)
   }
 })
 
@@ -180,7 +180,7 @@ t.test(
       await meet(t, 'sse-reset-after-last', { stream: true }, { complete: THREE })
       await upstream.until(
         'sent',
-        seen => seen.script === 'sse-reset-after-last' && seen.step === 4,
+        event => event.script === 'sse-reset-after-last' && event.step === 4,
       )
       await nextIsServed(t)
     }

@@ -2,7 +2,14 @@
  *  translation. */
 import t from 'tap'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
-import { type Customer, database, gateway, prepareCustomer, UNIT, upstream } from './billing-gateway.ts'
+import {
+  type Customer,
+  database,
+  gateway,
+  prepareCustomer,
+  UNIT,
+  upstream,
+} from './billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]

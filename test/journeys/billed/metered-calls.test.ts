@@ -5,7 +5,15 @@ import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey } from '../../../plugins/credentials/statements.ts'
 import { scaled } from '../../helpers/long.ts'
 import { rushForTen } from '../../helpers/rush.ts'
-import { type Customer, database, gateway, prepareCustomer, rows, UNIT, upstream } from './billing-gateway.ts'
+import {
+  type Customer,
+  database,
+  gateway,
+  prepareCustomer,
+  rows,
+  UNIT,
+  upstream,
+} from './billing-gateway.ts'
 
 const ROUNDS = scaled(1, 200)
 

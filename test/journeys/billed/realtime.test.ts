@@ -2,7 +2,15 @@
  *  answer, and a close with an error event when the balance ends. */
 import t from 'tap'
 import { type Client, openSocket, type Refused } from '../../helpers/web-socket.ts'
-import { type Customer, database, gateway, prepareCustomer, rows, UNIT, upstream } from './billing-gateway.ts'
+import {
+  type Customer,
+  database,
+  gateway,
+  prepareCustomer,
+  rows,
+  UNIT,
+  upstream,
+} from './billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, realtime]

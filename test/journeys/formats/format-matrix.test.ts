@@ -113,9 +113,7 @@ for (const client of clients)
   )
 
 t.test('format matrix: all cells as expected', { skip }, async t => {
-  for (const [cell, { requests, equal, excepted, errors }] of [
-    ...cells,
-  ].sort()) {
+  for (const [cell, { requests, equal, excepted, errors }] of [...cells].sort()) {
     t.comment(
       `${cell}: ${requests} requests, ${equal} equal, ${excepted} as listed exceptions, ${errors} errors`,
     )

@@ -54,8 +54,10 @@ t.test('image edits: JSON passes', async t => {
 })
 t.test('image edits: a stream passes', async t => {
   const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
-  const completed = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
-  bed.next = () => ({ events: `event: ${completed.type}\ndata: ${JSON.stringify(completed)}\n\n` })
+  const completedEvent = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
+  bed.next = () => ({
+    events: `event: ${completedEvent.type}\ndata: ${JSON.stringify(completedEvent)}\n\n`,
+  })
   const types: string[] = []
   const stream = await openai.images.edit({
     model: 'gp-4o-image',
@@ -64,7 +66,7 @@ t.test('image edits: a stream passes', async t => {
     stream: true,
   })
   for await (const { type } of stream) types.push(type)
-  t.same(types, [completed.type])
+  t.same(types, [completedEvent.type])
   t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
 })
 t.test('image edits: invalid requests name the field', async t => {

@@ -94,12 +94,12 @@ t.test('Recraft edits: edit an image sent in chat, and generate an earlier one a
 })
 t.test('Recraft edits: invalid requests name the field', async t => {
   const strict = { 'x-tollgate-strict': 'true' }
-  const strictly = async () =>
+  const strictEdit = async () =>
     openai.images.edit(
       { model: 'rc-v3', image: await png(), prompt: 'x', size: '512x512' },
       { headers: strict },
     )
-  t.match(await failed(strictly()), { status: 400, message: /size/ })
+  t.match(await failed(strictEdit()), { status: 400, message: /size/ })
   for (const [more, param] of [
     [{ image: [await png(), await png()] }, 'image[1]'],
     [{ mask: await png() }, 'mask'],

@@ -29,8 +29,13 @@ const send = async (model: string) => {
     method: 'POST',
     body: JSON.stringify({ model, stream: true }),
   })
-  const { bytes, broke } = await readAll(response)
-  return { status: response.status, headers: response.headers, text: bytes.toString(), broke }
+  const { bytes, broke: failure } = await readAll(response)
+  return {
+    status: response.status,
+    headers: response.headers,
+    text: bytes.toString(),
+    broke: failure,
+  }
 }
 const delta = 'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n'
 const DONE = 'data: [DONE]\n\n'

@@ -84,5 +84,5 @@ export const paid = async (): Promise<unknown> => {
 export const failed = (asked: Promise<unknown>): Promise<object> =>
   asked.then(
     () => ({ accepted: true }),
-    thrown => thrown as object,
+    error => error as object,
   )
