@@ -52,7 +52,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'secrets told to nobody': ['test/journeys/canaries.test.ts'],
   'Idempotency-Key': [
     'test/plugins/idempotency/*.test.ts',
-    'test/journeys/money/idempotency-{deaths,kill}.test.ts',
+    'test/journeys/money/idempotency-{process-loss,crash}.test.ts',
   ],
   webhooks: [
     'test/plugins/webhooks/{outbox,places}.test.ts',
@@ -63,7 +63,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
 
 /** Those that take longest, and mostly wait: beside them the others find room. */
 const FIRST = [
-  'test/journeys/money/idempotency-deaths.test.ts',
+  'test/journeys/money/idempotency-process-loss.test.ts',
   'test/rooms/{engine,ledger,postgres}.test.ts',
   'test/{chaos/store-trouble,plugins/webhooks/places}.test.ts',
   'test/rooms/*.test.ts',

@@ -1,4 +1,5 @@
-/** The shipped pro models of Google are dearer beyond a length: what `tollgate quote` says before, and what is charged behind. */
+/** The shipped prices of Google's pro models depend on the prompt length: `tollgate quote` before a
+ *  call and the charge after it agree. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +20,7 @@ t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const key = await gateway.key()
 await creditAdmin(gateway.data)
 
-/** A request of so many bytes, and what its answer counts: 1,000 of them were cached. */
+/** A request of so many bytes. Of the prompt tokens that its answer reports, 1,000 were cached. */
 const bodyOf = (bytes: number): string => {
   const body = { contents: [{ parts: [{ text: '' }] }], generationConfig: { maxOutputTokens: 10 } }
   const rest = bytes - JSON.stringify(body).length
@@ -34,7 +35,7 @@ const answerOf = (tokens: number) => ({
     totalTokenCount: tokens + 10,
   },
 })
-/** Dollars are 7.20. */
+/** A dollar costs 7.20. */
 const CASES = [
   // 199,000 x 9 + 1,000 x 2.232 + 10 x 72, by the million
   ['gx-2.5-pro', 200_000, 9, 72, '1.793952'],
@@ -47,10 +48,10 @@ const CASES = [
   ['gx-1.5-pro', 128_001, 18, 72, '2.291238'],
 ] as const
 
-// The previews are priced alike.
-const taken = CASES.filter(([model]) => LONG || !model.includes('preview'))
-for (const [model, tokens, input, output, charge] of taken)
-  t.test(`${model}, ${tokens} tokens`, async t => {
+// The previews have the same prices.
+const cases = CASES.filter(([model]) => LONG || !model.includes('preview'))
+for (const [model, tokens, input, output, charge] of cases)
+  t.test(`price tiers: ${model}, ${tokens} tokens`, async t => {
     const path = `/v1beta/models/${model}:generateContent`
     const body = bodyOf(tokens)
     await upstream.script('gx', [{ do: 'body' }, plain(answerOf(tokens))])
@@ -63,17 +64,17 @@ for (const [model, tokens, input, output, charge] of taken)
     t.equal(response.headers.get('x-tollgate-charge'), charge)
     await response.arrayBuffer()
 
-    // One of each tier is enough.
+    // One quote for each tier suffices.
     if (model !== 'gx-2.5-pro') return
     const file = join(gateway.data, `${tokens}.json`)
     writeFileSync(file, body)
-    const said = await withOutput(
+    const quote = await withOutput(
       t,
       ['quote', 'POST', path, '--body', file, '--json'],
       operatorEnv({ ...env, TOLLGATE_DATA: gateway.data, TOLLGATE_CONFIG: CONFIG }),
     )
-    t.equal(said.code, 0, said.err)
-    // A token is a byte at least.
-    const most = (tokens * input + 10 * output) / 1_000_000
-    t.match(JSON.parse(said.out), { model, most: String(most), lacking: [] })
+    t.equal(quote.code, 0, quote.err)
+    // A token has at least one byte.
+    const worstCase = (tokens * input + 10 * output) / 1_000_000
+    t.match(JSON.parse(quote.out), { model, most: String(worstCase), lacking: [] })
   })
