@@ -49,7 +49,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
     'test/plugins/credentials/revoked.test.ts',
     'test/journeys/money/two-machines.test.ts',
   ],
-  'secrets told to nobody': ['test/journeys/canaries.test.ts'],
+  'secrets told to nobody': ['test/journeys/secret-leaks.test.ts'],
   'Idempotency-Key': [
     'test/plugins/idempotency/*.test.ts',
     'test/journeys/money/idempotency-{process-loss,crash}.test.ts',
@@ -67,7 +67,7 @@ const FIRST = [
   'test/rooms/{engine,ledger,postgres}.test.ts',
   'test/{chaos/store-trouble,plugins/webhooks/places}.test.ts',
   'test/rooms/*.test.ts',
-  'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-kill}.test.ts',
+  'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-lifecycle}.test.ts',
   'test/chaos/chaos.test.ts',
   'test/docs/*.test.ts',
 ]

@@ -175,7 +175,7 @@ export const mutations: readonly Mutation[] = [
         'nanos * 10n <= this.#held * 9n || this.#extension',
       ),
     ],
-    tests: ['test/journeys/streams-for-ten.test.ts'],
+    tests: ['test/journeys/concurrent-streams.test.ts'],
   },
   {
     bug: 'the audit orders the entries of an account by the clock',

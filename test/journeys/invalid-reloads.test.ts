@@ -1,4 +1,5 @@
-/** Sixty ways to break a configuration: each is a problem with file and line, and the old version serves every request. */
+/** Sixty ways to break a configuration: each is a problem with file and line, and the old version
+ *  serves every request. */
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -20,7 +21,7 @@ const STAMP = readFileSync(new URL('../fixtures/primary/stamp.ts', import.meta.u
 const plugin = (setup: string, top = '') =>
   `${top}\nexport default { schema: { type: 'object' }, setup(options) {\n${setup}\nreturn { answers: true } } }\n`
 
-/** What is broken -> the text of routes.yaml. */
+/** Each fault with the text of routes.yaml. */
 const TEXTS: Readonly<Record<string, string>> = {
   'an empty file': '',
   'a list': '- one\n- two\n',
@@ -48,12 +49,12 @@ const TEXTS: Readonly<Record<string, string>> = {
   'an include that is text': edit('pipeline:', 'include: 7\npipeline:'),
   'a route twice': withRoute('{ path: GET /stamp, stamp: { text: again } }'),
   'a name twice': withRoute('{ path: GET /again, name: stamp, stamp: { text: again } }'),
-  'a route nobody answers': withRoute('{ path: GET /nobody }'),
+  'a route without an answering stage': withRoute('{ path: GET /nobody }'),
   'a route without a path': withRoute('{ stamp: { text: x } }'),
   'a path without a method': withRoute('{ path: /alone, stamp: { text: x } }'),
-  'a method that is none': withRoute('{ path: GRAB /it, stamp: { text: x } }'),
-  'a path that does not begin': withRoute('{ path: GET stamp, stamp: { text: x } }'),
-  'a parameter left open': withRoute("{ path: 'GET /a/{id', stamp: { text: x } }"),
+  'an unknown method': withRoute('{ path: GRAB /it, stamp: { text: x } }'),
+  'a path without a leading slash': withRoute('{ path: GET stamp, stamp: { text: x } }'),
+  'an unclosed parameter': withRoute("{ path: 'GET /a/{id', stamp: { text: x } }"),
   'routes that are a map': edit(/routes:\n.*/s, 'routes: { a: 1 }\n'),
   'a route that is text': withRoute('hello'),
   'an unknown plugin in the pipeline': edit('[stamp,', '[stmp, stamp,'),
@@ -67,28 +68,28 @@ const TEXTS: Readonly<Record<string, string>> = {
   'an upstream with an unknown key': withSection(
     "upstreams: { up: { url: 'http://h/', tiemout: 1 } }",
   ),
-  'an upstream that no plugin answers': withSection("upstreams: { up: { url: 'nobody:' } }"),
+  'an upstream scheme without a plugin': withSection("upstreams: { up: { url: 'nobody:' } }"),
   'options of the wrong type': edit('{ text: good }', '{ text: [1] }'),
   'options with an unknown key': edit('{ text: good }', '{ text: good, txet: 1 }'),
   'options that are missing': edit('{ text: good }', '{}'),
-  'a duration that is none': withSettings('timeouts: { drain: soon }'),
-  'a size that is none': withSettings('limits: { body: huge }'),
+  'an invalid duration': withSettings('timeouts: { drain: soon }'),
+  'an invalid size': withSettings('limits: { body: huge }'),
   'a negative number': withSettings('limits: { header_count: -1 }'),
   'workers that are a word': edit('${WORKERS:-auto}', 'many'),
-  'a level that is none': edit('level: info', 'level: loud'),
-  'a balance that is none': withRoute('{ path: GET /b, stamp: { text: x }, balance: dice }'),
+  'an unknown log level': edit('level: info', 'level: loud'),
+  'an unknown balance': withRoute('{ path: GET /b, stamp: { text: x }, balance: dice }'),
   'retries that are text': withRoute('{ path: GET /r, stamp: { text: x }, retries: many }'),
 }
-/** What is broken -> the source of plugins/stamp.ts. */
+/** Each fault with the source of plugins/stamp.ts. */
 const SOURCES: Readonly<Record<string, string>> = {
   'does not parse': 'export default {{{',
-  'imports what is not there': `import './nowhere.ts'\n${STAMP}`,
-  'imports a package that is not there': `import 'no-such-package-at-all'\n${STAMP}`,
+  'imports a missing file': `import './nowhere.ts'\n${STAMP}`,
+  'imports a missing package': `import 'no-such-package-at-all'\n${STAMP}`,
   'exports nothing': 'export const stamp = 1\n',
   'exports a number': 'export default 7\n',
   'has no setup': 'export default { schema: {} }\n',
   'has no schema': 'export default { setup() { return {} } }\n',
-  'has a schema that is none':
+  'has an invalid schema':
     "export default { schema: { type: 'nonsense' }, setup() { return {} } }\n",
   'throws when imported': plugin('', "throw new Error('at the top')"),
   'throws in setup': plugin("throw new Error('in setup')"),
@@ -97,66 +98,69 @@ const SOURCES: Readonly<Record<string, string>> = {
   'answers nothing': 'export default { schema: {}, setup: () => ({}) }\n',
 }
 
-/** A seeded choice of them; all in the long form. */
-const drawn = (all: Readonly<Record<string, string>>, count: number) =>
+/** A seeded choice of the entries; all of them in the long form. */
+const pickEntries = (all: Readonly<Record<string, string>>, count: number) =>
   scaled(draw(Object.entries(all), count), Object.entries(all))
 
 const primary = await startPrimary(t, { files: folderWith('good'), workers: 2 })
 const stamp = async () => JSON.parse((await getAlone(`${primary.url}/stamp`)).text)
 
-t.test(`each is a problem, and the old version serves (SEED=${seed()})`, async t => {
-  let over = false
-  const answers: string[] = []
-  const load = (async () => {
-    while (!over) {
-      const { status, text } = await getAlone(`${primary.url}/stamp`)
-      answers.push(`${status} ${text.replace(/\d{2,}/, 'N')}`)
-      await new Promise(resolve => setTimeout(resolve, 10))
+t.test(
+  `invalid reload: reported with its position while the old version serves (SEED=${seed()})`,
+  async t => {
+    let isOver = false
+    const answers: string[] = []
+    const load = (async () => {
+      while (!isOver) {
+        const { status, text } = await getAlone(`${primary.url}/stamp`)
+        answers.push(`${status} ${text.replace(/\d{2,}/, 'N')}`)
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+    })()
+    const checkRefused = async (name: string) => {
+      const report = await primary.ask('reload')
+      t.match(report, { outcome: 'problems', version: 1, text: /still serving #1$/ }, name)
+      const [problem] = report.problems ?? []
+      t.match(problem, { code: /^[A-Z_]+$/, file: String, line: Number, column: Number }, name)
     }
-  })()
-  const refused = async (name: string) => {
-    const report = await primary.ask('reload')
-    t.match(report, { outcome: 'problems', version: 1, text: /still serving #1$/ }, name)
-    const [problem] = report.problems ?? []
-    t.match(problem, { code: /^[A-Z_]+$/, file: String, line: Number, column: Number }, name)
-  }
-  for (const [name, text] of drawn(TEXTS, 14)) {
-    primary.write('routes.yaml', text)
-    await refused(name)
-  }
-  t.equal(await primary.metric('config_reload_ok'), 0)
-  primary.write('routes.yaml', good)
-  for (const [name, text] of drawn(SOURCES, 4)) {
-    primary.write('plugins/stamp.ts', text)
-    await refused(`a plugin that ${name}`)
-  }
-  rmSync(join(primary.folder, 'routes.yaml'))
-  await refused('no file')
-  primary.write('routes.yaml', good)
-  primary.write('plugins/stamp.ts', STAMP)
-  await eventually(async () => ((await primary.config()).failure ? undefined : true))
-  over = true
-  await load
-  t.equal(await primary.metric('config_reload_ok'), 1)
-  t.ok(answers.length > 20)
-  t.same(new Set(answers), new Set(['200 {"text":"good","version":1,"pid":N}']))
-})
+    for (const [name, text] of pickEntries(TEXTS, 14)) {
+      primary.write('routes.yaml', text)
+      await checkRefused(name)
+    }
+    t.equal(await primary.metric('config_reload_ok'), 0)
+    primary.write('routes.yaml', good)
+    for (const [name, text] of pickEntries(SOURCES, 4)) {
+      primary.write('plugins/stamp.ts', text)
+      await checkRefused(`a plugin that ${name}`)
+    }
+    rmSync(join(primary.folder, 'routes.yaml'))
+    await checkRefused('no file')
+    primary.write('routes.yaml', good)
+    primary.write('plugins/stamp.ts', STAMP)
+    await eventually(async () => ((await primary.config()).failure ? undefined : true))
+    isOver = true
+    await load
+    t.equal(await primary.metric('config_reload_ok'), 1)
+    t.ok(answers.length > 20)
+    t.same(new Set(answers), new Set(['200 {"text":"good","version":1,"pid":N}']))
+  },
+)
 
-t.test('of very many the log has the first, and their number', async t => {
+t.test('invalid reload: the log has the first 20 of many problems, and their number', async t => {
   const wrong = Array.from({ length: 40 }, (_, index) => `wrong_${index}: 1`)
   primary.write('routes.yaml', withSettings(wrong.join('\n  ')))
   t.equal((await primary.ask('reload')).problems?.length, 40)
-  const told = await eventually(async () => primary.log().find(({ all }) => all === 40))
-  t.match(told, { msg: 'a new version has problems', problems: { length: 20 } })
+  const logLine = await eventually(async () => primary.log().find(({ all }) => all === 40))
+  t.match(logLine, { msg: 'a new version has problems', problems: { length: 20 } })
   primary.write('routes.yaml', good)
   t.match(await primary.ask('reload'), { outcome: /live|unchanged/ })
 })
 
-t.test('many of them, good and bad, leave no file open', async t => {
+t.test('reloads: many valid and invalid ones leave no file open', async t => {
   const { workers } = await primary.config()
   const pids = [primary.child.pid, ...workers.map(({ pid }) => pid)]
   const count = () => pids.map(pid => readdirSync(`/proc/${pid}/fd`).length)
-  const storm = async (rounds: number) => {
+  const reloadOften = async (rounds: number) => {
     for (let round = 0; round < rounds; round++) {
       primary.write('routes.yaml', edit('text: good', 'text: [bad]'))
       t.match(await primary.ask('reload'), { outcome: 'problems' })
@@ -164,9 +168,9 @@ t.test('many of them, good and bad, leave no file open', async t => {
       t.match(await primary.ask('reload'), { outcome: /live|unchanged/ })
     }
   }
-  await storm(2)
+  await reloadOften(2)
   const before = count()
-  await storm(scaled(8, 1_000))
+  await reloadOften(scaled(8, 1_000))
   for (const [index, now] of count().entries()) {
     t.ok(now <= (before[index] ?? 0) + 4, `${before[index]} files, then ${now}`)
   }
@@ -174,20 +178,20 @@ t.test('many of them, good and bad, leave no file open', async t => {
   await eventually(async () => ((await stamp()).text === 'good' ? true : undefined))
 })
 
-t.test('one worker cannot prepare it: all stay on the old version', async t => {
-  const only = (fault: string): string =>
+t.test('reload: if one worker cannot prepare the version, all keep the old one', async t => {
+  const faultInWorker2 = (fault: string): string =>
     STAMP.replace('setup: (', `setup: (`).replace(
       '=> ({',
       `=> {\n  if (process.argv[2] === 'worker 2') ${fault}\n  return ({`,
     )
-  const whole = (fault: string): string =>
-    only(fault).replace(/\}\),\n\} satisfies/, '})\n  },\n} satisfies')
+  const faultySource = (fault: string): string =>
+    faultInWorker2(fault).replace(/\}\),\n\} satisfies/, '})\n  },\n} satisfies')
   const { version } = await primary.config()
   for (const fault of ["throw new Error('not in this one')", 'process.exit(1)']) {
-    primary.write('plugins/stamp.ts', whole(fault))
+    primary.write('plugins/stamp.ts', faultySource(fault))
     const report = await primary.ask('reload')
     t.match(report, { outcome: 'problems', version, text: `still serving #${version}` }, fault)
-    // One that ended is being replaced: it has no version until it has the serving one.
+    // A worker that ended is being replaced, and has no version until it gets the serving one.
     const { workers } = await primary.state(
       view =>
         view.workers.filter(each => each.state === 'serving' && each.version > 0).length === 2,
@@ -204,7 +208,7 @@ t.test('one worker cannot prepare it: all stay on the old version', async t => {
   t.same(
     workers.map(({ version }) => version),
     [version + 1, version + 1],
-    'and all are on the new one once it is answered',
+    'all workers are on the new version when the reload is answered',
   )
   t.match(await stamp(), { text: 'GOOD', version: version + 1 })
 })

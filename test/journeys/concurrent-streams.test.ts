@@ -1,4 +1,5 @@
-/** Five hundred streams at once on a balance for ten: exactly ten are served and charged, on either store. */
+/** Five hundred concurrent streams on a balance for ten: exactly ten are served and charged, on
+ *  either store. */
 import t from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
@@ -11,7 +12,7 @@ import { startUpstream } from '../helpers/upstream.ts'
 
 const ROUNDS = scaled(2, 200)
 const CALLS = 500
-/** Output tokens of one stream. By `words` they cost exactly what is held for them. */
+/** Output tokens of one stream. With the model `words` they cost exactly the hold. */
 const TOKENS = 100
 
 t.setTimeout(scaled(300_000, 7_200_000))
@@ -21,14 +22,14 @@ t.teardown(() => upstream.stop())
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n'
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 const WORD = event({ choices: [{ index: 0, delta: { content: 'w' } }] })
-const COUNTS = event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: TOKENS } })
-// The pauses are longer than the time between two looks at what a stream has cost.
+const USAGE = event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: TOKENS } })
+// The pauses are longer than the interval of the usage check.
 await upstream.script('chat', [
   { do: 'send', bytes: HEAD + WORD },
   { do: 'wait', ms: 300 },
   { do: 'send', bytes: WORD.repeat(TOKENS - 2) },
   { do: 'wait', ms: 300 },
-  { do: 'send', bytes: `${WORD}${COUNTS}data: [DONE]\n\n` },
+  { do: 'send', bytes: `${WORD}${USAGE}data: [DONE]\n\n` },
   { do: 'close' },
 ])
 
@@ -62,15 +63,15 @@ const stores = {
 }
 
 for (const [store, start] of Object.entries(stores))
-  t.test(`streams on a balance for ten, ${store}`, async t => {
+  t.test(`concurrent streams: a balance for ten serves exactly ten (${store})`, async t => {
     const { gateway, database } = await start()
     t.teardown(async () => {
       await database.close()
       await gateway.stop()
     })
     const now = Date.now()
-    const made = await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
-    const account = Number(made.at(-1)?.[0]?.id)
+    const rows = await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
+    const account = Number(rows.at(-1)?.[0]?.id)
     const secret = makeSecret('key')
     await database.write(addKey({ account, name: 'test', secret }, now))
     const stream = (model: string) => async (): Promise<number> => {
@@ -80,7 +81,7 @@ for (const [store, start] of Object.entries(stores))
         body: JSON.stringify({ model, stream: true, max_tokens: TOKENS, messages: [] }),
       })
       const text = await response.text()
-      if (response.status === 200) t.ok(text.endsWith('data: [DONE]\n\n'), 'whole')
+      if (response.status === 200) t.ok(text.endsWith('data: [DONE]\n\n'), 'the stream is complete')
       return response.status
     }
     for (let round = 0; round < ROUNDS; round++)

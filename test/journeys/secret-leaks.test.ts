@@ -1,4 +1,5 @@
-/** Secrets given wherever one may be given stand in nothing that the gateway says or keeps. */
+/** Secrets given at every place that accepts one appear in no output, log, metric, error or stored
+ *  file. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -27,8 +28,8 @@ const IN_FILE = 'canary-of-a-file-of-a-secret-0c1d2e'
 const HOOK = 'canary-of-a-webhook-3f4a5b6c'
 const SIGNING = `whsec_${Buffer.alloc(32, 'canary of a signature').toString('base64')}`
 
-const CLOSED = '127.0.0.1:1' // nobody listens there
-/** Says what it was asked with, where it refuses. */
+const CLOSED = '127.0.0.1:1' // no listener
+/** Its refusals contain the credentials of the request. */
 const upstream = createServer(({ headers, url = '' }, response) => {
   if (url.includes('breaks')) return void response.destroy()
   const status = url.includes('refuses') ? 401 : 200
@@ -45,7 +46,7 @@ t.teardown(() => upstream.close())
 const at = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 const SET = "headers: { set: { x-set: '${SET_HEADER}' } }"
 const QUERY = "key: '${IN_QUERY}', auth: { query: key }"
-/** How each is asked, and what its clients are told. */
+/** The configuration of each upstream, and the status that its clients get. */
 const UPSTREAMS = {
   up: [`{ url: '${at}', key: '\${UP_KEY}', ${SET} }`, 200],
   file: [`{ url: '${at}', key: '\${file:secret}', auth: { header: x-api-key } }`, 200],
@@ -82,14 +83,14 @@ const gateway = await startGateway({
   env: { ...UPSTREAM, EGRESS_ALLOW: CLOSED },
 })
 t.teardown(() => gateway.stop())
-/** An admin's are told once, by the first start. */
-const WELCOME = /An admin account was created[\s\S]*?curl.*\n/
-await eventually(() => (WELCOME.test(gateway.output()) ? true : undefined))
-const FIRST = gateway.output().match(/\b(?:sk|st)-\w{49}\b/g) ?? []
+/** The first start prints the admin's credentials once. */
+const BOOTSTRAP = /An admin account was created[\s\S]*?curl.*\n/
+await eventually(() => (BOOTSTRAP.test(gateway.output()) ? true : undefined))
+const ADMIN_CREDENTIALS = gateway.output().match(/\b(?:sk|st)-\w{49}\b/g) ?? []
 const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
 const now = Date.now()
-const made = await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
-const account = Number(made.at(-1)?.[0]?.id)
+const rows = await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
+const account = Number(rows.at(-1)?.[0]?.id)
 await database.write([
   ...addKey({ account, name: 'key', secret: key }, now),
   ...addToken({ account, name: 'token', secret: token }, now),
@@ -98,8 +99,8 @@ await database.write([
 ])
 await database.close()
 
-/** All that anybody was told: heads, bodies, and what was printed. */
-const told: string[] = []
+/** All responses and output: headers, bodies and printed text. */
+const outputs: string[] = []
 interface Call {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -114,12 +115,12 @@ const ask = async (path: string, { method = 'GET', headers = {}, body }: Call = 
   })
   const text = await response.text()
   const [place] = path.split(/[?]|\/(?=s[kt]-)/)
-  told.push(`${place}: ${JSON.stringify([...response.headers])} ${text}`)
+  outputs.push(`${place}: ${JSON.stringify([...response.headers])} ${text}`)
   return response.status
 }
 const bearer = (text: string) => ({ headers: { authorization: `Bearer ${text}` } })
 
-t.test('calls that are served, and calls that are not', async t => {
+t.test('secrets: calls with valid and invalid credentials', async t => {
   const chat = (model: string, query = '', more: Call = {}) =>
     ask(`/v1/chat/completions${query}`, {
       method: 'POST',
@@ -141,7 +142,7 @@ t.test('calls that are served, and calls that are not', async t => {
     t.equal(await ask(`/nowhere${path}`, bearer(key.text)), 404)
 })
 
-t.test('what is asked about an account', async t => {
+t.test('secrets: account requests with valid and invalid credentials', async t => {
   for (const [secret, status] of [
     [key.text, 200],
     [unknownKey, 401],
@@ -151,30 +152,30 @@ t.test('what is asked about an account', async t => {
     t.equal(await ask('/api/usage/token', bearer(secret)), status)
   }
   for (const path of ['/api/user/info', '/api/keys'])
-    for (const secret of [token.text, ...FIRST, unknownToken, key.text])
+    for (const secret of [token.text, ...ADMIN_CREDENTIALS, unknownToken, key.text])
       t.equal(
         await ask(path, bearer(secret)),
-        secret === token.text || secret === FIRST[1] ? 200 : 401,
+        secret === token.text || secret === ADMIN_CREDENTIALS[1] ? 200 : 401,
       )
 })
 
-t.test('a webhook whose receiver is away', async t => {
+t.test('secrets: a webhook with an unreachable receiver', async t => {
   const own = bearer(token.text)
   const save = (url: string) =>
     ask('/api/notifications', { ...own, method: 'PUT', body: { url, secret: SIGNING } })
-  const before = told.length
+  const before = outputs.length
   t.equal(await save(`https://${CLOSED}/hook?token=${HOOK}`), 200)
   t.equal(await ask('/api/notifications', own), 200)
-  // The url is its owner's, who gave it; the secret is shown to whoever saves it, that once.
-  const shown = told.splice(before).join('').replaceAll(HOOK, '').replace(SIGNING, '')
-  told.push(shown)
+  // The owner sees the URL that it saved, and the signing secret once, when it is saved.
+  const checkedOutput = outputs.splice(before).join('').replaceAll(HOOK, '').replace(SIGNING, '')
+  outputs.push(checkedOutput)
   for (const url of [`https://user:${HOOK}@${CLOSED}/`, `http://${CLOSED}/?token=${HOOK}`, HOOK])
     t.equal(await save(url), 400)
   t.equal(await ask('/api/notifications/test', { ...own, method: 'POST' }), 200)
-  t.match(told.at(-1), '"success":false')
+  t.match(outputs.at(-1), '"success":false')
 })
 
-/** With a variable's value, or a file's, where none may stand. */
+/** Configurations with the value of a variable or file at a place that must not have one. */
 const BROKEN = [
   ROUTES.replace('auth: { header: x-api-key }', "timeout: { connect: '${UP_KEY}' }"),
   ROUTES.replace("'${file:secret}'", "'${UP_KEY}', connections: '${file:secret}'"),
@@ -184,16 +185,16 @@ const BROKEN = [
   ROUTES.replace('path: GET /raw', "path: '${IN_QUERY}'"),
   ROUTES.replace('price: { input: 1 / 1M', "price: { input: '${SET_HEADER}'"),
 ]
-t.test('versions that cannot be', async t => {
+t.test('secrets: reloads of invalid configurations', async t => {
   for (const text of BROKEN) {
     t.not(text, ROUTES)
-    const said = await gateway.reload(text).catch((error: Error) => error.message)
-    t.match(said, '"problems"')
-    told.push(String(said))
+    const report = await gateway.reload(text).catch((error: Error) => error.message)
+    t.match(report, '"problems"')
+    outputs.push(String(report))
   }
 })
 
-t.test('what operators see', async t => {
+t.test('secrets: admin endpoints and the command line', async t => {
   for (const path of ['/-/config', '/-/health', '/-/ready', '/metrics'])
     t.equal(await ask(path), 200)
   const env = {
@@ -204,10 +205,10 @@ t.test('what operators see', async t => {
   }
   const run = async (...argv: string[]) => {
     const { code, out, err } = await tollgate(argv, env)
-    told.push(out + err)
+    outputs.push(out + err)
     return code
   }
-  t.equal(await run('check'), 1, 'the last of those')
+  t.equal(await run('check'), 1, 'the last invalid configuration')
   t.equal(await run('status'), 0)
   await gateway.reload(ROUTES)
   t.equal(await run('check', '--json'), 0)
@@ -216,20 +217,22 @@ t.test('what operators see', async t => {
     t.equal(await run('explain', 'GET', `/raw?key=${key.text}`, '-k', key.text, ...how), 0)
 })
 
-/** Of a credential its first and last letters are shown to its owner. */
+/** Owners see the first and last letters of a credential. */
 const inner = (credential: string): string => credential.slice(8, -5)
-const CREDENTIALS = [key.text, token.text, unknownKey, unknownToken, ...FIRST].map(inner)
-const OF_UPSTREAMS = [...Object.values(UPSTREAM), IN_FILE]
+const CREDENTIALS = [key.text, token.text, unknownKey, unknownToken, ...ADMIN_CREDENTIALS].map(
+  inner,
+)
+const UPSTREAM_SECRETS = [...Object.values(UPSTREAM), IN_FILE]
 
-t.test('none of them stands anywhere', async t => {
-  t.equal(new Set(FIRST).size, 2)
+t.test('secrets: appear in no process, file, output or response', async t => {
+  t.equal(new Set(ADMIN_CREDENTIALS).size, 2)
   const clean = (name: string, text: string | Buffer, secrets: readonly string[]) =>
     t.same(
       secrets.filter(secret => text.includes(secret)),
       [],
       name,
     )
-  const everything = [...CREDENTIALS, ...OF_UPSTREAMS, HOOK, SIGNING]
+  const everything = [...CREDENTIALS, ...UPSTREAM_SECRETS, HOOK, SIGNING]
   const tree = processesOf(gateway.pid)
   t.ok(tree.length > 2, 'a primary, a worker, a writer')
   for (const pid of tree)
@@ -238,17 +241,19 @@ t.test('none of them stands anywhere', async t => {
   const files = filesIn(gateway.data).map(path => [basename(path), readFileSync(path)] as const)
   const bytes = Buffer.concat(files.map(([, each]) => each))
   for (const there of [key.digest, token.digest, CLOSED, '${UP_KEY}'])
-    t.ok(bytes.includes(there), `${there} is found there`)
+    t.ok(bytes.includes(there), `${there} is stored`)
   for (const [name, each] of files) {
-    // What is sent to a receiver has to be sent again: the store keeps its address, and what it is signed with.
-    const own = name.startsWith('tollgate.db') ? [...CREDENTIALS, ...OF_UPSTREAMS] : everything
-    clean(name, each, own)
+    // The store keeps the receiver's address and the signing secret, because deliveries need them.
+    const forbidden = name.startsWith('tollgate.db')
+      ? [...CREDENTIALS, ...UPSTREAM_SECRETS]
+      : everything
+    clean(name, each, forbidden)
   }
   await gateway.stop()
-  t.match(gateway.output(), WELCOME)
-  const output = gateway.output().replace(WELCOME, '')
+  t.match(gateway.output(), BOOTSTRAP)
+  const output = gateway.output().replace(BOOTSTRAP, '')
   t.match(output, /upstream rejects the gateway's API key.*\n/)
   t.match(output, CLOSED)
   clean('output', output, everything)
-  for (const text of told) clean(text.split(':', 1)[0] ?? '', text, everything)
+  for (const text of outputs) clean(text.split(':', 1)[0] ?? '', text, everything)
 })

@@ -1,27 +1,27 @@
-/** A worker that dies, crashes again and again, stalls or is renewed harms only what it had under way. */
+/** Workers that crash, stall or are renewed affect only their own running requests. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { LONG, scaled } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
 
 const get = (primary: Primary, path = '/stamp') => getAlone(`${primary.url}${path}`)
-const serving = (primary: Primary, count: number, without: readonly number[] = []) =>
+const untilServing = (primary: Primary, count: number, without: readonly number[] = []) =>
   primary.state(
     ({ workers }) =>
       workers.filter(({ state, pid }) => state === 'serving' && !without.includes(pid)).length ===
       count,
   )
-/** `RESTARTS=5 LONG=1 node …` is a shorter row of them. */
+/** `RESTARTS=5 LONG=1 node …` makes fewer restarts. */
 const RESTARTS = scaled(1, Number(process.env.RESTARTS ?? 50))
 const KINDS = ['throw', 'segv', 'exit']
 
-t.test('workers that die, stall and are renewed', async t => {
+t.test('workers: crashes, stalls and renewals', async t => {
   const primary = await startPrimary(t, { files: folderWith(), workers: 2 })
-  const logged = (fits: (line: Record<string, unknown>) => boolean) =>
+  const untilLogged = (fits: (line: Record<string, unknown>) => boolean) =>
     eventually(() => primary.log().find(fits))
 
-  t.test('worker: an unhandled rejection is logged and cuts no stream', async t => {
-    const { workers } = await serving(primary, 2)
+  t.test('an unhandled rejection is logged and cuts no stream', async t => {
+    const { workers } = await untilServing(primary, 2)
     t.equal((await get(primary, '/fault?do=reject')).status, 200)
     await eventually(async () => (await primary.metric('unhandled_total')) || undefined)
     t.same(
@@ -30,13 +30,13 @@ t.test('workers that die, stall and are renewed', async t => {
     )
   })
 
-  t.test('all are renewed one by one, and no request fails', async t => {
-    let over = false
+  t.test('a renewal replaces workers one by one and fails no request', async t => {
+    let isOver = false
     const statuses: number[] = []
-    const started = performance.now()
+    const start = performance.now()
     const lanes = ['close', ...Array.from({ length: scaled(2, 8) }, () => 'keep-alive')]
     const loads = lanes.map(async connection => {
-      while (!over) {
+      while (!isOver) {
         const response = await fetch(`${primary.url}/stamp`, { headers: { connection } })
         await response.arrayBuffer()
         statuses.push(response.status)
@@ -45,19 +45,19 @@ t.test('workers that die, stall and are renewed', async t => {
     })
     const stream = fetch(`${primary.url}/events?count=30&every=50`).then(each => each.text())
     for (let round = 0; round < RESTARTS; round++) {
-      const before = (await serving(primary, 2)).workers.map(({ pid }) => pid)
+      const before = (await untilServing(primary, 2)).workers.map(({ pid }) => pid)
       primary.child.kill('SIGUSR2')
-      await serving(primary, 2, before)
+      await untilServing(primary, 2, before)
     }
-    over = true
+    isOver = true
     await Promise.all(loads)
-    t.comment(`${Math.round((statuses.length * 1000) / (performance.now() - started))} a second`)
+    t.comment(`${Math.round((statuses.length * 1000) / (performance.now() - start))} a second`)
     t.ok(statuses.length > 20)
     t.ok(statuses.every(status => status === 200))
-    t.match(await stream, 'data: end', 'and a stream ends in its old worker')
+    t.match(await stream, 'data: end', 'a stream ends in its old worker')
   })
 
-  t.test('the builder and the writer come back', async t => {
+  t.test('the builder and the writer are restarted', async t => {
     const child = (name: string): number | undefined => {
       const { pid } = primary.child
       const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
@@ -68,26 +68,26 @@ t.test('workers that die, stall and are renewed', async t => {
     for (const name of ['builder', 'writer']) {
       const before = await eventually(() => child(name))
       process.kill(before, 'SIGKILL')
-      await logged(line => line.msg === `the ${name} ended and is started again`)
+      await untilLogged(line => line.msg === `the ${name} ended and is started again`)
       t.not(await eventually(() => child(name)), before)
     }
     t.match(await primary.ask('reload'), { outcome: 'unchanged' })
     t.equal((await get(primary)).status, 200)
   })
 
-  t.test('a stalled loop is noticed and ended, the other serves on', async t => {
-    const stalled = get(primary, '/fault?do=block').catch(() => 'cut')
-    await logged(line => line.msg === 'a worker does not answer')
+  t.test('a stalled worker is detected and killed while the other serves', async t => {
+    const stalledCall = get(primary, '/fault?do=block').catch(() => 'cut')
+    await untilLogged(line => line.msg === 'a worker does not answer')
     const others = await Promise.all(Array.from({ length: 10 }, () => get(primary)))
     t.ok(others.every(({ status }) => status === 200))
-    t.equal(await stalled, 'cut')
-    await logged(line => line.reason === 'stalled' && line.signal === 'SIGKILL')
-    await serving(primary, 2)
+    t.equal(await stalledCall, 'cut')
+    await untilLogged(line => line.reason === 'stalled' && line.signal === 'SIGKILL')
+    await untilServing(primary, 2)
   })
 
-  t.test('a dead one is replaced, and nobody else notices', async t => {
+  t.test('a crashed worker is replaced, and the other serves all requests', async t => {
     for (const kind of KINDS) {
-      const before = (await serving(primary, 2)).workers.map(({ pid }) => pid)
+      const before = (await untilServing(primary, 2)).workers.map(({ pid }) => pid)
       await get(primary, `/fault?do=${kind}`).catch(() => 'cut')
       const answers = await Promise.all(Array.from({ length: 20 }, () => get(primary)))
       t.ok(
@@ -102,24 +102,25 @@ t.test('workers that die, stall and are renewed', async t => {
     t.equal(await primary.metric('worker_restarts_total{reason="crash"}'), 3)
     t.equal(await primary.metric('worker_restarts_total{reason="stalled"}'), 1)
     t.equal(await primary.metric('worker_restarts_total{reason="renewed"}'), RESTARTS * 2)
-    const last = await logged(line => line.msg === 'this worker crashed')
+    const last = await untilLogged(line => line.msg === 'this worker crashed')
     t.match(last, { error: { message: 'thrown where nobody catches' } })
   })
 
-  t.test('the fifth in half a minute turns readiness red, and forks no storm', async t => {
+  t.test('the fifth crash in half a minute turns readiness red and delays restarts', async t => {
     t.equal(await primary.ready(), 200)
-    const { workers } = await serving(primary, 2)
+    const { workers } = await untilServing(primary, 2)
     process.kill(workers.find(({ state }) => state === 'serving')?.pid ?? 0, 'SIGKILL')
     await eventually(async () => ((await primary.ready()) === 503 ? true : undefined))
     const ends = primary.log().filter(line => line.msg === 'a worker ended')
-    const delays = (await logged(() => ends.length >= 4)) && ends.map(line => Number(line.delay))
+    const delays =
+      (await untilLogged(() => ends.length >= 4)) && ends.map(line => Number(line.delay))
     t.ok(delays.slice(0, 4).every(delay => delay < 1_000))
-    await logged(line => line.msg === 'a worker ended' && Number(line.delay) >= 1_000)
-    await serving(primary, 2)
+    await untilLogged(line => line.msg === 'a worker ended' && Number(line.delay) >= 1_000)
+    await untilServing(primary, 2)
   })
 })
 
-t.test('a worker full of superseded plugin code is renewed', { skip: !LONG }, async t => {
+t.test('worker: renewed when superseded plugin code fills it', { skip: !LONG }, async t => {
   const primary = await startPrimary(t, { files: folderWith() })
   const source = folderWith()['plugins/stamp.ts']
   const [worker] = (await primary.config()).workers
@@ -127,10 +128,10 @@ t.test('a worker full of superseded plugin code is renewed', { skip: !LONG }, as
     primary.write('plugins/stamp.ts', `${source}\nconst edit = ${edit}\nconsole.log(edit)\n`)
     await primary.ask('reload')
   }
-  await serving(primary, 1, [worker?.pid ?? 0])
+  await untilServing(primary, 1, [worker?.pid ?? 0])
 })
 
-t.test('the primary is gone: workers finish what is under way and end', async t => {
+t.test('workers: finish running requests and end after the primary is killed', async t => {
   const primary = await startPrimary(t, { files: folderWith(), workers: 2 })
   const stream = await fetch(`${primary.url}/events?count=30&every=20`)
   primary.child.kill('SIGKILL')
