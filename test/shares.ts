@@ -32,10 +32,10 @@ export const shareOf = (file: string): string =>
  *  long one with `--long`. They are run by their rooms as well. */
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'kills of any process': ['test/chaos/{chaos,checker,recovery-kills}.test.ts'],
-  'a kill at each write': ['test/chaos/{write-kills,store-trouble}.test.ts'],
+  'a kill at each write': ['test/chaos/{write-kills,store-faults}.test.ts'],
   'five hundred on money for ten': ['test/journeys/billed/metered-calls.test.ts'],
   'power loss': ['test/chaos/power-loss.test.ts'],
-  'a full disk, a disk that fails': ['test/chaos/store-trouble.test.ts'],
+  'a full disk, a disk that fails': ['test/chaos/store-faults.test.ts'],
   'PostgreSQL restarted, frozen, cut off': [
     'test/chaos/store-frozen.test.ts',
     'test/engine/store/postgres/{outage,lost-answer}.test.ts',
@@ -65,7 +65,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
 const FIRST = [
   'test/journeys/money/idempotency-process-loss.test.ts',
   'test/rooms/{engine,ledger,postgres}.test.ts',
-  'test/{chaos/store-trouble,plugins/webhooks/places}.test.ts',
+  'test/{chaos/store-faults,plugins/webhooks/places}.test.ts',
   'test/rooms/*.test.ts',
   'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-lifecycle}.test.ts',
   'test/chaos/chaos.test.ts',

@@ -1,5 +1,5 @@
-/** A gateway whose store is made to fail under load, and what must hold whatever failed: who got a whole reply has paid for it,
- *  once; nobody else was served; and it heals by itself. */
+/** Faults of the embedded store under load, and the rules that hold afterwards: every complete
+ *  reply is charged once, refused calls are free, and the gateway recovers by itself. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -14,40 +14,44 @@ import { startGateway } from '../helpers/gateway.ts'
 import { scaled } from '../helpers/long.ts'
 import { eventually } from '../helpers/primary.ts'
 import { temporaryFolder } from '../helpers/store.ts'
-import { createAsking, type Reply } from './asking.ts'
-import { writerOf } from './tree.ts'
+import { createClient, type Reply } from './call-client.ts'
+import { writerOf } from './gateway-tree.ts'
 
 const USAGE = { prompt_tokens: 3, completion_tokens: 5 }
 const ANSWER = JSON.stringify({ id: 'x', choices: [], usage: USAGE })
 const PLAIN = ['application/json', ANSWER] as const
 const STREAM = ['text/event-stream', `data: ${ANSWER}\n\ndata: [DONE]\n\n`] as const
-/** 0.001 a token written, in nanos. */
-const DUE = 5 * 1_000_000
+/** The price of one answer in nanos: 0.001 per output token. */
+const PRICE = 5 * 1_000_000
 
-export interface Trouble {
+export interface FaultyGateway {
   readonly data: string
-  /** All that came so far. */
+  /** All replies so far. */
   readonly replies: readonly Reply[]
   writer(): Promise<number>
-  /** One call of a route that nobody pays for. */
-  free(): Promise<Reply>
-  /** Until so many more replies fit, by clients that never stop asking. */
+  /** One call to a free model. */
+  askFree(): Promise<Reply>
+  /** Resolves when so many more replies of the continuously calling clients match. */
   until(fits: (reply: Reply) => boolean, count: number): Promise<readonly Reply[]>
-  /** The same calls, plain and streamed, one after another, each until it is served. From then on nobody else asks. */
-  work(): Promise<void>
-  /** Everybody is heard out; nothing may be wrong. */
-  settle(t: Test): Promise<void>
+  /** Stops the clients and makes a fixed series of plain and streamed calls, each repeated until it
+   *  is served. */
+  runFixedCalls(): Promise<void>
+  /** Waits for all replies and checks the rules. */
+  finishAndCheck(t: Test): Promise<void>
 }
 
-export const startTrouble = async (t: Test, data = temporaryFolder(t)): Promise<Trouble> => {
-  const called = new Set<string>()
-  const upstream = createServer((asked, response) => {
-    called.add(String(asked.headers['x-request-id']))
+export const startFaultyGateway = async (
+  t: Test,
+  data = temporaryFolder(t),
+): Promise<FaultyGateway> => {
+  const calledIds = new Set<string>()
+  const upstream = createServer((request, response) => {
+    calledIds.add(String(request.headers['x-request-id']))
     let text = ''
-    asked.setEncoding('utf8').on('data', part => {
+    request.setEncoding('utf8').on('data', part => {
       text += part
     })
-    asked.on('end', () => {
+    request.on('end', () => {
       const [type, answer] = text.includes('"stream":true') ? STREAM : PLAIN
       response.setHeader('content-type', type).end(answer)
     })
@@ -69,23 +73,23 @@ routes:
   await creditAdmin(data, 10n ** 15n)
   const key = await gateway.key()
   const replies: Reply[] = []
-  const asking = createAsking(`${gateway.url}/v1/chat/completions`, key)
+  const client = createClient(`${gateway.url}/v1/chat/completions`, key)
   const ask = async (model: string, stream = false): Promise<Reply> => {
-    const reply = await asking.ask({ model, messages: [], max_tokens: 50, stream })
+    const reply = await client.ask({ model, messages: [], max_tokens: 50, stream })
     if (model !== 'gift') replies.push(reply)
     return reply
   }
-  let over = false
+  let isOver = false
   const clients = Array.from({ length: 4 }, async () => {
-    while (!over) {
+    while (!isOver) {
       const reply = await ask('words')
       if (reply.status !== 200) await new Promise(resolve => setTimeout(resolve, 20))
     }
   })
   t.teardown(async () => {
-    over = true
+    isOver = true
     await Promise.all(clients)
-    asking.close()
+    client.close()
     await gateway.stop()
     upstream.closeAllConnections()
     upstream.close()
@@ -94,36 +98,36 @@ routes:
     data,
     replies,
     writer: () => eventually(() => writerOf(gateway.pid)),
-    free: () => ask('gift'),
+    askFree: () => ask('gift'),
     async until(fits, count) {
       const from = replies.length
       await eventually(() => (replies.slice(from).filter(fits).length >= count ? true : undefined))
       return replies.slice(from).filter(fits)
     },
-    async work() {
-      over = true
+    async runFixedCalls() {
+      isOver = true
       await Promise.all(clients)
       for (const stream of [false, true, false])
         await eventually(async () => {
-          const { status, whole } = await ask('words', stream)
-          return (status === 200 && whole) || undefined
+          const { status, complete } = await ask('words', stream)
+          return (status === 200 && complete) || undefined
         })
     },
-    async settle(t) {
-      over = true
+    async finishAndCheck(t) {
+      isOver = true
       await Promise.all(clients)
       const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
-      await judge(t, database, replies, called)
+      await checkRules(t, database, replies, calledIds)
       await database.close()
     },
   }
 }
 
-const judge = async (
+const checkRules = async (
   t: Test,
   database: OpenDatabase,
   replies: readonly Reply[],
-  called: ReadonlySet<string>,
+  calledIds: ReadonlySet<string>,
 ): Promise<void> => {
   const read = (text: string) => database.read({ name: text, text }, [])
   await eventually(async () => {
@@ -131,48 +135,50 @@ const judge = async (
     return row?.open === 0 ? true : undefined
   })
   const rows = await read('SELECT request, state, amount, uncollected FROM charges')
-  const settled = new Map(
+  const settledRows = new Map(
     rows.filter(({ state }) => state === 'settled').map(row => [String(row.request), row]),
   )
-  const whole = replies.filter(({ status, whole }) => status === 200 && whole)
-  const unpaid = whole.filter(({ id }) => settled.get(id)?.amount !== DUE)
-  t.same(unpaid, [], `${whole.length} replies came whole, and each is paid for`)
-  const undone = replies.filter(({ status, id }) => status === 503 && settled.has(id))
-  const refunded = new Map<string, unknown>()
-  const charged = () => undone.filter(({ id }) => refunded.get(id) !== settled.get(id)?.amount)
-  // Given back as soon as the store has an answer, which may be after the client had one.
+  const complete = replies.filter(({ status, complete }) => status === 200 && complete)
+  const unpaid = complete.filter(({ id }) => settledRows.get(id)?.amount !== PRICE)
+  t.same(unpaid, [], `${complete.length} replies are complete, and each is charged`)
+  const refusals = replies.filter(({ status, id }) => status === 503 && settledRows.has(id))
+  const refundedAmounts = new Map<string, unknown>()
+  const notRefunded = () =>
+    refusals.filter(({ id }) => refundedAmounts.get(id) !== settledRows.get(id)?.amount)
+  // The refund follows when the store answers, which may be after the client's response.
   await eventually(async () => {
     const refunds = await read("SELECT request, amount FROM credits WHERE kind = 'refund'")
-    for (const { request, amount } of refunds) refunded.set(String(request), amount)
-    return charged().length === 0 || undefined
+    for (const { request, amount } of refunds) refundedAmounts.set(String(request), amount)
+    return notRefunded().length === 0 || undefined
   }).catch(() => {})
-  t.same(charged(), [], `nobody pays for a refusal; ${undone.length} were given back`)
+  t.same(notRefunded(), [], `refused calls are free; ${refusals.length} were refunded`)
   t.same(
-    whole.filter(({ id }) => refunded.has(id)),
+    complete.filter(({ id }) => refundedAmounts.has(id)),
     [],
-    'what was delivered is not given back',
+    'delivered calls are not refunded',
   )
-  const phantoms = [...settled.keys()].filter(id => !called.has(id))
-  t.same(phantoms, [], 'nothing is charged for a call that never left')
-  t.same(await audit(database), [], 'the books balance')
-  const wrong = replies.filter(({ status }) => ![0, 200, 503].includes(status))
-  t.same(wrong, [], 'served, or told to come again')
+  const phantoms = [...settledRows.keys()].filter(id => !calledIds.has(id))
+  t.same(phantoms, [], 'no charge without an upstream call')
+  t.same(await audit(database), [], 'the ledger balances')
+  const unexpected = replies.filter(({ status }) => ![0, 200, 503].includes(status))
+  t.same(unexpected, [], 'every call is served or refused with 503')
 }
 
-/** ms by which a client is refused: the store's patience, and what a busy machine adds to it. */
-const TOLD = scaled(4_000, 1_500)
-/** What every refusal while the store is away says: the dialect's error, and when to come again. */
-export const tellsWhen = (t: Test, refused: readonly Reply[]): void => {
-  const strange = refused.filter(({ retryAfter, text }) => {
+/** Milliseconds within which a client is refused: the store's timeout, and what a busy machine
+ *  adds. */
+const MAX_REFUSAL = scaled(4_000, 1_500)
+/** Expects the dialect's error and Retry-After in every refusal while the store is unavailable. */
+export const checkRefusals = (t: Test, refusals: readonly Reply[]): void => {
+  const incomplete = refusals.filter(({ retryAfter, text }) => {
     if (retryAfter !== '1') return true
     return typeof JSON.parse(text).error?.message !== 'string'
   })
-  t.same(strange, [], `${refused.length} refusals, each with its Retry-After`)
-  const longest = Math.max(...refused.map(({ took }) => took))
-  t.ok(longest < TOLD, `none of them after more than ${Math.ceil(longest)} ms`)
+  t.same(incomplete, [], `${refusals.length} refusals, each with its Retry-After`)
+  const longest = Math.max(...refusals.map(({ duration }) => duration))
+  t.ok(longest < MAX_REFUSAL, `each within ${Math.ceil(longest)} ms`)
 }
 
-/** A small disk of its own; undefined where nobody may make one. */
+/** Mounts a small disk; undefined where that is not permitted. */
 export const smallDisk = (t: Test, megabytes: number): string | undefined => {
   const folder = temporaryFolder(t)
   try {
@@ -191,8 +197,8 @@ export const smallDisk = (t: Test, megabytes: number): string | undefined => {
   t.teardown(unmount)
   return folder
 }
-/** Takes all that is left of a disk. The file it did it with. */
-export const fill = (folder: string): string => {
+/** Fills a disk. Returns the path of the filling file. */
+export const fillDisk = (folder: string): string => {
   const path = join(folder, 'filler')
   for (const size of [1_048_576, 4_096, 1])
     try {
@@ -201,25 +207,26 @@ export const fill = (folder: string): string => {
   return path
 }
 
-/** Has the kernel spoil system calls of a process, until the process or `stop` ends it. Resolves when it does. */
-export const spoil = async (pid: number, injection: string) => {
+/** Injects faults into system calls of a process. Resolves when the injection is active; it lasts
+ *  until the process ends or `stop`. */
+export const injectFault = async (pid: number, injection: string) => {
   const calls = injection.split(':')[0] ?? ''
   const args = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${injection}`]
   const tracer = spawn('strace', [...args, '-p', String(pid)], { stdio: 'ignore' })
-  const ended = new Promise<void>(resolve => {
+  const exit = new Promise<void>(resolve => {
     tracer.on('error', () => resolve())
     tracer.on('exit', () => resolve())
   })
-  let over = false
-  void ended.then(() => {
-    over = true
+  let isOver = false
+  void exit.then(() => {
+    isOver = true
   })
-  await eventually(() => over || isTraced(pid) || undefined)
+  await eventually(() => isOver || isTraced(pid) || undefined)
   return {
-    ended,
+    ended: exit,
     stop: () => {
       tracer.kill('SIGINT')
-      return ended
+      return exit
     },
   }
 }
@@ -230,7 +237,7 @@ export const isTraced = (pid: number): boolean => {
     return true
   }
 }
-export const canSpoil = (): boolean => {
+export const canInjectFaults = (): boolean => {
   try {
     execFileSync('strace', ['-qq', '-o', '/dev/null', 'true'], { stdio: 'ignore' })
     return true

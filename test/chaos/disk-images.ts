@@ -1,5 +1,6 @@
-/** What a power cut leaves of the embedded store: everything that its writer wrote and synced and answered, in the order in
- *  which the kernel saw it, and the files as a disk may hold them at any moment of it. */
+/** Disk images after a power cut of the embedded store: the recorded writes, syncs and
+ *  acknowledgements of its writer, in kernel order, and the files as a disk may hold them at any
+ *  moment. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -9,9 +10,9 @@ import {
   type WriterMessage,
 } from '../../engine/store/sqlite/frames.ts'
 import { eventually } from '../helpers/primary.ts'
-import { isTraced } from './trouble.ts'
+import { isTraced } from './faulty-gateway.ts'
 
-/** A file's bytes: the database's, or those of its log. */
+/** The database file or its write-ahead log. */
 type Name = 'db' | 'wal'
 export type Files = Readonly<Record<Name, Buffer>>
 type Change =
@@ -20,24 +21,24 @@ type Change =
 export type Event =
   | { readonly kind: 'change'; readonly name: Name; readonly change: Change }
   | { readonly kind: 'sync'; readonly name: Name }
-  | { readonly kind: 'answered'; readonly lists: readonly Told[] }
-/** What a client was told is done: of the charge `request`, that it is there, or closed. */
-export interface Told {
+  | { readonly kind: 'answered'; readonly lists: readonly Acknowledgement[] }
+/** An acknowledgement: the charge of `request` is stored, or closed. */
+export interface Acknowledgement {
   readonly request: string
   readonly closed: boolean
 }
 
 const CALLS = 'pwrite64,ftruncate,fsync,fdatasync,read,write,writev'
-/** Follows the thread that writes until `stop`, which resolves to what it did. */
-export const record = async (pid: number, log: string) => {
+/** Traces the system calls of the writing process until `stop`, which resolves to its events. */
+export const startRecording = async (pid: number, log: string) => {
   const args = ['-qq', '-y', '-xx', '-s', '16777216', '-e', `trace=${CALLS}`, '-o', log]
   const tracer = spawn('strace', [...args, '-p', String(pid)], { stdio: 'ignore' })
   await eventually(() => isTraced(pid) || undefined)
   return {
     async stop(): Promise<readonly Event[]> {
-      const gone = once(tracer, 'exit')
+      const exit = once(tracer, 'exit')
       tracer.kill('SIGINT')
-      await gone
+      await exit
       return eventsIn(readFileSync(log, 'latin1'))
     },
   }
@@ -52,11 +53,11 @@ const nameOf = (path: string): Name | undefined => {
 }
 const eventsIn = (log: string): readonly Event[] => {
   const events: Event[] = []
-  const talk = new Talk(lists => void events.push({ kind: 'answered', lists }))
+  const protocol = new ProtocolTrace(lists => void events.push({ kind: 'answered', lists }))
   for (const line of log.split('\n')) {
     const [, call, fd = '', path = '', hex, first, second, result] = CALL.exec(line) ?? []
     const name = nameOf(path)
-    if (name === undefined) talk.heard(call, fd, bytesOf(hex).subarray(0, Number(result)))
+    if (name === undefined) protocol.accept(call, fd, bytesOf(hex).subarray(0, Number(result)))
     else if (call === 'fsync' || call === 'fdatasync') events.push({ kind: 'sync', name })
     else if (call === 'ftruncate') {
       const change = { kind: 'cut', size: Number(first) } as const
@@ -69,79 +70,80 @@ const eventsIn = (log: string): readonly Event[] => {
   return events
 }
 
-/** What clients and the writer say to each other: which lists are done, and what each of them was. */
-class Talk {
-  readonly #answered: (lists: readonly Told[]) => void
+/** Decodes the protocol between clients and the writer: which statement lists are done, and which
+ *  charge each concerns. */
+class ProtocolTrace {
+  readonly #onAcknowledged: (lists: readonly Acknowledgement[]) => void
   readonly #sides = new Map<string, (chunk: Buffer) => void>()
-  /** By connection and number: each counts its own. */
+  /** Keyed by connection and number, because each connection numbers its own statements. */
   readonly #texts = new Map<string, string>()
-  readonly #lists = new Map<string, Told>()
-  constructor(answered: (lists: readonly Told[]) => void) {
-    this.#answered = answered
+  readonly #lists = new Map<string, Acknowledgement>()
+  constructor(onAcknowledged: (lists: readonly Acknowledgement[]) => void) {
+    this.#onAcknowledged = onAcknowledged
   }
-  heard(call: string | undefined, fd: string, chunk: Buffer): void {
-    const asks = call === 'read'
-    if (chunk.length === 0 || (!asks && call !== 'write')) return
+  accept(call: string | undefined, fd: string, chunk: Buffer): void {
+    const isRequest = call === 'read'
+    if (chunk.length === 0 || (!isRequest && call !== 'write')) return
     const side = `${call} ${fd}`
-    const take =
+    const parse =
       this.#sides.get(side) ??
       createFrameParser<ClientMessage & WriterMessage>(message =>
-        asks ? this.#asked(fd, message) : this.#told(fd, message),
+        isRequest ? this.#onRequest(fd, message) : this.#onResponse(fd, message),
       )
-    this.#sides.set(side, take)
+    this.#sides.set(side, parse)
     try {
-      take(chunk)
+      parse(chunk)
     } catch {
-      // A pipe of the runtime's own.
+      // A pipe of the Node runtime, not of the protocol.
       this.#sides.set(side, () => {})
     }
   }
-  #asked(fd: string, { texts = [], lists = [] }: ClientMessage): void {
+  #onRequest(fd: string, { texts = [], lists = [] }: ClientMessage): void {
     for (const [number, text] of texts) this.#texts.set(`${fd} ${number}`, text)
     for (const [number, , ...statements] of lists) {
       const [request] = statements.flat().filter(each => /^call \d+$/.test(String(each)))
       if (request === undefined) continue
-      const all = statements.map(([text]) => this.#texts.get(`${fd} ${text}`) ?? '').join()
+      const allTexts = statements.map(([text]) => this.#texts.get(`${fd} ${text}`) ?? '').join()
       this.#lists.set(`${fd} ${number}`, {
         request: String(request),
-        closed: /'(settled|released)'/.test(all),
+        closed: /'(settled|released)'/.test(allTexts),
       })
     }
   }
-  #told(fd: string, { done = [] }: WriterMessage): void {
+  #onResponse(fd: string, { done = [] }: WriterMessage): void {
     const lists = done.flatMap(number => this.#lists.get(`${fd} ${number}`) ?? [])
-    if (lists.length > 0) this.#answered(lists)
+    if (lists.length > 0) this.#onAcknowledged(lists)
   }
 }
 
-/** A file of which the disk has all up to the last sync, and of the changes since then nobody knows which. */
+/** A file on a disk: complete up to the last sync, with any part of the later changes. */
 class Disk {
-  #synced: Buffer
-  #loose: Change[] = []
+  #base: Buffer
+  #pending: Change[] = []
   constructor(bytes: Buffer) {
-    this.#synced = bytes
+    this.#base = bytes
   }
   change(change: Change): void {
-    this.#loose.push(change)
+    this.#pending.push(change)
   }
   sync(): void {
-    this.#synced = this.with(change => [change])
-    this.#loose = []
+    this.#base = this.with(change => [change])
+    this.#pending = []
   }
-  /** `kept`: what the disk has of a change. */
-  with(kept: (change: Change, index: number, count: number) => readonly Change[]): Buffer {
-    const count = this.#loose.length
-    return changed(
-      this.#synced,
-      this.#loose.flatMap((change, index) => kept(change, index, count)),
+  /** The file if `partOf` returns the part of each pending change that reached the disk. */
+  with(partOf: (change: Change, index: number, count: number) => readonly Change[]): Buffer {
+    const count = this.#pending.length
+    return applyChanges(
+      this.#base,
+      this.#pending.flatMap((change, index) => partOf(change, index, count)),
     )
   }
 }
 const endOf = (change: Change): number =>
   change.kind === 'cut' ? change.size : change.at + change.bytes.length
-const changed = (before: Buffer, changes: readonly Change[]): Buffer => {
+const applyChanges = (before: Buffer, changes: readonly Change[]): Buffer => {
   let size = before.length
-  const bytes = Buffer.alloc(changes.reduce((most, each) => Math.max(most, endOf(each)), size))
+  const bytes = Buffer.alloc(changes.reduce((max, each) => Math.max(max, endOf(each)), size))
   before.copy(bytes)
   for (const change of changes)
     if (change.kind === 'write') {
@@ -156,31 +158,37 @@ const changed = (before: Buffer, changes: readonly Change[]): Buffer => {
 
 const SECTOR = 512
 const WAYS = ['all', 'none', 'first', 'some', 'torn'] as const
-/** What is left of the changes that nobody synced: all of them, as after a kill; none; the first few; some; sectors of some. */
-const keeping = (way: (typeof WAYS)[number], chance: () => number) => {
+/** The part of the unsynced changes that survives: all, as after a kill; none; the first ones; a
+ *  random choice; or single sectors. */
+const survivingPart = (way: (typeof WAYS)[number], chance: () => number) => {
   const share = chance()
   const sectors = (change: Change): readonly Change[] => {
     if (change.kind === 'cut') return chance() < share ? [change] : []
     const { at, bytes } = change
     const starts = Array.from({ length: Math.ceil(bytes.length / SECTOR) }, (_, n) => n * SECTOR)
-    const left = starts.filter(() => chance() < share)
+    const surviving = starts.filter(() => chance() < share)
     const part = (start: number) => bytes.subarray(start, start + SECTOR)
-    return left.map(start => ({ kind: 'write', at: at + start, bytes: part(start) }))
+    return surviving.map(start => ({ kind: 'write', at: at + start, bytes: part(start) }))
   }
   return (change: Change, index: number, count: number): readonly Change[] => {
     if (way === 'torn') return sectors(change)
-    const kept = { all: true, none: false, first: index < count * share, some: chance() < share }
-    return kept[way] ? [change] : []
+    const survives = {
+      all: true,
+      none: false,
+      first: index < count * share,
+      some: chance() < share,
+    }
+    return survives[way] ? [change] : []
   }
 }
 
 export interface Image {
   readonly files: Files
   readonly way: string
-  /** What clients knew by then. */
-  readonly told: readonly Told[]
+  /** The acknowledgements that clients have at that moment. */
+  readonly acknowledged: readonly Acknowledgement[]
 }
-/** `count` of them, at moments all over the record. */
+/** Yields `count` images at moments spread over the recording. */
 export function* imagesOf(
   before: Files,
   events: readonly Event[],
@@ -188,16 +196,20 @@ export function* imagesOf(
   chance: () => number,
 ): Generator<Image> {
   const disks = { db: new Disk(before.db), wal: new Disk(before.wal) }
-  const told: Told[] = []
-  let made = 0
+  const acknowledged: Acknowledgement[] = []
+  let imageCount = 0
   for (const [index, event] of events.entries()) {
-    if (event.kind === 'answered') told.push(...event.lists)
+    if (event.kind === 'answered') acknowledged.push(...event.lists)
     else if (event.kind === 'sync') disks[event.name].sync()
     else disks[event.name].change(event.change)
-    for (; made < ((index + 1) / events.length) * count; made++) {
-      const way = WAYS[made % WAYS.length] ?? 'all'
-      const kept = keeping(way, chance)
-      yield { files: { db: disks.db.with(kept), wal: disks.wal.with(kept) }, way, told: [...told] }
+    for (; imageCount < ((index + 1) / events.length) * count; imageCount++) {
+      const way = WAYS[imageCount % WAYS.length] ?? 'all'
+      const partOf = survivingPart(way, chance)
+      yield {
+        files: { db: disks.db.with(partOf), wal: disks.wal.with(partOf) },
+        way,
+        acknowledged: [...acknowledged],
+      }
     }
   }
 }

@@ -1,4 +1,5 @@
-/** The whole gateway as a process group of its own, that can be killed in part or as one and started again on its folder. */
+/** The whole gateway as its own process group, which can be killed in part or as a whole and
+ *  restarted on its folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,18 +19,19 @@ export const KINDS = ['worker', 'all', 'primary'] as const
 
 export interface Tree {
   readonly data: string
-  /** Where it serves now. */
+  /** The current URL of the gateway. */
   url(): string
   output(): string
-  /** Starts it, beside whatever is still there of it. */
+  /** Starts the gateway; processes of a killed one may still run. */
   start(): Promise<void>
-  /** `chance` picks among several. Resolves when the signal is sent. */
+  /** Kills processes of this kind; `chance` picks one of several. Resolves when the signal is
+   *  sent. */
   kill(kind: string, chance: () => number): Promise<void>
-  /** Serves again, with all it had. */
-  recovered(): Promise<void>
-  /** To every process of it. */
+  /** Resolves when the gateway serves with all workers. */
+  untilRecovered(): Promise<void>
+  /** Sends the signal to every process. */
   signal(name: NodeJS.Signals): void
-  /** Resolves when nothing is left of it. */
+  /** Resolves when all processes ended. */
   stop(): Promise<void>
   remove(): void
 }
@@ -38,7 +40,8 @@ const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 const PLUGINS = fileURLToPath(new URL('../../plugins', import.meta.url))
 const WORKERS = 2
 
-/** `database`: its url; `more`: what else its environment has; `plugins`: its own, by the names of their files. */
+/** `database` is its URL, `more` its further environment, and `plugins` its own plugin sources by
+ *  file name. */
 export const createTree = (
   routes: string,
   database: string,
@@ -58,17 +61,17 @@ export const createTree = (
   const groups: number[] = []
   let child: ChildProcess | undefined
   let output = ''
-  const running = async (): Promise<RunningGateway | undefined> => {
+  const readyGateway = async (): Promise<RunningGateway | undefined> => {
     if (child?.exitCode !== null) throw new Error(`the gateway ended:\n${output}`)
-    const found = findRunning(store)
-    if (!found || found.pid !== child.pid) return undefined
-    const answer = await fetch(`${found.admin}/-/ready`).catch(() => undefined)
+    const gateway = findRunning(store)
+    if (!gateway || gateway.pid !== child.pid) return undefined
+    const answer = await fetch(`${gateway.admin}/-/ready`).catch(() => undefined)
     await answer?.arrayBuffer()
-    return answer?.ok ? found : undefined
+    return answer?.ok ? gateway : undefined
   }
-  const serving = async (): Promise<number[] | undefined> => {
-    const found = await running()
-    const view = found && (await requestStatus(found).catch(() => undefined))
+  const servingPids = async (): Promise<number[] | undefined> => {
+    const gateway = await readyGateway()
+    const view = gateway && (await requestStatus(gateway).catch(() => undefined))
     const pids = view?.workers.filter(({ state }) => state === 'serving').map(({ pid }) => pid)
     return pids?.length === WORKERS ? pids : undefined
   }
@@ -97,32 +100,32 @@ export const createTree = (
         stream?.setEncoding('utf8').on('data', (text: string) => {
           output = (output + text).slice(-100_000)
         })
-      await eventually(serving)
+      await eventually(servingPids)
     },
     async kill(kind, chance) {
       const pid = child?.pid ?? 0
-      const gone = child && once(child, 'exit')
-      // Of a primary that was killed before, the writer may still be there.
+      const exit = child && once(child, 'exit')
+      // The writer of a primary that was killed before may still run.
       if (kind === 'all') for (const group of groups) signal(group, 'SIGKILL')
       else if (kind === 'primary') process.kill(pid, 'SIGKILL')
-      if (kind === 'all' || kind === 'primary') return void (await gone)
-      const workers = await eventually(serving)
-      const one = workers[Math.floor(chance() * workers.length)] ?? 0
-      process.kill(kind === 'worker' ? one : await eventually(() => writerOf(pid)), 'SIGKILL')
+      if (kind === 'all' || kind === 'primary') return void (await exit)
+      const workers = await eventually(servingPids)
+      const victim = workers[Math.floor(chance() * workers.length)] ?? 0
+      process.kill(kind === 'worker' ? victim : await eventually(() => writerOf(pid)), 'SIGKILL')
       if (kind === 'worker')
         await eventually(async () =>
-          (await serving())?.includes(one) === false ? true : undefined,
+          (await servingPids())?.includes(victim) === false ? true : undefined,
         )
     },
     signal(name) {
       for (const group of groups) signal(group, name)
     },
-    recovered: async () => void (await eventually(serving)),
+    untilRecovered: async () => void (await eventually(servingPids)),
     async stop() {
       if (child?.exitCode === null && child.signalCode === null) {
-        const gone = once(child, 'exit')
+        const exit = once(child, 'exit')
         child.kill('SIGTERM')
-        await gone
+        await exit
       }
       await eventually(() => (groups.some(group => signal(group, 0)) ? undefined : true))
     },
@@ -139,6 +142,6 @@ export const writerOf = (pid: number): number | undefined => {
       return false
     }
   }
-  const found = children.find(isWriter)
-  return found === undefined ? undefined : Number(found)
+  const writerPid = children.find(isWriter)
+  return writerPid === undefined ? undefined : Number(writerPid)
 }

@@ -1,4 +1,5 @@
-/** The webhooks' side of a chaos run: writes down which event came to whom, properly signed. */
+/** The webhook receiver of a chaos run: records each event, its account and whether its signature
+ *  is valid. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -26,7 +27,7 @@ export const startSink = async (): Promise<Sink> => {
       account: Number(request.url?.slice(1)),
       id,
       body,
-      signed: isSigned(body, request.headers),
+      hasValidSignature: isSigned(body, request.headers),
     })
     response.end('ok')
   })

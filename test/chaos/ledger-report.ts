@@ -1,4 +1,4 @@
-/** What the store and the gateway say of a chaos run's money: accounts that pay, and everything that is told of them afterwards. */
+/** Accounts that pay for a chaos run, and the ledger, balances and reports after it. */
 
 import type { Row } from '../../engine/plugin.ts'
 import { findRunning } from '../../engine/processes/running-gateway.ts'
@@ -15,27 +15,28 @@ import { reapAll } from '../helpers/membership.ts'
 import { eventually } from '../helpers/primary.ts'
 import { sql, statement } from '../helpers/store.ts'
 import { SECRET } from '../helpers/webhooks.ts'
-import type { LedgerRow, Purse, Said, Violation } from './checker.ts'
-import type { Ground } from './stores.ts'
+import type { Balance, LedgerRow, Reports, Violation } from './checker.ts'
+import type { StoreSetup } from './stores.ts'
 
-const GIVEN = 10n ** 18n
-/** Of those who are told as soon as they have spent anything: enough for one call. */
-const SMALL = 200n
+const LARGE_CREDIT = 10n ** 18n
+/** Credit of small accounts, in words: their first call brings them below their threshold. */
+const SMALL_CREDIT = 200n
 /** Nanos in a unit. */
 const UNIT = 1_000_000_000
 
 export interface Payers {
-  /** Keys of accounts that are told of a low balance with their first call. */
+  /** Keys of accounts that get a low-balance event with their first call. */
   readonly small: readonly string[]
-  /** System token of the account that pays for the rest. */
+  /** The system token of the account that pays for the other calls. */
   readonly token: string
 }
 const rowsOf = (database: OpenDatabase, text: string) =>
   database.read(sql(`chaos: ${text}`, text), [])
 export const nanos = (value: unknown): bigint => BigInt(String(value))
 
-/** The first account, made by the gateway, gets much; `count` others little, and an endpoint each. */
-export const givePayers = async (
+/** Credits the gateway's first account with a large amount, and creates `count` accounts with
+ *  little credit and a webhook each. */
+export const createPayers = async (
   database: OpenDatabase,
   count: number,
   price: bigint,
@@ -46,7 +47,7 @@ export const givePayers = async (
     openWallet(account * 2, 0n),
     addCredit({ account, kind: 'credit', amount, note: 'chaos', at: now }),
   ]
-  await database.write(credit(1, GIVEN))
+  await database.write(credit(1, LARGE_CREDIT))
   const token = makeSecret('system-token')
   await database.write(addToken({ account: 1, name: 'chaos', secret: token }, now))
   const small: string[] = []
@@ -56,7 +57,7 @@ export const givePayers = async (
     )
     const account = Number(rows.at(-1)?.[0]?.id)
     const secret = makeSecret('key')
-    const threshold = SMALL * price
+    const threshold = SMALL_CREDIT * price
     await database.write([
       ...addKey({ account, name: 'key', secret }, now),
       ...credit(account, threshold),
@@ -72,14 +73,14 @@ export const givePayers = async (
   return { small, token: token.text }
 }
 
-export interface Books {
+export interface LedgerReport {
   readonly ledger: readonly LedgerRow[]
-  readonly purses: readonly Purse[]
+  readonly balances: readonly Balance[]
   readonly findings: readonly Violation[]
 }
-/** No process is left: all of them are reaped, and then nothing may be held any more. */
-export const readBooks = async (ground: Ground, data: string): Promise<Books> => {
-  const { database, close } = await ground.openLast(data)
+/** Reads the ledger after all processes ended: reaps them first, so that no hold may be left. */
+export const readLedger = async (store: StoreSetup, data: string): Promise<LedgerReport> => {
+  const { database, close } = await store.openLast(data)
   await reapAll(database, [
     {
       beforeReap: name => settleCheckpoints(database, silent, Date.now(), name),
@@ -91,7 +92,7 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
     `SELECT c.request, c.account, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded
      FROM charges c LEFT JOIN credits r ON r.request = c.request`,
   )
-  const purses = await rowsOf(
+  const balanceRows = await rowsOf(
     database,
     `SELECT w.id / 2 AS account, w.balance, w.reserved, c.given, c.refunded, s.threshold FROM wallets w
      JOIN (SELECT account, sum(amount) AS given, sum(CASE WHEN kind = 'refund' THEN amount ELSE 0 END) AS refunded
@@ -99,14 +100,16 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
      LEFT JOIN notification_settings s ON s.account * 2 = w.id`,
   )
   const findings = await audit(database)
-  const broken = await ground.whole(database)
+  const corruption = await store.corruptionIn(database)
   await close()
   return {
     ledger: rows.map(rowOf),
-    purses: purses.map(purseOf),
+    balances: balanceRows.map(balanceOf),
     findings: [
       ...findings.map(({ rule, subject, detail }) => ({ invariant: rule, subject, detail })),
-      ...(broken === undefined ? [] : [{ invariant: 'I11', subject: 'store', detail: broken }]),
+      ...(corruption === undefined
+        ? []
+        : [{ invariant: 'I11', subject: 'store', detail: corruption }]),
     ],
   }
 }
@@ -115,24 +118,25 @@ const rowOf = (row: Row): LedgerRow => ({
   account: Number(row.account),
   state: String(row.state),
   amount: nanos(row.amount),
-  held: nanos(row.held),
+  hold: nanos(row.held),
   uncollected: nanos(row.uncollected),
-  estimated: row.estimated === 1,
+  isEstimated: row.estimated === 1,
   refunded: nanos(row.refunded),
 })
-const purseOf = (row: Row): Purse => ({
+const balanceOf = (row: Row): Balance => ({
   account: Number(row.account),
-  given: nanos(row.given),
+  credited: nanos(row.given),
   balance: nanos(row.balance),
   reserved: nanos(row.reserved),
   refunded: nanos(row.refunded),
   ...(row.threshold !== null && { threshold: nanos(row.threshold) }),
 })
 
-/** What the gateway tells of the first account's spending, and of everybody's. */
-export const readSaid = async (data: string, token: string): Promise<Said> => {
+/** Reads the spending that the gateway reports: of the first account by usage, and of all by
+ *  metric. */
+export const readReports = async (data: string, token: string): Promise<Reports> => {
   const running = findRunning(data)
-  if (!running) throw new Error('nobody is there to be asked')
+  if (!running) throw new Error('the gateway is not running')
   const headers = { authorization: `Bearer ${token}` }
   const page = async (query: string) => {
     const response = await fetch(`${running.url}/api/usage?${query}`, { headers })
@@ -154,8 +158,8 @@ export const readSaid = async (data: string, token: string): Promise<Said> => {
   }
   const metric = await eventually(async () => {
     const text = await (await fetch(`${running.admin}/metrics`)).text()
-    const found = /^tollgate_ledger_charged(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]
-    return found === undefined ? undefined : BigInt(Math.round(Number(found) * UNIT))
+    const value = /^tollgate_ledger_charged(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]
+    return value === undefined ? undefined : BigInt(Math.round(Number(value) * UNIT))
   })
   return { calls: await sum('call'), models: await sum('model'), metric }
 }
@@ -163,8 +167,8 @@ interface Page {
   readonly data: readonly { readonly cost: string | number }[]
   readonly next: string | null
 }
-/** "1.25" units. */
-const nanosIn = (money: string | number): bigint => {
-  const [whole = '0', part = ''] = String(money).split('.')
-  return BigInt(whole) * BigInt(UNIT) + BigInt(part.padEnd(9, '0').slice(0, 9))
+/** Parses an amount like "1.25" into nanos. */
+const nanosIn = (amount: string | number): bigint => {
+  const [whole = '0', fraction = ''] = String(amount).split('.')
+  return BigInt(whole) * BigInt(UNIT) + BigInt(fraction.padEnd(9, '0').slice(0, 9))
 }

@@ -1,4 +1,4 @@
-/** A copy of the tree with a bug planted in it, and whether its tests notice. */
+/** A copy of the source tree with a planted bug, and whether its tests detect the bug. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { plainly } from '../helpers/operator.ts'
 import type { Mutation } from './mutation.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const ROOMS = [
+const COPIED_PATHS = [
   'engine',
   'plugins',
   'models',
@@ -18,38 +18,40 @@ const ROOMS = [
   'package.json',
   'tsconfig.json',
 ]
-/** The tests in their short form. */
+/** The environment of the tests, in their short form. */
 const SHORT = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== 'LONG'))
-/** ms: a test that hangs has noticed as well. */
-const PATIENCE = 120_000
+/** Milliseconds: a test that hangs counts as failed. */
+const TIMEOUT = 120_000
 
 export interface Copy {
-  /** The first test that turned red; undefined: nobody noticed. Throws where an edit finds no place. */
-  redWith(mutation: Mutation): string | undefined
+  /** The first test that failed; undefined if none did. Throws if an edit does not match exactly
+   *  once. */
+  firstFailure(mutation: Mutation): string | undefined
   remove(): void
 }
 export const copyTree = (): Copy => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutated-'))
-  for (const room of ROOMS) cpSync(join(ROOT, room), join(folder, room), { recursive: true })
+  for (const path of COPIED_PATHS) cpSync(join(ROOT, path), join(folder, path), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  const isRed = (test: string): boolean => {
-    const options = { cwd: folder, timeout: PATIENCE, stdio: 'ignore', env: SHORT } as const
+  const fails = (test: string): boolean => {
+    const options = { cwd: folder, timeout: TIMEOUT, stdio: 'ignore', env: SHORT } as const
     return spawnSync(...plainly(process.execPath, test), options).status !== 0
   }
   return {
-    redWith({ edits, tests }) {
+    firstFailure({ edits, tests }) {
       const before = new Map(
         edits.map(({ file }) => [file, readFileSync(join(folder, file), 'utf8')]),
       )
       const after = new Map(before)
       for (const { file, find, put } of edits) {
         const parts = (after.get(file) ?? '').split(find)
-        if (parts.length !== 2) throw new Error(`${file} has it ${parts.length - 1} times: ${find}`)
+        if (parts.length !== 2)
+          throw new Error(`${file} contains it ${parts.length - 1} times: ${find}`)
         after.set(file, parts.join(put))
       }
       for (const [file, text] of after) writeFileSync(join(folder, file), text)
       try {
-        return tests.find(isRed)
+        return tests.find(fails)
       } finally {
         for (const [file, text] of before) writeFileSync(join(folder, file), text)
       }
