@@ -82,7 +82,7 @@ const start = (t: Test, folder: string, byNpm: boolean) => {
   t.teardown(() => {
     if (isThere(-groupOf(child))) process.kill(-groupOf(child), 'SIGKILL')
   })
-  return { child, said: () => output }
+  return { child, readOutput: () => output }
 }
 
 for (const [what, end] of Object.entries(ENDS))
@@ -97,10 +97,10 @@ routes: [{ path: GET /, upstream: up }]
 `,
     })
     usedFolder(join(folder, 'data'))
-    const { child, said } = start(t, folder, !what.includes('shell'))
+    const { child, readOutput } = start(t, folder, !what.includes('shell'))
     const exit = once(child, 'exit')
     const running = await eventually(() => {
-      if (child.exitCode !== null) throw new Error(said())
+      if (child.exitCode !== null) throw new Error(readOutput())
       return findRunning(join(folder, 'data'))
     })
     const tree = processesOf(running.pid)
@@ -108,7 +108,7 @@ routes: [{ path: GET /, upstream: up }]
     const reply = fetch(running.url).then(response => response.text())
     const answer = await upstream.asked
     t.equal(end(child), true)
-    await eventually(() => (/"msg":"draining"/.test(said()) ? true : undefined))
+    await eventually(() => (/"msg":"draining"/.test(readOutput()) ? true : undefined))
     answer()
     t.equal(await reply, 'whole', 'the running request is answered')
     await exit

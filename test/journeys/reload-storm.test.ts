@@ -30,11 +30,11 @@ await upstream.script('events', [
   {
     do: 'send',
     bytes: 'data: {n}\n\n',
-    chunked: true,
+    inChunks: true,
     times: (seconds * 1000) / EVERY,
     every: EVERY,
   },
-  { do: 'send', bytes: 'data: end\n\n', chunked: true },
+  { do: 'send', bytes: 'data: end\n\n', inChunks: true },
   { do: 'send', bytes: '0\r\n\r\n' },
 ])
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])

@@ -40,7 +40,7 @@ const measureNormal = async (t: Test, subject: Subject, seconds: number): Promis
     if ((await ask(subject)) !== '{"ok":true}') t.fail('a normal request was refused')
     times.push(performance.now() - start)
   }
-  times.sort((left, right) => left - right)
+  times.sort((one, other) => one - other)
   return (times[Math.ceil(times.length * 0.99) - 1] ?? 0).toFixed(1)
 }
 const growthWithCrowd = async (

@@ -36,14 +36,14 @@ const ask = (name: string): string =>
 const HEAD = text(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const EVENT: Send = { do: 'send', bytes: `data: ${'x'.repeat(65_000)}\n\n`, chunked: true }
+const EVENT: Send = { do: 'send', bytes: `data: ${'x'.repeat(65_000)}\n\n`, inChunks: true }
 const LAST = text('0\r\n\r\n')
 
 /** Resolves when no upstream connection accepts more bytes. */
 const untilStalled = async (): Promise<void> => {
   let before = -1
   for (;;) {
-    const writtenBytes = (await upstream.look()).reduce((sum, one) => sum + one.written, 0)
+    const writtenBytes = (await upstream.look()).reduce((sum, one) => sum + one.bytesWritten, 0)
     if (writtenBytes === before) return
     before = writtenBytes
     await new Promise(resolve => setTimeout(resolve, 100))

@@ -139,9 +139,9 @@ t.test(
         const now = await servingPids(primary)
         return now.some(pid => !before.includes(pid)) ? now : undefined
       })
-      const ended = before.filter(pid => !pids.includes(pid))
-      if (ended.length !== 1) t.fail(`crash ${crash} ended ${ended.length} workers`)
-      for (const pid of ended) crashTimes.set(pid, at)
+      const endedPids = before.filter(pid => !pids.includes(pid))
+      if (endedPids.length !== 1) t.fail(`crash ${crash} ended ${endedPids.length} workers`)
+      for (const pid of endedPids) crashTimes.set(pid, at)
     }
     await pause(1_000)
     await load.stop()
@@ -158,7 +158,8 @@ t.test(
     )
     t.equal(counts.other, 0, 'nothing was refused')
     t.ok(counts.served > CRASHES * 10 && counts.streams > 0)
-    // On a busy machine a worker that runs out of memory may count as stalled, and is ended as such.
+    // On a busy machine a worker that runs out of memory may count as stalled, and is ended
+    // for that.
     const restarts = await Promise.all(
       ['crash', 'stalled'].map(reason =>
         primary.metric(`worker_restarts_total{reason="${reason}"}`),

@@ -7,14 +7,14 @@ import { createGenerator } from 'ts-json-schema-generator'
 const FOLDER = new URL('../fixtures/sdk-schemas/', import.meta.url)
 export const fileOf = (name: string): URL => new URL(`${name}.json`, FOLDER)
 
-/** Name of the file to the type in asked.ts. */
+/** Name of the file to the type in requests.ts. */
 export const ASKED: Readonly<Record<string, string>> = {
   'openai-chat': 'Chat',
   'openai-responses': 'Responses',
   'anthropic-messages': 'Messages',
   'google-gemini': 'GenerateContent',
 }
-/** And in answered.ts: one with the members `answer` and, of a format that streams, `event`. */
+/** And in answers.ts: one with the members `answer` and, of a format that streams, `event`. */
 export const ANSWERED: Readonly<Record<string, string>> = {
   'openai-chat-answered': 'ChatAnswered',
   'openai-responses-answered': 'ResponsesAnswered',
@@ -37,7 +37,7 @@ export const versions = (): string =>
 export const generated = (name: string): string => {
   const type = ASKED[name] ?? ANSWERED[name] ?? ''
   const schema = createGenerator({
-    path: fileURLToPath(new URL(name in ASKED ? 'asked.ts' : 'answered.ts', FOLDER)),
+    path: fileURLToPath(new URL(name in ASKED ? 'requests.ts' : 'answers.ts', FOLDER)),
     tsconfig: fileURLToPath(new URL('tsconfig.json', FOLDER)),
     type,
     skipTypeCheck: true,

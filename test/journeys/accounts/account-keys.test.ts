@@ -165,7 +165,11 @@ t.test('system token: created, renamed, listed without its secret, revoked', asy
   t.notMatch(list.text, ciToken.token)
   t.match(await ask('PATCH', path, token, { quota: 5 }), { status: 400, body: { success: false } })
   t.equal((await ask('DELETE', path, ciToken.token)).status, 200, 'also by itself')
-  await eventually(t, async () => !(await admits(ciToken.token, '/api/user/info')), 'dead')
+  await eventually(
+    t,
+    async () => !(await admits(ciToken.token, '/api/user/info')),
+    'the token is rejected',
+  )
 })
 
 t.test('keys: an account cannot read, change or revoke those of another account', async t => {

@@ -40,7 +40,7 @@ t.test(
     t.ok(words >= 12 && words < 48, `${words} words, then the cut`)
     t.match(text, /"code":"insufficient_user_quota"/, 'the error names the reason')
     const { connection } = await upstream.until('request')
-    const { written: bytesRead } = await upstream.until(
+    const { bytesWritten: bytesRead } = await upstream.until(
       'close',
       event => event.connection === connection,
     )

@@ -39,8 +39,8 @@ t.test('partial balance: lowers the output limit and reports it in a header', as
   await response.text()
   t.equal(response.headers.get('x-tollgate-output-limit'), '1000')
   t.match(await sentBody(), { max_completion_tokens: 1_000 })
-  const limited = await ask(customer, { model: 'long', max_tokens: 500_000 })
-  t.equal(limited.status, 403, 'a limit of the client is not changed')
+  const withLimit = await ask(customer, { model: 'long', max_tokens: 500_000 })
+  t.equal(withLimit.status, 403, 'a limit of the client is not changed')
   const imageRefusal = await ask(
     customer,
     { model: 'long', prompt: 'a cat' },

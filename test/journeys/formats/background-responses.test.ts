@@ -4,7 +4,7 @@ import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
 import { message, plain, refused, response, startStored } from '../../helpers/stored.ts'
 
-const { upstream, gateway, mine, rows, sent } = await startStored(t)
+const { upstream, gateway, mine, rows, sent: sentBody } = await startStored(t)
 
 /** Ignores connection errors while no worker serves. */
 const ignoreConnectionError = (error: unknown): undefined => {
@@ -45,13 +45,13 @@ t.test('background response: completes after its client disconnects, and is char
   t.ok(completedResponse.background)
   t.match(completedResponse.output, [{ content: [{ text: 'deep' }] }])
   t.match(await charge(queuedResponse.id), { state: 'settled', amount: 15_000_000 })
-  t.notOk('background' in (await sent('gp')), 'the upstream gets a foreground request')
+  t.notOk('background' in (await sentBody('gp')), 'the upstream gets a foreground request')
   await mine.responses.create({
     model: 'cl',
     input: 'Go on',
     previous_response_id: queuedResponse.id,
   })
-  t.match(JSON.stringify((await sent('cl')).messages), /Think.*deep.*Go on/)
+  t.match(JSON.stringify((await sentBody('cl')).messages), /Think.*deep.*Go on/)
 })
 
 t.test(

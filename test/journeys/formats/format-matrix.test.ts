@@ -157,7 +157,7 @@ t.test('format matrix: charges equal the upstream’s usage', { skip }, async t 
   const rows = new Map<string, { requests: number; exceptions: number; wrong: unknown[] }>()
   for (const [request, { format, model }] of listener.asked) {
     const recording = recordingById.get(model.replace(/^\w+-/, ''))
-    if (!recording) throw new Error(`nobody recorded ${model}`)
+    if (!recording) throw new Error(`no recording of ${model}`)
     const cell = `${short(format)} <- ${short(formatOf(recording))}`
     const row = rows.get(cell) ?? { requests: 0, exceptions: 0, wrong: [] }
     rows.set(cell, row)

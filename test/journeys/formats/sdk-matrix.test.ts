@@ -38,7 +38,7 @@ const checkSdk = async (t: Test, one: Case): Promise<void> => {
     t.equal(result.error, undefined)
     t.match(assemble(result.chunks), expected, 'what its user reads')
   }
-  if (isWhole(one) && one.reworded === undefined)
+  if (isWhole(one) && one.replacedBecause === undefined)
     t.strictSame(
       result,
       withoutCounts(one, await run(direct, one)),
@@ -57,7 +57,7 @@ const checkBytes = async (t: Test, one: Case): Promise<void> => {
   const { bytes, broke: failure } = await readAll(response)
   t.notOk(response.headers.has(SANDBOX), 'not from the sandbox')
   const whole = unaskedIn(one)
-  if (one.reworded !== undefined) t.notOk(bytes.equals(whole), one.reworded)
+  if (one.replacedBecause !== undefined) t.notOk(bytes.equals(whole), one.replacedBecause)
   else if (isWhole(one)) {
     t.equal(failure, undefined)
     t.ok(

@@ -43,7 +43,7 @@ const overloadEvent = 'data: {"error":{"message":"later","code":"overloaded"}}\n
 const HEAD = text(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
+const chunk = (bytes: string): Step => ({ do: 'send', bytes, inChunks: true })
 
 t.test('stream ends: an error event after status 200 leads to the next target', async t => {
   await upstream.script('one', [{ do: 'body' }, ...stream(overloadEvent, { piece: 7 })])

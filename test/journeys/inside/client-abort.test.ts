@@ -25,7 +25,7 @@ const DEADLINE = 1_000
 const STREAM: Step = text(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const EVENT: Step = { do: 'send', bytes: 'data: {"n":{n}}\n\n', chunked: true }
+const EVENT: Step = { do: 'send', bytes: 'data: {"n":{n}}\n\n', inChunks: true }
 
 const post = (path: string, body: string, length = body.length): string =>
   `POST ${path} HTTP/1.1\r\nHost: gateway.test\r\nContent-Type: video/mp4\r\nContent-Length: ${length}\r\n\r\n${body}`
@@ -170,7 +170,7 @@ t.test('client abort: a route that keeps reading stops at its limit', async t =>
   await upstream.script('endless', [
     { do: 'body' },
     STREAM,
-    { do: 'send', bytes: `data: ${'x'.repeat(10_000)}\n\n`, chunked: true, times: 1_000_000 },
+    { do: 'send', bytes: `data: ${'x'.repeat(10_000)}\n\n`, inChunks: true, times: 1_000_000 },
   ])
   const client = await rawClient(gateway)
   await client.send(post('/drained/s/endless', '{}'))
@@ -178,5 +178,5 @@ t.test('client abort: a route that keeps reading stops at its limit', async t =>
   const { connection } = await upstream.until('request', event => event.script === 'endless')
   client.close()
   const closing = await upstream.until('close', event => event.connection === connection)
-  t.ok(closing.written < 20_000_000, `${closing.written} bytes were written`)
+  t.ok(closing.bytesWritten < 20_000_000, `${closing.bytesWritten} bytes were written`)
 })

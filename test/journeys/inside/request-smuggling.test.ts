@@ -2,7 +2,7 @@
  *  requests, and no client gets another's response. */
 import t from 'tap'
 import { families } from '../../fixtures/raw/index.ts'
-import { mutated } from '../../fixtures/raw/mutate.ts'
+import { generatePayload } from '../../fixtures/raw/mutate.ts'
 import { type BackEnd, type Reading, startBackEnds } from '../../helpers/back-ends.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
 import { LONG, scaled } from '../../helpers/long.ts'
@@ -111,7 +111,7 @@ const disagreements = (outcomes: readonly Outcome[], victim: string): string[] =
       : `${read}` === `${longest}`
     if (!same) wrong.push(`${name} read ${read}, another back end ${longest}`)
     if (`${repliesRead}` !== `${outcomes[0]?.repliesRead}`)
-      wrong.push(`${name} told ${repliesRead}, ${outcomes[0]?.repliesRead}`)
+      wrong.push(`${name} replied ${repliesRead}, ${outcomes[0]?.repliesRead}`)
     if (!otherClient.includes(`"target":"/s/echo?stranger-${victim}"`))
       wrong.push(`behind ${name} another client got ${otherClient}`)
     if (received.some(({ status, headers }) => status === 400 && headers.connection !== 'close'))
@@ -124,13 +124,13 @@ const disagreements = (outcomes: readonly Outcome[], victim: string): string[] =
 const closes = (received: readonly RawReply[]): boolean =>
   received.at(-1)?.headers.connection === 'close'
 
-const fixed = Object.values(families).flat()
+const fixedPayloads = Object.values(families).flat()
 const chance = createChance()
 const mutations = Array.from({ length: MUTATIONS }, (_, index) => ({
   name: `mutated-${index}`,
-  send: mutated(chance),
+  send: generatePayload(chance),
 }))
-const payloads = [...scaled(draw(fixed, 50), fixed), ...mutations]
+const payloads = [...scaled(draw(fixedPayloads, 50), fixedPayloads), ...mutations]
 const summary = `${payloads.length} payloads, ${all.map(({ name }) => name).join(', ')} (SEED=${seed()})`
 
 t.test(

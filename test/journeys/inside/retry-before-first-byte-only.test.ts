@@ -100,7 +100,7 @@ const cases: Readonly<
       [
         body,
         STREAM,
-        { do: 'send', bytes: 'data: 1\n\n', chunked: true },
+        { do: 'send', bytes: 'data: 1\n\n', inChunks: true },
         { do: 'wait', ms: 15 },
         { do: 'reset' },
       ],

@@ -33,7 +33,7 @@ const bytesOf = async (name: string): Promise<Buffer> => {
   if (failure) throw failure
   return bytes
 }
-const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
+const chunk = (bytes: string): Step => ({ do: 'send', bytes, inChunks: true })
 
 /** Two-, three- and four-byte characters, every line end, comments, several data lines, ids. */
 const MIXED = Buffer.from(
@@ -63,7 +63,7 @@ t.test('SSE: an event of ten megabytes', async t => {
     { do: 'body' },
     HEAD,
     chunk('data: '),
-    { do: 'send', bytes: 'ü'.repeat(5_000), chunked: true, times: 1_000 },
+    { do: 'send', bytes: 'ü'.repeat(5_000), inChunks: true, times: 1_000 },
     chunk('\n\ndata: [DONE]\n\n'),
     LAST,
   ])

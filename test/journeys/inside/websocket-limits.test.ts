@@ -138,7 +138,7 @@ t.test('WebSocket limits: every limit', { jobs: 8 }, async t => {
         before = writtenBytes
         await new Promise(resolve => setTimeout(resolve, 200))
         const open = await upstream.look()
-        writtenBytes = open.find(each => each.connection === connection)?.written ?? 0
+        writtenBytes = open.find(each => each.connection === connection)?.bytesWritten ?? 0
       }
       t.ok(
         writtenBytes < (COUNT * SIZE) / 2,

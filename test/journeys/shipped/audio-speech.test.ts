@@ -155,7 +155,7 @@ t.test('speech: a client that does not read pauses its upstream', async t => {
   const response = await openai.audio.speech.create(ask)
   let before = -1
   const writtenBytes = async () =>
-    (await upstream.look()).reduce((sum, each) => sum + each.written, 0)
+    (await upstream.look()).reduce((sum, each) => sum + each.bytesWritten, 0)
   for (let now = await writtenBytes(); now !== before; now = await writtenBytes()) {
     before = now
     await new Promise(resolve => setTimeout(resolve, 200))
