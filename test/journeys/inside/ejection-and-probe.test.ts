@@ -91,8 +91,8 @@ t.test(
     await askAll(12) // ends any earlier ejection
     await upstream.shut('a')
     await upstream.forget()
-    // A connection that could not be opened carried no bytes, so the request goes to another target,
-    // whatever its method.
+    // A connection that could not be opened carried no bytes, so the request goes to another
+    // target, whatever its method.
     const statuses = await askAll(40, 'any', 'POST')
     t.strictSame(new Set(statuses), new Set([200]), 'every client gets a response')
     t.equal((await requestsAt('b')) + (await requestsAt('c')), 40, 'each request ran once')
