@@ -32,16 +32,16 @@ export const groupOf = (file: string): string =>
  *  faults`, longer with `--long`. The suites run these tests as well. */
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'kills of any process': ['test/chaos/{chaos,checker,recovery-kills}.test.ts'],
-  'a kill at each write': ['test/chaos/{write-kills,store-trouble}.test.ts'],
-  'five hundred calls on credit for ten': ['test/journeys/billed/calls.test.ts'],
+  'a kill at each write': ['test/chaos/{write-kills,store-faults}.test.ts'],
+  'five hundred calls on credit for ten': ['test/journeys/billed/metered-calls.test.ts'],
   'power loss': ['test/chaos/power-loss.test.ts'],
-  'a full disk, a disk that fails': ['test/chaos/store-trouble.test.ts'],
+  'a full disk, a disk that fails': ['test/chaos/store-faults.test.ts'],
   'PostgreSQL restarted, frozen, cut off': [
     'test/chaos/store-frozen.test.ts',
     'test/engine/store/postgres/{outage,lost-answer}.test.ts',
   ],
   'any history': ['test/plugins/ledger/{model.property,audit,race}.test.ts'],
-  'clients that hang up': ['test/journeys/billed/{hangups,cut}.test.ts'],
+  'clients that hang up': ['test/journeys/billed/{client-disconnects,overage}.test.ts'],
   'clocks that step': ['test/journeys/money/clock-steps.test.ts'],
   'addresses that must not be reached': ['test/plugins/webhooks/urls.test.ts'],
   'keys at rest, guessed and timed': ['test/plugins/credentials/{secrets,timing}.test.ts'],
@@ -49,10 +49,10 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
     'test/plugins/credentials/revoked.test.ts',
     'test/journeys/money/two-machines.test.ts',
   ],
-  'secrets that must not leak': ['test/journeys/canaries.test.ts'],
+  'secrets that must not leak': ['test/journeys/secret-leaks.test.ts'],
   'Idempotency-Key': [
     'test/plugins/idempotency/*.test.ts',
-    'test/journeys/money/idempotency-{deaths,kill}.test.ts',
+    'test/journeys/money/idempotency-{process-loss,crash}.test.ts',
   ],
   webhooks: [
     'test/plugins/webhooks/{outbox,endpoint-slots}.test.ts',
@@ -63,11 +63,11 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
 
 /** Files that take longest and mostly wait: others run beside them. */
 const FIRST = [
-  'test/journeys/money/idempotency-deaths.test.ts',
+  'test/journeys/money/idempotency-process-loss.test.ts',
   'test/suites/{engine,ledger,postgres}.test.ts',
-  'test/{chaos/store-trouble,plugins/webhooks/endpoint-slots}.test.ts',
+  'test/{chaos/store-faults,plugins/webhooks/endpoint-slots}.test.ts',
   'test/suites/*.test.ts',
-  'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-kill}.test.ts',
+  'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-lifecycle}.test.ts',
   'test/chaos/chaos.test.ts',
   'test/docs/*.test.ts',
 ]

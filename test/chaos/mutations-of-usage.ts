@@ -1,4 +1,4 @@
-/** Bugs in what a call is charged for: estimates, counts that cannot be, bounds, refusals. */
+/** Bugs in the usage of a call: estimates, impossible counts, limits and refusals. */
 import { edit, type Mutation } from './mutation.ts'
 
 const ESTIMATE = 'test/plugins/translate/usage-estimate.test.ts'
@@ -20,7 +20,7 @@ export const ofUsage: readonly Mutation[] = [
     tests: [ESTIMATE],
   },
   {
-    bug: 'counts that are negative, fractional or beyond 2^53 are believed',
+    bug: 'counts that are negative, fractional or beyond 2^53 are accepted',
     edits: [
       edit(
         'plugins/formats/fields.ts',

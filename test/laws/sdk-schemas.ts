@@ -7,14 +7,14 @@ import { createGenerator } from 'ts-json-schema-generator'
 const FOLDER = new URL('../fixtures/sdk-schemas/', import.meta.url)
 export const fileOf = (name: string): URL => new URL(`${name}.json`, FOLDER)
 
-/** Name of the file to the type in asked.ts. */
+/** Name of the file to the type in requests.ts. */
 export const REQUEST_TYPES: Readonly<Record<string, string>> = {
   'openai-chat': 'Chat',
   'openai-responses': 'Responses',
   'anthropic-messages': 'Messages',
   'google-gemini': 'GenerateContent',
 }
-/** The same in answered.ts: a type with `answer` and, where the format streams, `event`. */
+/** The same in answers.ts: a type with `answer` and, where the format streams, `event`. */
 export const ANSWER_TYPES: Readonly<Record<string, string>> = {
   'openai-chat-answered': 'ChatAnswered',
   'openai-responses-answered': 'ResponsesAnswered',
@@ -40,7 +40,7 @@ export const versions = (): string =>
 export const generateSchema = (name: string): string => {
   const type = REQUEST_TYPES[name] ?? ANSWER_TYPES[name] ?? ''
   const schema = createGenerator({
-    path: fileURLToPath(new URL(name in REQUEST_TYPES ? 'asked.ts' : 'answered.ts', FOLDER)),
+    path: fileURLToPath(new URL(name in REQUEST_TYPES ? 'requests.ts' : 'answers.ts', FOLDER)),
     tsconfig: fileURLToPath(new URL('tsconfig.json', FOLDER)),
     type,
     skipTypeCheck: true,
