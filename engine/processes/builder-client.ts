@@ -84,9 +84,9 @@ export class BuilderClient {
     return outcome ?? failedBuild(this.#runningFile, this.#failure)
   }
   /** Tells the builder that the version it built is live. */
-  markLive(sealed: EncodedVersion): void {
-    this.#serving = sealed
-    this.#child.send({ type: 'live', version: sealed.version })
+  markLive(encodedVersion: EncodedVersion): void {
+    this.#serving = encodedVersion
+    this.#child.send({ type: 'live', version: encodedVersion.version })
   }
   /** Runs the `welcome` hooks of the plugins and resolves to their texts. */
   async welcome(url: string): Promise<readonly string[]> {
@@ -111,7 +111,7 @@ export class BuilderClient {
     if (message.type === 'store') needsStore(message.store)
     if (message.type === 'metrics') exposition.absorb('builder', message.samples)
     if (message.type !== 'up') return
-    if (this.#serving) this.#child.send({ type: 'serving', sealed: this.#serving })
+    if (this.#serving) this.#child.send({ type: 'serving', encodedVersion: this.#serving })
     this.#up.resolve(true)
   }
   #onExit(): void {
@@ -140,5 +140,5 @@ const FAILURES = {
 const failedBuild = (file: string, code: keyof typeof FAILURES): BuildProblems => {
   const problem: Problem = { code, message: FAILURES[code], file, line: 1, column: 1 }
   const text = format([problem], new Map(), 'pretty')
-  return { type: 'problems', problems: [problem], text, watched: [] }
+  return { type: 'problems', problems: [problem], text, watchedPaths: [] }
 }

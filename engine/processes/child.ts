@@ -65,12 +65,12 @@ export class Child<To extends object, From> {
     child.on('exit', (code, signal) => this.#onExit(code, signal))
   }
   #onExit(code: number | null, signal: string | null): void {
-    const { name, log, onExit: ended } = this.#options
+    const { name, log, onExit } = this.#options
     this.#process = undefined
     this.messages.close()
     if (this.#stopping) return this.#exit.resolve()
     log.error({ code, signal }, `the ${name} ended and is started again`)
-    ended?.()
+    onExit?.()
     this.#restart = setTimeout(() => this.#launch(), this.#backoff.recordCrash())
   }
 }

@@ -93,10 +93,10 @@ const namesIn = (folder: string): string[] => {
 /** Removes bundles and compiled schemas that no stored version uses and that are older than
  *  `UNUSED`. */
 const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
-  const used = new Set(bundles.map(({ bundle }) => basename(bundle)))
+  const usedNames = new Set(bundles.map(({ bundle }) => basename(bundle)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
-    if (!/\.[cm]js$/.test(name) || used.has(name)) continue
+    if (!/\.[cm]js$/.test(name) || usedNames.has(name)) continue
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > UNUSED_BUNDLE_AGE) rmSync(path, { force: true })
   }

@@ -13,11 +13,11 @@ export class MessageWaiter<From> {
   /** Resolves to the first message that `wanted` accepts, or to undefined if the process ends
    *  first. */
   next<Wanted extends From>(
-    wanted: (message: From) => message is Wanted,
+    accepts: (message: From) => message is Wanted,
   ): Promise<Wanted | undefined> {
     return new Promise(resolve => {
       const listener = (message: From | undefined): void => {
-        const isDone = message === undefined || wanted(message)
+        const isDone = message === undefined || accepts(message)
         if (!isDone) return
         this.#listeners.delete(listener)
         resolve(message as Wanted | undefined)

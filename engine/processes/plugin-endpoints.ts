@@ -66,10 +66,10 @@ export const runAdminEndpoint = async (
     const query = new URLSearchParams(request.query)
     const value = await endpoint.answer({ ...request, query }, gatewayView(snapshot, view))
     return { status: 200, body: JSON.stringify(value ?? null) }
-  } catch (thrown) {
-    const { code, status, expose, message } = asFault(thrown)
+  } catch (error) {
+    const { code, status, expose, message } = asFault(error)
     if (expose) return encodeBody(refusal(status, code, message))
-    log.error({ error: thrown, plugin: endpoint.plugin, endpoint: name }, 'an endpoint threw')
+    log.error({ error: error, plugin: endpoint.plugin, endpoint: name }, 'an endpoint threw')
     const text = `the plugin "${endpoint.plugin}" threw an error; see the log for the stack`
     return encodeBody(refusal(500, 'ENDPOINT_THREW', text))
   } finally {

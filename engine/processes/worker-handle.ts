@@ -67,14 +67,14 @@ export class WorkerHandle implements ConnectionReceiver {
     else this.send(message)
   }
   /** `died`: the worker ended before it replied. */
-  async prepare(sealed: EncodedVersion): Promise<Refusal | 'prepared' | 'died'> {
-    const { version } = sealed
+  async prepare(encodedVersion: EncodedVersion): Promise<Refusal | 'prepared' | 'died'> {
+    const { version } = encodedVersion
     this.isPreparing = true
     const answer = this.messages.next(
       (message): message is Extract<FromWorker, { type: 'prepared' | 'problems' }> =>
         ofType('prepared', 'problems')(message) && message.version === version,
     )
-    this.send({ type: 'prepare', sealed })
+    this.send({ type: 'prepare', encodedVersion })
     const reply = await answer
     this.isPreparing = false
     if (!reply) return 'died'

@@ -19,16 +19,16 @@ export interface Slice {
   readonly since: number
   readonly ends: number
   /** Time before which a further request is useless. */
-  readonly again: number
+  readonly retryAt: number
   /** Units left with the owner at the last request. */
-  readonly left: bigint
+  readonly remaining: bigint
 }
-type Settle = (answer: UnitGrant) => boolean | Promise<boolean>
-type RequestTerms = Pick<UnitRequest, 'key' | 'amount' | 'limit' | 'ms' | 'spent'>
+type OnGrant = (grant: UnitGrant) => boolean | Promise<boolean>
+type RequestTerms = Pick<UnitRequest, 'key' | 'amount' | 'limit' | 'ms' | 'isSpent'>
 
 /** The pending requests of this worker to the owner. */
 export class UnitRequests {
-  readonly #pending = new Map<number, (answer: UnitGrant) => void>()
+  readonly #pending = new Map<number, (grant: UnitGrant) => void>()
   readonly #channel: Channel
   #serial = 0
   #closed = false
@@ -36,21 +36,21 @@ export class UnitRequests {
   constructor(channel: Channel) {
     this.#channel = channel
   }
-  send(ask: Omit<UnitRequest, 'id'>, settle: Settle): Promise<boolean> {
+  send(request: Omit<UnitRequest, 'id'>, settle: OnGrant): Promise<boolean> {
     return new Promise(resolve => {
       if (this.#closed) return void resolve(false)
       const id = ++this.#serial
-      this.#pending.set(id, answer => resolve(settle(answer)))
-      this.#channel.send({ ...ask, id } satisfies UnitRequest)
+      this.#pending.set(id, grant => resolve(settle(grant)))
+      this.#channel.send({ ...request, id } satisfies UnitRequest)
     })
   }
   returnUnits(units: UnitReturn): void {
     if (!this.#closed) this.#channel.send(units)
   }
-  settle(answer: UnitGrant): void {
-    const settle = this.#pending.get(answer.id)
-    this.#pending.delete(answer.id)
-    settle?.(answer)
+  settle(grant: UnitGrant): void {
+    const settle = this.#pending.get(grant.id)
+    this.#pending.delete(grant.id)
+    settle?.(grant)
   }
   close(): void {
     this.#closed = true
@@ -60,12 +60,12 @@ export class UnitRequests {
 }
 const REFUSAL: UnitGrant = {
   type: 'allowance',
-  verb: 'answer',
+  verb: 'grant',
   id: 0,
-  granted: '0',
-  left: '0',
+  units: '0',
+  remaining: '0',
   since: 0,
-  again: 0,
+  retryAt: 0,
 }
 
 /** Counter client of one name: its slices by key. */
@@ -79,9 +79,9 @@ export class CounterClient {
   }
   readonly #requests: UnitRequests
 
-  constructor(kind: SupplyKind, name: string, questions: UnitRequests, options: AllowancesOptions) {
+  constructor(kind: SupplyKind, name: string, requests: UnitRequests, options: AllowancesOptions) {
     this.#address = { type: 'allowance', kind, name }
-    this.#requests = questions
+    this.#requests = requests
     this.now = options.now ?? monotonic
     this.slices = new LRUCache({
       // maxSize with size 1 each, since `max` would allocate all slots at once for every name.
@@ -95,10 +95,16 @@ export class CounterClient {
   /** Requests units from the owner and returns the slice with the request, so that the owner
    *  decides  over all units. `settle` runs when the grant arrives: the new slice must exist before
    *  a later revocation. */
-  request(question: RequestTerms, settle: Settle): Promise<boolean> {
-    const { free, since } = this.#removeSlice(question.key)
-    const ask = { ...this.#address, verb: 'ask', ...question, free: String(free), since } as const
-    return this.#requests.send(ask, settle)
+  request(terms: RequestTerms, onGrant: OnGrant): Promise<boolean> {
+    const { free, since } = this.#removeSlice(terms.key)
+    const request = {
+      ...this.#address,
+      verb: 'request',
+      ...terms,
+      free: String(free),
+      since,
+    } as const
+    return this.#requests.send(request, onGrant)
   }
   revoke(key: string, round: number): void {
     const { free, since } = this.#removeSlice(key)
@@ -127,6 +133,6 @@ export const EMPTY_SLICE = {
   free: 0n,
   since: 0,
   ends: Number.POSITIVE_INFINITY,
-  again: 0,
-  left: 0n,
+  retryAt: 0,
+  remaining: 0n,
 }

@@ -1,6 +1,6 @@
 /** SQL statements of counters that several machines share. Pure. */
 import type { Migration, Sql, Statement } from '../plugin.ts'
-import { PROCESSES_TABLE } from '../store/registered.ts'
+import { PROCESSES_TABLE } from '../store/while-registered.ts'
 
 /** `began` and `ends` by the store's clock. A window row holds its used units; the units of a held
  *  supply are the sum of its slices, and its row only serialises machines. `short`: time of the
@@ -91,8 +91,8 @@ export interface LeaseTerms {
 }
 /** Statements that lease units. The TAKE statement returns the state of the counter; for a held
  *  supply the last one returns the slice of the machine. Rejects with MACHINE_GONE. */
-export const leaseUnits = (wanted: LeaseTerms): readonly Statement[] => {
-  const { kind, machine, number, limit, ms, least, debt } = wanted
+export const leaseUnits = (terms: LeaseTerms): readonly Statement[] => {
+  const { kind, machine, number, limit, ms, least, debt } = terms
   const values = [limit, debt, least, least, limit, debt, least, number]
   const grant = { sql: GRANT, values, rows: 1 }
   const take = { sql: TAKE, values: [debt, least, number], rows: 1 }

@@ -125,7 +125,7 @@ export interface RouteMatch<Route> {
   readonly path: string
   readonly search: string
   /** The methods of this path, if no route has this one. */
-  readonly allowed: readonly string[]
+  readonly allowedMethods: readonly string[]
 }
 /** A call without a client and without stages: `host.send`. */
 export interface Outgoing {
@@ -183,7 +183,7 @@ export interface Membership {
   /** False for an earlier name: what was reserved under it has been released. */
   isCurrent(name: string): boolean
   /** The store no longer knows this name: the process registers again under another. */
-  expelled(name: string): void
+  reportExpelled(name: string): void
   /** One listener an owner; a later one replaces the first. */
   listen(owner: string, listener: PeerListener): void
 }
@@ -208,7 +208,7 @@ export type Supply =
   | {
       readonly window: { readonly amount: bigint; readonly ms: number; readonly returns?: boolean }
     }
-  | { readonly held: { readonly amount: bigint } }
+  | { readonly concurrency: { readonly amount: bigint } }
 export interface Allowance {
   /** Takes from the units at hand. `undefined`: `ask` has to decide; `false`: exhausted. */
   take(key: string, amount: bigint): boolean | undefined
@@ -227,7 +227,7 @@ export interface Allowance {
 }
 export interface Reading {
   /** Below zero when more was used than allowed. */
-  readonly left: bigint
+  readonly remaining: bigint
   /** ms until the window ends. */
   readonly ms: number
   /** Identifies the window. */

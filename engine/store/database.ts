@@ -121,7 +121,7 @@ const releaseWriter = (writer: ChildProcess): Promise<void> =>
   })
 const isWriterListening = (socket: string): Promise<boolean> =>
   new Promise(resolve => {
-    const tried = connect(socket, () => resolve(true))
-    tried.on('connect', () => tried.end())
-    tried.on('error', () => resolve(false))
+    const probe = connect(socket, () => resolve(true))
+    probe.on('connect', () => probe.end())
+    probe.on('error', () => resolve(false))
   })

@@ -15,7 +15,7 @@ const RELEASE = sql('release', 'DELETE FROM tollgate_leases WHERE name = ? AND p
 
 export interface Lease {
   /** Whether this process holds it now. */
-  readonly held: boolean
+  readonly isHeld: boolean
   /** Releases the lease: another process may take it at once. */
   release(): Promise<void>
 }
@@ -64,7 +64,7 @@ export class Leases {
     ).unref()
     const isHeld = (): boolean => this.#isHeld(name)
     return {
-      get held() {
+      get isHeld() {
         return isHeld()
       },
       release: () => this.#release(name),
@@ -116,8 +116,8 @@ export class Leases {
   }
   #loseAll(): void {
     this.#losses++
-    const lost = [...this.#heldBy.keys()]
+    const names = [...this.#heldBy.keys()]
     this.#heldBy.clear()
-    for (const name of lost) this.#listeners.get(name)?.onLost()
+    for (const name of names) this.#listeners.get(name)?.onLost()
   }
 }

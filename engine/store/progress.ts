@@ -93,10 +93,10 @@ export class Progress {
     const next = this.#createFile()
     try {
       writeSync(next, before, 0, before.length, 0)
-    } catch (thrown) {
+    } catch (error) {
       closeSync(next)
       rmSync(this.#path, { force: true })
-      throw thrown
+      throw error
     }
     closeSync(this.#file)
     this.#file = next

@@ -49,7 +49,7 @@ export interface Peer {
   readonly beat: number
   readonly key: string | undefined
   readonly folder: string | undefined
-  readonly connected: boolean | undefined
+  readonly isConnected: boolean | undefined
 }
 /** Divisor of the check interval, and limit of such early checks, while a connection ends. */
 const SOONER = 10
@@ -98,31 +98,31 @@ export class Reaper {
   #observations = new Map<string, Observation>()
   #timer: NodeJS.Timeout | undefined
   /** Keys of processes that were reaped since the last check. */
-  readonly #reaped = new Set<string>()
+  readonly #reapedKeys = new Set<string>()
   #checking: Promise<void> | undefined
   /** Whether a check was requested during a running one. */
   #isCheckRequested = false
   /** Consecutive checks that found a dead process with an open connection. */
   #endings = 0
-  #started = false
+  #isStarted = false
 
   constructor(options: ReaperOptions) {
     this.#options = options
   }
   start(): void {
-    if (this.#started) return
-    this.#started = true
+    if (this.#isStarted) return
+    this.#isStarted = true
     this.check()
   }
   stop(): void {
-    this.#started = false
+    this.#isStarted = false
     clearTimeout(this.#timer)
   }
   onPeerLost(listener: () => void): void {
     this.#peerLostListeners.add(listener)
   }
   check(): void {
-    if (!this.#started) return
+    if (!this.#isStarted) return
     this.#isCheckRequested = this.#checking !== undefined
     this.#startCheck(true)
   }
@@ -139,7 +139,7 @@ export class Reaper {
         const { check } = this.#options.timeouts
         const soon = this.#endings > 0 && this.#endings <= SOONER
         const wait = soon ? check / SOONER : check
-        if (this.#started) this.#timer = setTimeout(() => this.#startCheck(soon), wait).unref()
+        if (this.#isStarted) this.#timer = setTimeout(() => this.#startCheck(soon), wait).unref()
       })
   }
   async #checkPeers(isRequested: boolean): Promise<void> {
@@ -170,14 +170,15 @@ export class Reaper {
   /** Removes on-crash statements that a writer stored late, from the connection of a process that
    *  was already reaped. */
   async #removeLateStatements(): Promise<void> {
-    for (const key of this.#reaped) {
+    for (const key of this.#reapedKeys) {
       await this.#options.database.write([{ sql: REMOVE_ALL, values: [key] }])
-      this.#reaped.delete(key)
+      this.#reapedKeys.delete(key)
     }
   }
   #countDead(name: string): void {
-    const seen = this.#observations.get(name)
-    if (seen) this.#observations.set(name, { ...seen, deadChecks: seen.deadChecks + 1 })
+    const observation = this.#observations.get(name)
+    if (observation)
+      this.#observations.set(name, { ...observation, deadChecks: observation.deadChecks + 1 })
   }
   #checksOf(name: string): number {
     return this.#observations.get(name)?.checks ?? 0
@@ -190,12 +191,12 @@ export class Reaper {
     const alive = here && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
     const silence = checks * timeouts.check
     // While PostgreSQL keeps its connection, its last statements may still run.
-    const ending = alive === false && peer.connected === true && silence < timeouts.silent
-    if (ending) this.#endings++
-    if (alive === false) return !ending
-    const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
+    const isEnding = alive === false && peer.isConnected === true && silence < timeouts.silent
+    if (isEnding) this.#endings++
+    if (alive === false) return !isEnding
+    const span = peer.isConnected === false ? timeouts.disconnected : timeouts.silent
     // A process whose connection or socket is open lives, however long it is silent.
-    if (alive || peer.connected || silence < span) return false
+    if (alive || peer.isConnected || silence < span) return false
     // Its progress counts can only be read in its own folder: while any process of that folder
     // sends heartbeats, those processes reap it.
     return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)
@@ -235,7 +236,7 @@ export class Reaper {
     await reap({ database, log, listeners: listeners() }, peer, here || peer.folder === undefined)
     if (peer.key !== undefined && here && (await this.#isAlive(peer)) === false) {
       this.#folder?.remove(peer.key)
-      this.#reaped.add(peer.key)
+      this.#reapedKeys.add(peer.key)
     }
     log.info({ dead: peer.name }, 'a process crashed: its reservations were released')
     for (const listener of this.#peerLostListeners) listener()
@@ -258,10 +259,10 @@ export class Reaper {
   }
 }
 
-const parsePeer = ({ id, beat, client, folder, connected }: Row): Peer => ({
+const parsePeer = ({ id, beat, client, folder, connected: hasLock }: Row): Peer => ({
   name: String(id),
   beat: Number(beat),
   key: client === null || client === undefined ? undefined : String(client),
   folder: folder === null ? undefined : String(folder),
-  connected: connected === null ? undefined : connected === 1,
+  isConnected: hasLock === null ? undefined : hasLock === 1,
 })

@@ -113,7 +113,7 @@ export class Claims {
       const unknown = isCode(thrown, 'STORE_UNKNOWN')
       this.release(exchange.id, unknown ? freeKey(exchange.id) : undefined)
       if (!isCode(thrown, 'IDEMPOTENCY_BURIED')) throw thrown
-      this.#membership.expelled(process)
+      this.#membership.reportExpelled(process)
       throw fault('IDEMPOTENCY_LOST')
     }
   }

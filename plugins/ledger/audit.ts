@@ -1,7 +1,7 @@
 /** Audits the ledger: checks every sum that must hold by a query. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Database, Host, Row, Sql, Verb } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
 

@@ -56,7 +56,7 @@ export class Ledger {
     this.#leases = new BudgetLeases({
       database,
       process: () => this.#membership.name(),
-      onExpelled: process => this.#membership.expelled(process),
+      onExpelled: process => this.#membership.reportExpelled(process),
     })
     membership.listen('ledger', {
       onExpelled: () => this.#leases.forget(),
@@ -83,7 +83,7 @@ export class Ledger {
   }
   /** The store holds nothing under this name any more: the process registers under another. */
   onExpelled(process: string): void {
-    this.#membership.expelled(process)
+    this.#membership.reportExpelled(process)
   }
   /** Takes `amount` nanos for a call from local leases. False: call `take`. */
   takeNow({ account, key, quota }: Payer, amount: bigint): boolean {

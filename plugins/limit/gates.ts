@@ -35,7 +35,7 @@ export const MEMBERS: readonly Member[] = ['concurrency', 'tokens', 'requests']
 const windowStates =
   (allowance: Allowance, { amount, ms }: Rate) =>
   (caller: string): WindowState => {
-    const { left, ms: wait } = allowance.reading(caller) ?? { left: 0n, ms }
+    const { remaining: left, ms: wait } = allowance.reading(caller) ?? { remaining: 0n, ms }
     return { limit: amount, left, ms: wait }
   }
 const seconds = (allowance: Allowance, caller: string): number =>
@@ -48,7 +48,7 @@ const NO_RETRY = { 'x-should-retry': 'false' }
 
 export const GATES: Readonly<Record<Member, CreateGate>> = {
   concurrency(host, scope, name, limit) {
-    const allowance = host.allowance(name, { held: { amount: BigInt(limit) } })
+    const allowance = host.allowance(name, { concurrency: { amount: BigInt(limit) } })
     return {
       scope,
       allowance,

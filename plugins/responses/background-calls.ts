@@ -75,7 +75,7 @@ export class BackgroundCalls {
       await writeWithRetry(this.#database, [beginResponse(row, process)])
     } catch (thrown) {
       if (!isCode(thrown, 'RESPONSE_BURIED')) throw thrown
-      this.#membership.expelled(process)
+      this.#membership.reportExpelled(process)
       throw fault('BACKGROUND_LOST')
     }
   }

@@ -215,18 +215,18 @@ export const mutations: readonly Mutation[] = [
         'values[at] = more[at]',
       ),
     ],
-    tests: ['test/engine/store/sums.test.ts', AT_ONCE],
+    tests: ['test/engine/store/summed-statements.test.ts', AT_ONCE],
   },
   {
     bug: 'what is added up is applied behind what looks at it',
     edits: [
       edit(
         'engine/store/sqlite/group-commit.ts',
-        'const broken = sums && !first ? applySums(store, sums, at) : undefined',
-        'const broken = undefined as Refusal | undefined',
+        'const sumsRefusal = sums && !first ? applySums(store, sums, at) : undefined',
+        'const sumsRefusal = undefined as Refusal | undefined',
       ),
     ],
-    tests: ['test/engine/store/sums.test.ts'],
+    tests: ['test/engine/store/summed-statements.test.ts'],
   },
   {
     bug: 'what was taken in memory is charged after a burial',

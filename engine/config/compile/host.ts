@@ -62,8 +62,9 @@ export const matchForPlugins = (
   method: string,
   target: string,
 ): RouteMatch<Route> => {
-  const { compiled, ...rest } = snapshot.match(method, target)
-  return compiled ? { ...rest, route: compiled.route } : rest
+  const { compiled, allowed, ...rest } = snapshot.match(method, target)
+  const match = { ...rest, allowedMethods: allowed }
+  return compiled ? { ...match, route: compiled.route } : match
 }
 
 /** The `upstreams:` section as plugins may know it, by name. */

@@ -4,7 +4,7 @@ import type { Statement } from '../../plugin.ts'
 import { newProcessKey } from '../process-key.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
 import { type EncodedStatement, encodeStatement, rowFromWire, rowToWire } from '../values.ts'
-import { isPermanent } from './refused-statement.ts'
+import { isPermanent } from './error-codes.ts'
 import { type Query, Session } from './session.ts'
 
 export interface ClientOptions {
@@ -36,7 +36,7 @@ const FORGET = 'DELETE FROM tollgate_clients WHERE client = $1'
 export class PostgresClient {
   readonly #options: ClientOptions
   readonly key = newProcessKey()
-  readonly #opened = Promise.withResolvers<void>()
+  readonly #firstConnection = Promise.withResolvers<void>()
   readonly #crashStatements = new Map<string, readonly EncodedStatement[]>()
   #changedNames = new Set<string>()
   /** `#mayHaveStored`: the store may have on-crash statements. `#mustResend`: it is unknown which,
@@ -53,13 +53,16 @@ export class PostgresClient {
 
   constructor(options: ClientOptions) {
     this.#options = options
-    this.#opened.promise.catch(() => {})
+    this.#firstConnection.promise.catch(() => {})
     void this.#connectWithRetry()
   }
   /** Resolves at the first connection; rejects after `within` ms. */
   async open(within: number): Promise<void> {
-    const late = setTimeout(() => this.#opened.reject(this.cause ?? new Error('no answer')), within)
-    await this.#opened.promise.finally(() => clearTimeout(late))
+    const late = setTimeout(
+      () => this.#firstConnection.reject(this.cause ?? new Error('no answer')),
+      within,
+    )
+    await this.#firstConnection.promise.finally(() => clearTimeout(late))
   }
   setCrashStatements(name: string, statements: readonly Statement[]): void {
     if (statements.length > 0) this.#crashStatements.set(name, statements.map(encodeStatement))
@@ -76,26 +79,26 @@ export class PostgresClient {
     this.#changedNames = new Set()
     this.#mustResend = false
     this.#mayHaveStored ||= names.length > 0
-    const stored = names.filter(name => this.#crashStatements.has(name))
-    const cleared = names.filter(name => !this.#crashStatements.has(name))
-    const texts = stored.map(name => JSON.stringify(this.#crashStatements.get(name)))
+    const setNames = names.filter(name => this.#crashStatements.has(name))
+    const clearedNames = names.filter(name => !this.#crashStatements.has(name))
+    const texts = setNames.map(name => JSON.stringify(this.#crashStatements.get(name)))
     return [
       ...(anew ? [{ text: CLEAR_ALL, values: [this.key] }] : []),
-      ...(stored.length > 0
+      ...(setNames.length > 0
         ? [
             {
               name: 'set crash statements',
               text: SET_CRASH_STATEMENTS,
-              values: [this.key, stored, texts],
+              values: [this.key, setNames, texts],
             },
           ]
         : []),
-      ...(cleared.length > 0
+      ...(clearedNames.length > 0
         ? [
             {
               name: 'clear crash statements',
               text: CLEAR_CRASH_STATEMENTS,
-              values: [this.key, cleared],
+              values: [this.key, clearedNames],
             },
           ]
         : []),
@@ -115,8 +118,8 @@ export class PostgresClient {
     const { session } = this
     if (!session) return
     const values = [this.key]
-    const bye = [CLEAR_ALL, FORGET].map(text => ({ text, values }))
-    await session.pipeline(bye, this.#options.patience).catch(() => {})
+    const cleanup = [CLEAR_ALL, FORGET].map(text => ({ text, values }))
+    await session.pipeline(cleanup, this.#options.patience).catch(() => {})
     await session.end()
   }
 
@@ -126,13 +129,13 @@ export class PostgresClient {
         return await this.#connect()
       } catch (error) {
         this.cause = error
-        if (isPermanent(error)) this.#opened.reject(error)
+        if (isPermanent(error)) this.#firstConnection.reject(error)
       }
       await new Promise(resolve => setTimeout(resolve, delay).unref())
     }
   }
   async #connect(): Promise<void> {
-    const { url, patience, onConnected: came } = this.#options
+    const { url, patience, onConnected } = this.#options
     const settings = {
       // A row that another process has locked must not delay the group for long.
       lock_timeout: Math.ceil(patience / 5),
@@ -147,12 +150,12 @@ export class PostgresClient {
     })
     if (this.#closed) return session.end()
     session.onLost = () => this.#onLost()
-    if (session.lost) return this.#onLost()
+    if (session.isLost) return this.#onLost()
     this.session = session
     this.downSince = undefined
     this.cause = undefined
-    this.#opened.resolve()
-    came(session, outcomes)
+    this.#firstConnection.resolve()
+    onConnected(session, outcomes)
   }
   #onLost(): void {
     this.session = undefined

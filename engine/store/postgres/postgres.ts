@@ -8,9 +8,9 @@ import { ProcessFolder } from '../process-folder.ts'
 import { Progress, progressFolder } from '../progress.ts'
 import { Commits } from './commits.ts'
 import { DialectCache } from './dialect-cache.ts'
+import { isPermanent, unavailableFault } from './error-codes.ts'
 import { migrate, prepareStore } from './migrate.ts'
 import { Reads } from './reads.ts'
-import { isPermanent, unavailableFault } from './refused-statement.ts'
 import { parseUrl } from './session.ts'
 
 const NOW: Sql = {
@@ -70,11 +70,11 @@ export const readPostgres = (url: string): Pick<OpenDatabase, 'read' | 'close'> 
 const prepareWithRetry = async (url: string, opening: number): Promise<void> => {
   const until = performance.now() + opening
   for (;;) {
-    const left = until - performance.now()
+    const remaining = until - performance.now()
     try {
-      return await prepareStore({ url, within: Math.max(1, left) })
+      return await prepareStore({ url, within: Math.max(1, remaining) })
     } catch (error) {
-      if (isPermanent(error) || 'status' in (error as object) || left < RETRY_DELAY)
+      if (isPermanent(error) || 'status' in (error as object) || remaining < RETRY_DELAY)
         throw openingFault(error)
     }
     await new Promise(resolve => setTimeout(resolve, RETRY_DELAY))

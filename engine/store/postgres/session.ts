@@ -68,7 +68,7 @@ export class Session {
       throw error
     }
   }
-  get lost(): boolean {
+  get isLost(): boolean {
     return this.#lossError !== undefined
   }
   /** Sends all queries in one batch and resolves to their results. Rejects if the connection is
@@ -80,7 +80,7 @@ export class Session {
     const late = Number.isFinite(within)
       ? setTimeout(() => this.#drop(new Error(`no answer in ${within} ms`)), within)
       : undefined
-    const take = (error: Error | null, result: pg.QueryResult): void => {
+    const onResult = (error: Error | null, result: pg.QueryResult): void => {
       if (error && !isServerError(error)) {
         clearTimeout(late)
         return reject(this.#lossError ?? error)
@@ -93,12 +93,12 @@ export class Session {
     // One packet for the whole batch.
     this.#socket.cork()
     for (const step of steps)
-      this.#client.query({ ...step, values: step.values ?? [] } as never, take)
+      this.#client.query({ ...step, values: step.values ?? [] } as never, onResult)
     process.nextTick(() => this.#socket.uncork())
     return promise
   }
   /** Whether a transaction is open. */
-  get open(): boolean {
+  get isInTransaction(): boolean {
     return this.#client.getTransactionStatus() === 'T'
   }
   /** Runs a text with several statements, such as a migration. */

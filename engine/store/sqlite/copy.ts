@@ -15,8 +15,8 @@ export const copyStore = (from: string, to: string): void => {
   }
   const copy = new DatabaseSync(to, { readOnly: true })
   try {
-    const { integrity_check: found } = copy.prepare('PRAGMA integrity_check').get() ?? {}
-    if (found !== 'ok') throw fault('STORE_COPY', [to, found])
+    const { integrity_check: integrity } = copy.prepare('PRAGMA integrity_check').get() ?? {}
+    if (integrity !== 'ok') throw fault('STORE_COPY', [to, integrity])
   } finally {
     copy.close()
   }

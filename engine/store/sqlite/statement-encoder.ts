@@ -7,7 +7,7 @@ import { AGAIN, ONCE } from './frames.ts'
 type NewText = readonly [number: number, text: string, sums?: readonly number[]]
 
 export class StatementEncoder {
-  readonly #known = new Map<string, { readonly text: string; readonly number: number }>()
+  readonly #texts = new Map<string, { readonly text: string; readonly number: number }>()
   #newTexts: NewText[] = []
   #next = 0
 
@@ -30,11 +30,11 @@ export class StatementEncoder {
     return newTexts
   }
   #number({ name, text, sums }: Sql): number {
-    const known = this.#known.get(name)
+    const entry = this.#texts.get(name)
     // A reload may change the text of a name.
-    if (known?.text === text) return known.number
+    if (entry?.text === text) return entry.number
     const number = this.#next++
-    this.#known.set(name, { text, number })
+    this.#texts.set(name, { text, number })
     this.#newTexts.push(sums ? [number, text, sums] : [number, text])
     return number
   }

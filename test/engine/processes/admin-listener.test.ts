@@ -53,14 +53,14 @@ t.test('admin listener: responds by method and path', async t => {
 })
 
 t.test('admin listener: POST is refused for a foreign Host, Origin or site', async t => {
-  const allowed: readonly Record<string, string>[] = [
+  const acceptedHeaders: readonly Record<string, string>[] = [
     { host: `127.0.0.1:${port}` },
     { host: 'localhost' },
     { host: `[::1]:${port}` },
     { host: `localhost:${port}`, origin: `http://localhost:${port}` },
     { host: 'localhost', 'sec-fetch-site': 'none' },
   ]
-  const refused: readonly Record<string, string>[] = [
+  const refusedHeaders: readonly Record<string, string>[] = [
     { host: 'evil.example' },
     { host: `127.0.0.1.evil.example:${port}` },
     { host: 'localhost.' },
@@ -69,11 +69,11 @@ t.test('admin listener: POST is refused for a foreign Host, Origin or site', asy
     { host: 'localhost', 'sec-fetch-site': 'cross-site' },
     { host: 'localhost', 'sec-fetch-site': 'same-site' },
   ]
-  for (const headers of allowed)
+  for (const headers of acceptedHeaders)
     t.equal((await send('POST', '/-/reload?to=3', headers)).status, 200, JSON.stringify(headers))
   t.same(new Set(reloads), new Set(['reload 3']))
   reloads.length = 0
-  for (const headers of refused)
+  for (const headers of refusedHeaders)
     t.equal((await send('POST', '/-/reload', headers)).status, 403, JSON.stringify(headers))
   t.same(reloads, [])
 })

@@ -27,15 +27,15 @@ const startDistributor = async (t: Test) => {
   t.teardown(() => {
     for (const client of clients) client.destroy()
   })
-  const arrive = async (count: number, seen: () => number) => {
-    const before = seen()
+  const arrive = async (count: number, countOffers: () => number) => {
+    const before = countOffers()
     for (let each = 0; each < count; each++) {
       const client = connect(port, '127.0.0.1')
       client.on('error', () => {})
       clients.push(client)
       await once(client, 'connect')
     }
-    while (seen() < before + count) await new Promise(resolve => setImmediate(resolve))
+    while (countOffers() < before + count) await new Promise(resolve => setImmediate(resolve))
   }
   return { distributor, arrive, clients, port, clock }
 }
@@ -87,15 +87,15 @@ t.test(
   'connection distributor: offers of a crashed worker go to another worker, unread',
   async t => {
     const { distributor, arrive, clients } = await startDistributor(t)
-    const [crashed, other] = [new Worker(), new Worker()]
-    addWorkers(distributor, crashed)
-    await arrive(2, () => crashed.offers.length)
-    distributor.acknowledge(crashed, crashed.offers[0]?.id ?? 0)
-    await arrive(1, () => crashed.offers.length)
+    const [first, other] = [new Worker(), new Worker()]
+    addWorkers(distributor, first)
+    await arrive(2, () => first.offers.length)
+    distributor.acknowledge(first, first.offers[0]?.id ?? 0)
+    await arrive(1, () => first.offers.length)
     for (const client of clients) client.write('hello')
     addWorkers(distributor, other)
     t.equal(other.offers.length, 0)
-    distributor.removeWorker(crashed)
+    distributor.removeWorker(first)
     t.equal(other.offers.length, 2)
     for (const { socket } of other.offers) {
       socket.resume()

@@ -10,10 +10,10 @@ const VIEW = { version: 1, hash: 'h', time: '', url: '', workers: [], failure: n
 const REQUEST = { method: 'GET', path: '/-/top', query: '', body: undefined }
 /** A worker that records the messages it was sent. */
 const worker = (open = true) => {
-  const sent: Extract<ToWorker, { type: 'admin' }>[] = []
+  const requests: Extract<ToWorker, { type: 'admin' }>[] = []
   const messages = new MessageWaiter<FromWorker>()
-  const send = (message: ToWorker) => void (message.type === 'admin' && sent.push(message))
-  return { open, messages, sent, send }
+  const send = (message: ToWorker) => void (message.type === 'admin' && requests.push(message))
+  return { open, messages, requests, send }
 }
 const endpointsOf = (workers: readonly object[], patience?: number) =>
   createPluginEndpoints(
@@ -27,12 +27,17 @@ t.test('plugin endpoints: one request goes to the first open worker', async t =>
   const [busy, first, second] = [worker(false), worker(), worker()]
   const reply = endpointsOf([busy, first, second]).send(REQUEST)
   t.same(
-    [busy, first, second].map(({ sent }) => sent.length),
+    [busy, first, second].map(({ requests }) => requests.length),
     [0, 1, 0],
   )
-  t.match(first.sent[0], { request: REQUEST, view: VIEW })
-  first.messages.deliver({ type: 'admin', id: 99, status: 200, body: '"of another question"' })
-  first.messages.deliver({ type: 'admin', id: first.sent[0]?.id ?? 0, status: 200, body: '[1]' })
+  t.match(first.requests[0], { request: REQUEST, view: VIEW })
+  first.messages.deliver({ type: 'admin', id: 99, status: 200, body: '"of another request"' })
+  first.messages.deliver({
+    type: 'admin',
+    id: first.requests[0]?.id ?? 0,
+    status: 200,
+    body: '[1]',
+  })
   t.same(await reply, { status: 200, body: '[1]', type: 'application/json' })
 })
 

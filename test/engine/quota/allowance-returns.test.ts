@@ -14,10 +14,10 @@ t.test('window: a reading adds the units of the worker and of the owner', async 
   const allowance = machine.open(0, returning(100n))
   t.equal(allowance.reading('a'), undefined, 'nothing was requested')
   await Promise.all([machine.use(0, returning(100n), 'a', 10n), machine.settle()])
-  t.same(allowance.reading('a'), { left: 90n, ms: 100, window: 1_000 })
+  t.same(allowance.reading('a'), { remaining: 90n, ms: 100, window: 1_000 })
   machine.clock += 30
   t.equal(allowance.take('a', 5n), true)
-  t.same(allowance.reading('a'), { left: 85n, ms: 70, window: 1_000 })
+  t.same(allowance.reading('a'), { remaining: 85n, ms: 70, window: 1_000 })
   machine.clock += 70
   t.equal(allowance.reading('a'), undefined, 'the window has ended')
 })
@@ -52,9 +52,9 @@ t.test('window: an overdraft refuses all workers until the next window', async t
   const [one, other] = [machine.open(0, returning(LIMIT)), machine.open(1, returning(LIMIT))]
   one.spend('a', 50n)
   await machine.settle()
-  t.equal(one.reading('a')?.left, -30n)
+  t.equal(one.reading('a')?.remaining, -30n)
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), 0n)
-  t.equal(other.reading('a')?.left, -30n)
+  t.equal(other.reading('a')?.remaining, -30n)
   machine.clock += 100
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), LIMIT)
 })
@@ -65,12 +65,12 @@ t.test('window: spending from the slice needs no message', async t => {
   await Promise.all([machine.use(0, returning(100n), 'a', 1n), machine.settle()])
   allowance.spend('a', 7n)
   t.same(machine.workers[0]?.up.queue, [])
-  t.equal(allowance.reading('a')?.left, 92n)
+  t.equal(allowance.reading('a')?.remaining, 92n)
 })
 
 t.test('held: spending takes units', async t => {
   const machine = new Machine(2)
-  const supply: Supply = { held: { amount: 5n } }
+  const supply: Supply = { concurrency: { amount: 5n } }
   const allowance = machine.open(0, supply)
   allowance.spend('a', 7n)
   await machine.settle()
@@ -90,33 +90,33 @@ t.test('window: takes, returns and overdraft leave an exact rest', async t => {
   })
   const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
     const machine = new Machine(3)
-    let counted = 0n
+    let usedUnits = 0n
     const open: Promise<unknown>[] = []
     for (const { do: what, worker, amount, settle } of steps) {
       const allowance = machine.open(worker, returning(LIMIT))
       if (what === 'use') {
-        const asked = machine.use(worker, returning(LIMIT), 'a', amount).then(admitted => {
-          if (!admitted) return
-          counted += amount
-          if (counted > LIMIT) throw new Error(`${counted} of ${LIMIT}`)
+        const request = machine.use(worker, returning(LIMIT), 'a', amount).then(isAdmitted => {
+          if (!isAdmitted) return
+          usedUnits += amount
+          if (usedUnits > LIMIT) throw new Error(`${usedUnits} of ${LIMIT}`)
         })
-        open.push(asked)
+        open.push(request)
         if (settle) await machine.settle()
       } else {
         // Corrections come from calls that have ended: nothing else is in progress.
         await machine.settle()
-        if (what === 'give' && counted < amount) continue
+        if (what === 'give' && usedUnits < amount) continue
         if (what === 'give') allowance.returnUnits('a', amount, 1_000)
         else allowance.spend('a', amount)
         await machine.settle()
-        counted += what === 'give' ? -amount : amount
+        usedUnits += what === 'give' ? -amount : amount
       }
     }
     await machine.settle()
     await Promise.all(open)
-    const left = LIMIT > counted ? LIMIT - counted : 0n
-    const found = await machine.exhaust('a', returning(LIMIT), 1)
-    if (found !== left) throw new Error(`${found} left, not ${left}`)
+    const remaining = LIMIT > usedUnits ? LIMIT - usedUnits : 0n
+    const available = await machine.exhaust('a', returning(LIMIT), 1)
+    if (available !== remaining) throw new Error(`${available} left, not ${remaining}`)
   })
   await t.resolves(fc.assert(property, { numRuns: scaled(200, 5_000) }))
 })

@@ -79,9 +79,9 @@ t.test('writer: one that starts during a command waits and takes over', async t 
   t.same(await gateway.read(IDS, []), [{ id: 1 }])
   await gateway.write(insert(2))
   await gateway.close()
-  const gone = once(writer, 'exit')
+  const exit = once(writer, 'exit')
   writer.send({ type: 'stop' })
-  t.same(await gone, [0, null])
+  t.same(await exit, [0, null])
 })
 
 t.test('writer: outlives its parent until its last client has disconnected', async t => {

@@ -15,28 +15,28 @@ const table = { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY, name
 
 const both = await startBoth(t, [table])
 
-const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
+const openItems = (folder: string): { store: Sqlite; commands: string[] } => {
   const store = openForWriting(join(folder, 'items.db'))
   prepareStore(store)
   store.connection.exec(table.text)
-  const ran: string[] = []
+  const commands: string[] = []
   const { connection } = store
   const exec = connection.exec.bind(connection)
   connection.exec = text => {
-    ran.push(text)
+    commands.push(text)
     exec(text)
   }
   const prepare = connection.prepare.bind(connection)
   connection.prepare = text => {
-    const made = prepare(text)
-    const run = made.run.bind(made)
-    made.run = (...values: unknown[]) => {
-      if (/^(?:BEGIN|COMMIT)/.test(text)) ran.push(text)
+    const preparedStatement = prepare(text)
+    const run = preparedStatement.run.bind(preparedStatement)
+    preparedStatement.run = (...values: unknown[]) => {
+      if (/^(?:BEGIN|COMMIT)/.test(text)) commands.push(text)
       return run(...(values as SQLInputValue[]))
     }
-    return made
+    return preparedStatement
   }
-  return { store, ran }
+  return { store, commands }
 }
 const list = (number: number, ...ids: number[]): List => ({
   client: 'c',
@@ -46,17 +46,17 @@ const list = (number: number, ...ids: number[]): List => ({
 })
 
 t.test('SQLite group commit: forty lists share one BEGIN and one COMMIT', async t => {
-  const { store, ran } = openItems(temporaryFolder(t))
+  const { store, commands } = openItems(temporaryFolder(t))
   const outcomes = createGroup(store)(Array.from({ length: 40 }, (_, index) => list(index, index)))
   t.equal(outcomes.filter(outcome => 'rows' in outcome).length, 40)
-  t.same(ran, ['BEGIN IMMEDIATE', 'COMMIT'])
+  t.same(commands, ['BEGIN IMMEDIATE', 'COMMIT'])
   store.close()
 })
 
 t.test(
   'SQLite group commit: one failing list of forty is refused alone, with one COMMIT',
   async t => {
-    const { store, ran } = openItems(temporaryFolder(t))
+    const { store, commands } = openItems(temporaryFolder(t))
     const lists = Array.from({ length: 40 }, (_, index) => list(index, index))
     lists[20] = list(20, 100, 101, 3)
     const outcomes = createGroup(store)(lists)
@@ -64,9 +64,9 @@ t.test(
       outcomes.map((outcome, index) => ('rows' in outcome ? undefined : index)).filter(Boolean),
       [20],
     )
-    t.match(outcomes[20], { refused: { kind: 'violation', at: 2 } })
+    t.match(outcomes[20], { refusal: { kind: 'violation', at: 2 } })
     t.equal(store.run(ALL.text, []).rows.length, 39, 'its first two statements were rolled back')
-    t.equal(ran.filter(text => text === 'COMMIT').length, 1)
+    t.equal(commands.filter(text => text === 'COMMIT').length, 1)
     store.close()
   },
 )
@@ -82,7 +82,7 @@ t.test(
     t.same(first, [{ rows: [[{ id: 2n ** 60n, name: 'big' }]] }])
     t.same(second, first)
     t.match(commit([{ client: 'other', number: 7, isRepeat: true, steps }]), [
-      { refused: { kind: 'violation' } },
+      { refusal: { kind: 'violation' } },
     ])
     store.close()
   },
@@ -99,12 +99,12 @@ t.test(
     t.equal(notes(), 0)
     const again = { ...once, isRepeat: true }
     t.match(commit([again, list(2, 3)]), [{ rows: [[], []] }, { rows: [[]] }], 'it is there')
-    t.match(commit([once]), [{ refused: { kind: 'violation', unique: true } }], 'the first time')
+    t.match(commit([once]), [{ refusal: { kind: 'violation', unique: true } }], 'the first time')
     const other = { ...list(3, 4, 2), once: true, isRepeat: true }
-    t.match(commit([other]), [{ refused: { kind: 'violation', at: 1 } }], 'not its own key')
+    t.match(commit([other]), [{ refusal: { kind: 'violation', at: 1 } }], 'not its own key')
     const nameless = { text: INSERT, rows: 1, values: [9, null] }
-    const broken = { client: 'c', number: 4, isRepeat: true, once: true, steps: [nameless] }
-    t.match(commit([broken]), [{ refused: { kind: 'violation', at: 0 } }], 'another constraint')
+    const invalid = { client: 'c', number: 4, isRepeat: true, once: true, steps: [nameless] }
+    t.match(commit([invalid]), [{ refusal: { kind: 'violation', at: 0 } }], 'another constraint')
     t.same(
       store.run(ALL.text, []).rows.map(({ id }) => id),
       [1, 2, 3],
@@ -125,7 +125,7 @@ t.test(
       list(1, 1),
       { client: 'c', number: 2, isRepeat: false, steps: [wide] },
     ])
-    t.match(outcomes, [{ refused: { kind: 'unavailable' } }, { refused: { kind: 'unavailable' } }])
+    t.match(outcomes, [{ refusal: { kind: 'unavailable' } }, { refusal: { kind: 'unavailable' } }])
     t.same(store.run(ALL.text, []).rows, [])
     store.connection.exec('PRAGMA max_page_count = 100000')
     t.match(commit([list(1, 1)]), [{ rows: [[]] }], 'the next group succeeds')

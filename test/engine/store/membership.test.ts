@@ -22,19 +22,23 @@ const both = await startBoth(t, [
   ...MEMBERSHIP_TABLES,
   { number: MEMBERSHIP_TABLES.length + 1, text: HELD },
 ])
-const freed = (name: string): Statement =>
+const release = (name: string): Statement =>
   statement('free', 'DELETE FROM held WHERE process = ?', [name])
-const listener: PeerListener = { reapStatements: name => [freed(name)] }
+const listener: PeerListener = { reapStatements: name => [release(name)] }
 
 for (const { engine, store, database } of both) {
   const names = async () => (await readPeers(database)).map(({ name }) => name)
   /** One that shares its process with others: silence alone tells that it is dead. */
   const member = (t: Test, heartbeat: number, looks = true) => {
     const { process: _, ...own } = database
-    const made = createMembership({ database: own, log: silent, timeouts: timeoutsAt(heartbeat) })
-    t.teardown(() => made.close().catch(() => {}))
-    if (looks) made.start()
-    return made
+    const membership = createMembership({
+      database: own,
+      log: silent,
+      timeouts: timeoutsAt(heartbeat),
+    })
+    t.teardown(() => membership.close().catch(() => {}))
+    if (looks) membership.start()
+    return membership
   }
 
   t.test(
@@ -49,7 +53,7 @@ for (const { engine, store, database } of both) {
         each.listen('test', {
           reapStatements: name => {
             reapings.push(name)
-            return [freed(name)]
+            return [release(name)]
           },
         })
       await eventually(async () => ((await names()).includes('p_dead') ? undefined : true))
@@ -90,8 +94,8 @@ for (const { engine, store, database } of both) {
   })
 
   t.test(`${engine}: a process with on-crash statements is not reaped`, async t => {
-    const left = "INSERT INTO tollgate_wills (client, name, statements) VALUES (42, 'left', '[]')"
-    await database.write([registration('p_will', 42n), statement('left', left)])
+    const insert = "INSERT INTO tollgate_wills (client, name, statements) VALUES (42, 'left', '[]')"
+    await database.write([registration('p_will', 42n), statement('left', insert)])
     await t.rejects(database.write(reapingList('p_will', 0, [])), { code: 'STILL_ALIVE' })
     await database.write([statement('applied', 'DELETE FROM tollgate_wills WHERE client = 42')])
     await database.write(reapingList('p_will', 0, []))
@@ -102,14 +106,14 @@ for (const { engine, store, database } of both) {
     `${engine}: a process that was reaped in its sleep is told so, and registers anew`,
     async t => {
       const asleep = member(t, SWIFT, false)
-      let lost = 0
-      asleep.listen('test', { onExpelled: () => void lost++ })
+      let expulsions = 0
+      asleep.listen('test', { onExpelled: () => void expulsions++ })
       const name = await asleep.name()
       await database.write([statement('bury', 'DELETE FROM tollgate_processes', [])])
-      await eventually(() => lost === 1 || undefined)
+      await eventually(() => expulsions === 1 || undefined)
       t.notOk(asleep.isCurrent(name))
-      asleep.expelled(name)
-      t.equal(lost, 1, 'once')
+      asleep.reportExpelled(name)
+      t.equal(expulsions, 1, 'once')
       t.not(await asleep.name(), name)
     },
   )
@@ -119,7 +123,7 @@ for (const { engine, store, database } of both) {
     async t => {
       const own = await store.open({ writeTimeout: 1_000 })
       const line = { cut: false }
-      const lent = {
+      const cuttable = {
         read: own.read,
         write: (list: readonly Statement[]) =>
           line.cut
@@ -127,16 +131,16 @@ for (const { engine, store, database } of both) {
             : own.write(list),
       }
       const timeouts = timeoutsAt(SWIFT)
-      const membership = createMembership({ database: lent, log: silent, timeouts })
+      const membership = createMembership({ database: cuttable, log: silent, timeouts })
       t.teardown(() => membership.close())
-      const seen = { expelled: 0, suspect: 0 }
+      const calls = { expelled: 0, suspect: 0 }
       membership.listen('test', {
-        onExpelled: () => void seen.expelled++,
-        onSuspect: () => void seen.suspect++,
+        onExpelled: () => void calls.expelled++,
+        onSuspect: () => void calls.suspect++,
       })
       const name = await membership.name()
       line.cut = true
-      await eventually(() => seen.suspect === 1 || undefined)
+      await eventually(() => calls.suspect === 1 || undefined)
       await t.rejects(
         membership.name(),
         { code: 'CUT' },
@@ -144,7 +148,7 @@ for (const { engine, store, database } of both) {
       )
       line.cut = false
       t.equal(await membership.name(), name)
-      t.equal(seen.expelled, 0)
+      t.equal(calls.expelled, 0)
     },
   )
 }
@@ -176,8 +180,8 @@ for (const engine of ENGINES)
       const reaper = reaperOn(t, database, SWIFT)
       reaper.listen('test', { reapStatements: () => [statement('release', release)] })
       await eventually(async () => {
-        const left = await readPeers(database)
-        return left.some(({ name }) => name.startsWith('p_client_') || name === 'p_old')
+        const peers = await readPeers(database)
+        return peers.some(({ name }) => name.startsWith('p_client_') || name === 'p_old')
           ? undefined
           : true
       })

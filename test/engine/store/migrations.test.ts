@@ -17,8 +17,8 @@ for (const { engine, store, database } of await startBoth(t, [])) {
   t.test(`${engine}: only new migrations run`, async t => {
     const { one, two, three, rows } = shop('first')
     await database.migrate('first', [one, two])
-    const indented = { ...one, text: one.text.replace(' (', '\n   (') }
-    await database.migrate('first', [indented, two, three])
+    const oneIndented = { ...one, text: one.text.replace(' (', '\n   (') }
+    await database.migrate('first', [oneIndented, two, three])
     t.same(await database.read(rows, []), [
       { id: 1, at: 20 },
       { id: 2, at: 30 },
@@ -51,8 +51,8 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     `${engine}: one that fails leaves nothing behind and those before it in place`,
     async t => {
       const { one, two, three, rows } = shop('broken')
-      const broken = { number: 3, text: 'DELETE FROM broken; INSERT INTO nowhere VALUES (1)' }
-      await t.rejects(database.migrate('broken', [one, two, broken]), {
+      const failing = { number: 3, text: 'DELETE FROM broken; INSERT INTO nowhere VALUES (1)' }
+      await t.rejects(database.migrate('broken', [one, two, failing]), {
         code: 'STORE_MIGRATION',
         message: /^Migration 3 of "broken" failed: .*nowhere/,
       })

@@ -14,19 +14,19 @@ const last = {
     INSERT INTO hold VALUES ('a', 'open', 0), ('b', 'open', 0), ('c', 'open', 0)`,
 }
 const SETTLE = `UPDATE hold SET state = ?, used = ? WHERE id = ? AND state = 'open'`
-const settle = (id: string, used: number, by = 'will') =>
-  statement('settle', SETTLE, [by, used, id], { rows: 1, otherwise: 'CLOSED' })
+const settle = (id: string, amount: number, by = 'will') =>
+  statement('settle', SETTLE, [by, amount, id], { rows: 1, otherwise: 'CLOSED' })
 const HOLDS = sql('holds', 'SELECT id, state, used FROM hold ORDER BY id')
 const WILLS = sql('wills', 'SELECT name FROM tollgate_wills')
 
 /** Heartbeat interval, ms. */
 const SWIFT = 100
 /** Polls until the condition holds; the timeout of the test is the limit. */
-const until = async (database: OpenDatabase, wanted: string[]): Promise<void> => {
+const until = async (database: OpenDatabase, expected: string[]): Promise<void> => {
   for (;;) {
     const rows = await database.read(HOLDS, [])
-    const found = rows.map(({ state, used }) => `${state} ${used}`)
-    if (found.join() === wanted.join()) return
+    const states = rows.map(({ state, used }) => `${state} ${used}`)
+    if (states.join() === expected.join()) return
     await later(10)
   }
 }
@@ -65,7 +65,7 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
   t.test(`${engine}: on-crash statements apply with the progress in the file`, async t => {
     await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
     const client = await register(t, store.options)
-    const come = (id: string, used: number) => ({ ...settle(id, used), progress: 1 })
+    const come = (id: string, amount: number) => ({ ...settle(id, amount), progress: 1 })
     await client.call('progress', 'exchange 0', 77)
     await client.call('setCrashStatements', 'exchange 1', [come('a', 1)])
     await client.call('progress', 'exchange 1', 41)

@@ -9,17 +9,17 @@ t.test('pending lists: behave like a map with ascending keys', async () => {
     fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, many) => {
       const waiting = new PendingLists<string>()
       const map = new Map<number, string>()
-      const gone: number[] = []
+      const deletedNumbers: number[] = []
       let last = 0
-      for (const { deed, pick } of steps) {
+      for (const { deed: action, pick } of steps) {
         const keys = [...map.keys()]
         const number = keys[pick % keys.length]
-        const again = gone[pick % gone.length]
-        if (deed === 'delete' && number !== undefined) {
+        const again = deletedNumbers[pick % deletedNumbers.length]
+        if (action === 'delete' && number !== undefined) {
           waiting.delete(number)
           map.delete(number)
-          gone.push(number)
-        } else if (deed === 'late' && again !== undefined && !map.has(again)) {
+          deletedNumbers.push(number)
+        } else if (action === 'late' && again !== undefined && !map.has(again)) {
           waiting.set(again, `${again}`)
           map.set(again, `${again}`)
         }

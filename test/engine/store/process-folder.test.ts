@@ -7,7 +7,7 @@ import { eventually } from '../../helpers/primary.ts'
 import { startClient, startStore, temporaryFolder } from '../../helpers/store.ts'
 
 const DAY = 86_400_000
-const opened = (t: Test, data: string): ProcessFolder => {
+const openFolder = (t: Test, data: string): ProcessFolder => {
   const folder = new ProcessFolder(data)
   t.teardown(() => folder.close())
   return folder
@@ -21,7 +21,7 @@ t.test(
   'process folder: a process lives until it ends, and is unknown when it has left',
   async t => {
     const dataFolder = temporaryFolder(t)
-    const [one, other] = [opened(t, dataFolder), opened(t, dataFolder)]
+    const [one, other] = [openFolder(t, dataFolder), openFolder(t, dataFolder)]
     const id = await one.enter('1')
     t.ok(id)
     t.equal(await other.enter('2'), id, 'both are in one folder')
@@ -31,7 +31,7 @@ t.test(
     t.equal(await one.isAlive('3'), undefined, 'nobody')
     other.close()
     await eventually(async () => (await one.isAlive('2')) === undefined || undefined)
-    t.not(opened(t, temporaryFolder(t)).id, id, 'another folder')
+    t.not(openFolder(t, temporaryFolder(t)).id, id, 'another folder')
   },
 )
 
@@ -43,7 +43,7 @@ t.test(
     await client.call('migrateMembership')
     await client.call('register')
     const [key = ''] = keysIn(data)
-    const folder = opened(t, data)
+    const folder = openFolder(t, data)
     client.process.kill('SIGSTOP')
     t.equal(await folder.isAlive(key), true)
     await client.kill()
@@ -52,7 +52,7 @@ t.test(
     t.same(new Set(keysIn(data)), new Set([key, '1']), 'its peers may still want to know')
     const old = (Date.now() - 8 * DAY) / 1_000
     utimesSync(join(data, 'processes', `${key}.socket`), old, old)
-    await opened(t, data).enter('2')
+    await openFolder(t, data).enter('2')
     await eventually(() => !keysIn(data).includes(key) || undefined)
     folder.remove('1')
     t.notOk(existsSync(join(data, 'processes', '1.socket')))
@@ -62,7 +62,7 @@ t.test(
 t.test('process folder: a folder that cannot be written has no processes', async t => {
   const dataFolder = join(temporaryFolder(t), 'file')
   writeFileSync(dataFolder, 'in the way')
-  const folder = opened(t, dataFolder)
+  const folder = openFolder(t, dataFolder)
   t.equal(folder.id, undefined)
   t.equal(await folder.enter('1'), undefined)
 })

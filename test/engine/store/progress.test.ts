@@ -11,19 +11,19 @@ import {
 } from '../../../engine/store/progress.ts'
 import { temporaryFolder } from '../../helpers/store.ts'
 
-const found = (folder: string) => Object.fromEntries(readProgress(folder, 'p1'))
+const countsIn = (folder: string) => Object.fromEntries(readProgress(folder, 'p1'))
 
 t.test('progress file: holds the last counts by name', async t => {
   const folder = progressFolder(temporaryFolder(t))
   const progress = new Progress(folder, 'p1')
   for (const count of [1, 2, 70_000]) progress.set('one', count)
   progress.set('two', 3)
-  t.same(found(folder), { one: 70_000, two: 3 })
+  t.same(countsIn(folder), { one: 70_000, two: 3 })
   progress.clear('one')
   progress.set('three', 1)
-  t.same(found(folder), { two: 3, three: 1 }, 'a freed slot is used again')
+  t.same(countsIn(folder), { two: 3, three: 1 }, 'a freed slot is used again')
   progress.close()
-  t.same(found(folder), {})
+  t.same(countsIn(folder), {})
 })
 
 t.test('progress file: a process whose file a peer removed continues in a new one', async t => {
@@ -33,13 +33,13 @@ t.test('progress file: a process whose file a peer removed continues in a new on
   progress.set('one', 1)
   removeProgress(folder, 'p1')
   progress.set('one', 2)
-  t.same(found(folder), {}, 'it was read')
+  t.same(countsIn(folder), {}, 'it was read')
   progress.set('two', 5)
   progress.set('one', 3)
-  t.same(found(folder), { one: 3, two: 5 })
+  t.same(countsIn(folder), { one: 3, two: 5 })
   removeProgress(folder, 'p1')
   progress.set('three', 1)
-  t.same(found(folder), { one: 3, two: 5, three: 1 }, 'and once more')
+  t.same(countsIn(folder), { one: 3, two: 5, three: 1 }, 'and once more')
 })
 
 t.test('progress file: an exchange without disk space has no slot, a later one has', async t => {
@@ -51,8 +51,8 @@ t.test('progress file: an exchange without disk space has no slot, a later one h
   rmSync(join(place, 'progress'))
   progress.set('one', 2)
   progress.set('two', 5)
-  t.same(found(progressFolder(place)), { two: 5 })
+  t.same(countsIn(progressFolder(place)), { two: 5 })
   progress.clear('one')
   progress.set('one', 7)
-  t.same(found(progressFolder(place)), { one: 7, two: 5 })
+  t.same(countsIn(progressFolder(place)), { one: 7, two: 5 })
 })

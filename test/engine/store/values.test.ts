@@ -13,10 +13,10 @@ const plain = (value: unknown) => (value instanceof Uint8Array ? [...value] : va
 let last = 0
 const keep = async (value: Value) => {
   const id = ++last
-  const [[written] = []] = await database.write([statement('keep', KEEP, [id, value])])
+  const [[row] = []] = await database.write([statement('keep', KEEP, [id, value])])
   const [read] = await database.read(sql('kept', 'SELECT value FROM kept WHERE id = ?'), [id])
-  t.same(plain(read?.value), plain(written?.value), 'read as written')
-  return written ?? {}
+  t.same(plain(read?.value), plain(row?.value), 'read as written')
+  return row ?? {}
 }
 
 t.test('values: are read as written', async t => {
@@ -33,8 +33,8 @@ t.test('values: are read as written', async t => {
     ['', '', 'text'],
     [`né 漢字 🎈 \u0001 "'\\ {"n":"5"}`, `né 漢字 🎈 \u0001 "'\\ {"n":"5"}`, 'text'],
   ]
-  for (const [given, found, type] of cases) {
-    t.same(await keep(given), { value: found, type }, `${typeof given} ${given}`)
+  for (const [input, expected, type] of cases) {
+    t.same(await keep(input), { value: expected, type }, `${typeof input} ${input}`)
   }
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
   const { value, type } = await keep(bytes)

@@ -66,12 +66,12 @@ t.test('PostgreSQL: lists that deadlock are retried', async t => {
   const { store, database } = await begin(t)
   const other = await store.open()
   // The ids are in brackets, so the locked rows cannot be derived from the text.
-  const hidden = (id: number): Statement =>
+  const addWithoutLock = (id: number): Statement =>
     statement('hidden', 'UPDATE account SET balance = balance + 1 WHERE id IN (?)', [id])
   const cross = async (by: typeof database, one: number, two: number) => {
-    for (let done = 0; done < 50; ) {
-      const list = [hidden(one), hidden(two)]
-      done += await by.write(list).then(
+    for (let successes = 0; successes < 50; ) {
+      const list = [addWithoutLock(one), addWithoutLock(two)]
+      successes += await by.write(list).then(
         () => 1,
         () => 0,
       )
@@ -88,10 +88,10 @@ t.test('PostgreSQL: a row locked by an administrator delays only its own list', 
   await holder.query('BEGIN; UPDATE account SET balance = 1000 WHERE id = 7')
   const ids = Array.from({ length: ROWS }, (_, index) => index + 1)
   const results = await Promise.allSettled(ids.map(id => database.write([add(id)])))
-  const refused = results.flatMap((result, index) =>
+  const refusals = results.flatMap((result, index) =>
     result.status === 'rejected' ? [`${index + 1} ${result.reason.code}`] : [],
   )
-  t.same(refused, ['7 STORE_UNAVAILABLE'], 'it alone')
+  t.same(refusals, ['7 STORE_UNAVAILABLE'], 'it alone')
   await holder.query('ROLLBACK')
   await holder.end()
   await database.write([add(7)])

@@ -42,9 +42,9 @@ const begin = async (t: Test, patience: number) => {
 
 t.test('PostgreSQL: a lost COMMIT result is recovered before the timeout', async t => {
   const { proxy, direct, database } = await begin(t, 2_000)
-  const swallowed = proxy.swallow()
+  const resultLoss = proxy.swallow()
   const writes = [database.write(add()), database.write(add(1_000)), database.write(add())]
-  await swallowed
+  await resultLoss
   proxy.cut()
   const results = await Promise.allSettled(writes)
   t.same(
@@ -60,10 +60,10 @@ t.test(
   async t => {
     const { proxy, direct, database } = await begin(t, 300)
     const list = add()
-    const swallowed = proxy.swallow()
+    const resultLoss = proxy.swallow()
     const write = database.write(list)
     write.catch(() => {})
-    await swallowed
+    await resultLoss
     await t.rejects(write, { code: 'STORE_UNKNOWN', status: 503, headers: { 'retry-after': '1' } })
     proxy.cut()
     t.same(await direct.read(SUM, []), [{ sum: 1 }], 'it was applied')
@@ -119,15 +119,19 @@ for (const [when, patience] of [
       const list = atOnce
         ? singleRowCharge(hold, settlement)
         : [settleCharge({ request: 'a', ...settlement })]
-      const swallowed = proxy.swallow()
+      const resultLoss = proxy.swallow()
       const write = database.write(list)
       write.catch(() => {})
-      await swallowed
+      await resultLoss
       if (when === 'too late') await t.rejects(write, { code: 'STORE_UNKNOWN' })
       proxy.cut()
       await (when === 'too late' ? writeWithRetry(database, list) : write)
-      const taken = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
-      t.equal(await tolerant(database.write(list)), taken, 'no repetition once the result is known')
+      const expectedCode = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
+      t.equal(
+        await tolerant(database.write(list)),
+        expectedCode,
+        'no repetition once the result is known',
+      )
       t.same(await direct.read(CHARGED, []), [{ request: 'a', state: 'settled', amount: 60 }])
       t.same(await direct.read(WALLET, []), [{ balance: 940, used: 60 }])
       t.same(await audit(direct), [])

@@ -21,7 +21,7 @@ const begin = async (t: Test, patience: number) => {
 interface Load {
   readonly url: string
   /** Lists that were answered. */
-  written: number
+  confirmedLists: number
   /** Of tries that failed: their codes, and the ms that the longest of them took. */
   readonly codes: Set<string>
   longest: number
@@ -34,21 +34,21 @@ const underLoad = async (
   { lanes, warm } = { lanes: 20, warm: 40 },
 ) => {
   const { url, database } = await begin(t, patience)
-  const load: Load = { url, written: 0, codes: new Set(), longest: 0 }
+  const load: Load = { url, confirmedLists: 0, codes: new Set(), longest: 0 }
   let over = false
   const write = async (list: ReturnType<typeof add>): Promise<void> => {
-    const begun = performance.now()
+    const startTime = performance.now()
     const code = await codeOf(database.write(list))
     if (code === 'done') return
     load.codes.add(code)
-    load.longest = Math.max(load.longest, performance.now() - begun)
+    load.longest = Math.max(load.longest, performance.now() - startTime)
     throw new Error(code)
   }
   const writing = Array.from({ length: lanes }, async (_, lane) => {
     for (let index = 0; !over; index++) {
       const list = add(`${lane}-${index}`)
       await again(() => write(list))
-      load.written++
+      load.confirmedLists++
     }
   })
   await more(load, warm)
@@ -56,11 +56,11 @@ const underLoad = async (
   await more(load, 40)
   over = true
   await Promise.all(writing)
-  const all = [{ n: load.written, sum: load.written }]
+  const all = [{ n: load.confirmedLists, sum: load.confirmedLists }]
   t.same(await again(() => database.read(COUNT, [])), all)
 }
 const more = async (load: Load, lists: number): Promise<void> => {
-  for (const wanted = load.written + lists; load.written < wanted; ) await later(5)
+  for (const goal = load.confirmedLists + lists; load.confirmedLists < goal; ) await later(5)
 }
 
 t.test('PostgreSQL: a restart under load loses and repeats no write', async t => {
@@ -95,19 +95,19 @@ t.test('PostgreSQL: a freeze beyond the write timeout loses and repeats no write
   const patience = 300
   const harm = async (load: Load): Promise<void> => {
     server.signal('SIGSTOP')
-    const grown = await growthDuring(process.pid, () => later(FROZEN))
+    const growth = await growthDuring(process.pid, () => later(FROZEN))
     t.same(
       [...load.codes].filter(code => !/^STORE_(?:UNAVAILABLE|UNKNOWN)$/.test(code)),
       [],
     )
     t.ok(load.codes.size > 0, 'some writes timed out')
     t.ok(load.longest < patience + LATE, `the longest took ${Math.round(load.longest)} ms`)
-    t.ok(grown <= GROWN, `grown by ${Math.round(grown / 2 ** 20)} MiB`)
+    t.ok(growth <= GROWN, `grown by ${Math.round(growth / 2 ** 20)} MiB`)
     server.signal('SIGCONT')
-    const continued = performance.now()
+    const resumeTime = performance.now()
     await more(load, CROWD.lanes)
-    const healed = performance.now() - continued
-    t.ok(healed <= HEALED, `served again after ${Math.round(healed)} ms`)
+    const recovery = performance.now() - resumeTime
+    t.ok(recovery <= HEALED, `served again after ${Math.round(recovery)} ms`)
   }
   await underLoad(t, patience, harm, CROWD)
 })

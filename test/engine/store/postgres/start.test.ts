@@ -35,8 +35,8 @@ t.test('PostgreSQL start: reports a wrong password, database, host or address', 
       /The database "postgres:\/\/…@host:port\/x"/,
     ],
   ]
-  for (const [given, code, message] of cases) {
-    const { error, text } = await refusal(given)
+  for (const [wrongUrl, code, message] of cases) {
+    const { error, text } = await refusal(wrongUrl)
     t.equal(error.code, code)
     t.match(error.message, message)
     t.notMatch(text, SECRET)

@@ -28,12 +28,12 @@ t.test('PostgreSQL values: are read as written, also generated ids', async t => 
     ['bytes', Buffer.alloc(0), Buffer.alloc(0)],
     ['whole', null, null],
   ]
-  for (const [index, [column, given, wanted]] of cases.entries()) {
+  for (const [index, [column, input, expected]] of cases.entries()) {
     const insert = `INSERT INTO kept (${column}) VALUES (?) RETURNING id, ${column} AS value`
-    const [written] = await database.write([statement(`keep ${column}`, insert, [given])])
-    t.same(written, [{ id: index + 1, value: wanted }])
+    const [rows] = await database.write([statement(`keep ${column}`, insert, [input])])
+    t.same(rows, [{ id: index + 1, value: expected }])
     const select = sql(`kept ${column}`, `SELECT ${column} AS value FROM kept WHERE id = ?`)
-    t.same(await database.read(select, [index + 1]), [{ value: wanted }])
+    t.same(await database.read(select, [index + 1]), [{ value: expected }])
   }
 })
 

@@ -15,9 +15,9 @@ t.test('SQLite writer: forgets lists with a known result and keeps the others', 
   const patient = await store.open({ writeTimeout: 10_000 })
   const hasty = await store.open({ writeTimeout: 400 })
   await patient.migrate('test', [table])
-  const lost = add()
+  const unknownList = add()
   store.writer.kill('SIGSTOP')
-  await t.rejects(hasty.write(lost), { code: 'STORE_UNKNOWN' })
+  await t.rejects(hasty.write(unknownList), { code: 'STORE_UNKNOWN' })
   store.writer.kill('SIGCONT')
   for (const database of [patient, hasty]) {
     for (let round = 0; round < 10; round++) {
@@ -27,7 +27,7 @@ t.test('SQLite writer: forgets lists with a known result and keeps the others', 
   const [{ n } = {}] = await patient.read(KEPT, [])
   t.ok(Number(n) < 500, `${n} of 2,001 numbers are kept`)
   const before = await patient.read(SUM, [])
-  await hasty.write(lost)
+  await hasty.write(unknownList)
   t.same(await patient.read(SUM, []), before, 'the list without a result is still recorded')
 })
 

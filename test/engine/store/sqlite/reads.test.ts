@@ -24,13 +24,13 @@ for (const { engine, store, database } of await startBoth(t, [
       'SELECT id FROM item WHERE id % 2 = ? AND id > ? ORDER BY id LIMIT ?',
     )
     const sizes: number[] = []
-    const seen: unknown[] = []
+    const ids: unknown[] = []
     for await (const page of database.pages(AFTER, [0, 0], 20)) {
       sizes.push(page.length)
-      seen.push(...page.map(({ id }) => id))
+      ids.push(...page.map(({ id }) => id))
     }
     t.same(sizes, [20, 20, 10])
-    t.equal(new Set(seen).size, 50)
+    t.equal(new Set(ids).size, 50)
     for await (const page of database.pages(AFTER, [0, 1_000], 20)) t.fail(`no page: ${page}`)
   })
 
@@ -70,10 +70,10 @@ for (const { engine, store, database } of await startBoth(t, [
   })
 
   t.test(`${engine}: a closed store rejects reads and writes`, async t => {
-    const closed = await store.open()
-    await closed.close()
-    await t.rejects(closed.write([insert(1_000)]), { code: 'STORE_UNAVAILABLE' })
-    await t.rejects(closed.read(HAS, [1]), { code: 'STORE_UNAVAILABLE' })
-    await closed.close()
+    const closedDatabase = await store.open()
+    await closedDatabase.close()
+    await t.rejects(closedDatabase.write([insert(1_000)]), { code: 'STORE_UNAVAILABLE' })
+    await t.rejects(closedDatabase.read(HAS, [1]), { code: 'STORE_UNAVAILABLE' })
+    await closedDatabase.close()
   })
 }

@@ -81,18 +81,18 @@ t.test('store URLs: parsed or refused without the password', async t => {
     'sqlite::memory:',
     'sqlite:a?b',
   ]) {
-    const refused = await openDatabase({ url, data: folder, start: true }).catch(error => error)
-    t.equal(refused.code, 'STORE_URL', url)
-    t.notMatch(refused.message, /secret/)
+    const error = await openDatabase({ url, data: folder, start: true }).catch(error => error)
+    t.equal(error.code, 'STORE_URL', url)
+    t.notMatch(error.message, /secret/)
   }
 })
 
 const failure = async (t: Test, url: string) => {
   const program = new URL('../../../../engine/store/sqlite/writer.ts', import.meta.url)
   const writer = forkSwiftly(program, [url])
-  const [[said], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
+  const [[message], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
   t.equal(code, 3)
-  return said
+  return message
 }
 t.test('SQLite writer: reports a failed start to its parent and exits', async t => {
   const folder = temporaryFolder(t)

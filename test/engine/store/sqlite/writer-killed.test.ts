@@ -23,18 +23,18 @@ for (const durability of ['power', 'process'] as const)
       const database = await store.open({ writeTimeout: 10_000 })
       await database.migrate('test', [tally])
       let over = false
-      let written = 0
+      let writeCount = 0
       const load = Array.from({ length: 20 }, async (_, lane) => {
         for (let index = 0; !over; index++) {
           await database.write((lane % 2 ? add : addOnce)(`${lane}-${index}`))
-          written++
+          writeCount++
         }
       })
       await killAndRespawn(store, 4)
-      while (written <= 100) await new Promise(resolve => setTimeout(resolve, 10))
+      while (writeCount <= 100) await new Promise(resolve => setTimeout(resolve, 10))
       over = true
       await Promise.all(load)
-      t.same(await database.read(COUNT, []), [{ n: written, sum: written }])
+      t.same(await database.read(COUNT, []), [{ n: writeCount, sum: writeCount }])
       const integrity = await database.read(
         sql('integrity', 'SELECT * FROM pragma_integrity_check'),
         [],
