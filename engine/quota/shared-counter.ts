@@ -68,4 +68,5 @@ export const startWindow = (counter: SharedCounter, now: number): void => {
   counter.outstanding.clear()
   counter.lease.units = 0n
   counter.lease.windowStart = ''
+  counter.lease.retryAt = 0
 }

@@ -4,7 +4,9 @@ import t from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import { createAllowances, createLocalAllowances } from '../../../engine/quota/allowance.ts'
 import type {
+  LeaseResult,
   Revocation,
+  StoreOperation,
   UnitGrant,
   UnitRequest,
   UnitReturn,
@@ -196,4 +198,30 @@ t.test('allowance: local owner for CLI commands', async t => {
   t.equal(await allowance.request('a', 1n), false)
   allowance.returnUnits('a', 2n)
   t.equal(await allowance.request('a', 1n), true)
+})
+
+t.test('window: a new window requests units from the store at once after a refusal', async t => {
+  let clock = 0
+  const listeners: ((message: unknown) => void)[] = []
+  const messages: (UnitGrant | StoreOperation)[] = []
+  const machines = { interval: 60_000 }
+  const owner = createAllowanceOwner({ now: () => clock, machines })
+  t.teardown(() => owner.close())
+  owner.attach(0, {
+    send: message => void messages.push(message as UnitGrant | StoreOperation),
+    on: listener => void listeners.push(listener),
+  })
+  const address = { type: 'allowance', kind: 'window', name: 'n', key: 'k' } as const
+  const terms = { amount: '1', limit: '9', ms: 100, free: '0', since: 0 }
+  const request = (): UnitGrant | StoreOperation | undefined => {
+    listeners[0]?.({ ...address, verb: 'request', id: 1, ...terms } satisfies UnitRequest)
+    return messages.at(-1)
+  }
+  t.match(request(), { verb: 'lease', id: 1 })
+  listeners[0]?.({ type: 'allowance', verb: 'leased', id: 1, units: '0' } satisfies LeaseResult)
+  t.match(messages.at(-1), { verb: 'grant', units: '0' })
+  clock += 50
+  t.match(request(), { verb: 'grant', units: '0' }, 'no second request in the same window')
+  clock += 50
+  t.match(request(), { verb: 'lease', id: 2 })
 })
