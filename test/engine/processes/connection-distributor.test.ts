@@ -146,7 +146,7 @@ t.test(
   },
 )
 
-t.test('connection distributor: listen rejects for a port in use', async t => {
+t.test('connection distributor: listen rejects if the port is in use', async t => {
   const first = new ConnectionDistributor()
   const port = await first.listen('127.0.0.1', 0)
   await t.rejects(new ConnectionDistributor().listen('127.0.0.1', port), { code: 'EADDRINUSE' })

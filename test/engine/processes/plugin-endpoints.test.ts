@@ -41,7 +41,7 @@ t.test('plugin endpoints: one request goes to the first open worker', async t =>
   t.same(await reply, { status: 200, body: '[1]', type: 'application/json' })
 })
 
-t.test('plugin endpoints: no open worker is 503', async t => {
+t.test('plugin endpoints: reply with 503 while no worker is open', async t => {
   t.match(await endpointsOf([worker(false)]).send(REQUEST), { status: 503 })
   t.match(await endpointsOf([]).send(REQUEST), {
     status: 503,
@@ -49,12 +49,12 @@ t.test('plugin endpoints: no open worker is 503', async t => {
   })
 })
 
-t.test('plugin endpoints: a worker that does not answer in time is 504', async t => {
+t.test('plugin endpoints: reply with 504 if the worker does not reply in time', async t => {
   const reply = await endpointsOf([worker()], 20).send(REQUEST)
   t.match(reply, { status: 504, body: { error: { code: 'NO_ANSWER' } } })
 })
 
-t.test('upstream address: state for operators', async t => {
+t.test('plugin endpoints: an upstream address is ready, paused, ejected or probing', async t => {
   const health = new Health()
   t.equal(stateOf(health, 0), 'ready')
   health.rest(10)

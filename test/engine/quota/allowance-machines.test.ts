@@ -58,7 +58,7 @@ for (const engine of ENGINES) {
     t.ok(one.lists - before <= 4, `${one.lists - before} lists for 900`)
   })
 
-  test('machines: held units are exclusive, and released units go to the other machine', async t => {
+  test('machines: concurrency units are exclusive, and returned units go to the other machine', async t => {
     const { one, two } = await begin(t)
     const counts = await Promise.all([one.use(concurrency(9n), 30), two.use(concurrency(9n), 30)])
     t.equal(counts[0] + counts[1], 9)
@@ -131,7 +131,7 @@ for (const engine of ENGINES) {
     t.equal(await two.use(concurrency(9n), 5), 0)
   })
 
-  test('machines: fair shares while the store is unavailable, exact counts afterwards', async t => {
+  test('machines: use fair shares while the store is unavailable, and exact counts afterwards', async t => {
     const { one, two } = await begin(t)
     t.equal(
       (await one.use(window(40n), 2)) + (await two.use(window(40n), 2)),

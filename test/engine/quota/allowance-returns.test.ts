@@ -68,7 +68,7 @@ t.test('window: spending from the slice needs no message', async t => {
   t.equal(allowance.reading('a')?.remaining, 92n)
 })
 
-t.test('held: spending takes units', async t => {
+t.test('concurrency: spending takes units', async t => {
   const machine = new Machine(2)
   const supply: Supply = { concurrency: { amount: 5n } }
   const allowance = machine.open(0, supply)
@@ -81,7 +81,7 @@ t.test('held: spending takes units', async t => {
   t.equal(allowance.reading('a'), undefined)
 })
 
-t.test('window: takes, returns and overdraft leave an exact rest', async t => {
+t.test('window: takes, returns and overdrafts leave exactly the remaining units', async t => {
   const step = fc.record({
     do: fc.constantFrom('use' as const, 'use' as const, 'give' as const, 'spend' as const),
     worker: fc.nat(2),

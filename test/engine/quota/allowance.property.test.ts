@@ -38,7 +38,7 @@ const concurrency = (amount: bigint): Supply => ({ concurrency: { amount } })
 const MS = 100
 const window = (amount: bigint): Supply => ({ window: { amount, ms: MS } })
 
-t.test('held: never more than N at once, and no unit is lost', async t => {
+t.test('concurrency: never more than N at once, and no unit is lost', async t => {
   await checkHistories(t, { use: 8, deliver: 12, give: 5, kill: 1 }, async (machine, history) => {
     await play(machine, history, concurrency, ({ key }) =>
       assertAtMost(machine.inUse(key), 20n, `in use of ${key}`),
@@ -52,7 +52,7 @@ t.test('held: never more than N at once, and no unit is lost', async t => {
   })
 })
 
-t.test('held: a changed amount applies at once and keeps the count', async t => {
+t.test('concurrency: a changed amount applies at once and keeps the count', async t => {
   await checkHistories(t, { use: 8, deliver: 12, give: 5, limit: 2 }, async (machine, history) => {
     const limit = await play(machine, history, concurrency, ({ key }) =>
       assertAtMost(machine.inUse(key), 40n, key),

@@ -18,22 +18,25 @@ type ToWorker = UnitGrant | Revocation
 const concurrency = (amount: bigint): Supply => ({ concurrency: { amount } })
 const window = (amount: bigint): Supply => ({ window: { amount, ms: 100 } })
 
-t.test('allowance: large slices far from the limit, single units near it', async t => {
-  const machine = new Machine(2)
-  const allowance = machine.open(0, concurrency(100n))
-  const first = allowance.request('a', 1n)
-  await machine.settle()
-  t.equal(await first, true)
-  let free = 0
-  while (allowance.take('a', 1n)) free++
-  t.equal(free, 24, 'a quarter of the 99 left, since there are two workers')
-  await machine.exhaust('a', concurrency(96n), 1)
-  const near = machine.open(1, concurrency(97n))
-  const last = near.request('a', 1n)
-  await machine.settle()
-  t.equal(await last, true)
-  t.equal(near.take('a', 1n), undefined, 'no spare unit: the next take needs a request')
-})
+t.test(
+  'allowance: the owner grants large slices far from the limit, single units near it',
+  async t => {
+    const machine = new Machine(2)
+    const allowance = machine.open(0, concurrency(100n))
+    const first = allowance.request('a', 1n)
+    await machine.settle()
+    t.equal(await first, true)
+    let free = 0
+    while (allowance.take('a', 1n)) free++
+    t.equal(free, 24, 'a quarter of the 99 left, since there are two workers')
+    await machine.exhaust('a', concurrency(96n), 1)
+    const near = machine.open(1, concurrency(97n))
+    const last = near.request('a', 1n)
+    await machine.settle()
+    t.equal(await last, true)
+    t.equal(near.take('a', 1n), undefined, 'no spare unit: the next take needs a request')
+  },
+)
 
 t.test('allowance: taking from a slice needs no message', async t => {
   const machine = new Machine(1)
@@ -57,21 +60,24 @@ t.test('allowance: a slice under another amount is not used', async t => {
   t.equal(await machine.exhaust('a', concurrency(2n)), 1n, 'the unit in use still counts')
 })
 
-t.test('window: an exhausted window is refused without a request, with the time left', async t => {
-  const machine = new Machine(2)
-  t.equal(await machine.exhaust('a', window(7n)), 7n)
-  const allowance = machine.open(0, window(7n))
-  machine.clock += 30
-  t.equal(allowance.take('a', 1n), false)
-  t.equal(allowance.retryAfter('a'), 70)
-  t.equal(machine.open(0, window(8n)).take('a', 1n), undefined, 'a raised amount needs a request')
-  allowance.returnUnits('a', 7n)
-  t.equal(allowance.take('a', 1n), false, 'a window accepts no return')
-  machine.clock += 70
-  t.equal(allowance.take('a', 1n), undefined)
-  t.equal(allowance.retryAfter('a'), 0)
-  t.equal(await machine.exhaust('a', window(7n)), 7n)
-})
+t.test(
+  'window: an exhausted one is refused without a request, with the ms until it ends',
+  async t => {
+    const machine = new Machine(2)
+    t.equal(await machine.exhaust('a', window(7n)), 7n)
+    const allowance = machine.open(0, window(7n))
+    machine.clock += 30
+    t.equal(allowance.take('a', 1n), false)
+    t.equal(allowance.retryAfter('a'), 70)
+    t.equal(machine.open(0, window(8n)).take('a', 1n), undefined, 'a raised amount needs a request')
+    allowance.returnUnits('a', 7n)
+    t.equal(allowance.take('a', 1n), false, 'a window accepts no return')
+    machine.clock += 70
+    t.equal(allowance.take('a', 1n), undefined)
+    t.equal(allowance.retryAfter('a'), 0)
+    t.equal(await machine.exhaust('a', window(7n)), 7n)
+  },
+)
 
 t.test('window: a grant of an ended window admits nothing', async t => {
   const machine = new Machine(1)
@@ -85,7 +91,7 @@ t.test('window: a grant of an ended window admits nothing', async t => {
   t.same([...(machine.begun.get('a') ?? [])], [1_000, 1_100])
 })
 
-t.test('window: requests stop when windows keep ending before the grant', async t => {
+t.test('window: a request is refused after three grants of ended windows', async t => {
   const machine = new Machine(1)
   const request = machine.open(0, window(10n)).request('a', 1n)
   for (let tries = 0; tries < 3; tries++) {
@@ -96,7 +102,7 @@ t.test('window: requests stop when windows keep ending before the grant', async 
   t.equal(await request, false)
 })
 
-t.test('allowance: a crashed worker releases held units, but no window units', async t => {
+t.test('allowance: a crash of a worker frees concurrency units, but no window units', async t => {
   const machine = new Machine(2)
   t.equal(await machine.exhaust('a', concurrency(5n), 0), 5n)
   t.equal(await machine.exhaust('w', window(5n), 0), 5n)
@@ -106,7 +112,7 @@ t.test('allowance: a crashed worker releases held units, but no window units', a
   t.equal(await machine.exhaust('w', window(5n)), 0n)
 })
 
-t.test('allowance: a crash answers a pending revocation', async t => {
+t.test('allowance: a crash of a worker completes a pending revocation', async t => {
   const machine = new Machine(2)
   const lying = machine.open(0, concurrency(8n)).request('a', 1n)
   await machine.settle()
@@ -191,7 +197,7 @@ t.test('window: ended windows are forgotten, beyond the bound the oldest first',
   t.same(['a', 'b', 'c', 'd'].map(spend), ['1', '1', '1', '1'])
 })
 
-t.test('allowance: local owner for CLI commands', async t => {
+t.test('allowance: a local owner serves CLI commands', async t => {
   const allowances = createLocalAllowances()
   const allowance = allowances.open('n', concurrency(2n))
   t.equal(await allowance.request('a', 2n), true)

@@ -33,44 +33,41 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     )
   }
 
-  t.test(
-    `${engine}: a statement that affects other than the expected rows rolls back its list`,
-    async t => {
-      const expectation = { rows: 1, otherwise: 'INSUFFICIENT' }
-      await assertRefused(t, 'INSUFFICIENT', { status: 409 }, charge(11, expectation))
-      await assertRefused(
-        t,
-        'STORE_EXPECTATION',
-        { status: 500, expose: false },
-        charge(11, { rows: 1 }),
-      )
-      await assertRefused(
-        t,
-        'SOME',
-        {},
-        statement('none', 'DELETE FROM entry', [], { rows: 'some', otherwise: 'SOME' }),
-      )
-      await assertRefused(
-        t,
-        'EMPTY',
-        {},
-        statement('all', 'SELECT * FROM account', [], { rows: 0, otherwise: 'EMPTY' }),
-      )
-      const touch = (rows: number | 'some') =>
-        statement('touch', 'UPDATE account SET name = name RETURNING id', [], { rows })
-      const both = await database.write([touch(2), touch('some')])
-      for (const rows of both) t.same(new Set(rows.map(({ id }) => id)), new Set([1, 2]))
-      await assertRefused(
-        t,
-        'STORE_EXPECTATION',
-        { message: /"touch" affected 2 rows, but 1 / },
-        touch(1),
-      )
-    },
-  )
+  t.test(`${engine} expectations: an unexpected number of rows rolls back the list`, async t => {
+    const expectation = { rows: 1, otherwise: 'INSUFFICIENT' }
+    await assertRefused(t, 'INSUFFICIENT', { status: 409 }, charge(11, expectation))
+    await assertRefused(
+      t,
+      'STORE_EXPECTATION',
+      { status: 500, expose: false },
+      charge(11, { rows: 1 }),
+    )
+    await assertRefused(
+      t,
+      'SOME',
+      {},
+      statement('none', 'DELETE FROM entry', [], { rows: 'some', otherwise: 'SOME' }),
+    )
+    await assertRefused(
+      t,
+      'EMPTY',
+      {},
+      statement('all', 'SELECT * FROM account', [], { rows: 0, otherwise: 'EMPTY' }),
+    )
+    const touch = (rows: number | 'some') =>
+      statement('touch', 'UPDATE account SET name = name RETURNING id', [], { rows })
+    const both = await database.write([touch(2), touch('some')])
+    for (const rows of both) t.same(new Set(rows.map(({ id }) => id)), new Set([1, 2]))
+    await assertRefused(
+      t,
+      'STORE_EXPECTATION',
+      { message: /"touch" affected 2 rows, but 1 / },
+      touch(1),
+    )
+  })
 
   t.test(
-    `${engine}: violations: a name in the table is an answer, any other an accident`,
+    `${engine} expectations: a declared violation rejects with its code, any other with STORE_VIOLATION`,
     async t => {
       const account = (id: number, name: string, balance: number, violates = {}) =>
         statement('account', 'INSERT INTO account VALUES (?, ?, ?)', [id, name, balance], {
@@ -105,7 +102,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     },
   )
 
-  t.test(`${engine}: statements that are not allowed in a list are refused`, async t => {
+  t.test(`${engine} lists: statements that are not allowed are refused`, async t => {
     const texts = {
       COMMIT: /only SELECT/,
       'PRAGMA synchronous = OFF': /only SELECT/,
@@ -127,7 +124,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     })
   })
 
-  t.test(`${engine}: values are never interpreted as SQL`, async t => {
+  t.test(`${engine} lists: values are never interpreted as SQL`, async t => {
     const evil = `'); DROP TABLE account; --`
     await database.write([
       statement('rename', 'UPDATE account SET name = ? WHERE id = 2', [evil], { rows: 1 }),
@@ -137,7 +134,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     ])
   })
 
-  t.test(`${engine}: a statement name can get a new text, as after a reload`, async t => {
+  t.test(`${engine} lists: a statement name can get a new text, as after a reload`, async t => {
     const both = await database.write([
       statement('version', 'SELECT 1 AS version'),
       statement('version', 'SELECT 2 AS version'),

@@ -134,39 +134,39 @@ t.test(
 )
 
 for (const { engine, database } of both) {
-  t.test(
-    `${engine}: a list is applied as a whole or not at all, in order, without effect on others`,
-    async t => {
-      const results = await Promise.allSettled([
-        database.write([insert(1), insert(2)]),
-        database.write([insert(3), insert(1)]),
-        database.write([insert(4)]),
-        database.write([insert(2)]),
-        database.write([insert(5), insert(6)]),
-      ])
-      t.same(
-        results.map(({ status }) => status),
-        ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
-      )
-      const rows = await database.read(ALL, [])
-      t.same(
-        rows.map(({ id }) => id),
-        [1, 2, 4, 5, 6],
-      )
-      t.same(await database.write([]), [], 'an empty list resolves')
-    },
-  )
-
-  t.test(`${engine}: lists of one process are applied in the order of their writes`, async t => {
-    await database.write([insert(100, 'start')])
-    const append = (letter: string) =>
-      statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {
-        rows: 1,
-      })
-    await Promise.all(
-      [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
+  t.test(`${engine} group commit: each list is applied as a whole or not at all`, async t => {
+    const results = await Promise.allSettled([
+      database.write([insert(1), insert(2)]),
+      database.write([insert(3), insert(1)]),
+      database.write([insert(4)]),
+      database.write([insert(2)]),
+      database.write([insert(5), insert(6)]),
+    ])
+    t.same(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
     )
     const rows = await database.read(ALL, [])
-    t.equal(rows.at(-1)?.name, 'startabcdefghijklmnopqrstuvwxyz')
+    t.same(
+      rows.map(({ id }) => id),
+      [1, 2, 4, 5, 6],
+    )
+    t.same(await database.write([]), [], 'an empty list resolves')
   })
+
+  t.test(
+    `${engine} group commit: lists of one process are applied in the order of their writes`,
+    async t => {
+      await database.write([insert(100, 'start')])
+      const append = (letter: string) =>
+        statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {
+          rows: 1,
+        })
+      await Promise.all(
+        [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
+      )
+      const rows = await database.read(ALL, [])
+      t.equal(rows.at(-1)?.name, 'startabcdefghijklmnopqrstuvwxyz')
+    },
+  )
 }

@@ -42,7 +42,7 @@ for (const { engine, store, database } of both) {
   }
 
   t.test(
-    `${engine}: a process that falls silent is reaped by one of its peers, with what it held`,
+    `${engine} membership: a process without heartbeats is reaped with its reservations`,
     async t => {
       await database.write([
         registration('p_dead'),
@@ -63,7 +63,7 @@ for (const { engine, store, database } of both) {
   )
 
   t.test(
-    `${engine}: a process that beats is left alone, and one that leaves releases what it held`,
+    `${engine} membership: a process with heartbeats is not reaped; on close it releases its reservations`,
     async t => {
       const alive = member(t, STEADY, false)
       const looking = member(t, STEADY / 2)
@@ -82,18 +82,21 @@ for (const { engine, store, database } of both) {
     },
   )
 
-  t.test(`${engine}: only the first of two concurrent reapers reaps a process`, async t => {
-    await database.write([registration('p_once')])
-    const reapOnce = () => database.write(reapingList('p_once', 0, [listener]))
-    await reapOnce()
-    await t.rejects(reapOnce(), { code: 'STILL_ALIVE' })
-    await database.write([registration('p_once')])
-    await t.rejects(database.write(reapingList('p_once', 7, [listener])), { code: 'STILL_ALIVE' })
-    t.ok((await names()).includes('p_once'), 'it has sent a heartbeat since')
-    await database.write(reapingList('p_once', 0, []))
-  })
+  t.test(
+    `${engine} membership: only the first of two concurrent reapers reaps a process`,
+    async t => {
+      await database.write([registration('p_once')])
+      const reapOnce = () => database.write(reapingList('p_once', 0, [listener]))
+      await reapOnce()
+      await t.rejects(reapOnce(), { code: 'STILL_ALIVE' })
+      await database.write([registration('p_once')])
+      await t.rejects(database.write(reapingList('p_once', 7, [listener])), { code: 'STILL_ALIVE' })
+      t.ok((await names()).includes('p_once'), 'it has sent a heartbeat since')
+      await database.write(reapingList('p_once', 0, []))
+    },
+  )
 
-  t.test(`${engine}: a process with on-crash statements is not reaped`, async t => {
+  t.test(`${engine} membership: a process with on-crash statements is not reaped`, async t => {
     const insert = "INSERT INTO tollgate_wills (client, name, statements) VALUES (42, 'left', '[]')"
     await database.write([registration('p_will', 42n), statement('left', insert)])
     await t.rejects(database.write(reapingList('p_will', 0, [])), { code: 'STILL_ALIVE' })
@@ -103,7 +106,7 @@ for (const { engine, store, database } of both) {
   })
 
   t.test(
-    `${engine}: a process that was reaped in its sleep is told so, and registers anew`,
+    `${engine} membership: an expelled process calls onExpelled once and registers under a new name`,
     async t => {
       const asleep = member(t, SWIFT, false)
       let expulsions = 0
@@ -119,7 +122,7 @@ for (const { engine, store, database } of both) {
   )
 
   t.test(
-    `${engine}: a process that is cut off suspects itself and keeps its name when the store is back`,
+    `${engine} membership: a process without the store is suspect, and keeps its name afterwards`,
     async t => {
       const own = await store.open({ writeTimeout: 1_000 })
       const line = { cut: false }
@@ -155,7 +158,7 @@ for (const { engine, store, database } of both) {
 
 for (const engine of ENGINES)
   t.test(
-    `${engine}: what a process of an older program left is applied before it is reaped`,
+    `${engine} membership: on-crash statements of an older version apply before their process is reaped`,
     async t => {
       const store = await startAnyStore(t, engine)
       const database = await store.open()

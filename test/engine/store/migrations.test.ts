@@ -14,7 +14,7 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     rows: sql(`all of ${name}`, `SELECT id, at FROM ${name} ORDER BY id`),
   })
 
-  t.test(`${engine}: only new migrations run`, async t => {
+  t.test(`${engine} migrations: only new ones run`, async t => {
     const { one, two, three, rows } = shop('first')
     await database.migrate('first', [one, two])
     const oneIndented = { ...one, text: one.text.replace(' (', '\n   (') }
@@ -35,7 +35,7 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     })
   })
 
-  t.test(`${engine}: migration numbers must count from one`, async t => {
+  t.test(`${engine} migrations: numbers must count from one`, async t => {
     const { one, two, three, rows } = shop('numbered')
     for (const wrong of [[two], [one, three], [one, one], [one, { ...two, number: 1.5 }]]) {
       await t.rejects(database.migrate('numbered', wrong), {
@@ -48,7 +48,7 @@ for (const { engine, store, database } of await startBoth(t, [])) {
   })
 
   t.test(
-    `${engine}: one that fails leaves nothing behind and those before it in place`,
+    `${engine} migrations: a failing one is rolled back, and those before it stay applied`,
     async t => {
       const { one, two, three, rows } = shop('broken')
       const failing = { number: 3, text: 'DELETE FROM broken; INSERT INTO nowhere VALUES (1)' }
@@ -66,7 +66,7 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     },
   )
 
-  t.test(`${engine}: concurrent processes run each migration once`, async t => {
+  t.test(`${engine} migrations: concurrent processes run each once`, async t => {
     const clients = await Promise.all([
       startClient(t, store.options),
       startClient(t, store.options),

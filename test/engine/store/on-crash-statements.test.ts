@@ -50,57 +50,60 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
     return { client: await register(t, store.options) }
   }
 
-  t.test(`${engine}: after kill -9 the last on-crash statements of each name apply`, async t => {
-    const { client } = await beginAgain(t)
-    await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
-    await client.call('setCrashStatements', 'exchange 2', [settle('b', 1)])
-    await client.call('setCrashStatements', 'exchange 1', [settle('a', 5)])
-    await client.call('write', [settle('c', 9, 'itself')])
-    await client.kill()
-    await until(database, ['will 5', 'will 1', 'itself 9'])
-    await untilNoWills(database)
-    t.pass('settled, and no on-crash statements remain')
-  })
-
-  t.test(`${engine}: on-crash statements apply with the progress in the file`, async t => {
-    await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
-    const client = await register(t, store.options)
-    const come = (id: string, amount: number) => ({ ...settle(id, amount), progress: 1 })
-    await client.call('progress', 'exchange 0', 77)
-    await client.call('setCrashStatements', 'exchange 1', [come('a', 1)])
-    await client.call('progress', 'exchange 1', 41)
-    await client.call('setCrashStatements', 'exchange 2', [come('b', 5)])
-    await client.call('progress', 'exchange 2', 4)
-    await client.call('setCrashStatements', 'exchange 0', [])
-    await client.call('setCrashStatements', 'exchange 3', [come('c', 9)])
-    await client.call('progress', 'exchange 1', 42)
-    await client.call('progress', 'n'.repeat(56), 1)
-    await client.call('write', [statement('so that they are there', 'SELECT 1')])
-    await client.kill()
-    await until(database, ['will 42', 'will 5', 'will 9'])
-    await untilNoWills(database)
-    while (readdirSync(join(folder, 'progress')).length > 0) await later(10)
-    t.pass('the last count, never less than the stored value; the file is removed')
-  })
-
   t.test(
-    `${engine}: on-crash statements that wait for progress do not apply without any`,
+    `${engine} on-crash statements: the last list of each name applies after kill -9`,
     async t => {
       const { client } = await beginAgain(t)
-      await client.call('setCrashStatements', 'exchange 1', [{ ...settle('a', 0), progress: 1 }])
-      await client.call('setCrashStatements', 'exchange 2', [{ ...settle('b', 0), progress: 1 }])
-      await client.call('progress', 'exchange 2', 0)
-      await client.call('setCrashStatements', 'exchange 3', [settle('c', 0)])
-      await client.call('write', [statement('so that they are there', 'SELECT 1')])
+      await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
+      await client.call('setCrashStatements', 'exchange 2', [settle('b', 1)])
+      await client.call('setCrashStatements', 'exchange 1', [settle('a', 5)])
+      await client.call('write', [settle('c', 9, 'itself')])
       await client.kill()
-      await until(database, ['open 0', 'will 0', 'will 0'])
+      await until(database, ['will 5', 'will 1', 'itself 9'])
       await untilNoWills(database)
-      t.pass('only lists whose exchange has made progress')
+      t.pass('settled, and no on-crash statements remain')
     },
   )
 
   t.test(
-    `${engine}: a process that disconnects properly leaves no on-crash statements`,
+    `${engine} on-crash statements: apply with the last progress count of their exchange`,
+    async t => {
+      await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
+      const client = await register(t, store.options)
+      const come = (id: string, amount: number) => ({ ...settle(id, amount), progress: 1 })
+      await client.call('progress', 'exchange 0', 77)
+      await client.call('setCrashStatements', 'exchange 1', [come('a', 1)])
+      await client.call('progress', 'exchange 1', 41)
+      await client.call('setCrashStatements', 'exchange 2', [come('b', 5)])
+      await client.call('progress', 'exchange 2', 4)
+      await client.call('setCrashStatements', 'exchange 0', [])
+      await client.call('setCrashStatements', 'exchange 3', [come('c', 9)])
+      await client.call('progress', 'exchange 1', 42)
+      await client.call('progress', 'n'.repeat(56), 1)
+      await client.call('write', [statement('so that they are there', 'SELECT 1')])
+      await client.kill()
+      await until(database, ['will 42', 'will 5', 'will 9'])
+      await untilNoWills(database)
+      while (readdirSync(join(folder, 'progress')).length > 0) await later(10)
+      t.pass('the last count, never less than the stored value; the file is removed')
+    },
+  )
+
+  t.test(`${engine} on-crash statements: do not apply before the first progress count`, async t => {
+    const { client } = await beginAgain(t)
+    await client.call('setCrashStatements', 'exchange 1', [{ ...settle('a', 0), progress: 1 }])
+    await client.call('setCrashStatements', 'exchange 2', [{ ...settle('b', 0), progress: 1 }])
+    await client.call('progress', 'exchange 2', 0)
+    await client.call('setCrashStatements', 'exchange 3', [settle('c', 0)])
+    await client.call('write', [statement('so that they are there', 'SELECT 1')])
+    await client.kill()
+    await until(database, ['open 0', 'will 0', 'will 0'])
+    await untilNoWills(database)
+    t.pass('only lists whose exchange has made progress')
+  })
+
+  t.test(
+    `${engine} on-crash statements: are removed when their process closes the store`,
     async t => {
       const { client } = await beginAgain(t)
       await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
@@ -114,7 +117,7 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
   )
 
   t.test(
-    `${engine}: cleared on-crash statements do not apply, nor those after a settlement`,
+    `${engine} on-crash statements: do not apply once cleared or after a settlement`,
     async t => {
       const { client } = await beginAgain(t)
       await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
@@ -136,21 +139,18 @@ const beginWithWriter = async (t: Test) => {
   await database.migrate('test', [...MEMBERSHIP_TABLES, last])
   return { store, database, client: await register(t, { url: 'sqlite:', data: store.data }) }
 }
-t.test(
-  'SQLite: on-crash statements survive a restart of the writer, and a peer applies them',
-  async t => {
-    const { store, database, client } = await beginWithWriter(t)
-    await client.call('setCrashStatements', 'exchange 1', [settle('a', 3)])
-    await client.call('write', [settle('b', 2, 'itself')])
-    await Promise.all([store.kill(), client.kill()])
-    reaperOn(t, database, SWIFT)
-    await store.respawn()
-    await until(database, ['will 3', 'itself 2', 'open 0'])
-  },
-)
+t.test('SQLite on-crash statements: a peer applies them after a restart of the writer', async t => {
+  const { store, database, client } = await beginWithWriter(t)
+  await client.call('setCrashStatements', 'exchange 1', [settle('a', 3)])
+  await client.call('write', [settle('b', 2, 'itself')])
+  await Promise.all([store.kill(), client.kill()])
+  reaperOn(t, database, SWIFT)
+  await store.respawn()
+  await until(database, ['will 3', 'itself 2', 'open 0'])
+})
 
 t.test(
-  'SQLite: a living process keeps its on-crash statements after a restart of the writer',
+  'SQLite on-crash statements: a living process keeps them after a restart of the writer',
   async t => {
     const { store, database, client } = await beginWithWriter(t)
     reaperOn(t, database, SWIFT)

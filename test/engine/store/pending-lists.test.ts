@@ -3,7 +3,7 @@ import t from 'tap'
 import { PendingLists } from '../../../engine/store/pending-lists.ts'
 import fc from '../../helpers/property.ts'
 
-t.test('pending lists: behave like a map with ascending keys', async () => {
+t.test('pending lists: behave like a Map with ascending keys', async () => {
   const step = fc.record({ deed: fc.constantFrom('new', 'new', 'delete', 'late'), pick: fc.nat() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, many) => {

@@ -42,7 +42,7 @@ t.test('progress file: a process whose file a peer removed continues in a new on
   t.same(countsIn(folder), { one: 3, two: 5, three: 1 }, 'and once more')
 })
 
-t.test('progress file: an exchange without disk space has no slot, a later one has', async t => {
+t.test('progress file: an exchange without disk space has no count, a later one has', async t => {
   const place = temporaryFolder(t)
   writeFileSync(join(place, 'progress'), 'in the way')
   const progress = new Progress(progressFolder(place), 'p1')

@@ -42,10 +42,16 @@ const arrange = (t: Test) => {
   }
 }
 const pay = (amount: number | bigint, purse = 1): Step => ({
-  ...{ text: PAY, rows: -1, sums: [0], values: [amount, purse] },
+  text: PAY,
+  rows: -1,
+  sums: [0],
+  values: [amount, purse],
 })
 const bill = (id: string, ...steps: readonly Step[]): List => ({
-  ...{ client: 'c', number: Number(id.slice(1)), isRepeat: false, once: true },
+  client: 'c',
+  number: Number(id.slice(1)),
+  isRepeat: false,
+  once: true,
   steps: [{ text: 'INSERT INTO bill (id) VALUES (?)', rows: 1, values: [id] }, ...steps],
 })
 
@@ -64,7 +70,7 @@ t.test('summed statements: sums beyond 2^53 are exact', async t => {
   t.match(store.run('SELECT left_over AS n FROM purse WHERE id = 1', []).rows, [{ n: 2 }])
 })
 
-t.test('summed statements: expected rows are checked separately', async t => {
+t.test('summed statements: a statement with expected rows is checked on its own', async t => {
   const { commit, balances } = arrange(t)
   const must = (purse: number): Step => ({ ...pay(2, purse), rows: -2 })
   const [sound, missing, idle] = commit([
@@ -78,13 +84,16 @@ t.test('summed statements: expected rows are checked separately', async t => {
   t.same(balances(), [[96], [9007199254740993n]])
 })
 
-t.test('summed statements: a statement that violates a constraint fails alone', async t => {
-  const { commit, balances, store } = arrange(t)
-  const outcomes = commit([bill('b1', pay(60)), bill('b2', pay(50)), bill('b3', pay(40))])
-  t.match(outcomes, [{ rows: [] }, { refusal: { kind: 'violation', at: 1 } }, { rows: [] }])
-  t.same(balances()[0], [0])
-  t.equal(store.run('SELECT count(*) AS n FROM bill', []).rows[0]?.n, 2)
-})
+t.test(
+  'summed statements: only the list whose addition violates a constraint is refused',
+  async t => {
+    const { commit, balances, store } = arrange(t)
+    const outcomes = commit([bill('b1', pay(60)), bill('b2', pay(50)), bill('b3', pay(40))])
+    t.match(outcomes, [{ rows: [] }, { refusal: { kind: 'violation', at: 1 } }, { rows: [] }])
+    t.same(balances()[0], [0])
+    t.equal(store.run('SELECT count(*) AS n FROM bill', []).rows[0]?.n, 2)
+  },
+)
 
 t.test('summed statements: a read in the same commit sees earlier additions only', async t => {
   const { commit, store } = arrange(t)
@@ -106,7 +115,7 @@ t.test('summed statements: a repeated `once` list is not applied again', async t
 })
 
 for (const { engine, database } of both)
-  t.test(`${engine}: summed statements of several clients have exact results`, async t => {
+  t.test(`${engine} summed statements: concurrent lists have exact sums`, async t => {
     const sums = { name: 'pay', text: PAY, sums: [0] }
     const bills = Array.from({ length: 30 }, (_, at) =>
       database.write([

@@ -19,7 +19,7 @@ const keep = async (value: Value) => {
   return row ?? {}
 }
 
-t.test('values: are read as written', async t => {
+t.test('SQLite values: are read as written', async t => {
   const cases: [Value, Value, string][] = [
     [2n ** 63n - 1n, 2n ** 63n - 1n, 'integer'],
     [-(2n ** 63n), -(2n ** 63n), 'integer'],
@@ -42,7 +42,7 @@ t.test('values: are read as written', async t => {
   t.equal(type, 'blob')
 })
 
-t.test('values: a number takes part in exact arithmetic', async t => {
+t.test('SQLite values: arithmetic with a parameter is exact', async t => {
   const text = 'SELECT 9007199254740993 + ? AS sum, typeof(? + 0) AS type'
   const [rows] = await database.write([statement('sum', text, [2, 2])])
   t.same(rows, [{ sum: 9_007_199_254_740_995n, type: 'integer' }])
@@ -50,7 +50,7 @@ t.test('values: a number takes part in exact arithmetic', async t => {
 })
 
 t.test(
-  'values: an invalid value is refused before it is sent, and the next list succeeds',
+  'SQLite values: an invalid one is refused by the client, and the next list succeeds',
   async t => {
     for (const value of [
       Number.NaN,

@@ -41,7 +41,9 @@ t.test('dialect: finds the row that an UPDATE locks', async t => {
   const cases: Record<string, unknown> = {
     'UPDATE a SET b = ? WHERE id = ? AND b >= ?': { table: 'a', column: 'id', parameter: 1 },
     'UPDATE a SET b = (SELECT c FROM d WHERE id = ?), e = ? WHERE key = ?': {
-      ...{ table: 'a', column: 'key', parameter: 2 },
+      table: 'a',
+      column: 'key',
+      parameter: 2,
     },
     'update a set b = b + 1 where id = 1': { table: 'a', column: 'id', literal: '1' },
     'UPDATE a SET b = ?': undefined,

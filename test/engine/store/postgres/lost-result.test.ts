@@ -40,23 +40,26 @@ const begin = async (t: Test, patience: number) => {
   }
 }
 
-t.test('PostgreSQL: a lost COMMIT result is recovered before the timeout', async t => {
-  const { proxy, direct, database } = await begin(t, 2_000)
-  const resultLoss = proxy.swallow()
-  const writes = [database.write(add()), database.write(add(1_000)), database.write(add())]
-  await resultLoss
-  proxy.cut()
-  const results = await Promise.allSettled(writes)
-  t.same(
-    results.map(result => (result.status === 'fulfilled' ? result.value : result.reason.code)),
-    [[[{ sum: 1 }], []], 'FULL', [[{ sum: 2 }], []]],
-    'each has the result that was lost',
-  )
-  t.same(await direct.read(SUM, []), [{ sum: 2 }])
-})
+t.test(
+  'PostgreSQL lost result: a write resolves when the client reconnects within the timeout',
+  async t => {
+    const { proxy, direct, database } = await begin(t, 2_000)
+    const resultLoss = proxy.swallow()
+    const writes = [database.write(add()), database.write(add(1_000)), database.write(add())]
+    await resultLoss
+    proxy.cut()
+    const results = await Promise.allSettled(writes)
+    t.same(
+      results.map(result => (result.status === 'fulfilled' ? result.value : result.reason.code)),
+      [[[{ sum: 1 }], []], 'FULL', [[{ sum: 2 }], []]],
+      'each has the result that was lost',
+    )
+    t.same(await direct.read(SUM, []), [{ sum: 2 }])
+  },
+)
 
 t.test(
-  'PostgreSQL: STORE_UNKNOWN after the timeout, and a repeated list is applied once',
+  'PostgreSQL lost result: STORE_UNKNOWN after the timeout; a repeated list is applied once',
   async t => {
     const { proxy, direct, database } = await begin(t, 300)
     const list = add()
@@ -75,7 +78,7 @@ t.test(
   },
 )
 
-t.test('PostgreSQL: a repeated list is written if its COMMIT never arrived', async t => {
+t.test('PostgreSQL lost result: a list whose COMMIT never arrived is written again', async t => {
   const { proxy, direct, database } = await begin(t, 10_000)
   const list = add()
   proxy.cut()
@@ -84,8 +87,8 @@ t.test('PostgreSQL: a repeated list is written if its COMMIT never arrived', asy
   t.same(await direct.read(SUM, []), [{ sum: 1 }])
 })
 
-/** A call of 100 nanos that cost 60, of an account with 1,000. Its process is heard of beside the
- *  proxy: no sign of life of it is what gets lost. */
+/** A call that holds 100 nanos and costs 60, of an account with 1,000. Its process sends its
+ *  heartbeat past the proxy, so that the proxy never swallows a heartbeat. */
 const beginCall = async (t: Test, patience: number, request: string) => {
   const { proxy, direct, database } = await begin(t, patience)
   await makeLedger(direct)
@@ -94,13 +97,26 @@ const beginCall = async (t: Test, patience: number, request: string) => {
   await giveCredit(direct, 1, 1_000n, 1)
   t.equal(await ledger.take({ account: 1, key: undefined, quota: undefined }, 100n), undefined)
   const hold = {
-    ...{ request, account: 1, key: undefined, keyHeld: false, held: 100n },
-    ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '{}' },
+    request,
+    account: 1,
+    key: undefined,
+    keyHeld: false,
+    held: 100n,
+    process: await ledger.process(),
+    route: 'r',
+    model: 'm',
+    version: 1,
+    rule: '{}',
     opened: 2,
   }
   const settlement = {
-    ...{ amount: 60n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]' },
-    ...{ closed: 3, wallets: walletsOf(1, undefined) },
+    amount: 60n,
+    uncollected: 0n,
+    estimated: false,
+    usage: '{}',
+    lines: '[]',
+    closed: 3,
+    wallets: walletsOf(1, undefined),
   }
   return { proxy, direct, database, hold, settlement }
 }
@@ -108,34 +124,37 @@ const CHARGED = sql('charged', 'SELECT request, state, amount FROM charges')
 const WALLET = sql('wallet', 'SELECT balance, used FROM wallets WHERE id = 2')
 
 for (const [when, patience] of [
-  ['in time', 2_000],
-  ['too late', 300],
+  ['within the timeout', 2_000],
+  ['after the timeout', 300],
 ] as const)
-  for (const kind of ['held and settled', 'charged at once'] as const)
-    t.test(`${when}, of a call that was ${kind}: it is charged once`, async t => {
-      const { proxy, direct, database, hold, settlement } = await beginCall(t, patience, 'a')
-      const atOnce = kind === 'charged at once'
-      if (!atOnce) await direct.write([openCharge(hold)])
-      const list = atOnce
-        ? singleRowCharge(hold, settlement)
-        : [settleCharge({ request: 'a', ...settlement })]
-      const resultLoss = proxy.swallow()
-      const write = database.write(list)
-      write.catch(() => {})
-      await resultLoss
-      if (when === 'too late') await t.rejects(write, { code: 'STORE_UNKNOWN' })
-      proxy.cut()
-      await (when === 'too late' ? writeWithRetry(database, list) : write)
-      const expectedCode = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
-      t.equal(
-        await tolerant(database.write(list)),
-        expectedCode,
-        'no repetition once the result is known',
-      )
-      t.same(await direct.read(CHARGED, []), [{ request: 'a', state: 'settled', amount: 60 }])
-      t.same(await direct.read(WALLET, []), [{ balance: 940, used: 60 }])
-      t.same(await audit(direct), [])
-    })
+  for (const kind of ['with a hold', 'charged at once'] as const)
+    t.test(
+      `PostgreSQL lost result: a call ${kind} is charged once if the result returns ${when}`,
+      async t => {
+        const { proxy, direct, database, hold, settlement } = await beginCall(t, patience, 'a')
+        const atOnce = kind === 'charged at once'
+        if (!atOnce) await direct.write([openCharge(hold)])
+        const list = atOnce
+          ? singleRowCharge(hold, settlement)
+          : [settleCharge({ request: 'a', ...settlement })]
+        const resultLoss = proxy.swallow()
+        const write = database.write(list)
+        write.catch(() => {})
+        await resultLoss
+        if (when === 'after the timeout') await t.rejects(write, { code: 'STORE_UNKNOWN' })
+        proxy.cut()
+        await (when === 'after the timeout' ? writeWithRetry(database, list) : write)
+        const expectedCode = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
+        t.equal(
+          await tolerant(database.write(list)),
+          expectedCode,
+          'no repetition once the result is known',
+        )
+        t.same(await direct.read(CHARGED, []), [{ request: 'a', state: 'settled', amount: 60 }])
+        t.same(await direct.read(WALLET, []), [{ balance: 940, used: 60 }])
+        t.same(await audit(direct), [])
+      },
+    )
 
 const tolerant = <T>(promise: Promise<T>): Promise<T | string> =>
   promise.catch((error: { code: string }) => error.code)

@@ -63,7 +63,7 @@ const more = async (load: Load, lists: number): Promise<void> => {
   for (const goal = load.confirmedLists + lists; load.confirmedLists < goal; ) await later(5)
 }
 
-t.test('PostgreSQL: a restart under load loses and repeats no write', async t => {
+t.test('PostgreSQL outage: a restart under load loses and repeats no write', async t => {
   await underLoad(t, 10_000, async () => {
     for (let round = 0; round < 2; round++) {
       await server.stop()
@@ -73,7 +73,7 @@ t.test('PostgreSQL: a restart under load loses and repeats no write', async t =>
   })
 })
 
-t.test('PostgreSQL: repeatedly terminated connections lose and repeat no write', async t => {
+t.test('PostgreSQL outage: repeatedly terminated connections lose and repeat no write', async t => {
   await underLoad(t, 10_000, async ({ url }) => {
     const name = new URL(url).pathname.slice(1)
     const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`
@@ -91,47 +91,53 @@ const FROZEN = scaled(1_500, 30_000)
 const [LATE, HEALED, GROWN] = scaled([10_000, 30_000, 2 ** 28], [1_000, 3_000, 2 ** 25])
 const CROWD = scaled({ lanes: 20, warm: 40 }, { lanes: 200, warm: 50_000 })
 
-t.test('PostgreSQL: a freeze beyond the write timeout loses and repeats no write', async t => {
-  const patience = 300
-  const harm = async (load: Load): Promise<void> => {
-    server.signal('SIGSTOP')
-    const growth = await growthDuring(process.pid, () => later(FROZEN))
-    t.same(
-      [...load.codes].filter(code => !/^STORE_(?:UNAVAILABLE|UNKNOWN)$/.test(code)),
-      [],
-    )
-    t.ok(load.codes.size > 0, 'some writes timed out')
-    t.ok(load.longest < patience + LATE, `the longest took ${Math.round(load.longest)} ms`)
-    t.ok(growth <= GROWN, `grown by ${Math.round(growth / 2 ** 20)} MiB`)
-    server.signal('SIGCONT')
-    const resumeTime = performance.now()
-    await more(load, CROWD.lanes)
-    const recovery = performance.now() - resumeTime
-    t.ok(recovery <= HEALED, `served again after ${Math.round(recovery)} ms`)
-  }
-  await underLoad(t, patience, harm, CROWD)
-})
-
-t.test('PostgreSQL: calls fail in time while the server is frozen, and recover', async t => {
-  const { database } = await begin(t, 300)
-  await database.read(COUNT, [])
-  server.signal('SIGSTOP')
-  const waiting = add('waiting')
-  t.match(await codeOf(database.write(waiting)), /^STORE_(?:UNAVAILABLE|UNKNOWN)$/)
-  await t.rejects(database.read(COUNT, []), AWAY)
-  await t.rejects(database.now(), AWAY)
-  while ((await codeOf(database.write(add('refused')))) !== AWAY.code) await later(10)
-  await later(400)
-  const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
-  const write = codeOf(database.write(add('at once')))
-  t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'refused at once')
-  server.signal('SIGCONT')
-  await again(() => database.write(waiting))
-  t.same(await again(() => database.read(COUNT, [])), [{ n: 1, sum: 1 }])
-})
+t.test(
+  'PostgreSQL outage: a freeze beyond the write timeout loses and repeats no write',
+  async t => {
+    const patience = 300
+    const harm = async (load: Load): Promise<void> => {
+      server.signal('SIGSTOP')
+      const growth = await growthDuring(process.pid, () => later(FROZEN))
+      t.same(
+        [...load.codes].filter(code => !/^STORE_(?:UNAVAILABLE|UNKNOWN)$/.test(code)),
+        [],
+      )
+      t.ok(load.codes.size > 0, 'some writes timed out')
+      t.ok(load.longest < patience + LATE, `the longest took ${Math.round(load.longest)} ms`)
+      t.ok(growth <= GROWN, `grown by ${Math.round(growth / 2 ** 20)} MiB`)
+      server.signal('SIGCONT')
+      const resumeTime = performance.now()
+      await more(load, CROWD.lanes)
+      const recovery = performance.now() - resumeTime
+      t.ok(recovery <= HEALED, `served again after ${Math.round(recovery)} ms`)
+    }
+    await underLoad(t, patience, harm, CROWD)
+  },
+)
 
 t.test(
-  'PostgreSQL: writes and migrations are refused at once while the server is stopped',
+  'PostgreSQL outage: calls fail within their timeout while the server is frozen, and recover',
+  async t => {
+    const { database } = await begin(t, 300)
+    await database.read(COUNT, [])
+    server.signal('SIGSTOP')
+    const waiting = add('waiting')
+    t.match(await codeOf(database.write(waiting)), /^STORE_(?:UNAVAILABLE|UNKNOWN)$/)
+    await t.rejects(database.read(COUNT, []), AWAY)
+    await t.rejects(database.now(), AWAY)
+    while ((await codeOf(database.write(add('refused')))) !== AWAY.code) await later(10)
+    await later(400)
+    const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
+    const write = codeOf(database.write(add('at once')))
+    t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'refused at once')
+    server.signal('SIGCONT')
+    await again(() => database.write(waiting))
+    t.same(await again(() => database.read(COUNT, [])), [{ n: 1, sum: 1 }])
+  },
+)
+
+t.test(
+  'PostgreSQL outage: reads, writes and migrations are refused while the server is stopped',
   async t => {
     const { database } = await begin(t, 1_000)
     await server.stop()
@@ -144,7 +150,7 @@ t.test(
   },
 )
 
-t.test('store: the number of pending lists is bounded', async t => {
+t.test('PostgreSQL outage: the number of pending lists and reads is bounded', async t => {
   const { database } = await begin(t, 500)
   server.signal('SIGSTOP')
   const writes = Array.from({ length: 10_001 }, () => codeOf(database.write(add('same'))))
@@ -155,7 +161,7 @@ t.test('store: the number of pending lists is bounded', async t => {
   t.same(await again(() => database.read(COUNT, [])), [{ n: 0, sum: 0 }])
 })
 
-t.test('PostgreSQL: a read-only server is refused with STORE_READ_ONLY', async t => {
+t.test('PostgreSQL outage: writes to a read-only server reject with STORE_READ_ONLY', async t => {
   const { database } = await begin(t, 300)
   await readOnly(server, 'on')
   await t.rejects(codeUntil(database, 'STORE_READ_ONLY'), { message: /^Database read-only/ })

@@ -127,7 +127,7 @@ t.test('PostgreSQL reaping: a suspended process with a connection is not reaped'
 })
 
 t.test(
-  'PostgreSQL reaping: a process is reaped in its own folder while any peer there lives',
+  'PostgreSQL reaping: only a peer of the same folder reaps a process, while one lives',
   async t => {
     const url = await server.create()
     const own = openAt(t, { url, data: temporaryFolder(t) })

@@ -74,7 +74,7 @@ t.test('PostgreSQL start: refuses a store of a newer program', async t => {
   t.match(error.message, /tables have version 99/)
 })
 
-t.test('PostgreSQL start: concurrent processes prepare an empty database', async t => {
+t.test('PostgreSQL start: several processes prepare an empty database at once', async t => {
   const url = await server.create()
   const clients = await Promise.all([1, 2, 3].map(() => startClient(t, { url })))
   for (const client of clients) {
@@ -82,7 +82,7 @@ t.test('PostgreSQL start: concurrent processes prepare an empty database', async
   }
 })
 
-t.test('PostgreSQL start: Unix socket, and options in the URL', async t => {
+t.test('PostgreSQL start: connects to a Unix socket with the options of the URL', async t => {
   const { pathname } = new URL(await server.create())
   const query = new URLSearchParams({
     host: server.folder,
@@ -98,7 +98,7 @@ t.test('PostgreSQL start: Unix socket, and options in the URL', async t => {
   ])
 })
 
-t.test('PostgreSQL: read-only access for commands', async t => {
+t.test('PostgreSQL: a command opens the store for reading only', async t => {
   const store = await startAnyStore(t, 'postgres')
   await (await store.open()).migrate('test', [{ number: 1, text: 'CREATE TABLE x (id BIGINT)' }])
   const reader = await openForReading(store.options.url)

@@ -12,7 +12,7 @@ await database.migrate('test', [
   },
 ])
 
-t.test('PostgreSQL values: are read as written, also generated ids', async t => {
+t.test('PostgreSQL values: rows and generated ids are read as written', async t => {
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
   const cases: [string, Value, Value][] = [
     ['whole', 2n ** 63n - 1n, 2n ** 63n - 1n],
@@ -47,7 +47,7 @@ t.test('PostgreSQL values: sums, comparisons, JSON and times equal those of SQLi
 })
 
 t.test(
-  'PostgreSQL values: invalid values are refused before they are sent, out-of-range values by the store',
+  'PostgreSQL values: invalid ones are refused by the client, out-of-range ones by the server',
   async t => {
     const insert = 'INSERT INTO kept (whole) VALUES (?)'
     for (const value of [Number.NaN, Infinity, 2 ** 53, undefined, true, {}, new Date(0)]) {
@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('PostgreSQL: a read with an outdated plan is repeated on a new connection', async t => {
+t.test('PostgreSQL reads: one with an outdated plan is repeated on a new connection', async t => {
   const all = sql('all of it', 'SELECT * FROM kept WHERE id = 1')
   const write = () => database.write([{ sql: all, values: [] }])
   const read = () => database.read(all, [])

@@ -17,7 +17,7 @@ const messages: ClientMessage[] = [
 ]
 const bytes = Buffer.concat(messages.map(encodeMessage))
 
-t.test('frames: parsed when split at every offset and into single bytes', async t => {
+t.test('frame parser: parses frames that are split at any offset', async t => {
   for (let at = 0; at <= bytes.length; at++) {
     const received: ClientMessage[] = []
     const take = createFrameParser<ClientMessage>(message => received.push(message))

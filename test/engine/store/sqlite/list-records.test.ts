@@ -10,26 +10,29 @@ const KEPT = sql('kept', 'SELECT count(*) AS n FROM tollgate_lists')
 const SUM = sql('sum', 'SELECT sum FROM total')
 const add = () => [statement('add', 'UPDATE total SET sum = sum + 1', [], { rows: 1 })]
 
-t.test('SQLite writer: forgets lists with a known result and keeps the others', async t => {
-  const store = await startStore(t)
-  const patient = await store.open({ writeTimeout: 10_000 })
-  const hasty = await store.open({ writeTimeout: 400 })
-  await patient.migrate('test', [table])
-  const unknownList = add()
-  store.writer.kill('SIGSTOP')
-  await t.rejects(hasty.write(unknownList), { code: 'STORE_UNKNOWN' })
-  store.writer.kill('SIGCONT')
-  for (const database of [patient, hasty]) {
-    for (let round = 0; round < 10; round++) {
-      await Promise.allSettled(Array.from({ length: 100 }, () => database.write(add())))
+t.test(
+  'SQLite writer: forgets lists whose client has received the result, and keeps the others',
+  async t => {
+    const store = await startStore(t)
+    const patient = await store.open({ writeTimeout: 10_000 })
+    const hasty = await store.open({ writeTimeout: 400 })
+    await patient.migrate('test', [table])
+    const unknownList = add()
+    store.writer.kill('SIGSTOP')
+    await t.rejects(hasty.write(unknownList), { code: 'STORE_UNKNOWN' })
+    store.writer.kill('SIGCONT')
+    for (const database of [patient, hasty]) {
+      for (let round = 0; round < 10; round++) {
+        await Promise.allSettled(Array.from({ length: 100 }, () => database.write(add())))
+      }
     }
-  }
-  const [{ n } = {}] = await patient.read(KEPT, [])
-  t.ok(Number(n) < 500, `${n} of 2,001 numbers are kept`)
-  const before = await patient.read(SUM, [])
-  await hasty.write(unknownList)
-  t.same(await patient.read(SUM, []), before, 'the list without a result is still recorded')
-})
+    const [{ n } = {}] = await patient.read(KEPT, [])
+    t.ok(Number(n) < 500, `${n} of 2,001 numbers are kept`)
+    const before = await patient.read(SUM, [])
+    await hasty.write(unknownList)
+    t.same(await patient.read(SUM, []), before, 'the list without a result is still recorded')
+  },
+)
 
 t.test('SQLite writer: forgets the lists of a client that disconnects', async t => {
   const store = await startStore(t)

@@ -12,7 +12,7 @@ import {
 import { forkSwiftly } from '../../../helpers/operator.ts'
 import { temporaryFolder } from '../../../helpers/store.ts'
 
-t.test('SQLite start: refuses an old SQLite', async t => {
+t.test('SQLite start: refuses a version with known data loss', async t => {
   for (const version of ['3.51.3', '3.51.10', '3.52.0', '4.0.0', process.versions.sqlite ?? '']) {
     t.doesNotThrow(() => assertVersion(version), version)
   }
@@ -66,7 +66,7 @@ t.test('SQLite start: refuses a database without WAL', async t => {
   })
 })
 
-t.test('store URLs: parsed or refused without the password', async t => {
+t.test('store URL: an unsupported one is refused without showing its password', async t => {
   const folder = temporaryFolder(t)
   t.equal(locate('sqlite:', folder).file, join(folder, 'tollgate.db'))
   t.equal(locate('sqlite:/x/y.db', folder).file, '/x/y.db')

@@ -101,7 +101,7 @@ t.test('SQLite client: a repeated list returns the rows of its first result', as
 })
 
 t.test(
-  'SQLite client: STORE_UNAVAILABLE in time without a writer, then at once, and it recovers',
+  'SQLite client: without a writer writes are refused, and they succeed after its restart',
   async t => {
     const store = await startStore(t)
     const { hasty } = await openBoth(store)
@@ -122,7 +122,7 @@ t.test(
   },
 )
 
-t.test('store: the number of pending lists is bounded', async t => {
+t.test('SQLite client: the number of pending lists is bounded', async t => {
   const store = await startStore(t)
   const { hasty } = await openBoth(store)
   store.writer.kill('SIGSTOP')
