@@ -51,7 +51,7 @@ export class BuilderClient {
   #failure: keyof typeof FAILURES = 'PLUGIN_ENDS'
 
   constructor(options: BuilderClientOptions) {
-    const { config, log, heartbeatTimeout: patience = 10_000 } = options
+    const { config, log, heartbeatTimeout = 10_000 } = options
     this.#options = options
     this.#runningFile = config
     this.#child = new Child({
@@ -66,7 +66,7 @@ export class BuilderClient {
     })
     this.#timer = setInterval(() => {
       this.#watchdog.tick()
-      if (this.#watchdog.silence(BUILDER_ID) >= patience) this.#kill('PLUGIN_HANGS')
+      if (this.#watchdog.silence(BUILDER_ID) >= heartbeatTimeout) this.#kill('PLUGIN_HANGS')
     }, HEARTBEAT)
   }
   async build(
@@ -83,7 +83,7 @@ export class BuilderClient {
     clearTimeout(timer)
     return outcome ?? failedBuild(this.#runningFile, this.#failure)
   }
-  /** Tells the builder that the version it built is live. */
+  /** Reports to the builder that the version it built is live. */
   markLive(encodedVersion: EncodedVersion): void {
     this.#serving = encodedVersion
     this.#child.send({ type: 'live', version: encodedVersion.version })
@@ -91,9 +91,9 @@ export class BuilderClient {
   /** Runs the `welcome` hooks of the plugins and resolves to their texts. */
   async welcome(url: string): Promise<readonly string[]> {
     if (!(await this.#ready())) return []
-    const answer = this.#child.messages.next(ofType('welcomed'))
+    const reply = this.#child.messages.next(ofType('welcomed'))
     this.#child.send({ type: 'welcome', url })
-    return (await answer)?.texts ?? []
+    return (await reply)?.texts ?? []
   }
   stop(): Promise<void> {
     clearInterval(this.#timer)

@@ -58,7 +58,7 @@ export class Child<To extends object, From> {
       this.#options.onMessage(message as From)
       this.messages.deliver(message as From)
     })
-    // A message to a process that has just ended; the exit event follows.
+    // A message could not be sent to a process that has just ended; its exit event follows.
     child.on('error', error => {
       this.#options.log.debug({ error }, `the ${this.#options.name} cannot be reached`)
     })

@@ -91,7 +91,7 @@ const namesIn = (folder: string): string[] => {
 }
 
 /** Removes bundles and compiled schemas that no stored version uses and that are older than
- *  `UNUSED`. */
+ *  `UNUSED_BUNDLE_AGE`. */
 const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
   const usedNames = new Set(bundles.map(({ bundle }) => basename(bundle)))
   for (const name of namesIn(cacheFolder)) {

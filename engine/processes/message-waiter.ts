@@ -10,7 +10,7 @@ export class MessageWaiter<From> {
   close(): void {
     for (const listener of [...this.#listeners]) listener(undefined)
   }
-  /** Resolves to the first message that `wanted` accepts, or to undefined if the process ends
+  /** Resolves to the first message that `accepts` admits, or to undefined if the process ends
    *  first. */
   next<Wanted extends From>(
     accepts: (message: From) => message is Wanted,

@@ -100,7 +100,7 @@ const histogram = (help: string, ...labels: string[]): Family => ({
 export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
   requests_total: counter('Requests that ended.', 'route', 'status'),
   cut_total: counter(
-    'Replies that broke off, or ended with an error in their last event.',
+    'Responses that were cut off, or ended with an error in their last event.',
     'route',
     'code',
   ),
@@ -115,7 +115,7 @@ export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
   reloads_total: counter('Reloads, by how they ended.', 'outcome'),
   workers: gauge('Workers that serve.'),
   worker_restarts_total: counter('Workers replaced, by why the old one ended.', 'reason'),
-  unhandled_total: counter('Rejections of promises that nobody handled.'),
-  loop_delay_seconds: gauge('Delay of the event loop lately.', 'process', 'quantile'),
+  unhandled_total: counter('Unhandled promise rejections.'),
+  loop_delay_seconds: gauge('Recent delay of the event loop.', 'process', 'quantile'),
   resident_bytes: gauge('Memory of a process.', 'process'),
 }

@@ -137,8 +137,8 @@ class Primary {
     this.#pool = pool
     const start = await pool.start(first)
     if (start !== 'serving') {
-      say('cannot' in start ? start.cannot : start.text)
-      return 'cannot' in start ? EXIT.runTime : EXIT.problems
+      say('failure' in start ? start.failure : start.text)
+      return 'failure' in start ? EXIT.runTime : EXIT.problems
     }
     this.#builder.markLive(first)
     this.#writer.markStarted()

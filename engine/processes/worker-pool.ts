@@ -22,8 +22,8 @@ export interface WorkerPoolOptions {
   readonly exposition: Exposition
   readonly allowances: AllowanceOwner
 }
-/** `cannot`: the reason, one sentence. */
-export type StartResult = 'serving' | { readonly cannot: string } | Refusal
+/** `failure`: the reason, one sentence. */
+export type StartResult = 'serving' | { readonly failure: string } | Refusal
 /** Bytes of superseded plugin code, which Node cannot unload, after which a worker is replaced. */
 const MAX_GARBAGE = 50 * 1024 * 1024
 /** Drain time of a replaced worker, ms: its successor serves already, so its streams may finish. */
@@ -78,7 +78,7 @@ export class WorkerPool {
     await this.#untilAllServe()
     const serving = this.#inState('serving')
     const results = await Promise.all(serving.map(worker => worker.prepare(encodedVersion)))
-    const refusal = results.find(answer => typeof answer === 'object')
+    const refusal = results.find(result => typeof result === 'object')
     if (refusal || results.includes('died')) {
       for (const worker of serving)
         worker.send({ type: 'discard', version: encodedVersion.version })
@@ -102,13 +102,13 @@ export class WorkerPool {
   }
   /** Adds the metrics of all workers to the exposition. */
   async collect(): Promise<void> {
-    const late = new Promise(resolve => setTimeout(resolve, SCRAPE_TIMEOUT).unref())
+    const timeout = new Promise(resolve => setTimeout(resolve, SCRAPE_TIMEOUT).unref())
     const reports = this.workers.map(worker => {
       const report = worker.messages.next(ofType('metrics'))
       worker.send({ type: 'metrics' })
       return report
     })
-    await Promise.race([Promise.all(reports), late])
+    await Promise.race([Promise.all(reports), timeout])
   }
   /** Ends all workers; each may finish requests within `grace` ms. */
   async drain(grace: number): Promise<void> {
@@ -157,10 +157,10 @@ export class WorkerPool {
   /** Brings a worker to the live version, also if a reload changes that version meanwhile. */
   async #prepareCurrent(worker: WorkerHandle): Promise<boolean> {
     for (let encodedVersion = this.#current; encodedVersion; encodedVersion = this.#current) {
-      const answer = await worker.prepare(encodedVersion)
-      if (answer === 'died') return false
-      if (answer !== 'prepared') {
-        this.#reject(worker, answer)
+      const result = await worker.prepare(encodedVersion)
+      if (result === 'died') return false
+      if (result !== 'prepared') {
+        this.#reject(worker, result)
         return false
       }
       if (encodedVersion !== this.#current) continue
@@ -215,7 +215,8 @@ export class WorkerPool {
     metrics.count('worker_restarts_total', { reason })
     const delay = this.#backoff.recordCrash()
     log.error({ worker: worker.number, code, signal, reason, delay }, 'a worker ended')
-    if (this.looping) this.#resolveStart({ cannot: `worker ${worker.number} ends again and again` })
+    if (this.looping)
+      this.#resolveStart({ failure: `worker ${worker.number} ends again and again` })
     setTimeout(() => {
       const isNeeded = this.#inState('starting', 'serving').length < this.#options.count
       if (isNeeded && !this.#draining) this.#launch(worker.number)
@@ -241,10 +242,10 @@ export class WorkerPool {
     for (const worker of this.#workers) {
       const silence = this.#watchdog.silence(worker.pid)
       const state = worker.checkHeartbeat(silence)
-      if (state === 'mute') {
-        this.#options.log.warn({ worker: worker.number, silence }, 'a worker does not answer')
+      if (state === 'stalled') {
+        this.#options.log.warn({ worker: worker.number, silence }, 'a worker does not result')
       }
-      if (state === 'lost') worker.process.kill('SIGKILL')
+      if (state === 'overdue') worker.process.kill('SIGKILL')
     }
   }
 }

@@ -1,6 +1,6 @@
 /** Messages between the workers of a machine and the counter owner in the primary. */
 
-/** Ordered and lossless while both ends live: an IPC channel, or a pair in one process. `send`
+/** Ordered and lossless while both processes run: an IPC channel, or a pair in one process. `send`
  *  never throws. */
 export interface Channel {
   send(message: unknown): void
@@ -20,7 +20,7 @@ export interface UnitRequest extends UnusedUnits {
 }
 export interface UnitReturn extends UnusedUnits {
   readonly verb: 'return'
-  /** Round of the revocation that it answers; 0 = voluntary. */
+  /** Round of the revocation that requested the units; 0 = none. */
   readonly round: number
 }
 export interface UnitGrant {
@@ -52,7 +52,8 @@ export interface UnusedUnits {
   readonly free: string
   readonly since: number
 }
-/** The two kinds of supply. */
+/** Kinds of supply; `held`: units of a concurrency limit. The words are part of stored counter ids,
+ *  so they are not renamed. */
 export type SupplyKind = 'window' | 'held'
 
 // ---------------------------------------------------------------- machines
@@ -68,7 +69,11 @@ export type StoreOperation =
       readonly debt: string
     })
   /** `amount`: units to return for a window, units to keep for a held supply. */
-  | (CounterRef & { readonly verb: 'unlease'; readonly amount: string; readonly began: string })
+  | (CounterRef & {
+      readonly verb: 'unlease'
+      readonly amount: string
+      readonly windowStart: string
+    })
   | { readonly type: 'allowance'; readonly verb: 'join'; readonly machine: string }
   | { readonly type: 'allowance'; readonly verb: 'check-refusals'; readonly since: string }
 interface CounterRef {
@@ -87,21 +92,21 @@ export type StoreResult =
       readonly numbers: readonly string[]
       readonly at: string
     }
-  /** This worker ends: another one must act for the machine. */
+  /** This worker stops: another one must act for the machine. */
   | { readonly type: 'allowance'; readonly verb: 'resign' }
   /** The store has expelled this machine. */
   | { readonly type: 'allowance'; readonly verb: 'expelled'; readonly machine: string }
-/** Result of a lease request; without `granted` if the store does not respond. */
+/** Result of a lease request; without `units` if the store does not respond. */
 export interface LeaseResult {
   readonly type: 'allowance'
   readonly verb: 'leased'
   readonly id: number
   readonly units?: string
-  /** Held supply: all units that the machine has. */
+  /** For a held supply: all units that the machine has. */
   readonly slice?: string
   /** Units left in the store. */
   readonly remaining?: string
-  /** Start of the window by the store's clock, and ms from `asked` until its end. */
+  /** Start of the window by the store's clock, and ms from `requestedAt` until its end. */
   readonly windowStart?: string
   readonly ms?: number
   readonly requestedAt?: number

@@ -10,8 +10,7 @@ export interface AllowancesOptions {
   readonly keys?: number
 }
 
-/** Units of this worker for one key. `give` adds to an existing slice, otherwise it returns the
- *  units to the owner. */
+/** Units of this worker for one key. */
 export interface Slice {
   free: bigint
   /** Limit and window under which it was granted: a reload may change them. */
@@ -36,11 +35,11 @@ export class UnitRequests {
   constructor(channel: Channel) {
     this.#channel = channel
   }
-  send(request: Omit<UnitRequest, 'id'>, settle: OnGrant): Promise<boolean> {
+  send(request: Omit<UnitRequest, 'id'>, onGrant: OnGrant): Promise<boolean> {
     return new Promise(resolve => {
       if (this.#closed) return void resolve(false)
       const id = ++this.#serial
-      this.#pending.set(id, grant => resolve(settle(grant)))
+      this.#pending.set(id, grant => resolve(onGrant(grant)))
       this.#channel.send({ ...request, id } satisfies UnitRequest)
     })
   }
@@ -48,13 +47,13 @@ export class UnitRequests {
     if (!this.#closed) this.#channel.send(units)
   }
   settle(grant: UnitGrant): void {
-    const settle = this.#pending.get(grant.id)
+    const onGrant = this.#pending.get(grant.id)
     this.#pending.delete(grant.id)
-    settle?.(grant)
+    onGrant?.(grant)
   }
   close(): void {
     this.#closed = true
-    for (const settle of this.#pending.values()) settle(REFUSAL)
+    for (const onGrant of this.#pending.values()) onGrant(REFUSAL)
     this.#pending.clear()
   }
 }
@@ -93,7 +92,7 @@ export class CounterClient {
     })
   }
   /** Requests units from the owner and returns the slice with the request, so that the owner
-   *  decides  over all units. `settle` runs when the grant arrives: the new slice must exist before
+   *  decides over all units. `onGrant` runs when the grant arrives: the new slice must exist before
    *  a later revocation. */
   request(terms: RequestTerms, onGrant: OnGrant): Promise<boolean> {
     const { free, since } = this.#removeSlice(terms.key)
@@ -119,9 +118,9 @@ export class CounterClient {
   /** Stores units of a key. A slice under other terms is returned. */
   store(key: string, slice: Slice): void {
     const old = this.slices.peek(key)
-    const same = old !== undefined && old.terms === slice.terms && old.since === slice.since
-    if (old !== undefined && !same) this.returnUnits(key, old)
-    this.slices.set(key, same ? { ...slice, free: slice.free + old.free } : slice)
+    const isSame = old !== undefined && old.terms === slice.terms && old.since === slice.since
+    if (old !== undefined && !isSame) this.returnUnits(key, old)
+    this.slices.set(key, isSame ? { ...slice, free: slice.free + old.free } : slice)
   }
   #removeSlice(key: string): Pick<Slice, 'free' | 'since'> {
     const slice = this.slices.peek(key)

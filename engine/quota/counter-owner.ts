@@ -22,7 +22,7 @@ export interface AllowanceOwner {
 }
 export interface OwnerOptions {
   readonly now?: () => number
-  /** Longest wait for a worker that does not answer a revocation, ms. */
+  /** Longest wait for a worker that does not respond to a revocation, ms. */
   readonly revokeTimeout?: number
   /** Windows per name; beyond that the oldest are forgotten. */
   readonly keys?: number
@@ -47,22 +47,22 @@ class CounterOwner implements AllowanceOwner {
 
   constructor({
     now = monotonic,
-    revokeTimeout: patience = 1_000,
+    revokeTimeout = 1_000,
     keys = 100_000,
     machines = false,
   }: OwnerOptions) {
     this.#now = now
-    this.#revokeTimeout = patience
+    this.#revokeTimeout = revokeTimeout
     this.#keys = keys
     if (machines === false) return
-    const pace = {
+    const timing = {
       storeTimeout: 1_000,
       retryDelay: 5_000,
       interval: 500,
       ...(machines !== true && machines),
     }
     this.#leases = new MachineLeases({
-      ...pace,
+      ...timing,
       now,
       channelOf: worker => this.#channels.get(worker),
       find: number => this.#find(number),
@@ -113,7 +113,7 @@ class CounterOwner implements AllowanceOwner {
     // The window has ended, and its units are void.
     if (counter === undefined) return
     this.#takeBack(counter, worker, message)
-    // After the timeout of its round, an answer only returns units.
+    // After the timeout of its round, the message only returns units.
     const isAwaited = message.round === counter.round && counter.revoking.has(worker)
     if (!isAwaited || !this.#onRevoked(counters, counter, worker)) this.#forget(counters, counter)
   }
@@ -206,8 +206,8 @@ class CounterOwner implements AllowanceOwner {
     for (const worker of [...counter.revoking]) this.#channels.get(worker)?.send(revocation)
   }
 
-  /** Records an answer to a revocation. Returns whether it was the last one, after which pending
-   *  requests are served. */
+  /** Records that a worker has responded to a revocation. Returns whether it was the last one: then
+   *  pending requests are served. */
   #onRevoked(counters: Counters, counter: SharedCounter, worker: number): boolean {
     counter.outstanding.delete(worker)
     if (!counter.revoking.delete(worker) || counter.revoking.size > 0) return false

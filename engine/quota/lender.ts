@@ -100,12 +100,12 @@ class StoreLender implements Lender {
     })
   }
   async #returnUnits(message: Extract<StoreOperation, { verb: 'unlease' }>): Promise<void> {
-    const { kind, machine, number, amount, began } = message
+    const { kind, machine, number, amount, windowStart } = message
     const units = BigInt(amount)
-    const window = kind === 'window'
-    const statement = window
-      ? returnToWindow(number, began, units)
-      : shrinkSlice(machine, number, units)
+    const statement =
+      kind === 'window'
+        ? returnToWindow(number, windowStart, units)
+        : shrinkSlice(machine, number, units)
     await this.#options.database.write([statement])
   }
   /** Reports counters for which machines were refused recently. */

@@ -42,7 +42,7 @@ export class MachineLeases {
   /** The worker that acts for this machine at the store. */
   #agent: number | undefined
   #machines = 1
-  #awayUntil = Number.NEGATIVE_INFINITY
+  #unavailableUntil = Number.NEGATIVE_INFINITY
   #serial = 0
   /** Store time of the last known refusal. */
   #lastRefusal = '0'
@@ -127,14 +127,14 @@ export class MachineLeases {
     const amount = lease.units - (unitsInUse > 0n ? unitsInUse : 0n)
     if (amount <= 0n || this.#isUnavailable) return
     lease.units -= amount
-    const back = kind === 'window' ? amount : lease.units
+    const returned = kind === 'window' ? amount : lease.units
     this.#send(this.#agent, {
       verb: 'unlease',
       machine: this.#machine,
       kind,
       number: numberOf(counter),
-      amount: String(back),
-      began: lease.windowStart || '0',
+      amount: String(returned),
+      windowStart: lease.windowStart || '0',
     })
   }
 
@@ -146,7 +146,7 @@ export class MachineLeases {
     this.#send(this.#agent, { verb: 'join', machine: this.#machine })
   }
   get #isUnavailable(): boolean {
-    return this.#options.now() < this.#awayUntil
+    return this.#options.now() < this.#unavailableUntil
   }
   #request(
     counter: SharedCounter,
@@ -182,7 +182,7 @@ export class MachineLeases {
   }
   #markUnavailable(): void {
     if (!this.#isUnavailable) this.#options.onUnavailable?.()
-    this.#awayUntil = this.#options.now() + this.#options.retryDelay
+    this.#unavailableUntil = this.#options.now() + this.#options.retryDelay
   }
   #credit({ counter, debt, least, ms }: LeaseRequest, result: LeaseResult): void {
     const { lease } = counter

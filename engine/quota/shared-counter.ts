@@ -13,7 +13,7 @@ export interface SharedCounter {
   /** Workers that may have unused units. */
   readonly outstanding: Set<number>
   readonly pending: { readonly worker: number; readonly request: UnitRequest }[]
-  /** Workers with an unanswered revocation of `round`. */
+  /** Workers that have not responded to the revocation of `round`. */
   readonly revoking: Set<number>
   round: number
   timer: NodeJS.Timeout | undefined

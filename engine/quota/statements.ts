@@ -76,7 +76,7 @@ export const READ_REFUSALS = sql(
   'SELECT id, short FROM tollgate_numbers WHERE short > ? ORDER BY short DESC LIMIT 1000',
 )
 export const MACHINE_GONE = 'MACHINE_GONE'
-/** ms for which the row of what is held outlives its last lease. */
+/** ms for which the row of a held supply outlives its last lease. */
 const HELD_ROW_LIFETIME = 3_600_000
 
 export interface LeaseTerms {
@@ -110,9 +110,9 @@ export const leaseUnits = (terms: LeaseTerms): readonly Statement[] => {
   ]
 }
 /** Returns units to a window, unless it has ended. */
-export const returnToWindow = (number: string, began: string, amount: bigint): Statement => ({
+export const returnToWindow = (number: string, windowStart: string, amount: bigint): Statement => ({
   sql: RETURN,
-  values: [amount, number, BigInt(began)],
+  values: [amount, number, BigInt(windowStart)],
 })
 /** Reduces the held slice of the machine to `amount`. */
 export const shrinkSlice = (machine: string, number: string, amount: bigint): Statement => ({

@@ -103,7 +103,7 @@ export class Reaper {
   /** Whether a check was requested during a running one. */
   #isCheckRequested = false
   /** Consecutive checks that found a dead process with an open connection. */
-  #endings = 0
+  #endingChecks = 0
   #isStarted = false
 
   constructor(options: ReaperOptions) {
@@ -137,7 +137,7 @@ export class Reaper {
         clearTimeout(this.#timer)
         if (this.#isCheckRequested) return this.check()
         const { check } = this.#options.timeouts
-        const soon = this.#endings > 0 && this.#endings <= SOONER
+        const soon = this.#endingChecks > 0 && this.#endingChecks <= SOONER
         const wait = soon ? check / SOONER : check
         if (this.#isStarted) this.#timer = setTimeout(() => this.#startCheck(soon), wait).unref()
       })
@@ -153,12 +153,12 @@ export class Reaper {
         return [name, isRequested ? last : { ...last, checks: last.checks + 1 }]
       }),
     )
-    const endings = this.#endings
+    const endingChecks = this.#endingChecks
     await this.#removeLateStatements()
     const others = peers.filter(({ name }) => !isOwn(name))
     const dead: Peer[] = []
     for (const peer of others) if (await this.#isDead(peer, peers, isRequested)) dead.push(peer)
-    if (this.#endings === endings) this.#endings = 0
+    if (this.#endingChecks === endingChecks) this.#endingChecks = 0
     for (const { name } of dead) this.#countDead(name)
     const living = peers.filter(peer => !dead.includes(peer))
     for (const peer of dead)
@@ -192,10 +192,10 @@ export class Reaper {
     const silence = checks * timeouts.check
     // While PostgreSQL keeps its connection, its last statements may still run.
     const isEnding = alive === false && peer.isConnected === true && silence < timeouts.silent
-    if (isEnding) this.#endings++
+    if (isEnding) this.#endingChecks++
     if (alive === false) return !isEnding
     const span = peer.isConnected === false ? timeouts.disconnected : timeouts.silent
-    // A process whose connection or socket is open lives, however long it is silent.
+    // A process whose connection or socket is open is alive, however long it is silent.
     if (alive || peer.isConnected || silence < span) return false
     // Its progress counts can only be read in its own folder: while any process of that folder
     // sends heartbeats, those processes reap it.

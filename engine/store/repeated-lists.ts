@@ -4,7 +4,7 @@ import type { Statement } from '../plugin.ts'
 
 // ms in which a caller may repeat a list; until then the writer remembers its number.
 const REPEATABLE = 600_000
-// The writer is told in steps of this many numbers what it can forget, not with every list.
+// The client reports every so many numbers which lists the writer can forget.
 const STRIDE = 64
 
 export class RepeatedLists {

@@ -222,7 +222,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'engine/store/sqlite/group-commit.ts',
-        'const sumsRefusal = sums && !first ? applySums(store, sums, at) : undefined',
+        'const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined',
         'const sumsRefusal = undefined as Refusal | undefined',
       ),
     ],

@@ -10,7 +10,7 @@ import { type Query, Session } from './session.ts'
 export interface ClientOptions {
   readonly url: string
   /** ms. */
-  readonly patience: number
+  readonly writeTimeout: number
   /** Called after each connect. `outcomes`: of the last commit that was tried; undefined if it was
    *  not committed, 'forgotten' if its result is no longer known. */
   onConnected(session: Session, outcomes: readonly Outcome[] | undefined | 'forgotten'): void
@@ -58,11 +58,11 @@ export class PostgresClient {
   }
   /** Resolves at the first connection; rejects after `within` ms. */
   async open(within: number): Promise<void> {
-    const late = setTimeout(
+    const timer = setTimeout(
       () => this.#firstConnection.reject(this.cause ?? new Error('no answer')),
       within,
     )
-    await this.#firstConnection.promise.finally(() => clearTimeout(late))
+    await this.#firstConnection.promise.finally(() => clearTimeout(timer))
   }
   setCrashStatements(name: string, statements: readonly Statement[]): void {
     if (statements.length > 0) this.#crashStatements.set(name, statements.map(encodeStatement))
@@ -74,8 +74,8 @@ export class PostgresClient {
   }
   /** Statements that store the changed on-crash statements, or all of them. */
   takeCrashStatements(): readonly Query[] {
-    const anew = this.#mustResend
-    const names = anew ? [...this.#crashStatements.keys()] : [...this.#changedNames]
+    const sendsAll = this.#mustResend
+    const names = sendsAll ? [...this.#crashStatements.keys()] : [...this.#changedNames]
     this.#changedNames = new Set()
     this.#mustResend = false
     this.#mayHaveStored ||= names.length > 0
@@ -83,7 +83,7 @@ export class PostgresClient {
     const clearedNames = names.filter(name => !this.#crashStatements.has(name))
     const texts = setNames.map(name => JSON.stringify(this.#crashStatements.get(name)))
     return [
-      ...(anew ? [{ text: CLEAR_ALL, values: [this.key] }] : []),
+      ...(sendsAll ? [{ text: CLEAR_ALL, values: [this.key] }] : []),
       ...(setNames.length > 0
         ? [
             {
@@ -119,7 +119,7 @@ export class PostgresClient {
     if (!session) return
     const values = [this.key]
     const cleanup = [CLEAR_ALL, FORGET].map(text => ({ text, values }))
-    await session.pipeline(cleanup, this.#options.patience).catch(() => {})
+    await session.pipeline(cleanup, this.#options.writeTimeout).catch(() => {})
     await session.end()
   }
 
@@ -135,15 +135,15 @@ export class PostgresClient {
     }
   }
   async #connect(): Promise<void> {
-    const { url, patience, onConnected } = this.#options
+    const { url, writeTimeout, onConnected } = this.#options
     const settings = {
       // A row that another process has locked must not delay the group for long.
-      lock_timeout: Math.ceil(patience / 5),
-      statement_timeout: Math.ceil(patience / 2),
+      lock_timeout: Math.ceil(writeTimeout / 5),
+      statement_timeout: Math.ceil(writeTimeout / 2),
       // A process that was suspended in a transaction must not keep its rows locked.
-      idle_in_transaction_session_timeout: patience * 2,
+      idle_in_transaction_session_timeout: writeTimeout * 2,
     }
-    const session = await Session.open({ url, within: patience, settings })
+    const session = await Session.open({ url, within: writeTimeout, settings })
     const outcomes = await this.#register(session).catch(error => {
       session.drop()
       throw error
@@ -169,7 +169,7 @@ export class PostgresClient {
         { text: 'SELECT pg_advisory_lock_shared($1)', values: [key] },
         { text: REGISTER, values: [key, this.#number] },
       ],
-      this.#options.patience,
+      this.#options.writeTimeout,
     )
     for (const each of results) if ('error' in each) throw each.error
     this.resendCrashStatements()

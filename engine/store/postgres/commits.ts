@@ -28,7 +28,7 @@ interface PendingList {
 export interface CommitsOptions {
   readonly url: string
   /** ms until a write without a result is given up. */
-  readonly patience: number
+  readonly writeTimeout: number
   readonly dialects: DialectCache
 }
 // Beyond this many lists the store is stuck, and more would only fill memory.
@@ -38,7 +38,7 @@ const MAX_GROUP = 256
 const MAX_RETRIES = 1
 
 export class Commits {
-  readonly #patience: number
+  readonly #writeTimeout: number
   readonly #dialects: DialectCache
   readonly client: PostgresClient
   #queue: PendingList[] = []
@@ -52,12 +52,12 @@ export class Commits {
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ url, patience, dialects }: CommitsOptions) {
-    this.#patience = patience
+  constructor({ url, writeTimeout, dialects }: CommitsOptions) {
+    this.#writeTimeout = writeTimeout
     this.#dialects = dialects
     this.client = new PostgresClient({
       url,
-      patience,
+      writeTimeout,
       onConnected: (_session, outcomes) => {
         this.#resolve(outcomes)
         this.#schedule()
@@ -70,7 +70,7 @@ export class Commits {
     if (before && before.lateOutcome === undefined) return this.#repeat(before)
     this.#unknownLists.delete(statements)
     if (before?.lateOutcome && before.lateOutcome !== 'nothing') {
-      this.#complete(Object.assign(before, newDeadline(this.#patience)), before.lateOutcome)
+      this.#complete(Object.assign(before, newDeadline(this.#writeTimeout)), before.lateOutcome)
       return before.result.promise
     }
     if (this.#isUnavailable()) return Promise.reject(unavailableFault(this.client.cause))
@@ -84,7 +84,7 @@ export class Commits {
       statements,
       steps,
       tries: MAX_RETRIES,
-      ...newDeadline(this.#patience),
+      ...newDeadline(this.#writeTimeout),
     }
     this.#queue.push(entry)
     this.#startTimer()
@@ -108,14 +108,14 @@ export class Commits {
   }
   #isUnavailable(): boolean {
     const { downSince } = this.client
-    const away = downSince !== undefined && performance.now() - downSince > this.#patience
+    const isDown = downSince !== undefined && performance.now() - downSince > this.#writeTimeout
     const pending = this.#queue.length + this.#inFlight.length + this.#unresolvedLists.length
-    return this.#closed || away || pending >= MAX_PENDING
+    return this.#closed || isDown || pending >= MAX_PENDING
   }
   /** The caller repeats a list whose result is still unknown. */
   #repeat(entry: PendingList): Promise<Rows> {
     if (entry.isTimedOut) {
-      Object.assign(entry, newDeadline(this.#patience))
+      Object.assign(entry, newDeadline(this.#writeTimeout))
       this.#startTimer()
     }
     return entry.result.promise
@@ -143,13 +143,13 @@ export class Commits {
           lists: entries.map(({ steps }) => steps),
           own: this.client.takeCrashStatements(),
           beforeCommit: () => {
-            // A caller with a timeout fault was told that nothing was written, so nothing may be.
+            // A timeout fault promises its caller that nothing is written.
             this.#isCommitSent = !entries.some(({ isTimedOut }) => isTimedOut)
             return this.#isCommitSent
           },
           sealQuery: all => this.client.sealQuery(all),
         },
-        this.#patience,
+        this.#writeTimeout,
       )
       if (outcomes) for (const [at, entry] of entries.entries()) this.#settle(entry, outcomes[at])
       else this.#requeue(entries)
@@ -198,7 +198,7 @@ export class Commits {
     this.#unknownLists.delete(entry.statements)
   }
   #startTimer(): void {
-    this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
+    this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)
   }
   #expire(): void {
     const now = performance.now()
@@ -222,8 +222,8 @@ export class Commits {
   }
 }
 
-const newDeadline = (patience: number) => ({
-  deadline: performance.now() + patience,
+const newDeadline = (writeTimeout: number) => ({
+  deadline: performance.now() + writeTimeout,
   result: Promise.withResolvers<Rows>(),
   isTimedOut: false,
 })

@@ -1,5 +1,5 @@
 /** The reads of a process: up to `CONNECTIONS` connections, opened on demand. While a read runs,
- *  new connections probe the server, so that a frozen server is told apart from a long read. */
+ *  new connections probe the server, which distinguishes a frozen server from a long read. */
 import type { Row, Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import type { DialectCache } from './dialect-cache.ts'
@@ -9,7 +9,7 @@ import { type QueryResult, Session } from './session.ts'
 export interface ReadsOptions {
   readonly url: string
   /** ms until a server that does not respond counts as unavailable. */
-  readonly patience: number
+  readonly writeTimeout: number
   readonly dialects: DialectCache
 }
 interface PendingRead {
@@ -47,7 +47,7 @@ export class Reads {
     pending.timer = setTimeout(() => {
       this.#waiting = this.#waiting.filter(each => each !== pending)
       pending.result.reject(fault('STORE_UNAVAILABLE'))
-    }, this.#options.patience)
+    }, this.#options.writeTimeout)
     this.#waiting.push(pending)
     this.#startNext()
     return pending.result.promise
@@ -96,7 +96,7 @@ export class Reads {
     const watch = setInterval(async () => {
       isFrozen ||= !(await this.#isResponsive())
       if (isFrozen) session.drop()
-    }, this.#options.patience / 2)
+    }, this.#options.writeTimeout / 2)
     try {
       const [result] = await session.pipeline([{ text, name, values }], Number.POSITIVE_INFINITY)
       const isPlanOutdated = result && 'error' in result && isOutdated(result.error)
@@ -115,9 +115,9 @@ export class Reads {
     else if (!session.isLost) this.#idle.push(session)
   }
   async #open(): Promise<Session> {
-    const { url, patience } = this.#options
+    const { url, writeTimeout } = this.#options
     const settings = { default_transaction_read_only: 'on', statement_timeout: READ_TIMEOUT }
-    const session = await Session.open({ url, within: patience / 2, settings })
+    const session = await Session.open({ url, within: writeTimeout / 2, settings })
     session.onLost = () => {
       const at = this.#idle.indexOf(session)
       if (at >= 0) this.#idle.splice(at, 1)

@@ -72,22 +72,22 @@ export class Session {
     return this.#lossError !== undefined
   }
   /** Sends all queries in one batch and resolves to their results. Rejects if the connection is
-   *  lost,  and drops the connection after `within` ms. */
+   *  lost, and drops the connection after `within` ms. */
   pipeline(steps: readonly Query[], within: number): Promise<readonly QueryResult[]> {
     if (this.#lossError) return Promise.reject(this.#lossError)
     const { promise, resolve, reject } = Promise.withResolvers<readonly QueryResult[]>()
     const results: QueryResult[] = []
-    const late = Number.isFinite(within)
-      ? setTimeout(() => this.#drop(new Error(`no answer in ${within} ms`)), within)
+    const timer = Number.isFinite(within)
+      ? setTimeout(() => this.#drop(new Error(`no response in ${within} ms`)), within)
       : undefined
     const onResult = (error: Error | null, result: pg.QueryResult): void => {
       if (error && !isServerError(error)) {
-        clearTimeout(late)
+        clearTimeout(timer)
         return reject(this.#lossError ?? error)
       }
       results.push(error ? { error: error as pg.DatabaseError } : toQueryResult(result))
       if (results.length < steps.length) return
-      clearTimeout(late)
+      clearTimeout(timer)
       resolve(results)
     }
     // One packet for the whole batch.
@@ -111,9 +111,9 @@ export class Session {
   /** Disconnects; drops the connection if the server does not respond within `within` ms. */
   async end(within = 250): Promise<void> {
     this.onLost = () => {}
-    const late = setTimeout(() => this.drop(), within)
+    const timer = setTimeout(() => this.drop(), within)
     await this.#client.end()
-    clearTimeout(late)
+    clearTimeout(timer)
   }
   #drop(error: Error): void {
     if (this.#lossError) return

@@ -83,11 +83,11 @@ const applySeparately = (store: Sqlite, lists: readonly List[]): readonly Outcom
  *  group. */
 const apply = (
   store: Sqlite,
-  { client, number, isRepeat: again, once = false, steps }: List,
+  { client, number, isRepeat, once = false, steps }: List,
   sums?: StatementSums,
 ): Outcome => {
   const isRecorded = number !== undefined && !once
-  if (again && isRecorded) {
+  if (isRepeat && isRecorded) {
     const [before] = store.run(FIND_LIST, [client, number]).rows
     if (before) return { rows: decodeRows(before.rows, steps.length) }
   }
@@ -97,11 +97,11 @@ const apply = (
       rows.push(NO_ROWS)
       continue
     }
-    const first = once && at === 0
-    const sumsRefusal = sums && !first ? applySums(store, sums, at) : undefined
+    const isFirst = once && at === 0
+    const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined
     const result = sumsRefusal ?? applyStep(store, step, at)
     if ('kind' in result) {
-      if (again && first && result.unique) return { rows: steps.map(() => []) }
+      if (isRepeat && isFirst && result.unique) return { rows: steps.map(() => []) }
       return { refusal: result }
     }
     rows.push(result)

@@ -12,8 +12,8 @@ export class StatementEncoder {
   #next = 0
 
   /** A `WireList` as JSON. Throws STORE_VALUE for a value that cannot be stored. */
-  encodeList(number: number, again: boolean, statements: readonly Statement[]): string {
-    const marks = (again ? AGAIN : 0) | (statements[0]?.once ? ONCE : 0)
+  encodeList(number: number, isRepeat: boolean, statements: readonly Statement[]): string {
+    const marks = (isRepeat ? AGAIN : 0) | (statements[0]?.once ? ONCE : 0)
     let text = `[${number},${marks}`
     for (const statement of statements) {
       text += `,[${this.#number(statement.sql)},${encodeRows(statement)}`

@@ -31,7 +31,7 @@ interface PendingList {
 export class StoreClient {
   readonly client: string
   readonly #connection: WriterConnection
-  readonly #patience: number
+  readonly #writeTimeout: number
   readonly #firstConnection = Promise.withResolvers<void>()
   readonly #pending = new PendingLists<PendingList>()
   #unsent: PendingList[] = []
@@ -44,10 +44,10 @@ export class StoreClient {
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  /** `key`: of this process, unique in the store. `patience`: ms until a list is given up. */
-  constructor(socket: string, patience: number, key: bigint) {
+  /** `key`: of this process, unique in the store. `writeTimeout`: ms until a list is given up. */
+  constructor(socket: string, writeTimeout: number, key: bigint) {
     this.client = String(key)
-    this.#patience = patience
+    this.#writeTimeout = writeTimeout
     this.#connection = connectToWriter(socket, {
       firstMessage: () => this.#firstMessage(),
       onMessage: message => this.#onMessage(message),
@@ -55,8 +55,8 @@ export class StoreClient {
   }
   /** Resolves at the first connection; rejects with STORE_UNAVAILABLE after `within` ms. */
   async open(within: number): Promise<void> {
-    const late = setTimeout(() => this.#firstConnection.reject(fault('STORE_UNAVAILABLE')), within)
-    await this.#firstConnection.promise.finally(() => clearTimeout(late))
+    const timer = setTimeout(() => this.#firstConnection.reject(fault('STORE_UNAVAILABLE')), within)
+    await this.#firstConnection.promise.finally(() => clearTimeout(timer))
   }
   write(statements: readonly Statement[]): Promise<Rows> {
     if (statements.length === 0) return Promise.resolve([])
@@ -64,19 +64,19 @@ export class StoreClient {
     const before = number === undefined ? undefined : this.#pending.get(number)
     if (before) return before.result.promise
     if (this.#isUnavailable()) return Promise.reject(fault('STORE_UNAVAILABLE'))
-    const again = number !== undefined
+    const isRepeat = number !== undefined
     try {
       const own = number ?? this.#last + 1
-      const json = this.#encoder.encodeList(own, again, statements)
+      const json = this.#encoder.encodeList(own, isRepeat, statements)
       this.#last = Math.max(this.#last, own)
-      const until = performance.now() + this.#patience
-      this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
+      const deadline = performance.now() + this.#writeTimeout
+      this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)
       return this.#add({
         number: own,
         statements,
         json,
-        deadline: until,
-        isRepeat: again,
+        deadline,
+        isRepeat,
       })
     } catch (error) {
       return Promise.reject(error)
@@ -92,19 +92,19 @@ export class StoreClient {
   async migrate(owner: string, migrations: readonly Migration[]): Promise<void> {
     const migration = [owner, migrations] as const
     const number = ++this.#last
-    const until = Number.POSITIVE_INFINITY
+    const deadline = Number.POSITIVE_INFINITY
     await this.#add({
       number,
       statements: [],
       json: undefined,
       migration,
-      deadline: until,
+      deadline,
       isRepeat: false,
     })
   }
   /** Waits for pending lists, then disconnects and clears the on-crash statements. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#pending.values().map(({ result: answer }) => answer.promise))
+    await Promise.allSettled(this.#pending.values().map(({ result }) => result.promise))
     this.#closed = true
     clearTimeout(this.#timer)
     this.#connection.send('{"bye":true}')
@@ -113,8 +113,8 @@ export class StoreClient {
 
   #isUnavailable(): boolean {
     const { downSince } = this.#connection
-    const away = downSince !== undefined && performance.now() - downSince > this.#patience
-    return this.#closed || away || this.#pending.size >= MAX_PENDING
+    const isDown = downSince !== undefined && performance.now() - downSince > this.#writeTimeout
+    return this.#closed || isDown || this.#pending.size >= MAX_PENDING
   }
   #add(list: Omit<PendingList, 'result' | 'isSent'>): Promise<Rows> {
     const pending = { ...list, result: Promise.withResolvers<Rows>(), isSent: false }

@@ -1,4 +1,4 @@
-/** Admin listener: responses by path and the checks of Host and Origin. Listen addresses too. */
+/** Admin listener: responses by path, the checks of Host and Origin, and listen addresses. */
 import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'

@@ -63,11 +63,11 @@ t.test(
     }
     addWorkers(distributor, stuck, quick)
     await arrive(60, () => stuck.offers.length + quick.offers.length)
-    const few = stuck.offers.length
-    t.ok(few <= 2, `${few} of 60`)
+    const stuckCount = stuck.offers.length
+    t.ok(stuckCount <= 2, `${stuckCount} of 60`)
     stuck.open = false
     await arrive(5, () => quick.offers.length)
-    t.equal(stuck.offers.length, few, 'none once it is marked as stuck')
+    t.equal(stuck.offers.length, stuckCount, 'none once it is marked as stuck')
   },
 )
 

@@ -8,19 +8,19 @@ import { Health } from '../../../engine/upstream/health.ts'
 
 const VIEW = { version: 1, hash: 'h', time: '', url: '', workers: [], failure: null }
 const REQUEST = { method: 'GET', path: '/-/top', query: '', body: undefined }
-/** A worker that records the messages it was sent. */
+/** A worker that records the requests it receives. */
 const worker = (open = true) => {
   const requests: Extract<ToWorker, { type: 'admin' }>[] = []
   const messages = new MessageWaiter<FromWorker>()
   const send = (message: ToWorker) => void (message.type === 'admin' && requests.push(message))
   return { open, messages, requests, send }
 }
-const endpointsOf = (workers: readonly object[], patience?: number) =>
+const endpointsOf = (workers: readonly object[], timeout?: number) =>
   createPluginEndpoints(
     { workers } as unknown as WorkerPool,
     () => ['GET /-/top'],
     () => VIEW,
-    patience,
+    timeout,
   )
 
 t.test('plugin endpoints: one request goes to the first open worker', async t => {

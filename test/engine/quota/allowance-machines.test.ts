@@ -1,5 +1,5 @@
-/** Allowances shared by machines in a store: never more than the limit while the store responds,
- *  and no unit is lost with a machine. */
+/** Allowances that machines share in a store: together they never exceed the limit while the store
+ *  responds, and the units of a dead machine are free again. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import { type Machine, startMachine } from '../../helpers/machines.ts'
@@ -15,10 +15,10 @@ const returningWindow = (amount: bigint): Supply => ({
 const concurrency = (amount: bigint): Supply => ({ concurrency: { amount } })
 
 for (const engine of ENGINES) {
-  // Not awaited here: a room that waits between two tests is taken to be over.
+  // Not awaited here: tap ends a file that has no pending test.
   const starting = startAnyStore(t, engine)
   const machines: Machine[] = []
-  /** Another installation for each test: numbers have one name. */
+  /** An empty installation for each test, since all tests use the same counter. */
   const begin = async (t: Test, every?: number) => {
     const database = await (await starting).open()
     await database.migrate('standing', [

@@ -114,12 +114,12 @@ t.test('allowance: a crash of a worker frees concurrency units, but no window un
 
 t.test('allowance: a crash of a worker completes a pending revocation', async t => {
   const machine = new Machine(2)
-  const lying = machine.open(0, concurrency(8n)).request('a', 1n)
+  const setup = machine.open(0, concurrency(8n)).request('a', 1n)
   await machine.settle()
-  await lying
+  await setup
   const request = machine.open(1, concurrency(8n)).request('a', 7n)
   machine.deliver(1, 'up')
-  t.equal(machine.workers[0]?.down.queue.length, 1, 'recalled')
+  t.equal(machine.workers[0]?.down.queue.length, 1, 'the revocation is pending')
   machine.kill(0)
   await machine.settle()
   t.equal(await request, true, 'all eight are free')
@@ -139,28 +139,28 @@ t.test('allowance: a hanging worker delays a refusal by the revoke timeout only'
         on: listener => void listeners.push(listener),
       })
   })
-  const place = { type: 'allowance', kind: 'held', name: 'n', key: 'k' } as const
-  const ask = (worker: number, id: number, amount: string): void => {
+  const address = { type: 'allowance', kind: 'held', name: 'n', key: 'k' } as const
+  const sendRequest = (worker: number, id: number, amount: string): void => {
     const terms = { amount, limit: '9', ms: 0, free: '0', since: 0 }
-    listeners[worker]?.({ ...place, verb: 'request', id, ...terms } satisfies UnitRequest)
+    listeners[worker]?.({ ...address, verb: 'request', id, ...terms } satisfies UnitRequest)
   }
-  const answer = (round: number, free: string): void =>
-    listeners[0]?.({ ...place, verb: 'return', round, free, since: 0 } satisfies UnitReturn)
-  const alive = setTimeout(() => {}, 60_000) // the owner's own timer keeps no process up
+  const sendReturn = (round: number, free: string): void =>
+    listeners[0]?.({ ...address, verb: 'return', round, free, since: 0 } satisfies UnitReturn)
+  const alive = setTimeout(() => {}, 60_000) // the timer of the owner is unreferenced
 
-  ask(0, 1, '1')
+  sendRequest(0, 1, '1')
   t.match(messages[0][0], { verb: 'grant', units: '3' }, 'one, and two spare units')
-  ask(1, 1, '8')
+  sendRequest(1, 1, '8')
   await refusal
   clearTimeout(alive)
   t.match(messages[1][0], { verb: 'grant', units: '0' })
-  const recall = messages[0][1] as Revocation
-  ask(0, 2, '1')
+  const revocation = messages[0][1] as Revocation
+  sendRequest(0, 2, '1')
   t.match(messages[0][2], { verb: 'grant', units: '2' }, 'one, and one spare unit')
-  answer(recall.round, '2')
-  ask(1, 2, '7')
+  sendReturn(revocation.round, '2')
+  sendRequest(1, 2, '7')
   t.match(messages[0][3], { verb: 'revoke' }, 'the late answer did not concern the second slice')
-  answer(recall.round + 1, '1')
+  sendReturn(revocation.round + 1, '1')
   t.match(messages[1][1], { verb: 'grant', units: '7' }, 'no unit is lost')
 })
 
@@ -177,17 +177,17 @@ t.test('allowance: a closed channel refuses pending and later requests', async t
 t.test('window: ended windows are forgotten, beyond the bound the oldest first', async t => {
   let clock = 0
   const listeners: ((message: unknown) => void)[] = []
-  const answers: UnitGrant[] = []
+  const grants: UnitGrant[] = []
   const owner = createAllowanceOwner({ now: () => clock, keys: 3 })
   owner.attach(0, {
-    send: message => void answers.push(message as UnitGrant),
+    send: message => void grants.push(message as UnitGrant),
     on: listener => void listeners.push(listener),
   })
   const spend = (key: string): string | undefined => {
-    const place = { type: 'allowance', kind: 'window', name: 'n', key } as const
+    const address = { type: 'allowance', kind: 'window', name: 'n', key } as const
     const terms = { amount: '1', limit: '1', ms: 100, free: '0', since: 0 }
-    listeners[0]?.({ ...place, verb: 'request', id: 1, ...terms } satisfies UnitRequest)
-    return answers.pop()?.units
+    listeners[0]?.({ ...address, verb: 'request', id: 1, ...terms } satisfies UnitRequest)
+    return grants.pop()?.units
   }
   t.same(['a', 'b', 'c', 'a'].map(spend), ['1', '1', '1', '0'])
   t.equal(spend('d'), '1', 'a made room')

@@ -1,4 +1,4 @@
-/** CLI commands use the store with and without a running gateway, and do not disturb it. */
+/** CLI commands use the store with and without a running gateway, whose writer continues. */
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'

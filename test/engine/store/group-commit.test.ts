@@ -94,17 +94,29 @@ t.test(
     const { store } = openItems(temporaryFolder(t))
     const commit = createGroup(store)
     const once = { ...list(1, 1, 2), once: true }
-    const notes = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
+    const countRecords = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
     t.match(commit([once]), [{ rows: [[], []] }])
-    t.equal(notes(), 0)
+    t.equal(countRecords(), 0)
     const again = { ...once, isRepeat: true }
-    t.match(commit([again, list(2, 3)]), [{ rows: [[], []] }, { rows: [[]] }], 'it is there')
-    t.match(commit([once]), [{ refusal: { kind: 'violation', unique: true } }], 'the first time')
+    t.match(
+      commit([again, list(2, 3)]),
+      [{ rows: [[], []] }, { rows: [[]] }],
+      'the list was applied before',
+    )
+    t.match(
+      commit([once]),
+      [{ refusal: { kind: 'violation', unique: true } }],
+      'not marked as a repetition',
+    )
     const other = { ...list(3, 4, 2), once: true, isRepeat: true }
-    t.match(commit([other]), [{ refusal: { kind: 'violation', at: 1 } }], 'not its own key')
+    t.match(
+      commit([other]),
+      [{ refusal: { kind: 'violation', at: 1 } }],
+      'a later statement violates its key',
+    )
     const nameless = { text: INSERT, rows: 1, values: [9, null] }
     const invalid = { client: 'c', number: 4, isRepeat: true, once: true, steps: [nameless] }
-    t.match(commit([invalid]), [{ refusal: { kind: 'violation', at: 0 } }], 'another constraint')
+    t.match(commit([invalid]), [{ refusal: { kind: 'violation', at: 0 } }], 'not the unique key')
     t.same(
       store.run(ALL.text, []).rows.map(({ id }) => id),
       [1, 2, 3],

@@ -1,5 +1,5 @@
-/** Membership: a process whose heartbeat stopped is reaped once, with what it held; one that beats
- *  is left alone. */
+/** Membership: a process whose heartbeat stopped is reaped once and its reservations are released;
+ *  a process with heartbeats is not reaped. */
 import t, { type Test } from 'tap'
 import type { PeerListener, Statement } from '../../../engine/plugin.ts'
 import {
@@ -17,10 +17,10 @@ import { timeoutsAt } from '../../helpers/timeouts.ts'
 /** ms between two heartbeats. A process that is silent for four of them is dead. */
 const SWIFT = 40
 const STEADY = 1_000
-const HELD = 'CREATE TABLE held (process TEXT NOT NULL)'
+const RESERVATIONS = 'CREATE TABLE held (process TEXT NOT NULL)'
 const both = await startBoth(t, [
   ...MEMBERSHIP_TABLES,
-  { number: MEMBERSHIP_TABLES.length + 1, text: HELD },
+  { number: MEMBERSHIP_TABLES.length + 1, text: RESERVATIONS },
 ])
 const release = (name: string): Statement =>
   statement('free', 'DELETE FROM held WHERE process = ?', [name])
@@ -28,8 +28,8 @@ const listener: PeerListener = { reapStatements: name => [release(name)] }
 
 for (const { engine, store, database } of both) {
   const names = async () => (await readPeers(database)).map(({ name }) => name)
-  /** One that shares its process with others: silence alone tells that it is dead. */
-  const member = (t: Test, heartbeat: number, looks = true) => {
+  /** A membership without process key or folder: only missing heartbeats show that it is dead. */
+  const member = (t: Test, heartbeat: number, reaps = true) => {
     const { process: _, ...own } = database
     const membership = createMembership({
       database: own,
@@ -37,7 +37,7 @@ for (const { engine, store, database } of both) {
       timeouts: timeoutsAt(heartbeat),
     })
     t.teardown(() => membership.close().catch(() => {}))
-    if (looks) membership.start()
+    if (reaps) membership.start()
     return membership
   }
 
@@ -66,8 +66,8 @@ for (const { engine, store, database } of both) {
     `${engine} membership: a process with heartbeats is not reaped; on close it releases its reservations`,
     async t => {
       const alive = member(t, STEADY, false)
-      const looking = member(t, STEADY / 2)
-      looking.listen('test', listener)
+      const reaper = member(t, STEADY / 2)
+      reaper.listen('test', listener)
       alive.listen('test', listener)
       const name = await alive.name()
       t.equal(await alive.name(), name)
@@ -112,11 +112,11 @@ for (const { engine, store, database } of both) {
       let expulsions = 0
       asleep.listen('test', { onExpelled: () => void expulsions++ })
       const name = await asleep.name()
-      await database.write([statement('bury', 'DELETE FROM tollgate_processes', [])])
+      await database.write([statement('expel', 'DELETE FROM tollgate_processes', [])])
       await eventually(() => expulsions === 1 || undefined)
       t.notOk(asleep.isCurrent(name))
       asleep.reportExpelled(name)
-      t.equal(expulsions, 1, 'once')
+      t.equal(expulsions, 1, 'called once')
       t.not(await asleep.name(), name)
     },
   )
@@ -125,11 +125,11 @@ for (const { engine, store, database } of both) {
     `${engine} membership: a process without the store is suspect, and keeps its name afterwards`,
     async t => {
       const own = await store.open({ writeTimeout: 1_000 })
-      const line = { cut: false }
+      const connection = { isCut: false }
       const cuttable = {
         read: own.read,
         write: (list: readonly Statement[]) =>
-          line.cut
+          connection.isCut
             ? Promise.reject(Object.assign(new Error('cut'), { code: 'CUT' }))
             : own.write(list),
       }
@@ -142,14 +142,14 @@ for (const { engine, store, database } of both) {
         onSuspect: () => void calls.suspect++,
       })
       const name = await membership.name()
-      line.cut = true
+      connection.isCut = true
       await eventually(() => calls.suspect === 1 || undefined)
       await t.rejects(
         membership.name(),
         { code: 'CUT' },
-        'a process that may be dead reserves nothing',
+        'a suspect process gets no name to reserve under',
       )
-      line.cut = false
+      connection.isCut = false
       t.equal(await membership.name(), name)
       t.equal(calls.expelled, 0)
     },
@@ -166,7 +166,7 @@ for (const engine of ENGINES)
       await database.migrate('test', [
         { number: 1, text: 'CREATE TABLE charged (id TEXT PRIMARY KEY, state TEXT NOT NULL)' },
       ])
-      // The embedded store had keys of its own, which its processes did not name.
+      // An older embedded store had text keys, which the rows of its processes did not contain.
       const key = engine === 'sqlite' ? 'q83EfwkRZ_4aBc' : '42'
       const charge = "UPDATE charged SET state = 'charged' WHERE state = 'open'"
       await database.write([

@@ -1,4 +1,4 @@
-/** The processes of a data folder: each knows of the others whether they live. */
+/** Process folder: detects whether the other processes of a data folder are alive. */
 import { existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -22,11 +22,11 @@ t.test('process folder: a process is alive until it leaves, and unknown afterwar
   const [one, other] = [openFolder(t, dataFolder), openFolder(t, dataFolder)]
   const id = await one.enter('1')
   t.ok(id)
-  t.equal(await other.enter('2'), id, 'both are in one folder')
-  t.equal(await one.enter('1'), id, 'once more')
+  t.equal(await other.enter('2'), id, 'both have the id of the folder')
+  t.equal(await one.enter('1'), id, 'a second call has no effect')
   t.equal(await one.isAlive('2'), true)
-  t.equal(await one.isAlive('1'), true, 'its own')
-  t.equal(await one.isAlive('3'), undefined, 'nobody')
+  t.equal(await one.isAlive('1'), true, 'its own key')
+  t.equal(await one.isAlive('3'), undefined, 'a key without a process')
   other.close()
   await eventually(async () => (await one.isAlive('2')) === undefined || undefined)
   t.not(openFolder(t, temporaryFolder(t)).id, id, 'another folder')
@@ -44,7 +44,11 @@ t.test('process folder: a killed process is dead, a suspended one is alive', asy
   await client.kill()
   t.equal(await folder.isAlive(key), false)
   await folder.enter('1')
-  t.same(new Set(keysIn(data)), new Set([key, '1']), 'its peers may still want to know')
+  t.same(
+    new Set(keysIn(data)),
+    new Set([key, '1']),
+    'the socket stays until it is stale, for peers that check later',
+  )
   const old = (Date.now() - 8 * DAY) / 1_000
   utimesSync(join(data, 'processes', `${key}.socket`), old, old)
   await openFolder(t, data).enter('2')
@@ -55,7 +59,7 @@ t.test('process folder: a killed process is dead, a suspended one is alive', asy
 
 t.test('process folder: a folder that cannot be written has no processes', async t => {
   const dataFolder = join(temporaryFolder(t), 'file')
-  writeFileSync(dataFolder, 'in the way')
+  writeFileSync(dataFolder, 'not a folder')
   const folder = openFolder(t, dataFolder)
   t.equal(folder.id, undefined)
   t.equal(await folder.enter('1'), undefined)

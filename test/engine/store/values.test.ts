@@ -8,12 +8,12 @@ const database = await store.open()
 await database.migrate('test', [
   { number: 1, text: 'CREATE TABLE kept (id BIGINT PRIMARY KEY, value)' },
 ])
-const KEEP = 'INSERT INTO kept VALUES (?, ?) RETURNING value, typeof(value) AS type'
+const INSERT = 'INSERT INTO kept VALUES (?, ?) RETURNING value, typeof(value) AS type'
 const plain = (value: unknown) => (value instanceof Uint8Array ? [...value] : value)
 let last = 0
-const keep = async (value: Value) => {
+const insert = async (value: Value) => {
   const id = ++last
-  const [[row] = []] = await database.write([statement('keep', KEEP, [id, value])])
+  const [[row] = []] = await database.write([statement('insert', INSERT, [id, value])])
   const [read] = await database.read(sql('kept', 'SELECT value FROM kept WHERE id = ?'), [id])
   t.same(plain(read?.value), plain(row?.value), 'read as written')
   return row ?? {}
@@ -34,10 +34,10 @@ t.test('SQLite values: are read as written', async t => {
     [`né 漢字 🎈 \u0001 "'\\ {"n":"5"}`, `né 漢字 🎈 \u0001 "'\\ {"n":"5"}`, 'text'],
   ]
   for (const [input, expected, type] of cases) {
-    t.same(await keep(input), { value: expected, type }, `${typeof input} ${input}`)
+    t.same(await insert(input), { value: expected, type }, `${typeof input} ${input}`)
   }
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
-  const { value, type } = await keep(bytes)
+  const { value, type } = await insert(bytes)
   t.ok(bytes.equals(value as Buffer))
   t.equal(type, 'blob')
 })
@@ -62,10 +62,10 @@ t.test(
       new Date(0),
       Symbol('s'),
     ]) {
-      await t.rejects(database.write([statement('keep', KEEP, [++last, value as Value])]), {
+      await t.rejects(database.write([statement('insert', INSERT, [++last, value as Value])]), {
         code: 'STORE_VALUE',
       })
     }
-    t.same(await keep('fine'), { value: 'fine', type: 'text' })
+    t.same(await insert('fine'), { value: 'fine', type: 'text' })
   },
 )

@@ -93,7 +93,7 @@ t.test(
     const refusals = results.flatMap((result, index) =>
       result.status === 'rejected' ? [`${index + 1} ${result.reason.code}`] : [],
     )
-    t.same(refusals, ['7 STORE_UNAVAILABLE'], 'it alone')
+    t.same(refusals, ['7 STORE_UNAVAILABLE'], 'no other list')
     await holder.query('ROLLBACK')
     await holder.end()
     await database.write([add(7)])

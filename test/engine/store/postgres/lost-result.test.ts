@@ -1,5 +1,5 @@
-/** PostgreSQL, lost result of a COMMIT: the list is applied once, and a repetition returns its
- *  result. */
+/** PostgreSQL, lost result of a COMMIT: the list is applied once, and a repetition of it returns
+ *  the result. */
 import t, { type Test } from 'tap'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts'
@@ -17,7 +17,7 @@ const table = {
   text: `CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL CHECK (sum < 100));
     INSERT INTO total VALUES (1, 0)`,
 }
-// Not idempotent by itself: applied twice, the sum shows it.
+// Not idempotent: the sum shows whether the list was applied twice.
 const add = (amount: number | bigint = 1) => [
   statement('add', 'UPDATE total SET sum = sum + ? WHERE id = 1 RETURNING sum', [amount], {
     violates: { total_sum_check: 'FULL' },
@@ -69,8 +69,8 @@ t.test(
     await resultLoss
     await t.rejects(write, { code: 'STORE_UNKNOWN', status: 503, headers: { 'retry-after': '1' } })
     proxy.cut()
-    t.same(await direct.read(SUM, []), [{ sum: 1 }], 'it was applied')
-    const again = await Promise.all([database.write(list), database.write(list)].map(tolerant))
+    t.same(await direct.read(SUM, []), [{ sum: 1 }], 'the list was applied')
+    const again = await Promise.all([database.write(list), database.write(list)].map(resultOrCode))
     t.same(again[0], [[{ sum: 1 }], []], 'the rows of the first result')
     t.ok(again[1])
     const [{ sum } = {}] = await direct.read(SUM, [])
@@ -82,7 +82,7 @@ t.test('PostgreSQL lost result: a list whose COMMIT never arrived is written aga
   const { proxy, direct, database } = await begin(t, 10_000)
   const list = add()
   proxy.cut()
-  const first = await tolerant(database.write(list))
+  const first = await resultOrCode(database.write(list))
   t.ok(first)
   t.same(await direct.read(SUM, []), [{ sum: 1 }])
 })
@@ -146,7 +146,7 @@ for (const [when, patience] of [
         await (when === 'after the timeout' ? writeWithRetry(database, list) : write)
         const expectedCode = atOnce ? 'CHARGE_EXISTS' : 'CHARGE_CLOSED'
         t.equal(
-          await tolerant(database.write(list)),
+          await resultOrCode(database.write(list)),
           expectedCode,
           'no repetition once the result is known',
         )
@@ -156,5 +156,5 @@ for (const [when, patience] of [
       },
     )
 
-const tolerant = <T>(promise: Promise<T>): Promise<T | string> =>
+const resultOrCode = <T>(promise: Promise<T>): Promise<T | string> =>
   promise.catch((error: { code: string }) => error.code)

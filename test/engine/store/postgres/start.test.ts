@@ -1,4 +1,5 @@
-/** PostgreSQL start: obstacles are reported in one sentence, in time, without the password. */
+/** PostgreSQL start: a failure is reported within the timeout, in one sentence without the
+ *  password. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,10 +46,10 @@ t.test('PostgreSQL start: reports a wrong password, database, host or address', 
 })
 
 t.test('PostgreSQL start: refuses a server with fsync off', async t => {
-  const careless = await startPostgres(inMemory())
-  const url = await careless.create()
-  await careless.ask('ALTER SYSTEM SET synchronous_commit = off')
-  await careless.ask('SELECT pg_reload_conf()')
+  const unsafeServer = await startPostgres(inMemory())
+  const url = await unsafeServer.create()
+  await unsafeServer.ask('ALTER SYSTEM SET synchronous_commit = off')
+  await unsafeServer.ask('SELECT pg_reload_conf()')
   const database = await openAt(t, { url }).open()
   const setting = statement('setting', "SELECT current_setting('synchronous_commit') AS value")
   t.same(
@@ -57,10 +58,10 @@ t.test('PostgreSQL start: refuses a server with fsync off', async t => {
     'synchronous_commit is on, whatever the default',
   )
   await database.close()
-  await careless.restartWith('fsync=off')
+  await unsafeServer.restartWith('fsync=off')
   const { error } = await refusal(url)
   t.equal(error.code, 'STORE_FSYNC')
-  await careless.stop()
+  await unsafeServer.stop()
 })
 
 t.test('PostgreSQL start: refuses a store of a newer program', async t => {

@@ -1,4 +1,4 @@
-/** PostgreSQL values have the same types as with SQLite. */
+/** PostgreSQL values: reads return the same types as with SQLite. */
 import t from 'tap'
 import type { Value } from '../../../../engine/plugin.ts'
 import { sql, startAnyStore, statement } from '../../../helpers/store.ts'

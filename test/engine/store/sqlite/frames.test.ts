@@ -33,7 +33,7 @@ t.test('frame parser: parses frames that are split at any offset', async t => {
 
 /** Store files that may use synchronous system calls: at open, at registration, when a peer is
  *  reaped, and for a progress count's few bytes in the kernel's memory. */
-const WAITS = ['address.ts', 'database.ts', 'process-folder.ts', 'progress.ts']
+const MAY_BLOCK = ['address.ts', 'database.ts', 'process-folder.ts', 'progress.ts']
 
 t.test('serving processes: load neither node:sqlite nor code that blocks on the store', async t => {
   const files = new Set<string>()
@@ -42,7 +42,7 @@ t.test('serving processes: load neither node:sqlite nor code that blocks on the 
     files.add(file.href)
     const text = readFileSync(file, 'utf8')
     t.notMatch(text, /'node:sqlite'|\b(?:exec|spawn|execFile)Sync\b/, file.pathname)
-    if (file.pathname.includes('/engine/store/') && !WAITS.includes(basename(file.pathname)))
+    if (file.pathname.includes('/engine/store/') && !MAY_BLOCK.includes(basename(file.pathname)))
       t.notMatch(text, /\b[a-z]\w*Sync\b|\bAtomics\.wait\b/, file.pathname)
     for (const [, path] of text.matchAll(
       /(?:^(?:import|export) (?!type)[^']*? from |\bimport\()'(\.[^']*\.ts)'/gm,

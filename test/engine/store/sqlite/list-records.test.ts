@@ -6,7 +6,7 @@ const table = {
   number: 1,
   text: 'CREATE TABLE total (sum BIGINT NOT NULL); INSERT INTO total VALUES (0)',
 }
-const KEPT = sql('kept', 'SELECT count(*) AS n FROM tollgate_lists')
+const RECORDS = sql('records', 'SELECT count(*) AS n FROM tollgate_lists')
 const SUM = sql('sum', 'SELECT sum FROM total')
 const add = () => [statement('add', 'UPDATE total SET sum = sum + 1', [], { rows: 1 })]
 
@@ -26,8 +26,8 @@ t.test(
         await Promise.allSettled(Array.from({ length: 100 }, () => database.write(add())))
       }
     }
-    const [{ n } = {}] = await patient.read(KEPT, [])
-    t.ok(Number(n) < 500, `${n} of 2,001 numbers are kept`)
+    const [{ n } = {}] = await patient.read(RECORDS, [])
+    t.ok(Number(n) < 500, `${n} of 2,001 numbers are recorded`)
     const before = await patient.read(SUM, [])
     await hasty.write(unknownList)
     t.same(await patient.read(SUM, []), before, 'the list without a result is still recorded')
@@ -40,9 +40,9 @@ t.test('SQLite writer: forgets the lists of a client that disconnects', async t 
   const leaving = await store.open()
   await leaving.migrate('test', [table])
   await leaving.write(add())
-  t.same(await other.read(KEPT, []), [{ n: 1 }])
+  t.same(await other.read(RECORDS, []), [{ n: 1 }])
   await leaving.close()
   // Ordered after the writer has processed the disconnect.
-  while ((await other.read(KEPT, []))[0]?.n !== 0) await new Promise(setImmediate)
+  while ((await other.read(RECORDS, []))[0]?.n !== 0) await new Promise(setImmediate)
   t.pass('its number is forgotten')
 })

@@ -1,4 +1,5 @@
-/** Reads: in their own thread, read-only, and with every write acknowledged to this process. */
+/** Reads: do not block the event loop, cannot write, and contain every write acknowledged to the
+ *  process. */
 import t from 'tap'
 import { sql, startBoth, statement } from '../../../helpers/store.ts'
 

@@ -22,17 +22,17 @@ for (const durability of ['power', 'process'] as const)
       const store = await startStore(t, durability)
       const database = await store.open({ writeTimeout: 10_000 })
       await database.migrate('test', [tally])
-      let over = false
+      let isOver = false
       let writeCount = 0
       const load = Array.from({ length: 20 }, async (_, lane) => {
-        for (let index = 0; !over; index++) {
+        for (let index = 0; !isOver; index++) {
           await database.write((lane % 2 ? add : addOnce)(`${lane}-${index}`))
           writeCount++
         }
       })
       await killAndRespawn(store, 4)
       while (writeCount <= 100) await new Promise(resolve => setTimeout(resolve, 10))
-      over = true
+      isOver = true
       await Promise.all(load)
       t.same(await database.read(COUNT, []), [{ n: writeCount, sum: writeCount }])
       const integrity = await database.read(
@@ -62,9 +62,9 @@ t.test('SQLite client: a repeated list after a lost result is applied once', asy
   })
   await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
   store.writer.kill('SIGCONT')
-  await again(() => Promise.all([hasty.write(list), hasty.write(list)]))
+  await retry(() => Promise.all([hasty.write(list), hasty.write(list)]))
   t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once')
-  await again(() => hasty.write(list))
+  await retry(() => hasty.write(list))
   t.same(
     await patient.read(COUNT, []),
     [{ n: 1, sum: 2 }],
@@ -79,7 +79,7 @@ t.test('SQLite client: a repeated `once` list after a lost result is applied onc
   store.writer.kill('SIGSTOP')
   await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
   store.writer.kill('SIGCONT')
-  t.same(await again(() => hasty.write(list)), [[], []])
+  t.same(await retry(() => hasty.write(list)), [[], []])
   t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once, completely')
   await t.rejects(hasty.write(list), { code: 'THERE' }, 'with a known result it is written again')
   await t.rejects(hasty.write(addOnce('frozen')), { code: 'THERE' }, "another's is refused")
@@ -97,7 +97,7 @@ t.test('SQLite client: a repeated list returns the rows of its first result', as
   await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
   store.writer.kill('SIGCONT')
   await patient.write(add('meanwhile'))
-  t.same(await again(() => hasty.write(list)), [[{ sum: 2n ** 60n }], []])
+  t.same(await retry(() => hasty.write(list)), [[{ sum: 2n ** 60n }], []])
 })
 
 t.test(
@@ -117,7 +117,7 @@ t.test(
     t.same(await hasty.read(HAS, ['while away']), [{ n: 0 }], 'reads continue')
     await store.respawn()
     const list = add('back')
-    await again(() => hasty.write(list))
+    await retry(() => hasty.write(list))
     t.same(await hasty.read(COUNT, []), [{ n: 1, sum: 1 }], 'a refused write was not applied')
   },
 )
@@ -136,7 +136,7 @@ t.test('SQLite client: the number of pending lists is bounded', async t => {
 
 t.test('SQLite client: two processes continue after the writer crashed', async t => {
   const store = await startStore(t)
-  const options = { url: 'sqlite:', data: store.data, patience: 10_000 }
+  const options = { url: 'sqlite:', data: store.data, writeTimeout: 10_000 }
   const clients = await Promise.all([startClient(t, options), startClient(t, options)])
   await clients[0].call('migrate', 'test', [tally])
   const writes = clients.map((client, index) => client.call('write', add(`a${index}`)))
@@ -148,7 +148,7 @@ t.test('SQLite client: two processes continue after the writer crashed', async t
 })
 
 /** Repeats until there is a result; the timeout of the test is the limit. */
-const again = async <T>(run: () => Promise<T>): Promise<T> => {
+const retry = async <T>(run: () => Promise<T>): Promise<T> => {
   for (;;) {
     try {
       return await run()
