@@ -57,10 +57,12 @@ export class History {
     const draft = `${this.#fileOf(entry.version)}.${process.pid}`
     writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 })
     renameSync(draft, this.#fileOf(entry.version))
-    const all = this.#versions()
-    for (const version of all.slice(0, -MAX_VERSIONS))
+    const versions = this.#versions()
+    for (const version of versions.slice(0, -MAX_VERSIONS))
       rmSync(this.#fileOf(version), { force: true })
-    const bundles = all.slice(-MAX_VERSIONS).flatMap(version => this.find(version)?.plugins ?? [])
+    const bundles = versions
+      .slice(-MAX_VERSIONS)
+      .flatMap(version => this.find(version)?.plugins ?? [])
     pruneBundles(this.#cacheFolder, bundles)
   }
 

@@ -31,12 +31,12 @@ export const createExposition = (): Exposition => {
   const gauges = new Map<string, Totals>()
   return {
     absorb(process, samples) {
-      const own = gauges.get(process) ?? new Map()
-      gauges.set(process, own)
+      const processGauges = gauges.get(process) ?? new Map()
+      gauges.set(process, processGauges)
       for (const sample of samples) {
         const key = `${sample.name}\n${Object.values(sample.labels).join('\n')}`
         const total = counters.get(key)
-        if (sample.kind === 'gauge') own.set(key, sample)
+        if (sample.kind === 'gauge') processGauges.set(key, sample)
         else counters.set(key, total ? sum(total, sample) : sample)
       }
     },

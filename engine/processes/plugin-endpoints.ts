@@ -37,12 +37,12 @@ export const createPluginEndpoints = (
       const pending = worker.messages.next(
         (message): message is AdminResult => message.type === 'admin' && message.id === id,
       )
-      const { promise: late, resolve } = Promise.withResolvers<'late'>()
-      const timer = setTimeout(() => resolve('late'), timeout)
+      const { promise: timedOut, resolve } = Promise.withResolvers<'timeout'>()
+      const timer = setTimeout(() => resolve('timeout'), timeout)
       worker.send({ type: 'admin', id, request, view: view() })
-      const reply = await Promise.race([pending, late])
+      const reply = await Promise.race([pending, timedOut])
       clearTimeout(timer)
-      if (reply === 'late') return refusal(504, 'NO_ANSWER', `no reply within ${timeout} ms`)
+      if (reply === 'timeout') return refusal(504, 'NO_ANSWER', `no reply within ${timeout} ms`)
       if (!reply)
         return refusal(503, 'WORKER_ENDED', 'the worker ended before it replied; try again')
       return { status: reply.status, body: reply.body, type: 'application/json' }

@@ -142,8 +142,8 @@ const describeOutcome = (
     return { outcome: 'problems', version, time, text, problems: outcome.problems }
   }
   const later = START_SETTINGS.filter(name => outcome.settings[name] !== first.settings[name])
-  const notes = later.map(name => `settings.${name} takes effect at the next start`)
-  const text = `reload #${version}: ${[outcome.change, ...notes, `${ms} ms`].join(', ')}`
+  const hints = later.map(name => `settings.${name} takes effect at the next start`)
+  const text = `reload #${version}: ${[outcome.change, ...hints, `${ms} ms`].join(', ')}`
   return { outcome: 'live', version, time, text }
 }
 /** Settings that only a start applies. */

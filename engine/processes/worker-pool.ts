@@ -216,7 +216,7 @@ export class WorkerPool {
     const delay = this.#backoff.recordCrash()
     log.error({ worker: worker.number, code, signal, reason, delay }, 'a worker ended')
     if (this.looping)
-      this.#resolveStart({ failure: `worker ${worker.number} ends again and again` })
+      this.#resolveStart({ failure: `worker ${worker.number} crashes repeatedly` })
     setTimeout(() => {
       const isNeeded = this.#inState('starting', 'serving').length < this.#options.count
       if (isNeeded && !this.#draining) this.#launch(worker.number)

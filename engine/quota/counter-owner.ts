@@ -178,7 +178,7 @@ class CounterOwner implements AllowanceOwner {
   }
 
   #sendGrant(counter: SharedCounter, worker: number, request: UnitRequest, units: bigint): void {
-    const before = this.#limitOf(counter, request) - counter.unitsInUse
+    const available = this.#limitOf(counter, request) - counter.unitsInUse
     counter.unitsInUse += units
     if (counter.kind === 'held')
       counter.holders.set(worker, (counter.holders.get(worker) ?? 0n) + units)
@@ -188,9 +188,9 @@ class CounterOwner implements AllowanceOwner {
       verb: 'grant',
       id: request.id,
       units: String(units),
-      remaining: String(before - units + (this.#leases ? max(counter.lease.remaining, 0n) : 0n)),
+      remaining: String(available - units + (this.#leases ? max(counter.lease.remaining, 0n) : 0n)),
       since: counter.since,
-      retryAt: counter.kind === 'window' && before <= 0n ? this.#retryAt(counter, request) : 0,
+      retryAt: counter.kind === 'window' && available <= 0n ? this.#retryAt(counter, request) : 0,
     } satisfies UnitGrant)
   }
 

@@ -127,13 +127,13 @@ export class MachineLeases {
     const amount = lease.units - (unitsInUse > 0n ? unitsInUse : 0n)
     if (amount <= 0n || this.#isUnavailable) return
     lease.units -= amount
-    const returned = kind === 'window' ? amount : lease.units
+    const returnedUnits = kind === 'window' ? amount : lease.units
     this.#send(this.#agent, {
       verb: 'unlease',
       machine: this.#machine,
       kind,
       number: numberOf(counter),
-      amount: String(returned),
+      amount: String(returnedUnits),
       windowStart: lease.windowStart || '0',
     })
   }

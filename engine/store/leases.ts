@@ -48,8 +48,8 @@ export class Leases {
     membership.listen('leases', { onSuspect: onLoss, onExpelled: onLoss })
     // A running check may have read an older state.
     membership.onPeerLost(() => {
-      const before = this.#refreshing ?? Promise.resolve()
-      void before
+      const running = this.#refreshing ?? Promise.resolve()
+      void running
         .catch(() => {})
         .then(() => this.refresh())
         .catch(() => {})

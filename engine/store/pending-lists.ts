@@ -46,7 +46,7 @@ export class PendingLists<T> {
   }
   /** In ascending order of numbers. */
   values(): readonly T[] {
-    const here = this.#slots.slice(this.#head).filter(each => each !== undefined)
-    return [...this.#repeatedLists.values(), ...here]
+    const inWindow = this.#slots.slice(this.#head).filter(each => each !== undefined)
+    return [...this.#repeatedLists.values(), ...inWindow]
   }
 }

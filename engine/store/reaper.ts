@@ -145,10 +145,10 @@ export class Reaper {
   async #checkPeers(isRequested: boolean): Promise<void> {
     const { database, isOwn } = this.#options
     const peers = await readPeers(database)
-    const before = this.#observations
+    const previous = this.#observations
     this.#observations = new Map(
       peers.map(({ name, beat }) => {
-        const last = before.get(name)
+        const last = previous.get(name)
         if (last?.beat !== beat) return [name, { beat, checks: 0, deadChecks: 0 }]
         return [name, isRequested ? last : { ...last, checks: last.checks + 1 }]
       }),
@@ -185,10 +185,10 @@ export class Reaper {
   }
   async #isDead(peer: Peer, all: readonly Peer[], isRequested: boolean): Promise<boolean> {
     const { timeouts } = this.#options
-    const here = this.#isHere(peer)
+    const isHere = this.#isHere(peer)
     const checks = this.#checksOf(peer.name)
     // A socket is probed only after a missed heartbeat, or when a process is known to have ended.
-    const alive = here && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
+    const alive = isHere && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
     const silence = checks * timeouts.check
     // While PostgreSQL keeps its connection, its last statements may still run.
     const isEnding = alive === false && peer.isConnected === true && silence < timeouts.silent
@@ -199,7 +199,7 @@ export class Reaper {
     if (alive || peer.isConnected || silence < span) return false
     // Its progress counts can only be read in its own folder: while any process of that folder
     // sends heartbeats, those processes reap it.
-    return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)
+    return isHere || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)
   }
   #isFolderSilent(folder: string, span: number, all: readonly Peer[]): boolean {
     const { timeouts } = this.#options
@@ -216,8 +216,8 @@ export class Reaper {
    *  next one follows a check later if the dead process is still registered. */
   #isMyTurn(peer: Peer, living: readonly Peer[]): boolean {
     const able = living.filter(({ key }) => key !== undefined)
-    const own = able.filter(({ folder }) => folder === peer.folder)
-    const candidates = own.length > 0 ? own : able
+    const ofSameFolder = able.filter(({ folder }) => folder === peer.folder)
+    const candidates = ofSameFolder.length > 0 ? ofSameFolder : able
     const rank = candidates.findIndex(({ name }) => this.#options.isOwn(name))
     return (this.#observations.get(peer.name)?.deadChecks ?? 0) > Math.max(0, rank)
   }
@@ -232,9 +232,9 @@ export class Reaper {
   }
   async #reap(peer: Peer): Promise<void> {
     const { database, log, listeners } = this.#options
-    const here = this.#isHere(peer)
-    await reap({ database, log, listeners: listeners() }, peer, here || peer.folder === undefined)
-    if (peer.key !== undefined && here && (await this.#isAlive(peer)) === false) {
+    const isHere = this.#isHere(peer)
+    await reap({ database, log, listeners: listeners() }, peer, isHere || peer.folder === undefined)
+    if (peer.key !== undefined && isHere && (await this.#isAlive(peer)) === false) {
       this.#folder?.remove(peer.key)
       this.#reapedKeys.add(peer.key)
     }

@@ -34,4 +34,4 @@ const FAULTS: Readonly<
 const declaredFault = (code: string | undefined): TollgateError | undefined =>
   code === undefined
     ? undefined
-    : new TollgateError(code, 409, `The store refused it: ${code}`, { expose: false })
+    : new TollgateError(code, 409, `The store refused the statements: ${code}`, { expose: false })

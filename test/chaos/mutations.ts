@@ -134,7 +134,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         REAPER,
-        'return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)',
+        'return isHere || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)',
         'return true',
       ),
     ],

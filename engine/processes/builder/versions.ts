@@ -21,17 +21,17 @@ export const loadVersion = async (
   const { config, cacheFolder, resources, history, send } = context
   const last = history.last
   const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
-  const archived = rollback && findArchived(context, serving?.version ?? 0, rollback)
+  const archivedVersion = rollback && findArchived(context, serving?.version ?? 0, rollback)
   const candidate: LoadedVersion = {
     ...(await load({
       config,
       version,
       cacheFolder,
       resources,
-      ...archived,
+      ...archivedVersion,
       progress: file => send({ type: 'step', file }),
     })),
-    ...(archived && { from: archived.from }),
+    ...(archivedVersion && { from: archivedVersion.from }),
   }
   if (serving || last?.hash !== candidate.blueprint.hash) return candidate
   return { ...candidate, blueprint: { ...candidate.blueprint, version: last.version } }

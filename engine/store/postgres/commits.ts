@@ -66,12 +66,15 @@ export class Commits {
   }
   write(statements: readonly Statement[]): Promise<Rows> {
     if (statements.length === 0) return Promise.resolve([])
-    const before = this.#unknownLists.get(statements)
-    if (before && before.lateOutcome === undefined) return this.#repeat(before)
+    const unknownList = this.#unknownLists.get(statements)
+    if (unknownList && unknownList.lateOutcome === undefined) return this.#repeat(unknownList)
     this.#unknownLists.delete(statements)
-    if (before?.lateOutcome && before.lateOutcome !== 'nothing') {
-      this.#complete(Object.assign(before, newDeadline(this.#writeTimeout)), before.lateOutcome)
-      return before.result.promise
+    if (unknownList?.lateOutcome && unknownList.lateOutcome !== 'nothing') {
+      this.#complete(
+        Object.assign(unknownList, newDeadline(this.#writeTimeout)),
+        unknownList.lateOutcome,
+      )
+      return unknownList.result.promise
     }
     if (this.#isUnavailable()) return Promise.reject(unavailableFault(this.client.cause))
     try {
@@ -203,8 +206,8 @@ export class Commits {
   #expire(): void {
     const now = performance.now()
     const open = this.#pending().filter(({ isTimedOut }) => !isTimedOut)
-    const late = open.filter(({ deadline }) => deadline <= now)
-    for (const entry of late) {
+    const overdue = open.filter(({ deadline }) => deadline <= now)
+    for (const entry of overdue) {
       entry.isTimedOut = true
       const isSent =
         this.#unresolvedLists.includes(entry) ||

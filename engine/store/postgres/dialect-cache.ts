@@ -5,7 +5,7 @@ import { type TranslatedSql, translate } from './dialect.ts'
 
 export type PreparedSql =
   | (TranslatedSql & { readonly name: string | undefined })
-  | { readonly wrong: string }
+  | { readonly problem: string }
 
 // A plugin's SQL may change with each reload. Texts beyond this number are sent in full each time.
 const MAX_PREPARED = 2_000
@@ -25,7 +25,7 @@ export class DialectCache {
     try {
       return { ...translate(text), name }
     } catch (error) {
-      return { wrong: (error as Error).message }
+      return { problem: (error as Error).message }
     }
   }
 }

@@ -79,8 +79,8 @@ const piecesOf = (text: string): string[] => text.match(PIECES) ?? []
 
 const replaceMinMax = (pieces: readonly string[]): string[] =>
   pieces.map((piece, at) => {
-    const other = MIN_MAX[piece.toUpperCase()]
-    return other && hasComma(pieces, at + 1) ? other : piece
+    const replacement = MIN_MAX[piece.toUpperCase()]
+    return replacement && hasComma(pieces, at + 1) ? replacement : piece
   })
 /** Whether a bracket opens at `from` and contains a comma at its own level. */
 const hasComma = (pieces: readonly string[], from: number): boolean => {

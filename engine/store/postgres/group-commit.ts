@@ -62,14 +62,14 @@ const applySeparately = async (
   const [, ...beginResults] = await session.pipeline([ROLLBACK, BEGIN, ...own], within)
   for (const each of beginResults) if ('error' in each) throw each.error
   const outcomes: Outcome[] = []
-  let before: readonly Query[] = []
+  let rollback: readonly Query[] = []
   let size = Math.max(1, appliedCount)
   let isGrowing = false
   let lockTimeout: Outcome | undefined
   while (outcomes.length < lists.length) {
     const next = lists.slice(outcomes.length, outcomes.length + size)
-    const batch = await runBatch(session, [...before, SAVE], next, within)
-    before = batch.failure ? [ROLLBACK_TO] : []
+    const batch = await runBatch(session, [...rollback, SAVE], next, within)
+    rollback = batch.failure ? [ROLLBACK_TO] : []
     const at = batch.outcomes.length
     if (!batch.failure) {
       outcomes.push(...batch.outcomes, ...(lockTimeout ? [lockTimeout] : []))
@@ -83,7 +83,7 @@ const applySeparately = async (
     }
     isGrowing = !batch.failure
   }
-  return { outcomes, rest: before }
+  return { outcomes, rest: rollback }
 }
 const isLockTimeout = (outcome: Outcome): boolean =>
   'refusal' in outcome && outcome.refusal.kind === 'unavailable'
@@ -122,7 +122,7 @@ const runBatch = async (
 const readOutcome = (list: readonly Step[], results: Iterator<QueryResult>): Outcome => {
   const rows: (readonly Row[])[] = []
   for (const [at, step] of list.entries()) {
-    const result = 'wrong' in step ? step : results.next().value
+    const result = 'problem' in step ? step : results.next().value
     const refusal = refusalOfStep(step, result, at)
     if (refusal) return { refusal }
     rows.push(result && 'rows' in result ? result.rows : [])
@@ -131,11 +131,11 @@ const readOutcome = (list: readonly Step[], results: Iterator<QueryResult>): Out
 }
 const refusalOfStep = (
   step: Step,
-  result: QueryResult | { readonly wrong: string } | undefined,
+  result: QueryResult | { readonly problem: string } | undefined,
   at: number,
 ): Refusal | undefined => {
-  if ('wrong' in step) return { kind: 'statement', at, message: step.wrong }
-  if (!result || 'wrong' in result) return { kind: 'unavailable', at, message: 'no result' }
+  if ('problem' in step) return { kind: 'statement', at, message: step.problem }
+  if (!result || 'problem' in result) return { kind: 'unavailable', at, message: 'no result' }
   if ('error' in result) return refusalOf(result.error, at)
   const fits =
     step.rows === -1 || step.rows === result.count || (step.rows === -2 && result.count > 0)

@@ -39,9 +39,11 @@ export class Reads {
       return Promise.reject(fault('STORE_UNAVAILABLE'))
     }
     const preparedSql = this.#options.dialects.get(sql)
-    const wrong =
-      'wrong' in preparedSql ? preparedSql.wrong : parameterError(preparedSql.parameters, values)
-    if (wrong) return Promise.reject(fault('STORE_STATEMENT', [sql.name, wrong]))
+    const problem =
+      'problem' in preparedSql
+        ? preparedSql.problem
+        : parameterError(preparedSql.parameters, values)
+    if (problem) return Promise.reject(fault('STORE_STATEMENT', [sql.name, problem]))
     const pending: PendingRead = { sql, values, result: Promise.withResolvers() }
     // Bounds the wait behind long reads.
     pending.timer = setTimeout(() => {
@@ -89,7 +91,7 @@ export class Reads {
   }
   async #query({ sql, values }: PendingRead): Promise<QueryResult | undefined> {
     const preparedSql = this.#options.dialects.get(sql)
-    if ('wrong' in preparedSql) throw new Error(preparedSql.wrong)
+    if ('problem' in preparedSql) throw new Error(preparedSql.problem)
     const session = this.#idle.pop() ?? (await this.#open())
     const { text, name } = preparedSql
     let isFrozen = false

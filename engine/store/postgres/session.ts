@@ -145,12 +145,12 @@ export const parseUrl = (url: string): URL | null =>
 /** Connection parameters: the `options` of the URL follow the settings. */
 const connectionOptions = (url: string, settings: Readonly<Record<string, string | number>>) => {
   const address = parseUrl(url) ?? new URL(url)
-  const own = address.searchParams.get('options') ?? ''
+  const urlOptions = address.searchParams.get('options') ?? ''
   address.searchParams.delete('options')
   const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
   return {
     connectionString: address.href,
-    options: [...ours, own].join(' ').trim(),
+    options: [...ours, urlOptions].join(' ').trim(),
     fallback_application_name: 'tollgate',
   }
 }

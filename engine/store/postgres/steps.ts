@@ -13,15 +13,15 @@ export interface LockedRow {
 /** A query, or why the statement is invalid. */
 export type Step =
   | { readonly query: Query; readonly rows: number; readonly locks: readonly LockedRow[] }
-  | { readonly wrong: string }
+  | { readonly problem: string }
 
 export const stepOf = (dialects: DialectCache, statement: Statement): Step => {
   const { sql, values, locks = [] } = statement
   const preparedSql = dialects.get(sql)
-  if ('wrong' in preparedSql) return preparedSql
+  if ('problem' in preparedSql) return preparedSql
   const { name, text, parameters } = preparedSql
   if (parameters !== values.length) {
-    return { wrong: `it has ${parameters} parameters, but ${values.length} values` }
+    return { problem: `it has ${parameters} parameters, but ${values.length} values` }
   }
   const row = lockedRow(preparedSql.lock, values)
   const query = { name, text, values }

@@ -5,13 +5,13 @@ import { fault } from '../faults.ts'
 
 export const copyStore = (from: string, to: string): void => {
   // Only the owner may read the copy.
-  const before = process.umask(0o177)
+  const previousUmask = process.umask(0o177)
   const source = new DatabaseSync(from, { readOnly: true, timeout: 5_000 })
   try {
     source.prepare('VACUUM INTO ?').run(to)
   } finally {
     source.close()
-    process.umask(before)
+    process.umask(previousUmask)
   }
   const copy = new DatabaseSync(to, { readOnly: true })
   try {

@@ -107,8 +107,8 @@ const apply = (
     rows.push(result)
   }
   if (isRecorded) {
-    const any = rows.some(statementRows => statementRows.length > 0)
-    const text = any
+    const hasRows = rows.some(statementRows => statementRows.length > 0)
+    const text = hasRows
       ? JSON.stringify(rows.map(statementRows => statementRows.map(rowToWire)))
       : null
     store.run(RECORD_LIST, [client, number, text])

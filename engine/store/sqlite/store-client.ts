@@ -61,18 +61,18 @@ export class StoreClient {
   write(statements: readonly Statement[]): Promise<Rows> {
     if (statements.length === 0) return Promise.resolve([])
     const number = this.#repeatedLists.numberOf(statements)
-    const before = number === undefined ? undefined : this.#pending.get(number)
-    if (before) return before.result.promise
+    const pendingRepeat = number === undefined ? undefined : this.#pending.get(number)
+    if (pendingRepeat) return pendingRepeat.result.promise
     if (this.#isUnavailable()) return Promise.reject(fault('STORE_UNAVAILABLE'))
     const isRepeat = number !== undefined
     try {
-      const own = number ?? this.#last + 1
-      const json = this.#encoder.encodeList(own, isRepeat, statements)
-      this.#last = Math.max(this.#last, own)
+      const listNumber = number ?? this.#last + 1
+      const json = this.#encoder.encodeList(listNumber, isRepeat, statements)
+      this.#last = Math.max(this.#last, listNumber)
       const deadline = performance.now() + this.#writeTimeout
       this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)
       return this.#add({
-        number: own,
+        number: listNumber,
         statements,
         json,
         deadline,
@@ -211,7 +211,7 @@ export class StoreClient {
       if (list.isSent) this.#repeatedLists.remember(list.number, list.statements, now)
       list.result.reject(fault(list.isSent ? 'STORE_UNKNOWN' : 'STORE_UNAVAILABLE'))
     }
-    const more = Number.isFinite(next)
-    this.#timer = more ? setTimeout(() => this.#expire(), next - now) : undefined
+    const hasMore = Number.isFinite(next)
+    this.#timer = hasMore ? setTimeout(() => this.#expire(), next - now) : undefined
   }
 }

@@ -108,30 +108,30 @@ for (const { engine, store, database } of both) {
   t.test(
     `${engine} membership: an expelled process calls onExpelled once and registers under a new name`,
     async t => {
-      const asleep = member(t, SWIFT, false)
+      const expelledMember = member(t, SWIFT, false)
       let expulsions = 0
-      asleep.listen('test', { onExpelled: () => void expulsions++ })
-      const name = await asleep.name()
+      expelledMember.listen('test', { onExpelled: () => void expulsions++ })
+      const name = await expelledMember.name()
       await database.write([statement('expel', 'DELETE FROM tollgate_processes', [])])
       await eventually(() => expulsions === 1 || undefined)
-      t.notOk(asleep.isCurrent(name))
-      asleep.reportExpelled(name)
+      t.notOk(expelledMember.isCurrent(name))
+      expelledMember.reportExpelled(name)
       t.equal(expulsions, 1, 'called once')
-      t.not(await asleep.name(), name)
+      t.not(await expelledMember.name(), name)
     },
   )
 
   t.test(
     `${engine} membership: a process without the store is suspect, and keeps its name afterwards`,
     async t => {
-      const own = await store.open({ writeTimeout: 1_000 })
+      const ownDatabase = await store.open({ writeTimeout: 1_000 })
       const connection = { isCut: false }
       const cuttable = {
-        read: own.read,
+        read: ownDatabase.read,
         write: (list: readonly Statement[]) =>
           connection.isCut
             ? Promise.reject(Object.assign(new Error('cut'), { code: 'CUT' }))
-            : own.write(list),
+            : ownDatabase.write(list),
       }
       const timeouts = timeoutsAt(SWIFT)
       const membership = createMembership({ database: cuttable, log: silent, timeouts })

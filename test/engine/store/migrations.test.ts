@@ -72,11 +72,11 @@ for (const { engine, store, database } of await startBoth(t, [])) {
       startClient(t, store.options),
     ])
     const { one, two, three, rows } = shop('raced')
-    const more = Array.from({ length: 20 }, (_, index) => ({
+    const increments = Array.from({ length: 20 }, (_, index) => ({
       number: index + 4,
       text: 'UPDATE raced SET at = at + 1',
     }))
-    const all = [one, two, three, ...more]
+    const all = [one, two, three, ...increments]
     await Promise.all(clients.map(client => client.call('migrate', 'raced', all)))
     t.same(await database.read(rows, []), [
       { id: 1, at: 40 },

@@ -32,12 +32,12 @@ t.test('pending lists: behave like a Map with ascending keys', async () => {
             pending.set(++last, `${last}`)
             map.set(last, `${last}`)
           }
-        const right =
+        const isEqual =
           pending.size === map.size &&
           pending.get(last) === map.get(last) &&
           pending.get(last + 1) === undefined &&
           pending.least(last + 1) === Math.min(last + 1, ...map.keys())
-        if (!right) return false
+        if (!isEqual) return false
       }
       return pending.values().toSorted().join() === [...map.values()].toSorted().join()
     }),

@@ -137,8 +137,8 @@ t.test(
   'PostgreSQL reaping: only a peer of the same folder reaps a process, while one lives',
   async t => {
     const url = await server.create()
-    const own = openAt(t, { url, data: temporaryFolder(t) })
-    const peer = await own.open()
+    const ownFolder = openAt(t, { url, data: temporaryFolder(t) })
+    const peer = await ownFolder.open()
     await peer.migrate('test', [...MEMBERSHIP_TABLES, table])
     const timeouts = { ...timeoutsAt(STEADY), heartbeat: 10 }
     const beatingPeer = createMembership({ database: peer, log: silent, timeouts })
@@ -146,7 +146,7 @@ t.test(
     await beatingPeer.name()
     const otherFolder = await openAt(t, { url, data: temporaryFolder(t) }).open()
     await reaperOn(t, otherFolder, SWIFT * 2).name()
-    const client = await register(t, own.options)
+    const client = await register(t, ownFolder.options)
     await client.call('setCrashStatements', 'exchange', [{ ...add(1, 1), progress: 0 }])
     await client.call('progress', 'exchange', 42)
     await client.call('write', [add(2, 1)])
@@ -163,11 +163,11 @@ t.test(
   'PostgreSQL reaping: a process of a lost machine is reaped with the stored values',
   async t => {
     const url = await server.create()
-    const own = openAt(t, { url, data: temporaryFolder(t) })
-    const first = await own.open()
+    const ownFolder = openAt(t, { url, data: temporaryFolder(t) })
+    const first = await ownFolder.open()
     await first.migrate('test', [...MEMBERSHIP_TABLES, table])
     await first.close()
-    const client = await register(t, own.options)
+    const client = await register(t, ownFolder.options)
     await client.call('setCrashStatements', 'exchange', [{ ...add(1, 5), progress: 0 }])
     await client.call('progress', 'exchange', 42)
     await client.call('setCrashStatements', 'untouched', [{ ...add(2, 0), progress: 0 }])

@@ -69,8 +69,8 @@ t.test('PostgreSQL reads: one with an outdated plan is repeated on a new connect
   const write = () => database.write([{ sql: all, values: [] }])
   const read = () => database.read(all, [])
   for (const run of [read, write]) await run()
-  const more = 'ALTER TABLE kept ADD COLUMN later TEXT'
-  await database.migrate('more', [{ number: 1, text: more }])
+  const addColumn = 'ALTER TABLE kept ADD COLUMN later TEXT'
+  await database.migrate('more', [{ number: 1, text: addColumn }])
   t.match(await read(), [{ id: 1, later: null }])
   t.match(await write(), [[{ id: 1, later: null }]])
 })

@@ -14,23 +14,23 @@ t.test(
   'SQLite writer: forgets lists whose client has received the result, and keeps the others',
   async t => {
     const store = await startStore(t)
-    const patient = await store.open({ writeTimeout: 10_000 })
-    const hasty = await store.open({ writeTimeout: 400 })
-    await patient.migrate('test', [table])
+    const longTimeout = await store.open({ writeTimeout: 10_000 })
+    const shortTimeout = await store.open({ writeTimeout: 400 })
+    await longTimeout.migrate('test', [table])
     const unknownList = add()
     store.writer.kill('SIGSTOP')
-    await t.rejects(hasty.write(unknownList), { code: 'STORE_UNKNOWN' })
+    await t.rejects(shortTimeout.write(unknownList), { code: 'STORE_UNKNOWN' })
     store.writer.kill('SIGCONT')
-    for (const database of [patient, hasty]) {
+    for (const database of [longTimeout, shortTimeout]) {
       for (let round = 0; round < 10; round++) {
         await Promise.allSettled(Array.from({ length: 100 }, () => database.write(add())))
       }
     }
-    const [{ n } = {}] = await patient.read(RECORDS, [])
+    const [{ n } = {}] = await longTimeout.read(RECORDS, [])
     t.ok(Number(n) < 500, `${n} of 2,001 numbers are recorded`)
-    const before = await patient.read(SUM, [])
-    await hasty.write(unknownList)
-    t.same(await patient.read(SUM, []), before, 'the list without a result is still recorded')
+    const before = await longTimeout.read(SUM, [])
+    await shortTimeout.write(unknownList)
+    t.same(await longTimeout.read(SUM, []), before, 'the list without a result is still recorded')
   },
 )
 
