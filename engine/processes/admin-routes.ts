@@ -62,7 +62,7 @@ const unreadyReasons = ({ pool, draining, storeLost }: AdminRoutesOptions): stri
   ...(draining() ? ['draining'] : []),
   ...(pool.workers.some(({ state }) => state === 'serving') ? [] : ['no worker serves']),
   ...(pool.looping ? ['workers crash repeatedly'] : []),
-  ...(storeLost() ? ["the writer process of the store crashes repeatedly"] : []),
+  ...(storeLost() ? ['the writer process of the store crashes repeatedly'] : []),
 ]
 
 const reportReply = (report: ReloadReport): AdminReply => ({

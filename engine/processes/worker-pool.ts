@@ -215,8 +215,7 @@ export class WorkerPool {
     metrics.count('worker_restarts_total', { reason })
     const delay = this.#backoff.recordCrash()
     log.error({ worker: worker.number, code, signal, reason, delay }, 'a worker ended')
-    if (this.looping)
-      this.#resolveStart({ failure: `worker ${worker.number} crashes repeatedly` })
+    if (this.looping) this.#resolveStart({ failure: `worker ${worker.number} crashes repeatedly` })
     setTimeout(() => {
       const isNeeded = this.#inState('starting', 'serving').length < this.#options.count
       if (isNeeded && !this.#draining) this.#launch(worker.number)
@@ -243,7 +242,7 @@ export class WorkerPool {
       const silence = this.#watchdog.silence(worker.pid)
       const state = worker.checkHeartbeat(silence)
       if (state === 'stalled') {
-        this.#options.log.warn({ worker: worker.number, silence }, 'a worker does not result')
+        this.#options.log.warn({ worker: worker.number, silence }, 'a worker does not answer')
       }
       if (state === 'overdue') worker.process.kill('SIGKILL')
     }
