@@ -38,7 +38,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'a full disk, a disk that fails': ['test/chaos/store-faults.test.ts'],
   'PostgreSQL restarted, frozen, cut off': [
     'test/chaos/store-frozen.test.ts',
-    'test/engine/store/postgres/{outage,lost-answer}.test.ts',
+    'test/engine/store/postgres/{outage,lost-result}.test.ts',
   ],
   'any history': ['test/plugins/ledger/{model.property,audit,race}.test.ts'],
   'clients that hang up': ['test/journeys/billed/{client-disconnects,overage}.test.ts'],

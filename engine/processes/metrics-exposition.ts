@@ -27,22 +27,22 @@ type Totals = Map<string, Sample>
 const PREFIX = 'tollgate_'
 
 export const createExposition = (): Exposition => {
-  const counted: Totals = new Map()
+  const counters: Totals = new Map()
   const gauges = new Map<string, Totals>()
   return {
     absorb(process, samples) {
-      const own = gauges.get(process) ?? new Map()
-      gauges.set(process, own)
+      const processGauges = gauges.get(process) ?? new Map()
+      gauges.set(process, processGauges)
       for (const sample of samples) {
         const key = `${sample.name}\n${Object.values(sample.labels).join('\n')}`
-        const known = counted.get(key)
-        if (sample.kind === 'gauge') own.set(key, sample)
-        else counted.set(key, known ? sum(known, sample) : sample)
+        const total = counters.get(key)
+        if (sample.kind === 'gauge') processGauges.set(key, sample)
+        else counters.set(key, total ? sum(total, sample) : sample)
       }
     },
     forget: process => void gauges.delete(process),
     text: () => {
-      const exports = [counted, ...gauges.values()].map(totals =>
+      const exports = [counters, ...gauges.values()].map(totals =>
         exportSamples([...totals.values()]),
       )
       return AggregatorRegistry.aggregate(exports).metrics()
@@ -50,9 +50,9 @@ export const createExposition = (): Exposition => {
   }
 }
 
-const sum = (known: Sample, more: Sample): Sample => ({
-  ...known,
-  values: known.values.map((value, index) => value + (more.values[index] ?? 0)),
+const sum = (total: Sample, more: Sample): Sample => ({
+  ...total,
+  values: total.values.map((value, index) => value + (more.values[index] ?? 0)),
 })
 
 const exportSamples = (samples: readonly Sample[]): Exported[] =>

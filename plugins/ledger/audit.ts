@@ -1,7 +1,7 @@
 /** Audits the ledger: one query for each invariant. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Database, Host, Row, SingleCommand, Sql } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
 

@@ -85,7 +85,7 @@ export class BackgroundCalls {
       await writeWithRetry(this.#database, [beginResponse(row, process)])
     } catch (error) {
       if (!isCode(error, 'RESPONSE_REAPED')) throw error
-      this.#membership.expelled(process)
+      this.#membership.reportExpelled(process)
       throw fault('BACKGROUND_LOST')
     }
   }

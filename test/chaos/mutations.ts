@@ -134,7 +134,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         REAPER,
-        'return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)',
+        'return isHere || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)',
         'return true',
       ),
     ],
@@ -215,18 +215,18 @@ export const mutations: readonly Mutation[] = [
         'values[at] = more[at]',
       ),
     ],
-    tests: ['test/engine/store/sums.test.ts', AT_ONCE],
+    tests: ['test/engine/store/summed-statements.test.ts', AT_ONCE],
   },
   {
     bug: 'added sums are applied after the statement that reads them',
     edits: [
       edit(
         'engine/store/sqlite/group-commit.ts',
-        'const broken = sums && !first ? applySums(store, sums, at) : undefined',
-        'const broken = undefined as Refusal | undefined',
+        'const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined',
+        'const sumsRefusal = undefined as Refusal | undefined',
       ),
     ],
-    tests: ['test/engine/store/sums.test.ts'],
+    tests: ['test/engine/store/summed-statements.test.ts'],
   },
   {
     bug: 'a local reservation is charged after a reaping',

@@ -78,7 +78,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       job: absent,
       allowance: absent,
     },
-    membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },
+    membership: { name: absent, isCurrent: absent, reportExpelled: absent, listen() {} },
   }
 }
 

@@ -20,7 +20,7 @@ const PUBLIC = [
   ...CONTRACT_PARTS,
   ...KITS,
   'engine/errors.ts',
-  'engine/store/registered.ts',
+  'engine/store/while-registered.ts',
   'plugins/slots.ts',
 ]
 

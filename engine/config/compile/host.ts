@@ -67,8 +67,9 @@ export const snapshotMembers = (current: () => Snapshot): Pick<HostContext, 'mat
 
 /** The route of a method and target, as plugins may know it. Throws PATH_REFUSED. */
 const matchForPlugins = (snapshot: Snapshot, method: string, target: string): RouteMatch<Route> => {
-  const { compiled, ...rest } = snapshot.match(method, target)
-  return compiled ? { ...rest, route: compiled.route } : rest
+  const { compiled, allowed, ...rest } = snapshot.match(method, target)
+  const match = { ...rest, allowedMethods: allowed }
+  return compiled ? { ...match, route: compiled.route } : match
 }
 
 /** The `upstreams:` section as plugins may know it, by name. */

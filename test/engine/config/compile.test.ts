@@ -221,7 +221,7 @@ t.test('compile: members of the host of a plugin', async t => {
   t.equal(host.file('schemas/x.json'), 'checked text', 'the text that was checked')
   t.match(host.file(import.meta.filename), /What a plugin/i, 'another file is read from the disk')
   t.equal(host.database, resources.database)
-  t.equal(host.allowance('a', { held: { amount: 1n } }).take('k', 1n), true)
+  t.equal(host.allowance('a', { concurrency: { amount: 1n } }).take('k', 1n), true)
 })
 
 t.test('compile: the host of a plugin cannot be used before the snapshot exists', async t => {

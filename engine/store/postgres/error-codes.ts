@@ -34,10 +34,10 @@ const violatedNames = ({
   // brackets do not.
   const [, keys = ''] = /\(([^)]*)\)=\(/.exec(detail) ?? []
   const columns = column ? [column] : keys.split(', ').filter(each => /^\w+$/.test(each))
-  const own = constraint === undefined ? [] : [constraint]
-  if (code === '23503') return ['FOREIGN KEY', ...own]
-  if (code === '23514') return own
-  return [...new Set([...columns.map(each => `${table}.${each}`), ...columns, ...own])]
+  const ownName = constraint === undefined ? [] : [constraint]
+  if (code === '23503') return ['FOREIGN KEY', ...ownName]
+  if (code === '23514') return ownName
+  return [...new Set([...columns.map(each => `${table}.${each}`), ...columns, ...ownName])]
 }
 
 // Permanent: a wrong password, database name or privilege.

@@ -1,4 +1,5 @@
-/** PostgreSQL start: obstacles are reported in one sentence, in time, without the password. */
+/** PostgreSQL start: a failure is reported within the timeout, in one sentence without the
+ *  password. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,8 +36,8 @@ t.test('PostgreSQL start: reports a wrong password, database, host or address', 
       /The database "postgres:\/\/…@host:port\/x"/,
     ],
   ]
-  for (const [given, code, message] of cases) {
-    const { error, text } = await refusal(given)
+  for (const [wrongUrl, code, message] of cases) {
+    const { error, text } = await refusal(wrongUrl)
     t.equal(error.code, code)
     t.match(error.message, message)
     t.notMatch(text, SECRET)
@@ -45,10 +46,10 @@ t.test('PostgreSQL start: reports a wrong password, database, host or address', 
 })
 
 t.test('PostgreSQL start: refuses a server with fsync off', async t => {
-  const careless = await startPostgres(inMemory())
-  const url = await careless.create()
-  await careless.ask('ALTER SYSTEM SET synchronous_commit = off')
-  await careless.ask('SELECT pg_reload_conf()')
+  const unsafeServer = await startPostgres(inMemory())
+  const url = await unsafeServer.create()
+  await unsafeServer.ask('ALTER SYSTEM SET synchronous_commit = off')
+  await unsafeServer.ask('SELECT pg_reload_conf()')
   const database = await openAt(t, { url }).open()
   const setting = statement('setting', "SELECT current_setting('synchronous_commit') AS value")
   t.same(
@@ -57,10 +58,10 @@ t.test('PostgreSQL start: refuses a server with fsync off', async t => {
     'synchronous_commit is on, whatever the default',
   )
   await database.close()
-  await careless.restartWith('fsync=off')
+  await unsafeServer.restartWith('fsync=off')
   const { error } = await refusal(url)
   t.equal(error.code, 'STORE_FSYNC')
-  await careless.stop()
+  await unsafeServer.stop()
 })
 
 t.test('PostgreSQL start: refuses a store of a newer program', async t => {
@@ -74,7 +75,7 @@ t.test('PostgreSQL start: refuses a store of a newer program', async t => {
   t.match(error.message, /tables have version 99/)
 })
 
-t.test('PostgreSQL start: concurrent processes prepare an empty database', async t => {
+t.test('PostgreSQL start: several processes prepare an empty database at once', async t => {
   const url = await server.create()
   const clients = await Promise.all([1, 2, 3].map(() => startClient(t, { url })))
   for (const client of clients) {
@@ -82,7 +83,7 @@ t.test('PostgreSQL start: concurrent processes prepare an empty database', async
   }
 })
 
-t.test('PostgreSQL start: Unix socket, and options in the URL', async t => {
+t.test('PostgreSQL start: connects to a Unix socket with the options of the URL', async t => {
   const { pathname } = new URL(await server.create())
   const query = new URLSearchParams({
     host: server.folder,
@@ -98,7 +99,7 @@ t.test('PostgreSQL start: Unix socket, and options in the URL', async t => {
   ])
 })
 
-t.test('PostgreSQL: read-only access for commands', async t => {
+t.test('PostgreSQL: a command opens the store for reading only', async t => {
   const store = await startAnyStore(t, 'postgres')
   await (await store.open()).migrate('test', [{ number: 1, text: 'CREATE TABLE x (id BIGINT)' }])
   const reader = await openForReading(store.options.url)

@@ -23,38 +23,44 @@ const arrange = (t: Test) => {
   const store = openForWriting(join(temporaryFolder(t), 'purse.db'))
   prepareStore(store)
   store.connection.exec(table.text)
-  const ran: string[] = []
+  const texts: string[] = []
   const counting = {
     ...store,
     run(...args: Parameters<typeof store.run>) {
-      ran.push(args[0])
+      texts.push(args[0])
       return store.run(...args)
     },
   }
-  const left = () =>
+  const balances = () =>
     store.run('SELECT left_over FROM purse ORDER BY id', []).rows.map(Object.values)
   t.teardown(() => store.close())
   return {
     commit: createGroup(counting),
     store,
-    left,
-    paid: () => ran.filter(text => text === PAY),
+    balances,
+    countPayments: () => texts.filter(text => text === PAY).length,
   }
 }
 const pay = (amount: number | bigint, purse = 1): Step => ({
-  ...{ text: PAY, rows: -1, sums: [0], values: [amount, purse] },
+  text: PAY,
+  rows: -1,
+  sums: [0],
+  values: [amount, purse],
 })
 const bill = (id: string, ...steps: readonly Step[]): List => ({
-  ...{ client: 'c', number: Number(id.slice(1)), isRepeat: false, once: true },
+  client: 'c',
+  number: Number(id.slice(1)),
+  isRepeat: false,
+  once: true,
   steps: [{ text: 'INSERT INTO bill (id) VALUES (?)', rows: 1, values: [id] }, ...steps],
 })
 
 t.test('summed statements: forty additions become one per row', async t => {
-  const { commit, left, paid } = arrange(t)
+  const { commit, balances, countPayments } = arrange(t)
   const lists = Array.from({ length: 40 }, (_, at) => bill(`b${at}`, pay(2), pay(1n, 2)))
   t.ok(commit(lists).every(outcome => 'rows' in outcome && outcome.rows.length === 3))
-  t.same(left(), [[20], [9007199254740953]], 'exactly')
-  t.equal(paid().length, 2)
+  t.same(balances(), [[20], [9007199254740953]], 'exactly')
+  t.equal(countPayments(), 2)
 })
 
 t.test('summed statements: sums beyond 2^53 are exact', async t => {
@@ -64,27 +70,30 @@ t.test('summed statements: sums beyond 2^53 are exact', async t => {
   t.match(store.run('SELECT left_over AS n FROM purse WHERE id = 1', []).rows, [{ n: 2 }])
 })
 
-t.test('summed statements: expected rows are checked separately', async t => {
-  const { commit, left } = arrange(t)
+t.test('summed statements: a statement with expected rows is checked on its own', async t => {
+  const { commit, balances } = arrange(t)
   const must = (purse: number): Step => ({ ...pay(2, purse), rows: -2 })
-  const [sound, lost, idle] = commit([
+  const [sound, missing, idle] = commit([
     bill('b1', pay(2), must(1)),
     bill('b2', pay(2, 9), must(9)),
     bill('b3', pay(2, 9)),
   ])
   t.match(sound, { rows: Array })
-  t.match(lost, { refused: { kind: 'rows', at: 2 } })
+  t.match(missing, { refusal: { kind: 'rows', at: 2 } })
   t.match(idle, { rows: Array })
-  t.same(left(), [[96], [9007199254740993n]])
+  t.same(balances(), [[96], [9007199254740993n]])
 })
 
-t.test('summed statements: a statement that violates a constraint fails alone', async t => {
-  const { commit, left, store } = arrange(t)
-  const outcomes = commit([bill('b1', pay(60)), bill('b2', pay(50)), bill('b3', pay(40))])
-  t.match(outcomes, [{ rows: [] }, { refused: { kind: 'violation', at: 1 } }, { rows: [] }])
-  t.same(left()[0], [0])
-  t.equal(store.run('SELECT count(*) AS n FROM bill', []).rows[0]?.n, 2)
-})
+t.test(
+  'summed statements: only the list whose addition violates a constraint is refused',
+  async t => {
+    const { commit, balances, store } = arrange(t)
+    const outcomes = commit([bill('b1', pay(60)), bill('b2', pay(50)), bill('b3', pay(40))])
+    t.match(outcomes, [{ rows: [] }, { refusal: { kind: 'violation', at: 1 } }, { rows: [] }])
+    t.same(balances()[0], [0])
+    t.equal(store.run('SELECT count(*) AS n FROM bill', []).rows[0]?.n, 2)
+  },
+)
 
 t.test('summed statements: a read in the same commit sees earlier additions only', async t => {
   const { commit, store } = arrange(t)
@@ -96,17 +105,17 @@ t.test('summed statements: a read in the same commit sees earlier additions only
 })
 
 t.test('summed statements: a repeated `once` list is not applied again', async t => {
-  const { commit, left } = arrange(t)
+  const { commit, balances } = arrange(t)
   commit([bill('b1', pay(10))])
   t.match(commit([{ ...bill('b1', pay(10)), isRepeat: true }, bill('b2', pay(1))]), [
     { rows: [[], []] },
     { rows: [[], []] },
   ])
-  t.same(left()[0], [89])
+  t.same(balances()[0], [89])
 })
 
 for (const { engine, database } of both)
-  t.test(`${engine}: summed statements of several clients have exact results`, async t => {
+  t.test(`${engine} summed statements: concurrent lists have exact sums`, async t => {
     const sums = { name: 'pay', text: PAY, sums: [0] }
     const bills = Array.from({ length: 30 }, (_, at) =>
       database.write([
@@ -115,9 +124,9 @@ for (const { engine, database } of both)
         { sql: sums, values: [2n ** 53n, 2] },
       ]),
     )
-    const done = await Promise.allSettled(bills)
+    const results = await Promise.allSettled(bills)
     t.equal(
-      done.filter(({ status }) => status === 'fulfilled').length,
+      results.filter(({ status }) => status === 'fulfilled').length,
       1,
       'the second purse covers one charge',
     )

@@ -1,19 +1,19 @@
 /** One shared counter at the owner: units in use, workers with units, and pending requests. */
 import type { SupplyKind, UnitRequest, UnusedUnits } from './channel.ts'
 
-/** `out`: units that workers have, or that this window has used. */
+/** `unitsInUse`: units that workers have, or that this window has used. */
 export interface SharedCounter {
   readonly kind: SupplyKind
   readonly name: string
   readonly key: string
   since: number
   ends: number
-  out: bigint
+  unitsInUse: bigint
   readonly holders: Map<number, bigint>
   /** Workers that may have unused units. */
   readonly outstanding: Set<number>
-  readonly pending: { readonly worker: number; readonly ask: UnitRequest }[]
-  /** Workers with an unanswered revocation of `round`. */
+  readonly pending: { readonly worker: number; readonly request: UnitRequest }[]
+  /** Workers that have not responded to the revocation of `round`. */
   readonly revoking: Set<number>
   round: number
   timer: NodeJS.Timeout | undefined
@@ -25,9 +25,9 @@ interface BudgetLease {
   /** Leased units. */
   units: bigint
   /** Units left in the store at the last request. */
-  left: bigint
+  remaining: bigint
   /** Start of the window in the store; '' = unknown. */
-  began: string
+  windowStart: string
   /** Whether a request to the store is pending. */
   isRequesting: boolean
   /** Time (ms) of the next allowed request to the store. */
@@ -44,7 +44,7 @@ export const createCounter = ({ kind, name, key }: UnusedUnits, now: number): Sh
   key,
   since: now,
   ends: now,
-  out: 0n,
+  unitsInUse: 0n,
   holders: new Map(),
   outstanding: new Set(),
   pending: [],
@@ -53,8 +53,8 @@ export const createCounter = ({ kind, name, key }: UnusedUnits, now: number): Sh
   timer: undefined,
   lease: {
     units: 0n,
-    left: 0n,
-    began: '',
+    remaining: 0n,
+    windowStart: '',
     isRequesting: false,
     retryAt: 0,
     isReturnRequested: false,
@@ -62,9 +62,11 @@ export const createCounter = ({ kind, name, key }: UnusedUnits, now: number): Sh
   },
 })
 /** Starts a new window. */
-export const startWindow = (count: SharedCounter, now: number): void => {
-  count.since = now
-  count.out = 0n
-  count.outstanding.clear()
-  Object.assign(count.lease, { units: 0n, began: '', again: 0 })
+export const startWindow = (counter: SharedCounter, now: number): void => {
+  counter.since = now
+  counter.unitsInUse = 0n
+  counter.outstanding.clear()
+  counter.lease.units = 0n
+  counter.lease.windowStart = ''
+  counter.lease.retryAt = 0
 }

@@ -4,23 +4,23 @@ import type { Statement } from '../plugin.ts'
 import { fault } from './faults.ts'
 import type { Refusal } from './sqlite/frames.ts'
 
-export const toFault = (refused: Refusal, statements: readonly Statement[]): TollgateError => {
-  const statement = statements[refused.at]
-  return FAULTS[refused.kind](refused, statement, statement?.sql.name ?? '?')
+export const toFault = (refusal: Refusal, statements: readonly Statement[]): TollgateError => {
+  const statement = statements[refusal.at]
+  return FAULTS[refusal.kind](refusal, statement, statement?.sql.name ?? '?')
 }
 
 const FAULTS: Readonly<
   Record<
     Refusal['kind'],
-    (refused: Refusal, statement: Statement | undefined, name: string) => TollgateError
+    (refusal: Refusal, statement: Statement | undefined, name: string) => TollgateError
   >
 > = {
-  rows: ({ found }, statement, name) =>
+  rows: ({ affectedRows }, statement, name) =>
     declaredFault(statement?.otherwise) ??
-    fault('STORE_EXPECTATION', [name, found, statement?.rows ?? 'any']),
+    fault('STORE_EXPECTATION', [name, affectedRows, statement?.rows ?? 'any']),
   violation({ names = [] }, statement, name) {
-    const known = names.find(each => statement?.violates?.[each] !== undefined)
-    const code = known === undefined ? undefined : statement?.violates?.[known]
+    const declaredName = names.find(each => statement?.violates?.[each] !== undefined)
+    const code = declaredName === undefined ? undefined : statement?.violates?.[declaredName]
     return declaredFault(code) ?? fault('STORE_VIOLATION', [name, names[0]])
   },
   statement: ({ message }, _statement, name) => fault('STORE_STATEMENT', [name, message]),
@@ -34,4 +34,4 @@ const FAULTS: Readonly<
 const declaredFault = (code: string | undefined): TollgateError | undefined =>
   code === undefined
     ? undefined
-    : new TollgateError(code, 409, `The store refused it: ${code}`, { expose: false })
+    : new TollgateError(code, 409, `The store refused the statements: ${code}`, { expose: false })

@@ -12,7 +12,7 @@ import {
 import { forkSwiftly } from '../../../helpers/operator.ts'
 import { temporaryFolder } from '../../../helpers/store.ts'
 
-t.test('SQLite start: refuses an old SQLite', async t => {
+t.test('SQLite start: refuses a version with known data loss', async t => {
   for (const version of ['3.51.3', '3.51.10', '3.52.0', '4.0.0', process.versions.sqlite ?? '']) {
     t.doesNotThrow(() => assertVersion(version), version)
   }
@@ -66,7 +66,7 @@ t.test('SQLite start: refuses a database without WAL', async t => {
   })
 })
 
-t.test('store URLs: parsed or refused without the password', async t => {
+t.test('store URL: an unsupported one is refused without showing its password', async t => {
   const folder = temporaryFolder(t)
   t.equal(locate('sqlite:', folder).file, join(folder, 'tollgate.db'))
   t.equal(locate('sqlite:/x/y.db', folder).file, '/x/y.db')
@@ -81,18 +81,18 @@ t.test('store URLs: parsed or refused without the password', async t => {
     'sqlite::memory:',
     'sqlite:a?b',
   ]) {
-    const refused = await openDatabase({ url, data: folder, start: true }).catch(error => error)
-    t.equal(refused.code, 'STORE_URL', url)
-    t.notMatch(refused.message, /secret/)
+    const error = await openDatabase({ url, data: folder, start: true }).catch(error => error)
+    t.equal(error.code, 'STORE_URL', url)
+    t.notMatch(error.message, /secret/)
   }
 })
 
 const failure = async (t: Test, url: string) => {
   const program = new URL('../../../../engine/store/sqlite/writer.ts', import.meta.url)
   const writer = forkSwiftly(program, [url])
-  const [[said], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
+  const [[message], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
   t.equal(code, 3)
-  return said
+  return message
 }
 t.test('SQLite writer: reports a failed start to its parent and exits', async t => {
   const folder = temporaryFolder(t)
