@@ -10,7 +10,14 @@ import {
   type TranslationContext,
   Translator,
 } from '../../plugins/translate/translator.ts'
-import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
+import {
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  pour,
+  thrownBy,
+  type UpstreamReply,
+} from './exchange.ts'
 
 export interface AttemptOptions {
   readonly client?: string
@@ -19,20 +26,24 @@ export interface AttemptOptions {
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly traits?: Target['traits']
-  readonly upstreamReply?: Upstreamed
+  readonly upstreamReply?: UpstreamReply
   readonly ground?: Partial<TranslationContext>
   readonly account?: number
 }
 
-/** Returns the request to the upstream and the translated reply. */
+/** Returns the request to the upstream and the translated reply; undefined after a fault. */
 export const translateAttempt = async (options: AttemptOptions) => {
   const { client = 'openai-chat', target = 'openai-chat', body, path = '/', headers = {} } = options
   const [from, to] = [formats.get(client), formats.get(target)]
   if (!isTranslatable(from) || !isTranslatable(to))
     throw new Error(`no codec of ${client} or ${target}`)
   const host = fakeHost()
-  const ground: TranslationContext = {
-    ...{ log: host.log, host, thoughts: new ThoughtCache(), strict: false, fetches: new Map() },
+  const context: TranslationContext = {
+    log: host.log,
+    host,
+    thoughts: new ThoughtCache(),
+    strict: false,
+    fetches: new Map(),
     ...options.ground,
   }
   const [local = '', search = ''] = path.split('?')
@@ -45,13 +56,19 @@ export const translateAttempt = async (options: AttemptOptions) => {
     { upstream: 'up', name: 'there', traits },
     options.upstreamReply,
   )
-  const crossing = new Translator(from, to, ground)
-  const fault = await thrownBy(() => crossing.forward(attempt, attempt.next))
+  const translator = new Translator(from, to, context)
+  const fault = await thrownBy(() => translator.forward(attempt, attempt.next))
   const request = attempt.request.body
-  const sent = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
-  if (fault) return { exchange, host, fault, sent: undefined, reply: undefined, poured: undefined }
-  const { reply } = attempt
-  return { exchange, host, fault, sent: JSON.parse(sent), reply, poured: await pour(reply) }
+  const text = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
+  const reply = fault ? undefined : attempt.reply
+  return {
+    exchange,
+    host,
+    fault,
+    sent: fault ? undefined : JSON.parse(text),
+    reply,
+    poured: reply && (await pour(reply)),
+  }
 }
 
 /** A host whose `send` serves files by path. */
