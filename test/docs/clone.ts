@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = [
   ...['engine', 'plugins', 'models', 'schemas', 'routes.yaml', 'package.json'],
   // What `npx tap` reads by its settings in package.json.
-  ...['code', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),
+  ...['code', 'no-domain', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),
 ]
 
 export interface Clone {
