@@ -1,5 +1,4 @@
-/** A process that runs a job. Usage: `node job-process.ts <options of the store as JSON> <ms
- *  between two heartbeats>`. Reports the start and the end of each run. */
+/** A process that does a job: `node job-process.ts <options of the store as JSON> <ms between two heartbeats>`. Says when a run begins and ends. */
 import { openDatabase } from '../../engine/store/database.ts'
 import { createJobs } from '../../engine/store/jobs.ts'
 import { Leases } from '../../engine/store/leases.ts'
@@ -16,7 +15,7 @@ membership.start()
 const say = (what: string): void => {
   process.send?.({ what, pid: process.pid })
 }
-/** Runs until it receives `stop`. Every step writes a row, so the database holds their order. */
+/** Works until told to stop. Every step is a row: the database has them in order. */
 const step = { name: 'step', text: 'INSERT INTO steps (pid) VALUES (?)' }
 const stop = jobs.start('sweep', 1, async signal => {
   for (let steps = 0; !signal.aborted; steps++) {

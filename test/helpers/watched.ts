@@ -1,26 +1,26 @@
-/** Watches real files; a test acts and then reads the reported changes. */
+/** A watch over real files that has settled, and how to say what it tells. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Watch, watchedPaths, watchFiles } from '../../engine/config/watch.ts'
 
-/** Ten times the length of a burst. */
+/** Ten times what a burst may take. */
 const PATIENCE = 20_000
 
-interface WatchedFolder {
+interface Watched {
   readonly folder: string
   readonly watch: Watch
-  /** Resolves when a change is reported after `act`. */
+  /** Resolves when a change was told after `act`. */
   told(act: () => void): Promise<void>
-  /** Number of reported changes. */
+  /** How often one was told so far. */
   count(): number
 }
-/** Starts a watch; resolves after its first scan. */
+/** A watch that has settled: its first looks are behind it. */
 export const watched = async (
   t: Test,
   files: Record<string, unknown>,
   paths = ['routes.yaml'],
-): Promise<WatchedFolder> => {
+): Promise<Watched> => {
   const folder = t.testdir(files as Parameters<Test['testdir']>[0])
   return settled(t, folder, paths)
 }
@@ -28,7 +28,7 @@ export const settled = async (
   t: Test,
   folder: string,
   paths: readonly string[],
-): Promise<WatchedFolder> => {
+): Promise<Watched> => {
   let count = 0
   let wake = () => {}
   const first = Promise.withResolvers<void>()
@@ -48,23 +48,22 @@ export const settled = async (
     return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
   }
   await within(first.promise)
-  const nextChange = async (act: () => void) => {
+  const told = async (act: () => void) => {
     const next = Promise.withResolvers<void>()
     wake = next.resolve
     act()
     await within(next.promise)
   }
-  return { folder, watch, told: nextChange, count: () => count }
+  return { folder, watch, told, count: () => count }
 }
-/** Runs `act`, then makes a change that must be reported; returns how many reports came before
- *  it. */
+/** What is told next is the last of these changes: everything before it was not told. */
 export const untold = async (
-  { told, count, folder }: WatchedFolder,
+  { told, count, folder }: Watched,
   act: () => void,
 ): Promise<number> => {
   const before = count()
   act()
-  // Longer than any burst: a wrong report would have come.
+  // Longer than any burst: a wrong call would have come.
   await new Promise(resolve => setTimeout(resolve, 300))
   const wrong = count() - before
   await told(() => writeFileSync(join(folder, 'routes.yaml'), `${before} ${Math.random()}`))
