@@ -19,7 +19,7 @@ const COPIED = [
   'routes.yaml',
   'package.json',
   // Files that `npx tap` loads by its settings in package.json.
-  ...['code', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),
+  ...['code', 'no-domain', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),
 ]
 
 export interface Clone {

@@ -1,5 +1,5 @@
-/** A gateway with the shipped account routes over a real store, and that store beside it: accounts with money in them,
- *  keys, and calls that were paid for. */
+/** Starts a gateway with the shipped account routes over a real store, and opens that store beside
+ *  it: accounts with money, keys, and paid calls. */
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
@@ -16,9 +16,9 @@ import { startGateway, type TestGateway } from './gateway.ts'
 import { ledgerOn, makeLedger } from './membership.ts'
 
 const root = new URL('../../', import.meta.url)
-const shipped = (path: string): string => readFileSync(new URL(path, root), 'utf8')
-/** As shipped, word for word. */
-const [, ROUTES = ''] = shipped('routes.yaml').split(
+const readShipped = (path: string): string => readFileSync(new URL(path, root), 'utf8')
+/** The account routes of the shipped routes.yaml, unchanged. */
+const [, ROUTES = ''] = readShipped('routes.yaml').split(
   /(?=^ {2}# Balance, usage and credentials of an account)/m,
 )
 const CONFIG = `
@@ -37,26 +37,26 @@ ${ROUTES}`
 interface Call {
   readonly account: number
   readonly key?: number | undefined
-  /** Of a key with a quota of its own, in nanos. */
+  /** Nanos; for a key with its own quota. */
   readonly quota?: bigint | undefined
   readonly request: string
   readonly model?: string
   readonly at?: number
   readonly meters?: Meters
-  /** Nanos; default: what its meters come to. */
+  /** Nanos; default: the price of its meters. */
   readonly cost?: bigint
 }
-interface Held {
+interface Credential {
   readonly id: number
   readonly text: string
 }
 export interface AccountGateway extends TestGateway {
   readonly database: Awaited<ReturnType<typeof openDatabase>>
   account(name: string): Promise<number>
-  addKey(account: number, more?: Partial<Parameters<typeof addKey>[0]>): Promise<Held>
-  addToken(account: number): Promise<Held>
+  addKey(account: number, more?: Partial<Parameters<typeof addKey>[0]>): Promise<Credential>
+  addToken(account: number): Promise<Credential>
   credit(account: number, nanos: bigint): Promise<void>
-  /** A call that was held and settled. */
+  /** Makes a call that is held and settled. */
   paid(call: Call): Promise<void>
   /** `bearer`: a credential for the Authorization header. */
   ask(
@@ -66,7 +66,7 @@ export interface AccountGateway extends TestGateway {
     body?: unknown,
   ): Promise<{ readonly status: number; readonly text: string; readonly body: Body }>
 }
-/** What tests look at, of one thing or of a list of them. */
+/** The members that tests read, of one object or of a list of them. */
 export interface Shown {
   readonly id: number
   readonly name: string
@@ -89,10 +89,10 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
   const gateway = await startGateway({
     routes: CONFIG,
     settings: 'currency: { name: CNY, rates: { USD: 7.2 } }',
-    files: Object.fromEntries(files.map(path => [path, shipped(path)])),
+    files: Object.fromEntries(files.map(path => [path, readShipped(path)])),
   })
   const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
-  // As whoever owns the ledger does.
+  // The owner of the ledger creates its tables in the same way.
   await makeLedger(database)
   const ledger = ledgerOn(database)
   t.teardown(async () => {
@@ -164,11 +164,16 @@ export const pay = async (
     heldAmount: amount,
     holdsKeyQuota: quota !== undefined,
   }
-  const spent = { usage: JSON.stringify(meters), lines: JSON.stringify(charge.lines) }
+  const record = { usage: JSON.stringify(meters), lines: JSON.stringify(charge.lines) }
   await database.write([openCharge({ request, account, key, process, ...terms })])
   await database.write([
     settleCharge({
-      ...{ request, amount, uncollected: 0n, isEstimated: false, closedAt: at + 5, ...spent },
+      request,
+      amount,
+      uncollected: 0n,
+      isEstimated: false,
+      closedAt: at + 5,
+      ...record,
       wallets: walletsOf(account, key),
     }),
   ])

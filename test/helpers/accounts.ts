@@ -1,4 +1,5 @@
-/** The `auth` plugin over a real store: a host that lends no more than it needs, and callers as they present themselves. */
+/** Runs the `auth` plugin over a real store: a host with the members that it needs, and callers
+ *  with their credentials. */
 import type { Test } from 'tap'
 import type { Database, Exchange, Host, Request, Stage } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
@@ -19,16 +20,16 @@ export interface Accounts {
   readonly database: OpenDatabase
   readonly host: Host
   account(name: string, role?: Account['role']): Promise<number>
-  key(account: number, more?: { expires?: number; models?: string[] }): Promise<Held>
-  token(account: number): Promise<Held>
-  /** A route with these options; answers with the account that was let in. */
+  key(account: number, more?: { expires?: number; models?: string[] }): Promise<Credential>
+  token(account: number): Promise<Credential>
+  /** A route with these options; resolves to the account that it admits. */
   route(options: Parameters<typeof auth.setup>[0], database?: Database): Authenticate
 }
-interface Held extends Secret {
+interface Credential extends Secret {
   readonly id: number
 }
 
-/** Members that a test does not give are not there; whoever needs one is told by a TypeError. */
+/** Members that a test does not give are absent: a plugin that needs one throws a TypeError. */
 export const hostOver = (database: Database, method = 'POST'): Host => {
   const shared = new Map<string, object>()
   const host: Partial<Host> = {
@@ -50,8 +51,8 @@ export const exchangeOf = (caller: Caller): Exchange => {
   const { headers = {}, query = '', kind = 'http', address = '192.0.2.1' } = caller
   const slots = new Map<string, unknown>()
   const client = { address, encrypted: false }
-  const asked = { headers, query: new URLSearchParams(query), path: '/v1/x' }
-  const request: Partial<Request> = { ...asked, client }
+  const fields = { headers, query: new URLSearchParams(query), path: '/v1/x' }
+  const request: Partial<Request> = { ...fields, client }
   const exchange = {
     kind,
     request,
@@ -63,14 +64,14 @@ export const exchangeOf = (caller: Caller): Exchange => {
   return exchange as unknown as Exchange
 }
 
-/** Runs a stage's `handle` on a caller; rejects as it does. */
+/** Runs a stage's `handle` on a caller; rejects if the stage does. */
 export const passThrough = async (stage: Stage, caller: Caller): Promise<Account | undefined> => {
   const exchange = exchangeOf(caller)
-  let passed = false
+  let hasPassed = false
   await stage.handle?.(exchange, async () => {
-    passed = true
+    hasPassed = true
   })
-  if (stage.handle && !passed) throw new Error('neither refused nor let in')
+  if (stage.handle && !hasPassed) throw new Error('neither refused nor let in')
   return exchange.slots.get(ACCOUNT)
 }
 

@@ -1,4 +1,5 @@
-/** Sends single attempts to an address, without routes or stages, and writes down what their replies do. */
+/** Sends single attempts to an address, without routes or stages, and records the bodies of their
+ *  replies. */
 import type { Test } from 'tap'
 import type { Fault } from '../../engine/plugin.ts'
 import type { FilteredReply } from '../../engine/response/filters.ts'
@@ -9,7 +10,7 @@ export const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose:
 export const HEALTH = { failures: 2, eject: 60_000 }
 export const PATIENT = { connect: 10_000, first_byte: 60_000, idle: 60_000 }
 
-/** An origin at this address, and how to send to it. */
+/** Opens an origin at this address; returns it with a function that sends to it. */
 export const aim = (t: Test, address: string, connections = 2) => {
   const origin = new Origin(address, { connect: 10_000, connections })
   t.teardown(() => origin.pool?.destroy())
@@ -37,7 +38,7 @@ export const aim = (t: Test, address: string, connections = 2) => {
 }
 export const text = async (answer: FilteredReply): Promise<string> =>
   Buffer.from(await answer.bytes(1_000_000)).toString()
-/** What a reply's body did, as it came. */
+/** Records what a reply's body does, in order. */
 export const poured = (
   answer: FilteredReply,
 ): { readonly log: string[]; readonly over: Promise<void> } => {

@@ -1,4 +1,5 @@
-/** Workers that share numbers, joined to their owner by queues that deliver only when told to. */
+/** Simulates workers that share numbers: queues connect them to their owner and deliver only on
+ *  demand. */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Allowance, Supply } from '../../engine/plugin.ts'
 import { type Allowances, createAllowances } from '../../engine/quota/allowance.ts'
@@ -16,7 +17,7 @@ interface Worker {
   readonly up: Wire
   readonly down: Wire
   alive: boolean
-  /** Questions not yet answered. */
+  /** Requests without an answer so far. */
   asking: number
 }
 export interface Used {
@@ -38,22 +39,22 @@ const end = (to: Wire, from: Wire) => ({
 
 export class Machine {
   clock = 1_000
-  /** When windows began, per key, by the answers that arrived. */
+  /** Starts of windows per key, from the answers that arrived. */
   readonly begun = new Map<string, Set<number>>()
-  readonly #asked = new Map<string, string>()
+  readonly #requestKeys = new Map<string, string>()
   readonly workers: Worker[] = []
   readonly owner = createAllowanceOwner({ now: () => this.clock, revokeTimeout: 60_000 })
-  /** Admitted, not given back, in a living worker. */
-  readonly used: Used[] = []
+  /** Units that are admitted, not returned, and used by a live worker. */
+  readonly unitsInUse: Used[] = []
 
   constructor(workers: number) {
-    for (let made = 0; made < workers; made++) this.add()
+    for (let index = 0; index < workers; index++) this.add()
   }
   add(): void {
     const up = wire()
     const down = wire()
     this.owner.attach(this.workers.length, end(down, up))
-    // Three keys at hand: the fourth pushes a slice out.
+    // Three keys fit: the fourth evicts a slice.
     const allowances = createAllowances(end(up, down), { now: () => this.clock, keys: 3 })
     this.workers.push({ allowances, up, down, alive: true, asking: 0 })
   }
@@ -61,17 +62,18 @@ export class Machine {
     const worker = this.workers[id]
     if (!worker?.alive || worker[way].queue.length === 0) return false
     const message = worker[way].queue.shift() as UnitRequest | UnitGrant
-    if (message.verb === 'request') this.#asked.set(`${id} ${message.id}`, message.key)
-    if (message.verb === 'grant') this.#note(this.#asked.get(`${id} ${message.id}`) ?? '', message)
+    if (message.verb === 'request') this.#requestKeys.set(`${id} ${message.id}`, message.key)
+    if (message.verb === 'grant')
+      this.#note(this.#requestKeys.get(`${id} ${message.id}`) ?? '', message)
     worker[way].listener(message)
     return true
   }
   #note(key: string, { since }: UnitGrant): void {
-    const begun = this.begun.get(key)
-    if (begun === undefined) this.begun.set(key, new Set([since]))
-    else begun.add(since)
+    const starts = this.begun.get(key)
+    if (starts === undefined) this.begun.set(key, new Set([since]))
+    else starts.add(since)
   }
-  /** Everything under way arrives and every question of the living is answered. */
+  /** Delivers every message under way until no request of a live worker is open. */
   async settle(): Promise<void> {
     for (let turns = 0, idle = 0; idle < 2; idle++) {
       await turn()
@@ -82,7 +84,7 @@ export class Machine {
       if (++turns > 10_000) throw new Error('a question was never answered')
     }
   }
-  /** Takes or asks, and counts the question while it is open. */
+  /** Takes or requests units, and counts the request while it is open. */
   async use(id: number, supply: Supply, key: string, amount: bigint): Promise<boolean> {
     const worker = this.workers[id]
     const allowance = this.open(id, supply)
@@ -98,25 +100,26 @@ export class Machine {
     if (worker === undefined) return
     worker.alive = false
     this.owner.detach(id)
-    for (let index = this.used.length; index-- > 0; )
-      if (this.used[index]?.worker === id) this.used.splice(index, 1)
+    for (let index = this.unitsInUse.length; index-- > 0; )
+      if (this.unitsInUse[index]?.worker === id) this.unitsInUse.splice(index, 1)
   }
-  living(pick: number): number {
+  liveWorker(pick: number): number {
     const living = [...this.workers.keys()].filter(id => this.workers[id]?.alive)
     return living[pick % living.length] ?? -1
   }
   inUse(key: string): bigint {
-    return sum(this.used.filter(used => used.key === key))
+    return sum(this.unitsInUse.filter(each => each.key === key))
   }
   open(id: number, supply: Supply): Allowance {
     const worker = this.workers[id]
     if (worker === undefined) throw new Error(`no worker ${id}`)
     return worker.allowances.open('number', supply)
   }
-  /** One worker asks unit after unit, each to its end, until refused: the others lie on what they have. */
+  /** One worker requests one unit after another until it is refused; the others keep what they
+   *  have. */
   async exhaust(key: string, supply: Supply, worker = 0): Promise<bigint> {
     for (let total = 0n; ; total++) {
-      const answer = this.use(this.living(worker), supply, key, 1n)
+      const answer = this.use(this.liveWorker(worker), supply, key, 1n)
       await this.settle()
       if (!(await answer)) return total
     }
@@ -152,7 +155,7 @@ const arbitraries: { [Kind in Step['do']]: fc.Arbitrary<Step> } = {
   limit: fc.record({ do: constant('limit'), limit: fc.bigInt(1n, 40n) }),
   pass: fc.record({ do: constant('pass'), ms: fc.integer({ min: 1, max: 130 }) }),
 }
-/** Histories in which each kind of step is so frequent. */
+/** Histories with these frequencies of each kind of step. */
 export const histories = (weights: { readonly [Kind in Step['do']]?: number }) =>
   fc.array(
     fc.oneof(
@@ -164,41 +167,47 @@ export const histories = (weights: { readonly [Kind in Step['do']]?: number }) =
     { maxLength: 100 },
   )
 
-/** Plays a history to its end; `admitted` sees every admission at its instant. Returns the last limit. */
+/** Plays a history to its end and calls `onAdmission` at the time of each admission. Returns the
+ *  last limit. */
 export const play = async (
   machine: Machine,
   history: readonly Step[],
   supply: (limit: bigint) => Supply,
-  admitted: (used: Used) => void,
+  onAdmission: (admission: Used) => void,
 ): Promise<bigint> => {
   let limit = 20n
   let fault: unknown
-  const failed = (error: unknown): void => {
+  const recordFault = (error: unknown): void => {
     fault = error
   }
   const use = async ({ worker, amount, key }: Extract<Step, { do: 'use' }>): Promise<void> => {
-    const id = machine.living(worker)
+    const id = machine.liveWorker(worker)
     const terms = supply(limit)
     if (!(await machine.use(id, terms, key, amount)) || !machine.workers[id]?.alive) return
-    const used = { key, amount, worker: id, supply: terms, at: machine.clock }
-    machine.used.push(used)
-    admitted(used)
+    const admission = { key, amount, worker: id, supply: terms, at: machine.clock }
+    machine.unitsInUse.push(admission)
+    onAdmission(admission)
   }
   for (const step of history) {
-    if (step.do === 'use') use(step).catch(failed)
+    if (step.do === 'use') use(step).catch(recordFault)
     else if (step.do === 'deliver') machine.deliver(step.worker, step.way)
     else if (step.do === 'limit') {
-      // An ask of the old terms still under way is admitted by them, whenever it arrives.
+      // A request under way is admitted by the terms it was made with.
       await machine.settle()
       limit = step.limit
     } else if (step.do === 'pass') machine.clock += step.ms
     else if (step.do === 'kill') {
-      machine.kill(machine.living(step.worker))
-      if (machine.living(0) === -1) machine.add()
+      machine.kill(machine.liveWorker(step.worker))
+      if (machine.liveWorker(0) === -1) machine.add()
     } else {
-      const [used] = machine.used.splice(step.which % Math.max(1, machine.used.length), 1)
-      if (used !== undefined)
-        machine.open(used.worker, used.supply).returnUnits(used.key, used.amount)
+      const [admission] = machine.unitsInUse.splice(
+        step.which % Math.max(1, machine.unitsInUse.length),
+        1,
+      )
+      if (admission !== undefined)
+        machine
+          .open(admission.worker, admission.supply)
+          .returnUnits(admission.key, admission.amount)
     }
     await turn()
   }

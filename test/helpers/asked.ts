@@ -1,20 +1,20 @@
-/** One request through a pool of connections, its answer whole. */
+/** Sends one request through a connection pool and reads its whole response. */
 
 import type { Pool } from '../../engine/http-client/pool.ts'
 import type { Request } from '../../engine/http-client/request-head.ts'
 import type { ResponseHeaders } from '../../engine/http-client/response-head.ts'
 
-export interface Asked {
+export interface PoolReply {
   readonly status: number
   readonly headers: ResponseHeaders
   readonly body: string
 }
 const GET: Request = { method: 'GET', path: '/', headers: {}, body: undefined }
 
-export const askPool = (pool: Pool, request: Partial<Request> = {}): Promise<Asked> =>
+export const askPool = (pool: Pool, request: Partial<Request> = {}): Promise<PoolReply> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let head: Pick<Asked, 'status' | 'headers'> = { status: 0, headers: {} }
+    let head: Pick<PoolReply, 'status' | 'headers'> = { status: 0, headers: {} }
     pool.send(
       { ...GET, ...request },
       {

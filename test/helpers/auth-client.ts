@@ -1,4 +1,5 @@
-/** A process that lets callers in, as a worker does: `node auth-client.ts <options of the store as JSON>`, callers over IPC. */
+/** A process that authenticates callers as a worker does. Usage: `node auth-client.ts <options of
+ *  the store as JSON>`; callers arrive over IPC. */
 import { openDatabase } from '../../engine/store/database.ts'
 import auth from '../../plugins/auth/index.ts'
 import { type Caller, hostOver, passThrough } from './accounts.ts'

@@ -1,4 +1,5 @@
-/** Back ends that read HTTP each in its own way, and tell what they have read. nginx and HAProxy stand before a recorder. */
+/** Back ends with different HTTP parsers that report what they read. nginx and HAProxy forward to a
+ *  recorder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,12 +20,12 @@ export interface Reading {
 export interface BackEnd {
   readonly name: string
   readonly url: string
-  /** What it has read since it was asked last. */
+  /** Returns the requests it has read since the last call. */
   take(): Promise<readonly Reading[]>
   stop(): Promise<unknown>
 }
 
-/** A program on this machine. A server lies where a plain user's PATH does not lead. */
+/** Finds a program on this machine. Servers are often outside the PATH of a plain user. */
 const find = (program: string): string | undefined =>
   [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
     .map(folder => join(folder, program))
@@ -36,13 +37,13 @@ const wholeBody = async (request: IncomingMessage): Promise<Buffer | undefined> 
     for await (const part of request) parts.push(part)
     return Buffer.concat(parts)
   } catch {
-    return undefined // its sender left: nobody has read a request
+    return undefined // the sender disconnected, so there is no whole request
   }
 }
 const pairs = (raw: readonly string[]): [string, string][] =>
   raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? '']] : []))
 
-/** Node's own parser; also what stands behind the proxies. */
+/** Node's own parser; it also records behind the proxies. */
 const startNode = async (name = 'node'): Promise<BackEnd> => {
   const read: Reading[] = []
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -56,7 +57,8 @@ const startNode = async (name = 'node'): Promise<BackEnd> => {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   return {
-    ...{ name, url: `http://127.0.0.1:${port}` },
+    name,
+    url: `http://127.0.0.1:${port}`,
     take: async () => read.splice(0),
     stop: async () => {
       server.closeAllConnections()
@@ -65,12 +67,13 @@ const startNode = async (name = 'node'): Promise<BackEnd> => {
   }
 }
 
-/** Our own reader of bytes, which judges nothing. */
+/** Our own byte reader, which validates nothing. */
 const startOwn = async (): Promise<BackEnd> => {
   const upstream = await startUpstream()
   await upstream.script('missing', [{ do: 'echo' }])
   return {
-    ...{ name: 'own', url: upstream.url },
+    name: 'own',
+    url: upstream.url,
     take: async () => {
       const heads = await upstream.seen('request')
       const bodies = await upstream.seen('body')
@@ -89,13 +92,14 @@ const startOwn = async (): Promise<BackEnd> => {
 
 const startPython = async (python: string): Promise<BackEnd> => {
   const script = fileURLToPath(new URL('../fixtures/back-ends/reader.py', import.meta.url))
-  const child = run(python, [script])
+  const child = startProgram(python, [script])
   const [line] = await once(child.stdout, 'data')
-  const [port, told] = JSON.parse(String(line)) as [number, number]
+  const [port, reportPort] = JSON.parse(String(line)) as [number, number]
   return {
-    ...{ name: 'python', url: `http://127.0.0.1:${port}` },
-    take: async () => (await (await fetch(`http://127.0.0.1:${told}/`)).json()) as Reading[],
-    stop: () => ended(child),
+    name: 'python',
+    url: `http://127.0.0.1:${port}`,
+    take: async () => (await (await fetch(`http://127.0.0.1:${reportPort}/`)).json()) as Reading[],
+    stop: () => stopProgram(child),
   }
 }
 
@@ -107,26 +111,26 @@ const freePort = async (): Promise<number> => {
   await once(listener, 'close')
   return port
 }
-const listening = async (port: number): Promise<void> => {
-  for (let left = 500; left > 0; left--) {
+const waitForListener = async (port: number): Promise<void> => {
+  for (let attempts = 500; attempts > 0; attempts--) {
     const socket = connect(port, '127.0.0.1')
-    const [stands] = await Promise.race([
+    const [isConnected] = await Promise.race([
       once(socket, 'connect').then(() => [true]),
       once(socket, 'close').then(() => [false]),
     ]).catch(() => [false])
     socket.destroy()
-    if (stands) return
+    if (isConnected) return
     await new Promise(resolve => setTimeout(resolve, 20))
   }
   throw new Error(`nothing listens at ${port}`)
 }
-/** A program that does not outlive this process, whatever ends it. */
-const run = (program: string, args: readonly string[]) => {
+/** Starts a program that ends with this process, however this process ends. */
+const startProgram = (program: string, args: readonly string[]) => {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'] })
   process.once('exit', () => child.kill('SIGKILL'))
   return child
 }
-const ended = async (child: ChildProcess): Promise<void> => {
+const stopProgram = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode !== null) return
   child.kill('SIGKILL')
   await once(child, 'exit')
@@ -138,7 +142,7 @@ interface Proxy {
 }
 const PROXIES: Readonly<Record<string, Proxy>> = {
   nginx: {
-    // Passes on every header that it can read, and the target as it came.
+    // Forwards every header that it can parse, and the target unchanged.
     config: (port, behind, folder) => `
 daemon off; master_process off; pid ${folder}/pid; error_log stderr emerg;
 events {}
@@ -187,26 +191,28 @@ const startProxy = async (name: string, program: string): Promise<BackEnd> => {
   const port = await freePort()
   const file = join(folder, 'config')
   writeFileSync(file, proxy.config(port, Number(new URL(recorder.url).port), folder))
-  const child = run(program, proxy.args(file, folder))
-  await listening(port)
+  const child = startProgram(program, proxy.args(file, folder))
+  await waitForListener(port)
   return {
-    ...{ name, url: `http://127.0.0.1:${port}`, take: recorder.take },
+    name,
+    url: `http://127.0.0.1:${port}`,
+    take: recorder.take,
     stop: async () => {
-      await ended(child)
+      await stopProgram(child)
       await recorder.stop()
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-/** What a machine may lack: `apt-get install nginx haproxy python3`. */
+/** Programs that a machine may not have: `apt-get install nginx haproxy python3`. */
 const FOREIGN: Readonly<Record<string, (program: string) => Promise<BackEnd>>> = {
   nginx: program => startProxy('nginx', program),
   haproxy: program => startProxy('haproxy', program),
   python3: startPython,
 }
 
-/** Our own two, and of the foreign ones those that are installed. */
+/** Starts our own two, and the foreign ones that are installed. */
 export const startBackEnds = async (): Promise<{
   readonly all: readonly BackEnd[]
   readonly missing: readonly string[]

@@ -1,4 +1,5 @@
-/** A program: what Node's own server makes of slow clients, with the gateway's patience. Says its port. */
+/** A program: Node's own HTTP server with the gateway's timeouts for slow clients. Sends its port
+ *  over IPC. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

@@ -1,4 +1,5 @@
-/** What a call costs, computed a second time from the options alone: with fractions, and with nothing of plugins/billing. */
+/** Computes the price of a call a second time from the options alone: with fractions, and without
+ *  code of plugins/billing. */
 import type { Meter } from '../../plugins/slots.ts'
 import { RATES } from './billing.ts'
 import type { Call, LineOptions, Prices, RuleOptions } from './billing-rules.ts'
@@ -9,8 +10,8 @@ interface Fraction {
 }
 const whole = (number: bigint): Fraction => ({ over: number, under: 1n })
 const fraction = (text: string): Fraction => {
-  const [left = '0', right = ''] = text.split('.')
-  return { over: BigInt(left + right), under: 10n ** BigInt(right.length) }
+  const [integer = '0', decimals = ''] = text.split('.')
+  return { over: BigInt(integer + decimals), under: 10n ** BigInt(decimals.length) }
 }
 const times = (a: Fraction, b: Fraction): Fraction => ({
   over: a.over * b.over,
@@ -34,7 +35,7 @@ const CHAINS: Readonly<Record<string, readonly Meter[]>> = {
   audio_output: ['output'],
 }
 
-/** In nanos. */
+/** Returns nanos. */
 export const oracle = ({ lines, min }: RuleOptions, call: Call): bigint => {
   const quantities = new Map<Meter, Fraction>()
   for (const [meter, text] of Object.entries({ calls: '1', ...call.meters })) {
@@ -66,7 +67,7 @@ const amountOf = (line: LineOptions, leaf: string, quantity: Fraction): Fraction
   }
   return line.min !== undefined && less(amount, worth(line.min)) ? worth(line.min) : amount
 }
-/** `2.00 USD / 1M` in yuan. */
+/** Converts `2.00 USD / 1M` to yuan per unit. */
 const worth = (text: string): Fraction => {
   const [amount = '', per = '1'] = text.split('/').map(part => part.trim())
   const [digits = '', code = 'CNY'] = amount.split(' ')
@@ -86,14 +87,19 @@ const leafOf = ({ by = [], price }: LineOptions, { attributes }: Call): string |
 }
 
 const holds = (when: Readonly<Record<string, unknown>>, call: Call): boolean =>
-  Object.entries(when).every(([name, wanted]) => {
-    if (name === 'time') return inTime(String(wanted), call.at)
-    if (name === 'weekdays') return onDay(wanted, when.time, call.at)
-    if (typeof wanted === 'string' && /^[<>]/.test(wanted)) return compared(wanted, name, call)
+  Object.entries(when).every(([name, expected]) => {
+    if (name === 'time') return inTime(String(expected), call.at)
+    if (name === 'weekdays') return onDay(expected, when.time, call.at)
+    if (typeof expected === 'string' && /^[<>]/.test(expected))
+      return matchesComparison(expected, name, call)
     const value = call.attributes[name] ?? false
-    return (Array.isArray(wanted) ? wanted : [wanted]).map(String).includes(String(value))
+    return (Array.isArray(expected) ? expected : [expected]).map(String).includes(String(value))
   })
-const compared = (wanted: string, name: string, { meters, attributes }: Call): boolean => {
+const matchesComparison = (
+  expected: string,
+  name: string,
+  { meters, attributes }: Call,
+): boolean => {
   const members = { prompt: PROMPT, completion: COMPLETION }[name] ?? [name]
   const texts = members.map(each => meters[each as Meter] ?? (each === 'calls' ? '1' : '0'))
   const attribute = attributes[name]
@@ -102,16 +108,16 @@ const compared = (wanted: string, name: string, { meters, attributes }: Call): b
   const sum = (quantity === undefined ? texts : [quantity])
     .map(fraction)
     .reduce((a, b) => plus(a, b), whole(0n))
-  return [...wanted.matchAll(/([<>]=?) (\d+)/g)].every(([, sign, digits = '']) => {
+  return [...expected.matchAll(/([<>]=?) (\d+)/g)].every(([, sign, digits = '']) => {
     const limit = whole(BigInt(digits))
     if (sign === '>') return less(limit, sum)
     if (sign === '<') return less(sum, limit)
     return sign === '>=' ? !less(sum, limit) : !less(limit, sum)
   })
 }
-/** By the clock on the wall, an hour and a minute at a time. */
-const inTime = (wanted: string, at: number): boolean => {
-  const [hours = '', zone] = wanted.split(' ')
+/** Compares hours and minutes in the time zone of the rule. */
+const inTime = (expected: string, at: number): boolean => {
+  const [hours = '', zone] = expected.split(' ')
   const [from = '', to = ''] = hours.split('-')
   const clock = onTheWall(at, zone).toISOString().slice(11, 16)
   return from < to ? from <= clock && clock < to : from <= clock || clock < to
@@ -122,9 +128,9 @@ const onTheWall = (at: number, zone = 'UTC'): Date => {
   return new Date(at + (zone.startsWith('-') ? -east : east) * 60_000)
 }
 const WEEK = 'mon tue wed thu fri sat sun mon tue wed thu fri sat sun'
-/** By what a calendar calls the day. */
-const onDay = (wanted: unknown, time: unknown, at: number): boolean => {
-  const text = Array.isArray(wanted) ? wanted.join(', ') : String(wanted)
+/** Compares weekdays in the time zone of the rule. */
+const onDay = (expected: unknown, time: unknown, at: number): boolean => {
+  const text = Array.isArray(expected) ? expected.join(', ') : String(expected)
   const [, zone = typeof time === 'string' ? time.split(' ')[1] : undefined] =
     / (UTC|[-+]\S+)$/.exec(text) ?? []
   const today = onTheWall(at, zone).toUTCString().slice(0, 3).toLowerCase()

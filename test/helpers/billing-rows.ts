@@ -1,4 +1,5 @@
-/** What calls cost, row by row: a rule as an operator writes it, a usage, and the charge to the nano with its sentence. */
+/** Tests prices row by row: a rule in YAML, a usage, and the expected charge in nanos with its
+ *  formula. */
 import t from 'tap'
 import { printFormula } from '../../plugins/billing/formula.ts'
 import type { Attribute } from '../../plugins/billing/usage.ts'
@@ -19,12 +20,12 @@ export interface Row {
 export const charged = (table: readonly Row[]): void => {
   for (const { what, rule, meters, facts, at = NOON, nanos, says, unpriced = [] } of table)
     t.test(what, async t => {
-      const charged = charge(ruleIn(rule), meters, facts, at)
-      t.equal(charged.nanos, nanos)
-      if (says !== undefined) t.equal(printFormula(charged.lines), says)
-      t.same(charged.unpriced, unpriced)
-      const sum = charged.lines.reduce((total, line) => total + BigInt(line.nanos), 0n)
+      const actual = charge(ruleIn(rule), meters, facts, at)
+      t.equal(actual.nanos, nanos)
+      if (says !== undefined) t.equal(printFormula(actual.lines), says)
+      t.same(actual.unpriced, unpriced)
+      const sum = actual.lines.reduce((total, line) => total + BigInt(line.nanos), 0n)
       t.equal(sum, nanos, 'the lines add up to it')
-      t.same(JSON.parse(JSON.stringify(charged.lines)), charged.lines, 'lines are JSON')
+      t.same(JSON.parse(JSON.stringify(actual.lines)), actual.lines, 'lines are JSON')
     })
 }

@@ -1,4 +1,5 @@
-/** Rules and calls at random: every word of the language of prices, with limits and quantities small enough to meet. */
+/** Generates random rules and calls: every option of the price language, with limits and quantities
+ *  that are likely to meet. */
 
 import { METERS } from '../../plugins/billing/meters.ts'
 import type { BillingOptions } from '../../plugins/billing/rule.ts'
@@ -24,7 +25,7 @@ export interface Call {
   readonly attributes: Readonly<Record<string, Attribute>>
   readonly at: number
 }
-/** As a list of lines, or as the map of meters that says the same. */
+/** Returns a list of lines, or the equivalent map of meters. */
 export const asOptions = ({ lines, min }: RuleOptions, map: boolean): BillingOptions => {
   if (!map) return { price: [...lines, ...(min === undefined ? [] : [{ min }])] }
   const meters = Map.groupBy(lines, ({ meter }) => meter)
@@ -40,8 +41,10 @@ export const numbers = ({ meters }: Call): Meters =>
 const decimal = (most: number, places: number): fc.Arbitrary<string> =>
   fc
     .tuple(fc.nat(most), fc.nat(places), fc.nat(10 ** places - 1))
-    .map(([left, shown, right]) =>
-      shown === 0 ? `${left}` : `${left}.${String(right).padStart(places, '0').slice(0, shown)}`,
+    .map(([integer, digits, decimals]) =>
+      digits === 0
+        ? `${integer}`
+        : `${integer}.${String(decimals).padStart(places, '0').slice(0, digits)}`,
     )
 const code = fc.constantFrom('', '', '', ' USD', ' EUR', ' CREDIT')
 const per = fc.constantFrom('', ' / 1M', ' / 1M', ' / 1k', ' / 60', ' / 7', ' / 3')
@@ -54,10 +57,10 @@ const table = (keys: readonly string[], inner: fc.Arbitrary<Prices>): fc.Arbitra
       fc.subarray([...keys, 'default'], { minLength: 1 }),
       fc.array(inner, { minLength: 4, maxLength: 4 }),
     )
-    .map(([chosen, prices]) => Object.fromEntries(chosen.map((key, i) => [key, prices[i] ?? '1'])))
+    .map(([subset, prices]) => Object.fromEntries(subset.map((key, i) => [key, prices[i] ?? '1'])))
 const QUALITIES = ['low', 'high']
 const SIZES = ['small', '1024']
-const priced: fc.Arbitrary<Pick<LineOptions, 'price' | 'by'>> = fc.oneof(
+const priceOptions: fc.Arbitrary<Pick<LineOptions, 'price' | 'by'>> = fc.oneof(
   { weight: 3, arbitrary: price.map(each => ({ price: each })) },
   table(QUALITIES, price).map(each => ({ by: ['quality'], price: each })),
   table(QUALITIES, table(SIZES, price)).map(each => ({ by: ['quality', 'size'], price: each })),
@@ -78,10 +81,10 @@ const weekdays = fc.oneof(
   fc.subarray(['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'], { minLength: 1, maxLength: 6 }),
   fc.tuple(fc.constantFrom('mon-fri', 'fri-sun, wed', 'sat, sun'), zone).map(each => each.join('')),
 )
-/** `counted`: whether it may depend on what is used. */
-const condition = (counted: boolean): fc.Arbitrary<readonly [string, unknown]> =>
+/** `byCounts`: whether a condition may depend on the counts of the call. */
+const condition = (byCounts: boolean): fc.Arbitrary<readonly [string, unknown]> =>
   fc.oneof(
-    ...(counted
+    ...(byCounts
       ? [fc.tuple(fc.constantFrom('prompt', 'completion', 'input', 'seconds', 'calls'), comparison)]
       : []),
     fc.tuple(fc.constant('duration'), comparison),
@@ -90,14 +93,16 @@ const condition = (counted: boolean): fc.Arbitrary<readonly [string, unknown]> =
     fc.tuple(fc.constant('time'), time),
     fc.tuple(fc.constant('weekdays'), weekdays),
   )
-const when = (counted: boolean) =>
-  fc.array(condition(counted), { minLength: 1, maxLength: 2 }).map(each => Object.fromEntries(each))
+const when = (byCounts: boolean) =>
+  fc
+    .array(condition(byCounts), { minLength: 1, maxLength: 2 })
+    .map(each => Object.fromEntries(each))
 
-const line = (conditional: boolean, counted: boolean): fc.Arbitrary<Omit<LineOptions, 'meter'>> =>
+const line = (conditional: boolean, byCounts: boolean): fc.Arbitrary<Omit<LineOptions, 'meter'>> =>
   fc
     .tuple(
-      priced,
-      conditional ? when(counted) : fc.constant(undefined),
+      priceOptions,
+      conditional ? when(byCounts) : fc.constant(undefined),
       fc.option(amount, { freq: 6, nil: undefined }),
       fc.option(amount, { freq: 6, nil: undefined }),
     )
@@ -108,7 +113,7 @@ const line = (conditional: boolean, counted: boolean): fc.Arbitrary<Omit<LineOpt
       ...(step !== undefined && { step }),
     }))
 
-export const rules = ({ counted = true } = {}): fc.Arbitrary<RuleOptions> =>
+export const rules = ({ counted: byCounts = true } = {}): fc.Arbitrary<RuleOptions> =>
   fc
     .tuple(
       fc
@@ -117,7 +122,7 @@ export const rules = ({ counted = true } = {}): fc.Arbitrary<RuleOptions> =>
           fc.tuple(
             ...meters.map(meter =>
               fc
-                .tuple(fc.array(line(true, counted), { maxLength: 2 }), line(false, counted))
+                .tuple(fc.array(line(true, byCounts), { maxLength: 2 }), line(false, byCounts))
                 .map(([some, last]) => [...some, last].map(each => ({ meter, ...each }))),
             ),
           ),

@@ -1,4 +1,5 @@
-/** Rules for tests of prices: compiled in yuan with a dollar at 7.2, and refused with every problem told. */
+/** Compiles price rules for tests: in yuan, with a dollar at 7.2. An invalid rule throws all its
+ *  problems. */
 import { parse } from 'yaml'
 import { type Currency, compileCurrency } from '../../plugins/billing/currency.ts'
 import { type Charge, price } from '../../plugins/billing/price.ts'
@@ -18,19 +19,20 @@ export const ruleOf = (options: BillingOptions): Rule => {
   if (!rule) throw new Error('no rule, and no problem either')
   return rule
 }
-/** As an operator writes it. */
+/** Compiles a rule from YAML. */
 export const ruleIn = (yaml: string): Rule => ruleOf(parse(yaml) as BillingOptions)
 export const problemsOf = (options: unknown): readonly string[] => {
-  const found: string[] = []
+  const problems: string[] = []
   const rule = compileRule(options as BillingOptions, {
-    ...{ currency: currencyOf(), where: ['m'] },
-    report: (where, code, message) => found.push(`${where.join('.')} ${code} ${message}`),
+    currency: currencyOf(),
+    where: ['m'],
+    report: (where, code, message) => problems.push(`${where.join('.')} ${code} ${message}`),
   })
-  if ((rule === undefined) !== found.length > 0) found.push('a rule in spite of problems')
-  return found
+  if ((rule === undefined) !== problems.length > 0) problems.push('a rule in spite of problems')
+  return problems
 }
 
-/** Noon in Greenwich. */
+/** Noon in UTC. */
 export const NOON = Date.UTC(2026, 0, 15, 12)
 export const charge = (
   rule: Rule,

@@ -66,7 +66,7 @@ export const contextWith = (context: Partial<EncodeContext> = {}): EncodeContext
   ...context,
 })
 
-/** Decodes an upstream's stream; `ended`: it is complete, with or without its terminator. */
+/** Decodes an upstream's stream; `hasEnded`: it is complete, with or without its terminator. */
 export const decodeParts = (name: string, stream: string | Uint8Array) => {
   const decoder = codecOf(name).decodeStream()
   const parts: Part[] = []

@@ -1,4 +1,4 @@
-/** A snapshot compiled from a document and hand-made plugins, without a server. */
+/** Compiles a snapshot from a document and handmade plugins, without a server. */
 import { compile } from '../../engine/config/compile/compile.ts'
 import type { CompileError } from '../../engine/config/compile/compile-problem.ts'
 import type { Document, Plugin } from '../../engine/plugin.ts'
@@ -8,26 +8,33 @@ import { fakeResources } from './core.ts'
 
 export type Plugins = Readonly<Record<string, Plugin>>
 
-/** A process's resources, with a store that takes everything. */
+/** A process's resources, with a store that accepts every list. */
 export const freshResources = (more: Partial<Resources> = {}): Resources => {
   const resources = fakeResources({ lines: [], refuse: () => undefined, delay: 0 })
   resources.metrics.close()
   return { ...resources, ...more }
 }
 
-/** The pipeline is the order of `plugins`. */
+/** Compiles a snapshot; the pipeline is the order of `plugins`. */
 export const compiled = (
   plugins: Plugins,
   document: Document,
   resources: Resources = freshResources(),
   files: Readonly<Record<string, string>> = {},
 ): Promise<Snapshot> => {
-  const given = { pipeline: Object.keys(plugins), ...document }
-  const blueprint = { version: 3, hash: 'h3', root: '/', document: given, plugins: [], files }
+  const withPipeline = { pipeline: Object.keys(plugins), ...document }
+  const blueprint = {
+    version: 3,
+    hash: 'h3',
+    root: '/',
+    document: withPipeline,
+    plugins: [],
+    files,
+  }
   return compile(blueprint, new Map(Object.entries(plugins)), resources)
 }
 
-/** What it found wrong; nothing when it compiled. */
+/** Compiles a document and returns its faults; an empty list if it compiles. */
 export const faultsOf = async (
   plugins: Plugins,
   document: Document,
@@ -36,7 +43,7 @@ export const faultsOf = async (
   try {
     await compiled(plugins, document, resources)
     return []
-  } catch (thrown) {
-    return (thrown as CompileError).faults
+  } catch (error) {
+    return (error as CompileError).faults
   }
 }

@@ -1,4 +1,5 @@
-/** A gateway in this process over hand-made plugins: real sockets, no files, a store that writes down what it is told. */
+/** Starts a gateway in this process over handmade plugins: real sockets, no files, and a store that
+ *  records its lists. */
 import './environment.ts'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,7 +15,8 @@ import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 
 export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** What the store did, in order. `refuse` decides per list: a fault rejects it. `delay`: ms a commit takes. */
+/** A store that records its lists in order. `refuse` decides per list: a fault rejects it. `delay`:
+ *  ms that a commit takes. */
 export interface FakeStore {
   readonly lines: string[]
   refuse: (names: string[]) => unknown
@@ -31,8 +33,12 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
     backgroundCalls: new BackgroundCalls(),
     allowances: {
       open: () => ({
-        ...{ take: () => true, request: async () => true, returnUnits() {}, spend() {} },
-        ...{ retryAfter: () => 0, reading: () => undefined },
+        take: () => true,
+        request: async () => true,
+        returnUnits() {},
+        spend() {},
+        retryAfter: () => 0,
+        reading: () => undefined,
       }),
       close() {},
     },
@@ -48,8 +54,8 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
         const names = list.map(name)
         store.lines.push(`begin ${names.join(' ')}`)
         if (store.delay > 0) await new Promise(resolve => setTimeout(resolve, store.delay))
-        const refused = store.refuse(list.map(each => each.sql.name))
-        if (refused) throw refused
+        const refusal = store.refuse(list.map(each => each.sql.name))
+        if (refusal) throw refusal
         store.lines.push(`durable ${names.join(' ')}`)
         return []
       },
@@ -61,7 +67,7 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
     },
   }
 }
-/** A plugin of one stage, on every route. */
+/** A plugin with one stage, which is active on every route. */
 export const plugin = (stage: Stage, more: Partial<Plugin> = {}): Plugin => ({
   schema: {},
   default: {},
@@ -74,11 +80,11 @@ export interface Core {
   readonly server: GatewayServer
   readonly store: FakeStore
   readonly resources: Resources
-  /** Compiles and swaps to another set of plugins or routes. */
+  /** Compiles other plugins or routes and swaps to them. */
   swap(plugins: Readonly<Record<string, Plugin>>, document: Document): Promise<Snapshot>
 }
 
-/** Starts one; the pipeline is the order of `plugins`. */
+/** Starts a gateway; the pipeline is the order of `plugins`. */
 export const startCore = async (
   t: Test,
   plugins: Readonly<Record<string, Plugin>>,
@@ -90,12 +96,12 @@ export const startCore = async (
   const resources = { ...fakeResources(store, log), ...more }
   let version = 0
   const build = (set: Readonly<Record<string, Plugin>>, doc: Document): Promise<Snapshot> => {
-    const given = { pipeline: Object.keys(set), ...doc }
+    const withPipeline = { pipeline: Object.keys(set), ...doc }
     const blueprint = {
       version: ++version,
       hash: `h${version}`,
       root: '/',
-      document: given,
+      document: withPipeline,
       plugins: [],
     }
     return compile(blueprint, new Map(Object.entries(set)), resources)
@@ -118,7 +124,7 @@ export const startCore = async (
   return { url: `http://127.0.0.1:${port}`, server, store, resources, swap }
 }
 
-/** An upstream in this process, for what only the core is asked. */
+/** Starts an upstream in this process. */
 export const startUpstream = async (t: Test, listener: http.RequestListener): Promise<string> => {
   const server = http.createServer(listener).listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))

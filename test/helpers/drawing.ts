@@ -1,17 +1,18 @@
-/** A gateway whose models draw, inside the test's process, and one server in the place of all their upstreams. */
+/** Starts a gateway with image models in the test's process, and one server for all their
+ *  upstreams. */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { startUpstream } from './core.ts'
 import { startGateway } from './gateway.ts'
 
 type Body = Readonly<Record<string, unknown>>
-interface Asked {
+interface UpstreamRequest {
   readonly path: string
   readonly type: string
   readonly body: Body
   readonly form: FormData | undefined
 }
-interface Said {
+interface UpstreamAnswer {
   readonly status?: number
   readonly body?: unknown
   readonly events?: string
@@ -21,23 +22,23 @@ export const PNG = Buffer.from(
   'base64',
 )
 export const DATA_URL = `data:image/png;base64,${PNG.toString('base64')}`
-interface Bed {
-  /** What the upstreams were asked. */
-  readonly seen: Asked[]
-  /** What they answer in place of images by address. */
-  next: ((asked: Asked) => Said) | undefined
-  /** How many addresses were given so far. */
-  drawn: number
+interface ImageUpstream {
+  /** Requests that reached the upstreams. */
+  readonly seen: UpstreamRequest[]
+  /** Replaces the default answer, images by URL. */
+  next: ((asked: UpstreamRequest) => UpstreamAnswer) | undefined
+  /** Number of images that were answered. */
+  imageCount: number
   images(count: unknown, more?: object): Body
 }
-export const bed: Bed = {
+export const bed: ImageUpstream = {
   seen: [],
   next: undefined,
-  drawn: 0,
+  imageCount: 0,
   images: (count, more = {}) => ({
     created: 7,
     data: Array.from({ length: Number(count ?? 1) }, () => ({
-      url: `https://a.example/${++bed.drawn}.png`,
+      url: `https://a.example/${++bed.imageCount}.png`,
     })),
     ...more,
   }),
@@ -51,12 +52,12 @@ const url = await startUpstream(t, async (request, response) => {
     ? await new Response(bytes, { headers: { 'content-type': type } }).formData()
     : undefined
   const body = form ? Object.fromEntries(form) : (JSON.parse(bytes.toString()) as Body)
-  const asked = { path: request.url ?? '', type, body, form }
-  bed.seen.push(asked)
-  const said: Said = bed.next?.(asked) ?? { body: bed.images(body.n) }
-  const kind = said.events === undefined ? 'application/json' : 'text/event-stream'
-  response.writeHead(said.status ?? 200, { 'content-type': kind })
-  response.end(said.events ?? JSON.stringify(said.body))
+  const call = { path: request.url ?? '', type, body, form }
+  bed.seen.push(call)
+  const answer: UpstreamAnswer = bed.next?.(call) ?? { body: bed.images(body.n) }
+  const kind = answer.events === undefined ? 'application/json' : 'text/event-stream'
+  response.writeHead(answer.status ?? 200, { 'content-type': kind })
+  response.end(answer.events ?? JSON.stringify(answer.body))
 })
 const schema = (name: string) =>
   fileURLToPath(new URL(`../../schemas/${name}.json`, import.meta.url))
@@ -65,13 +66,13 @@ Object.assign(globalThis, { usages })
 export const gateway = await startGateway({
   inside: true,
   files: {
-    'plugins/told.ts': `export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
+    'plugins/usage-recorder.ts': `export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
       exchange.onEnd(() => globalThis.usages.push(exchange.slots.get({ name: 'usage' })))
       return next()
     } }) }`,
   },
   routes: `
-pipeline: [errors, form, validate, model, told, translate]
+pipeline: [errors, form, validate, model, usage-recorder, translate]
 upstreams:
   gp: { url: '${url}', key: k, formats: [openai-chat, openai-responses] }
   fx: { url: '${url}', key: k, formats: [openai-images] }
@@ -102,17 +103,17 @@ t.beforeEach(() => {
   bed.seen.length = 0
   usages.length = 0
   bed.next = undefined
-  bed.drawn = 0
+  bed.imageCount = 0
 })
 
-/** What was counted, known behind the last byte. */
+/** Returns the usage of the next call, which is known after its last byte. */
 export const counted = async () => {
   while (usages.length === 0) await new Promise(setImmediate)
   return usages.pop()
 }
-/** What its user catches. */
-export const failed = (asked: Promise<unknown>): Promise<object> =>
-  asked.then(
+/** Returns the error that the user of an SDK catches. */
+export const failed = (call: Promise<unknown>): Promise<object> =>
+  call.then(
     () => ({ accepted: true }),
-    thrown => thrown as object,
+    error => error as object,
   )

@@ -1,7 +1,7 @@
-/** Takes out of this process's environment what an operator may have exported for a gateway of their
- *  own: imported before anything that reads it, and so by the helpers that start something. */
+/** Deletes the variables from this process's environment that an operator may have exported for a
+ *  gateway. Helpers that start a process import this file first. */
 
-/** Names that a gateway, its store, its files and its upstreams read. */
+/** Variables that a gateway, its store, its files and its upstreams read. */
 const OPERATORS =
   /^(?:HOST|PORT|ADMIN_PORT|ADMIN_HOSTS|WORKERS|PUBLIC_URL|EGRESS_ALLOW|DATABASE_URL|FILES_URL|FORCE_COLOR|NO_COLOR)$|^(?:TOLLGATE|PG|AWS)_?[A-Z]|_(?:BASE_URL|API_KEY)$|^(?:https?|all|no)_proxy$/i
 

@@ -1,6 +1,6 @@
 /** Recordings that some clients cannot receive as recorded, with the affected cells and the reason.
  *  The error or answer that their user gets is still checked. */
-import { events, string } from './loose.ts'
+import { asString, eventBodies } from './loose.ts'
 import { type Recording, recordedFormat } from './recorded.ts'
 import type { Reading } from './recorded-reading.ts'
 
@@ -12,21 +12,21 @@ interface Cells {
   readonly cells?: 'own' | 'crossed' | readonly string[]
 }
 interface Exception extends Cells {
-  /** The error that their user catches, */
+  /** The error that the user of that client catches, */
   readonly throws?: RegExp
   /** with this status if it has one, */
   readonly status?: number
-  /** or the answer that their user reads instead of the recorded one. */
+  /** or the answer that the user reads instead of the recorded one. */
   readonly expected?: (reading: Reading, recording: Recording) => Reading
 }
 
 const withObjectInput = ({ calls, ...rest }: Reading): Reading => ({
   ...rest,
-  calls: calls.map(([name, given]) => [name, { input: given }]),
+  calls: calls.map(([name, input]) => [name, { input: input }]),
 })
 const withDeltaText = (reading: Reading, { response_body: body }: Recording): Reading => {
-  const deltas = events(body).filter(({ type }) => type === 'response.output_text.delta')
-  const text = deltas.map(({ delta }) => string(delta)).join('')
+  const deltas = eventBodies(body).filter(({ type }) => type === 'response.output_text.delta')
+  const text = deltas.map(({ delta }) => asString(delta)).join('')
   return { ...reading, text: text + reading.text.slice(text.length) }
 }
 

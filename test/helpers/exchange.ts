@@ -1,4 +1,5 @@
-/** One plugin by itself: a host, an exchange and an attempt made by hand, without server, router or dispatch. */
+/** Runs one plugin alone: a handmade host, exchange and attempt, without server, router or
+ *  dispatch. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type {
@@ -23,9 +24,9 @@ import type { Source } from '../../engine/response/source.ts'
 const ROOT = new URL('../../', import.meta.url)
 
 export interface FakeHost extends Host {
-  /** What was logged, as `level text`. */
+  /** Log lines, as `level text`. */
   readonly logged: string[]
-  /** Keys that were made anew by `share`, in order. */
+  /** Keys that `share` created, in order. */
   readonly made: string[]
 }
 export interface HostOptions {
@@ -36,19 +37,21 @@ export interface HostOptions {
   readonly hash?: string
 }
 
-/** Files that were not given are the product's own. */
+/** Reads files of the product where a test gives none. */
 export const fakeHost = (options: HostOptions = {}): FakeHost => {
   const { upstreams = {}, document = {}, files = {}, route = {}, hash = 'hash' } = options
-  const logged: string[] = []
-  const made: string[] = []
+  const logLines: string[] = []
+  const createdKeys: string[] = []
   const shared = new Map<string, object>()
   const write = (level: string) => (_: object, text?: string) =>
-    void logged.push(`${level} ${text}`)
+    void logLines.push(`${level} ${text}`)
   const absent = (): never => {
     throw new Error('not lent in this test')
   }
   return {
-    ...{ logged, made, upstreams },
+    logged: logLines,
+    made: createdKeys,
+    upstreams,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     metrics: { count() {}, time() {}, gauge() {} },
     database: { write: absent, read: absent, pages: absent, now: absent },
@@ -66,18 +69,16 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     share(key, version, create) {
       const name = `${key} ${version}`
       const value = shared.get(name) ?? create(undefined)
-      if (!shared.has(name)) made.push(key)
+      if (!shared.has(name)) createdKeys.push(key)
       shared.set(name, value)
       return value as ReturnType<typeof create>
     },
-    ...{
-      match: absent,
-      run: absent,
-      send: absent,
-      checkUrl: absent,
-      job: absent,
-      allowance: absent,
-    },
+    match: absent,
+    run: absent,
+    send: absent,
+    checkUrl: absent,
+    job: absent,
+    allowance: absent,
     membership: { name: absent, isCurrent: absent, reportExpelled: absent, listen() {} },
   }
 }
@@ -88,7 +89,7 @@ export interface RequestOptions {
   readonly search?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly params?: Readonly<Record<string, string>>
-  /** Anything but text and bytes goes as JSON. */
+  /** Values other than text and bytes are sent as JSON. */
   readonly body?: Json | Bytes
   readonly targets?: readonly Target[]
   readonly route?: string
@@ -104,10 +105,16 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
     has: () => true,
     option: () => undefined,
   }
-  const parsed = (): Promise<Json> => Promise.resolve().then(() => parseJson(whole))
+  const parseBody = (): Promise<Json> => Promise.resolve().then(() => parseJson(whole))
   return new Call({
-    ...{ id: `req_${'0123456789abcdef'.repeat(2)}`, requestId: 'theirs', traceId: '0'.repeat(32) },
-    ...{ kind: 'http', route, params, targets: options.targets ?? [], hangup: 'cancel' },
+    id: `req_${'0123456789abcdef'.repeat(2)}`,
+    requestId: 'theirs',
+    traceId: '0'.repeat(32),
+    kind: 'http',
+    route,
+    params,
+    targets: options.targets ?? [],
+    hangup: 'cancel',
     store: { write: async () => {} },
     request: {
       method,
@@ -117,7 +124,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       body: { whole, exists: true, isStreamed: false, unread: false, prepare: () => undefined },
       query: new URLSearchParams(search),
       client: { address: '127.0.0.1', encrypted: false },
-      json: parsed,
+      json: parseBody,
       parsed: undefined,
       setJson() {},
       bytes: async () => whole,
@@ -132,29 +139,31 @@ const bytesOf = (body: Json | Bytes | undefined): Bytes => {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? ''))
 }
 
-export interface Upstreamed {
+export interface UpstreamReply {
   readonly status?: number
   readonly headers?: Headers
-  /** Pushed one by one; `dies` behind them. */
+  /** Pushed one by one, before `dies`. */
   readonly chunks?: readonly (string | Bytes)[]
   readonly body?: string
   readonly dies?: Fault
 }
 export interface FakeAttempt extends Attempt {
   readonly reply: FilteredReply
-  /** Stands for the target: `next()` of the innermost ring. */
+  /** Acts as the target: `next()` of the innermost ring. */
   readonly next: Next
 }
 
 export const fakeAttempt = (
   exchange: Call,
   target: Target,
-  answered: Upstreamed = {},
+  upstreamReply: UpstreamReply = {},
   path: string = exchange.request.path,
 ): FakeAttempt => {
   let reply: FilteredReply | undefined
   return {
-    ...{ exchange, target, number: 1 },
+    exchange,
+    target,
+    number: 1,
     request: {
       method: 'POST',
       path: exchange.request.search ? `${path}?${exchange.request.search}` : path,
@@ -170,7 +179,7 @@ export const fakeAttempt = (
       return reply
     },
     next: async () => {
-      const { status = 200, headers = {}, body, chunks, dies } = answered
+      const { status = 200, headers = {}, body, chunks, dies } = upstreamReply
       const whole = body === undefined ? undefined : Buffer.from(body)
       const source = chunks && pushed(chunks, dies)
       reply = new FilteredReply(status, { ...headers }, whole, source)
@@ -178,7 +187,7 @@ export const fakeAttempt = (
     },
   }
 }
-/** A body that is pushed as an upstream's is: every chunk at once, then the end or the death. */
+/** Pushes a body as an upstream does: every chunk at once, then its end or its fault. */
 export const pushed = (chunks: Iterable<string | Bytes>, dies?: Fault): Source => ({
   start(out) {
     for (const chunk of chunks) out.write(Buffer.from(chunk))
@@ -191,14 +200,14 @@ export const pushed = (chunks: Iterable<string | Bytes>, dies?: Fault): Source =
 })
 
 export interface Poured {
-  /** Everything the client would have got. */
+  /** All bytes that the client receives. */
   readonly text: string
   readonly bytes: Buffer
-  /** What was kept back to the very end. */
+  /** The bytes held back until the end. */
   readonly tail: string | undefined
   readonly fault: Fault | undefined
 }
-/** Lets a reply run to its end. */
+/** Reads a reply to its end. */
 export const pour = (reply: FilteredReply): Promise<Poured> =>
   new Promise(resolve => {
     const parts: Bytes[] = []
@@ -216,13 +225,13 @@ export const pour = (reply: FilteredReply): Promise<Poured> =>
     })
   })
 
-/** What was thrown, or undefined. */
+/** Returns the error that `run` throws, or undefined. */
 export const thrownBy = async (run: () => unknown): Promise<Fault | undefined> => {
   try {
     await run()
     return undefined
-  } catch (thrown) {
-    return thrown as Fault
+  } catch (error) {
+    return error as Fault
   }
 }
 export const noNext: Next = async () => {}

@@ -1,4 +1,5 @@
-/** Starts a gateway for a test: the real process tree, or its serving part inside the test's own process. */
+/** Starts a gateway for a test: the real process tree, or its serving part inside the test's own
+ *  process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,19 +9,20 @@ import { fileURLToPath } from 'node:url'
 import { findRunning, type RunningGateway } from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from './cache.ts'
 import { startInside } from './inside.ts'
-import { measured } from './operator.ts'
+import { measuredCommand } from './operator.ts'
 
 export interface GatewayOptions {
-  /** Text of routes.yaml without its settings. Default: the shipped file as it stands. */
+  /** Text of routes.yaml without its settings. Default: the shipped file. */
   readonly routes?: string
   /** Lines under `settings:`. */
   readonly settings?: string
   /** Files beside routes.yaml: schemas, plugins. */
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string>>
-  /** Its data folder; its own, if none is named. */
+  /** Data folder; default: a new one. */
   readonly data?: string
-  /** Only server and pipeline, in this process: quick to start, no keys, one worker's worth. */
+  /** Runs only server and pipeline, in this process: starts fast, has no keys, and serves as one
+   *  worker. */
   readonly inside?: boolean
 }
 export interface TestGateway {
@@ -30,10 +32,10 @@ export interface TestGateway {
   /** Address of health, metrics and configuration; empty inside. */
   readonly admin: string
   readonly data: string
-  /** An admin's, made by the first start. */
+  /** Resolves to the admin key that the first start makes. */
   key(): Promise<string>
   output(): string
-  /** Puts another text in the place of routes.yaml and resolves when it is served. */
+  /** Replaces routes.yaml; resolves when the new version serves. */
   reload(routes: string): Promise<void>
   stop(signal?: NodeJS.Signals): Promise<void>
 }
@@ -46,8 +48,8 @@ export const startGateway = async (options: GatewayOptions = {}): Promise<TestGa
   const config =
     options.routes === undefined ? join(ROOT, 'routes.yaml') : join(folder, 'routes.yaml')
   for (const [name, text] of Object.entries(options.files ?? {})) place(join(folder, name), text)
-  if (options.routes !== undefined) place(config, settled(options, options.routes))
-  const started = options.inside
+  if (options.routes !== undefined) place(config, withSettings(options, options.routes))
+  const server = options.inside
     ? await startInside(config)
     : await startProcess(
         config,
@@ -55,13 +57,13 @@ export const startGateway = async (options: GatewayOptions = {}): Promise<TestGa
         options.env ?? {},
       )
   return {
-    ...started,
+    ...server,
     reload: async routes => {
-      place(config, settled(options, routes))
-      await started.reload()
+      place(config, withSettings(options, routes))
+      await server.reload()
     },
     stop: async signal => {
-      await started.stop(signal)
+      await server.stop(signal)
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -72,12 +74,15 @@ const place = (path: string, text: string): void => {
   writeFileSync(path, text)
 }
 
-/** Of the shipped plugins they need one, at most. */
+/** Configurations that need at most one of the shipped plugins. */
 const ALONE = /^pipeline: \[(?:errors)?\]$/m
 
-const settled = ({ settings = '', files = {} }: GatewayOptions, routes: string): string => {
-  const shipped = ALONE.test(routes) ? 'test/fixtures/errors-only' : 'plugins'
-  const folders = [join(ROOT, shipped), ...(Object.keys(files).some(isPlugin) ? ['plugins'] : [])]
+const withSettings = ({ settings = '', files = {} }: GatewayOptions, routes: string): string => {
+  const shippedPlugins = ALONE.test(routes) ? 'test/fixtures/errors-only' : 'plugins'
+  const folders = [
+    join(ROOT, shippedPlugins),
+    ...(Object.keys(files).some(isPlugin) ? ['plugins'] : []),
+  ]
   const own = settings
     .split('\n')
     .map(line => `  ${line}\n`)
@@ -99,16 +104,21 @@ const startProcess = async (
 ) => {
   const environment = {
     ...(process.env as Record<string, string>),
-    ...{ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: '1', NO_COLOR: '1' },
-    ...{ TOLLGATE_CONFIG: config, TOLLGATE_DATA: data },
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    WORKERS: '1',
+    NO_COLOR: '1',
+    TOLLGATE_CONFIG: config,
+    TOLLGATE_DATA: data,
     ...env,
   }
-  const child = spawn(...measured(join(ROOT, 'engine/bin.cjs'), 'start'), {
+  const child = spawn(...measuredCommand(join(ROOT, 'engine/bin.cjs'), 'start'), {
     cwd: dirname(config),
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  // A test that throws before its teardown must not leave a gateway behind.
+  // Ends the gateway of a test that throws before its teardown.
   process.once('exit', () => child.kill('SIGKILL'))
   let output = ''
   for (const stream of [child.stdout, child.stderr])
@@ -117,10 +127,14 @@ const startProcess = async (
     })
   const { url, admin } = await running(child, data, () => output)
   return {
-    ...{ url, admin, data, pid: child.pid ?? 0, port: Number(new URL(url).port) },
-    key: () => shown(child, () => /\b(sk-[A-Za-z0-9]{20,})/.exec(output)?.[1]),
+    url,
+    admin,
+    data,
+    pid: child.pid ?? 0,
+    port: Number(new URL(url).port),
+    key: () => waitForOutput(child, () => /\b(sk-[A-Za-z0-9]{20,})/.exec(output)?.[1]),
     output: () => output,
-    reload: () => reloaded(admin),
+    reload: () => requestReload(admin),
     stop: async (signal: NodeJS.Signals = 'SIGTERM') => {
       if (child.exitCode !== null || child.signalCode !== null) return
       child.kill(signal)
@@ -129,12 +143,15 @@ const startProcess = async (
   }
 }
 
-/** What the first start prints once, behind the banner. */
-const shown = async (child: ChildProcess, look: () => string | undefined): Promise<string> => {
+/** Waits for text that the first start prints once, after the banner. */
+const waitForOutput = async (
+  child: ChildProcess,
+  look: () => string | undefined,
+): Promise<string> => {
   const late = AbortSignal.timeout(PATIENCE)
   for (;;) {
-    const found = look()
-    if (found !== undefined) return found
+    const match = look()
+    if (match !== undefined) return match
     if (child.stderr && child.stdout)
       await Promise.race([
         once(child.stdout, 'data', { signal: late }),
@@ -143,7 +160,7 @@ const shown = async (child: ChildProcess, look: () => string | undefined): Promi
   }
 }
 
-/** Where it serves: announced in its data folder, and ready. */
+/** Waits until the gateway has written its addresses to the data folder and is ready. */
 const running = async (
   child: ChildProcess,
   data: string,
@@ -152,8 +169,8 @@ const running = async (
   const deadline = Date.now() + PATIENCE
   while (Date.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`the gateway ended:\n${output()}`)
-    const found = findRunning(data)
-    if (found && (await isReady(found.admin))) return found
+    const address = findRunning(data)
+    if (address && (await isReady(address.admin))) return address
     await new Promise(resolve => setTimeout(resolve, 25))
   }
   child.kill()
@@ -165,7 +182,7 @@ const isReady = async (admin: string): Promise<boolean> => {
   return response?.ok ?? false
 }
 
-const reloaded = async (admin: string): Promise<void> => {
+const requestReload = async (admin: string): Promise<void> => {
   const response = await fetch(`${admin}/-/reload`, { method: 'POST' })
   if (!response.ok) throw new Error(await response.text())
 }

@@ -1,4 +1,5 @@
-/** Gateways over one real store, as the workers of an installation: an upstream that counts its calls, callers by header. */
+/** Starts gateways over one real store, as workers of one installation: an upstream that counts its
+ *  calls, and callers by header. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
@@ -10,27 +11,27 @@ import { plugin, silent, startCore, startUpstream } from './core.ts'
 import { reaperOn } from './membership.ts'
 import { type Store, sql, startStore } from './store.ts'
 
-/** Answers one call of the upstream. `call`: counted from 1. */
+/** Answers one call of the upstream; `call` counts from 1. */
 type Script = (request: IncomingMessage, response: ServerResponse, call: number) => void
 
 interface Worker {
   readonly url: string
-  /** All that this worker says to the store from now on is lost. */
+  /** Cuts this worker off from the store. */
   silence(): void
 }
 export interface Installation {
   readonly database: OpenDatabase
-  /** Calls that reached the upstream. */
+  /** Number of calls that reached the upstream. */
   readonly calls: number
   script: Script
-  /** ms by which the store's clock is ahead. */
+  /** Milliseconds by which the store's clock is ahead. */
   ahead: number
-  /** `beat`: ms between two signs of life, so that the dead are found while a test looks. */
+  /** `beat`: ms between two heartbeats; short, so that dead processes are reaped during a test. */
   worker(more?: {
     beat?: number
     stages?: Readonly<Record<string, Plugin>>
     options?: Json
-    /** What else stands on the routes, and in the document. */
+    /** Further options of the routes and of the document. */
     route?: object
     document?: object
   }): Promise<Worker>
@@ -45,7 +46,7 @@ const caller: Stage = {
   },
 }
 
-/** On the embedded store, which can be killed. */
+/** Installs on the embedded store, whose writer can be killed. */
 export const install = async (t: Test): Promise<Installation & { readonly store: Store }> => {
   const store = await startStore(t)
   return Object.defineProperty(await installOn(t, store), 'store', { value: store }) as never
@@ -54,10 +55,10 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
   let calls = 0
   const url = await startUpstream(t, (request, response) => {
     const call = ++calls
-    request.resume().on('end', () => here.script(request, response, call))
+    request.resume().on('end', () => installation.script(request, response, call))
   })
   const database = await store.open()
-  const here: Installation = {
+  const installation: Installation = {
     database,
     get calls() {
       return calls
@@ -75,17 +76,22 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
       route = {},
       document: more = {},
     } = {}) {
-      const own = await store.open({ writeTimeout: 10_000 })
-      const line = { cut: false }
-      const lent = lineOver(own, line, here)
+      const connection = await store.open({ writeTimeout: 10_000 })
+      const link = { isCut: false }
+      const ownDatabase = databaseOver(connection, link, installation)
       const set = {
-        ...{ errors: errorsPlugin as Plugin, caller: plugin(caller) },
-        ...{ idempotency: idempotency as Plugin, ...stages },
+        errors: errorsPlugin as Plugin,
+        caller: plugin(caller),
+        idempotency: idempotency as Plugin,
+        ...stages,
       }
       const document = {
         upstreams: { main: { url } },
         routes: ['/a', '/b'].map(path => ({
-          ...{ path: `POST ${path}`, upstream: 'main', idempotency: options, ...route },
+          path: `POST ${path}`,
+          upstream: 'main',
+          idempotency: options,
+          ...route,
         })),
         ...more,
       }
@@ -94,26 +100,27 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
         set,
         document as unknown as Parameters<typeof startCore>[2],
         silent,
-        { database: lent, membership: reaperOn(t, lent, beat) },
+        { database: ownDatabase, membership: reaperOn(t, ownDatabase, beat) },
       )
       return {
         url: core.url,
         silence: () => {
-          line.cut = true
+          link.isCut = true
         },
       }
     },
     rows: () => database.read(sql('rows', 'SELECT * FROM idempotency_keys ORDER BY key'), []),
   }
-  return here
+  return installation
 }
 
-const lineOver = (own: OpenDatabase, line: { cut: boolean }, clock: { ahead: number }) => {
+const databaseOver = (own: OpenDatabase, link: { isCut: boolean }, clock: { ahead: number }) => {
   const unless = <T>(act: () => Promise<T>): Promise<T> =>
-    line.cut
+    link.isCut
       ? Promise.reject(Object.assign(new Error('cut'), { code: 'STORE_UNAVAILABLE' }))
       : act()
-  // Its process lives on in this one: silence alone tells that it is dead.
+  // The worker's process is this one and stays alive: only its missing heartbeats show that it is
+  // dead.
   const { process: _, ...others } = own
   return {
     ...others,
@@ -128,7 +135,7 @@ export interface Reply {
   readonly text: string
   readonly headers: Headers
 }
-/** One POST of account 1, on a connection of its own. */
+/** Sends one POST of account 1 on its own connection. */
 export const post = async (
   url: string,
   key: string,
@@ -138,7 +145,9 @@ export const post = async (
     method: 'POST',
     body,
     headers: {
-      ...{ 'content-type': 'application/json', connection: 'close', account },
+      'content-type': 'application/json',
+      connection: 'close',
+      account,
       ...(key !== '' && { 'idempotency-key': key }),
       ...headers,
     },

@@ -1,4 +1,5 @@
-/** The serving part of a gateway inside this process: compiled from a file, on a port of its own, without a store. */
+/** Starts the serving part of a gateway inside this process: compiled from a file, on its own port,
+ *  without a store. */
 
 import { load } from '../../engine/config/load.ts'
 import { createLog } from '../../engine/observe/log.ts'

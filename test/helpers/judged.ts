@@ -1,18 +1,18 @@
-/** Listens to what a gateway tells the SDKs of this process, and judges each answer and each event of a stream that was translated
- *  for them by the types of the SDK itself. The SDKs must be made after it. */
-import { type Judge, judgeOf } from './answered.ts'
-import { type Any, object } from './loose.ts'
+/** Validates each answer and stream event that a gateway translates for the SDKs of this process
+ *  against the SDK's own types. Create the SDKs after calling it. */
+import { type AnswerValidator, judgeOf } from './answered.ts'
+import { asObject, type LooseObject } from './loose.ts'
 import { eventsOf } from './sse.ts'
 
-interface Heard {
-  /** Each once, with how often it was met. */
+interface ValidationReport {
+  /** Each error once, with its count. */
   readonly complaints: readonly string[]
   readonly judged: ReadonlyMap<string, { answers: number; events: number }>
-  /** Exceptions, by their names. */
+  /** Names of the exceptions that were needed. */
   readonly met: ReadonlySet<string>
 }
 interface Question {
-  /** The client's. */
+  /** The client's format. */
   readonly format: string
   readonly model: string
 }
@@ -24,27 +24,27 @@ const PATHS: readonly (readonly [path: RegExp, format: string])[] = [
   [/:(?:g|streamG)enerateContent(?:\?|$)/, 'google-gemini'],
 ]
 
-interface Listening {
-  /** What was asked, by the id of its request. */
+interface FetchValidation {
+  /** Questions by the id of their request. */
   readonly asked: ReadonlyMap<string, Question>
-  done(): Promise<Heard>
+  done(): Promise<ValidationReport>
 }
-/** `done` gives back the fetch that was there before. */
-export const listen = (): Listening => {
+/** Wraps `fetch`; `done` restores it. */
+export const listen = (): FetchValidation => {
   const { fetch } = globalThis
-  const judges = new Map<string, Judge>()
-  const judged = new Map<string, { answers: number; events: number }>()
+  const judges = new Map<string, AnswerValidator>()
+  const counts = new Map<string, { answers: number; events: number }>()
   const complaints = new Map<string, number>()
-  const under: Promise<void>[] = []
-  const asked = new Map<string, Question>()
-  const judge = (format: string, kind: 'answer' | 'event', told: unknown): void => {
-    if (isError(told)) return
+  const readings: Promise<void>[] = []
+  const questions = new Map<string, Question>()
+  const judge = (format: string, kind: 'answer' | 'event', payload: unknown): void => {
+    if (isError(payload)) return
     const judge = judges.get(format) ?? judgeOf(format)
     judges.set(format, judge)
-    const count = judged.get(format) ?? { answers: 0, events: 0 }
-    judged.set(format, count)
+    const count = counts.get(format) ?? { answers: 0, events: 0 }
+    counts.set(format, count)
     count[kind === 'answer' ? 'answers' : 'events']++
-    const complaint = judge.complaint(kind, told)
+    const complaint = judge.complaint(kind, payload)
     if (complaint === undefined) return
     const whole = `${format} ${kind} ${complaint}`
     complaints.set(whole, (complaints.get(whole) ?? 0) + 1)
@@ -62,36 +62,38 @@ export const listen = (): Listening => {
     const format = PATHS.find(([path]) => path.test(url))?.[1]
     if (!format) return response
     const model = modelOf(url, init)
-    asked.set(response.headers.get('x-request-id') ?? '', { format, model })
-    if (response.status === 200 && !isOwn(format, model)) under.push(read(format, response.clone()))
+    questions.set(response.headers.get('x-request-id') ?? '', { format, model })
+    if (response.status === 200 && !isOwn(format, model))
+      readings.push(read(format, response.clone()))
     return response
   }
   return {
-    asked,
+    asked: questions,
     async done() {
       globalThis.fetch = fetch
-      await Promise.all(under)
+      await Promise.all(readings)
       return {
         complaints: [...complaints].map(([complaint, times]) => `${times} × ${complaint}`),
-        judged,
+        judged: counts,
         met: new Set([...judges.values()].flatMap(({ met }) => [...met])),
       }
     },
   }
 }
 
-/** An error is the dialect's: other tests hold them. */
-const isError = (told: unknown): boolean => {
-  const { type, error } = object(told)
+/** Error bodies belong to the dialect; other tests check them. */
+const isError = (payload: unknown): boolean => {
+  const { type, error } = asObject(payload)
   return (
     type === 'error' ||
-    (error !== undefined && error !== null && object(told).object !== 'response')
+    (error !== undefined && error !== null && asObject(payload).object !== 'response')
   )
 }
 const modelOf = (url: string, init: RequestInit | undefined): string => {
-  const body = typeof init?.body === 'string' ? (JSON.parse(init.body) as Any) : {}
+  const body = typeof init?.body === 'string' ? (JSON.parse(init.body) as LooseObject) : {}
   return /\/models\/([^:/?]+)/.exec(url)?.[1] ?? String(body.model)
 }
-/** Bytes that pass are their provider's. The model's name says whose answer it is: `chat-rec-0007`. */
+/** Passed-through bytes are the provider's own. The model's name contains the format of the
+ *  recording: `chat-rec-0007`. */
 const isOwn = (format: string, model: string): boolean =>
   model.startsWith(`${format.split('-')[1]}-`)

@@ -1,4 +1,5 @@
-/** What processes do to the ledger: each deed as the statements it sends, and as what the model makes of it. */
+/** The operations of processes on the ledger: each as the statements it sends, and as its effect on
+ *  the model. */
 import type { Statement } from '../../engine/plugin.ts'
 import { registration } from '../../engine/store/membership.ts'
 import { reapingList } from '../../engine/store/reaper.ts'
@@ -18,7 +19,7 @@ import {
 import type { Memory } from './ledger-memory.ts'
 import { Model, type ModelCharge, walletsOf } from './ledger-model.ts'
 
-/** Account 1 has a key with a quota and one without, account 2 one with a quota. */
+/** Account 1 has one key with a quota and one without; account 2 has one with a quota. */
 const KEYS = [undefined, 1, 2, 3] as const
 const QUOTAS = new Map<number, bigint | undefined>([
   ...([
@@ -40,12 +41,12 @@ export interface Order {
   readonly amount: number
   readonly pick: number
 }
-/** A process as it knows itself: what it may spend, and whether it has heard of its own burial. */
+/** A process as it sees itself: its name and the free amounts of its leases. */
 interface Client {
   name: string
   readonly free: Map<number, bigint>
 }
-export class Play {
+export class Simulation {
   readonly model = new Model()
   readonly memory: Memory
   readonly clients: readonly Client[]
@@ -55,18 +56,18 @@ export class Play {
     this.memory = memory
     memory.clear()
     for (const [wallet, quota] of QUOTAS) this.model.open(wallet, quota)
-    this.clients = [0, 1, 2].map(() => this.#named({ name: '', free: new Map() }))
-    // In one list: ten thousand histories begin so.
+    this.clients = [0, 1, 2].map(() => this.#assignName({ name: '', free: new Map() }))
+    // One list, because ten thousand histories start with it.
     memory.apply([
       ...[...QUOTAS].map(([wallet, quota]) => openWallet(wallet, quota)),
       ...this.clients.map(({ name }) => registration(name)),
     ])
   }
-  /** Under a name that nobody had. */
+  /** Registers a process under a new name. */
   enter(client: Client): void {
-    this.memory.apply([registration(this.#named(client).name)])
+    this.memory.apply([registration(this.#assignName(client).name)])
   }
-  #named(client: Client): Client {
+  #assignName(client: Client): Client {
     client.name = `p${String(this.#names++).padStart(3, '0')}`
     client.free.clear()
     this.model.enter(client.name)
@@ -81,7 +82,7 @@ export class Play {
     const all = [...this.model.charges.values()]
     return all[pick % (all.length || 1)]
   }
-  /** What it holds for no call, in each wallet of these that is limited. */
+  /** The smallest free amount of a process in those of these wallets that are limited. */
   least(client: Client, wallets: readonly number[]): bigint {
     const free = wallets.filter(isLimited).map(wallet => client.free.get(wallet) ?? 0n)
     return free.reduce((least, each) => (each < least ? each : least))
@@ -90,7 +91,7 @@ export class Play {
     for (const wallet of wallets.filter(isLimited))
       client.free.set(wallet, (client.free.get(wallet) ?? 0n) + amount)
   }
-  /** Whoever holds a charge, as long as it goes by the name it was held under. */
+  /** The process that holds a charge, while it has the name it held it under. */
   holder({ process }: ModelCharge): Client | undefined {
     return this.clients.find(({ name }) => name === process)
   }
@@ -98,25 +99,31 @@ export class Play {
 const keyHeld = (key: number | undefined): boolean => key !== undefined && isLimited(key * 2 + 1)
 export const isLimited = (wallet: number): boolean => QUOTAS.get(wallet) !== undefined
 
-type Deed = (
-  play: Play,
+type Operation = (
+  play: Simulation,
   order: Order,
 ) =>
   | {
       readonly list: readonly Statement[]
       readonly expected: string | bigint | undefined
-      readonly done?: (() => void) | undefined
+      readonly onApplied?: (() => void) | undefined
     }
   | undefined
 
 const settlement = (charge: ModelCharge, amount: bigint, uncollected: bigint, closed: number) =>
   settleCharge({
-    ...{ request: charge.request, amount, uncollected, closedAt: closed },
-    ...{ isEstimated: false, usage: '{}', lines: '[]', wallets: [] },
+    request: charge.request,
+    amount,
+    uncollected,
+    closedAt: closed,
+    isEstimated: false,
+    usage: '{}',
+    lines: '[]',
+    wallets: [],
   })
 const part = (whole: bigint, amount: number): bigint => (whole * BigInt(amount % 101)) / 100n
 
-const open: Deed = (play, order) => {
+const open: Operation = (play, order) => {
   const client = play.client(order)
   const key = KEYS[order.key]
   const account = ownerOf(key, order.account)
@@ -133,8 +140,8 @@ const open: Deed = (play, order) => {
     expected,
   }
 }
-/** One that the model refuses to open: of a name that is taken, or of a process that is gone. */
-const stranger = (play: Play, order: Order) => {
+/** A charge that the model refuses to open: its request exists, or its process is gone. */
+const unknownCharge = (play: Simulation, order: Order) => {
   const request = (order.pick === 0 && play.charge(order)?.request) || 'r-never'
   return {
     request,
@@ -144,8 +151,8 @@ const stranger = (play: Play, order: Order) => {
     held: 0n,
   }
 }
-/** Undefined: there is nothing to do it to. */
-export const DEEDS: Readonly<Record<string, Deed>> = {
+/** An operation returns undefined if it has no object. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
   open,
   credit({ model, now }, { account, amount }) {
     const nanos = BigInt(amount - 400) || 1n
@@ -167,13 +174,13 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   },
   lease(play, order) {
     const client = play.client(order)
-    const owned = KEYS[order.key]
-    const wallet = owned === undefined ? order.account * 2 : owned * 2 + 1
+    const keyId = KEYS[order.key]
+    const wallet = keyId === undefined ? order.account * 2 : keyId * 2 + 1
     const least = BigInt(order.pick * 9 + 1)
     const expected = play.model.lease(client.name, wallet, least, least + BigInt(order.amount))
     const list = grantLease(client.name, wallet, least, least + BigInt(order.amount))
-    const done = () => typeof expected === 'bigint' && play.move(client, [wallet], expected)
-    return { list, expected, done }
+    const onApplied = () => typeof expected === 'bigint' && play.move(client, [wallet], expected)
+    return { list, expected, onApplied }
   },
   extend(play, order) {
     const charge = play.charge(order)
@@ -203,27 +210,27 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     if (client && !expected) play.move(client, walletsOf(charge), charge.held)
     return { list: [releaseCharge(charge.request, play.now)], expected }
   },
-  /** Held and closed in one list, as a short call is. */
+  /** Holds and settles in one list, as a short call does. */
   whole(play, order) {
-    const opened = open(play, { ...order, pick: 1 })
+    const opening = open(play, { ...order, pick: 1 })
     const charge = [...play.model.charges.values()].at(-1)
-    if (!opened || opened.expected || !charge) return opened
+    if (!opening || opening.expected || !charge) return opening
     const amount = part(charge.held, order.amount)
     play.model.settle(charge.request, amount, 0n)
     play.move(play.client(order), walletsOf(charge), charge.held - amount)
-    return { ...opened, list: [...opened.list, settlement(charge, amount, 0n, play.now)] }
+    return { ...opening, list: [...opening.list, settlement(charge, amount, 0n, play.now)] }
   },
-  /** Held in memory only, and told to the store as it ends. */
+  /** Holds in memory only, and writes one row at the end. */
   atOnce(play, order) {
-    const opened = open(play, order)
-    const charge = opened?.expected ? undefined : [...play.model.charges.values()].at(-1)
-    const row = charge ?? stranger(play, order)
+    const opening = open(play, order)
+    const charge = opening?.expected ? undefined : [...play.model.charges.values()].at(-1)
+    const row = charge ?? unknownCharge(play, order)
     const amount = order.pick === 7 && charge ? row.held + 1n : part(row.held, order.amount)
     const facts = { route: 'r', model: 'm', version: 1, rule: '{}', openedAt: play.now }
     const how = { isEstimated: false, usage: '{}', lines: '[]', wallets: [], closedAt: play.now }
     const hold = { ...row, ...facts, heldAmount: row.held, holdsKeyQuota: keyHeld(row.key) }
     const list = singleRowCharge(hold, { ...how, amount, uncollected: 0n })
-    if (!charge) return { list, expected: opened?.expected }
+    if (!charge) return { list, expected: opening?.expected }
     const expected = play.model.settle(charge.request, amount, 0n)
     const back = expected ? charge.held : charge.held - amount
     play.move(play.client(order), walletsOf(charge), back)
@@ -238,13 +245,13 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     if (amount === 0n) return undefined
     const expected = play.model.giveBack(client.name, wallet, amount)
     const list = returnLease(client.name, wallet, amount)
-    return { list, expected, done: () => play.move(client, [wallet], -amount) }
+    return { list, expected, onApplied: () => play.move(client, [wallet], -amount) }
   },
-  bury(play, order) {
+  reap(play, order) {
     const { name } = play.client(order)
-    // Somebody looked at it before its last sign of life: it is left alone.
+    // The process was read before its last heartbeat: it is not reaped.
     const ledger = { reapStatements: () => releaseProcess(name, play.now) }
     if (order.pick > 3) return { list: reapingList(name, 1, [ledger]), expected: 'STILL_ALIVE' }
-    return { list: reapingList(name, 0, [ledger]), expected: play.model.bury(name) }
+    return { list: reapingList(name, 0, [ledger]), expected: play.model.reap(name) }
   },
 }

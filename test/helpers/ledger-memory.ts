@@ -1,4 +1,5 @@
-/** The ledger's own SQL on an SQLite in memory: the store's grouping and expectations, without its disk and its process. */
+/** Runs the ledger's own SQL on an SQLite in memory: the store's grouping and expectations, without
+ *  its disk and its process. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Database, Row, Statement, Value } from '../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../engine/store/membership.ts'
@@ -12,10 +13,10 @@ import { migrations } from '../../plugins/ledger/tables.ts'
 const TABLES = ['charges', 'credits', 'shares', 'tollgate_processes', 'wallets']
 
 export interface Memory extends Pick<Database, 'read'> {
-  /** Undefined when it was applied, else the code it was refused with. */
+  /** Applies a list; returns the code of the refusal, if it is refused. */
   apply(list: readonly Statement[]): { readonly code?: string; readonly rows: readonly Row[] }
   rows(text: string): readonly Row[]
-  /** Every table empty again. */
+  /** Empties every table. */
   clear(): void
 }
 
@@ -44,26 +45,26 @@ export const openMemory = (): Memory => {
 }
 
 const sqliteOver = (connection: DatabaseSync): Sqlite => {
-  const prepared = new Map<
+  const statements = new Map<
     string,
     { readonly statement: StatementSync; readonly returns: boolean }
   >()
   const find = (text: string) => {
-    const known = prepared.get(text)
-    if (known) return known
+    const existing = statements.get(text)
+    if (existing) return existing
     const statement = connection.prepare(text)
     statement.setReadBigInts(true)
-    const made = { statement, returns: statement.columns().length > 0 }
-    prepared.set(text, made)
-    return made
+    const entry = { statement, returns: statement.columns().length > 0 }
+    statements.set(text, entry)
+    return entry
   }
   return {
     connection,
     run(text, values) {
       const { statement, returns } = find(text)
-      const bound = values.map(toSqlite)
-      if (!returns) return { changes: Number(statement.run(...bound).changes), rows: [] }
-      const rows = statement.all(...bound) as Record<string, Value>[]
+      const parameters = values.map(toSqlite)
+      if (!returns) return { changes: Number(statement.run(...parameters).changes), rows: [] }
+      const rows = statement.all(...parameters) as Record<string, Value>[]
       return { changes: rows.length, rows: rows.map(normalizeRow) }
     },
     close: () => connection.close(),

@@ -1,4 +1,4 @@
-/** What the ledger should say after any history: plain entries, and every sum taken anew from them. Knows no SQL. */
+/** A model of the ledger: plain entries, with every sum computed from them. It uses no SQL. */
 
 export interface ModelCharge {
   readonly request: string
@@ -10,18 +10,18 @@ export interface ModelCharge {
   amount: bigint
   uncollected: bigint
 }
-interface Purse {
-  /** Given by credits, or the key's quota. */
-  given: bigint
+interface WalletState {
+  /** Credits, or the key's quota. */
+  funds: bigint
   overdraft: bigint
-  readonly limited: boolean
+  readonly isLimited: boolean
 }
 interface Refund {
   readonly account: number
   readonly request: string | undefined
   readonly amount: bigint
 }
-type Refused = string | undefined
+type RefusalCode = string | undefined
 
 const sum = (amounts: Iterable<bigint>): bigint => {
   let total = 0n
@@ -30,14 +30,14 @@ const sum = (amounts: Iterable<bigint>): bigint => {
 }
 
 export class Model {
-  readonly #purses = new Map<number, Purse>()
+  readonly #purses = new Map<number, WalletState>()
   readonly #shares = new Map<string, Map<number, bigint>>()
   readonly #alive = new Set<string>()
   readonly #refunds: Refund[] = []
   readonly charges = new Map<string, ModelCharge>()
 
   open(wallet: number, quota: bigint | undefined): void {
-    this.#purses.set(wallet, { given: quota ?? 0n, overdraft: 0n, limited: quota !== undefined })
+    this.#purses.set(wallet, { funds: quota ?? 0n, overdraft: 0n, isLimited: quota !== undefined })
   }
   enter(process: string): void {
     this.#alive.add(process)
@@ -45,56 +45,57 @@ export class Model {
   isAlive(process: string): boolean {
     return this.#alive.has(process)
   }
-  credit(account: number, amount: bigint): Refused {
+  credit(account: number, amount: bigint): RefusalCode {
     if (
-      this.balance(account * 2) + amount - this.reserved(account * 2) <
+      this.balance(account * 2) + amount - this.reservedAmount(account * 2) <
       -this.#of(account * 2).overdraft
     )
       return 'OVERDRAWN'
-    this.#of(account * 2).given += amount
+    this.#of(account * 2).funds += amount
     return undefined
   }
-  refund(account: number, amount: bigint, request: string): Refused {
+  refund(account: number, amount: bigint, request: string): RefusalCode {
     if (this.#refunds.some(refund => refund.request === request)) return 'ALREADY_REFUNDED'
     this.#refunds.push({ account, amount, request })
     return undefined
   }
-  overdraft(account: number, overdraft: bigint): Refused {
-    if (this.balance(account * 2) - this.reserved(account * 2) < -overdraft) return 'OVERDRAWN'
+  overdraft(account: number, overdraft: bigint): RefusalCode {
+    if (this.balance(account * 2) - this.reservedAmount(account * 2) < -overdraft)
+      return 'OVERDRAWN'
     this.#of(account * 2).overdraft = overdraft
     return undefined
   }
-  lease(process: string, wallet: number, least: bigint, wanted: bigint): bigint | string {
-    const room = this.balance(wallet) + this.#of(wallet).overdraft - this.reserved(wallet)
+  lease(process: string, wallet: number, least: bigint, upTo: bigint): bigint | string {
+    const room = this.balance(wallet) + this.#of(wallet).overdraft - this.reservedAmount(wallet)
     if (room < least) return 'INSUFFICIENT'
     if (!this.isAlive(process)) return 'SHARE_GONE'
     const part = room / 8n
-    const most = wanted < part ? wanted : part
-    const granted = part <= least ? least : most
+    const most = upTo < part ? upTo : part
+    const grant = part <= least ? least : most
     const shares = this.#shares.get(process) ?? new Map<number, bigint>()
-    this.#shares.set(process, shares.set(wallet, (shares.get(wallet) ?? 0n) + granted))
-    return granted
+    this.#shares.set(process, shares.set(wallet, (shares.get(wallet) ?? 0n) + grant))
+    return grant
   }
-  giveBack(process: string, wallet: number, amount: bigint): Refused {
+  giveBack(process: string, wallet: number, amount: bigint): RefusalCode {
     const shares = this.#shares.get(process)
     const share = shares?.get(wallet)
     if (shares === undefined || share === undefined) return 'SHARE_GONE'
     shares.set(wallet, share - amount)
     return undefined
   }
-  hold(charge: Pick<ModelCharge, 'request' | 'account' | 'key' | 'process' | 'held'>): Refused {
+  hold(charge: Pick<ModelCharge, 'request' | 'account' | 'key' | 'process' | 'held'>): RefusalCode {
     if (!this.isAlive(charge.process)) return 'SHARE_GONE'
     if (this.charges.has(charge.request)) return 'CHARGE_EXISTS'
     this.charges.set(charge.request, { ...charge, state: 'open', amount: 0n, uncollected: 0n })
     return undefined
   }
-  extend(request: string, by: bigint): Refused {
+  extend(request: string, by: bigint): RefusalCode {
     const charge = this.charges.get(request)
     if (charge?.state !== 'open') return 'CHARGE_CLOSED'
     charge.held += by
     return undefined
   }
-  settle(request: string, amount: bigint, uncollected: bigint): Refused {
+  settle(request: string, amount: bigint, uncollected: bigint): RefusalCode {
     const charge = this.charges.get(request)
     if (charge?.state !== 'open') return 'CHARGE_CLOSED'
     if (amount > charge.held) return 'STORE_VIOLATION'
@@ -106,13 +107,13 @@ export class Model {
     }
     return undefined
   }
-  release(request: string): Refused {
+  release(request: string): RefusalCode {
     const charge = this.charges.get(request)
     if (charge?.state !== 'open') return 'CHARGE_CLOSED'
     charge.state = 'released'
     return undefined
   }
-  bury(process: string): Refused {
+  reap(process: string): RefusalCode {
     if (!this.#alive.delete(process)) return 'STILL_ALIVE'
     this.#shares.delete(process)
     for (const charge of this.charges.values())
@@ -120,13 +121,17 @@ export class Model {
     return undefined
   }
   balance(wallet: number): bigint {
-    const refunded = this.#refunds.filter(({ account }) => account * 2 === wallet)
-    return this.#of(wallet).given - this.#spent(wallet) + sum(refunded.map(({ amount }) => amount))
+    const refunds = this.#refunds.filter(({ account }) => account * 2 === wallet)
+    return (
+      this.#of(wallet).funds -
+      this.#chargedAmount(wallet) +
+      sum(refunds.map(({ amount }) => amount))
+    )
   }
-  reserved(wallet: number): bigint {
+  reservedAmount(wallet: number): bigint {
     return sum([...this.#shares.values()].map(shares => shares.get(wallet) ?? 0n))
   }
-  /** Of one process, for no call. */
+  /** The leased amount of a process that no call holds. */
   free(process: string, wallet: number): bigint {
     const share = this.#shares.get(process)?.get(wallet) ?? 0n
     const open = [...this.charges.values()].filter(
@@ -137,13 +142,13 @@ export class Model {
     )
     return share - sum(open.map(({ held }) => held))
   }
-  /** Every row there should be, in the order of its key. */
+  /** Every expected row, in the order of its key. */
   wallets(): readonly (readonly unknown[])[] {
     const ids = [...this.#purses.keys()].sort((one, other) => one - other)
     return ids.map(id => {
-      const refunded = this.#refunds.filter(({ account }) => account * 2 === id)
-      const used = this.#spent(id) - sum(refunded.map(({ amount }) => amount))
-      return [id, this.balance(id), this.reserved(id), this.#of(id).overdraft, used]
+      const refunds = this.#refunds.filter(({ account }) => account * 2 === id)
+      const usedAmount = this.#chargedAmount(id) - sum(refunds.map(({ amount }) => amount))
+      return [id, this.balance(id), this.reservedAmount(id), this.#of(id).overdraft, usedAmount]
     })
   }
   shares(): readonly (readonly unknown[])[] {
@@ -154,11 +159,11 @@ export class Model {
       one[0] === other[0] ? one[1] - other[1] : one[0] < other[0] ? -1 : 1,
     )
   }
-  #spent(wallet: number): bigint {
-    const paid = [...this.charges.values()].filter(charge => walletsOf(charge).includes(wallet))
-    return sum(paid.map(({ amount }) => amount))
+  #chargedAmount(wallet: number): bigint {
+    const charges = [...this.charges.values()].filter(charge => walletsOf(charge).includes(wallet))
+    return sum(charges.map(({ amount }) => amount))
   }
-  #of(wallet: number): Purse {
+  #of(wallet: number): WalletState {
     const purse = this.#purses.get(wallet)
     if (!purse) throw new Error(`there is no wallet ${wallet}`)
     return purse

@@ -1,4 +1,5 @@
-/** A ledger over a real store: wallets with money in them, calls made by hand, and the sums that must always hold. */
+/** Opens a ledger over a real store: wallets with money, handmade calls, and the sums that must
+ *  always hold. */
 import type { Test } from 'tap'
 import type { Sql } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
@@ -9,14 +10,14 @@ import { giveCredit } from './credit.ts'
 import { ledgerOn, makeLedger } from './membership.ts'
 import { type Engine, startAnyStore } from './store.ts'
 
-const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
+const testSql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
 export interface Books {
   readonly database: OpenDatabase
-  /** Another process's ledger on the same store. */
+  /** Opens another process's ledger on the same store. */
   ledger(): Promise<Ledger>
   credit(account: number, amount: bigint): Promise<void>
-  /** Nanos, by account. */
+  /** The row of an account's wallet; amounts in nanos. */
   wallet(account: number): Promise<Readonly<Record<string, bigint>>>
   rows(text: string): Promise<readonly Readonly<Record<string, unknown>>[]>
 }
@@ -25,7 +26,7 @@ export const openBooks = async (t: Test, engine: Engine = 'sqlite'): Promise<Boo
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   await makeLedger(database)
-  const rows = (text: string) => database.read(sql(text), [])
+  const rows = (text: string) => database.read(testSql(text), [])
   return {
     database,
     rows,
@@ -50,35 +51,40 @@ export const payer = (account: number, key?: number, quota?: bigint): Payer => (
   quota,
 })
 
-/** A call as the meter makes it, in its own lists: held, and then closed. */
+/** Makes a call as the meter does, in its own lists: a hold, and then its settlement or release. */
 export const call = async (
   { database }: Pick<Books, 'database'>,
   ledger: Ledger,
   request: string,
-  who: Payer,
-  held: bigint,
+  payerOf: Payer,
+  holdAmount: bigint,
 ) => {
-  const lack = await ledger.take(who, held)
-  if (lack) return { lack }
+  const shortfall = await ledger.take(payerOf, holdAmount)
+  if (shortfall) return { lack: shortfall }
   const process = await ledger.process()
   const facts = { route: 'chat', model: 'm', version: 1, rule: '{}', openedAt: Date.now() }
   await database.write([
     openCharge({
-      ...{ request, account: who.account, key: who.key, process, heldAmount: held },
-      ...{ holdsKeyQuota: who.quota !== undefined, ...facts },
+      request,
+      account: payerOf.account,
+      key: payerOf.key,
+      process,
+      heldAmount: holdAmount,
+      holdsKeyQuota: payerOf.quota !== undefined,
+      ...facts,
     }),
   ])
   return {
-    lack,
+    lack: shortfall,
     async settle(amount: bigint, uncollected = 0n) {
-      const wallets = walletsOf(who.account, who.key)
+      const wallets = walletsOf(payerOf.account, payerOf.key)
       const how = { isEstimated: false, usage: '{}', lines: '[]', closedAt: Date.now(), wallets }
       await database.write([settleCharge({ request, amount, uncollected, ...how })])
-      ledger.give(who, held - amount, process)
+      ledger.give(payerOf, holdAmount - amount, process)
     },
     async release() {
       await database.write([releaseCharge(request, Date.now())])
-      ledger.give(who, held, process)
+      ledger.give(payerOf, holdAmount, process)
     },
   }
 }

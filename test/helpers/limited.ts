@@ -1,4 +1,5 @@
-/** Gateways that share one owner, as the workers of a machine do; who calls and what it used is what the headers say. */
+/** Starts gateways that share one allowance owner, as the workers of a machine do; headers name the
+ *  caller and its usage. */
 import type { Test } from 'tap'
 import type { Json, Plugin, Stage } from '../../engine/plugin.ts'
 import { createAllowances } from '../../engine/quota/allowance.ts'
@@ -7,7 +8,7 @@ import errorsPlugin from '../../plugins/errors.ts'
 import limit from '../../plugins/limit/index.ts'
 import { ACCOUNT, MODEL, USAGE } from '../../plugins/slots.ts'
 import { plugin, silent, startCore } from './core.ts'
-import { pair } from './machines.ts'
+import { channelPair } from './machines.ts'
 
 /** `key: 7`, `account: 2` (else 1), `limits` of the key as JSON, `model`. */
 const caller: Stage = {
@@ -15,7 +16,9 @@ const caller: Stage = {
     const { key, account, limits, model } = request.headers
     if (key || account)
       slots.set(ACCOUNT, {
-        ...{ id: Number(account ?? 1), name: 'ann', role: 'customer' },
+        id: Number(account ?? 1),
+        name: 'ann',
+        role: 'customer',
         ...(key && {
           key: { id: Number(key), name: 'k', ...(limits && { limits: JSON.parse(limits) }) },
         }),
@@ -27,24 +30,24 @@ const caller: Stage = {
 
 export interface Gateways {
   readonly urls: readonly string[]
-  /** Lets the requests to /held go. */
+  /** Answers the waiting requests to /held. */
   release(): void
   readonly held: number
-  /** The clock of owner and workers, ms. */
+  /** Milliseconds by which the clock of owner and workers is ahead. */
   ahead: number
 }
-/** `used`: meters as JSON, said when the answer ends; `fail`: the status. */
-const answering = (held: (() => void)[]): Stage => ({
+/** Header `used`: meters as JSON, reported when the answer ends; header `fail`: the status. */
+const answerStage = (waiting: (() => void)[]): Stage => ({
   answers: true,
   async handle(exchange) {
-    const { used, estimated, fail } = exchange.request.headers
+    const { used: meters, estimated, fail } = exchange.request.headers
     if (exchange.request.path === '/held')
       await new Promise<void>(resolve => {
-        held.push(resolve)
+        waiting.push(resolve)
         exchange.signal.addEventListener('abort', () => resolve())
       })
-    if (used)
-      exchange.slots.set(USAGE, { meters: JSON.parse(used), estimated: estimated !== undefined })
+    if (meters)
+      exchange.slots.set(USAGE, { meters: JSON.parse(meters), estimated: estimated !== undefined })
     exchange.answer(Number(fail ?? 200), { ok: true }, { 'x-ratelimit-limit-requests': 'theirs' })
   },
 })
@@ -57,17 +60,21 @@ export const startLimited = async (
   const here = { ahead: 0 }
   const now = (): number => Math.floor(performance.now()) + here.ahead
   const owner = createAllowanceOwner({ now })
-  const held: (() => void)[] = []
+  const waiting: (() => void)[] = []
   const routes = ['GET /x', 'POST /x', 'GET /y', 'GET /held'].map(path => ({
-    ...{ path, limit: options, errors },
+    path,
+    limit: options,
+    errors,
   }))
   const urls: string[] = []
   for (const worker of [1, 2]) {
-    const [near, far] = pair()
+    const [near, far] = channelPair()
     owner.attach(worker, far)
     const set = {
-      ...{ errors: errorsPlugin as Plugin, caller: plugin(caller) },
-      ...{ limit: limit as Plugin, answers: plugin(answering(held)) },
+      errors: errorsPlugin as Plugin,
+      caller: plugin(caller),
+      limit: limit as Plugin,
+      answers: plugin(answerStage(waiting)),
     }
     const document = { routes, limits: section } as Parameters<typeof startCore>[2]
     const more = { allowances: createAllowances(near, { now }) }
@@ -76,10 +83,10 @@ export const startLimited = async (
   return {
     urls,
     release: () => {
-      for (const each of held.splice(0)) each()
+      for (const each of waiting.splice(0)) each()
     },
     get held() {
-      return held.length
+      return waiting.length
     },
     get ahead() {
       return here.ahead
@@ -105,13 +112,13 @@ export const get = async (
 ): Promise<Got> => {
   const method = body === undefined ? 'GET' : 'POST'
   const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) })
-  const { status, headers: told } = response
-  const read = (await response.json()) as Got['body']
-  return { status, headers: told, retryAfter: told.get('retry-after'), body: read }
+  const { status, headers: replyHeaders } = response
+  const json = (await response.json()) as Got['body']
+  return { status, headers: replyHeaders, retryAfter: replyHeaders.get('retry-after'), body: json }
 }
 export const storm = (urls: readonly string[], path: string, count: number, key: string) =>
   Promise.all(
     Array.from({ length: count }, (_, at) => get(`${urls[at % urls.length]}${path}`, { key })),
   )
 export const count = (all: readonly Got[], status: number): number =>
-  all.filter(got => got.status === status).length
+  all.filter(reply => reply.status === status).length

@@ -1,22 +1,22 @@
-/** JSON that others wrote, taken for what it should be: anything else is as if it were empty. For tests that read answers without
- *  our own code. */
-export type Any = Record<string, unknown>
+/** Reads JSON of other programs by its expected types; a value of another type reads as empty. For
+ *  tests that read answers without the gateway's code. */
+export type LooseObject = Record<string, unknown>
 
-export const list = (value: unknown): readonly Any[] =>
-  Array.isArray(value) ? (value as Any[]) : []
-export const object = (value: unknown): Any =>
-  (value && typeof value === 'object' ? value : {}) as Any
-export const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
-export const string = (value: unknown): string => (typeof value === 'string' ? value : '')
-export const json = (text: string): unknown => {
+export const asList = (value: unknown): readonly LooseObject[] =>
+  Array.isArray(value) ? (value as LooseObject[]) : []
+export const asObject = (value: unknown): LooseObject =>
+  (value && typeof value === 'object' ? value : {}) as LooseObject
+export const asNumber = (value: unknown): number => (typeof value === 'number' ? value : 0)
+export const asString = (value: unknown): string => (typeof value === 'string' ? value : '')
+export const parseLoose = (text: string): unknown => {
   try {
     return JSON.parse(text === '' ? '{}' : text)
   } catch {
     return text
   }
 }
-/** The JSON of every event. */
-export const events = (body: string): readonly Any[] =>
+/** Parses the data of every event. */
+export const eventBodies = (body: string): readonly LooseObject[] =>
   body
     .split(/\r?\n\r?\n/)
     .map(block =>
@@ -27,4 +27,4 @@ export const events = (body: string): readonly Any[] =>
         .join('\n'),
     )
     .filter(text => text.startsWith('{'))
-    .map(text => JSON.parse(text) as Any)
+    .map(text => JSON.parse(text) as LooseObject)

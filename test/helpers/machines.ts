@@ -1,4 +1,5 @@
-/** Machines that share numbers in one store: each an owner and its workers, in one process, over a store that can be cut off. */
+/** Starts machines that share numbers in one store: each is an owner with workers, in one process,
+ *  over a store connection that can be cut. */
 import type { Test } from 'tap'
 import type { Statement, Supply } from '../../engine/plugin.ts'
 import { type Allowances, createAllowances } from '../../engine/quota/allowance.ts'
@@ -9,8 +10,8 @@ import type { OpenDatabase } from '../../engine/store/database.ts'
 import { silent } from './core.ts'
 import { timeoutsAt } from './timeouts.ts'
 
-/** Two ends that answer in a later turn, like IPC. */
-export const pair = (): [Channel, Channel] => {
+/** Two connected channel ends that deliver in a later turn, like IPC. */
+export const channelPair = (): [Channel, Channel] => {
   const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []]
   const end = (own: 0 | 1, other: 0 | 1): Channel => ({
     send: message => {
@@ -25,20 +26,21 @@ export const pair = (): [Channel, Channel] => {
 }
 
 export interface Machine {
-  /** As many as asked, all at once, over its workers in turn. Resolves to how many were admitted. */
+  /** Requests `asks` units at once, over its workers in turn. Resolves to the number of
+   *  admissions. */
   use(supply: Supply, asks: number, amount?: bigint): Promise<number>
   give(supply: Supply, count: number): void
   spend(supply: Supply, amount: bigint): void
-  /** Cut off from the store, or no more. */
+  /** Whether the machine is cut off from the store. */
   cut: boolean
-  /** Lists that it sent to the store. */
+  /** Number of lists that it sent to the store. */
   readonly lists: number
-  /** One of its workers dies; without a number all of them, and the machine with them. */
+  /** Ends one of its workers; without a number, all of them and the machine. */
   kill(worker?: number): void
 }
 export interface MachineOptions {
   readonly workers?: number
-  /** ms between two signs of life. */
+  /** Milliseconds between two heartbeats. */
   readonly every?: number
 }
 const KEY = 'somebody'
@@ -48,25 +50,25 @@ export const startMachine = (
   own: OpenDatabase,
   { workers = 2, every = 1_000 }: MachineOptions = {},
 ): Machine => {
-  const line = { cut: false, lists: 0 }
+  const link = { isCut: false, lists: 0 }
   const unless = <T>(act: () => Promise<T>): Promise<T> =>
-    line.cut
+    link.isCut
       ? Promise.reject(Object.assign(new Error('cut'), { code: 'STORE_UNAVAILABLE' }))
       : act()
   const database = {
     migrate: own.migrate,
     read: (...args: Parameters<OpenDatabase['read']>) => unless(() => own.read(...args)),
     write(list: readonly Statement[]) {
-      line.lists++
+      link.lists++
       return unless(() => own.write(list))
     },
   }
   const owner = createAllowanceOwner({
     machines: { storeTimeout: 10_000, retryDelay: 100, interval: 50 },
   })
-  const crew: (Allowances & { readonly lender: Lender })[] = []
+  const workerHandles: (Allowances & { readonly lender: Lender })[] = []
   for (let worker = 0; worker < workers; worker++) {
-    const [near, far] = pair()
+    const [near, far] = channelPair()
     owner.attach(worker, far)
     const lender = createLender({
       database,
@@ -74,50 +76,50 @@ export const startMachine = (
       channel: near,
       timeouts: timeoutsAt(every),
     })
-    crew.push({ ...createAllowances(near), lender })
+    workerHandles.push({ ...createAllowances(near), lender })
   }
-  const living = new Set(crew.keys())
+  const living = new Set(workerHandles.keys())
   const open = (supply: Supply, at = 0) => {
     const worker = [...living][at % living.size] ?? 0
-    const allowance = crew[worker]?.open('number', supply)
+    const allowance = workerHandles[worker]?.open('number', supply)
     if (!allowance) throw new Error('nobody is left')
     return allowance
   }
   const kill = (worker: number): void => {
-    crew[worker]?.lender.close()
+    workerHandles[worker]?.lender.close()
     living.delete(worker)
     owner.detach(worker)
   }
   t.teardown(() => {
-    for (const { lender } of crew) lender.close()
+    for (const { lender } of workerHandles) lender.close()
     owner.close()
   })
   return {
     async use(supply, asks, amount = 1n) {
-      const admitted = await Promise.all(
+      const admissions = await Promise.all(
         Array.from({ length: asks }, async (_, at) => {
           const allowance = open(supply, at)
           return allowance.take(KEY, amount) ?? (await allowance.request(KEY, amount))
         }),
       )
-      return admitted.filter(Boolean).length
+      return admissions.filter(Boolean).length
     },
     give(supply, count) {
       for (let at = 0; at < count; at++) open(supply, at).returnUnits(KEY, 1n)
     },
     spend: (supply, amount) => open(supply).spend(KEY, amount),
     get cut() {
-      return line.cut
+      return link.isCut
     },
-    set cut(cut) {
-      line.cut = cut
+    set cut(value) {
+      link.isCut = value
     },
     get lists() {
-      return line.lists
+      return link.lists
     },
     kill(worker) {
       if (worker !== undefined) return kill(worker)
-      for (const each of [...living]) crew[each]?.lender.close()
+      for (const each of [...living]) workerHandles[each]?.lender.close()
       owner.close()
     },
   }

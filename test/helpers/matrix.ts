@@ -1,4 +1,5 @@
-/** The stand of the matrix: an upstream process that speaks all four formats, a gateway, the SDKs as clients. */
+/** Starts the format matrix: an upstream process with all four formats, a gateway, and the SDKs as
+ *  clients. */
 import { once } from 'node:events'
 import { creditAdmin } from './credit.ts'
 import { startGateway } from './gateway.ts'
@@ -16,7 +17,7 @@ export const FORMATS = [
   'anthropic-messages',
   'google-gemini',
 ] as const
-/** Google's own SDK has moved on to /v1. */
+/** Google's own SDK uses /v1. */
 const VERBS = ['v1beta', 'v1'].flatMap(version =>
   ['generateContent', 'streamGenerateContent'].map(
     verb => `POST /${version}/models/{model}:${verb}`,
@@ -24,17 +25,20 @@ const VERBS = ['v1beta', 'v1'].flatMap(version =>
 )
 export const short = (format: string): string => format.split('-')[1] ?? format
 
-/** Nanos of one of each meter: what an amount is made of can be told. */
+/** Nanos per unit of each meter: the primes show which meters an amount contains. */
 export const NANOS: Readonly<Record<string, number>> = {
-  ...{
-    input: 2_000,
-    cached: 3_000,
-    cache_write: 5_000,
-    cache_write_1h: 7_000,
-    audio_input: 11_000,
-  },
-  ...{ image_input: 13_000, output: 17_000, thinking: 19_000, audio_output: 23_000 },
-  ...{ web_search: 29_000, file_search: 31_000, code_execution: 37_000 },
+  input: 2_000,
+  cached: 3_000,
+  cache_write: 5_000,
+  cache_write_1h: 7_000,
+  audio_input: 11_000,
+  image_input: 13_000,
+  output: 17_000,
+  thinking: 19_000,
+  audio_output: 23_000,
+  web_search: 29_000,
+  file_search: 31_000,
+  code_execution: 37_000,
 }
 const PRICE = JSON.stringify(
   Object.fromEntries(
@@ -43,7 +47,7 @@ const PRICE = JSON.stringify(
 )
 const CALLS = '{ web_search: 20, file_search: 20, code_execution: 20 }'
 const PRICED = `price: ${PRICE}, max_calls: ${CALLS}`
-/** However often they refuse, they are asked again. */
+/** Targets stay in use however often they fail. */
 const HEALTH = 'health: { failures: 1000000, eject: 1s }'
 const routes = (port: number, priced: boolean): string => `
 pipeline: [errors, auth, validate, model, meter, translate]
@@ -61,16 +65,16 @@ ${VERBS.map(path => `  - { path: '${path}', auth: [query-key, key], model: { pat
 export interface Matrix {
   readonly url: string
   readonly key: string
-  /** Where it keeps its books. */
+  /** The data folder of the gateway, with its ledger. */
   readonly data: string
-  /** By the name of their format. */
+  /** By format. */
   readonly clients: Readonly<Record<string, Client>>
   stop(): Promise<void>
 }
 interface Setting {
-  /** One of those in test/fixtures/upstream. */
+  /** A file of test/fixtures/upstream. */
   readonly program?: string
-  /** Whether calls are paid for. */
+  /** Whether the models have prices. */
   readonly priced?: boolean
 }
 export const startMatrix = async (setting: Setting = {}): Promise<Matrix> => {
@@ -81,7 +85,10 @@ export const startMatrix = async (setting: Setting = {}): Promise<Matrix> => {
   const key = await gateway.key()
   await creditAdmin(gateway.data)
   return {
-    ...{ url: gateway.url, key, data: gateway.data, clients: sdkClients(gateway.url, key) },
+    url: gateway.url,
+    key,
+    data: gateway.data,
+    clients: sdkClients(gateway.url, key),
     async stop() {
       upstream.disconnect()
       await gateway.stop()
@@ -89,7 +96,7 @@ export const startMatrix = async (setting: Setting = {}): Promise<Matrix> => {
   }
 }
 
-/** A few at a time: the order of the answers does not matter. */
+/** Runs eight at a time; the order of the answers does not matter. */
 export const inLanes = async <T>(
   all: readonly T[],
   run: (one: T) => Promise<void>,

@@ -1,5 +1,5 @@
-/** Processes as the store knows them: members that a test reaps when it says so, or that reap each
- *  other swiftly. */
+/** Process membership for tests: members that a test reaps on demand, or that reap each other
+ *  soon. */
 import type { Test } from 'tap'
 import type { Membership, PeerListener } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
@@ -17,10 +17,10 @@ import { timeoutsAt } from './timeouts.ts'
 
 type Store = Pick<OpenDatabase, 'read' | 'write' | 'process'>
 
-/** One that does not look at its peers, so that the dead are reaped when the test says so. */
+/** A member that does not check its peers: the test reaps dead processes itself. */
 export const membershipOn = (database: Store): Membership =>
   createMembership({ database, log: silent })
-/** One that looks at its peers, until the test ends. */
+/** A member that checks its peers until the test ends. */
 export const reaperOn = (t: Test, database: Store, heartbeat: number): OwnMembership => {
   const timeouts = timeoutsAt(heartbeat)
   const membership = createMembership({ database, log: silent, timeouts })
@@ -31,27 +31,27 @@ export const reaperOn = (t: Test, database: Store, heartbeat: number): OwnMember
 
 export const ledgerOn = (database: Store): Ledger =>
   new Ledger(database, silent, membershipOn(database))
-/** The ledger's tables, and those they stand on. */
+/** Creates the ledger's tables, and those they reference. */
 export const makeLedger = async (database: OpenDatabase): Promise<void> => {
   await database.migrate('standing', MEMBERSHIP_TABLES)
   await database.migrate('meter', migrations)
 }
 
 const LEDGER: PeerListener = { reapStatements: name => releaseProcess(name, Date.now()) }
-/** Every process is taken for dead. Resolves to how many there were. */
+/** Reaps every process as dead. Resolves to their number. */
 export const reapAll = async (
   database: Store,
   listeners: readonly PeerListener[] = [LEDGER],
 ): Promise<number> => {
   const all = await readPeers(database)
   const names = new Set(all.map(({ name }) => name))
-  for (let left = all; left.length > 0; ) {
-    for (const peer of left)
-      await reap({ database, log: silent, listeners }, peer, true).catch(thrown => {
-        // Its heartbeat came between: it is read once more.
-        if ((thrown as { code?: string }).code !== 'STILL_ALIVE') throw thrown
+  for (let remaining = all; remaining.length > 0; ) {
+    for (const peer of remaining)
+      await reap({ database, log: silent, listeners }, peer, true).catch(error => {
+        // A heartbeat came in between: the peer is read again.
+        if ((error as { code?: string }).code !== 'STILL_ALIVE') throw error
       })
-    left = (await readPeers(database)).filter(({ name }) => names.has(name))
+    remaining = (await readPeers(database)).filter(({ name }) => names.has(name))
   }
   return names.size
 }

@@ -1,15 +1,15 @@
-/** Memory and processor time of a process and everything it started, as Linux counts them. */
+/** Memory and processor time of a process tree, from Linux's /proc. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 const KIB = 1024
 
-/** Resident bytes of one process tree. */
-export const residentOf = (root: number): number => residentTogether(family(root))
+/** Resident bytes of a process tree. */
+export const residentOf = (root: number): number => residentTogether(processTree(root))
 const residentTogether = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + resident(pid), 0)
 
-/** Three seconds of load by 32 at a time: memory is then what it is under any load, and what is measured behind it is the price
- *  of something else. */
+/** Runs three seconds of load, 32 at a time, so that later measurements do not include the memory
+ *  of any load. */
 export const warm = async (ask: () => Promise<unknown>): Promise<void> => {
   const until = performance.now() + 3_000
   const busy = async (): Promise<void> => {
@@ -18,10 +18,10 @@ export const warm = async (ask: () => Promise<unknown>): Promise<void> => {
   await Promise.all(Array.from({ length: 32 }, busy))
 }
 
-/** Watches a tree while something happens: the highest growth over the start, in bytes. */
+/** Measures a tree while `run` runs: the highest growth over the start, in bytes. */
 export const growthDuring = async (root: number, run: () => Promise<unknown>): Promise<number> => {
-  // To look for the members costs more than to look at them.
-  const pids = family(root)
+  // Finding the processes costs more than measuring them, so they are found once.
+  const pids = processTree(root)
   const before = residentTogether(pids)
   let highest = before
   const look = setInterval(() => {
@@ -35,15 +35,15 @@ export const growthDuring = async (root: number, run: () => Promise<unknown>): P
   return Math.max(highest, residentOf(root)) - before
 }
 
-/** Share of one processor that a tree takes while nobody asks for anything. */
+/** Share of one processor that an idle tree uses. */
 export const busyDuring = async (root: number, ms: number): Promise<number> => {
-  const pids = family(root)
-  const worked = (): number => pids.reduce((sum, pid) => sum + ticksOf(pid), 0)
-  const before = worked()
+  const pids = processTree(root)
+  const readTicks = (): number => pids.reduce((sum, pid) => sum + ticksOf(pid), 0)
+  const before = readTicks()
   await new Promise(resolve => setTimeout(resolve, ms))
-  return ((worked() - before) * TICK) / ms
+  return ((readTicks() - before) * TICK) / ms
 }
-/** ms; the kernel reports to programs in hundredths of a second on every machine. */
+/** Milliseconds; the kernel reports processor time in hundredths of a second. */
 const TICK = 10
 const fieldsOf = (pid: number): readonly string[] =>
   read(pid, 'stat')
@@ -54,18 +54,18 @@ const ticksOf = (pid: number): number => {
   return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
 }
 
-/** ms of processor time that children of this process took, and have ended since. */
+/** Milliseconds of processor time used by children of this process that ended during `run`. */
 export const workedDuring = async (run: () => Promise<unknown>): Promise<number> => {
-  const worked = (): number => {
+  const readTicks = (): number => {
     const fields = fieldsOf(process.pid)
     return Number(fields[13] ?? 0) + Number(fields[14] ?? 0)
   }
-  const before = worked()
+  const before = readTicks()
   await run()
-  return (worked() - before) * TICK
+  return (readTicks() - before) * TICK
 }
 
-const family = (root: number): number[] => {
+const processTree = (root: number): number[] => {
   const parents = new Map<number, number>()
   for (const name of readdirSync('/proc'))
     if (/^\d+$/.test(name)) parents.set(Number(name), parentOf(Number(name)))
@@ -79,7 +79,7 @@ const read = (pid: number, file: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {
-    return '' // ended in between
+    return '' // the process has ended
   }
 }
 const parentOf = (pid: number): number => Number(/\) \S (\d+)/.exec(read(pid, 'stat'))?.[1] ?? 0)

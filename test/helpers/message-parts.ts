@@ -4,7 +4,7 @@ import type { Part } from '../../plugins/formats/answer.ts'
 import type { Content } from '../../plugins/formats/content.ts'
 import type { Fields } from '../../plugins/formats/fields.ts'
 import { encodeStream } from './codec.ts'
-import { messageOf, NAME, type Stage } from './messages.ts'
+import { messageOf, NAME, type SdkReader } from './messages.ts'
 
 export const open = (index: number, content: Content, choice = 0): Part => ({
   type: 'open',
@@ -36,7 +36,7 @@ export const writeAll = (...parts: readonly Part[]): string => encodeStream(NAME
 /** Reads the encoded parts with the official SDK and with an independent reader, which must
  *  agree. */
 export const readBySdk =
-  (stage: Stage) =>
+  (stage: SdkReader) =>
   async (...parts: readonly Part[]): Promise<Fields> => {
     const sse = writeAll(...parts)
     const message = await stage.read(sse)

@@ -1,4 +1,5 @@
-/** Messages as a reader of their own sees them, that knows nothing of the gateway; and the official SDK behind a loopback server. */
+/** Reads messages without code of the gateway, and with the official SDK behind a loopback
+ *  server. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
@@ -50,12 +51,12 @@ export const HI = [user(say('hi'))]
 
 // ---------------------------------------------------------------- the reader of its own
 
-/** The message a stream builds up to its first end; undefined where it never ends. */
+/** Assembles the message of a stream up to its first end; undefined if it has no end. */
 export const messageOf = (sse: string): Fields | undefined => {
   let message: { [key: string]: Json } = {}
   const blocks: { [key: string]: Json }[] = []
   const inputs = new Map<number, string>()
-  /** Spliced streams count their blocks anew. */
+  /** Offset of the current stream's blocks: spliced streams restart their indexes. */
   let base = 0
   for (const line of sse.split(/\r?\n/)) {
     if (!line.startsWith('data:')) continue
@@ -97,7 +98,7 @@ const grow = (
     block.citations = [...((block.citations as Json[] | null) ?? []), delta.citation ?? null]
 }
 
-/** What of a message matters, whoever wrote it. */
+/** The content of a message that must be equal for every writer. */
 export const gist = (message: Fields) => {
   const blocks = message.content as readonly Fields[]
   const usage = message.usage as Readonly<Record<string, number | undefined>>
@@ -122,18 +123,18 @@ export const gist = (message: Fields) => {
     ],
   }
 }
-/** Of what a provider's tool did: which, and all it gave. */
+/** A hosted tool's block without its caller. */
 const bare = ({ caller: _, ...block }: Fields): Fields => block
 
 // ---------------------------------------------------------------- the SDK
 
-export interface Stage {
-  /** What the SDK makes of this answer, plain or as a stream. */
+export interface SdkReader {
+  /** Returns the message that the SDK reads from this answer, plain or streamed. */
   read(body: string): Promise<Fields>
   close(): void
 }
-/** One loopback server that answers whatever is put on it. */
-export const sdkStage = async (): Promise<Stage> => {
+/** A loopback server that answers with the given body. */
+export const sdkStage = async (): Promise<SdkReader> => {
   let answer = ''
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
@@ -150,7 +151,7 @@ export const sdkStage = async (): Promise<Stage> => {
     max_tokens: 100,
     messages: [{ role: 'user', content: 'Hello' }],
   }
-  // What servers of the client's did, only the beta part of the SDK puts together.
+  // Only the beta part of the SDK assembles calls of MCP servers.
   const finalOf = (body: string): Promise<unknown> =>
     body.includes('mcp_tool_use')
       ? sdk.beta.messages.stream(question).finalMessage()
@@ -158,7 +159,6 @@ export const sdkStage = async (): Promise<Stage> => {
   return {
     async read(body) {
       answer = body
-      // What servers of the client's did, only the beta part of the SDK puts together.
       const message = body.startsWith('{')
         ? await sdk.messages.create(question)
         : await finalOf(body)

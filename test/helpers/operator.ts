@@ -1,4 +1,5 @@
-/** Programs run as an operator runs them: nothing of the test runner about, of npm, or of upstreams that happen to be set. */
+/** Runs programs as an operator does: without variables of the test runner, of npm, or of
+ *  upstreams. */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { CODE_ENV, MEASURED } from './cache.ts'
@@ -16,25 +17,26 @@ export const operatorEnv = (
 })
 const FOREIGN = /^(?:_?TAP|NODE_|npm_|INIT_CWD)|_(?:BASE_URL|API_KEY)$/
 
-/** `tap` puts its loaders, and Node its measuring, into the environment of every child, whatever environment it is given: this
- *  takes them out. */
+/** Command without `tap`'s loaders and Node's coverage, which reach every child through its
+ *  environment. */
 export const plainly = (...command: readonly string[]): [string, string[]] => [
   'env',
   ['-u', 'NODE_OPTIONS', '-u', 'NODE_V8_COVERAGE', ...command],
 ]
 
-/** How to start a program of ours: from the cache, with nothing of the test runner about. */
+/** Command for a program of this project: with the compile cache, without the test runner's
+ *  variables. */
 export const swiftly = (...args: readonly string[]): [string, string[]] => {
   const cache = Object.entries(CODE_ENV).map(([name, value]) => `${name}=${value}`)
   return plainly(...cache, process.execPath, ...args)
 }
 
-/** How to start one whose coverage is measured with the test's.
- *  Coverage is coarser where compiled code comes from a cache. */
-export const measured = (...args: readonly string[]): [string, string[]] =>
+/** Command for a program whose coverage is measured with the test's. Coverage is coarser with the
+ *  compile cache, so that is off. */
+export const measuredCommand = (...args: readonly string[]): [string, string[]] =>
   MEASURED ? ['env', ['NODE_DISABLE_COMPILE_CACHE=1', process.execPath, ...args]] : swiftly(...args)
 
-/** A process that is spoken to. */
+/** Starts a program with an IPC channel. */
 export const forkSwiftly = (
   program: URL,
   args: readonly string[] = [],

@@ -1,4 +1,4 @@
-/** PNGs written pixel by pixel, with the filters one asks for, and grey ones read again. */
+/** Writes PNGs pixel by pixel with given filters, and reads grey and colour ones. */
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 
 const chunk = (type: string, bytes: Uint8Array): Buffer => {
@@ -11,12 +11,12 @@ const chunk = (type: string, bytes: Uint8Array): Buffer => {
 }
 export interface Picture {
   readonly width: number
-  /** Row by row: the bytes of each. */
+  /** The bytes of each row. */
   readonly rows: readonly Uint8Array[]
-  /** 4: grey and alpha, 6: colours and alpha; others have none. */
+  /** 4: grey and alpha, 6: colours and alpha; other types have no alpha. */
   readonly type: number
   readonly depth: number
-  /** One for each row. */
+  /** The filter of each row. */
   readonly filters: readonly number[]
   readonly interlace?: number
 }
@@ -31,18 +31,21 @@ export const pngOf = ({ width, rows, type, depth, filters, interlace = 0 }: Pict
   const lines = rows.map((row, y) => {
     const filter = filters[y] ?? 0
     const above = rows[y - 1]
-    return [filter, ...row.map((value, at) => value - predicted(filter, row, above, at, pixel))]
+    return [filter, ...row.map((value, at) => value - predictByte(filter, row, above, at, pixel))]
   })
-  const packed = deflateSync(Uint8Array.from(lines.flat(), value => value & 255))
-  // In two chunks, as large ones come.
-  const [half, rest] = [packed.subarray(0, 5), packed.subarray(5)]
+  const imageData = deflateSync(Uint8Array.from(lines.flat(), value => value & 255))
+  // Two chunks, as in large images.
+  const [half, rest] = [imageData.subarray(0, 5), imageData.subarray(5)]
   return Buffer.concat([
     Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-    ...[chunk('IHDR', head), chunk('tEXt', Buffer.from('a\0b'))],
-    ...[chunk('IDAT', half), chunk('IDAT', rest), chunk('IEND', Buffer.alloc(0))],
+    chunk('IHDR', head),
+    chunk('tEXt', Buffer.from('a\0b')),
+    chunk('IDAT', half),
+    chunk('IDAT', rest),
+    chunk('IEND', Buffer.alloc(0)),
   ])
 }
-const predicted = (
+const predictByte = (
   filter: number,
   row: Uint8Array,
   above: Uint8Array | undefined,
@@ -57,13 +60,13 @@ const predicted = (
   return [0, a, b, Math.floor((a + b) / 2), near[0] ?? 0][filter] ?? 0
 }
 
-/** An image of three bytes a pixel. */
+/** Reads an image of three bytes a pixel. */
 export const coloured = (png: Buffer) => {
   const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)]
   if (png[24] !== 8 || png[25] !== 2) throw new Error('it has no colours')
   return { width, height, pixels: linesIn(png, width * 3).flat() }
 }
-/** What an image of one grey byte a pixel shows, row by row. */
+/** Reads an image of one grey byte a pixel, row by row. */
 export const greys = (png: Buffer): readonly (readonly number[])[] => {
   const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)]
   if (png[24] !== 8 || png[25] !== 0) throw new Error('it is not grey')

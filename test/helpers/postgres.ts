@@ -1,5 +1,6 @@
-/** A real PostgreSQL server, one per test process: in a temporary folder, with fsync on, gone with this process however it ends.
- *  Those that tests share are in memory where the machine has room: what a server says is asked of them, not what its disk keeps. */
+/** Starts a real PostgreSQL server, one per test process: in a temporary folder, with fsync on. It
+ *  ends with this process. Servers that tests share are in memory where there is room: tests ask
+ *  what the server answers, not what its disk keeps. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
@@ -25,18 +26,18 @@ import { CACHE } from './cache.ts'
 export interface PostgresServer {
   readonly port: number
   readonly password: string
-  /** The folder of its unix socket. */
+  /** Folder of its unix socket. */
   readonly folder: string
-  /** Makes an empty database. Resolves to its url, on loopback and with a password. */
+  /** Makes an empty database. Resolves to its URL, on loopback and with a password. */
   create(): Promise<string>
-  /** As the superuser. */
+  /** Queries as the superuser. */
   ask(text: string, database?: string): Promise<pg.QueryResult['rows']>
-  /** Of the server and every process of it. */
+  /** Signals the server and all its processes. */
   signal(name: NodeJS.Signals): void
-  /** Ends it at once, as a crash does. */
+  /** Ends the server at once, as a crash does. */
   stop(): Promise<void>
   start(): Promise<void>
-  /** Started again with a setting that is only read then. */
+  /** Restarts the server with a setting that it reads only at its start. */
   restartWith(setting: string): Promise<void>
 }
 
@@ -45,7 +46,8 @@ const PATIENCE = 60_000
 const MISSING =
   'PostgreSQL is not installed here, and half of the store cannot be tested without it: apt-get install postgresql'
 
-// The pipe from us is closed by the kernel when we are gone: then the server goes too, stopped or not, and its folder.
+// The kernel closes this pipe when the test process ends: then the shell ends the server, even a
+// stopped one, and removes its folder.
 const KEEPER = `
 trap '' INT TERM HUP
 while read -r word setting; do
@@ -59,20 +61,21 @@ kill -QUIT $pid
 wait $pid
 rm -rf "$FOLDER"`
 
-/** The one of this process, started by the first who asks. */
+/** The server that all tests of this process share; the first call starts it. */
 export const sharedPostgres = (): Promise<PostgresServer> => {
   shared ??= startPostgres(inMemory())
   return shared
 }
 let shared: Promise<PostgresServer> | undefined
-/** One that tests stop and freeze, a test at a time. */
+/** A shared server that tests stop and freeze, one test at a time. */
 export const harmedPostgres = (): Promise<PostgresServer> => {
-  harmed ??= startPostgres(inMemory())
-  return harmed
+  faulty ??= startPostgres(inMemory())
+  return faulty
 }
-let harmed: Promise<PostgresServer> | undefined
+let faulty: Promise<PostgresServer> | undefined
 
-/** Its hundreds of files cost a disk up to a second of CPU for each server, and as much for each database. */
+/** A disk costs up to a second of CPU for the hundreds of files of each server, and as much for
+ *  each database. */
 export const inMemory = (): string => {
   if (!existsSync('/dev/shm')) return tmpdir()
   const { type, bavail, bsize } = statfsSync('/dev/shm')
@@ -80,7 +83,7 @@ export const inMemory = (): string => {
 }
 const TMPFS = 0x01021994
 
-/** One of your own. */
+/** Starts a server. */
 export const startPostgres = async (place = tmpdir()): Promise<PostgresServer> => {
   const programs = findPrograms()
   const folder = mkdtempSync(join(place, 'tollgate-pg-'))
@@ -90,7 +93,9 @@ export const startPostgres = async (place = tmpdir()): Promise<PostgresServer> =
   initialize(programs, folder, owner)
   const keeper = startKeeper(programs, folder, port, owner)
   const server: PostgresServer = {
-    ...{ port, password, folder },
+    port,
+    password,
+    folder,
     async create() {
       const name = `t${randomBytes(6).toString('hex')}`
       await server.ask(`CREATE DATABASE ${name}`)
@@ -98,7 +103,7 @@ export const startPostgres = async (place = tmpdir()): Promise<PostgresServer> =
     },
     async ask(text, database = 'postgres') {
       const client = new pg.Client({ host: folder, port, user: USER, database })
-      // A server that is stopped while we ask.
+      // The server may stop during the query.
       client.on('error', () => {})
       await client.connect()
       try {
@@ -112,22 +117,22 @@ export const startPostgres = async (place = tmpdir()): Promise<PostgresServer> =
         try {
           process.kill(pid, name)
         } catch {
-          // A connection that has just ended.
+          // The connection has ended in between.
         }
       }
     },
     async stop() {
       keeper.stdin?.write('stop\n')
-      await said(keeper, 'stopped')
+      await waitForWord(keeper, 'stopped')
     },
     async start() {
       keeper.stdin?.write('start\n')
-      await answers(server)
+      await waitForAnswer(server)
     },
     async restartWith(setting) {
       await server.stop()
       keeper.stdin?.write(`start -c${setting}\n`)
-      await answers(server)
+      await waitForAnswer(server)
     },
   }
   await server.start()
@@ -140,11 +145,11 @@ const findPrograms = (): string => {
     ...(process.env.PATH ?? '').split(delimiter),
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
   ]
-  const found = places.find(place =>
+  const folder = places.find(place =>
     ['initdb', 'postgres'].every(each => existsSync(join(place, each))),
   )
-  if (found === undefined) throw new Error(MISSING)
-  return found
+  if (folder === undefined) throw new Error(MISSING)
+  return folder
 }
 /** PostgreSQL refuses to run as root. */
 const ownerOf = (folder: string): { uid?: number; gid?: number } => {
@@ -154,39 +159,46 @@ const ownerOf = (folder: string): { uid?: number; gid?: number } => {
   chownSync(folder, uid, gid)
   return { uid, gid }
 }
-/** An empty store. Making one costs more than a server does while it is tested: the first of this copy of the project is kept,
- *  and the others are copies of it. */
+/** Makes an empty data folder. Making one costs more than the server's whole run, so the first one
+ *  of this checkout is kept as a template, and the others are copies. */
 const initialize = (programs: string, folder: string, owner: object): void => {
   const program = join(programs, 'initdb')
-  const made = createHash('sha256').update(`${program} ${statSync(program).mtimeMs} ${ARGS}`)
-  const kept = join(CACHE, `postgres-${made.digest('hex').slice(0, 16)}`)
+  const hash = createHash('sha256').update(`${program} ${statSync(program).mtimeMs} ${ARGS}`)
+  const template = join(CACHE, `postgres-${hash.digest('hex').slice(0, 16)}`)
   const store = join(folder, 'data')
-  if (existsSync(kept)) return copy(kept, store)
+  if (existsSync(template)) return copy(template, store)
   const secret = join(folder, 'password')
   writeFileSync(secret, randomBytes(9).toString('hex'))
   execFileSync(program, [...ARGS, `--pwfile=${secret}`, '-D', store], {
     ...owner,
-    ...{ cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], env: PLAIN },
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: PLAIN,
   })
   mkdirSync(CACHE, { recursive: true })
-  const own = `${kept}.${process.pid}`
+  const own = `${template}.${process.pid}`
   copy(store, own)
   try {
-    renameSync(own, kept)
+    renameSync(own, template)
   } catch {
-    // Another process was first.
+    // Another process has made it first.
     rmSync(own, { recursive: true, force: true })
   }
 }
-/** Only this goes without fsync. */
+/** Only initdb runs without fsync. */
 const ARGS = [
-  ...['--no-sync', '--username', USER, '--locale=C', '--encoding=UTF8'],
-  ...['--auth-local=trust', '--auth-host=scram-sha-256'],
+  '--no-sync',
+  '--username',
+  USER,
+  '--locale=C',
+  '--encoding=UTF8',
+  '--auth-local=trust',
+  '--auth-host=scram-sha-256',
 ]
-/** With its owner, who is not us. */
+/** Copies with owners: the files belong to another user. */
 const copy = (from: string, to: string): void =>
   void execFileSync('cp', ['-a', from, to], { stdio: ['ignore', 'ignore', 'pipe'] })
-/** Nothing of the test runner's, and messages in one language. */
+/** Without the test runner's variables; with messages in one language. */
 const PLAIN = { PATH: process.env.PATH ?? '', LC_ALL: 'C' }
 
 const startKeeper = (
@@ -196,23 +208,30 @@ const startKeeper = (
   owner: object,
 ): ChildProcess => {
   const settings = {
-    ...{ port, listen_addresses: '127.0.0.1', unix_socket_directories: folder },
-    ...{ fsync: 'on', shared_buffers: '16MB', max_connections: 200, autovacuum: 'off' },
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: folder,
+    fsync: 'on',
+    shared_buffers: '16MB',
+    max_connections: 200,
+    autovacuum: 'off',
   }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const server = [join(programs, 'postgres'), '-D', join(folder, 'data'), ...args]
   const keeper = spawn('sh', ['-c', KEEPER, 'sh', ...server], {
     ...owner,
-    ...{ cwd: folder, stdio: ['pipe', 'pipe', 'ignore'], env: { ...PLAIN, FOLDER: folder } },
-    // A ^C for the tests is not for the server.
+    cwd: folder,
+    stdio: ['pipe', 'pipe', 'ignore'],
+    env: { ...PLAIN, FOLDER: folder },
+    // A ^C ends the tests, not the server.
     detached: true,
   })
-  // It must not keep this process.
+  // The server must not keep this process alive.
   keeper.unref()
   for (const pipe of [keeper.stdin, keeper.stdout]) (pipe as { unref?(): void } | null)?.unref?.()
   return keeper
 }
-const said = (keeper: ChildProcess, word: string): Promise<void> =>
+const waitForWord = (keeper: ChildProcess, word: string): Promise<void> =>
   new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`PostgreSQL has not ${word}`)), PATIENCE)
     keeper.stdout?.once('data', () => {
@@ -220,7 +239,7 @@ const said = (keeper: ChildProcess, word: string): Promise<void> =>
       resolve()
     })
   })
-const answers = async (server: PostgresServer): Promise<void> => {
+const waitForAnswer = async (server: PostgresServer): Promise<void> => {
   const until = performance.now() + PATIENCE
   for (;;) {
     try {

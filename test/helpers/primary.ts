@@ -1,4 +1,5 @@
-/** Starts the whole process tree on a folder of its own, for tests that edit its files, kill its processes and read its reports. */
+/** Starts the whole process tree in its own folder, for tests that edit its files, kill its
+ *  processes and read its reports. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,64 +11,68 @@ import type { Test } from 'tap'
 import type { ConfigView } from '../../engine/processes/admin-listener.ts'
 import type { ReloadReport } from '../../engine/processes/reload.ts'
 import { usedFolder } from './cache.ts'
-import { measured } from './operator.ts'
+import { measuredCommand } from './operator.ts'
 
-export interface Primary {
+/** A process tree that may not serve yet. */
+interface SpawnedPrimary {
   readonly folder: string
   readonly child: ChildProcess
+  /** Its messages to the operator (stderr). */
+  said(): string
+  /** Its log (stdout). */
+  log(): readonly Record<string, unknown>[]
+  write(file: string, text: string): void
+  /** Resolves with its exit code. */
+  ended(): Promise<number | null>
+  /** Resolves when every process of the tree has ended. */
+  gone(): Promise<void>
+}
+export interface Primary extends SpawnedPrimary {
   readonly url: string
   readonly admin: string
-  /** What it told people, and its log. */
-  said(): string
-  log(): readonly Record<string, unknown>[]
-  /** Resolves when it has said so. */
+  /** Resolves when its messages match. */
   until(pattern: RegExp): Promise<void>
-  write(file: string, text: string): void
   config(): Promise<ConfigView>
-  /** Resolves with the first view of its state that fits. */
+  /** Resolves with the first configuration view that fits. */
   state(fits: (view: ConfigView) => boolean): Promise<ConfigView>
   ready(): Promise<number>
   ask(verb: string): Promise<ReloadReport>
   metric(series: string): Promise<number | undefined>
-  /** Resolves to its exit code. */
-  ended(): Promise<number | null>
-  /** Resolves when every process it started has ended as well. */
-  gone(): Promise<void>
 }
 export interface PrimaryOptions {
   readonly files: Readonly<Record<string, string>>
   readonly workers?: number
   readonly env?: Readonly<Record<string, string>>
-  /** One that is there already. */
+  /** An existing folder. */
   readonly folder?: string
-  /** How many files each process may open. */
+  /** Limit of open files of each process. */
   readonly openFiles?: number
-  /** What has to be there before it starts, beside the files. */
+  /** Prepares the folder before the start, besides writing the files. */
   prepare?(folder: string): void
 }
 
 const PATIENCE = 60_000
 const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 
-/** Ten times what it should take, and no more. */
+/** Waits for a value, ten times as long as it should take. */
 export const eventually = async <T>(
   look: () => T | undefined | Promise<T | undefined>,
 ): Promise<T> => {
   const deadline = performance.now() + PATIENCE
   for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
+    const value = await look()
+    if (value !== undefined) return value
     if (performance.now() > deadline) throw new Error('it never came')
     await new Promise(resolve => setTimeout(resolve, 20))
   }
 }
 
-export interface Got {
+export interface PlainReply {
   readonly status: number
   readonly text: string
 }
-/** One request on a connection of its own, or on one of `agent`'s. */
-export const getAlone = (url: string, agent: Agent | false = false): Promise<Got> =>
+/** Sends one request on its own connection, or on one of `agent`. */
+export const getAlone = (url: string, agent: Agent | false = false): Promise<PlainReply> =>
   new Promise((resolve, reject) => {
     request(url, { agent }, response => {
       let text = ''
@@ -81,8 +86,8 @@ export const getAlone = (url: string, agent: Agent | false = false): Promise<Got
       .end()
   })
 
-/** Spawns it and does not wait. */
-export const spawnPrimary = (t: Test, options: PrimaryOptions) => {
+/** Spawns the tree without waiting. */
+export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary => {
   const { files, workers = 1, env = {} } = options
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'tollgate-'))
   const write = (file: string, text: string): void => {
@@ -93,8 +98,8 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions) => {
   if (!existsSync(join(folder, 'data'))) usedFolder(join(folder, 'data'))
   options.prepare?.(folder)
   const ports = { HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: String(workers) }
-  const limited = `ulimit -n ${options.openFiles ?? '$(ulimit -n)'} && exec "$0" "$@"`
-  const child = spawn('sh', ['-c', limited, ...measured(PROGRAM, 'start').flat()], {
+  const command = `ulimit -n ${options.openFiles ?? '$(ulimit -n)'} && exec "$0" "$@"`
+  const child = spawn('sh', ['-c', command, ...measuredCommand(PROGRAM, 'start').flat()], {
     cwd: folder,
     env: {
       ...process.env,
@@ -106,28 +111,28 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions) => {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const [exit, close] = [once(child, 'exit'), once(child, 'close')]
-  let [out, said] = ['', '']
+  let [out, messages] = ['', '']
   child.stdout.setEncoding('utf8').on('data', text => {
     out += text
   })
   child.stderr.setEncoding('utf8').on('data', text => {
-    said += text
+    messages += text
   })
   t.teardown(async () => {
     child.kill('SIGKILL')
     await exit
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   })
-  const ended = async (): Promise<number | null> => (await exit)[0] as number | null
+  const exitCode = async (): Promise<number | null> => (await exit)[0] as number | null
   const log = () =>
     out.split('\n').flatMap(line => (line ? [JSON.parse(line) as Record<string, unknown>] : []))
-  const gone = async (): Promise<void> => void (await close)
-  return { folder, child, write, ended, gone, log, said: () => said }
+  const allExited = async (): Promise<void> => void (await close)
+  return { folder, child, write, ended: exitCode, gone: allExited, log, said: () => messages }
 }
 
 export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Primary> => {
-  const spawned = spawnPrimary(t, options)
-  const { folder, child, said } = spawned
+  const spawnedPrimary = spawnPrimary(t, options)
+  const { folder, child, said } = spawnedPrimary
   const { url, admin } = await eventually(() => {
     if (child.exitCode !== null) throw new Error(`it ended:\n${said()}`)
     try {
@@ -141,8 +146,10 @@ export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Pr
   })
   const config = async () => (await (await fetch(`${admin}/-/config`)).json()) as ConfigView
   return {
-    ...spawned,
-    ...{ url, admin, config },
+    ...spawnedPrimary,
+    url,
+    admin,
+    config,
     until: async pattern => {
       await eventually(() => pattern.test(said()) || undefined)
     },
@@ -166,7 +173,7 @@ const plugin = (name: string): string =>
   readFileSync(new URL(`../fixtures/primary/${name}.ts`, import.meta.url), 'utf8')
 const PLUGINS = ['stamp', 'events', 'fault']
 
-/** A small configuration that needs no upstream, its plugins beside it. `text` is what /stamp answers. */
+/** A small configuration without upstreams, with its plugins. `text`: the answer of /stamp. */
 export const folderWith = (text = 'one', more = ''): Readonly<Record<string, string>> => ({
   'routes.yaml': routes(text, more),
   ...Object.fromEntries(PLUGINS.map(name => [`plugins/${name}.ts`, plugin(name)])),

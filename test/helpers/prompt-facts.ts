@@ -118,7 +118,7 @@ const parseInput = (input: string): Json => {
   }
 }
 
-/** Merges consecutive texts of one side; line breaks between them do not matter. */
+/** Merges consecutive texts of one role; line breaks between them do not matter. */
 export const mergeTexts = (pieces: readonly Piece[]): readonly Piece[] => {
   const rows: Piece[] = []
   for (const piece of pieces) {

@@ -1,5 +1,5 @@
-/** fast-check as every test here uses it: `npm test` draws the same cases in every run, the long form new ones each time.
- *  A case found there becomes a test of its own. */
+/** fast-check with the settings of all tests: `npm test` draws the same cases in every run, the
+ *  long form new ones. A failing case of the long form becomes its own test. */
 import fc from 'fast-check'
 import { LONG } from './long.ts'
 import { seed } from './seeded.ts'

@@ -12,7 +12,7 @@ import type {
 import { PROMPT } from './codec.ts'
 import fc from './property.ts'
 
-/** Absent half of the time. */
+/** A value that is absent half of the time. */
 const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.option(arbitrary, { nil: undefined })
 /** Omits absent members. */
@@ -122,32 +122,36 @@ const IDS = ['call_1', 'toolu_01A', 'b:c/d', 'x'.repeat(70)]
 /** An assistant turn with parallel calls, and their results. */
 const exchange: fc.Arbitrary<readonly Turn[]> = fc
   .record({
-    said: fc.array(fc.oneof({ weight: 4, arbitrary: text }, cachedText, citedText), {
+    texts: fc.array(fc.oneof({ weight: 4, arbitrary: text }, cachedText, citedText), {
       maxLength: 2,
     }),
-    refused: maybe(words),
+    refusalText: maybe(words),
     calls: fc.subarray(IDS),
     name: fc.constantFrom(...NAMES),
     input: inputs,
-    given: fc.array(fc.oneof({ weight: 4, arbitrary: text }, image, cachedText), { maxLength: 2 }),
+    resultContent: fc.array(fc.oneof({ weight: 4, arbitrary: text }, image, cachedText), {
+      maxLength: 2,
+    }),
     hasFailed: fc.boolean(),
     more: maybe(userContent),
   })
-  .map(({ said, refused, calls, name, input, given, hasFailed, more }) => {
+  .map(({ texts, refusalText, calls, name, input, resultContent, hasFailed, more }) => {
     const asks = calls.map((id): Content => ({ type: 'call', id, name, input }))
     const refusal: readonly Content[] =
-      refused !== undefined && calls.length === 0 ? [{ type: 'refusal', text: refused }] : []
+      refusalText !== undefined && calls.length === 0
+        ? [{ type: 'refusal', text: refusalText }]
+        : []
     const results = calls.map(
       (id): Content => ({
         type: 'result',
         id,
         name,
-        content: given,
+        content: resultContent,
         ...(hasFailed && { hasFailed }),
       }),
     )
     return [
-      { role: 'assistant', content: [...said, ...refusal, ...asks] },
+      { role: 'assistant', content: [...texts, ...refusal, ...asks] },
       { role: 'user', content: [...results, ...(more ?? [])] },
     ] satisfies Turn[]
   })
@@ -174,16 +178,16 @@ const turns: fc.Arbitrary<readonly Turn[]> = fc
     name: maybe(fc.constant('ann')),
     exchanges: fc.array(exchange, { maxLength: 2 }),
     between: maybe(text),
-    begun: maybe(text),
+    prefill: maybe(text),
   })
-  .map(({ system, first, name, exchanges, between, begun }) =>
+  .map(({ system, first, name, exchanges, between, prefill }) =>
     renumberIds(
       [
         { role: 'system', content: system } as const,
         { role: 'user', content: first, ...(name && { name }) } as const,
         ...exchanges.flat(),
         ...(between ? [{ role: 'system', content: [between] } as const] : []),
-        ...(begun ? [{ role: 'assistant', content: [begun] } as const] : []),
+        ...(prefill ? [{ role: 'assistant', content: [prefill] } as const] : []),
       ].filter(({ content }) => content.length > 0),
     ),
   )

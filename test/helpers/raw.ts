@@ -1,4 +1,5 @@
-/** A client over a bare socket: sends exact bytes, reads at its own pace, leaves as it likes. */
+/** A client over a bare socket: sends exact bytes, reads at its own pace, and ends the connection
+ *  on demand. */
 import { connect, type Socket } from 'node:net'
 
 export interface RawClient {
@@ -7,9 +8,9 @@ export interface RawClient {
   readonly text: () => string
   readonly bytes: () => Buffer
   send(bytes: string | Uint8Array): Promise<void>
-  /** Resolves when what was received satisfies this, or the connection is over. */
+  /** Resolves when the received text matches, or the connection is over. */
   until(enough: string | ((text: string) => boolean)): Promise<string>
-  /** Resolves when the other side closed; how: end (FIN) or an error code. */
+  /** Resolves when the other side closed: `end` (FIN) or an error code. */
   readonly closed: Promise<string>
   readonly over: () => boolean
   halfClose(): void
@@ -19,7 +20,7 @@ export interface RawClient {
 
 const PATIENCE = 60_000
 
-/** `deaf`: does not read at all until `socket.resume()`. */
+/** `deaf`: reads nothing until `socket.resume()`. */
 export const rawClient = async (
   at: { port: number; host?: string },
   options: { deaf?: boolean } = {},
@@ -68,7 +69,7 @@ export const rawClient = async (
     bytes,
     closed,
     over: () => over,
-    send: sent =>
+    send: data =>
       new Promise(resolve => {
         if (socket.destroyed) return resolve()
         const done = (): void => {
@@ -76,16 +77,17 @@ export const rawClient = async (
           resolve()
         }
         socket.once('close', done)
-        socket.write(typeof sent === 'string' ? Buffer.from(sent, 'latin1') : sent, done)
+        socket.write(typeof data === 'string' ? Buffer.from(data, 'latin1') : data, done)
       }),
     until: async enough => {
       const fits = typeof enough === 'string' ? (all: string) => all.includes(enough) : enough
       const deadline = Date.now() + PATIENCE
       while (!fits(text()) && !over) {
-        const left = deadline - Date.now()
-        if (left <= 0) throw new Error(`never received ${enough}; so far: ${text().slice(0, 500)}`)
+        const remaining = deadline - Date.now()
+        if (remaining <= 0)
+          throw new Error(`never received ${enough}; so far: ${text().slice(0, 500)}`)
         await new Promise<void>(resolve => {
-          const late = setTimeout(resolve, left)
+          const late = setTimeout(resolve, remaining)
           wake = () => {
             clearTimeout(late)
             resolve()
@@ -104,11 +106,12 @@ export interface RawReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** False when the framing promised more than came. */
+  /** False if the framing promised more bytes than came. */
   readonly whole: boolean
 }
 
-/** Cuts received bytes into replies by their own framing. What is no reply at all ends the list with status 0. */
+/** Cuts received bytes into replies by their own framing. Bytes that are no reply end the list with
+ *  status 0. */
 export const replies = (received: string): RawReply[] => {
   const list: RawReply[] = []
   let rest = received
@@ -118,7 +121,7 @@ export const replies = (received: string): RawReply[] => {
     if (end < 0 || !first) return [...list, { status: 0, headers: {}, body: rest, whole: false }]
     const headers = parseHeaders(rest.slice(0, end))
     const status = Number(first[1])
-    const { body, whole, after } = framed(rest.slice(end + 4), status, headers)
+    const { body, whole, after } = cutBody(rest.slice(end + 4), status, headers)
     if (status >= 200) list.push({ status, headers, body, whole })
     rest = after
   }
@@ -136,7 +139,7 @@ const parseHeaders = (head: string): Record<string, string> =>
       }),
   )
 
-const framed = (rest: string, status: number, headers: Record<string, string>) => {
+const cutBody = (rest: string, status: number, headers: Record<string, string>) => {
   if (status < 200 || status === 204 || status === 304)
     return { body: '', whole: true, after: rest }
   if (headers['transfer-encoding'] === 'chunked') return dechunk(rest)

@@ -1,4 +1,4 @@
-/** A receiver of webhooks on loopback, over TLS: writes down what it is sent, and answers as it is told. */
+/** A webhook receiver on loopback, over TLS: records its requests and answers as a test decides. */
 import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -21,7 +21,7 @@ export interface Receiver {
   readonly origin: string
   readonly received: Received[]
   readonly connections: () => number
-  /** Resolves when it has been sent that many. */
+  /** Resolves when so many requests have come. */
   until(count: number): Promise<void>
 }
 type Answer = (received: Received, response: ServerResponse, incoming: IncomingMessage) => void
@@ -32,8 +32,8 @@ const file = (name: string): string =>
 export const AUTHORITY = file('certificate')
 const PATIENCE = 60_000
 
-/** This process takes the receivers' certificate for a good one, and no other: it asks nobody else, and reading all those that
- *  the world trusts costs 0.2 s. */
+/** Makes this process trust the receivers' certificate and no other. It connects to no other
+ *  server, and reading the system's certificates costs 0.2 s. */
 export const trustReceivers = (): void =>
   tls.setDefaultCACertificates([readFileSync(AUTHORITY, 'utf8')])
 
@@ -82,7 +82,10 @@ export const startReceiver = async (
       look()
     })
   return {
-    ...{ port, origin: `https://${address}:${port}`, received, until },
+    port,
+    origin: `https://${address}:${port}`,
+    received,
+    until,
     connections: () => connections,
   }
 }
@@ -93,7 +96,7 @@ export const status =
     void response.writeHead(code, headers).end()
 
 type Outside = Pick<HostBase, 'send' | 'checkUrl'>
-/** What a plugin is lent of the world outside; `resolve` in place of the machine's names. */
+/** The host members for public addresses; `resolve` replaces the machine's name resolution. */
 export const outside = (
   allow: string,
   resolve?: (name: string) => Promise<readonly string[]>,
@@ -101,7 +104,7 @@ export const outside = (
   const egress = createEgress(allow, resolve && { resolve })
   return {
     checkUrl: egress.checkResolvedUrl,
-    // Of a snapshot, public addresses need nothing else.
+    // Public addresses need only the egress of a snapshot.
     send: async (upstream, outgoing) => sendDirect({ egress } as never, upstream, outgoing),
   }
 }

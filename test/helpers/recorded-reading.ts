@@ -2,7 +2,15 @@
  *  of other formats must receive. */
 
 import { addCall } from './gemini-calls.ts'
-import { type Any, events, json, list, number, object, string } from './loose.ts'
+import {
+  asList,
+  asNumber,
+  asObject,
+  asString,
+  eventBodies,
+  type LooseObject,
+  parseLoose,
+} from './loose.ts'
 
 export interface Reading {
   readonly text: string
@@ -26,15 +34,13 @@ interface Draft {
   output: number
 }
 const draft = (): Draft => ({
-  ...{
-    text: '',
-    calls: [],
-    finish: '',
-    thoughts: '',
-    citations: new Set<string>(),
-    input: 0,
-    output: 0,
-  },
+  text: '',
+  calls: [],
+  finish: '',
+  thoughts: '',
+  citations: new Set<string>(),
+  input: 0,
+  output: 0,
 })
 const finishReading = ({ citations, ...rest }: Draft, finish: Reading['finish']): Reading => ({
   ...rest,
@@ -44,27 +50,27 @@ const finishReading = ({ citations, ...rest }: Draft, finish: Reading['finish'])
   citations: [...citations].sort(),
 })
 
-const COUNTS: Readonly<Record<string, (usage: Any) => readonly [number, number]>> = {
+const COUNTS: Readonly<Record<string, (usage: LooseObject) => readonly [number, number]>> = {
   chat(usage) {
-    const [prompt, completion] = [number(usage.prompt_tokens), number(usage.completion_tokens)]
-    const total = number(usage.total_tokens)
+    const [prompt, completion] = [asNumber(usage.prompt_tokens), asNumber(usage.completion_tokens)]
+    const total = asNumber(usage.total_tokens)
     return [prompt, Math.max(completion, total - prompt)]
   },
-  responses: usage => [number(usage.input_tokens), number(usage.output_tokens)],
+  responses: usage => [asNumber(usage.input_tokens), asNumber(usage.output_tokens)],
   messages: usage => [
-    number(usage.input_tokens) +
-      number(usage.cache_creation_input_tokens) +
-      number(usage.cache_read_input_tokens),
-    number(usage.output_tokens),
+    asNumber(usage.input_tokens) +
+      asNumber(usage.cache_creation_input_tokens) +
+      asNumber(usage.cache_read_input_tokens),
+    asNumber(usage.output_tokens),
   ],
   gemini: usage => [
-    number(usage.promptTokenCount) + number(usage.toolUsePromptTokenCount),
-    number(usage.candidatesTokenCount) + number(usage.thoughtsTokenCount),
+    asNumber(usage.promptTokenCount) + asNumber(usage.toolUsePromptTokenCount),
+    asNumber(usage.candidatesTokenCount) + asNumber(usage.thoughtsTokenCount),
   ],
 }
 const count = (out: Draft, format: string, usage: unknown): void => {
   if (!usage) return
-  const [input, output] = COUNTS[format]?.(object(usage)) ?? [0, 0]
+  const [input, output] = COUNTS[format]?.(asObject(usage)) ?? [0, 0]
   out.input = input
   out.output = output
 }
@@ -93,73 +99,75 @@ const finishOf = (raw: string, calls: number): Reading['finish'] =>
   FINISH[raw] ?? (calls > 0 ? 'call' : 'end')
 
 /** Reads the first choice only. */
-const isFirst = ({ index }: Any): boolean => number(index) === 0
+const isFirst = ({ index }: LooseObject): boolean => asNumber(index) === 0
 
 export const readChat = (bodies: readonly unknown[]): Reading => {
   const out = draft()
   const calls: { name: string; text: string }[] = []
-  for (const body of bodies.map(object)) {
+  for (const body of bodies.map(asObject)) {
     count(out, 'chat', body.usage)
-    for (const choice of list(body.choices).filter(isFirst)) {
-      const message = object(choice.message ?? choice.delta)
-      out.text += string(message.content)
-      out.thoughts += string(message.reasoning_content) || string(message.reasoning)
-      out.finish = string(choice.finish_reason) || out.finish
-      for (const note of list(message.annotations))
-        out.citations.add(string(object(note.url_citation).url))
-      list(message.tool_calls).forEach((each, at) => {
+    for (const choice of asList(body.choices).filter(isFirst)) {
+      const message = asObject(choice.message ?? choice.delta)
+      out.text += asString(message.content)
+      out.thoughts += asString(message.reasoning_content) || asString(message.reasoning)
+      out.finish = asString(choice.finish_reason) || out.finish
+      for (const note of asList(message.annotations))
+        out.citations.add(asString(asObject(note.url_citation).url))
+      asList(message.tool_calls).forEach((each, at) => {
         const index = typeof each.index === 'number' ? each.index : at
         calls[index] ??= { name: '', text: '' }
         const call = calls[index]
-        const callFields = object(each.function ?? each.custom)
-        call.name += string(callFields.name)
-        call.text += string(callFields.arguments) || string(callFields.input)
+        const callFields = asObject(each.function ?? each.custom)
+        call.name += asString(callFields.name)
+        call.text += asString(callFields.arguments) || asString(callFields.input)
       })
     }
   }
-  for (const { name, text } of calls) out.calls.push([name, json(text)])
+  for (const { name, text } of calls) out.calls.push([name, parseLoose(text)])
   return finishReading(out, finishOf(out.finish, calls.length))
 }
 
-/** The first of these events ends a response, whatever follows it. */
+/** The first of these events ends a response; later events are ignored. */
 export const isEnd = (type: unknown): boolean =>
-  /^response\.(?:completed|incomplete|failed)$/.test(string(type))
+  /^response\.(?:completed|incomplete|failed)$/.test(asString(type))
 export const readResponse = (response: unknown): Reading => {
   const out = draft()
-  const body = object(response)
+  const body = asObject(response)
   count(out, 'responses', body.usage)
-  for (const item of list(body.output)) {
+  for (const item of asList(body.output)) {
     if (item.type === 'function_call')
-      out.calls.push([string(item.name), json(string(item.arguments))])
-    if (item.type === 'custom_tool_call') out.calls.push([string(item.name), string(item.input)])
+      out.calls.push([asString(item.name), parseLoose(asString(item.arguments))])
+    if (item.type === 'custom_tool_call')
+      out.calls.push([asString(item.name), asString(item.input)])
     if (item.type === 'reasoning')
-      for (const part of [...list(item.summary), ...list(item.content)])
-        out.thoughts += string(part.text)
+      for (const part of [...asList(item.summary), ...asList(item.content)])
+        out.thoughts += asString(part.text)
     if (item.type !== 'message') continue
-    for (const part of list(item.content)) {
+    for (const part of asList(item.content)) {
       if (part.type === 'refusal') out.finish = 'refusal'
-      out.text += string(part.text)
-      for (const note of list(part.annotations)) if (note.url) out.citations.add(string(note.url))
+      out.text += asString(part.text)
+      for (const note of asList(part.annotations))
+        if (note.url) out.citations.add(asString(note.url))
     }
   }
-  const why = string(object(body.incomplete_details).reason) || out.finish
+  const why = asString(asObject(body.incomplete_details).reason) || out.finish
   return finishReading(out, body.status === 'failed' ? 'broken' : finishOf(why, out.calls.length))
 }
 
 export const readMessage = (message: unknown): Reading => {
   const out = draft()
-  const body = object(message)
+  const body = asObject(message)
   count(out, 'messages', body.usage)
-  for (const block of list(body.content)) {
-    if (block.type === 'text') out.text += string(block.text)
-    if (block.type === 'thinking') out.thoughts += string(block.thinking)
-    if (block.type === 'tool_use') out.calls.push([string(block.name), block.input])
-    for (const note of list(block.citations)) if (note.url) out.citations.add(string(note.url))
+  for (const block of asList(body.content)) {
+    if (block.type === 'text') out.text += asString(block.text)
+    if (block.type === 'thinking') out.thoughts += asString(block.thinking)
+    if (block.type === 'tool_use') out.calls.push([asString(block.name), block.input])
+    for (const note of asList(block.citations)) if (note.url) out.citations.add(asString(note.url))
   }
-  return finishReading(out, finishOf(string(body.stop_reason), out.calls.length))
+  return finishReading(out, finishOf(asString(body.stop_reason), out.calls.length))
 }
 /** Assembles the blocks of a stream. */
-const messageIn = (all: readonly Any[]): Any => {
+const messageIn = (all: readonly LooseObject[]): LooseObject => {
   let message: Record<string, unknown> = {}
   const blocks: Record<string, unknown>[] = []
   const inputs: string[] = []
@@ -167,52 +175,53 @@ const messageIn = (all: readonly Any[]): Any => {
   for (const event of all) {
     if (event.type === 'message_stop') break
     if (event.type === 'message_start') {
-      message = { ...object(event.message) }
-      usage = { ...object(message.usage) }
+      message = { ...asObject(event.message) }
+      usage = { ...asObject(message.usage) }
     } else if (event.type === 'content_block_start') {
-      blocks[number(event.index)] = { ...object(event.content_block) }
-      inputs[number(event.index)] = ''
+      blocks[asNumber(event.index)] = { ...asObject(event.content_block) }
+      inputs[asNumber(event.index)] = ''
     } else if (event.type === 'content_block_delta') {
-      const at = number(event.index)
+      const at = asNumber(event.index)
       blocks[at] ??= {}
       const block = blocks[at]
-      const delta = object(event.delta)
-      if (delta.type === 'text_delta') block.text = string(block.text) + delta.text
-      if (delta.type === 'thinking_delta') block.thinking = string(block.thinking) + delta.thinking
-      if (delta.type === 'input_json_delta') inputs[at] += string(delta.partial_json)
+      const delta = asObject(event.delta)
+      if (delta.type === 'text_delta') block.text = asString(block.text) + delta.text
+      if (delta.type === 'thinking_delta')
+        block.thinking = asString(block.thinking) + delta.thinking
+      if (delta.type === 'input_json_delta') inputs[at] += asString(delta.partial_json)
       if (delta.type === 'citations_delta')
-        block.citations = [...list(block.citations), delta.citation]
+        block.citations = [...asList(block.citations), delta.citation]
     } else if (event.type === 'message_delta') {
-      message = { ...message, ...object(event.delta) }
-      usage = { ...usage, ...object(event.usage) }
+      message = { ...message, ...asObject(event.delta) }
+      usage = { ...usage, ...asObject(event.usage) }
     }
   }
   blocks.forEach((block, index) => {
-    if (inputs[index]) block.input = json(inputs[index])
+    if (inputs[index]) block.input = parseLoose(inputs[index])
   })
   return { ...message, content: blocks, usage }
 }
 
 export const readGemini = (bodies: readonly unknown[]): Reading => {
   const out = draft()
-  for (const body of bodies.map(object)) {
-    const usage = object(body.usageMetadata)
+  for (const body of bodies.map(asObject)) {
+    const usage = asObject(body.usageMetadata)
     if (usage.promptTokenCount !== undefined || usage.candidatesTokenCount !== undefined)
       count(out, 'gemini', usage)
-    if (object(body.promptFeedback).blockReason) out.finish = 'SAFETY'
-    for (const candidate of list(body.candidates).filter(isFirst)) {
-      out.finish = string(candidate.finishReason) || out.finish
-      for (const part of list(object(candidate.content).parts)) {
-        if (part.thought) out.thoughts += string(part.text)
-        else out.text += string(part.text)
+    if (asObject(body.promptFeedback).blockReason) out.finish = 'SAFETY'
+    for (const candidate of asList(body.candidates).filter(isFirst)) {
+      out.finish = asString(candidate.finishReason) || out.finish
+      for (const part of asList(asObject(candidate.content).parts)) {
+        if (part.thought) out.thoughts += asString(part.text)
+        else out.text += asString(part.text)
         addCall(out.calls, part)
       }
-      const ground = object(candidate.groundingMetadata)
-      const chunks = list(ground.groundingChunks)
-      for (const support of list(ground.groundingSupports))
+      const ground = asObject(candidate.groundingMetadata)
+      const chunks = asList(ground.groundingChunks)
+      for (const support of asList(ground.groundingSupports))
         for (const index of (support.groundingChunkIndices as readonly number[] | undefined) ??
           []) {
-          const uri = string(object(chunks[index]?.web).uri)
+          const uri = asString(asObject(chunks[index]?.web).uri)
           if (uri) out.citations.add(uri)
         }
     }
@@ -222,7 +231,7 @@ export const readGemini = (bodies: readonly unknown[]): Reading => {
 
 /** Reads a recording of any format. */
 export const readRecorded = (format: string, stream: boolean, body: string): Reading => {
-  const all = stream ? events(body) : [JSON.parse(body) as Any]
+  const all = stream ? eventBodies(body) : [JSON.parse(body) as LooseObject]
   const [family] = format.split('-')
   if (family === 'chat') return readChat(all)
   if (family === 'gemini') return readGemini(all)

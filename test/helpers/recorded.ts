@@ -1,4 +1,5 @@
-/** Recorded provider traffic as cases: where RECORDINGS points at it, and an error where it points at nothing. */
+/** Recorded provider traffic as cases. Set RECORDINGS to its folder; a folder without recordings is
+ *  an error. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Case, EVENTS, JSON_TYPE } from '../fixtures/upstream/cases/case.ts'
@@ -12,21 +13,21 @@ export interface Recording {
   readonly response_headers: Readonly<Record<string, string>>
   readonly response_body: string
 }
-/** Sizes of the pieces a stream is replayed in; each recording has its own, always the same. */
+/** Sizes of the pieces of a replayed stream; each recording always has the same one. */
 const PIECES = [1, 7, 64, 333, 1_000, 5_000]
 
-/** Undefined when RECORDINGS is unset. Throws when it is set and holds no recordings. */
+/** Undefined if RECORDINGS is unset. Throws if it is set and holds no recordings. */
 export const recordings = (folder = process.env.RECORDINGS): readonly Recording[] | undefined => {
   if (folder === undefined || folder === '') return undefined
   const file = join(folder, 'recordings.jsonl')
   if (!existsSync(file)) throw new Error(`RECORDINGS is set, but there is no ${file}`)
-  const known = read.get(file)
-  if (known) return known
+  const existing = read.get(file)
+  if (existing) return existing
   const lines = readFileSync(file, 'utf8').split('\n')
-  const found = lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line))
-  // Tests that share them cannot change them for one another.
-  read.set(file, freeze(found) as readonly Recording[])
-  return found
+  const entries = lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line))
+  // Tests share the recordings, so they are frozen.
+  read.set(file, freeze(entries) as readonly Recording[])
+  return entries
 }
 const read = new Map<string, readonly Recording[]>()
 const freeze = (value: unknown): unknown => {
@@ -50,7 +51,7 @@ const toCase = (recording: Recording, index: number): Case => {
     headers: headersOf(recording),
     body,
     request: { ...rest, ...(stream && { stream: true }) },
-    // A long stream in single bytes proves no more than a short one.
+    // A long stream in single bytes shows no more than a short one.
     ...(stream && { chunking: { piece: body.length > 20_000 ? Math.max(piece, 64) : piece } }),
     sdk: status === 200 ? {} : { throws: { status } },
   }
@@ -64,9 +65,10 @@ const headersOf = ({ stream, response_headers }: Recording): string => {
     .join('')
 }
 
-/** The format's own name for what a recording calls `chat`, `responses-azure`, `gemini-vertex`, …; undefined: another kind. */
-export const recordedFormat = (recorded: string): string | undefined =>
-  FORMATS[recorded.split('-')[0] ?? '']
+/** The format's name for a recording's `chat`, `responses-azure`, `gemini-vertex`, …; undefined for
+ *  other kinds. */
+export const recordedFormat = (format: string): string | undefined =>
+  FORMATS[format.split('-')[0] ?? '']
 const FORMATS: Readonly<Record<string, string>> = {
   chat: 'openai-chat',
   responses: 'openai-responses',

@@ -1,7 +1,5 @@
 /** Checks that the events of a responses stream arrive in the order that clients expect. */
-import { eventsOf } from './responses.ts'
-
-type Event = ReturnType<typeof eventsOf>[number]
+import { type Event, eventsOf } from './responses.ts'
 
 /** Event -> the event of the same item (and part) that must precede it. */
 const PREDECESSORS: Readonly<Record<string, string>> = {
@@ -63,7 +61,7 @@ export const lifecycleErrors = (stream: string): readonly string[] => {
   return wrong
 }
 const itemErrors = (events: readonly Event[]): readonly string[] => {
-  const seen = new Set<string>()
+  const eventNames = new Set<string>()
   const wrong: string[] = []
   const ids = new Set(events.map(({ item_id: id, item }) => id ?? item?.id))
   if (ids.size > 1) wrong.push(`it has several ids: ${[...ids].join(', ')}`)
@@ -71,13 +69,13 @@ const itemErrors = (events: readonly Event[]): readonly string[] => {
     const name = type.replace(/^response\./, '')
     const before = PREDECESSORS[name]
     const place = before?.startsWith('content_part') ? `${before} ${part}` : before
-    if (name !== 'output_item.added' && (!place || !seen.has(place)))
+    if (name !== 'output_item.added' && (!place || !eventNames.has(place)))
       wrong.push(`${name} before ${place}`)
     if (/^output_text\.(delta|done)$/.test(name) && !Array.isArray(logprobs))
       wrong.push('no logprobs')
-    if (seen.has('output_item.done')) wrong.push(`${name} after its end`)
-    seen.add(name)
-    if (part !== undefined) seen.add(`${name} ${part}`)
+    if (eventNames.has('output_item.done')) wrong.push(`${name} after its end`)
+    eventNames.add(name)
+    if (part !== undefined) eventNames.add(`${name} ${part}`)
   }
   return wrong
 }

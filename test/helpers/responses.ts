@@ -29,7 +29,7 @@ export interface Response {
     readonly output_tokens_details?: { readonly reasoning_tokens?: number }
   } | null
 }
-interface Event {
+export interface Event {
   readonly [member: string]: unknown
   readonly type: string
   readonly output_index?: number
@@ -80,10 +80,10 @@ export const callsIn = ({ output }: Pick<Response, 'output'>): readonly object[]
       ({ type, call_id: id }) =>
         /^(function|custom_tool)_call$/.test(type) && !id?.startsWith('xs_'),
     )
-    .map(({ call_id: id, name, arguments: given, input }) => ({
+    .map(({ call_id: id, name, arguments: args, input }) => ({
       id,
       name,
-      given: given === undefined ? input : JSON.parse(given || '{}'),
+      given: args === undefined ? input : JSON.parse(args || '{}'),
     }))
 
 export const thoughtsIn = ({ output }: Pick<Response, 'output'>): string =>

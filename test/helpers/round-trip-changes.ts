@@ -136,10 +136,13 @@ export const CHANGES: readonly ChangeReason[] = [
       if (!involves(way, MESSAGES, GEMINI)) return false
       if (fact === 'form.description') return after === undefined
       const description = source.get('form.description')
-      const told = Object(before).description ?? description
+      const schemaDescription = Object(before).description ?? description
       return isEqual(
         withoutClosing(after),
-        withoutClosing({ ...Object(before), ...(told && { description: told }) }),
+        withoutClosing({
+          ...Object(before),
+          ...(schemaDescription && { description: schemaDescription }),
+        }),
       )
     },
   },

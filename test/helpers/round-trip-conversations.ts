@@ -17,46 +17,46 @@ interface ConversationReason {
   readonly reason: string
   applies(way: RouteResult): boolean
   /** Normalises the pieces, so that both forms become equal. */
-  normalise(said: readonly Piece[], way: RouteResult): readonly Piece[]
+  normalise(pieces: readonly Piece[], way: RouteResult): readonly Piece[]
 }
 const changePieces =
   (change: (piece: Piece) => readonly Piece[]) =>
-  (said: readonly Piece[]): readonly Piece[] =>
-    mergeTexts(said.flatMap(change))
+  (pieces: readonly Piece[]): readonly Piece[] =>
+    mergeTexts(pieces.flatMap(change))
 const changeText =
   (role: Piece['role'], change: (text: string) => string) =>
-  (said: readonly Piece[]): readonly Piece[] =>
+  (pieces: readonly Piece[]): readonly Piece[] =>
     changePieces(piece =>
       piece.type === 'text' && piece.role === role
         ? [{ ...piece, text: change(piece.text) }]
         : [piece],
-    )(said)
+    )(pieces)
 
 export const CONVERSATION_REASONS: readonly ConversationReason[] = [
   {
     reason: 'other providers receive hosted calls as text',
     applies: ({ from, to }) => from !== to,
-    normalise: (said, { dropped }) =>
+    normalise: (pieces, { dropped }) =>
       changePieces(piece => {
         if (piece.type !== 'hostedCall') return [piece]
-        const named: string[] = []
-        const text = describeHostedCall(piece.work, { add: field => void named.push(field) })
+        const droppedNames: string[] = []
+        const text = describeHostedCall(piece.work, { add: field => void droppedNames.push(field) })
         if (text) return [{ role: piece.role, type: 'text', text: text.text }]
-        return named.every(field => dropped.includes(field)) ? [] : [piece]
-      })(said),
+        return droppedNames.every(field => dropped.includes(field)) ? [] : [piece]
+      })(pieces),
   },
   {
     reason: 'later system turns become user text in formats without them',
     applies: way => involves(way, GEMINI) || (involves(way, MESSAGES) && !way.isCapable),
-    normalise: said => {
-      const start = said.findIndex(({ role }) => role !== 'system')
-      const folded = said.map(
+    normalise: pieces => {
+      const start = pieces.findIndex(({ role }) => role !== 'system')
+      const asUserTurns = pieces.map(
         (piece, index): Piece =>
           index > start && start >= 0 && piece.role === 'system'
             ? { ...piece, role: 'user' }
             : piece,
       )
-      return changeText('user', text => text.replace(/<\/?system>/g, ''))(folded)
+      return changeText('user', text => text.replace(/<\/?system>/g, ''))(asUserTurns)
     },
   },
   {
@@ -69,7 +69,7 @@ export const CONVERSATION_REASONS: readonly ConversationReason[] = [
   {
     reason: 'media of a result move to a user message if results hold no media',
     applies: way => involves(way, CHAT) || (involves(way, GEMINI) && !way.isCapable),
-    normalise: said => mergeTexts(mediaAfterResults(said)),
+    normalise: pieces => mergeTexts(mediaAfterResults(pieces)),
   },
   {
     reason: 'a failed tool is reported in the text of its result',
@@ -99,9 +99,9 @@ export const CONVERSATION_REASONS: readonly ConversationReason[] = [
   {
     reason: 'responses send a document’s description as user text',
     applies: ({ descriptions, ...way }) => involves(way, RESPONSES) && descriptions.length > 0,
-    normalise: (said, { descriptions }) =>
+    normalise: (pieces, { descriptions }) =>
       changeText('user', text => descriptions.reduce((rest, each) => rest.replace(each, ''), text))(
-        said,
+        pieces,
       ),
   },
   {
@@ -114,12 +114,12 @@ export const CONVERSATION_REASONS: readonly ConversationReason[] = [
   {
     reason: 'messages require a leading user message; a dot is added',
     applies: way => involves(way, MESSAGES),
-    normalise: said => {
-      const start = said.findIndex(({ role }) => role !== 'system')
-      const first = said[start]
+    normalise: pieces => {
+      const start = pieces.findIndex(({ role }) => role !== 'system')
+      const first = pieces[start]
       return first?.type === 'text' && first.role === 'user' && first.text === '.'
-        ? said.filter((_, index) => index !== start)
-        : said
+        ? pieces.filter((_, index) => index !== start)
+        : pieces
     },
   },
   {
@@ -132,11 +132,11 @@ export const CONVERSATION_REASONS: readonly ConversationReason[] = [
   {
     reason: 'a prefill is followed by a user message, and reported as dropped',
     applies: ({ dropped }) => dropped.includes('prefill'),
-    normalise: said => {
-      const last = said.at(-1)
+    normalise: pieces => {
+      const last = pieces.at(-1)
       return last?.role === 'user' && last.type === 'text' && last.text === 'Continue.'
-        ? said.slice(0, -1)
-        : said
+        ? pieces.slice(0, -1)
+        : pieces
     },
   },
 ]
@@ -155,26 +155,26 @@ const unwrapResult = (text: string): string => {
     return text
   }
 }
-const mediaAfterResults = (said: readonly Piece[]): readonly Piece[] => {
-  const pieces: Piece[] = []
+const mediaAfterResults = (pieces: readonly Piece[]): readonly Piece[] => {
+  const ordered: Piece[] = []
   let waiting: Piece[] = []
   const flush = (): void => {
-    pieces.push(...waiting)
+    ordered.push(...waiting)
     waiting = []
   }
-  for (const piece of said) {
+  for (const piece of pieces) {
     if (piece.type === 'result') {
       const text = piece.text.replace(/\[\w+ below\]/g, '')
       waiting.push(...piece.media.map((media): Piece => ({ role: 'user', type: 'media', media })))
-      pieces.push({ ...piece, text, media: [] })
+      ordered.push({ ...piece, text, media: [] })
       continue
     }
     flush()
     const isLabel = piece.type === 'text' && /^Returned by .*:$/.test(piece.text)
-    if (!isLabel) pieces.push(piece)
+    if (!isLabel) ordered.push(piece)
   }
   flush()
-  return pieces
+  return ordered
 }
 const textOf = ({ kind, source }: Media): string | undefined => {
   if (kind !== 'document') return undefined

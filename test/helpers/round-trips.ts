@@ -40,16 +40,20 @@ export const sendThrough = (
   try {
     for (const format of formats) {
       const traits = able ? (CAPABLE_TRAITS[format] ?? {}) : {}
-      const encoded = encodePrompt(format, current, { maxOutput: 65_536, traits })
+      const request = encodePrompt(format, current, { maxOutput: 65_536, traits })
       // Serialised, so that nothing is shared with the prompt.
-      const decoded = decodePrompt(format, JSON.parse(JSON.stringify(encoded.body)), encoded.path)
-      dropped.push(...encoded.dropped)
-      unread.push(...decoded.dropped)
-      current = decoded.prompt
+      const clientRequest = decodePrompt(
+        format,
+        JSON.parse(JSON.stringify(request.body)),
+        request.path,
+      )
+      dropped.push(...request.dropped)
+      unread.push(...clientRequest.dropped)
+      current = clientRequest.prompt
     }
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status === 400) return undefined
-    throw thrown
+  } catch (error) {
+    if ((error as { status?: number }).status === 400) return undefined
+    throw error
   }
   return { prompt: current, dropped: dropped, droppedByUs: unread }
 }
@@ -93,38 +97,38 @@ export const unexcused = (
   route: Route,
   before: Prompt,
   after: TripResult,
-  used: Set<string>,
+  usedReasons: Set<string>,
 ): string[] => {
-  const [left, right] = [factsOf(before), factsOf(after.prompt)]
-  const about = (left.facts.get('media.context') ?? []) as readonly string[]
+  const [expected, actual] = [factsOf(before), factsOf(after.prompt)]
+  const about = (expected.facts.get('media.context') ?? []) as readonly string[]
   const way = { ...route, dropped: after.dropped, descriptions: about }
-  const changes = changesIn(left, right).filter(({ fact }) => !isReported(fact, after.dropped))
+  const changes = changesIn(expected, actual).filter(({ fact }) => !isReported(fact, after.dropped))
   const unexcusedChanges = changes.filter(change => {
     const reason = CHANGES.find(each => each.fact.test(change.fact) && each.applies(change, way))
-    if (reason) used.add(reason.reason)
+    if (reason) usedReasons.add(reason.reason)
     return !reason
   })
   const lines = unexcusedChanges.map(
     each => `${each.fact}: ${toText(each.before)} -> ${toText(each.after)}`,
   )
-  const [one, other] = applyReasons(way, left.pieces, right.pieces, used)
-  if (!isDeepStrictEqual(one, other)) lines.push(`said: ${firstDifference(one, other)}`)
+  const [one, other] = applyReasons(way, expected.pieces, actual.pieces, usedReasons)
+  if (!isDeepStrictEqual(one, other)) lines.push(`conversation: ${firstDifference(one, other)}`)
   return [...lines, ...after.droppedByUs.map(field => `not read: ${field}`)]
 }
 const toText = (value: Json | undefined): string =>
   JSON.stringify(value)?.slice(0, 200) ?? 'nothing'
-const firstDifference = (left: Pieces, right: Pieces): string => {
-  const at = left.findIndex((piece, index) => !isDeepStrictEqual(piece, right[index]))
-  const place = at < 0 ? left.length : at
-  const tail = (said: Pieces) => JSON.stringify(said.slice(place, place + 3)).slice(0, 400)
-  return `${tail(left)} -> ${tail(right)}`
+const firstDifference = (expected: Pieces, actual: Pieces): string => {
+  const at = expected.findIndex((piece, index) => !isDeepStrictEqual(piece, actual[index]))
+  const place = at < 0 ? expected.length : at
+  const tail = (pieces: Pieces) => JSON.stringify(pieces.slice(place, place + 3)).slice(0, 400)
+  return `${tail(expected)} -> ${tail(actual)}`
 }
-const changesIn = (left: PromptFacts, right: PromptFacts): readonly Change[] =>
-  [...new Set([...left.facts.keys(), ...right.facts.keys()])].flatMap(fact => {
-    const [before, after] = [left.facts.get(fact), right.facts.get(fact)]
+const changesIn = (expected: PromptFacts, actual: PromptFacts): readonly Change[] =>
+  [...new Set([...expected.facts.keys(), ...actual.facts.keys()])].flatMap(fact => {
+    const [before, after] = [expected.facts.get(fact), actual.facts.get(fact)]
     return isDeepStrictEqual(before, after)
       ? []
-      : [{ fact, before, after, source: left.facts, result: right.facts }]
+      : [{ fact, before, after, source: expected.facts, result: actual.facts }]
   })
 type Pieces = PromptFacts['pieces']
 /** Applies the reasons one by one until both sides are equal. */
@@ -132,17 +136,17 @@ const applyReasons = (
   way: RouteResult,
   before: Pieces,
   after: Pieces,
-  used: Set<string>,
+  usedReasons: Set<string>,
 ): readonly [before: Pieces, after: Pieces] => {
-  const applied: string[] = []
-  let [left, right] = [before, after]
+  const appliedReasons: string[] = []
+  let [expected, actual] = [before, after]
   for (const { reason, applies, normalise } of CONVERSATION_REASONS) {
-    if (isDeepStrictEqual(left, right)) break
+    if (isDeepStrictEqual(expected, actual)) break
     if (!applies(way)) continue
-    const both = [normalise(left, way), normalise(right, way)] as const
-    if (!isDeepStrictEqual(both, [left, right])) applied.push(reason)
-    ;[left, right] = both
+    const both = [normalise(expected, way), normalise(actual, way)] as const
+    if (!isDeepStrictEqual(both, [expected, actual])) appliedReasons.push(reason)
+    ;[expected, actual] = both
   }
-  if (isDeepStrictEqual(left, right)) for (const each of applied) used.add(each)
-  return [left, right]
+  if (isDeepStrictEqual(expected, actual)) for (const each of appliedReasons) usedReasons.add(each)
+  return [expected, actual]
 }

@@ -1,5 +1,5 @@
-/** Many calls at once on money for ten of them: exactly ten are served and charged, whoever they ask, and the balance
- *  was never below zero. */
+/** Sends many calls at once on money for ten: exactly ten are served and charged, at any gateway,
+ *  and the balance never falls below zero. */
 import type { Test } from 'tap'
 import type { OpenDatabase } from '../../engine/store/database.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
@@ -10,7 +10,7 @@ import { sql } from './store.ts'
 const UNIT = 1_000_000_000n
 const TEN = 10
 
-/** `account` has nothing yet, or nothing left. `ask`: one call that costs a unit; resolves to its status. */
+/** `account` has no money. `ask`: sends one call that costs a unit; resolves to its status. */
 export const rushForTen = async (
   t: Test,
   database: OpenDatabase,
@@ -23,14 +23,14 @@ export const rushForTen = async (
     openWallet(walletOf.account(account), 0n),
     addCredit({ ...credit, note: 'test', at: Date.now() }),
   ])
-  const answered = async (at: number): Promise<number> => {
+  const askUntilServed = async (at: number): Promise<number> => {
     for (;;) {
       const status = await ask(at)
-      // A machine that is too busy asks for another try, as its clients know.
+      // An overloaded gateway answers 503: clients try again.
       if (status !== 503) return status
     }
   }
-  const statuses = await Promise.all(Array.from({ length: calls }, (_, at) => answered(at)))
+  const statuses = await Promise.all(Array.from({ length: calls }, (_, at) => askUntilServed(at)))
   t.equal(statuses.filter(status => status === 200).length, TEN)
   t.equal(statuses.filter(status => status === 403).length, calls - TEN)
   const read = async (text: string) => (await database.read(sql(`test: ${text}`, text), []))[0]

@@ -1,47 +1,48 @@
-/** An upstream in this process that answers with bytes: what a well-behaved server would never send. */
+/** An upstream in this process that answers with exact bytes, also ones that no correct server
+ *  sends. */
 import net, { type AddressInfo, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
-export interface Scripted {
+export interface ByteUpstream {
   readonly url: string
   readonly port: number
-  /** Heads of the requests seen so far, in order; each with what of its body came along. */
+  /** Heads of the requests so far, in order, each with the part of its body that came with it. */
   readonly requests: readonly string[]
-  /** Connections taken so far. */
+  /** Number of connections so far. */
   readonly connections: number
-  /** Resolves when this many connections have ended. */
+  /** Resolves when so many connections have ended. */
   ended(count: number): Promise<void>
 }
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-/** `answer` is called per request; text that it returns is written. */
+/** Calls `answer` for each request and writes the text that it returns. */
 export const startScripted = async (
   t: Test,
   answer: (socket: Socket, request: string, count: number) => string | undefined,
-): Promise<Scripted> => {
+): Promise<ByteUpstream> => {
   const requests: string[] = []
   const sockets = new Set<Socket>()
   let connections = 0
-  let ended = 0
+  let endedCount = 0
   const waiting: { readonly count: number; readonly resolve: () => void }[] = []
   const server = net.createServer(socket => {
     connections++
     sockets.add(socket)
-    let seen = ''
+    let received = ''
     socket.on('data', part => {
-      seen += part.toString('latin1')
-      if (!seen.includes('\r\n\r\n')) return
-      requests.push(seen)
-      seen = ''
+      received += part.toString('latin1')
+      if (!received.includes('\r\n\r\n')) return
+      requests.push(received)
+      received = ''
       const text = answer(socket, requests.at(-1) ?? '', requests.length)
       if (text !== undefined) socket.write(text)
     })
     socket.on('error', () => {})
     socket.on('close', () => {
-      ended++
+      endedCount++
       sockets.delete(socket)
-      for (const each of waiting) if (ended >= each.count) each.resolve()
+      for (const each of waiting) if (endedCount >= each.count) each.resolve()
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -59,7 +60,7 @@ export const startScripted = async (
     },
     ended: count =>
       new Promise(resolve => {
-        if (ended >= count) resolve()
+        if (endedCount >= count) resolve()
         else waiting.push({ count, resolve })
       }),
   }

@@ -1,4 +1,4 @@
-/** What the official SDK makes of a case: everything it hands to its user, or the error it throws. */
+/** Runs a case through the official SDK: the chunks that its user reads, or the error. */
 import OpenAI from 'openai'
 import type { Case, Outcome } from '../fixtures/upstream/cases/case.ts'
 
@@ -7,7 +7,7 @@ export const NAME = 'gp-4.1'
 export const sdkAt = (baseURL: string, apiKey: string): OpenAI =>
   new OpenAI({ baseURL, apiKey, maxRetries: 0 })
 
-/** `user` names the case to the upstream: it passes through every gateway that leaves bodies alone. */
+/** `user` names the case to the upstream: gateways pass it on unchanged. */
 export const bodyOf = (one: Case) => ({
   model: NAME,
   messages: [{ role: 'user', content: 'Hello' }],
@@ -36,8 +36,8 @@ export const run = async (sdk: OpenAI, one: Case): Promise<Made> => {
     if (Symbol.asyncIterator in data) for await (const chunk of data) chunks.push(chunk)
     else chunks.push(JSON.parse(JSON.stringify(data)))
     return { chunks, sandbox }
-  } catch (thrown) {
-    const { status, code, message, headers } = thrown as InstanceType<typeof OpenAI.APIError>
+  } catch (error) {
+    const { status, code, message, headers } = error as InstanceType<typeof OpenAI.APIError>
     return {
       chunks,
       sandbox,
@@ -60,7 +60,7 @@ interface Piece {
     readonly function?: { readonly name?: string; readonly arguments?: string }
   }[]
 }
-/** Chunks or a whole answer, put together as a user would. */
+/** Assembles chunks or a whole answer as a user would. */
 export const assemble = (chunks: readonly unknown[]): Outcome => {
   let text = ''
   let refusal = ''

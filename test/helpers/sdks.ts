@@ -1,4 +1,5 @@
-/** The official SDKs as clients of one gateway: the same question in each format, and what its user reads. */
+/** The official SDKs as clients of one gateway: the same question in each format, and the answer
+ *  that the user reads. */
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
@@ -11,14 +12,14 @@ import {
   readResponse,
 } from './recorded-reading.ts'
 
-/** `deltas`: the text as it was streamed, where the last event tells it again. `search`: offers a tool that its provider runs. */
+/** `deltas`: the streamed text, where the last event repeats it. `search`: offers a hosted tool. */
 export type Client = (
   model: string,
   stream: boolean,
   search?: boolean,
 ) => Promise<Reading & { readonly deltas?: string }>
 
-/** `version`: Google's, where an upstream does not know the one its SDK asks for. */
+/** `version`: Google's API version, for upstreams without the SDK's default. */
 export const sdkClients = (
   url: string,
   key: string,
@@ -29,7 +30,8 @@ export const sdkClients = (
   const google = new GoogleGenAI({
     apiKey: key,
     httpOptions: {
-      ...{ baseUrl: url, retryOptions: { attempts: 1 } },
+      baseUrl: url,
+      retryOptions: { attempts: 1 },
       ...(version !== undefined && { apiVersion: version }),
     },
   })

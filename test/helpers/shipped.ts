@@ -1,4 +1,4 @@
-/** The catalogue as it is shipped, and the names that the specification has for what is in it. */
+/** The shipped catalogue, and the model names of the specification. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
@@ -18,44 +18,72 @@ export const catalogue = new Catalogue(models, fakeHost())
 
 // ---------------------------------------------------------------- by hand, for a checkout that stands alone
 
-/** Models that the specification names and that read and write words. */
+/** Text models of the specification. */
 export const SPEAKING: readonly string[] = [
-  ...['gx-2.5-pro', 'gx-2.5-flash', 'gx-2.0-flash', 'gx-1.5-pro', 'gx-2.5-pro-preview'],
-  ...['gx-2.5-pro-preview-05-06', 'gp-4o', 'gp-4.1', 'gp-4-gizmo-g-aB3', 'gp-4o-gizmo-g-7'],
-  ...['cl-sonnet-4-5', 'cl-sonnet-4-5-thinking', 'cl-other-thinking', 'o3-pro'],
-  ...['o3-deep-research-2025-06-26', 'code-mini-latest', 'multimodal-embedding-v1'],
+  'gx-2.5-pro',
+  'gx-2.5-flash',
+  'gx-2.0-flash',
+  'gx-1.5-pro',
+  'gx-2.5-pro-preview',
+  'gx-2.5-pro-preview-05-06',
+  'gp-4o',
+  'gp-4.1',
+  'gp-4-gizmo-g-aB3',
+  'gp-4o-gizmo-g-7',
+  'cl-sonnet-4-5',
+  'cl-sonnet-4-5-thinking',
+  'cl-other-thinking',
+  'o3-pro',
+  'o3-deep-research-2025-06-26',
+  'code-mini-latest',
+  'multimodal-embedding-v1',
 ]
-/** They draw: their limits are pictures. */
+/** Image models: their limits are images. */
 export const DRAWING: readonly string[] = [
-  ...['gp-4o-image', 'dall-e-3', 'flux-1.1-pro', 'rc-v3', 'rc-v3-svg'],
+  'gp-4o-image',
+  'dall-e-3',
+  'flux-1.1-pro',
+  'rc-v3',
+  'rc-v3-svg',
 ]
-/** What it calls "and the other vd models" is listed in its decisions, 1.3 and 1.9. */
+/** Video models; the specification's decisions 1.3 and 1.9 list "the other vd models". */
 export const FILMING: readonly string[] = [
-  ...['vdq3', 'vdq3-mix', 'vdq3-pro', 'vdq3-turbo', 'vdq3-pro-fast', 'vdq2', 'vdq2-pro'],
-  ...['vdq2-turbo', 'vdq2-pro-fast', 'vdq1', 'vdq1-classic', 'vd2.0', 'vd1.5'],
+  'vdq3',
+  'vdq3-mix',
+  'vdq3-pro',
+  'vdq3-turbo',
+  'vdq3-pro-fast',
+  'vdq2',
+  'vdq2-pro',
+  'vdq2-turbo',
+  'vdq2-pro-fast',
+  'vdq1',
+  'vdq1-classic',
+  'vd2.0',
+  'vd1.5',
 ]
 
 // ---------------------------------------------------------------- from the specification itself
 
-/** Undefined where it does not stand beside the recordings. */
+/** Undefined if it is not next to the recordings. */
 export const specification = (folder = process.env.RECORDINGS): string | undefined => {
   if (folder === undefined || folder === '') return undefined
   const file = join(folder, '../reference/service-interface.md')
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }
 
-/** Look like names of models and are none: what a file may be for. */
+/** Words with the shape of a model name: purposes of files. */
 const OTHERS: ReadonlySet<string> = new Set(['fine-tune'])
-/** A part of a name that the specification leaves open, and one that may stand there. */
+/** Placeholders in names of the specification, with an example. */
 const OPEN: readonly (readonly [placeholder: string, example: string])[] = [['{GIZMO_ID}', 'g-aB3']]
-/** Small letters, with a hyphen or a digit among them. */
+/** Lower-case letters with a hyphen or a digit among them. */
 const LIKE_A_MODEL = /^(?=.*[-\d])[a-z][a-z\d]*(?:[-.][a-zA-Z\d]+)*$/
 
-/** Names of models in a text: between backticks, or as the `model` of an example in JSON. */
+/** Finds model names in a text: in backquotes, or as the `model` of a JSON example. */
 export const modelsIn = (text: string): readonly string[] => {
-  const ticked = [...text.matchAll(/`([^`\s]+)`/g)].map(([, word = '']) => word)
-  const given = [...text.matchAll(/"model"\s*:\s*"([^"]+)"/g)].map(([, word = '']) => word)
-  const whole = [...ticked, ...given].map(word =>
+  const inBackquotes = [...text.matchAll(/`([^`\s]+)`/g)].map(([, word = '']) => word)
+  const inExamples = [...text.matchAll(/"model"\s*:\s*"([^"]+)"/g)].map(([, word = '']) => word)
+  const whole = [...inBackquotes, ...inExamples].map(word =>
     OPEN.reduce((name, [placeholder, example]) => name.replace(placeholder, example), word),
   )
   return [...new Set(whole)].filter(word => LIKE_A_MODEL.test(word) && !OTHERS.has(word))

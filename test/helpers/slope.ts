@@ -1,8 +1,9 @@
-/** Whether a series grows: the slope that most pairs of its samples agree on. */
+/** Tells whether a series grows, by the median slope of its samples. */
 
 export type Sample = readonly [at: number, value: number]
 
-/** Theil–Sen: the median of the slopes between all pairs, so one odd sample does not bend it. Value per unit of time. */
+/** Theil–Sen estimator: the median of the slopes between all pairs, which single outliers do not
+ *  change. Value per unit of time. */
 export const theilSen = (samples: readonly Sample[]): number => {
   const slopes = samples.flatMap(([x, y], index) =>
     samples.slice(index + 1).map(([u, v]) => (v - y) / (u - x)),
@@ -10,7 +11,7 @@ export const theilSen = (samples: readonly Sample[]): number => {
   return slopes.sort((a, b) => a - b)[Math.floor(slopes.length / 2)] ?? 0
 }
 
-/** What came after the warm-up. */
+/** Returns the samples after the warm-up. */
 export const settledOf = (samples: readonly Sample[], warmUp: number): readonly Sample[] => {
   const start = samples[0]?.[0] ?? 0
   return samples.filter(([at]) => at - start >= warmUp)

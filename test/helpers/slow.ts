@@ -1,8 +1,8 @@
-/** Ways in which clients hold a connection by sending next to nothing. */
+/** Ways in which clients hold a connection while sending almost nothing. */
 
 export interface Slow {
   readonly start: string
-  /** What comes again and again; empty: nothing does. */
+  /** Text that is sent again and again; empty: none. */
   readonly piece: string
 }
 const POST = 'POST /s/json HTTP/1.1\r\nHost: x\r\n'
@@ -12,7 +12,8 @@ export const HEADS: Readonly<Record<string, Slow>> = {
   'a request line that never ends': { start: 'GET /s/', piece: 'a' },
   'a head that never ends': { start: 'GET /s/json HTTP/1.1\r\nHost: x\r\n', piece: 'X-A: b\r\n' },
 }
-/** Their grace is ten seconds; test/engine/request/body-pace.test.ts shows the rule without waiting. */
+/** The limit is ten seconds; test/engine/request/body-pace.test.ts shows the rule without
+ *  waiting. */
 export const BODIES: Readonly<Record<string, Slow>> = {
   'a body': {
     start: `${POST}Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n`,

@@ -1,9 +1,10 @@
-/** The connections that one side still holds open, as Linux lists them: what a deaf client cannot be told. */
+/** Open connections of a listener, from Linux's /proc: a client that does not read cannot notice a
+ *  close. */
 import { readFileSync } from 'node:fs'
 
 const ESTABLISHED = '01'
 
-/** How many connections a listener on this port has open. */
+/** Number of open connections of the listener on this port. */
 export const openAt = (port: number): number => {
   const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   return readFileSync('/proc/net/tcp', 'utf8')
@@ -12,7 +13,7 @@ export const openAt = (port: number): number => {
     .filter(([, address, , state]) => address?.endsWith(local) && state === ESTABLISHED).length
 }
 
-/** Resolves when there are no more than this many. */
+/** Resolves when there are at most so many. */
 export const untilOpenAt = async (port: number, most: number): Promise<void> => {
   while (openAt(port) > most) await new Promise(resolve => setTimeout(resolve, 50))
 }

@@ -1,6 +1,7 @@
-/** Reads an event stream off a fetch reply: its bytes whole, and its events as they come. */
+/** Reads an event stream from a fetch response: its whole bytes, or its events. */
 
-/** Every `data:` of every event, by the rules of the HTML standard (CR, LF, CRLF, comments, several data lines). */
+/** Returns the data of every event, by the rules of the HTML standard (CR, LF, CRLF, comments,
+ *  several data lines). */
 export const eventsOf = (text: string): string[] => {
   const list: string[] = []
   let lines: string[] = []
@@ -15,20 +16,20 @@ export const eventsOf = (text: string): string[] => {
 
 export interface Received {
   readonly bytes: Buffer
-  /** Set when the body broke off instead of ending. */
+  /** The error that interrupted the body. */
   readonly broke: Error | undefined
 }
 
-/** All of a body, and whether it ended or broke off. */
+/** Reads a whole body; `onChunk` is called with each chunk. */
 export const readAll = async (
   response: Response,
-  seen?: (chunk: Uint8Array) => void,
+  onChunk?: (chunk: Uint8Array) => void,
 ): Promise<Received> => {
   const parts: Uint8Array[] = []
   try {
     for await (const chunk of response.body ?? []) {
       parts.push(chunk)
-      seen?.(chunk)
+      onChunk?.(chunk)
     }
     return { bytes: Buffer.concat(parts), broke: undefined }
   } catch (error) {

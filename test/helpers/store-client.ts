@@ -1,4 +1,5 @@
-/** A client of the store as a process: `node store-client.ts <options as JSON>`, methods over IPC. */
+/** A process with a client of the store. Usage: `node store-client.ts <options as JSON>`; method
+ *  calls arrive over IPC. */
 import { openDatabase } from '../../engine/store/database.ts'
 import { createMembership, MEMBERSHIP_TABLES } from '../../engine/store/membership.ts'
 

@@ -1,4 +1,5 @@
-/** A real store in a folder of its own: real SQLite, a real writer process, and clients in processes of theirs. */
+/** Opens a real store in its own folder: real SQLite, a real writer process, and clients in their
+ *  own processes. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -20,10 +21,10 @@ import { sharedPostgres } from './postgres.ts'
 export interface Store {
   readonly data: string
   readonly address: Address
-  /** The process that writes at present. */
+  /** The current writer process. */
   writer: ChildProcess
   open(options?: Partial<DatabaseOptions>): Promise<OpenDatabase>
-  /** Another writer, after the last one was killed. */
+  /** Starts another writer, after the last one was killed. */
   respawn(): Promise<void>
   kill(): Promise<void>
 }
@@ -34,7 +35,8 @@ export const temporaryFolder = (t: Test): string => {
   return folder
 }
 
-/** ms; ten times that of a gateway: the disk of a test may be busy, and the machine too. */
+/** Milliseconds; ten times that of a gateway, because disk and processor of a test machine may be
+ *  busy. */
 const PATIENCE = 10_000
 const WRITER = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
 const startWriter = async (
@@ -42,8 +44,8 @@ const startWriter = async (
   durability: Durability = 'power',
 ): Promise<ChildProcess> => {
   const writer = forkSwiftly(WRITER, [address.url, durability])
-  const [said] = (await once(writer, 'message')) as [{ type: string; message?: string }]
-  if (said.type !== 'ready') throw new Error(said.message)
+  const [message] = (await once(writer, 'message')) as [{ type: string; message?: string }]
+  if (message.type !== 'ready') throw new Error(message.message)
   return writer
 }
 
@@ -69,23 +71,23 @@ export const startStore = async (t: Test, durability?: Durability): Promise<Stor
       store.writer = await startWriter(address, durability)
     },
     async kill() {
-      const gone = once(store.writer, 'exit')
+      const exit = once(store.writer, 'exit')
       store.writer.kill('SIGKILL')
-      await gone
+      await exit
     },
   }
   t.teardown(async () => {
     for (const database of open) await database.close()
     if (store.writer.exitCode !== null || store.writer.signalCode !== null) return
-    const gone = once(store.writer, 'exit')
+    const exit = once(store.writer, 'exit')
     store.writer.kill('SIGCONT')
     store.writer.send({ type: 'stop' })
-    await gone
+    await exit
   })
   return store
 }
 
-/** A client in a process of its own, spoken to over IPC. */
+/** A store client in its own process, called over IPC. */
 export interface StoreClient {
   readonly process: ChildProcess
   call(method: string, ...args: unknown[]): Promise<unknown>
@@ -104,28 +106,28 @@ export const startClient = async (t: Test, options: DatabaseOptions): Promise<St
       const id = ++last
       child.send({ id, method, args })
       for (;;) {
-        const [said] = (await once(child, 'message')) as [
+        const [reply] = (await once(child, 'message')) as [
           { id: number; result?: unknown; error?: { code: string; message: string } },
         ]
-        if (said.id !== id) continue
-        if (said.error) throw Object.assign(new Error(said.error.message), said.error)
-        return said.result
+        if (reply.id !== id) continue
+        if (reply.error) throw Object.assign(new Error(reply.error.message), reply.error)
+        return reply.result
       }
     },
     async kill() {
-      const gone = once(child, 'exit')
+      const exit = once(child, 'exit')
       child.kill('SIGKILL')
-      await gone
+      await exit
     },
   }
 }
 
 export const ENGINES = ['sqlite', 'postgres'] as const
 export type Engine = (typeof ENGINES)[number]
-/** A store of either engine, as plugins know it. */
+/** A store of either engine, with the interface that plugins use. */
 export interface AnyStore {
   readonly engine: Engine
-  /** For whoever opens it in a process of its own. */
+  /** Options for opening it in another process. */
   readonly options: DatabaseOptions
   open(options?: Partial<DatabaseOptions>): Promise<OpenDatabase>
 }
@@ -138,7 +140,8 @@ export const startAnyStore = async (t: Test, engine: Engine): Promise<AnyStore> 
   const url = await server.create()
   return openAt(t, { url, data: temporaryFolder(t) })
 }
-/** Both, opened and with these tables, before the first test of a file: tap ends it when it has nothing left to do. */
+/** Opens stores of both engines with these tables. Call it before the first test of a file: tap
+ *  ends a file that has no work left. */
 export const startBoth = (t: Test, tables: readonly Migration[]) =>
   Promise.all(
     ENGINES.map(async engine => {
@@ -148,12 +151,13 @@ export const startBoth = (t: Test, tables: readonly Migration[]) =>
       return { engine, store, database }
     }),
   )
-/** Of a server of one's own. */
+/** A store on the test's own server. */
 export const openAt = (t: Test, options: DatabaseOptions): AnyStore => {
   const open: OpenDatabase[] = []
   t.teardown(() => Promise.all(open.map(database => database.close())))
   return {
-    ...{ engine: 'postgres', options },
+    engine: 'postgres',
+    options,
     async open(more = {}) {
       const database = await openDatabase({ writeTimeout: PATIENCE, ...options, ...more })
       open.push(database)

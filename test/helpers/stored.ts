@@ -1,4 +1,5 @@
-/** The stand of stored responses: upstreams of two formats, two accounts, and the official client of each. */
+/** Starts the gateway for stored responses: upstreams of two formats, two accounts, and the
+ *  official client of each. */
 import { fileURLToPath } from 'node:url'
 import OpenAI, { APIError } from 'openai'
 import type { Test } from 'tap'
@@ -13,7 +14,7 @@ import { startUpstream } from './upstream.ts'
 const schema = (name: string): string =>
   fileURLToPath(new URL(`../../schemas/${name}.json`, import.meta.url))
 
-/** `settings`: lines of them beside its own. */
+/** `settings`: further lines under `settings:`. */
 export const startStored = async (t: Test, settings = '') => {
   const upstream = await startUpstream()
   const gateway = await startGateway({
@@ -51,24 +52,24 @@ routes:
 
   const client = (apiKey: string) =>
     new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0 })
-  const rich = async (account: number) => {
+  const giveMoney = async (account: number) => {
     const at = Date.now()
     const credit = { account, kind: 'credit', amount: 10n ** 12n, note: 'test', at } as const
     await database.write([openWallet(walletOf.account(account), 0n), addCredit(credit)])
   }
-  const mine = client(await gateway.key())
+  const ownClient = client(await gateway.key())
   await database.write(createAccount({ name: 'other', role: 'customer' }, Date.now()))
   const secret = makeSecret('key')
   await database.write(addKey({ account: 2, name: 'test', secret }, Date.now()))
-  const other = client(secret.text)
-  await rich(1)
-  await rich(2)
-  /** What the upstream was sent last. */
-  const sent = async (script: string) => {
+  const otherClient = client(secret.text)
+  await giveMoney(1)
+  await giveMoney(2)
+  /** Returns the last request body that the upstream received. */
+  const lastRequest = async (script: string) => {
     const { body } = (await upstream.seen('body', script)).at(-1) ?? {}
     return JSON.parse(Buffer.from(body?.bytes ?? []).toString() || 'null')
   }
-  return { upstream, gateway, mine, other, rows, sent }
+  return { upstream, gateway, mine: ownClient, other: otherClient, rows, sent: lastRequest }
 }
 
 // ---------------------------------------------------------------- what the upstreams say
@@ -79,20 +80,35 @@ export const plain = (body: object) => {
   return [{ do: 'body' }, { do: 'send', bytes: head + text }] as const
 }
 export const response = (id: string, text: string, more: object = {}) => ({
-  ...{ id, object: 'response', created_at: 1, status: 'completed', model: 'gpt', error: null },
+  id,
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  model: 'gpt',
+  error: null,
   output: [
     {
-      ...{ type: 'message', id: `msg_${id}`, role: 'assistant', status: 'completed' },
+      type: 'message',
+      id: `msg_${id}`,
+      role: 'assistant',
+      status: 'completed',
       content: [{ type: 'output_text', text, annotations: [] }],
     },
   ],
   usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
-  ...{ store: true, background: false, previous_response_id: null },
+  store: true,
+  background: false,
+  previous_response_id: null,
   ...more,
 })
 export const message = (text: string) => ({
-  ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude' },
-  ...{ content: [{ type: 'text', text }], stop_reason: 'end_turn', stop_sequence: null },
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'claude',
+  content: [{ type: 'text', text }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
   usage: { input_tokens: 20, output_tokens: 5 },
 })
 export const streamed = (...events: { readonly type: string }[]) =>
@@ -116,9 +132,9 @@ export const refused = async (
   try {
     await call
     t.fail(`expected ${status}`)
-  } catch (thrown) {
-    if (!(thrown instanceof APIError)) throw thrown
-    t.equal(thrown.status, status, thrown.message)
-    t.match(thrown, match)
+  } catch (error) {
+    if (!(error instanceof APIError)) throw error
+    t.equal(error.status, status, error.message)
+    t.match(error, match)
   }
 }

@@ -1,11 +1,13 @@
-/** A proxy before PostgreSQL that loses answers: it passes everything on, until told to keep the answer to a COMMIT. */
+/** A proxy before PostgreSQL that loses answers: it forwards every byte, until it is told to drop
+ *  the answer to a COMMIT. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
 export interface SwallowingProxy {
   readonly port: number
-  /** From the next COMMIT on nothing comes back on that connection; resolves when the server has answered it. */
+  /** Drops all answers on the connection of the next COMMIT; resolves when the server has answered
+   *  it. */
   swallow(): Promise<void>
   /** Cuts every connection. */
   cut(): void

@@ -1,4 +1,5 @@
-/** A list of writes that shows when it was applied twice or in part: an entry under its name, and a sum beside it. */
+/** A list of writes that shows repeated or partial application: an entry by name, and a sum beside
+ *  it. */
 import { sql, statement } from './store.ts'
 
 export const tally = {
@@ -7,15 +8,17 @@ export const tally = {
     CREATE TABLE total (id BIGINT PRIMARY KEY, sum BIGINT NOT NULL);
     INSERT INTO total VALUES (1, 0)`,
 }
-// Not idempotent by itself: applied twice, the sum shows it.
+// Not idempotent by itself: a repetition shows in the sum.
 export const add = (id: string) => [
   statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
   statement('entry', 'INSERT INTO entry VALUES (?, 1) ON CONFLICT DO NOTHING', [id]),
 ]
-/** The same of a name that comes through once only. */
+/** The same list, for a name that is accepted only once. */
 export const addOnce = (id: string) => [
   statement('once', 'INSERT INTO entry VALUES (?, 1)', [id], {
-    ...{ rows: 1, once: true, violates: { id: 'THERE' } },
+    rows: 1,
+    once: true,
+    violates: { id: 'THERE' },
   }),
   statement('add', 'UPDATE total SET sum = sum + 1 WHERE id = 1', [], { rows: 1 }),
 ]

@@ -1,4 +1,4 @@
-/** Runs the command line in this process, with a terminal that remembers. */
+/** Runs the command line in this process, with a terminal that records its output. */
 import './environment.ts'
 import type { Test } from 'tap'
 import type { Terminal } from '../../engine/cli/command.ts'
@@ -10,15 +10,17 @@ export interface Said {
   readonly err: string
 }
 
-interface Remembering extends Terminal {
+interface RecordingTerminal extends Terminal {
   readonly outs: readonly string[]
   readonly errs: readonly string[]
 }
-export const remembering = (env: Readonly<Record<string, string>>): Remembering => {
+export const remembering = (env: Readonly<Record<string, string>>): RecordingTerminal => {
   const outs: string[] = []
   const errs: string[] = []
   return {
-    ...{ env, outs, errs },
+    env,
+    outs,
+    errs,
     print: text => outs.push(text),
     printError: text => errs.push(text),
     paint: (_, text) => text,
@@ -35,17 +37,17 @@ export const tollgate = async (
   return { code, out: terminal.outs.join('\n'), err: terminal.errs.join('\n') }
 }
 
-/** The same for what plugins add to it: they write where every program does. */
+/** Runs a plugin's command, which writes to stdout and stderr directly. */
 export const withOutput = async (
   t: Test,
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<Said> => {
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
-  const said = await tollgate(argv, env).finally(() => {
+  const result = await tollgate(argv, env).finally(() => {
     out?.restore()
     err?.restore()
   })
-  const text = (captured: typeof out): string => captured?.args().flat().join('') ?? ''
-  return { code: said.code, out: said.out + text(out), err: said.err + text(err) }
+  const text = (capture: typeof out): string => capture?.args().flat().join('') ?? ''
+  return { code: result.code, out: result.out + text(out), err: result.err + text(err) }
 }

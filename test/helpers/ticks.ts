@@ -1,23 +1,28 @@
-/** Timers and the monotonic clock by hand, for code that looks at the time itself: nothing waits, nothing is late by chance. */
+/** Manual timers and monotonic clock, for code that reads the time itself: tests neither wait nor
+ *  depend on the load. */
 import type { Test } from 'tap'
 
 export interface Ticks {
-  /** Lets this much time pass, then fires every interval of `every` ms that still runs, once. */
+  /** Advances the clock, then fires every interval of `every` ms once. */
   pass(ms: number, every: number): void
-  /** Share of the time that passes in which this process is said to work itself. */
+  /** Share of the passing time in which this process reports to be busy. */
   busy: number
-  /** How many intervals run. */
+  /** Number of active intervals. */
   readonly running: number
 }
 
-/** Until `release` (or the end of the test), intervals fire only when told to and `performance.now()` stands still. */
+/** Until `release` or the end of the test, intervals fire on demand and `performance.now()` stands
+ *  still. */
 export const byHand = (t: Test): Ticks & { release(): void } => {
   const real = { setInterval, clearInterval, now: performance.now, cpuUsage: process.cpuUsage }
   const intervals = new Map<object, { readonly run: () => void; readonly every: number }>()
   let now = Math.ceil(real.now.call(performance)) // whole, so that sums are exact
-  let worked = 0
+  let cpuMilliseconds = 0
   performance.now = () => now
-  process.cpuUsage = (() => ({ user: worked * 1_000, system: 0 })) as typeof process.cpuUsage
+  process.cpuUsage = (() => ({
+    user: cpuMilliseconds * 1_000,
+    system: 0,
+  })) as typeof process.cpuUsage
   globalThis.setInterval = ((run: () => void, every: number) => {
     const timer = { unref: () => timer, ref: () => timer }
     intervals.set(timer, { run, every })
@@ -37,7 +42,7 @@ export const byHand = (t: Test): Ticks & { release(): void } => {
     busy: 1,
     pass(ms, every) {
       now += ms
-      worked += ms * this.busy
+      cpuMilliseconds += ms * this.busy
       for (const each of [...intervals.values()]) if (each.every === every) each.run()
     },
     get running() {

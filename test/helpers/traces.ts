@@ -1,8 +1,8 @@
-/** What a gateway is to the machine it runs on: its processes, and its files. */
+/** A gateway's processes and files on its machine. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A process and all that it started. */
+/** A process and all its descendants. */
 export const processesOf = (pid: number): readonly number[] => {
   const threads = readdirSync(`/proc/${pid}/task`)
   const children = threads.flatMap(thread =>
@@ -10,7 +10,7 @@ export const processesOf = (pid: number): readonly number[] => {
   )
   return [pid, ...children.flatMap(child => processesOf(Number(child)))]
 }
-/** Every file of a folder. Its cache is that of all tests: what is compiled there is theirs. */
+/** Every file of a folder, except compiled code in its cache, which all tests share. */
 export const filesIn = (folder: string, deep = true): readonly string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
     const path = join(folder, entry.name)

@@ -9,7 +9,7 @@ import {
   fakeHost,
   type RequestOptions,
   thrownBy,
-  type Upstreamed,
+  type UpstreamReply,
 } from './exchange.ts'
 
 export const SSE = { 'content-type': 'text/event-stream; charset=utf-8' }
@@ -18,7 +18,7 @@ export const TARGET: Target = { upstream: 'gp', name: 'gpt-4.1' }
 export const chat = { model: 'gp-4.1', messages: [] }
 export const delta = 'data: {"id":"c","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
 
-export interface AttemptOptions extends RequestOptions {
+export interface StageOptions extends RequestOptions {
   readonly format?: string
   readonly target?: Target
   readonly model?: string
@@ -26,7 +26,7 @@ export interface AttemptOptions extends RequestOptions {
   /** Whether an earlier stage has read the body. */
   readonly isParsed?: boolean
 }
-export const runTranslate = async (upstreamReply: Upstreamed, options: AttemptOptions = {}) => {
+export const runTranslate = async (upstreamReply: UpstreamReply, options: StageOptions = {}) => {
   const { format = 'openai-chat', target = TARGET, model = 'gp-4.1', host = fakeHost() } = options
   const exchange = fakeExchange({ body: chat, ...options })
   exchange.slots.set(MODEL, { asked: model, entry: model })

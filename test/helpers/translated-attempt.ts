@@ -10,7 +10,14 @@ import {
   type TranslationContext,
 } from '../../plugins/translate/translation-context.ts'
 import { Translator } from '../../plugins/translate/translator.ts'
-import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
+import {
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  pour,
+  thrownBy,
+  type UpstreamReply,
+} from './exchange.ts'
 
 export interface AttemptOptions {
   readonly client?: string
@@ -19,20 +26,24 @@ export interface AttemptOptions {
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly traits?: Target['traits']
-  readonly upstreamReply?: Upstreamed
+  readonly upstreamReply?: UpstreamReply
   readonly ground?: Partial<TranslationContext>
   readonly account?: number
 }
 
-/** Returns the request to the upstream and the translated reply. */
+/** Returns the request to the upstream and the translated reply; undefined after a fault. */
 export const translateAttempt = async (options: AttemptOptions) => {
   const { client = 'openai-chat', target = 'openai-chat', body, path = '/', headers = {} } = options
   const [from, to] = [formats.get(client), formats.get(target)]
   if (!isTranslatable(from) || !isTranslatable(to))
     throw new Error(`no codec of ${client} or ${target}`)
   const host = fakeHost()
-  const ground: TranslationContext = {
-    ...{ log: host.log, host, thoughts: new ThoughtCache(), strict: false, fetches: new Map() },
+  const context: TranslationContext = {
+    log: host.log,
+    host,
+    thoughts: new ThoughtCache(),
+    strict: false,
+    fetches: new Map(),
     ...options.ground,
   }
   const [local = '', search = ''] = path.split('?')
@@ -45,27 +56,18 @@ export const translateAttempt = async (options: AttemptOptions) => {
     { upstream: 'up', name: 'there', traits },
     options.upstreamReply,
   )
-  const translator = new Translator(from, to, ground)
+  const translator = new Translator(from, to, context)
   const fault = await thrownBy(() => translator.forward(attempt, attempt.next))
   const request = attempt.request.body
-  const upstreamRequest = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
-  if (fault)
-    return {
-      exchange,
-      host,
-      fault,
-      upstreamRequest: undefined,
-      reply: undefined,
-      output: undefined,
-    }
-  const { reply } = attempt
+  const text = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
+  const reply = fault ? undefined : attempt.reply
   return {
     exchange,
     host,
     fault,
-    upstreamRequest: JSON.parse(upstreamRequest),
+    upstreamRequest: fault ? undefined : JSON.parse(text),
     reply,
-    output: await pour(reply),
+    output: reply && (await pour(reply)),
   }
 }
 

@@ -1,8 +1,9 @@
-/** What a gateway that bills asks for and keeps to itself: the counts of streams whose clients did not ask. */
+/** The usage chunk that a gateway requests from an upstream for billing, and removes where the
+ *  client did not request it. */
 import { eventsIn } from '../../plugins/formats/sse.ts'
 import type { Case } from '../fixtures/upstream/cases/case.ts'
 
-/** A stream whose client did not ask for its counts: the gateway asks, since it bills, and keeps what answers to that. */
+/** Whether the gateway requests usage that the client of this stream did not request. */
 export const unasked = ({ request }: Case): boolean => {
   const { stream, stream_options: options } = (request ?? {}) as {
     readonly stream?: boolean
@@ -21,14 +22,14 @@ export const unaskedIn = (one: Case): Buffer => {
   const all = Buffer.from(one.body)
   const whole = all.subarray(0, all.length - Buffer.byteLength(one.behindEnd ?? ''))
   if (!unasked(one)) return whole
-  const kept = eventsIn(whole).filter(
-    ({ data }) => data === undefined || !data.startsWith('{') || !isCounts(parsed(data)),
+  const events = eventsIn(whole).filter(
+    ({ data }) => data === undefined || !data.startsWith('{') || !isCounts(parseData(data)),
   )
-  return kept.length === 0
+  return events.length === 0
     ? whole
-    : Buffer.concat(kept.map(({ start, end }) => whole.subarray(start, end)))
+    : Buffer.concat(events.map(({ start, end }) => whole.subarray(start, end)))
 }
-const parsed = (data: string): unknown => {
+const parseData = (data: string): unknown => {
   try {
     return JSON.parse(data)
   } catch {

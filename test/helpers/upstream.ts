@@ -1,4 +1,4 @@
-/** Starts a scripted upstream in a process of its own; tells it what to do and hears what it saw. */
+/** Starts a scripted upstream in its own process; sends it scripts and receives its events. */
 import { once } from 'node:events'
 import type { Answer, Happening, Order, Step } from '../fixtures/upstream/script.ts'
 import { forkSwiftly } from './operator.ts'
@@ -8,33 +8,34 @@ export type Seen<What extends Happening['what']> = Extract<Happening, { readonly
 export interface Upstream {
   readonly url: string
   readonly port: number
-  /** Everything seen so far, in order. Call `look` first where absence is the claim. */
-  readonly happenings: readonly Happening[]
-  /** The n-th request that names this script takes the n-th turn; the last turn stays. `port:name` for one listener. */
+  /** All events so far, in order. Call `look` first where a test expects that one is absent. */
+  readonly allEvents: readonly Happening[]
+  /** The n-th request to this script takes the n-th turn; the last turn repeats. `port:name` for
+   *  one listener. */
   script(name: string, ...turns: readonly (readonly Step[])[]): Promise<void>
-  /** Lets every connection pass that waits, or will wait, at this gate. */
+  /** Opens a gate for every connection that waits, or will wait, at it. */
   open(gate: string): Promise<void>
-  /** The first happening, past or coming, that matches. */
+  /** The first event, past or future, that matches. */
   until<What extends Happening['what']>(
     what: What,
-    match?: (seen: Seen<What>) => boolean,
+    match?: (happening: Seen<What>) => boolean,
   ): Promise<Seen<What>>
-  /** Everything of one kind (and script), complete up to now. */
+  /** All events of one kind (and script) up to now. */
   seen<What extends Happening['what']>(what: What, script?: string): Promise<readonly Seen<What>[]>
-  /** Connections open now, and how much of what was written the kernel took. */
+  /** Open connections, and how many written bytes the kernel accepted. */
   look(): Promise<NonNullable<Answer['open']>>
-  /** One more port of the same process. */
+  /** Opens one more port of the same process. */
   listen(listener: string, options?: { port?: number; greet?: string }): Promise<number>
   /** Closes a port and all its connections. */
   shut(listener: string): Promise<void>
-  /** Forgets what was seen up to now, also what is still on its way here. */
+  /** Drops all events up to now, including those still on their way. */
   forget(): Promise<void>
   stop(): Promise<void>
 }
 
 interface Waiting {
   readonly match: (happening: Happening) => boolean
-  readonly found: (happening: Happening) => void
+  readonly onMatch: (happening: Happening) => void
 }
 
 const PATIENCE = 60_000
@@ -58,7 +59,7 @@ export const startUpstream = async (): Promise<Upstream> => {
       return
     }
     happenings.push(message)
-    for (const one of waiting) if (one.match(message)) one.found(message)
+    for (const one of waiting) if (one.match(message)) one.onMatch(message)
   })
 
   const order = async (order: Order): Promise<Answer> => {
@@ -73,9 +74,10 @@ export const startUpstream = async (): Promise<Upstream> => {
 
   const until = <What extends Happening['what']>(
     what: What,
-    match: (seen: Seen<What>) => boolean = () => true,
+    match: (happening: Seen<What>) => boolean = () => true,
   ): Promise<Seen<What>> => {
-    const fits = (seen: Happening): boolean => seen.what === what && match(seen as Seen<What>)
+    const fits = (happening: Happening): boolean =>
+      happening.what === what && match(happening as Seen<What>)
     const past = happenings.find(fits)
     if (past) return Promise.resolve(past as Seen<What>)
     return new Promise((resolve, reject) => {
@@ -85,10 +87,10 @@ export const startUpstream = async (): Promise<Upstream> => {
       }, PATIENCE)
       const one: Waiting = {
         match: fits,
-        found: seen => {
+        onMatch: happening => {
           clearTimeout(late)
           waiting.delete(one)
-          resolve(seen as Seen<What>)
+          resolve(happening as Seen<What>)
         },
       }
       waiting.add(one)
@@ -100,14 +102,15 @@ export const startUpstream = async (): Promise<Upstream> => {
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    happenings,
+    allEvents: happenings,
     script: async (name, ...turns) => void (await order({ order: 'script', name, turns })),
     open: async gate => void (await order({ order: 'open', gate })),
     until,
     seen: async (what, script) => {
       await look()
-      const mine = (seen: Happening): boolean =>
-        seen.what === what && (script === undefined || ('script' in seen && seen.script === script))
+      const mine = (happening: Happening): boolean =>
+        happening.what === what &&
+        (script === undefined || ('script' in happening && happening.script === script))
       return happenings.filter(mine) as Extract<Happening, { readonly what: typeof what }>[]
     },
     look,

@@ -1,4 +1,4 @@
-/** A WebSocket client for tests: what it received, how it was refused, how it ended. */
+/** A WebSocket client for tests, with its messages, its refusal or its close. */
 import { once } from 'node:events'
 import { type ClientOptions, WebSocket } from 'ws'
 
@@ -13,17 +13,17 @@ interface Closed {
 }
 export interface Client {
   readonly socket: WebSocket
-  /** Headers of the 101. */
+  /** Headers of the 101 response. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly received: string[]
   readonly closed: Promise<Closed>
-  /** Resolves when so many messages came, or the end. */
+  /** Resolves when so many messages came, or at the close. */
   until(count: number): Promise<readonly string[]>
 }
 
 const toSocket = (url: string): string => url.replace(/^http/, 'ws')
 
-/** Rejects with `Refused` when the answer is not 101. */
+/** Rejects with `Refused` if the response is not 101. */
 export const openSocket = async (
   url: string,
   protocols: readonly string[] = [],
@@ -43,9 +43,12 @@ export const openSocket = async (
       wake()
     }),
   )
-  const headers = await opened(socket)
+  const headers = await waitForOpen(socket)
   return {
-    ...{ socket, headers, received, closed },
+    socket,
+    headers,
+    received,
+    closed,
     async until(count) {
       while (received.length < count && socket.readyState !== WebSocket.CLOSED)
         await new Promise<void>(resolve => {
@@ -56,7 +59,7 @@ export const openSocket = async (
   }
 }
 
-const opened = (socket: WebSocket): Promise<Client['headers']> =>
+const waitForOpen = (socket: WebSocket): Promise<Client['headers']> =>
   new Promise((resolve, reject) => {
     let headers: Client['headers'] = {}
     socket.once('upgrade', response => {

@@ -1,4 +1,5 @@
-/** A process that empties the outbox until it is killed: `node webhook-process.ts <data folder>`. */
+/** A process that empties the outbox until it is killed. Usage: `node webhook-process.ts <data
+ *  folder>`. */
 import { openDatabase } from '../../engine/store/database.ts'
 import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
 import { outside } from './receiver.ts'

@@ -1,4 +1,5 @@
-/** Notifications over a real store and real receivers: an outbox that is emptied here, with a clock that tests set. */
+/** Notifications over a real store and real receivers: an outbox that the test empties, with a
+ *  clock that it sets. */
 import type { Test } from 'tap'
 import type { HostBase, Metrics, Row, Sql } from '../../engine/plugin.ts'
 import { moveCrossings } from '../../plugins/notify/crossings.ts'
@@ -13,7 +14,7 @@ import type { Engine } from './store.ts'
 export const SECRET = `whsec_${Buffer.alloc(32, 'secret').toString('base64')}`
 
 export interface Desk extends Books {
-  /** ms that the store's clock is ahead of the machine's. */
+  /** Milliseconds by which the store's clock is ahead. */
   ahead: number
   /** Every line of the log, as JSON. */
   readonly lines: string[]
@@ -24,9 +25,9 @@ export interface Desk extends Books {
   event(id: string, endpoint: number, more?: { attempts?: number; body?: string }): Promise<void>
   save(account: number, change: Change): Promise<string | undefined>
   move(): Promise<number>
-  /** Empties the outbox until the test ends, or it is told to stop. */
+  /** Empties the outbox until the test ends, or until the returned function is called. */
   start(over?: Partial<Pick<HostBase, 'send'>>): () => Promise<void>
-  /** The event when it fits. */
+  /** Resolves to the event when it fits. */
   eventually(id: string, fits: (row: Row) => boolean): Promise<Row>
   attempts(id: string): Promise<readonly Row[]>
 }
@@ -45,37 +46,42 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk
   const log = { debug: write, info: write, warn: write, error: write }
   const metrics: Metrics = {
     count: (name, labels) => void counts.push([name, ...Object.values(labels)].join(' ')),
-    ...{ time() {}, gauge() {} },
+    time() {},
+    gauge() {},
   }
   const stops: (() => Promise<void>)[] = []
   t.teardown(() => Promise.all(stops.map(stop => stop())))
   const { read, write: commit } = books.database
-  const clocked = { read, write: commit, now: async () => Date.now() + desk.ahead }
+  const storeWithClock = { read, write: commit, now: async () => Date.now() + desk.ahead }
   const row = async (id: string): Promise<Row | undefined> =>
     (await books.database.read(sql('SELECT * FROM webhook_events WHERE id = ?'), [id]))[0]
   const desk: Desk = {
-    ...{ ...books, ahead: 0, lines, counts, random: { value: 0.5 } },
+    ...books,
+    ahead: 0,
+    lines,
+    counts,
+    random: { value: 0.5 },
     endpoint: async (id, url) => void (await commit([openEndpoint(id, url, SECRET)])),
     async event(id, endpoint, { attempts = 10, body = `{"id":"${id}"}` } = {}) {
-      await commit([enqueue({ id, endpoint, body, attempts, now: await clocked.now() })])
+      await commit([enqueue({ id, endpoint, body, attempts, now: await storeWithClock.now() })])
     },
-    save: (account, change) => saveSettings(clocked, account, change, outside(ALLOW)),
-    move: () => moveCrossings(clocked),
+    save: (account, change) => saveSettings(storeWithClock, account, change, outside(ALLOW)),
+    move: () => moveCrossings(storeWithClock),
     start(over = {}) {
       const stop = new AbortController()
       const random = () => desk.random.value
       const refill = async () => void (await desk.move())
-      const lent = {
+      const host = {
         ...outside(ALLOW),
         ...over,
         log,
         metrics,
-        database: clocked,
+        database: storeWithClock,
         random,
         refill,
         every: 20,
       }
-      const over_ = emptyOutbox(lent, stop.signal)
+      const over_ = emptyOutbox(host, stop.signal)
       const end = async () => {
         stop.abort()
         await over_
@@ -86,9 +92,9 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk
     async eventually(id, fits) {
       const deadline = performance.now() + PATIENCE
       for (;;) {
-        const found = await row(id)
-        if (found && fits(found)) return found
-        if (performance.now() > deadline) throw new Error(`it never came: ${JSON.stringify(found)}`)
+        const event = await row(id)
+        if (event && fits(event)) return event
+        if (performance.now() > deadline) throw new Error(`it never came: ${JSON.stringify(event)}`)
         await new Promise(resolve => setTimeout(resolve, 10))
       }
     },

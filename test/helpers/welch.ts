@@ -1,9 +1,10 @@
-/** Whether two ways take the same time: Welch's t of two samples, without what a busy machine adds to the slowest. */
+/** Compares two samples of durations: Welch's t, without the slowest measurements, which a busy
+ *  machine adds. */
 
-/** Of both together, what is slower than this part of them is left out. */
+/** Quantile of both samples together; slower measurements are dropped. */
 const CROP = 0.95
 
-/** Beyond 4.5 either way they do not: by chance that is seen once in 150,000 times. */
+/** Beyond ±4.5 the durations differ: chance reaches that once in 150,000 times. */
 export const differenceOf = (one: Float64Array, other: Float64Array): number => {
   const all = Float64Array.from([...one, ...other]).sort()
   const most = all[Math.floor(all.length * CROP)] ?? Number.POSITIVE_INFINITY
@@ -11,8 +12,8 @@ export const differenceOf = (one: Float64Array, other: Float64Array): number => 
   return (a.mean - b.mean) / Math.sqrt(a.variance / a.count + b.variance / b.count)
 }
 const momentsOf = (samples: Float64Array, most: number) => {
-  const kept = samples.filter(each => each <= most)
-  const mean = kept.reduce((sum, each) => sum + each, 0) / kept.length
-  const squares = kept.reduce((sum, each) => sum + (each - mean) ** 2, 0)
-  return { mean, variance: squares / (kept.length - 1), count: kept.length }
+  const withoutSlowest = samples.filter(each => each <= most)
+  const mean = withoutSlowest.reduce((sum, each) => sum + each, 0) / withoutSlowest.length
+  const squares = withoutSlowest.reduce((sum, each) => sum + (each - mean) ** 2, 0)
+  return { mean, variance: squares / (withoutSlowest.length - 1), count: withoutSlowest.length }
 }

@@ -1,4 +1,4 @@
 /** Suite: test/engine/cli. */
 import { runTests } from './run-tests.ts'
 
-await runTests(['engine/cli/**/*.test.ts'])
+runTests(['engine/cli/**/*.test.ts'])

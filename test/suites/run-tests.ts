@@ -25,24 +25,10 @@ export const FORMATS = [
   'plugins/catalogue/shipped-*.test.ts',
 ]
 
-/** `tap` ends a process that has a teardown and no test. While a file awaits before its first test
- *  is imported, this defers all teardowns. */
-const deferTeardown = async (importFiles: () => Promise<void>): Promise<void> => {
-  const { teardown } = t
-  const teardowns: Parameters<typeof teardown>[0][] = []
-  t.teardown = teardownStep => void teardowns.push(teardownStep)
-  await importFiles()
-  t.teardown = teardown
-  for (const step of teardowns) t.teardown(step)
-  t.emit('idle')
-}
-
-/** Patterns are relative to test/. */
-export const runTests = (
-  patterns: readonly string[],
-  exclude: readonly string[] = [],
-): Promise<void> =>
-  deferTeardown(async () => {
+/** Imports every file that matches; patterns are relative to test/. No test runs before all files are
+ *  imported: `tap` would otherwise end the process while a file awaits its gateway. */
+export const runTests = (patterns: readonly string[], exclude: readonly string[] = []): void =>
+  t.before(async () => {
     for (const file of globSync(patterns, { cwd: tests }).sort())
       if (!exclude.some(pattern => matchesGlob(file, pattern)))
         await import(new URL(`../${file}`, import.meta.url).href)

@@ -69,7 +69,9 @@ t.test('metrics: requests are counted by route and status, with time and bytes',
   t.equal(seriesValue(text, 'tollgate_request_seconds_bucket{route="list",le="+Inf"}'), 3)
   t.equal(seriesValue(text, 'tollgate_request_seconds_count{route="list"}'), 3)
   t.equal(seriesValue(text, 'tollgate_added_seconds_bucket{route="list",le="0.0005"}'), 1)
-  t.ok(Math.abs((seriesValue(text, 'tollgate_added_seconds_sum{route="list"}') ?? 0) - 0.0033) < 1e-9)
+  t.ok(
+    Math.abs((seriesValue(text, 'tollgate_added_seconds_sum{route="list"}') ?? 0) - 0.0033) < 1e-9,
+  )
   t.match(text, '# TYPE tollgate_requests_total counter')
 })
 
@@ -98,7 +100,10 @@ t.test('metrics: sums include all workers, also ended ones', async t => {
   t.equal(seriesValue(text, open), 0, 'streams of an ended worker are closed')
   t.equal(seriesValue(text, 'tollgate_resident_bytes{process="worker 1"}'), undefined)
   t.ok(seriesValue(text, 'tollgate_resident_bytes{process="worker 2"}'))
-  t.ok(Number(seriesValue(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >= 0)
+  t.ok(
+    Number(seriesValue(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >=
+      0,
+  )
 })
 
 t.test('metrics: plugins can have counters, timers and gauges', async t => {
