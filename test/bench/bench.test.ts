@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { scaled } from '../helpers/long.ts'
-import { swiftly } from '../helpers/operator.ts'
+import { shortOrLong } from '../helpers/long.ts'
+import { cachedCommand } from '../helpers/operator.ts'
 import { isLinux } from './processes.ts'
 import { growthTable, latencyTable, requestsTable, verdicts } from './report.ts'
 import { joinSlices, median, type Round } from './tables.ts'
@@ -113,7 +113,11 @@ t.test('bench verdicts: a translation is compared with the pass-through of its c
 
 const MEASURED = ['requests', 'latency', 'events']
 /** Each part starts gateways of its own; CI and long runs have all parts. */
-const PARTS = ['requests', 'streams', ...scaled([], ['latency', 'events', 'ledger', 'translation'])]
+const PARTS = [
+  'requests',
+  'streams',
+  ...shortOrLong([], ['latency', 'events', 'ledger', 'translation']),
+]
 
 t.test(
   'bench: a short run of each part completes',
@@ -123,10 +127,13 @@ t.test(
     const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
     const short = '--rounds 1 --slices 2 --seconds 0.05 --rate 50 --streams 20'.split(' ')
     short.push('--charges', '1000', '--events', '1000')
-    const run = spawnSync(...swiftly(bench, ...short, '--only', PARTS.join(), '--json', json), {
-      encoding: 'utf8',
-      timeout: 250_000,
-    })
+    const run = spawnSync(
+      ...cachedCommand(bench, ...short, '--only', PARTS.join(), '--json', json),
+      {
+        encoding: 'utf8',
+        timeout: 250_000,
+      },
+    )
     t.equal(run.status, 0, run.stderr)
     const findings = JSON.parse(readFileSync(json, 'utf8'))
     for (const part of PARTS.filter(part => MEASURED.includes(part)))

@@ -2,7 +2,7 @@
  *  charged once, and every low balance has its event. The long form is `npm run test:chaos --
  *  --kills 1000 --store postgres`. */
 import t from 'tap'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import { seed } from '../helpers/seeded.ts'
 import { runChaos } from './chaos.ts'
 import { STORES, type StoreName } from './stores.ts'
@@ -12,13 +12,13 @@ t.setTimeout(1_200_000)
 t.test('chaos: kills of any process lose no charge and no event', { jobs: 2 }, async t => {
   for (const store of Object.keys(STORES) as StoreName[])
     t.test(`${store}: processes killed at random instants`, async t => {
-      const kills = scaled(6, 100)
+      const kills = shortOrLong(6, 100)
       const outcome = await runChaos({
         store,
         kills,
         seed: seed(),
         within: 500,
-        clients: scaled(6, 12),
+        clients: shortOrLong(6, 12),
       })
       t.same(outcome.violations, [])
       t.equal(outcome.unpaidWords, 0, 'every delivered word is charged')

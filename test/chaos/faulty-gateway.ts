@@ -11,7 +11,7 @@ import { type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { creditAdmin } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import { eventually } from '../helpers/primary.ts'
 import { temporaryFolder } from '../helpers/store.ts'
 import { createClient, type Reply } from './call-client.ts'
@@ -166,7 +166,7 @@ const checkRules = async (
 
 /** Milliseconds within which a client is refused: the store's timeout, and what a busy machine
  *  adds. */
-const MAX_REFUSAL = scaled(4_000, 1_500)
+const MAX_REFUSAL = shortOrLong(4_000, 1_500)
 /** Expects the dialect's error and Retry-After in every refusal while the store is unavailable. */
 export const checkRefusals = (t: Test, refusals: readonly Reply[]): void => {
   const incomplete = refusals.filter(({ retryAfter, text }) => {

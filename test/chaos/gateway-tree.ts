@@ -12,7 +12,7 @@ import {
   requestStatus,
 } from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from '../helpers/cache.ts'
-import { operatorEnv, swiftly } from '../helpers/operator.ts'
+import { cachedCommand, operatorEnv } from '../helpers/operator.ts'
 import { eventually } from '../helpers/primary.ts'
 
 export const KINDS = ['worker', 'all', 'primary'] as const
@@ -89,7 +89,7 @@ export const createTree = (
     output: () => output,
     async start() {
       const env = operatorEnv({ ...more, TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })
-      child = spawn(...swiftly(PROGRAM, 'start'), {
+      child = spawn(...cachedCommand(PROGRAM, 'start'), {
         cwd: folder,
         env,
         detached: true,

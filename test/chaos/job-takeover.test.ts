@@ -1,7 +1,7 @@
 /** Background jobs continue on another process when their process, gateway or machine fails. The
  *  delay is reported, not asserted. */
 import t, { type Test } from 'tap'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { eventually } from '../helpers/primary.ts'
 import { createChance } from '../helpers/seeded.ts'
 import { createTree, type Tree } from './gateway-tree.ts'
@@ -21,7 +21,7 @@ pipeline: [tick]
 routes:
   - { path: GET /tick, tick: {} }
 `
-const ROUNDS = scaled(1, 5)
+const ROUNDS = shortOrLong(1, 5)
 const chance = createChance()
 
 const startTree = async (t: Test, { url }: StoreSetup): Promise<Tree> => {

@@ -10,7 +10,7 @@ import { settleCheckpoints } from '../../plugins/ledger/crash-settlement.ts'
 import { releaseProcess } from '../../plugins/ledger/processes.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { openEndpoint } from '../../plugins/webhooks/statements.ts'
-import { silent } from '../helpers/core.ts'
+import { SILENT_LOG } from '../helpers/core.ts'
 import { reapAll } from '../helpers/membership.ts'
 import { eventually } from '../helpers/primary.ts'
 import { sql, statement } from '../helpers/store.ts'
@@ -83,7 +83,7 @@ export const readLedger = async (store: StoreSetup, data: string): Promise<Ledge
   const { database, close } = await store.openLast(data)
   await reapAll(database, [
     {
-      beforeReap: name => settleCheckpoints(database, silent, Date.now(), name),
+      beforeReap: name => settleCheckpoints(database, SILENT_LOG, Date.now(), name),
       reapStatements: name => releaseProcess(name, Date.now()),
     },
   ])

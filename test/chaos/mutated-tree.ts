@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { plainly } from '../helpers/operator.ts'
+import { plainCommand } from '../helpers/operator.ts'
 import type { Mutation } from './mutation.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -35,7 +35,7 @@ export const copyTree = (): Copy => {
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   const fails = (test: string): boolean => {
     const options = { cwd: folder, timeout: TIMEOUT, stdio: 'ignore', env: SHORT } as const
-    return spawnSync(...plainly(process.execPath, test), options).status !== 0
+    return spawnSync(...plainCommand(process.execPath, test), options).status !== 0
   }
   return {
     firstFailure({ edits, tests }) {

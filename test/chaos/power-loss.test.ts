@@ -12,8 +12,8 @@ import type { Ledger } from '../../plugins/ledger/ledger.ts'
 import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { giveCredit } from '../helpers/credit.ts'
-import { call, payer } from '../helpers/ledger.ts'
-import { LONG, scaled } from '../helpers/long.ts'
+import { call, payerOf } from '../helpers/ledger.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { ledgerOn, makeLedger } from '../helpers/membership.ts'
 import { inMemory } from '../helpers/postgres.ts'
 import { createChance } from '../helpers/seeded.ts'
@@ -23,7 +23,7 @@ import { canInjectFaults } from './faulty-gateway.ts'
 
 t.setTimeout(LONG ? 1_200_000 : 60_000)
 const skip = canInjectFaults() ? false : 'no strace here, or not allowed to trace'
-const WAVES = scaled(110, 400)
+const WAVES = shortOrLong(110, 400)
 
 interface Recording {
   readonly before: Files
@@ -56,7 +56,7 @@ const recordCalls = async (t: Test, durability: Durability): Promise<Recording> 
     ] as (typeof processes)[number]
     const request = `call ${++callCount}`
     if (chance() < 0.5) return chargeInOneRow(database, ledger, request)
-    const hold = await call({ database }, ledger, request, payer(1), 1_000n)
+    const hold = await call({ database }, ledger, request, payerOf(1), 1_000n)
     await (chance() < 0.8 ? hold.settle?.(400n) : hold.release?.())
   }
   for (let wave = 0; wave < WAVES; wave++)
@@ -70,7 +70,7 @@ const chargeInOneRow = async (
   ledger: Ledger,
   request: string,
 ): Promise<void> => {
-  await ledger.take(payer(1), 1_000n)
+  await ledger.take(payerOf(1), 1_000n)
   const process = await ledger.process()
   const row = { route: 'chat', model: 'm', version: 1, rule: '', openedAt: Date.now(), process }
   const settled = { amount: 400n, uncollected: 0n, isEstimated: false, usage: '{}', lines: '[]' }
@@ -80,7 +80,7 @@ const chargeInOneRow = async (
       { ...settled, closedAt: Date.now(), wallets: [walletOf.account(1)] },
     ),
   )
-  ledger.give(payer(1), 600n, process)
+  ledger.give(payerOf(1), 600n, process)
 }
 
 /** The faults in an image after SQLite recovered it. */
@@ -133,7 +133,7 @@ t.test('power loss: no acknowledged charge is lost, and the ledger balances', { 
     event => event.kind === 'sync' && event.name === 'db',
   )
   t.ok(isCheckpointed, 'the log was checkpointed during the calls')
-  const count = scaled(200, 10_000)
+  const count = shortOrLong(200, 10_000)
   const { bad, imageCount, acknowledgedCount } = await checkImages(recording, count)
   t.same(bad, {})
   t.equal(imageCount, count)

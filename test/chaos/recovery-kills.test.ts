@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Row } from '../../engine/plugin.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { eventually } from '../helpers/primary.ts'
 import { createChance } from '../helpers/seeded.ts'
 import { sql } from '../helpers/store.ts'
@@ -177,7 +177,7 @@ for (const store of Object.keys(STORES) as StoreName[])
     `recovery (${store}): charges exactly the delivered words while the store is killed`,
     async t => {
       const { setup, tree, key } = await startGatewayOn(t, store)
-      for (const timing of TIMINGS.slice(0, scaled(2, TIMINGS.length))) {
+      for (const timing of TIMINGS.slice(0, shortOrLong(2, TIMINGS.length))) {
         const streams = openStreams(tree.url(), key, 'talking')
         await eventually(() => haveWords(streams))
         await tree.kill('all', chance)
@@ -224,7 +224,7 @@ t.test(
     })
     await second.start()
     const trees = [tree, second]
-    for (let round = 0; round < scaled(1, 100); round++) {
+    for (let round = 0; round < shortOrLong(1, 100); round++) {
       const abort = new AbortController()
       const streams = trees.flatMap(each => openStreams(each.url(), key, 'talking', abort.signal))
       await eventually(() => haveWords(streams))

@@ -3,7 +3,7 @@
  *  every write, sync and answer of a fixed series of calls. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import type { Reply } from './call-client.ts'
 import {
   canInjectFaults,
@@ -59,7 +59,7 @@ t.test('store faults: a stopped, failing or killed writer loses no charge', asyn
   })
 
   await t.test('a writer killed at its writes, one after another', { skip }, async t => {
-    const points = Number(process.env.KILLS ?? scaled(4, 50))
+    const points = Number(process.env.KILLS ?? shortOrLong(4, 50))
     for (let point = 1; point <= points; point++) {
       await (await injectFault(await trouble.writer(), `pwrite64:signal=SIGKILL:when=${point}`))
         .ended
@@ -69,7 +69,7 @@ t.test('store faults: a stopped, failing or killed writer loses no charge', asyn
   })
 
   await t.test('a writer killed at every system call of the same calls', { skip }, async t => {
-    const maximum = scaled(2, 5_000)
+    const maximum = shortOrLong(2, 5_000)
     for (let point = 1; point <= maximum; point++) {
       const writer = await trouble.writer()
       const injection = await injectFault(writer, `${CALLS}:signal=SIGKILL:when=${point}`)

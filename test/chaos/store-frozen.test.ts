@@ -7,14 +7,14 @@ import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { plain } from '../fixtures/upstream/scenarios.ts'
 import { giveCredit } from '../helpers/credit.ts'
 import { startGateway } from '../helpers/gateway.ts'
-import { harmedPostgres } from '../helpers/postgres.ts'
+import { faultyPostgres } from '../helpers/postgres.ts'
 import { eventually } from '../helpers/primary.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 import { createClient } from './call-client.ts'
 import { checkRefusals } from './faulty-gateway.ts'
 
 t.test('frozen PostgreSQL: billed calls are refused quickly, free calls are served', async t => {
-  const server = await harmedPostgres()
+  const server = await faultyPostgres()
   const url = await server.create()
   const upstream = await startUpstream()
   const usage = { prompt_tokens: 1, completion_tokens: 1 }

@@ -2,7 +2,7 @@
  *  processes ended. */
 import { once } from 'node:events'
 import { locate, type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
-import { forkSwiftly } from '../helpers/operator.ts'
+import { forkProgram } from '../helpers/operator.ts'
 import { startPostgres } from '../helpers/postgres.ts'
 
 export interface StoreSetup {
@@ -31,7 +31,7 @@ const sqlite = async (): Promise<StoreSetup> => ({
   async openLast(data) {
     const { url } = locate('sqlite:', data)
     const program = new URL('../../engine/store/sqlite/writer.ts', import.meta.url)
-    const writer = forkSwiftly(program, [url, 'power'])
+    const writer = forkProgram(program, [url, 'power'])
     await once(writer, 'message')
     const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
     return {

@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import t from 'tap'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { giveCredit } from '../helpers/credit.ts'
-import { call, payer } from '../helpers/ledger.ts'
-import { LONG, scaled } from '../helpers/long.ts'
+import { call, payerOf } from '../helpers/ledger.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { ledgerOn, makeLedger } from '../helpers/membership.ts'
 import { createChance } from '../helpers/seeded.ts'
 import { sql, startStore } from '../helpers/store.ts'
@@ -14,7 +14,7 @@ import { canInjectFaults, injectFault } from './faulty-gateway.ts'
 
 t.setTimeout(LONG ? 1_200_000 : 120_000)
 const skip = canInjectFaults() ? false : 'no strace here, or not allowed to trace'
-const POINTS = scaled(50, 500)
+const POINTS = shortOrLong(50, 500)
 
 t.test(
   `writer kills: no acknowledged call is lost or repeated at ${POINTS} writes`,
@@ -37,7 +37,7 @@ t.test(
     const callers = processes.map(async own => {
       while (!isOver) {
         const request = `call ${++callCount}`
-        const hold = await call(own, own.ledger, request, payer(1), 1_000n)
+        const hold = await call(own, own.ledger, request, payerOf(1), 1_000n)
         const settles = chance() < 0.8
         await (settles ? hold.settle?.(400n) : hold.release?.())
         ends.set(request, settles ? 'settled' : 'released')

@@ -6,7 +6,7 @@ import { COMMANDS } from '../../engine/cli/commands.ts'
 import { helpOf } from '../../engine/cli/help.ts'
 import { readOnlyDatabase } from '../../engine/cli/offline.ts'
 import { withPluginCommands } from '../../engine/cli/plugin-commands.ts'
-import { remembering, tollgate } from '../helpers/terminal.ts'
+import { recordingTerminal, tollgate } from '../helpers/terminal.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 export const PAGE = `${root}/docs/cli.md`
@@ -32,7 +32,7 @@ const pagesOf = (name: string, command: Command, terminal: Terminal): string => 
 
 export const cliPage = async (env: Readonly<Record<string, string>> = {}): Promise<string> => {
   const config = `${root}/routes.yaml`
-  const terminal = remembering(env)
+  const terminal = recordingTerminal(env)
   const overview = (await tollgate(['--help'], { ...env, TOLLGATE_CONFIG: config })).out
   const enginePages = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, load]) => pagesOf(name, await load(), terminal)),

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
-import { operatorEnv, plainly } from '../helpers/operator.ts'
+import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = [
@@ -41,7 +41,7 @@ export const clone = async (t: Test): Promise<Clone> => {
   const env = createEnvironment(await freePort(), await freePort())
   const shell = async (text: string): Promise<string> => {
     const options = ['-euo', 'pipefail', '-O', 'expand_aliases']
-    const child = spawn(...plainly('bash', ...options, '-c', useOwnPorts(text, env)), {
+    const child = spawn(...plainCommand('bash', ...options, '-c', useOwnPorts(text, env)), {
       cwd: folder,
       env,
       stdio,
@@ -52,7 +52,7 @@ export const clone = async (t: Test): Promise<Clone> => {
     return output.text()
   }
   const start = async (more: Environment = {}) => {
-    const child = spawn(...plainly('npm', 'start'), {
+    const child = spawn(...plainCommand('npm', 'start'), {
       cwd: folder,
       env: { ...env, ...more },
       stdio,

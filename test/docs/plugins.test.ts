@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { LONG } from '../helpers/long.ts'
-import { operatorEnv, plainly } from '../helpers/operator.ts'
+import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 import { blocksOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 
@@ -31,7 +31,7 @@ t.test(
     // Also checks the plugins that `plugin new` wrote.
     const config = readFileSync(join(root, 'tsconfig.json'), 'utf8')
     writeFileSync(join(copy.folder, 'tsconfig.json'), config.replace('"engine", ', ''))
-    const types = spawnSync(...plainly(join(root, 'node_modules/.bin/tsc'), '--noEmit'), {
+    const types = spawnSync(...plainCommand(join(root, 'node_modules/.bin/tsc'), '--noEmit'), {
       cwd: copy.folder,
       env: operatorEnv(),
       encoding: 'utf8',

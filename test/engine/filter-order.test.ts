@@ -2,7 +2,7 @@
  *  and when a slot is final. */
 import t, { type Test } from 'tap'
 import type { Exchange, Filter, Slot, Stage } from '../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../helpers/core.ts'
 
 const USED: Slot<string> = { name: 'used' }
 const ROUTES = [{ path: 'GET /', upstream: 'up' }]
@@ -44,13 +44,13 @@ const logOf = async (t: Test, names: readonly string[], isCut = false): Promise<
     },
   })
   let finish = (): unknown => undefined
-  const up = await startUpstream(t, (_, response) => {
+  const up = await startHttpUpstream(t, (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('data: 1\n\n')
     finish = () => (isCut ? response.destroy() : response.end())
   })
-  const stages = Object.fromEntries(names.map(name => [name, plugin(stage(name))]))
-  const core = await startCore(t, stages, { upstreams: { up: { url: up } }, routes: ROUTES })
+  const stages = Object.fromEntries(names.map(name => [name, pluginOf(stage(name))]))
+  const core = await startTestServer(t, stages, { upstreams: { up: { url: up } }, routes: ROUTES })
   const reply = await fetch(`${core.url}/`)
   // The upstream ends only after the first chunk arrived; otherwise both may arrive as one.
   const reader = reply.body?.getReader()

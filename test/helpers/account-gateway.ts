@@ -57,7 +57,7 @@ export interface AccountGateway extends TestGateway {
   addToken(account: number): Promise<Credential>
   credit(account: number, nanos: bigint): Promise<void>
   /** Makes a call that is held and settled. */
-  paid(call: Call): Promise<void>
+  payCall(call: Call): Promise<void>
   /** `bearer`: a credential for the Authorization header. */
   ask(
     method: string,
@@ -122,7 +122,7 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
       const credit = { account, kind: 'credit', amount, note: 'test', at: Date.now() } as const
       await database.write([openWallet(walletOf.account(account), 0n), addCredit(credit)])
     },
-    paid: call => pay(database, ledger, call),
+    payCall: call => pay(database, ledger, call),
     async ask(method, path, bearer, body) {
       const response = await fetch(gateway.url + path, {
         method,

@@ -6,12 +6,12 @@ import type { FilteredReply } from '../../engine/response/filters.ts'
 import { Origin } from '../../engine/upstream/origin.ts'
 import { type Sending, send } from '../../engine/upstream/transport.ts'
 
-export const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
+export const CLIENT_GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
 export const HEALTH = { failures: 2, eject: 60_000 }
-export const PATIENT = { connect: 10_000, first_byte: 60_000, idle: 60_000 }
+export const LONG_DEADLINES = { connect: 10_000, first_byte: 60_000, idle: 60_000 }
 
 /** Opens an origin at this address; returns it with a function that sends to it. */
-export const aim = (t: Test, address: string, connections = 2) => {
+export const openOrigin = (t: Test, address: string, connections = 2) => {
   const origin = new Origin(address, { connect: 10_000, connections })
   t.teardown(() => origin.pool?.destroy())
   const sending: Sending = {
@@ -21,7 +21,7 @@ export const aim = (t: Test, address: string, connections = 2) => {
     path: '/',
     headers: {},
     body: undefined,
-    deadlines: PATIENT,
+    deadlines: LONG_DEADLINES,
     health: HEALTH,
     idempotent: true,
   }
@@ -36,10 +36,10 @@ export const aim = (t: Test, address: string, connections = 2) => {
     )
   return { origin, ask }
 }
-export const text = async (answer: FilteredReply): Promise<string> =>
+export const readText = async (answer: FilteredReply): Promise<string> =>
   Buffer.from(await answer.bytes(1_000_000)).toString()
 /** Records what a reply's body does, in order. */
-export const poured = (
+export const recordBody = (
   answer: FilteredReply,
 ): { readonly log: string[]; readonly over: Promise<void> } => {
   const log: string[] = []

@@ -20,7 +20,7 @@ interface Worker {
   /** Requests without an answer so far. */
   asking: number
 }
-export interface Used {
+export interface Admission {
   readonly worker: number
   readonly key: string
   readonly amount: bigint
@@ -40,12 +40,12 @@ const end = (to: Wire, from: Wire) => ({
 export class Machine {
   clock = 1_000
   /** Starts of windows per key, from the answers that arrived. */
-  readonly begun = new Map<string, Set<number>>()
+  readonly windowStarts = new Map<string, Set<number>>()
   readonly #requestKeys = new Map<string, string>()
   readonly workers: Worker[] = []
   readonly owner = createAllowanceOwner({ now: () => this.clock, revokeTimeout: 60_000 })
   /** Units that are admitted, not returned, and used by a live worker. */
-  readonly unitsInUse: Used[] = []
+  readonly unitsInUse: Admission[] = []
 
   constructor(workers: number) {
     for (let index = 0; index < workers; index++) this.add()
@@ -69,8 +69,8 @@ export class Machine {
     return true
   }
   #note(key: string, { since }: UnitGrant): void {
-    const starts = this.begun.get(key)
-    if (starts === undefined) this.begun.set(key, new Set([since]))
+    const starts = this.windowStarts.get(key)
+    if (starts === undefined) this.windowStarts.set(key, new Set([since]))
     else starts.add(since)
   }
   /** Delivers every message under way until no request of a live worker is open. */
@@ -173,7 +173,7 @@ export const play = async (
   machine: Machine,
   history: readonly Step[],
   supply: (limit: bigint) => Supply,
-  onAdmission: (admission: Used) => void,
+  onAdmission: (admission: Admission) => void,
 ): Promise<bigint> => {
   let limit = 20n
   let fault: unknown

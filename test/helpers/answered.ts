@@ -10,9 +10,9 @@ type Kind = 'answer' | 'event'
 
 /** Returns the first error, or undefined. Corrects the excepted members in place. */
 export interface AnswerValidator {
-  complaint(kind: Kind, payload: unknown): string | undefined
+  errorIn(kind: Kind, payload: unknown): string | undefined
   /** The exceptions that were needed. */
-  readonly met: ReadonlySet<string>
+  readonly usedExceptions: ReadonlySet<string>
 }
 
 /** Members that clients receive beyond the types, with the reason. */
@@ -36,12 +36,14 @@ const EXTRA_VALUES: Readonly<Record<string, string>> = {
 /** Members that the SDK adds itself. */
 const SDK_MEMBERS: Readonly<Record<string, string>> = { 'openai-responses output_text': '' }
 
-export const EXCEPTIONS: readonly string[] = [EXTRA_MEMBERS, EXTRA_VALUES, SDK_MEMBERS].flatMap(
-  Object.keys,
-)
+export const SCHEMA_EXCEPTIONS: readonly string[] = [
+  EXTRA_MEMBERS,
+  EXTRA_VALUES,
+  SDK_MEMBERS,
+].flatMap(Object.keys)
 
 /** `name`: the name of a schema file without its suffix `-answered`. */
-export const judgeOf = (name: string): AnswerValidator => {
+export const createValidator = (name: string): AnswerValidator => {
   const {
     $comment: _,
     $ref: __,
@@ -70,8 +72,8 @@ export const judgeOf = (name: string): AnswerValidator => {
     return true
   }
   return {
-    met: usedExceptions,
-    complaint(kind, payload) {
+    usedExceptions: usedExceptions,
+    errorIn(kind, payload) {
       const fits = validators.get(kind) ?? ajv.compile({ $ref: root + kind })
       validators.set(kind, fits)
       while (!fits(payload)) {

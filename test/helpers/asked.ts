@@ -11,7 +11,7 @@ export interface PoolReply {
 }
 const GET: Request = { method: 'GET', path: '/', headers: {}, body: undefined }
 
-export const askPool = (pool: Pool, request: Partial<Request> = {}): Promise<PoolReply> =>
+export const sendThroughPool = (pool: Pool, request: Partial<Request> = {}): Promise<PoolReply> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let head: Pick<PoolReply, 'status' | 'headers'> = { status: 0, headers: {} }

@@ -75,8 +75,8 @@ const startOwn = async (): Promise<BackEnd> => {
     name: 'own',
     url: upstream.url,
     take: async () => {
-      const heads = await upstream.seen('request')
-      const bodies = await upstream.seen('body')
+      const heads = await upstream.events('request')
+      const bodies = await upstream.events('body')
       await upstream.forget()
       return bodies.flatMap(({ connection, body }, index) => {
         const earlier = bodies.slice(0, index).filter(each => each.connection === connection)

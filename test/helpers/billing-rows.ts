@@ -13,12 +13,12 @@ export interface Row {
   readonly facts?: Readonly<Record<string, Attribute>>
   readonly at?: number
   readonly nanos: bigint
-  readonly says?: string
+  readonly formula?: string
   readonly unpriced?: readonly string[]
 }
 
-export const charged = (table: readonly Row[]): void => {
-  for (const { what, rule, meters, facts, at = NOON, nanos, says, unpriced = [] } of table)
+export const testCharges = (table: readonly Row[]): void => {
+  for (const { what, rule, meters, facts, at = NOON, nanos, formula: says, unpriced = [] } of table)
     t.test(what, async t => {
       const actual = charge(ruleIn(rule), meters, facts, at)
       t.equal(actual.nanos, nanos)

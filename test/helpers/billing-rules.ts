@@ -35,7 +35,7 @@ export const asOptions = ({ lines, min }: RuleOptions, map: boolean): BillingOpt
   ])
   return { price: { ...Object.fromEntries(entries), ...(min !== undefined && { min }) } }
 }
-export const numbers = ({ meters }: Call): Meters =>
+export const metersOf = ({ meters }: Call): Meters =>
   Object.fromEntries(Object.entries(meters).map(([meter, text]) => [meter, Number(text)]))
 
 const decimal = (most: number, places: number): fc.Arbitrary<string> =>

@@ -16,7 +16,7 @@ export const freshResources = (more: Partial<Resources> = {}): Resources => {
 }
 
 /** Compiles a snapshot; the pipeline is the order of `plugins`. */
-export const compiled = (
+export const compileSnapshot = (
   plugins: Plugins,
   document: Document,
   resources: Resources = freshResources(),
@@ -41,7 +41,7 @@ export const faultsOf = async (
   resources?: Resources,
 ): Promise<CompileError['faults']> => {
   try {
-    await compiled(plugins, document, resources)
+    await compileSnapshot(plugins, document, resources)
     return []
   } catch (error) {
     return (error as CompileError).faults

@@ -13,7 +13,7 @@ import type { Resources } from '../../engine/snapshot/resources.ts'
 import { SharedResources } from '../../engine/snapshot/shared-resources.ts'
 import type { Snapshot } from '../../engine/snapshot/snapshot.ts'
 
-export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** A store that records its lists in order. `refuse` decides per list: a fault rejects it. `delay`:
  *  ms that a commit takes. */
@@ -23,7 +23,7 @@ export interface FakeStore {
   delay: number
 }
 
-export const fakeResources = (store: FakeStore, log: Log = silent): Resources => {
+export const fakeResources = (store: FakeStore, log: Log = SILENT_LOG): Resources => {
   const name = (statement: Statement): string => `${statement.sql.name}(${statement.values.join()})`
   return {
     role: 'test',
@@ -68,14 +68,14 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
   }
 }
 /** A plugin with one stage, which is active on every route. */
-export const plugin = (stage: Stage, more: Partial<Plugin> = {}): Plugin => ({
+export const pluginOf = (stage: Stage, more: Partial<Plugin> = {}): Plugin => ({
   schema: {},
   default: {},
   setup: () => stage,
   ...more,
 })
 
-export interface Core {
+export interface TestServer {
   readonly url: string
   readonly server: GatewayServer
   readonly store: FakeStore
@@ -85,13 +85,13 @@ export interface Core {
 }
 
 /** Starts a gateway; the pipeline is the order of `plugins`. */
-export const startCore = async (
+export const startTestServer = async (
   t: Test,
   plugins: Readonly<Record<string, Plugin>>,
   document: Document,
-  log: Log = silent,
+  log: Log = SILENT_LOG,
   more: Partial<Resources> = {},
-): Promise<Core> => {
+): Promise<TestServer> => {
   const store: FakeStore = { lines: [], refuse: () => undefined, delay: 0 }
   const resources = { ...fakeResources(store, log), ...more }
   let version = 0
@@ -125,7 +125,10 @@ export const startCore = async (
 }
 
 /** Starts an upstream in this process. */
-export const startUpstream = async (t: Test, listener: http.RequestListener): Promise<string> => {
+export const startHttpUpstream = async (
+  t: Test,
+  listener: http.RequestListener,
+): Promise<string> => {
   const server = http.createServer(listener).listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))
   t.teardown(() => {

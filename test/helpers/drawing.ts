@@ -2,7 +2,7 @@
  *  upstreams. */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { startUpstream } from './core.ts'
+import { startHttpUpstream } from './core.ts'
 import { startGateway } from './gateway.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -24,26 +24,26 @@ export const PNG = Buffer.from(
 export const DATA_URL = `data:image/png;base64,${PNG.toString('base64')}`
 interface ImageUpstream {
   /** Requests that reached the upstreams. */
-  readonly seen: UpstreamRequest[]
+  readonly requests: UpstreamRequest[]
   /** Replaces the default answer, images by URL. */
   next: ((asked: UpstreamRequest) => UpstreamAnswer) | undefined
   /** Number of images that were answered. */
   imageCount: number
   images(count: unknown, more?: object): Body
 }
-export const bed: ImageUpstream = {
-  seen: [],
+export const imageUpstream: ImageUpstream = {
+  requests: [],
   next: undefined,
   imageCount: 0,
   images: (count, more = {}) => ({
     created: 7,
     data: Array.from({ length: Number(count ?? 1) }, () => ({
-      url: `https://a.example/${++bed.imageCount}.png`,
+      url: `https://a.example/${++imageUpstream.imageCount}.png`,
     })),
     ...more,
   }),
 }
-const url = await startUpstream(t, async (request, response) => {
+const url = await startHttpUpstream(t, async (request, response) => {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part as Buffer)
   const bytes = Buffer.concat(parts)
@@ -53,8 +53,10 @@ const url = await startUpstream(t, async (request, response) => {
     : undefined
   const body = form ? Object.fromEntries(form) : (JSON.parse(bytes.toString()) as Body)
   const call = { path: request.url ?? '', type, body, form }
-  bed.seen.push(call)
-  const answer: UpstreamAnswer = bed.next?.(call) ?? { body: bed.images(body.n) }
+  imageUpstream.requests.push(call)
+  const answer: UpstreamAnswer = imageUpstream.next?.(call) ?? {
+    body: imageUpstream.images(body.n),
+  }
   const kind = answer.events === undefined ? 'application/json' : 'text/event-stream'
   response.writeHead(answer.status ?? 200, { 'content-type': kind })
   response.end(answer.events ?? JSON.stringify(answer.body))
@@ -100,19 +102,19 @@ routes:
 })
 t.teardown(() => gateway.stop())
 t.beforeEach(() => {
-  bed.seen.length = 0
+  imageUpstream.requests.length = 0
   usages.length = 0
-  bed.next = undefined
-  bed.imageCount = 0
+  imageUpstream.next = undefined
+  imageUpstream.imageCount = 0
 })
 
 /** Returns the usage of the next call, which is known after its last byte. */
-export const counted = async () => {
+export const nextUsage = async () => {
   while (usages.length === 0) await new Promise(setImmediate)
   return usages.pop()
 }
 /** Returns the error that the user of an SDK catches. */
-export const failed = (call: Promise<unknown>): Promise<object> =>
+export const errorOf = (call: Promise<unknown>): Promise<object> =>
   call.then(
     () => ({ accepted: true }),
     error => error as object,

@@ -2,7 +2,7 @@
  *  The error or answer that their user gets is still checked. */
 import { asString, eventBodies } from './loose.ts'
 import { type Recording, recordedFormat } from './recorded.ts'
-import type { Reading } from './recorded-reading.ts'
+import type { AnswerReading } from './recorded-reading.ts'
 
 interface Cells {
   readonly ids: readonly string[]
@@ -17,14 +17,17 @@ interface Exception extends Cells {
   /** with this status if it has one, */
   readonly status?: number
   /** or the answer that the user reads instead of the recorded one. */
-  readonly expected?: (reading: Reading, recording: Recording) => Reading
+  readonly expected?: (reading: AnswerReading, recording: Recording) => AnswerReading
 }
 
-const withObjectInput = ({ calls, ...rest }: Reading): Reading => ({
+const withObjectInput = ({ calls, ...rest }: AnswerReading): AnswerReading => ({
   ...rest,
   calls: calls.map(([name, input]) => [name, { input: input }]),
 })
-const withDeltaText = (reading: Reading, { response_body: body }: Recording): Reading => {
+const withDeltaText = (
+  reading: AnswerReading,
+  { response_body: body }: Recording,
+): AnswerReading => {
   const deltas = eventBodies(body).filter(({ type }) => type === 'response.output_text.delta')
   const text = deltas.map(({ delta }) => asString(delta)).join('')
   return { ...reading, text: text + reading.text.slice(text.length) }
@@ -99,41 +102,41 @@ const EXCEPTIONS: readonly Exception[] = [
 
 /** Charges that differ from the upstream's counts of the one requested answer. */
 interface ChargeException extends Cells {
-  readonly charged: 'nothing' | 'an estimate' | 'all counts'
+  readonly expectedCharge: 'nothing' | 'an estimate' | 'all counts'
 }
 const CHARGE_EXCEPTIONS: readonly ChargeException[] = [
   {
     ids: ['rec-0102'],
     reason: 'the prompt was blocked, and its usage holds no number',
-    charged: 'an estimate',
+    expectedCharge: 'an estimate',
   },
   {
     ids: ['rec-0345'],
     reason: 'a chat completion under the name of responses: it has no usage of that format',
-    charged: 'an estimate',
+    expectedCharge: 'an estimate',
   },
   {
     ids: ['rec-0162', 'rec-0164'],
     reason: 'a background response: no usage yet',
     cells: 'own',
-    charged: 'an estimate',
+    expectedCharge: 'an estimate',
   },
   {
     ids: ['rec-0277', 'rec-0344'],
     reason: 'it ends in an error after its first text, without usage',
     cells: 'own',
-    charged: 'an estimate',
+    expectedCharge: 'an estimate',
   },
   {
     ids: ['rec-0162', 'rec-0164', 'rec-0262', 'rec-0277', 'rec-0344'],
     reason: 'an error before its first text',
     cells: 'crossed',
-    charged: 'nothing',
+    expectedCharge: 'nothing',
   },
   {
     ids: ['rec-0278', 'rec-0322', 'rec-0326', 'rec-0327'],
     reason: 'error 400',
-    charged: 'nothing',
+    expectedCharge: 'nothing',
   },
   {
     ids: [
@@ -148,7 +151,7 @@ const CHARGE_EXCEPTIONS: readonly ChargeException[] = [
     ],
     reason: 'several answers in one stream that passes unchanged: all of them are charged',
     cells: 'own',
-    charged: 'all counts',
+    expectedCharge: 'all counts',
   },
 ]
 
@@ -170,7 +173,7 @@ export const chargeExceptionOf = (
 export const exceptionLines = (): readonly string[] =>
   [
     ...EXCEPTIONS.map(each => ({ ...each, what: each.throws ? 'an error' : 'another answer' })),
-    ...CHARGE_EXCEPTIONS.map(each => ({ ...each, what: `charged ${each.charged}` })),
+    ...CHARGE_EXCEPTIONS.map(each => ({ ...each, what: `charged ${each.expectedCharge}` })),
   ]
     .flatMap(({ ids, cells = 'all', what, reason }) =>
       ids.map(id => `${id}, ${cells} cells, ${what}: ${reason}`),

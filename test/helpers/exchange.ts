@@ -25,9 +25,9 @@ const ROOT = new URL('../../', import.meta.url)
 
 export interface FakeHost extends Host {
   /** Log lines, as `level text`. */
-  readonly logged: string[]
+  readonly logLines: string[]
   /** Keys that `share` created, in order. */
-  readonly made: string[]
+  readonly createdKeys: string[]
 }
 export interface HostOptions {
   readonly upstreams?: Readonly<Record<string, UpstreamView>>
@@ -49,8 +49,8 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     throw new Error('not lent in this test')
   }
   return {
-    logged: logLines,
-    made: createdKeys,
+    logLines: logLines,
+    createdKeys: createdKeys,
     upstreams,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     metrics: { count() {}, time() {}, gauge() {} },
@@ -181,14 +181,14 @@ export const fakeAttempt = (
     next: async () => {
       const { status = 200, headers = {}, body, chunks, dies } = upstreamReply
       const whole = body === undefined ? undefined : Buffer.from(body)
-      const source = chunks && pushed(chunks, dies)
+      const source = chunks && sourceOf(chunks, dies)
       reply = new FilteredReply(status, { ...headers }, whole, source)
       exchange.setReply(reply)
     },
   }
 }
 /** Pushes a body as an upstream does: every chunk at once, then its end or its fault. */
-export const pushed = (chunks: Iterable<string | Bytes>, dies?: Fault): Source => ({
+export const sourceOf = (chunks: Iterable<string | Bytes>, dies?: Fault): Source => ({
   start(out) {
     for (const chunk of chunks) out.write(Buffer.from(chunk))
     if (dies) out.fail(dies)
@@ -199,7 +199,7 @@ export const pushed = (chunks: Iterable<string | Bytes>, dies?: Fault): Source =
   abort() {},
 })
 
-export interface Poured {
+export interface ReadReply {
   /** All bytes that the client receives. */
   readonly text: string
   readonly bytes: Buffer
@@ -208,7 +208,7 @@ export interface Poured {
   readonly fault: Fault | undefined
 }
 /** Reads a reply to its end. */
-export const pour = (reply: FilteredReply): Promise<Poured> =>
+export const readReply = (reply: FilteredReply): Promise<ReadReply> =>
   new Promise(resolve => {
     const parts: Bytes[] = []
     const over = (tail: Bytes | undefined, fault: Fault | undefined): void => {
@@ -226,7 +226,7 @@ export const pour = (reply: FilteredReply): Promise<Poured> =>
   })
 
 /** Returns the error that `run` throws, or undefined. */
-export const thrownBy = async (run: () => unknown): Promise<Fault | undefined> => {
+export const errorFrom = async (run: () => unknown): Promise<Fault | undefined> => {
   try {
     await run()
     return undefined

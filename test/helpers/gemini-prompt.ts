@@ -6,9 +6,9 @@ import type { Prompt, Tool, Turn } from '../../plugins/formats/hub.ts'
 import { decodePrompt, encodePrompt, PROMPT } from './codec.ts'
 
 const NAME = 'google-gemini'
-export const hi = [{ role: 'user', parts: [{ text: 'hi' }] }]
+export const HI = [{ role: 'user', parts: [{ text: 'hi' }] }]
 export const decodeRequest = (more: { readonly [key: string]: Json }) =>
-  decodePrompt(NAME, { contents: hi, ...more })
+  decodePrompt(NAME, { contents: HI, ...more })
 export const prompt = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prompt => ({
   ...PROMPT,
   stream: false,

@@ -121,11 +121,11 @@ export const finishOf = (chunks: readonly Gemini[]): string | undefined =>
     .findLast(Boolean)
 
 /** The same facts of an answer in the hub. */
-export const facts = ({ choices, meters = {} }: Answer): Facts => ({
-  ...factsOf(choices),
+export const factsOfAnswer = ({ choices, meters = {} }: Answer): Facts => ({
+  ...factsOfChoices(choices),
   total: Object.values(meters).reduce((sum, amount) => sum + amount, 0),
 })
-export const factsOf = (choices: Answer['choices']): Omit<Facts, 'total'> => {
+export const factsOfChoices = (choices: Answer['choices']): Omit<Facts, 'total'> => {
   const contents = choices.flatMap(({ content }) => content)
   const textOfType = (type: string): string =>
     contents.map(each => (each.type === type && 'text' in each ? each.text : '')).join('')

@@ -7,7 +7,7 @@ import type { OpenDatabase } from '../../engine/store/database.ts'
 import errorsPlugin from '../../plugins/errors.ts'
 import idempotency from '../../plugins/idempotency/index.ts'
 import { ACCOUNT } from '../../plugins/slots.ts'
-import { plugin, silent, startCore, startUpstream } from './core.ts'
+import { pluginOf, SILENT_LOG, startHttpUpstream, startTestServer } from './core.ts'
 import { reaperOn } from './membership.ts'
 import { type Store, sql, startStore } from './store.ts'
 
@@ -53,7 +53,7 @@ export const install = async (t: Test): Promise<Installation & { readonly store:
 }
 export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<Installation> => {
   let calls = 0
-  const url = await startUpstream(t, (request, response) => {
+  const url = await startHttpUpstream(t, (request, response) => {
     const call = ++calls
     request.resume().on('end', () => installation.script(request, response, call))
   })
@@ -81,7 +81,7 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
       const ownDatabase = databaseOver(connection, link, installation)
       const set = {
         errors: errorsPlugin as Plugin,
-        caller: plugin(caller),
+        caller: pluginOf(caller),
         idempotency: idempotency as Plugin,
         ...stages,
       }
@@ -95,11 +95,11 @@ export const installOn = async (t: Test, store: Pick<Store, 'open'>): Promise<In
         })),
         ...more,
       }
-      const core = await startCore(
+      const core = await startTestServer(
         t,
         set,
-        document as unknown as Parameters<typeof startCore>[2],
-        silent,
+        document as unknown as Parameters<typeof startTestServer>[2],
+        SILENT_LOG,
         { database: ownDatabase, membership: reaperOn(t, ownDatabase, beat) },
       )
       return {

@@ -1,15 +1,15 @@
 /** Validates each answer and stream event that a gateway translates for the SDKs of this process
  *  against the SDK's own types. Create the SDKs after calling it. */
-import { type AnswerValidator, judgeOf } from './answered.ts'
+import { type AnswerValidator, createValidator } from './answered.ts'
 import { asObject, type LooseObject } from './loose.ts'
 import { eventsOf } from './sse.ts'
 
 interface ValidationReport {
   /** Each error once, with its count. */
-  readonly complaints: readonly string[]
-  readonly judged: ReadonlyMap<string, { answers: number; events: number }>
+  readonly errors: readonly string[]
+  readonly counts: ReadonlyMap<string, { answers: number; events: number }>
   /** Names of the exceptions that were needed. */
-  readonly met: ReadonlySet<string>
+  readonly usedExceptions: ReadonlySet<string>
 }
 interface Question {
   /** The client's format. */
@@ -26,11 +26,11 @@ const PATHS: readonly (readonly [path: RegExp, format: string])[] = [
 
 interface FetchValidation {
   /** Questions by the id of their request. */
-  readonly asked: ReadonlyMap<string, Question>
-  done(): Promise<ValidationReport>
+  readonly questions: ReadonlyMap<string, Question>
+  finish(): Promise<ValidationReport>
 }
 /** Wraps `fetch`; `done` restores it. */
-export const listen = (): FetchValidation => {
+export const validateFetches = (): FetchValidation => {
   const { fetch } = globalThis
   const judges = new Map<string, AnswerValidator>()
   const counts = new Map<string, { answers: number; events: number }>()
@@ -39,12 +39,12 @@ export const listen = (): FetchValidation => {
   const questions = new Map<string, Question>()
   const judge = (format: string, kind: 'answer' | 'event', payload: unknown): void => {
     if (isError(payload)) return
-    const judge = judges.get(format) ?? judgeOf(format)
+    const judge = judges.get(format) ?? createValidator(format)
     judges.set(format, judge)
     const count = counts.get(format) ?? { answers: 0, events: 0 }
     counts.set(format, count)
     count[kind === 'answer' ? 'answers' : 'events']++
-    const complaint = judge.complaint(kind, payload)
+    const complaint = judge.errorIn(kind, payload)
     if (complaint === undefined) return
     const whole = `${format} ${kind} ${complaint}`
     complaints.set(whole, (complaints.get(whole) ?? 0) + 1)
@@ -68,14 +68,16 @@ export const listen = (): FetchValidation => {
     return response
   }
   return {
-    asked: questions,
-    async done() {
+    questions: questions,
+    async finish() {
       globalThis.fetch = fetch
       await Promise.all(readings)
       return {
-        complaints: [...complaints].map(([complaint, times]) => `${times} × ${complaint}`),
-        judged: counts,
-        met: new Set([...judges.values()].flatMap(({ met }) => [...met])),
+        errors: [...complaints].map(([complaint, times]) => `${times} × ${complaint}`),
+        counts: counts,
+        usedExceptions: new Set(
+          [...judges.values()].flatMap(({ usedExceptions: met }) => [...met]),
+        ),
       }
     },
   }

@@ -81,7 +81,7 @@ const order: fc.Arbitrary<Order> = fc.record({
 const historiesUpTo = (maxLength: number): fc.Arbitrary<readonly Order[]> =>
   fc.array(order, { minLength: 1, maxLength, size: 'max' })
 /** Most histories are short: many starts find as much as few long histories. */
-export const orders: fc.Arbitrary<readonly Order[]> = fc.oneof(
+export const histories: fc.Arbitrary<readonly Order[]> = fc.oneof(
   { weight: 3, arbitrary: historiesUpTo(5) },
   { weight: 1, arbitrary: historiesUpTo(16) },
 )
@@ -89,7 +89,7 @@ export const orders: fc.Arbitrary<readonly Order[]> = fc.oneof(
 /** One in so many steps is left out, so that shrinking can drop the steps that do not matter. */
 const LEFT_OUT = 1_000
 /** Histories of a hundred steps. */
-export const longWays: fc.Arbitrary<readonly Order[]> = fc
+export const longHistories: fc.Arbitrary<readonly Order[]> = fc
   .array(fc.option(order, { nil: undefined, freq: LEFT_OUT }), {
     minLength: 100,
     maxLength: 100,

@@ -45,7 +45,7 @@ export const openBooks = async (t: Test, engine: Engine = 'sqlite'): Promise<Boo
   }
 }
 
-export const payer = (account: number, key?: number, quota?: bigint): Payer => ({
+export const payerOf = (account: number, key?: number, quota?: bigint): Payer => ({
   account,
   key,
   quota,

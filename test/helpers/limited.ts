@@ -7,7 +7,7 @@ import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
 import errorsPlugin from '../../plugins/errors.ts'
 import limit from '../../plugins/limit/index.ts'
 import { ACCOUNT, MODEL, USAGE } from '../../plugins/slots.ts'
-import { plugin, silent, startCore } from './core.ts'
+import { pluginOf, SILENT_LOG, startTestServer } from './core.ts'
 import { channelPair } from './machines.ts'
 
 /** `key: 7`, `account: 2` (else 1), `limits` of the key as JSON, `model`. */
@@ -31,8 +31,8 @@ const caller: Stage = {
 export interface Gateways {
   readonly urls: readonly string[]
   /** Answers the waiting requests to /held. */
-  release(): void
-  readonly held: number
+  answerWaiting(): void
+  readonly waitingCount: number
   /** Milliseconds by which the clock of owner and workers is ahead. */
   ahead: number
 }
@@ -72,20 +72,20 @@ export const startLimited = async (
     owner.attach(worker, far)
     const set = {
       errors: errorsPlugin as Plugin,
-      caller: plugin(caller),
+      caller: pluginOf(caller),
       limit: limit as Plugin,
-      answers: plugin(answerStage(waiting)),
+      answers: pluginOf(answerStage(waiting)),
     }
-    const document = { routes, limits: section } as Parameters<typeof startCore>[2]
+    const document = { routes, limits: section } as Parameters<typeof startTestServer>[2]
     const more = { allowances: createAllowances(near, { now }) }
-    urls.push((await startCore(t, set, document, silent, more)).url)
+    urls.push((await startTestServer(t, set, document, SILENT_LOG, more)).url)
   }
   return {
     urls,
-    release: () => {
+    answerWaiting: () => {
       for (const each of waiting.splice(0)) each()
     },
-    get held() {
+    get waitingCount() {
       return waiting.length
     },
     get ahead() {
@@ -97,7 +97,7 @@ export const startLimited = async (
   }
 }
 
-export interface Got {
+export interface LimitReply {
   readonly status: number
   readonly headers: Headers
   readonly retryAfter: string | null
@@ -105,20 +105,20 @@ export interface Got {
     readonly error?: { readonly code: string; readonly type: string; readonly message: string }
   }
 }
-export const get = async (
+export const getReply = async (
   url: string,
   headers: Record<string, string> = {},
   body?: string,
-): Promise<Got> => {
+): Promise<LimitReply> => {
   const method = body === undefined ? 'GET' : 'POST'
   const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) })
   const { status, headers: replyHeaders } = response
-  const json = (await response.json()) as Got['body']
+  const json = (await response.json()) as LimitReply['body']
   return { status, headers: replyHeaders, retryAfter: replyHeaders.get('retry-after'), body: json }
 }
-export const storm = (urls: readonly string[], path: string, count: number, key: string) =>
+export const sendMany = (urls: readonly string[], path: string, count: number, key: string) =>
   Promise.all(
-    Array.from({ length: count }, (_, at) => get(`${urls[at % urls.length]}${path}`, { key })),
+    Array.from({ length: count }, (_, at) => getReply(`${urls[at % urls.length]}${path}`, { key })),
   )
-export const count = (all: readonly Got[], status: number): number =>
+export const countStatus = (all: readonly LimitReply[], status: number): number =>
   all.filter(reply => reply.status === status).length

@@ -7,7 +7,7 @@ import type { Channel } from '../../engine/quota/channel.ts'
 import { createAllowanceOwner } from '../../engine/quota/counter-owner.ts'
 import { createLender, type Lender } from '../../engine/quota/lender.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
-import { silent } from './core.ts'
+import { SILENT_LOG } from './core.ts'
 import { timeoutsAt } from './timeouts.ts'
 
 /** Two connected channel ends that deliver in a later turn, like IPC. */
@@ -32,7 +32,7 @@ export interface Machine {
   give(supply: Supply, count: number): void
   spend(supply: Supply, amount: bigint): void
   /** Whether the machine is cut off from the store. */
-  cut: boolean
+  isCut: boolean
   /** Number of lists that it sent to the store. */
   readonly lists: number
   /** Ends one of its workers; without a number, all of them and the machine. */
@@ -72,7 +72,7 @@ export const startMachine = (
     owner.attach(worker, far)
     const lender = createLender({
       database,
-      log: silent,
+      log: SILENT_LOG,
       channel: near,
       timeouts: timeoutsAt(every),
     })
@@ -108,10 +108,10 @@ export const startMachine = (
       for (let at = 0; at < count; at++) open(supply, at).returnUnits(KEY, 1n)
     },
     spend: (supply, amount) => open(supply).spend(KEY, amount),
-    get cut() {
+    get isCut() {
       return link.isCut
     },
-    set cut(value) {
+    set isCut(value) {
       link.isCut = value
     },
     get lists() {

@@ -3,11 +3,11 @@
 import { once } from 'node:events'
 import { creditAdmin } from './credit.ts'
 import { startGateway } from './gateway.ts'
-import { forkSwiftly } from './operator.ts'
+import { forkProgram } from './operator.ts'
 import { recordedFormat, recordings } from './recorded.ts'
 import { type Client, sdkClients } from './sdks.ts'
 
-export const recorded = (recordings() ?? []).filter(
+export const recordedCases = (recordings() ?? []).filter(
   ({ format }) => recordedFormat(format) !== undefined,
 )
 
@@ -23,7 +23,7 @@ const VERBS = ['v1beta', 'v1'].flatMap(version =>
     verb => `POST /${version}/models/{model}:${verb}`,
   ),
 )
-export const short = (format: string): string => format.split('-')[1] ?? format
+export const shortName = (format: string): string => format.split('-')[1] ?? format
 
 /** Nanos per unit of each meter: the primes show which meters an amount contains. */
 export const NANOS: Readonly<Record<string, number>> = {
@@ -52,9 +52,9 @@ const HEALTH = 'health: { failures: 1000000, eject: 1s }'
 const routes = (port: number, priced: boolean): string => `
 pipeline: [errors, auth, validate, model, meter, translate]
 upstreams:
-${FORMATS.map(name => `  ${short(name)}: { url: 'http://127.0.0.1:${port}', key: k, formats: [${name}], ${HEALTH} }`).join('\n')}
+${FORMATS.map(name => `  ${shortName(name)}: { url: 'http://127.0.0.1:${port}', key: k, formats: [${name}], ${HEALTH} }`).join('\n')}
 models:
-${FORMATS.map(name => `  ${short(name)}-*: { to: '${short(name)}/*', context: 100000, output: 8192, ${priced ? PRICED : 'free: true'} }`).join('\n')}
+${FORMATS.map(name => `  ${shortName(name)}-*: { to: '${shortName(name)}/*', context: 100000, output: 8192, ${priced ? PRICED : 'free: true'} }`).join('\n')}
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
   - { path: POST /v1/responses, model: body, translate: openai-responses, errors: openai }
@@ -75,11 +75,11 @@ interface Setting {
   /** A file of test/fixtures/upstream. */
   readonly program?: string
   /** Whether the models have prices. */
-  readonly priced?: boolean
+  readonly isPriced?: boolean
 }
 export const startMatrix = async (setting: Setting = {}): Promise<Matrix> => {
-  const { program = 'recorded.ts', priced = false } = setting
-  const upstream = forkSwiftly(new URL(`../fixtures/upstream/${program}`, import.meta.url))
+  const { program = 'recorded.ts', isPriced: priced = false } = setting
+  const upstream = forkProgram(new URL(`../fixtures/upstream/${program}`, import.meta.url))
   const [port] = (await once(upstream, 'message')) as [number]
   const gateway = await startGateway({ routes: routes(port, priced) })
   const key = await gateway.key()

@@ -12,25 +12,25 @@ import { readPeers, reap } from '../../engine/store/reaper.ts'
 import { Ledger } from '../../plugins/ledger/ledger.ts'
 import { releaseProcess } from '../../plugins/ledger/processes.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
-import { silent } from './core.ts'
+import { SILENT_LOG } from './core.ts'
 import { timeoutsAt } from './timeouts.ts'
 
 type Store = Pick<OpenDatabase, 'read' | 'write' | 'process'>
 
 /** A member that does not check its peers: the test reaps dead processes itself. */
 export const membershipOn = (database: Store): Membership =>
-  createMembership({ database, log: silent })
+  createMembership({ database, log: SILENT_LOG })
 /** A member that checks its peers until the test ends. */
 export const reaperOn = (t: Test, database: Store, heartbeat: number): OwnMembership => {
   const timeouts = timeoutsAt(heartbeat)
-  const membership = createMembership({ database, log: silent, timeouts })
+  const membership = createMembership({ database, log: SILENT_LOG, timeouts })
   t.teardown(() => membership.close().catch(() => {}))
   membership.start()
   return membership
 }
 
 export const ledgerOn = (database: Store): Ledger =>
-  new Ledger(database, silent, membershipOn(database))
+  new Ledger(database, SILENT_LOG, membershipOn(database))
 /** Creates the ledger's tables, and those they reference. */
 export const makeLedger = async (database: OpenDatabase): Promise<void> => {
   await database.migrate('standing', MEMBERSHIP_TABLES)
@@ -47,7 +47,7 @@ export const reapAll = async (
   const names = new Set(all.map(({ name }) => name))
   for (let remaining = all; remaining.length > 0; ) {
     for (const peer of remaining)
-      await reap({ database, log: silent, listeners }, peer, true).catch(error => {
+      await reap({ database, log: SILENT_LOG, listeners }, peer, true).catch(error => {
         // A heartbeat came in between: the peer is read again.
         if ((error as { code?: string }).code !== 'STILL_ALIVE') throw error
       })

@@ -10,7 +10,7 @@ const residentTogether = (pids: readonly number[]): number =>
 
 /** Runs three seconds of load, 32 at a time, so that later measurements do not include the memory
  *  of any load. */
-export const warm = async (ask: () => Promise<unknown>): Promise<void> => {
+export const warmUp = async (ask: () => Promise<unknown>): Promise<void> => {
   const until = performance.now() + 3_000
   const busy = async (): Promise<void> => {
     while (performance.now() < until) await ask()
@@ -36,7 +36,7 @@ export const growthDuring = async (root: number, run: () => Promise<unknown>): P
 }
 
 /** Share of one processor that an idle tree uses. */
-export const busyDuring = async (root: number, ms: number): Promise<number> => {
+export const cpuShareDuring = async (root: number, ms: number): Promise<number> => {
   const pids = processTree(root)
   const readTicks = (): number => pids.reduce((sum, pid) => sum + ticksOf(pid), 0)
   const before = readTicks()
@@ -55,7 +55,7 @@ const ticksOf = (pid: number): number => {
 }
 
 /** Milliseconds of processor time used by children of this process that ended during `run`. */
-export const workedDuring = async (run: () => Promise<unknown>): Promise<number> => {
+export const cpuTimeDuring = async (run: () => Promise<unknown>): Promise<number> => {
   const readTicks = (): number => {
     const fields = fieldsOf(process.pid)
     return Number(fields[13] ?? 0) + Number(fields[14] ?? 0)

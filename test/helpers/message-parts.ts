@@ -47,5 +47,5 @@ export const readBySdk =
   }
 const kinds = (content: Json | undefined): readonly unknown[] =>
   Array.isArray(content) ? content.map(block => (block as Fields).type) : []
-export const types = (sse: string): readonly string[] =>
+export const eventTypes = (sse: string): readonly string[] =>
   [...sse.matchAll(/^event: (\w+)$/gm)].map(([, type = '']) => type)

@@ -12,10 +12,10 @@ import { encodePrompt, PROMPT } from './codec.ts'
 // ---------------------------------------------------------------- prompts
 
 export const NAME = 'anthropic-messages'
-export const say = (text: string): Content => ({ type: 'text', text })
+export const textPart = (text: string): Content => ({ type: 'text', text })
 export const user = (...content: readonly Content[]): Turn => ({ role: 'user', content })
 export const model = (...content: readonly Content[]): Turn => ({ role: 'assistant', content })
-export const system = (text: string): Turn => ({ role: 'system', content: [say(text)] })
+export const system = (text: string): Turn => ({ role: 'system', content: [textPart(text)] })
 export const call = (id: string, input = '{}'): Content => ({
   type: 'call',
   id,
@@ -27,27 +27,27 @@ export const result = (id: string, text = 'seen'): Content => ({
   id,
   content: [{ type: 'text', text }],
 })
-export const asking = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prompt => ({
+export const promptOf = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prompt => ({
   ...PROMPT,
   stream: false,
   turns,
   ...more,
 })
-export const write = (prompt: Prompt, traits: Fields = {}, output?: number) => {
+export const encodeBody = (prompt: Prompt, traits: Fields = {}, output?: number) => {
   const { body, dropped } = encodePrompt(NAME, prompt, {
     traits,
     ...(output !== undefined && { maxOutput: output }),
   })
   return { body: body as Fields, dropped }
 }
-export const sent = (turns: readonly Turn[], traits: Fields = {}): Fields =>
-  write(asking(turns), traits).body
+export const encodeTurns = (turns: readonly Turn[], traits: Fields = {}): Fields =>
+  encodeBody(promptOf(turns), traits).body
 export const roles = (body: Fields): readonly Json[] =>
   (body.messages as readonly Fields[]).map(({ role, content }) => [
     role ?? null,
     ...(content as readonly Fields[]).map(({ type }) => type ?? null),
   ])
-export const HI = [user(say('hi'))]
+export const HELLO = [user(textPart('hi'))]
 
 // ---------------------------------------------------------------- the reader of its own
 
@@ -99,7 +99,7 @@ const grow = (
 }
 
 /** The content of a message that must be equal for every writer. */
-export const gist = (message: Fields) => {
+export const summarize = (message: Fields) => {
   const blocks = message.content as readonly Fields[]
   const usage = message.usage as Readonly<Record<string, number | undefined>>
   return {
@@ -134,7 +134,7 @@ export interface SdkReader {
   close(): void
 }
 /** A loopback server that answers with the given body. */
-export const sdkStage = async (): Promise<SdkReader> => {
+export const startSdkReader = async (): Promise<SdkReader> => {
   let answer = ''
   const server = createServer((request, response) => {
     request.resume().on('end', () => {

@@ -14,7 +14,7 @@ interface CountOptions {
   readonly all?: boolean
 }
 /** Undefined if the provider reports no usage. */
-export const countedBy = (
+export const providerCounts = (
   recording: Recording,
   { search, all }: CountOptions,
 ): Counts | undefined => {

@@ -19,26 +19,28 @@ const FOREIGN = /^(?:_?TAP|NODE_|npm_|INIT_CWD)|_(?:BASE_URL|API_KEY)$/
 
 /** Command without `tap`'s loaders and Node's coverage, which reach every child through its
  *  environment. */
-export const plainly = (...command: readonly string[]): [string, string[]] => [
+export const plainCommand = (...command: readonly string[]): [string, string[]] => [
   'env',
   ['-u', 'NODE_OPTIONS', '-u', 'NODE_V8_COVERAGE', ...command],
 ]
 
 /** Command for a program of this project: with the compile cache, without the test runner's
  *  variables. */
-export const swiftly = (...args: readonly string[]): [string, string[]] => {
+export const cachedCommand = (...args: readonly string[]): [string, string[]] => {
   const cache = Object.entries(CODE_ENV).map(([name, value]) => `${name}=${value}`)
-  return plainly(...cache, process.execPath, ...args)
+  return plainCommand(...cache, process.execPath, ...args)
 }
 
 /** Command for a program whose coverage is measured with the test's. Coverage is coarser with the
  *  compile cache, so that is off. */
 export const measuredCommand = (...args: readonly string[]): [string, string[]] =>
-  MEASURED ? ['env', ['NODE_DISABLE_COMPILE_CACHE=1', process.execPath, ...args]] : swiftly(...args)
+  MEASURED
+    ? ['env', ['NODE_DISABLE_COMPILE_CACHE=1', process.execPath, ...args]]
+    : cachedCommand(...args)
 
 /** Starts a program with an IPC channel. */
-export const forkSwiftly = (
+export const forkProgram = (
   program: URL,
   args: readonly string[] = [],
   { stdio = ['inherit', 'inherit', 'inherit', 'ipc'], ...options }: SpawnOptions = {},
-): ChildProcess => spawn(...swiftly(fileURLToPath(program), ...args), { ...options, stdio })
+): ChildProcess => spawn(...cachedCommand(fileURLToPath(program), ...args), { ...options, stdio })

@@ -22,7 +22,7 @@ export interface Picture {
 }
 const CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 4: 2, 6: 4 }
 
-export const pngOf = ({ width, rows, type, depth, filters, interlace = 0 }: Picture): Buffer => {
+export const writePng = ({ width, rows, type, depth, filters, interlace = 0 }: Picture): Buffer => {
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(rows.length, 4)
@@ -61,13 +61,13 @@ const predictByte = (
 }
 
 /** Reads an image of three bytes a pixel. */
-export const coloured = (png: Buffer) => {
+export const readColours = (png: Buffer) => {
   const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)]
   if (png[24] !== 8 || png[25] !== 2) throw new Error('it has no colours')
   return { width, height, pixels: linesIn(png, width * 3).flat() }
 }
 /** Reads an image of one grey byte a pixel, row by row. */
-export const greys = (png: Buffer): readonly (readonly number[])[] => {
+export const readGreys = (png: Buffer): readonly (readonly number[])[] => {
   const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)]
   if (png[24] !== 8 || png[25] !== 0) throw new Error('it is not grey')
   if (linesIn(png, width).length !== height) throw new Error('it is cut')

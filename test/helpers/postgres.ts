@@ -68,7 +68,7 @@ export const sharedPostgres = (): Promise<PostgresServer> => {
 }
 let shared: Promise<PostgresServer> | undefined
 /** A shared server that tests stop and freeze, one test at a time. */
-export const harmedPostgres = (): Promise<PostgresServer> => {
+export const faultyPostgres = (): Promise<PostgresServer> => {
   faulty ??= startPostgres(inMemory())
   return faulty
 }

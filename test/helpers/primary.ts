@@ -18,14 +18,14 @@ interface SpawnedPrimary {
   readonly folder: string
   readonly child: ChildProcess
   /** Its messages to the operator (stderr). */
-  said(): string
+  messages(): string
   /** Its log (stdout). */
   log(): readonly Record<string, unknown>[]
   write(file: string, text: string): void
   /** Resolves with its exit code. */
-  ended(): Promise<number | null>
+  exitCode(): Promise<number | null>
   /** Resolves when every process of the tree has ended. */
-  gone(): Promise<void>
+  allExited(): Promise<void>
 }
 export interface Primary extends SpawnedPrimary {
   readonly url: string
@@ -127,12 +127,20 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary =
   const log = () =>
     out.split('\n').flatMap(line => (line ? [JSON.parse(line) as Record<string, unknown>] : []))
   const allExited = async (): Promise<void> => void (await close)
-  return { folder, child, write, ended: exitCode, gone: allExited, log, said: () => messages }
+  return {
+    folder,
+    child,
+    write,
+    exitCode: exitCode,
+    allExited: allExited,
+    log,
+    messages: () => messages,
+  }
 }
 
 export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Primary> => {
   const spawnedPrimary = spawnPrimary(t, options)
-  const { folder, child, said } = spawnedPrimary
+  const { folder, child, messages: said } = spawnedPrimary
   const { url, admin } = await eventually(() => {
     if (child.exitCode !== null) throw new Error(`it ended:\n${said()}`)
     try {

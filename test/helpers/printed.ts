@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { bindHost } from '../../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../../engine/cli/run-command.ts'
 import type { Command, HostBase } from '../../engine/plugin.ts'
-import { remembering } from './terminal.ts'
+import { recordingTerminal } from './terminal.ts'
 
 interface CommandOutput {
   readonly exit: number
@@ -21,7 +21,7 @@ export const runCommand = async (
 ): Promise<CommandOutput> => {
   const command = commands[name]
   if (!command) throw new Error('there is no such command')
-  const terminal = remembering({})
+  const terminal = recordingTerminal({})
   const boundCommand = bindHost(command, run => run(host))
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   let exit: number

@@ -97,7 +97,7 @@ export const status =
 
 type Outside = Pick<HostBase, 'send' | 'checkUrl'>
 /** The host members for public addresses; `resolve` replaces the machine's name resolution. */
-export const outside = (
+export const publicAccess = (
   allow: string,
   resolve?: (name: string) => Promise<readonly string[]>,
 ): Outside => {

@@ -12,7 +12,7 @@ import {
   parseLoose,
 } from './loose.ts'
 
-export interface Reading {
+export interface AnswerReading {
   readonly text: string
   /** In order, with parsed arguments. */
   readonly calls: readonly (readonly [name: string, input: unknown])[]
@@ -42,7 +42,10 @@ const draft = (): Draft => ({
   input: 0,
   output: 0,
 })
-const finishReading = ({ citations, ...rest }: Draft, finish: Reading['finish']): Reading => ({
+const finishReading = (
+  { citations, ...rest }: Draft,
+  finish: AnswerReading['finish'],
+): AnswerReading => ({
   ...rest,
   // Formats split thoughts differently.
   thoughts: rest.thoughts.replace(/\s+/g, ''),
@@ -75,7 +78,7 @@ const count = (out: Draft, format: string, usage: unknown): void => {
   out.output = output
 }
 
-const FINISH: Readonly<Record<string, Reading['finish']>> = {
+const FINISH: Readonly<Record<string, AnswerReading['finish']>> = {
   length: 'length',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
@@ -95,13 +98,13 @@ const FINISH: Readonly<Record<string, Reading['finish']>> = {
   TOO_MANY_TOOL_CALLS: 'broken',
   error: 'broken',
 }
-const finishOf = (raw: string, calls: number): Reading['finish'] =>
+const finishOf = (raw: string, calls: number): AnswerReading['finish'] =>
   FINISH[raw] ?? (calls > 0 ? 'call' : 'end')
 
 /** Reads the first choice only. */
 const isFirst = ({ index }: LooseObject): boolean => asNumber(index) === 0
 
-export const readChat = (bodies: readonly unknown[]): Reading => {
+export const readChat = (bodies: readonly unknown[]): AnswerReading => {
   const out = draft()
   const calls: { name: string; text: string }[] = []
   for (const body of bodies.map(asObject)) {
@@ -130,7 +133,7 @@ export const readChat = (bodies: readonly unknown[]): Reading => {
 /** The first of these events ends a response; later events are ignored. */
 export const isEnd = (type: unknown): boolean =>
   /^response\.(?:completed|incomplete|failed)$/.test(asString(type))
-export const readResponse = (response: unknown): Reading => {
+export const readResponse = (response: unknown): AnswerReading => {
   const out = draft()
   const body = asObject(response)
   count(out, 'responses', body.usage)
@@ -154,7 +157,7 @@ export const readResponse = (response: unknown): Reading => {
   return finishReading(out, body.status === 'failed' ? 'broken' : finishOf(why, out.calls.length))
 }
 
-export const readMessage = (message: unknown): Reading => {
+export const readMessage = (message: unknown): AnswerReading => {
   const out = draft()
   const body = asObject(message)
   count(out, 'messages', body.usage)
@@ -202,7 +205,7 @@ const messageIn = (all: readonly LooseObject[]): LooseObject => {
   return { ...message, content: blocks, usage }
 }
 
-export const readGemini = (bodies: readonly unknown[]): Reading => {
+export const readGemini = (bodies: readonly unknown[]): AnswerReading => {
   const out = draft()
   for (const body of bodies.map(asObject)) {
     const usage = asObject(body.usageMetadata)
@@ -230,7 +233,7 @@ export const readGemini = (bodies: readonly unknown[]): Reading => {
 }
 
 /** Reads a recording of any format. */
-export const readRecorded = (format: string, stream: boolean, body: string): Reading => {
+export const readRecorded = (format: string, stream: boolean, body: string): AnswerReading => {
   const all = stream ? eventBodies(body) : [JSON.parse(body) as LooseObject]
   const [family] = format.split('-')
   if (family === 'chat') return readChat(all)

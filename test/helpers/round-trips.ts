@@ -93,7 +93,7 @@ export const REASONS: readonly string[] = [...CHANGES, ...CONVERSATION_REASONS].
 )
 
 /** Describes the differences that no reason excuses. `used`: collects the reasons that applied. */
-export const unexcused = (
+export const unexcusedDifferences = (
   route: Route,
   before: Prompt,
   after: TripResult,

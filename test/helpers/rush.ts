@@ -11,7 +11,7 @@ const UNIT = 1_000_000_000n
 const TEN = 10
 
 /** `account` has no money. `ask`: sends one call that costs a unit; resolves to its status. */
-export const rushForTen = async (
+export const spendTenUnits = async (
   t: Test,
   database: OpenDatabase,
   account: number,

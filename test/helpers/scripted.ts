@@ -11,13 +11,13 @@ export interface ByteUpstream {
   /** Number of connections so far. */
   readonly connections: number
   /** Resolves when so many connections have ended. */
-  ended(count: number): Promise<void>
+  connectionsEnded(count: number): Promise<void>
 }
 
 export const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
 /** Calls `answer` for each request and writes the text that it returns. */
-export const startScripted = async (
+export const startByteUpstream = async (
   t: Test,
   answer: (socket: Socket, request: string, count: number) => string | undefined,
 ): Promise<ByteUpstream> => {
@@ -58,7 +58,7 @@ export const startScripted = async (
     get connections() {
       return connections
     },
-    ended: count =>
+    connectionsEnded: count =>
       new Promise(resolve => {
         if (endedCount >= count) resolve()
         else waiting.push({ count, resolve })

@@ -4,7 +4,7 @@ import type { Case, Outcome } from '../fixtures/upstream/cases/case.ts'
 
 export const SANDBOX = 'x-tollgate-sandbox'
 export const NAME = 'gp-4.1'
-export const sdkAt = (baseURL: string, apiKey: string): OpenAI =>
+export const openAiAt = (baseURL: string, apiKey: string): OpenAI =>
   new OpenAI({ baseURL, apiKey, maxRetries: 0 })
 
 /** `user` names the case to the upstream: gateways pass it on unchanged. */
@@ -15,7 +15,7 @@ export const bodyOf = (one: Case) => ({
   user: one.name,
 })
 
-export interface Made {
+export interface SdkResult {
   readonly chunks: readonly unknown[]
   readonly sandbox: boolean
   readonly error?: {
@@ -25,7 +25,7 @@ export interface Made {
     readonly retryAfter: unknown
   }
 }
-export const run = async (sdk: OpenAI, one: Case): Promise<Made> => {
+export const runCase = async (sdk: OpenAI, one: Case): Promise<SdkResult> => {
   const chunks: unknown[] = []
   let sandbox = false
   try {

@@ -4,8 +4,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import {
+  type AnswerReading,
   isEnd,
-  type Reading,
   readChat,
   readGemini,
   readMessage,
@@ -17,7 +17,7 @@ export type Client = (
   model: string,
   stream: boolean,
   search?: boolean,
-) => Promise<Reading & { readonly deltas?: string }>
+) => Promise<AnswerReading & { readonly deltas?: string }>
 
 /** `version`: Google's API version, for upstreams without the SDK's default. */
 export const sdkClients = (

@@ -19,7 +19,7 @@ export const catalogue = new Catalogue(models, fakeHost())
 // ---------------------------------------------------------------- by hand, for a checkout that stands alone
 
 /** Text models of the specification. */
-export const SPEAKING: readonly string[] = [
+export const TEXT_MODELS: readonly string[] = [
   'gx-2.5-pro',
   'gx-2.5-flash',
   'gx-2.0-flash',
@@ -39,7 +39,7 @@ export const SPEAKING: readonly string[] = [
   'multimodal-embedding-v1',
 ]
 /** Image models: their limits are images. */
-export const DRAWING: readonly string[] = [
+export const IMAGE_MODELS: readonly string[] = [
   'gp-4o-image',
   'dall-e-3',
   'flux-1.1-pro',
@@ -47,7 +47,7 @@ export const DRAWING: readonly string[] = [
   'rc-v3-svg',
 ]
 /** Video models; the specification's decisions 1.3 and 1.9 list "the other vd models". */
-export const FILMING: readonly string[] = [
+export const VIDEO_MODELS: readonly string[] = [
   'vdq3',
   'vdq3-mix',
   'vdq3-pro',

@@ -12,7 +12,7 @@ export const theilSen = (samples: readonly Sample[]): number => {
 }
 
 /** Returns the samples after the warm-up. */
-export const settledOf = (samples: readonly Sample[], warmUp: number): readonly Sample[] => {
+export const afterWarmUp = (samples: readonly Sample[], warmUp: number): readonly Sample[] => {
   const start = samples[0]?.[0] ?? 0
   return samples.filter(([at]) => at - start >= warmUp)
 }

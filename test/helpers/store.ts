@@ -15,7 +15,7 @@ import {
   openDatabase,
 } from '../../engine/store/database.ts'
 import type { Durability } from '../../engine/store/open-database.ts'
-import { forkSwiftly } from './operator.ts'
+import { forkProgram } from './operator.ts'
 import { sharedPostgres } from './postgres.ts'
 
 export interface Store {
@@ -43,7 +43,7 @@ const startWriter = async (
   address: Address,
   durability: Durability = 'power',
 ): Promise<ChildProcess> => {
-  const writer = forkSwiftly(WRITER, [address.url, durability])
+  const writer = forkProgram(WRITER, [address.url, durability])
   const [message] = (await once(writer, 'message')) as [{ type: string; message?: string }]
   if (message.type !== 'ready') throw new Error(message.message)
   return writer
@@ -94,7 +94,7 @@ export interface StoreClient {
   kill(): Promise<void>
 }
 export const startClient = async (t: Test, options: DatabaseOptions): Promise<StoreClient> => {
-  const child = forkSwiftly(new URL('./store-client.ts', import.meta.url), [
+  const child = forkProgram(new URL('./store-client.ts', import.meta.url), [
     JSON.stringify({ patience: PATIENCE, ...options }),
   ])
   t.teardown(() => child.kill('SIGKILL'))

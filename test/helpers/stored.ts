@@ -66,20 +66,27 @@ routes:
   await giveMoney(2)
   /** Returns the last request body that the upstream received. */
   const lastRequest = async (script: string) => {
-    const { body } = (await upstream.seen('body', script)).at(-1) ?? {}
+    const { body } = (await upstream.events('body', script)).at(-1) ?? {}
     return JSON.parse(Buffer.from(body?.bytes ?? []).toString() || 'null')
   }
-  return { upstream, gateway, mine: ownClient, other: otherClient, rows, sent: lastRequest }
+  return {
+    upstream,
+    gateway,
+    ownClient: ownClient,
+    otherClient: otherClient,
+    rows,
+    lastRequest: lastRequest,
+  }
 }
 
 // ---------------------------------------------------------------- what the upstreams say
 
-export const plain = (body: object) => {
+export const plainReply = (body: object) => {
   const text = JSON.stringify(body)
   const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n`
   return [{ do: 'body' }, { do: 'send', bytes: head + text }] as const
 }
-export const response = (id: string, text: string, more: object = {}) => ({
+export const responseBody = (id: string, text: string, more: object = {}) => ({
   id,
   object: 'response',
   created_at: 1,
@@ -101,7 +108,7 @@ export const response = (id: string, text: string, more: object = {}) => ({
   previous_response_id: null,
   ...more,
 })
-export const message = (text: string) => ({
+export const messageBody = (text: string) => ({
   id: 'msg_1',
   type: 'message',
   role: 'assistant',
@@ -111,7 +118,7 @@ export const message = (text: string) => ({
   stop_sequence: null,
   usage: { input_tokens: 20, output_tokens: 5 },
 })
-export const streamed = (...events: { readonly type: string }[]) =>
+export const streamedReply = (...events: { readonly type: string }[]) =>
   [
     { do: 'body' },
     {
@@ -123,7 +130,7 @@ export const streamed = (...events: { readonly type: string }[]) =>
     { do: 'close' },
   ] as const
 
-export const refused = async (
+export const rejectsWith = async (
   t: Test,
   call: PromiseLike<unknown>,
   status: number,

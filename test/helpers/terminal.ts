@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { Terminal } from '../../engine/cli/command.ts'
 import { main } from '../../engine/cli.ts'
 
-export interface Said {
+export interface CommandResult {
   readonly code: number
   readonly out: string
   readonly err: string
@@ -14,7 +14,7 @@ interface RecordingTerminal extends Terminal {
   readonly outs: readonly string[]
   readonly errs: readonly string[]
 }
-export const remembering = (env: Readonly<Record<string, string>>): RecordingTerminal => {
+export const recordingTerminal = (env: Readonly<Record<string, string>>): RecordingTerminal => {
   const outs: string[] = []
   const errs: string[] = []
   return {
@@ -31,8 +31,8 @@ export const remembering = (env: Readonly<Record<string, string>>): RecordingTer
 export const tollgate = async (
   argv: readonly string[],
   env: Readonly<Record<string, string>> = {},
-): Promise<Said> => {
-  const terminal = remembering(env)
+): Promise<CommandResult> => {
+  const terminal = recordingTerminal(env)
   const code = await main(argv, terminal)
   return { code, out: terminal.outs.join('\n'), err: terminal.errs.join('\n') }
 }
@@ -42,7 +42,7 @@ export const withOutput = async (
   t: Test,
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
-): Promise<Said> => {
+): Promise<CommandResult> => {
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   const result = await tollgate(argv, env).finally(() => {
     out?.restore()

@@ -2,7 +2,7 @@
  *  depend on the load. */
 import type { Test } from 'tap'
 
-export interface Ticks {
+export interface ManualClock {
   /** Advances the clock, then fires every interval of `every` ms once. */
   pass(ms: number, every: number): void
   /** Share of the passing time in which this process reports to be busy. */
@@ -13,7 +13,7 @@ export interface Ticks {
 
 /** Until `release` or the end of the test, intervals fire on demand and `performance.now()` stands
  *  still. */
-export const byHand = (t: Test): Ticks & { release(): void } => {
+export const manualClock = (t: Test): ManualClock & { release(): void } => {
   const real = { setInterval, clearInterval, now: performance.now, cpuUsage: process.cpuUsage }
   const intervals = new Map<object, { readonly run: () => void; readonly every: number }>()
   let now = Math.ceil(real.now.call(performance)) // whole, so that sums are exact

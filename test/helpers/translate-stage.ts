@@ -3,12 +3,12 @@ import type { Target } from '../../engine/plugin.ts'
 import { MODEL } from '../../plugins/slots.ts'
 import translate from '../../plugins/translate/index.ts'
 import {
+  errorFrom,
   type FakeHost,
   fakeAttempt,
   fakeExchange,
   fakeHost,
   type RequestOptions,
-  thrownBy,
   type UpstreamReply,
 } from './exchange.ts'
 
@@ -33,6 +33,6 @@ export const runTranslate = async (upstreamReply: UpstreamReply, options: StageO
   if (options.isParsed) Object.assign(exchange.request, { parsed: await exchange.request.json() })
   const attempt = fakeAttempt(exchange, target, upstreamReply)
   const stage = translate.setup(format, host)
-  const fault = await thrownBy(() => stage.forward(attempt, attempt.next))
+  const fault = await errorFrom(() => stage.forward(attempt, attempt.next))
   return { exchange, attempt, fault, host }
 }

@@ -11,11 +11,11 @@ import {
 } from '../../plugins/translate/translation-context.ts'
 import { Translator } from '../../plugins/translate/translator.ts'
 import {
+  errorFrom,
   fakeAttempt,
   fakeExchange,
   fakeHost,
-  pour,
-  thrownBy,
+  readReply,
   type UpstreamReply,
 } from './exchange.ts'
 
@@ -27,7 +27,7 @@ export interface AttemptOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly traits?: Target['traits']
   readonly upstreamReply?: UpstreamReply
-  readonly ground?: Partial<TranslationContext>
+  readonly context?: Partial<TranslationContext>
   readonly account?: number
 }
 
@@ -44,7 +44,7 @@ export const translateAttempt = async (options: AttemptOptions) => {
     thoughts: new ThoughtCache(),
     strict: false,
     fetches: new Map(),
-    ...options.ground,
+    ...options.context,
   }
   const [local = '', search = ''] = path.split('?')
   const exchange = fakeExchange({ body, path: local, search, headers })
@@ -57,7 +57,7 @@ export const translateAttempt = async (options: AttemptOptions) => {
     options.upstreamReply,
   )
   const translator = new Translator(from, to, context)
-  const fault = await thrownBy(() => translator.forward(attempt, attempt.next))
+  const fault = await errorFrom(() => translator.forward(attempt, attempt.next))
   const request = attempt.request.body
   const text = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
   const reply = fault ? undefined : attempt.reply
@@ -67,7 +67,7 @@ export const translateAttempt = async (options: AttemptOptions) => {
     fault,
     upstreamRequest: fault ? undefined : JSON.parse(text),
     reply,
-    output: reply && (await pour(reply)),
+    output: reply && (await readReply(reply)),
   }
 }
 

@@ -1,9 +1,9 @@
 /** Starts a scripted upstream in its own process; sends it scripts and receives its events. */
 import { once } from 'node:events'
 import type { Answer, Happening, Order, Step } from '../fixtures/upstream/script.ts'
-import { forkSwiftly } from './operator.ts'
+import { forkProgram } from './operator.ts'
 
-export type Seen<What extends Happening['what']> = Extract<Happening, { readonly what: What }>
+export type EventOf<What extends Happening['what']> = Extract<Happening, { readonly what: What }>
 
 export interface Upstream {
   readonly url: string
@@ -18,10 +18,13 @@ export interface Upstream {
   /** The first event, past or future, that matches. */
   until<What extends Happening['what']>(
     what: What,
-    match?: (happening: Seen<What>) => boolean,
-  ): Promise<Seen<What>>
+    match?: (happening: EventOf<What>) => boolean,
+  ): Promise<EventOf<What>>
   /** All events of one kind (and script) up to now. */
-  seen<What extends Happening['what']>(what: What, script?: string): Promise<readonly Seen<What>[]>
+  events<What extends Happening['what']>(
+    what: What,
+    script?: string,
+  ): Promise<readonly EventOf<What>[]>
   /** Open connections, and how many written bytes the kernel accepted. */
   look(): Promise<NonNullable<Answer['open']>>
   /** Opens one more port of the same process. */
@@ -41,7 +44,7 @@ interface Waiting {
 const PATIENCE = 60_000
 
 export const startUpstream = async (): Promise<Upstream> => {
-  const child = forkSwiftly(new URL('../fixtures/upstream/scripted.ts', import.meta.url), [], {
+  const child = forkProgram(new URL('../fixtures/upstream/scripted.ts', import.meta.url), [], {
     serialization: 'advanced',
     stdio: ['pipe', 'inherit', 'inherit', 'ipc'],
   })
@@ -74,12 +77,12 @@ export const startUpstream = async (): Promise<Upstream> => {
 
   const until = <What extends Happening['what']>(
     what: What,
-    match: (happening: Seen<What>) => boolean = () => true,
-  ): Promise<Seen<What>> => {
+    match: (happening: EventOf<What>) => boolean = () => true,
+  ): Promise<EventOf<What>> => {
     const fits = (happening: Happening): boolean =>
-      happening.what === what && match(happening as Seen<What>)
+      happening.what === what && match(happening as EventOf<What>)
     const past = happenings.find(fits)
-    if (past) return Promise.resolve(past as Seen<What>)
+    if (past) return Promise.resolve(past as EventOf<What>)
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
         waiting.delete(one)
@@ -90,7 +93,7 @@ export const startUpstream = async (): Promise<Upstream> => {
         onMatch: happening => {
           clearTimeout(late)
           waiting.delete(one)
-          resolve(happening as Seen<What>)
+          resolve(happening as EventOf<What>)
         },
       }
       waiting.add(one)
@@ -106,7 +109,7 @@ export const startUpstream = async (): Promise<Upstream> => {
     script: async (name, ...turns) => void (await order({ order: 'script', name, turns })),
     open: async gate => void (await order({ order: 'open', gate })),
     until,
-    seen: async (what, script) => {
+    events: async (what, script) => {
       await look()
       const mine = (happening: Happening): boolean =>
         happening.what === what &&

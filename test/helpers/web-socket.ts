@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type ClientOptions, WebSocket } from 'ws'
 
-export interface Refused {
+export interface RefusedUpgrade {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: string

@@ -2,7 +2,7 @@
  *  folder>`. */
 import { openDatabase } from '../../engine/store/database.ts'
 import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
-import { outside } from './receiver.ts'
+import { publicAccess } from './receiver.ts'
 
 const database = await openDatabase({
   url: 'sqlite:',
@@ -14,4 +14,4 @@ const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
 const metrics = { count: quiet, time: quiet, gauge: quiet }
 const stop = new AbortController()
 process.on('disconnect', () => process.exit())
-void emptyOutbox({ ...outside('127.0.0.0/8'), database, log, metrics }, stop.signal)
+void emptyOutbox({ ...publicAccess('127.0.0.0/8'), database, log, metrics }, stop.signal)

@@ -8,12 +8,12 @@ import { type Change, saveSettings } from '../../plugins/notify/settings.ts'
 import { emptyOutbox } from '../../plugins/webhooks/outbox.ts'
 import { enqueue, openEndpoint } from '../../plugins/webhooks/statements.ts'
 import { type Books, openBooks } from './ledger.ts'
-import { outside, trustReceivers } from './receiver.ts'
+import { publicAccess, trustReceivers } from './receiver.ts'
 import type { Engine } from './store.ts'
 
 export const SECRET = `whsec_${Buffer.alloc(32, 'secret').toString('base64')}`
 
-export interface Desk extends Books {
+export interface NotificationDesk extends Books {
   /** Milliseconds by which the store's clock is ahead. */
   ahead: number
   /** Every line of the log, as JSON. */
@@ -36,7 +36,7 @@ const ALLOW = '127.0.0.0/8'
 const PATIENCE = 60_000
 const sql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
-export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk> => {
+export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<NotificationDesk> => {
   trustReceivers()
   const books = await openBooks(t, engine)
   await books.database.migrate('notify', notify.migrations)
@@ -55,7 +55,7 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk
   const storeWithClock = { read, write: commit, now: async () => Date.now() + desk.ahead }
   const row = async (id: string): Promise<Row | undefined> =>
     (await books.database.read(sql('SELECT * FROM webhook_events WHERE id = ?'), [id]))[0]
-  const desk: Desk = {
+  const desk: NotificationDesk = {
     ...books,
     ahead: 0,
     lines,
@@ -65,14 +65,14 @@ export const openDesk = async (t: Test, engine: Engine = 'sqlite'): Promise<Desk
     async event(id, endpoint, { attempts = 10, body = `{"id":"${id}"}` } = {}) {
       await commit([enqueue({ id, endpoint, body, attempts, now: await storeWithClock.now() })])
     },
-    save: (account, change) => saveSettings(storeWithClock, account, change, outside(ALLOW)),
+    save: (account, change) => saveSettings(storeWithClock, account, change, publicAccess(ALLOW)),
     move: () => moveCrossings(storeWithClock),
     start(over = {}) {
       const stop = new AbortController()
       const random = () => desk.random.value
       const refill = async () => void (await desk.move())
       const host = {
-        ...outside(ALLOW),
+        ...publicAccess(ALLOW),
         ...over,
         log,
         metrics,

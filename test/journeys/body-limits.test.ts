@@ -3,7 +3,7 @@
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { growthDuring } from '../helpers/memory.ts'
 import { rawClient, replies } from '../helpers/raw.ts'
 import { startUpstream } from '../helpers/upstream.ts'
@@ -44,7 +44,7 @@ const checkRefused = async (
   t.match(JSON.parse(text), { error: { message: String, type: String } }, 'in the client’s dialect')
 }
 const checkNoUpstreamCall = async (t: Test): Promise<void> => {
-  t.strictSame(await upstream.seen('request'), [], 'nothing reached the upstream')
+  t.strictSame(await upstream.events('request'), [], 'nothing reached the upstream')
 }
 t.beforeEach(() => upstream.forget())
 
@@ -73,7 +73,7 @@ t.test('body limit: 413 by counting chunked bodies', async t => {
       await client.until(isAnswered)
       client.close()
       t.equal(replies(client.text())[0]?.status, 413)
-      const whole = (await upstream.seen('body')).filter(event => event.body.whole)
+      const whole = (await upstream.events('body')).filter(event => event.body.whole)
       t.strictSame(whole, [], 'nothing whole reached the upstream')
     })
 })
@@ -100,13 +100,13 @@ for (const [encoding, pack] of Object.entries(PACKERS))
     await t.test('inflated on a route that accepts the encoding', async t => {
       const response = await post('/packed/s/echo', pack('{"n":1}'), headers)
       t.equal(response.status, 200)
-      const [received] = await upstream.seen('body')
+      const [received] = await upstream.events('body')
       t.equal(Buffer.from(received?.body.bytes ?? []).toString(), '{"n":1}')
-      const [request] = await upstream.seen('request')
+      const [request] = await upstream.events('request')
       t.notOk(request?.head.headers.some(([name]) => name.toLowerCase() === 'content-encoding'))
     })
     await t.test('413 when the inflated size exceeds the limit', async t => {
-      const bomb = pack(Buffer.alloc(scaled(32, 1024) * MIB))
+      const bomb = pack(Buffer.alloc(shortOrLong(32, 1024) * MIB))
       const growth = await growthDuring(gateway.pid, () =>
         checkRefused(t, 413, post('/packed/s/echo', bomb, headers)),
       )

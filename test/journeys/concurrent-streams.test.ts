@@ -5,17 +5,17 @@ import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../plugins/credentials/statements.ts'
 import { startGateway } from '../helpers/gateway.ts'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import { startPostgres } from '../helpers/postgres.ts'
-import { rushForTen } from '../helpers/rush.ts'
+import { spendTenUnits } from '../helpers/rush.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
-const ROUNDS = scaled(2, 200)
+const ROUNDS = shortOrLong(2, 200)
 const CALLS = 500
 /** Output tokens of one stream. With the model `words` they cost exactly the hold. */
 const TOKENS = 100
 
-t.setTimeout(scaled(300_000, 7_200_000))
+t.setTimeout(shortOrLong(300_000, 7_200_000))
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
 
@@ -85,5 +85,5 @@ for (const [store, start] of Object.entries(stores))
       return response.status
     }
     for (let round = 0; round < ROUNDS; round++)
-      await rushForTen(t, database, account, CALLS, stream(round % 2 === 0 ? 'call' : 'words'))
+      await spendTenUnits(t, database, account, CALLS, stream(round % 2 === 0 ? 'call' : 'words'))
   })

@@ -1,7 +1,7 @@
 /** A signal drains the gateway: not ready, no new connections, streams finish, and the rest is cut
  *  with an error event. */
 import t from 'tap'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
 
 const drainWithin = (grace: string) => folderWith('one', `  timeouts: { drain: ${grace} }`)
@@ -14,7 +14,7 @@ const untilNotReady = (primary: Primary) =>
 
 t.test('drain: streams that end within the grace period are complete', async t => {
   const primary = await startPrimary(t, { files: drainWithin('20s'), workers: 2 })
-  const many = scaled(30, 300)
+  const many = shortOrLong(30, 300)
   const streams = await Promise.all(Array.from({ length: many }, () => stream(primary, 20, 30)))
   const slow = fetch(`${primary.url}/fault?do=slow`)
   // A later connection was accepted, so this one was accepted, too.
@@ -25,7 +25,7 @@ t.test('drain: streams that end within the grace period are complete', async t =
   await t.rejects(getAlone(`${primary.url}/stamp`), { code: 'ECONNREFUSED' })
   const texts = await Promise.all(streams.map(each => each.text()))
   t.ok(texts.every(text => text.endsWith('data: end\n\n')))
-  t.equal(await primary.ended(), 0)
+  t.equal(await primary.exitCode(), 0)
   t.notOk(primary.log().some(line => line.level === 'error'))
 })
 
@@ -34,7 +34,7 @@ t.test('drain: a stream without an end is cut at the end of the grace period', a
   const endless = await stream(primary, 10_000, 20)
   const text = endless.text().catch(error => String(error))
   primary.child.kill('SIGINT')
-  t.equal(await primary.ended(), 0)
+  t.equal(await primary.exitCode(), 0)
   t.match(await text, /data: 0\n\n.*event: error\ndata: DRAINING\n\n$/s)
 })
 
@@ -45,6 +45,6 @@ t.test('drain: a second signal ends the gateway at once', async t => {
   primary.child.kill('SIGTERM')
   await untilNotReady(primary)
   primary.child.kill('SIGTERM')
-  t.equal(await primary.ended(), 143)
+  t.equal(await primary.exitCode(), 143)
   t.notMatch(await text, 'data: end')
 })

@@ -3,8 +3,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
-import { LONG, scaled } from '../helpers/long.ts'
-import { busyDuring } from '../helpers/memory.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
+import { cpuShareDuring } from '../helpers/memory.ts'
 import { eventually, folderWith, getAlone, startPrimary } from '../helpers/primary.ts'
 
 t.test('file descriptor limit: 128 descriptors and many more connections', async t => {
@@ -13,7 +13,7 @@ t.test('file descriptor limit: 128 descriptors and many more connections', async
   const { port, hostname } = new URL(primary.url)
   const clients: Socket[] = []
   let closedCount = 0
-  for (let each = 0; each < scaled(400, 1_000); each++) {
+  for (let each = 0; each < shortOrLong(400, 1_000); each++) {
     const client = connect(Number(port), hostname)
     client.on('error', () => {})
     client.on('close', () => closedCount++)
@@ -24,7 +24,7 @@ t.test('file descriptor limit: 128 descriptors and many more connections', async
   await eventually(() => (closedCount > clients.length / 2 ? true : undefined))
   t.ok(closedCount < clients.length, 'some are served')
   if (LONG) {
-    const share = await busyDuring(primary.child.pid ?? 0, 3_000)
+    const share = await cpuShareDuring(primary.child.pid ?? 0, 3_000)
     t.ok(share < 0.5, `no busy loop: ${(share * 100).toFixed(0)} % of a processor`)
   }
   const closedAt = performance.now()

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, routes, startPrimary } from '../helpers/primary.ts'
 import { draw, seed } from '../helpers/seeded.ts'
 
@@ -100,7 +100,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 
 /** A seeded choice of the entries; all of them in the long form. */
 const pickEntries = (all: Readonly<Record<string, string>>, count: number) =>
-  scaled(draw(Object.entries(all), count), Object.entries(all))
+  shortOrLong(draw(Object.entries(all), count), Object.entries(all))
 
 const primary = await startPrimary(t, { files: folderWith('good'), workers: 2 })
 const stamp = async () => JSON.parse((await getAlone(`${primary.url}/stamp`)).text)
@@ -170,7 +170,7 @@ t.test('reloads: many valid and invalid ones leave no file open', async t => {
   }
   await reloadOften(2)
   const before = count()
-  await reloadOften(scaled(8, 1_000))
+  await reloadOften(shortOrLong(8, 1_000))
   for (const [index, now] of count().entries()) {
     t.ok(now <= (before[index] ?? 0) + 4, `${before[index]} files, then ${now}`)
   }

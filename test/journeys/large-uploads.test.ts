@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import { growthDuring } from '../helpers/memory.ts'
 import { rawClient, replies } from '../helpers/raw.ts'
 import { startUpstream } from '../helpers/upstream.ts'
@@ -22,8 +22,8 @@ routes:
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
 const MIB = 1024 * 1024
-const UPLOADS = scaled(2, 8)
-const SIZE = scaled(48, 1024) * MIB
+const UPLOADS = shortOrLong(2, 8)
+const SIZE = shortOrLong(48, 1024) * MIB
 const PART = Buffer.from(Array.from({ length: 64 * 1024 }, (_, n) => (n * 7) % 251))
 
 /** A multipart body of SIZE payload bytes, generated as it is sent; `digest` is its SHA-256. */
@@ -83,7 +83,7 @@ t.test(
   'slow upload: the first-byte timeout starts after the upload',
   { timeout: 2_700_000 },
   async t => {
-    const bytes = scaled(MIB / 2, 1024 * MIB)
+    const bytes = shortOrLong(MIB / 2, 1024 * MIB)
     const client = await rawClient(gateway)
     await client.send(
       `POST /hasty/s/echo HTTP/1.1\r\nHost: x\r\nContent-Type: video/mp4\r\nContent-Length: ${bytes}\r\n\r\n`,

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { findRunning } from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from '../helpers/cache.ts'
-import { operatorEnv, plainly } from '../helpers/operator.ts'
+import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 import { eventually } from '../helpers/primary.ts'
 import { processesOf } from '../helpers/traces.ts'
 
@@ -67,7 +67,7 @@ const start = (t: Test, folder: string, byNpm: boolean) => {
     PATH: pathWithBin,
   }
   const command = byNpm ? ['npm', 'start'] : ['sh', '-c', scripts.start as string]
-  const [program, args] = byNpm ? plainly(...command) : (['sh', command.slice(1)] as const)
+  const [program, args] = byNpm ? plainCommand(...command) : (['sh', command.slice(1)] as const)
   const child = spawn(program, args, {
     cwd: ROOT,
     detached: true,

@@ -2,11 +2,11 @@
  *  no worker fails. */
 import { Agent } from 'node:http'
 import t from 'tap'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
 
 /** `OVERLOAD_SECONDS=20 LONG=1 node …` runs for a shorter time. */
-const MS = scaled(2_000, Number(process.env.OVERLOAD_SECONDS ?? 60) * 1000)
+const MS = shortOrLong(2_000, Number(process.env.OVERLOAD_SECONDS ?? 60) * 1000)
 const TIMES = 3
 /** The gateway takes up to this many milliseconds to detect overload; requests before that wait in
  *  the queue. */
@@ -83,7 +83,7 @@ t.test(
   async t => {
     const primary = await startPrimary(t, { files: folderWith() })
     await measureCapacity(primary, 200) // compiled and warm
-    const peak = await measureCapacity(primary, scaled(300, MS / 3))
+    const peak = await measureCapacity(primary, shortOrLong(300, MS / 3))
     t.same(peak.statuses, [200])
     const over = await sendAtRate(primary, TIMES * peak.rate(200), MS)
     const goodput = over.rate(200) / peak.rate(200)

@@ -4,17 +4,17 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import t from 'tap'
 import WebSocket from 'ws'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, routes, startPrimary } from '../helpers/primary.ts'
 import { createChance, seed } from '../helpers/seeded.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 /** `EDITS=400 LONG=1 node …` makes fewer edits. */
-const EDITS = scaled(30, Number(process.env.EDITS ?? 1_200))
+const EDITS = shortOrLong(30, Number(process.env.EDITS ?? 1_200))
 const PER_SECOND = 20
-const RATE = scaled(200, 500)
-const STREAMS = scaled(20, 200)
-const SOCKETS = scaled(10, 100)
+const RATE = shortOrLong(200, 500)
+const STREAMS = shortOrLong(20, 200)
+const SOCKETS = shortOrLong(10, 100)
 /** Milliseconds between two events of a stream. */
 const EVERY = 50
 
@@ -68,7 +68,7 @@ t.test('reload storm: edits under load fail no request and cut no stream', async
 
   // Requests at a steady rate over kept connections, on each of which versions may only increase.
   const lanes = Array.from(
-    { length: scaled(8, 24) },
+    { length: shortOrLong(8, 24) },
     () => new Agent({ keepAlive: true, maxSockets: 1 }),
   )
   t.teardown(() => {
@@ -148,8 +148,8 @@ t.test(
   async t => {
     const primary = await startPrimary(t, { files: folderWith('edit-0'), workers: 2 })
     const chance = createChance()
-    const edits = scaled(12, 200)
-    let kills = scaled(3, 30)
+    const edits = shortOrLong(12, 200)
+    let kills = shortOrLong(3, 30)
     for (let edit = 1; edit <= edits; edit++) {
       primary.write('routes.yaml', routes(`edit-${edit}`))
       if (kills > 0 && chance() < 0.4) {

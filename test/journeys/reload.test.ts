@@ -123,12 +123,12 @@ t.test('rollback: stays live until the configuration changes or a reload is requ
 
 t.test('version numbers: continue after a restart', async t => {
   first.child.kill('SIGTERM')
-  t.equal(await first.ended(), 0)
+  t.equal(await first.exitCode(), 0)
   t.notOk(existsSync(join(folder, 'data/run.json')))
   const second = await startPrimary(t, { files: {}, folder, env })
   t.match(await stamp(second), { text: 'FOUR', version: 11 })
   second.child.kill('SIGTERM')
-  t.equal(await second.ended(), 0)
+  t.equal(await second.exitCode(), 0)
   const third = await startPrimary(t, { files: {}, folder, env })
   t.match(await stamp(third), { text: 'FOUR', version: 11 }, 'equal content is the same version')
 })

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 import { LONG } from '../helpers/long.ts'
-import { growthDuring, warm } from '../helpers/memory.ts'
-import { forkSwiftly } from '../helpers/operator.ts'
+import { growthDuring, warmUp } from '../helpers/memory.ts'
+import { forkProgram } from '../helpers/operator.ts'
 import type { KINDS } from '../helpers/slow.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
@@ -49,11 +49,11 @@ const growthWithCrowd = async (
   kind: keyof typeof KINDS,
   seconds: number,
 ) => {
-  await warm(() => ask(subject))
+  await warmUp(() => ask(subject))
   const before = await measureNormal(t, subject, 5)
   const { port } = new URL(subject.url)
   const growth = await growthDuring(subject.pid, async () => {
-    const crowd = forkSwiftly(CLIENTS, [port, kind, String(seconds), String(CROWD)])
+    const crowd = forkProgram(CLIENTS, [port, kind, String(seconds), String(CROWD)])
     const crowdExit = once(crowd, 'exit').then(([code]) =>
       Promise.reject(new Error(`the process of the slow clients ended: ${code}`)),
     )
@@ -86,7 +86,7 @@ routes: [{ path: 'GET|POST /s/{name}', upstream: raw }]
     t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
     for (const kind of ['heads', 'bodies'] as const)
       await t.test(kind, async t => {
-        const server = forkSwiftly(SERVER)
+        const server = forkProgram(SERVER)
         const [port] = await once(server, 'message')
         const bare = { url: `http://127.0.0.1:${port}`, pid: server.pid ?? 0, strict: false }
         const bareGrowth = await growthWithCrowd(t, bare, kind, Math.min(SECONDS, 40))

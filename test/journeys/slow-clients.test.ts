@@ -2,10 +2,10 @@
  *  others. */
 import t, { type Test } from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
-import { LONG, scaled } from '../helpers/long.ts'
-import { growthDuring, warm } from '../helpers/memory.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
+import { growthDuring, warmUp } from '../helpers/memory.ts'
 import { type RawClient, rawClient, replies } from '../helpers/raw.ts'
-import { BODIES, HEADS, type Slow } from '../helpers/slow.ts'
+import { BODIES, HEADS, type SlowClient } from '../helpers/slow.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
 const upstream = await startUpstream()
@@ -53,7 +53,7 @@ t.test('slow clients: disconnected without harm to others', { jobs: LONG ? 1 : 8
   })
 
   t.test('a slow upload holds no upstream connection', async t => {
-    const { start } = BODIES['a streamed body'] as Slow
+    const { start } = BODIES['a streamed body'] as SlowClient
     const slow = await Promise.all(Array.from({ length: 5 }, () => rawClient(gateway)))
     for (const client of slow) await client.send(start + ' '.repeat(1_000))
     await checkServes(t)
@@ -66,8 +66,8 @@ t.test('slow clients: disconnected without harm to others', { jobs: LONG ? 1 : 8
   })
 
   t.test('many slow clients at once cost bounded memory', async t => {
-    const count = scaled(100, 5_000)
-    if (LONG) await warm(ask)
+    const count = shortOrLong(100, 5_000)
+    if (LONG) await warmUp(ask)
     const growth = await growthDuring(gateway.pid, async () => {
       const crowd = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
       for (const client of crowd) await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\nX-')

@@ -3,7 +3,7 @@ import t from 'tap'
 import { text } from '../fixtures/upstream/scenarios.ts'
 import type { Send } from '../fixtures/upstream/script.ts'
 import { startGateway } from '../helpers/gateway.ts'
-import { scaled } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/long.ts'
 import { growthDuring } from '../helpers/memory.ts'
 import { rawClient } from '../helpers/raw.ts'
 import { openAt, untilOpenAt } from '../helpers/sockets.ts'
@@ -28,7 +28,7 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
-const READERS = scaled(25, 200)
+const READERS = shortOrLong(25, 200)
 const MIB = 1024 * 1024
 const ask = (name: string): string =>
   `POST /s/${name} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`
@@ -63,7 +63,7 @@ t.test(
   'slow readers: clients that never read cost bounded memory and are disconnected',
   async t => {
     // 13 MB for each client, 100 MB in the long form: more than kernel buffers hold.
-    const times = scaled(200, 1_600)
+    const times = shortOrLong(200, 1_600)
     await upstream.script('endless', [{ do: 'body' }, HEAD, { ...EVENT, times }, LAST])
     await warmUp()
     await upstream.forget()
@@ -84,7 +84,7 @@ t.test(
     )
     await untilOpenAt(gateway.port, before + 1)
     t.pass('each is closed by the idle-write deadline')
-    for (const { connection } of await upstream.seen('request', 'endless'))
+    for (const { connection } of await upstream.events('request', 'endless'))
       await upstream.until('close', event => event.connection === connection)
     t.pass('their upstream calls are closed')
     for (const client of clients) client.close()

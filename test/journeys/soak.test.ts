@@ -2,15 +2,17 @@
  *  not grow. */
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { folderWith, getAlone, type Primary, routes, startPrimary } from '../helpers/primary.ts'
 import { createChance, seed } from '../helpers/seeded.ts'
-import { type Sample, settledOf, theilSen } from '../helpers/slope.ts'
+import { afterWarmUp, type Sample, theilSen } from '../helpers/slope.ts'
 
 const HOUR = 3_600_000
 /** A night: `SOAK_HOURS=8 LONG=1 node test/journeys/soak.test.ts`. A minute:
  *  `SOAK_HOURS=0.0167`. */
-const MS = process.env.SOAK_HOURS ? Number(process.env.SOAK_HOURS) * HOUR : scaled(1_000, HOUR / 6)
+const MS = process.env.SOAK_HOURS
+  ? Number(process.env.SOAK_HOURS) * HOUR
+  : shortOrLong(1_000, HOUR / 6)
 /** Heaps and caches grow to their size first: one hour of a night, or a third of a shorter run. */
 const WARM_UP = Math.min(HOUR, MS / 3)
 /** Between two hundred and five hundred samples. */
@@ -89,7 +91,7 @@ const useByWorker = async (
 
 /** MiB per hour, and whether they are a leak. */
 const verdict = (samples: readonly Sample[], warmUp: number) => {
-  const steadySamples = settledOf(samples, warmUp)
+  const steadySamples = afterWarmUp(samples, warmUp)
   const perHour = (theilSen(steadySamples) * HOUR) / 2 ** 20
   const hours = ((steadySamples.at(-1)?.[0] ?? 0) - (steadySamples[0]?.[0] ?? 0)) / HOUR
   return { perHour, leaks: hours >= 1 ? perHour > BOUND : perHour * hours > GROWTH }
@@ -101,7 +103,7 @@ t.test(`soak: nothing leaks in ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR 
   const { workers } = await primary.config()
   const pids = workers.map(({ pid }) => pid)
   const all = calls(primary)
-  const trialMs = scaled(200, 5_000)
+  const trialMs = shortOrLong(200, 5_000)
   const rate = (await callRandomly(all, trialMs, 0)) / trialMs
   const files = () => [primary.child.pid, ...pids].map(pid => readdirSync(`/proc/${pid}/fd`).length)
   await pause(500) // for the last streams of the trial
@@ -130,7 +132,7 @@ t.test(`soak: nothing leaks in ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR 
     const { perHour, leaks } = verdict(samples, WARM_UP)
     const last = (samples.at(-1)?.[1] ?? 0) / 2 ** 20
     const summary = `${name}: ${last.toFixed(0)} MiB, slope ${perHour.toFixed(1)} MiB/h`
-    t.comment(`${summary} over ${settledOf(samples, WARM_UP).length} samples`)
+    t.comment(`${summary} over ${afterWarmUp(samples, WARM_UP).length} samples`)
     if (LONG) t.notOk(leaks, summary)
   }
   t.ok(memory.size >= 3, 'primary and workers report their memory')

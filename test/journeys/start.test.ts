@@ -47,9 +47,9 @@ t.test(
       /store\s.*on disk \(durability: power\)/,
       /egress\s.*127\.0\.0\.1:9999/,
     ])
-      t.match(primary.said(), part)
+      t.match(primary.messages(), part)
     t.not(primary.admin, 'http://127.0.0.1:9090')
-    t.match(primary.said(), '127.0.0.1:9090 is in use by another program')
+    t.match(primary.messages(), '127.0.0.1:9090 is in use by another program')
     t.equal(await primary.ready(), 200)
     const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
     t.match(run, { pid: primary.child.pid, url: primary.url, admin: primary.admin })
@@ -83,24 +83,24 @@ t.test('start: an invalid configuration prints its problems and exits with 1', a
   const { 'routes.yaml': text = '', ...plugins } = folderWith('one', '  durability: powr')
   const invalid = text.replace('stamp: { text', 'stmp: { text')
   const primary = spawnPrimary(t, { files: { ...plugins, 'routes.yaml': invalid } })
-  t.equal(await primary.ended(), 1)
-  t.match(primary.said(), /routes\.yaml:9:\d+ .*"stmp".*did you mean "stamp"/)
-  t.match(primary.said(), /routes\.yaml:\d+:\d+ .*powr.*\n?.*power/)
+  t.equal(await primary.exitCode(), 1)
+  t.match(primary.messages(), /routes\.yaml:9:\d+ .*"stmp".*did you mean "stamp"/)
+  t.match(primary.messages(), /routes\.yaml:\d+:\d+ .*powr.*\n?.*power/)
   t.notOk(existsSync(join(primary.folder, 'data/tollgate.db')), 'no store is created')
 })
 
 t.test('start: a missing configuration is reported and exits with 1', async t => {
   const primary = spawnPrimary(t, { files: {} })
-  t.equal(await primary.ended(), 1)
-  t.match(primary.said(), /CONFIG_MISSING/)
+  t.equal(await primary.exitCode(), 1)
+  t.match(primary.messages(), /CONFIG_MISSING/)
 })
 
 t.test('start: an occupied port is reported in one sentence and exits with 3', async t => {
   const port = await occupyPort()
   const primary = spawnPrimary(t, { files: folderWith(), env: { PORT: port }, workers: 2 })
-  t.equal(await primary.ended(), 3)
+  t.equal(await primary.exitCode(), 3)
   t.equal(
-    primary.said(),
+    primary.messages(),
     `127.0.0.1:${port} is in use by another program; change settings.listen\n`,
   )
 })
@@ -108,16 +108,19 @@ t.test('start: an occupied port is reported in one sentence and exits with 3', a
 t.test('start: an occupied admin port from the configuration exits with 3', async t => {
   const port = await occupyPort()
   const primary = spawnPrimary(t, { files: folderWith(), env: { ADMIN_PORT: port } })
-  t.equal(await primary.ended(), 3)
-  t.match(primary.said(), `127.0.0.1:${port} is in use by another program; change settings.admin`)
+  t.equal(await primary.exitCode(), 3)
+  t.match(
+    primary.messages(),
+    `127.0.0.1:${port} is in use by another program; change settings.admin`,
+  )
 })
 
 t.test('start: a second gateway on a data folder is refused, and the first continues', async t => {
   const primary = await startPrimary(t, { files: folderWith('one', '  durability: process') })
   const second = spawnPrimary(t, { files: {}, folder: primary.folder })
-  t.equal(await second.ended(), 3)
+  t.equal(await second.exitCode(), 3)
   t.match(
-    second.said(),
+    second.messages(),
     `the data folder "data" is in use by another gateway (process ${primary.child.pid}, ${primary.url}); stop that one, or set settings.data`,
   )
   t.match(await primary.ask('reload'), { outcome: 'unchanged' })
@@ -130,10 +133,10 @@ t.test('start: a second gateway on a data folder is refused, and the first conti
 
   t.test('the run.json of a crashed gateway does not block a start', async t => {
     primary.child.kill('SIGKILL')
-    await primary.gone()
+    await primary.allExited()
     const next = spawnPrimary(t, { files: {}, folder: primary.folder })
-    await eventually(() => (/ serves\n/.test(next.said()) ? true : undefined))
+    await eventually(() => (/ serves\n/.test(next.messages()) ? true : undefined))
     next.child.kill('SIGTERM')
-    t.equal(await next.ended(), 0)
+    t.equal(await next.exitCode(), 0)
   })
 })

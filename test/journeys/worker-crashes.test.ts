@@ -2,17 +2,17 @@
  *  replaced. */
 import { Agent, request } from 'node:http'
 import t from 'tap'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
 import { createChance, seed } from '../helpers/seeded.ts'
 
 /** `CRASHES=20 LONG=1 node …` runs fewer crashes. */
-const CRASHES = scaled(3, Number(process.env.CRASHES ?? 200))
+const CRASHES = shortOrLong(3, Number(process.env.CRASHES ?? 200))
 /** Milliseconds between two crashes: fewer than five in half a minute are no crash loop, which has
  *  its own test. */
-const PAUSE = scaled(0, 8_000)
+const PAUSE = shortOrLong(0, 8_000)
 /** Milliseconds between two requests of one client. */
-const GAP = scaled(30, 10)
+const GAP = shortOrLong(30, 10)
 const KINDS = ['segv', 'throw', 'memory']
 /** Milliseconds by which a client may notice a failure before or after its process ends. */
 const TOLERANCE = 5_000

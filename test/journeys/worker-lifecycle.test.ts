@@ -1,7 +1,7 @@
 /** Workers that crash, stall or are renewed affect only their own running requests. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { LONG, scaled } from '../helpers/long.ts'
+import { LONG, shortOrLong } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
 
 const get = (primary: Primary, path = '/stamp') => getAlone(`${primary.url}${path}`)
@@ -12,7 +12,7 @@ const untilServing = (primary: Primary, count: number, without: readonly number[
       count,
   )
 /** `RESTARTS=5 LONG=1 node …` makes fewer restarts. */
-const RESTARTS = scaled(1, Number(process.env.RESTARTS ?? 50))
+const RESTARTS = shortOrLong(1, Number(process.env.RESTARTS ?? 50))
 const KINDS = ['throw', 'segv', 'exit']
 
 t.test('workers: crashes, stalls and renewals', async t => {
@@ -34,7 +34,7 @@ t.test('workers: crashes, stalls and renewals', async t => {
     let isOver = false
     const statuses: number[] = []
     const start = performance.now()
-    const lanes = ['close', ...Array.from({ length: scaled(2, 8) }, () => 'keep-alive')]
+    const lanes = ['close', ...Array.from({ length: shortOrLong(2, 8) }, () => 'keep-alive')]
     const loads = lanes.map(async connection => {
       while (!isOver) {
         const response = await fetch(`${primary.url}/stamp`, { headers: { connection } })
@@ -136,6 +136,6 @@ t.test('workers: finish running requests and end after the primary is killed', a
   const stream = await fetch(`${primary.url}/events?count=30&every=20`)
   primary.child.kill('SIGKILL')
   t.match(await stream.text(), 'data: end')
-  await primary.gone()
+  await primary.allExited()
   t.match(primary.log().at(-1)?.process, /^worker/)
 })

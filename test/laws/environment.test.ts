@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { plainly } from '../helpers/operator.ts'
+import { plainCommand } from '../helpers/operator.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Settings alone, a gateway in the process of the test, and a whole process tree. */
@@ -40,7 +40,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
 }
 
 const run = async (...args: readonly string[]) => {
-  const [command, commandArgs] = plainly(process.execPath, ...args)
+  const [command, commandArgs] = plainCommand(process.execPath, ...args)
   const child = spawn(command, commandArgs, {
     cwd: ROOT,
     env: { ...process.env, ...HOSTILE },

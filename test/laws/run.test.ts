@@ -6,7 +6,7 @@ import { basename } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import { FAULTS, groupOf, inOrder } from '../groups.ts'
-import { swiftly } from '../helpers/operator.ts'
+import { cachedCommand } from '../helpers/operator.ts'
 import { countsIn } from '../run.ts'
 import { linesRun, summaryOf } from './lines.ts'
 
@@ -21,7 +21,9 @@ const FILES = {
 }
 
 t.test('test runner: names each of three failed files among four', async t => {
-  const { status, stdout } = spawnSync(...swiftly(RUN, t.testdir(FILES)), { encoding: 'utf8' })
+  const { status, stdout } = spawnSync(...cachedCommand(RUN, t.testdir(FILES)), {
+    encoding: 'utf8',
+  })
   t.equal(status, 1)
   for (const name of ['bad', 'crash', 'early'])
     t.match(stdout, new RegExp(`^not ok \\d - \\S*${name}\\.test\\.ts`, 'm'))
@@ -32,11 +34,11 @@ t.test('test runner: names each of three failed files among four', async t => {
 
 t.test('test runner: prints a single file whole, and fails without files', async t => {
   const folder = t.testdir({ 'good.test.ts': FILES['good.test.ts'], none: {} })
-  const good = spawnSync(...swiftly(RUN, `${folder}/good.test.ts`), { encoding: 'utf8' })
+  const good = spawnSync(...cachedCommand(RUN, `${folder}/good.test.ts`), { encoding: 'utf8' })
   t.equal(good.status, 0)
   t.match(good.stdout, /^ +ok 1 - fine$/m, 'the file is printed whole')
-  t.equal(spawnSync(...swiftly(RUN, `${folder}/none`)).status, 1)
-  const other = spawnSync(...swiftly(RUN, '--group', 'monney'), { encoding: 'utf8' })
+  t.equal(spawnSync(...cachedCommand(RUN, `${folder}/none`)).status, 1)
+  const other = spawnSync(...cachedCommand(RUN, '--group', 'monney'), { encoding: 'utf8' })
   t.equal(other.status, 1)
   t.match(other.stdout, 'There is no group "monney"; the groups are engine, money, formats, faults')
 })

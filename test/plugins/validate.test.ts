@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import validate from '../../plugins/validate.ts'
-import { fakeExchange, fakeHost, noNext, thrownBy } from '../helpers/exchange.ts'
+import { errorFrom, fakeExchange, fakeHost, noNext } from '../helpers/exchange.ts'
 
 const CHAT = 'schemas/chat-completions.json'
 const good = { model: 'gp-4.1', messages: [{ role: 'user', content: 'hello' }] }
@@ -10,7 +10,7 @@ const chat = validate.setup(CHAT, fakeHost())
 
 const validationFaultOf = (body: Json | Buffer, type?: string) => {
   const headers = type === undefined ? {} : { 'content-type': type }
-  return thrownBy(() => chat.handle(fakeExchange({ body, headers }), noNext))
+  return errorFrom(() => chat.handle(fakeExchange({ body, headers }), noNext))
 }
 
 t.test('validate: a valid body continues once', async t => {
@@ -90,7 +90,7 @@ t.test('validate: invalid JSON is refused before the schema', async t => {
 
 t.test('validate: an unusable schema fails at load with its name', async t => {
   const set = (files: Readonly<Record<string, string>>, path = 'schemas/own.json') =>
-    thrownBy(() => validate.setup(path, fakeHost({ files })))
+    errorFrom(() => validate.setup(path, fakeHost({ files })))
   t.match(await set({}, 'schemas/nowhere.json'), {
     code: 'SCHEMA_UNREADABLE',
     message: /schemas\/nowhere\.json/,
@@ -129,14 +129,14 @@ t.test('validate: backtracking patterns take linear time', async t => {
   const letters = `${'a'.repeat(5_000)}!`
   for (const key of ['a', 'b', 'c'])
     t.match(
-      await thrownBy(() => stage.handle(fakeExchange({ body: { [key]: letters } }), noNext)),
+      await errorFrom(() => stage.handle(fakeExchange({ body: { [key]: letters } }), noNext)),
       {
         code: 'INVALID_VALUE',
         param: key,
       },
     )
   const crosses = { d: 'x'.repeat(5_000) }
-  t.match(await thrownBy(() => stage.handle(fakeExchange({ body: crosses }), noNext)), {
+  t.match(await errorFrom(() => stage.handle(fakeExchange({ body: crosses }), noNext)), {
     param: 'd',
   })
 })
@@ -144,8 +144,8 @@ t.test('validate: backtracking patterns take linear time', async t => {
 t.test('validate: a schema is compiled once for all routes', async t => {
   const host = fakeHost({ files: { 'copy.json': fakeHost().file(CHAT) } })
   for (const path of [CHAT, CHAT, 'copy.json']) validate.setup(path, host)
-  t.equal(host.made.filter(key => /^schema [0-9a-f]{64}$/.test(key)).length, 1)
-  t.equal(host.made.filter(key => key.startsWith('schema compiler')).length, 1)
+  t.equal(host.createdKeys.filter(key => /^schema [0-9a-f]{64}$/.test(key)).length, 1)
+  t.equal(host.createdKeys.filter(key => key.startsWith('schema compiler')).length, 1)
 })
 
 t.test('validate: a draft-07 schema is supported', async t => {
@@ -154,6 +154,6 @@ t.test('validate: a draft-07 schema is supported', async t => {
       '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}}}',
   }
   const stage = validate.setup('old.json', fakeHost({ files }))
-  const fault = await thrownBy(() => stage.handle(fakeExchange({ body: { a: 1 } }), noNext))
+  const fault = await errorFrom(() => stage.handle(fakeExchange({ body: { a: 1 } }), noNext))
   t.match(fault, { code: 'INVALID_TYPE', param: 'a' })
 })

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { CODE_ENV } from '../../helpers/cache.ts'
-import { plainly } from '../../helpers/operator.ts'
+import { plainCommand } from '../../helpers/operator.ts'
 import { tollgate } from '../../helpers/terminal.ts'
 
 const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
@@ -85,7 +85,7 @@ t.test('version: prints the versions of the program and of Node', async t => {
 
 t.test('colours: only for terminals, unless FORCE_COLOR or NO_COLOR is set', async t => {
   const run = (env: Record<string, string>, argument = '--help') =>
-    spawnSync(...plainly(process.execPath, bin, argument), {
+    spawnSync(...plainCommand(process.execPath, bin, argument), {
       env: { ...process.env, ...CODE_ENV, ...NOWHERE, ...env },
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],

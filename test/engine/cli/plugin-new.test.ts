@@ -4,7 +4,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { operatorEnv, plainly } from '../../helpers/operator.ts'
+import { operatorEnv, plainCommand } from '../../helpers/operator.ts'
 import { tollgate } from '../../helpers/terminal.ts'
 
 const options = { env: operatorEnv(), encoding: 'utf8' } as const
@@ -33,7 +33,7 @@ t.test('plugin new: writes a short typed plugin that passes check and its own te
   const source = readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8')
   t.ok(source.trimEnd().split('\n').length <= 15, '15 lines at most')
 
-  const run = spawnSync(...plainly(process.execPath, test), options)
+  const run = spawnSync(...plainCommand(process.execPath, test), options)
   t.equal(run.status, 0, run.stdout + run.stderr)
   t.match(run.stdout, /^ {4}1\.\.2$/m, 'two checks')
 
@@ -55,7 +55,7 @@ t.test('plugin new: the written test fails if the plugin does not work', async t
     readFileSync(plugin, 'utf8').replace("['x-stamp'] = text", "['x-other'] = text"),
   )
   const run = spawnSync(
-    ...plainly(process.execPath, join(folder, 'test/plugins/stamp.test.ts')),
+    ...plainCommand(process.execPath, join(folder, 'test/plugins/stamp.test.ts')),
     options,
   )
   t.not(run.status, 0)

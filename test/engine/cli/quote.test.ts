@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { usedFolder } from '../../helpers/cache.ts'
 import { startStore } from '../../helpers/store.ts'
-import { type Said, tollgate } from '../../helpers/terminal.ts'
+import { type CommandResult, tollgate } from '../../helpers/terminal.ts'
 
 /** A running store, as beside a gateway, so that no command starts a writer. It is not awaited at
  *  the top level, where the test would count as ended. */
@@ -32,7 +32,7 @@ routes:
 })
 
 /** The output, through the terminal or directly to stdout and stderr. */
-const quote = async (t: Test, ...argv: readonly string[]): Promise<Said> => {
+const quote = async (t: Test, ...argv: readonly string[]): Promise<CommandResult> => {
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   const config = ['--config', join(folder, 'routes.yaml')]
   const env = { DATA: await dataFolder }

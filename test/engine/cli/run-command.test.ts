@@ -5,7 +5,7 @@ import { helpOf, summaryOf, usageOf } from '../../../engine/cli/help.ts'
 import { UsageError } from '../../../engine/cli/kit.ts'
 import { runCommand, runPluginCommand } from '../../../engine/cli/run-command.ts'
 import { errors } from '../../../engine/errors.ts'
-import { remembering, tollgate } from '../../helpers/terminal.ts'
+import { recordingTerminal, tollgate } from '../../helpers/terminal.ts'
 
 const fault = errors({ GREETED: [409, '%s was greeted already'], RUDE: [400, '%s is rude'] })
 const hello: SingleCommand = {
@@ -32,7 +32,7 @@ const list: SingleCommand = {
 const greet: Command = { summary: 'Greets people.', subcommands: { hello, list } }
 
 const run = async (command: Command, ...args: string[]) => {
-  const terminal = remembering({})
+  const terminal = recordingTerminal({})
   const code = await runPluginCommand('greet', command, args, terminal)
   return { code, out: terminal.outs.join('\n'), err: terminal.errs.join('\n') }
 }
@@ -96,13 +96,13 @@ t.test('added subcommand: runs and appears in help, usage line and overview', as
   const page = (await run(largerGroup, 'bye', '--help')).out
   t.match(page, /^tollgate greet bye NAME \[options\]\n\nSays goodbye\.\n/)
   t.match(page, /\$ tollgate greet bye ann$/)
-  t.equal(page, helpOf('greet bye', bye, remembering({})))
+  t.equal(page, helpOf('greet bye', bye, recordingTerminal({})))
   t.match(usageOf('greet', largerGroup), /\n {7}tollgate greet bye NAME$/)
   t.equal(summaryOf(largerGroup), 'Greets people: hello, list, bye.')
 })
 
 t.test('single command: runs without the name of a subcommand', async t => {
-  const terminal = remembering({})
+  const terminal = recordingTerminal({})
   t.equal(await runCommand('hello', hello, ['ann'], terminal), 0)
   await t.rejects(runCommand('hello', hello, [], terminal), {
     message: 'Usage: tollgate hello NAME [WORD] [--loud] [--times NUMBER]',

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { operatorEnv, plainly } from '../../helpers/operator.ts'
+import { operatorEnv, plainCommand } from '../../helpers/operator.ts'
 
 type Verdict = { change?: string; refuse?: string }
 interface Guard {
@@ -156,7 +156,7 @@ t.test(
   { skip: oldNode === undefined && 'this machine has no old Node' },
   async t => {
     const env = operatorEnv()
-    const run = spawnSync(...plainly(oldNode ?? '', bin, 'version'), { env, encoding: 'utf8' })
+    const run = spawnSync(...plainCommand(oldNode ?? '', bin, 'version'), { env, encoding: 'utf8' })
     t.equal(run.stderr, '')
     t.equal(run.status, 0)
     t.match(run.stdout, /^tollgate \d+\.\d+\.\d+ \(node 2[46]\./)

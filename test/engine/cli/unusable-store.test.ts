@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { operatorEnv, swiftly } from '../../helpers/operator.ts'
+import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 import { tollgate } from '../../helpers/terminal.ts'
 
 const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
@@ -20,7 +20,7 @@ routes: [{ path: GET /, keeper: {} }]
 const files = { 'routes.yaml': ROUTES, plugins: { 'keeper.ts': KEEPER } }
 const start = (t: Test, ownFiles: object, data: string) => {
   const folder = t.testdir({ ...files, ...ownFiles })
-  const [program, args] = swiftly(bin, 'start', '-c', join(folder, 'routes.yaml'))
+  const [program, args] = cachedCommand(bin, 'start', '-c', join(folder, 'routes.yaml'))
   const env = operatorEnv({ TOLLGATE_DATA: join(folder, data) })
   const { status, stderr } = spawnSync(program, args, { env, encoding: 'utf8' })
   return { status, said: stderr.split('\n').filter(line => line !== '' && !line.startsWith('{')) }

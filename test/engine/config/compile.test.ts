@@ -4,8 +4,8 @@ import { CompileError } from '../../../engine/config/compile/compile.ts'
 import { errors } from '../../../engine/errors.ts'
 import type { Host, Migration, Plugin } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
-import { compiled, faultsOf, freshResources } from '../../helpers/compiled.ts'
-import { plugin } from '../../helpers/core.ts'
+import { compileSnapshot, faultsOf, freshResources } from '../../helpers/compiled.ts'
+import { pluginOf } from '../../helpers/core.ts'
 
 const UP = { up: { url: 'http://127.0.0.1:9' } }
 const ROUTE = { path: 'GET /', upstream: 'up' }
@@ -30,7 +30,7 @@ t.test('compile: a route without upstream or responder is a fault at its place',
     },
   ])
   for (const stage of [{ answers: true }, { targets: true }])
-    t.same(await faultsOf({ own: plugin(stage) }, { routes: [{ path: 'GET /' }] }), [])
+    t.same(await faultsOf({ own: pluginOf(stage) }, { routes: [{ path: 'GET /' }] }), [])
 })
 
 t.test('compile: a plugin that throws in setup is named with place and stack', async t => {
@@ -88,7 +88,7 @@ t.test('compile: reports all faults at once, also in the message', async t => {
       { path: 'GET /b', b: 1, upstream: 'bad' },
     ],
   }
-  const error = await compiled(plugins, document).then(
+  const error = await compileSnapshot(plugins, document).then(
     () => undefined,
     cause => cause,
   )
@@ -123,7 +123,7 @@ t.test('compile: releases shared resources after every failure', async t => {
   for (const [title, document] of Object.entries(bad)) {
     closedResources.length = 0
     const plugins = { greedy, broken: throwing(new Error('broken')) }
-    await t.rejects(compiled(plugins, document, resources), title)
+    await t.rejects(compileSnapshot(plugins, document, resources), title)
     t.equal(resources.shared.size, 0, title)
     t.ok(closedResources.includes('cache') && closedResources.includes('job'), title)
   }
@@ -148,7 +148,7 @@ t.test('compile: migrates tables before the first setup', async t => {
   }
   const resources = freshResources({ database: { ...database, migrate } as typeof database })
   const document = { routes: [{ path: 'GET /' }] }
-  await compiled({ own, plain: plugin({}) }, document, resources)
+  await compileSnapshot({ own, plain: pluginOf({}) }, document, resources)
   t.same(log, [`standing ${MEMBERSHIP_TABLES.length}`, 'own 1', 'setup'])
   t.match(await faultsOf({ own, second: own }, document, resources), [
     { plugin: 'second', code: 'MIGRATION_FAILED', message: 'no such column' },
@@ -176,7 +176,7 @@ t.test('compile: migrates tables before the first setup', async t => {
     { ...own, needs: ['own', 'last'] },
     { ...own, needs: ['own'] },
   ]
-  await compiled({ first, own, last }, document, resources)
+  await compileSnapshot({ first, own, last }, document, resources)
   t.same(log.slice(1, 4), ['own 1', 'last 1', 'first 1'], 'the tables that others need come first')
   t.match(await faultsOf({ first, last }, document, resources), [
     {
@@ -199,7 +199,7 @@ t.test('compile: members of the host of a plugin', async t => {
       return { answers: true }
     },
   }
-  const usual = plugin({}, { default: {} })
+  const usual = pluginOf({}, { default: {} })
   const document = {
     upstreams: { up: { url: 'http://127.0.0.1:9', key: 'secret', formats: ['a'] } },
     catalogue: { a: 1 },
@@ -207,7 +207,7 @@ t.test('compile: members of the host of a plugin', async t => {
   }
   const files = { 'schemas/x.json': 'checked text' }
   const resources = freshResources()
-  await compiled({ recorder, usual }, document, resources, files)
+  await compileSnapshot({ recorder, usual }, document, resources, files)
   const [host] = hosts as [Host]
   t.same(host.config, { version: 3, hash: 'h3' })
   t.match(host.route, { name: 'x', method: 'POST', pattern: '/x/{id}' })
@@ -237,6 +237,6 @@ t.test('compile: the host of a plugin cannot be used before the snapshot exists'
       return { answers: true }
     },
   }
-  await compiled({ hasty }, { routes: [{ path: 'GET /' }] })
+  await compileSnapshot({ hasty }, { routes: [{ path: 'GET /' }] })
   for (const each of promises) await t.rejects(each, { code: 'NOT_READY', status: 503 })
 })

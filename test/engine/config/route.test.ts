@@ -5,8 +5,8 @@ import type { Call } from '../../../engine/request/exchange.ts'
 import type { CompiledRoute } from '../../../engine/snapshot/snapshot.ts'
 import type { UpstreamAttempt } from '../../../engine/upstream/attempt.ts'
 import type { Upstream } from '../../../engine/upstream/upstreams.ts'
-import { compiled, type Plugins } from '../../helpers/compiled.ts'
-import { plugin } from '../../helpers/core.ts'
+import { compileSnapshot, type Plugins } from '../../helpers/compiled.ts'
+import { pluginOf } from '../../helpers/core.ts'
 
 const UPSTREAMS = {
   a: { url: 'http://127.0.0.1:9', timeout: { connect: '1s', first_byte: '2s', idle: '3s' } },
@@ -14,7 +14,7 @@ const UPSTREAMS = {
 }
 /** The only route of a document. */
 const routeOf = async (options: object, plugins: Plugins = {}): Promise<CompiledRoute> => {
-  const snapshot = await compiled(plugins, {
+  const snapshot = await compileSnapshot(plugins, {
     upstreams: UPSTREAMS,
     routes: [{ path: 'POST /v1/{id}', upstream: 'a', ...options }],
   })
@@ -22,7 +22,7 @@ const routeOf = async (options: object, plugins: Plugins = {}): Promise<Compiled
 }
 /** A plugin that logs its runs in both rings. */
 const marker = (name: string, log: string[], more: Partial<Plugin> = {}): Plugin =>
-  plugin(
+  pluginOf(
     {
       async handle(_, next) {
         log.push(name)
@@ -162,11 +162,11 @@ t.test('route: the first stage with `fail` renders all faults, otherwise the eng
   const fault: Fault = { code: 'BUSY', message: 'Busy.', status: 503, expose: true }
   const exchange = { id: 'req_1' } as Exchange
   const rendering = (name: string): Plugin =>
-    plugin({ fail: ({ status }) => ({ status, headers: {}, body: Buffer.from(name) }) })
+    pluginOf({ fail: ({ status }) => ({ status, headers: {}, body: Buffer.from(name) }) })
   const renderWith = async (plugins: Plugins): Promise<string> =>
     Buffer.from((await routeOf({}, plugins)).fail(fault, exchange).body).toString()
-  t.equal(await renderWith({ a: plugin({}), b: rendering('b'), c: rendering('c') }), 'b')
-  t.match(JSON.parse(await renderWith({ a: plugin({}) })), { error: { code: 'BUSY' } })
+  t.equal(await renderWith({ a: pluginOf({}), b: rendering('b'), c: rendering('c') }), 'b')
+  t.match(JSON.parse(await renderWith({ a: pluginOf({}) })), { error: { code: 'BUSY' } })
 })
 
 t.test('route: members of a stage keep their `this`', async t => {
@@ -182,7 +182,7 @@ t.test('route: members of a stage keep their `this`', async t => {
     }
   }
   const stage = new Counting()
-  const route = await routeOf({}, { counting: plugin(stage) })
+  const route = await routeOf({}, { counting: pluginOf(stage) })
   await route.runWith(async () => {})({} as Call)
   await route.forwardWith(async () => {})({} as UpstreamAttempt)
   t.equal(stage.count, 2)

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
-import { askPool } from '../../helpers/asked.ts'
+import { sendThroughPool } from '../../helpers/asked.ts'
 import { startReceiver, trustReceivers } from '../../helpers/receiver.ts'
-import { OK, startScripted } from '../../helpers/scripted.ts'
+import { OK, startByteUpstream } from '../../helpers/scripted.ts'
 
 const open = (t: Test, address: string, connections = 4): Pool => {
   const pool = new Pool(address, { connect: 10_000, connections })
@@ -19,12 +19,12 @@ const parts = (...chunks: string[]): AsyncIterable<Bytes> =>
   })()
 
 t.test('pool: opens at most the allowed connections, and serves every request', async t => {
-  const upstream = await startScripted(t, socket => {
+  const upstream = await startByteUpstream(t, socket => {
     setTimeout(() => socket.write(OK), 5)
     return undefined
   })
   const pool = open(t, upstream.url, 3)
-  const answers = await Promise.all(Array.from({ length: 20 }, () => askPool(pool)))
+  const answers = await Promise.all(Array.from({ length: 20 }, () => sendThroughPool(pool)))
   t.ok(answers.every(({ status, body }) => status === 200 && body === 'ok'))
   t.equal(upstream.connections, 3)
   t.equal(upstream.requests.length, 20)
@@ -42,10 +42,10 @@ t.test(
       [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison`]: false,
     }
     for (const [text, isReused] of Object.entries(reuseByResponse)) {
-      const upstream = await startScripted(t, () => text)
+      const upstream = await startByteUpstream(t, () => text)
       const pool = open(t, upstream.url)
       for (let n = 0; n < 3; n++) {
-        t.equal((await askPool(pool)).body, 'ok', text)
+        t.equal((await sendThroughPool(pool)).body, 'ok', text)
         await waitBriefly()
       }
       t.equal(upstream.connections, isReused ? 1 : 3, JSON.stringify(text))
@@ -55,13 +55,15 @@ t.test(
 
 t.test('pool: the connection that was idle longest is used next', async t => {
   const sockets: Socket[] = []
-  const upstream = await startScripted(t, (socket, _, count) => {
+  const upstream = await startByteUpstream(t, (socket, _, count) => {
     sockets.push(socket)
     return count > 3 ? OK : undefined
   })
   const pool = open(t, upstream.url, 3)
   let answerCount = 0
-  const firstReplies = Array.from({ length: 3 }, () => askPool(pool).then(() => answerCount++))
+  const firstReplies = Array.from({ length: 3 }, () =>
+    sendThroughPool(pool).then(() => answerCount++),
+  )
   while (sockets.length < 3) await waitBriefly()
   const [first, second, third] = sockets.slice()
   // They become idle in another order than the order in which they were opened.
@@ -72,7 +74,7 @@ t.test('pool: the connection that was idle longest is used next', async t => {
   }
   await Promise.all(firstReplies)
   for (let n = 0; n < 5; n++) {
-    await askPool(pool)
+    await sendThroughPool(pool)
     await waitBriefly()
   }
   const reuseOrder = sockets.slice(3).map(socket => sockets.indexOf(socket))
@@ -81,24 +83,24 @@ t.test('pool: the connection that was idle longest is used next', async t => {
 })
 
 t.test('pool: connections that were closed or idle too long are not used', async t => {
-  const upstream = await startScripted(t, (socket, _, count) => {
+  const upstream = await startByteUpstream(t, (socket, _, count) => {
     if (count === 1) setTimeout(() => socket.end(), 5)
     return OK
   })
   const pool = open(t, upstream.url)
-  await askPool(pool)
-  await upstream.ended(1)
+  await sendThroughPool(pool)
+  await upstream.connectionsEnded(1)
   await waitBriefly()
-  t.equal((await askPool(pool)).body, 'ok')
+  t.equal((await sendThroughPool(pool)).body, 'ok')
   t.equal(upstream.connections, 2)
-  await upstream.ended(2) // after four seconds, swept
-  t.equal((await askPool(pool)).body, 'ok')
+  await upstream.connectionsEnded(2) // after four seconds, swept
+  t.equal((await sendThroughPool(pool)).body, 'ok')
   t.equal(upstream.connections, 3)
 })
 
 t.test('pool: a refused connection fails every waiting request', async t => {
   const pool = open(t, 'http://127.0.0.1:1', 2)
-  const outcomes = await Promise.allSettled(Array.from({ length: 7 }, () => askPool(pool)))
+  const outcomes = await Promise.allSettled(Array.from({ length: 7 }, () => sendThroughPool(pool)))
   for (const each of outcomes)
     t.match(each, { status: 'rejected', reason: { code: 'ECONNREFUSED' } }, 'refused')
 })
@@ -110,40 +112,44 @@ t.test('pool: a connection that takes too long fails', async t => {
     connector: (endpoint, options, callback) =>
       setTimeout(() => callback(new Error(`${endpoint.host} ${options.timeout}`), undefined), 5),
   })
-  await t.rejects(askPool(pool), { message: '10.255.255.1 30' })
+  await t.rejects(sendThroughPool(pool), { message: '10.255.255.1 30' })
 })
 
 t.test('pool: closing waits for requests under way and queued', async t => {
-  const upstream = await startScripted(t, socket => {
+  const upstream = await startByteUpstream(t, socket => {
     setTimeout(() => socket.write(OK), 20)
     return undefined
   })
   const pool = open(t, upstream.url, 1)
-  const both = Promise.all([askPool(pool), askPool(pool)])
+  const both = Promise.all([sendThroughPool(pool), sendThroughPool(pool)])
   pool.close()
   t.match(await both, [{ body: 'ok' }, { body: 'ok' }])
-  await upstream.ended(1)
+  await upstream.connectionsEnded(1)
 })
 
 t.test('pool: sends no body, bytes, and streams with and without a length', async t => {
   const requests: string[] = []
-  const upstream = await startScripted(t, (socket, request) => {
+  const upstream = await startByteUpstream(t, (socket, request) => {
     requests.push(request)
     setTimeout(() => socket.write(OK), 20)
     return undefined
   })
   const pool = open(t, upstream.url, 1)
   const post = { method: 'POST', path: '/p?q=1', headers: { 'x-a': ['1', '2'] } }
-  await askPool(pool, { ...post, body: undefined })
+  await sendThroughPool(pool, { ...post, body: undefined })
   t.match(requests.at(-1), /^POST \/p\?q=1 HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
   t.match(requests.at(-1), /\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 0\r\n\r\n$/)
-  await askPool(pool)
+  await sendThroughPool(pool)
   t.notMatch(requests.at(-1), /content-length/, 'GET without a body has no content-length')
-  await askPool(pool, { ...post, body: Buffer.from('\xe9\0', 'latin1') })
+  await sendThroughPool(pool, { ...post, body: Buffer.from('\xe9\0', 'latin1') })
   t.ok(requests.at(-1)?.endsWith('content-length: 2\r\n\r\n\xe9\0'))
-  await askPool(pool, { ...post, headers: { 'content-length': '4' }, body: parts('ab', '', 'cd') })
+  await sendThroughPool(pool, {
+    ...post,
+    headers: { 'content-length': '4' },
+    body: parts('ab', '', 'cd'),
+  })
   t.match(requests.join(''), /content-length: 4\r\n\r\nab/)
-  await askPool(pool, { ...post, body: parts('ab', 'cd') })
+  await sendThroughPool(pool, { ...post, body: parts('ab', 'cd') })
   t.match(requests.join(''), /transfer-encoding: chunked\r\n\r\n2\r\nab\r\n/)
   t.equal(upstream.connections, 1)
 })
@@ -151,7 +157,7 @@ t.test('pool: sends no body, bytes, and streams with and without a length', asyn
 t.test('pool: sends a large body whole', async t => {
   const big = Buffer.alloc(3_000_000, 'x')
   let size = 0
-  const upstream = await startScripted(t, (socket, request) => {
+  const upstream = await startByteUpstream(t, (socket, request) => {
     if (!request.startsWith('POST')) return undefined
     size = request.length - request.indexOf('\r\n\r\n') - 4
     socket.on('data', part => {
@@ -160,11 +166,11 @@ t.test('pool: sends a large body whole', async t => {
     })
     return undefined
   })
-  t.equal((await askPool(open(t, upstream.url), { method: 'POST', body: big })).body, 'ok')
+  t.equal((await sendThroughPool(open(t, upstream.url), { method: 'POST', body: big })).body, 'ok')
 })
 
 t.test('pool: a response before the end of a streamed body ends the connection', async t => {
-  const upstream = await startScripted(t, (_, request) =>
+  const upstream = await startByteUpstream(t, (_, request) =>
     request.startsWith('POST') ? OK : request.startsWith('GET') ? OK : undefined,
   )
   const pool = open(t, upstream.url, 1)
@@ -175,23 +181,24 @@ t.test('pool: a response before the end of a streamed body ends the connection',
       releaseBody = resolve
     })
   }
-  t.equal((await askPool(pool, { method: 'POST', body: endless() })).body, 'ok')
-  t.equal((await askPool(pool)).body, 'ok')
+  t.equal((await sendThroughPool(pool, { method: 'POST', body: endless() })).body, 'ok')
+  t.equal((await sendThroughPool(pool)).body, 'ok')
   t.equal(upstream.connections, 2)
   releaseBody()
 })
 
 t.test('pool: a body of another length than announced is not sent as a whole one', async t => {
-  const upstream = await startScripted(t, () => undefined)
+  const upstream = await startByteUpstream(t, () => undefined)
   const pool = open(t, upstream.url)
   const headers = { 'content-length': '2' }
-  const send = (body: AsyncIterable<Bytes>) => askPool(pool, { method: 'POST', headers, body })
+  const send = (body: AsyncIterable<Bytes>) =>
+    sendThroughPool(pool, { method: 'POST', headers, body })
   await t.rejects(send(parts('abc')), { message: 'its body is longer than its length' })
   await t.rejects(send(parts('a')), { message: 'its body is shorter than its length' })
 })
 
 t.test('pool: an invalid head is refused before anything is sent', async t => {
-  const upstream = await startScripted(t, () => OK)
+  const upstream = await startByteUpstream(t, () => OK)
   const pool = open(t, upstream.url)
   const bad = [
     { path: 'no-slash' },
@@ -208,7 +215,7 @@ t.test('pool: an invalid head is refused before anything is sent', async t => {
     { headers: { 'content-length': '-1' }, body: parts('ab') },
   ]
   for (const request of bad)
-    await t.rejects(askPool(pool, request), { message: /^(its|"a b"|the value of its) / })
+    await t.rejects(sendThroughPool(pool, request), { message: /^(its|"a b"|the value of its) / })
   t.equal(upstream.requests.length, 0)
 })
 
@@ -221,7 +228,7 @@ t.test('pool: over TLS an earlier session is resumed', async t => {
   })
   const pool = open(t, receiver.origin)
   for (let n = 0; n < 3; n++) {
-    t.equal((await askPool(pool)).body, 'ok')
+    t.equal((await sendThroughPool(pool)).body, 'ok')
     await waitBriefly()
   }
   t.equal(receiver.connections(), 3)

@@ -7,7 +7,7 @@ import { BuilderClient } from '../../../engine/processes/builder-client.ts'
 import type { BuildProblems } from '../../../engine/processes/messages.ts'
 import { createExposition } from '../../../engine/processes/metrics-exposition.ts'
 import { usedFolder } from '../../helpers/cache.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import { folderWith } from '../../helpers/primary.ts'
 
 const FAULTS: Readonly<Record<string, readonly [code: string, source: string]>> = {
@@ -33,7 +33,7 @@ const createBuilder = (t: Test, files: Readonly<Record<string, string>>) => {
   process.env.TOLLGATE_DATA = usedFolder(join(folder, 'data'))
   const builder = new BuilderClient({
     config: join(folder, 'routes.yaml'),
-    heartbeatTimeout: scaled(1_500, 10_000),
+    heartbeatTimeout: shortOrLong(1_500, 10_000),
     log: createLog({ level: 'silent' }),
     exposition: createExposition(),
     needsStore: () => {},
@@ -58,7 +58,7 @@ t.test(
     if (first.type !== 'built') return
     builder.markLive(first)
     const file = join(t.testdirName, 'plugins/stamp.ts')
-    for (const name of scaled(SHORT, Object.keys(FAULTS))) {
+    for (const name of shortOrLong(SHORT, Object.keys(FAULTS))) {
       const [code, source] = FAULTS[name] ?? ['', '']
       writeFileSync(file, source)
       const result = (await builder.build()) as BuildProblems

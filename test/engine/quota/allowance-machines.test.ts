@@ -139,12 +139,12 @@ for (const engine of ENGINES) {
       'they know each other',
     )
     await one.use(window(40n), 1)
-    one.cut = true
-    two.cut = true
+    one.isCut = true
+    two.isCut = true
     const units = (await one.use(window(40n), 60)) + (await two.use(window(40n), 60)) + 5
     t.ok(units >= 40 - 2 && units <= 2 * 40, `${units} of 40`)
-    one.cut = false
-    two.cut = false
+    one.isCut = false
+    two.isCut = false
     await eventually(async () => {
       const units = (await one.use(window(40n), 1)) + (await two.use(window(40n), 1))
       return units === 0 || undefined

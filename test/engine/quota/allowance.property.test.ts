@@ -2,17 +2,17 @@
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import {
+  type Admission,
   histories,
   Machine,
   play,
   type Step,
   sum,
-  type Used,
 } from '../../helpers/allowance-machine.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
-const numRuns = scaled(60, 4_000)
+const numRuns = shortOrLong(60, 4_000)
 const workers = fc.integer({ min: 2, max: 4 })
 const KEYS = ['a', 'b', 'c', 'd']
 
@@ -71,12 +71,12 @@ t.test('concurrency: a changed amount applies at once and keeps the count', asyn
 
 t.test('window: never more than N in any window, N again in the next', async t => {
   await checkHistories(t, { use: 10, deliver: 14, pass: 2, kill: 1 }, async (machine, history) => {
-    const admissions: Used[] = []
+    const admissions: Admission[] = []
     await play(machine, history, window, admission => void admissions.push(admission))
     for (const key of KEYS) {
       const own = admissions.filter(admission => admission.key === key)
       let total = 0n
-      for (const since of machine.begun.get(key) ?? []) {
+      for (const since of machine.windowStarts.get(key) ?? []) {
         const within = sum(own.filter(({ at }) => at >= since && at < since + MS))
         assertAtMost(within, 20n, `window of ${key} at ${since}`)
         total += within

@@ -88,7 +88,7 @@ t.test('window: a grant of an ended window admits nothing', async t => {
   machine.deliver(0, 'down')
   await machine.settle()
   t.equal(await request, true, 'admitted by the current window')
-  t.same([...(machine.begun.get('a') ?? [])], [1_000, 1_100])
+  t.same([...(machine.windowStarts.get('a') ?? [])], [1_000, 1_100])
 })
 
 t.test('window: a request is refused after three grants of ended windows', async t => {

@@ -1,7 +1,7 @@
 /** Accepting a request's head: ids, routes, and heads that no route should see. */
 import t, { type Test } from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
-import { plugin, startCore } from '../../helpers/core.ts'
+import { pluginOf, startTestServer } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
 /** Echoes the request as the stages see it; renders faults as `own CODE`. */
@@ -29,7 +29,7 @@ const echo: Stage = {
 }
 const PATHS = ['GET|POST /a', 'GET /b/{id}', 'WS /socket']
 const arrange = async (t: Test, settings: object = {}, paths: readonly string[] = PATHS) => {
-  const core = await startCore(t, { echo: plugin(echo) }, {
+  const core = await startTestServer(t, { echo: pluginOf(echo) }, {
     settings,
     routes: paths.map(path => ({ path })),
   } as never)

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Outcome, Stage } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 import { rawClient } from '../../helpers/raw.ts'
 
 /** A gateway with one streaming route: the outcome of its exchange, and the upstream's response. */
@@ -10,7 +10,7 @@ const arrange = async (t: Test, options: object, stage: Partial<Stage> = {}) => 
   const outcome = Promise.withResolvers<Outcome>()
   const upstreamResponse = Promise.withResolvers<ServerResponse>()
   const upstreamClosed = Promise.withResolvers<void>()
-  const upstream = await startUpstream(t, (_, response) => {
+  const upstream = await startHttpUpstream(t, (_, response) => {
     response.on('close', () => upstreamClosed.resolve())
     upstreamResponse.resolve(response)
   })
@@ -20,9 +20,9 @@ const arrange = async (t: Test, options: object, stage: Partial<Stage> = {}) => 
       await next()
     },
   }
-  const core = await startCore(
+  const core = await startTestServer(
     t,
-    { watching: plugin(watching), own: plugin(stage) },
+    { watching: pluginOf(watching), own: pluginOf(stage) },
     {
       upstreams: { up: { url: upstream } },
       routes: [{ path: 'GET /', upstream: 'up', ...options }],
@@ -156,12 +156,12 @@ t.test('hangup: aborts a request that waits behind another on its connection', a
   const upstreamClosed = Promise.withResolvers<void>()
   let requestCount = 0
   let closeCount = 0
-  const upstream = await startUpstream(t, (_, response) => {
+  const upstream = await startHttpUpstream(t, (_, response) => {
     response.on('close', () => ++closeCount === 2 && upstreamClosed.resolve())
     response.write(Buffer.alloc(1_000_000, 'x'))
     if (++requestCount === 2) both.resolve()
   })
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     {},
     { upstreams: { up: { url: upstream } }, routes: [{ path: 'GET /', upstream: 'up' }] },
@@ -178,7 +178,7 @@ t.test('hangup: aborts a request that waits behind another on its connection', a
 t.test('hangup: a client that reads nothing is dropped, with its upstream', async t => {
   const outcome = Promise.withResolvers<Outcome>()
   const upstreamClosed = Promise.withResolvers<void>()
-  const upstream = await startUpstream(t, (_, response) => {
+  const upstream = await startHttpUpstream(t, (_, response) => {
     response.on('close', () => upstreamClosed.resolve())
     response.write(Buffer.alloc(20_000_000, 'x'))
   })
@@ -188,9 +188,9 @@ t.test('hangup: a client that reads nothing is dropped, with its upstream', asyn
       await next()
     },
   }
-  const core = await startCore(
+  const core = await startTestServer(
     t,
-    { watching: plugin(watching) },
+    { watching: pluginOf(watching) },
     {
       settings: { timeouts: { idle_write: '50ms' } },
       upstreams: { up: { url: upstream } },

@@ -2,10 +2,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
-const RUNS = scaled(600, 100_000)
+const RUNS = shortOrLong(600, 100_000)
 const FORBIDDEN = new Set(['__proto__', 'constructor'])
 
 const keys = fc

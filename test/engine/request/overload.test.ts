@@ -1,14 +1,14 @@
 /** An overloaded process refuses new requests, so that those under way are served. */
 import t from 'tap'
 import { Overload } from '../../../engine/request/overload.ts'
-import { plugin, startCore } from '../../helpers/core.ts'
-import { byHand, type Ticks } from '../../helpers/ticks.ts'
+import { pluginOf, startTestServer } from '../../helpers/core.ts'
+import { type ManualClock, manualClock } from '../../helpers/ticks.ts'
 
 const EVERY = 50
 const OFTEN = 10
 
 t.test('overload: two late timers in a row are overload', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const overload = new Overload()
   t.equal(overload.shouldShed(performance.now()), false)
   ticks.pass(EVERY, EVERY)
@@ -22,7 +22,7 @@ t.test('overload: two late timers in a row are overload', async t => {
 })
 
 t.test('overload: requests late in a turn of the loop are refused', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const overload = new Overload()
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
   t.equal(overload.shouldShed(performance.now()), false, 'the turn has just begun')
@@ -47,7 +47,12 @@ t.test('overload: requests late in a turn of the loop are refused', async t => {
 })
 
 /** Sends `count` requests that block the loop for `each` ms; returns how many were refused. */
-const sendRequests = (ticks: Ticks, overload: Overload, count: number, each: number): number => {
+const sendRequests = (
+  ticks: ManualClock,
+  overload: Overload,
+  count: number,
+  each: number,
+): number => {
   let shed = 0
   for (let n = 0; n < count; n++) {
     if (overload.shouldShed(performance.now())) shed++
@@ -57,7 +62,7 @@ const sendRequests = (ticks: Ticks, overload: Overload, count: number, each: num
 }
 
 t.test('overload: a second turn full of requests is overload before the turn ends', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const overload = new Overload()
   ticks.pass(0, EVERY)
   t.equal(sendRequests(ticks, overload, 100, 10), 0, 'one such turn is no overload')
@@ -70,7 +75,7 @@ t.test('overload: a second turn full of requests is overload before the turn end
 })
 
 t.test('overload: short turns and single long requests are no overload', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const overload = new Overload()
   for (let turn = 0; turn < 9; turn++) {
     t.equal(sendRequests(ticks, overload, 24, 10), 0, 'short turns')
@@ -90,7 +95,7 @@ t.test('overload: short turns and single long requests are no overload', async t
 })
 
 t.test('overload: a process that waits for the CPU is not overloaded', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const overload = new Overload()
   ticks.busy = 0.3
   for (let n = 0; n < 5; n++) ticks.pass(EVERY + 1_000, EVERY)
@@ -100,10 +105,10 @@ t.test('overload: a process that waits for the CPU is not overloaded', async t =
 })
 
 t.test("overload: new requests get a 503 at once, in the client's dialect", async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const wait = Promise.withResolvers<void>()
   const requestStart = Promise.withResolvers<void>()
-  const slow = plugin({
+  const slow = pluginOf({
     answers: true,
     async handle(exchange) {
       requestStart.resolve()
@@ -116,7 +121,7 @@ t.test("overload: new requests get a 503 at once, in the client's dialect", asyn
       body: Buffer.from(`own ${code}`),
     }),
   })
-  const core = await startCore(t, { slow }, { routes: [{ path: 'GET /' }] })
+  const core = await startTestServer(t, { slow }, { routes: [{ path: 'GET /' }] })
   const early = fetch(core.url)
   await requestStart.promise
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 1_000, EVERY)

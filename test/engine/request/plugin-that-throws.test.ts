@@ -1,7 +1,7 @@
 /** A plugin with a bug: 500 with the request id for the client, the reason in the log. */
 import t from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 
 const ask = async (url: string) => {
   const reply = await fetch(`${url}/plain`, { method: 'POST', body: '{}' })
@@ -26,7 +26,7 @@ t.test('plugin fault: 500 with the request id, and the reason in the log', async
       throw new Error('a bug of a plugin')
     },
   }
-  const upstream = await startUpstream(t, (incoming, response) => {
+  const upstream = await startHttpUpstream(t, (incoming, response) => {
     incoming.resume()
     response.end('{}')
   })
@@ -34,11 +34,11 @@ t.test('plugin fault: 500 with the request id, and the reason in the log', async
     upstreams: { a: { url } },
     routes: [{ path: 'POST /plain', upstream: 'a' }],
   })
-  const core = await startCore(t, { forgetful: plugin(forgetful) }, routes(upstream), log)
+  const core = await startTestServer(t, { forgetful: pluginOf(forgetful) }, routes(upstream), log)
   const missingNext = await ask(core.url)
   t.equal(missingNext.status, 500)
   t.match(lines[0]?.text, /await next\(\)/)
-  await core.swap({ thrower: plugin(thrower) }, routes(upstream))
+  await core.swap({ thrower: pluginOf(thrower) }, routes(upstream))
   const bugReply = await ask(core.url)
   t.equal(bugReply.status, 500)
   t.notMatch(bugReply.text, /a bug of a plugin/, 'the client does not get the message')

@@ -1,7 +1,7 @@
 /** Pipelined requests of one connection: which run concurrently, and which wait. */
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { plugin, startCore } from '../../helpers/core.ts'
+import { pluginOf, startTestServer } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
 const request = (method: string, path: string, ...lines: readonly string[]): string =>
@@ -15,10 +15,10 @@ const pause = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 10
 const arrange = async (t: Test) => {
   const startOrder: string[] = []
   const ends = new Map<string, () => void>()
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     {
-      own: plugin({
+      own: pluginOf({
         answers: true,
         async handle(exchange) {
           const { method, path } = exchange.request

@@ -10,9 +10,14 @@ import type {
   Stage,
   Statement,
 } from '../../../engine/plugin.ts'
-import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import {
+  pluginOf,
+  startHttpUpstream,
+  startTestServer,
+  type TestServer,
+} from '../../helpers/core.ts'
 
-type Tap = Parameters<typeof startCore>[0]
+type Tap = Parameters<typeof startTestServer>[0]
 const ACCOUNT: Slot<{ id: number }> = { name: 'account', keep: true }
 const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
 const storeFault: Fault = {
@@ -35,7 +40,7 @@ const TURN: ResumedCall = {
 const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) => {
   const log: string[] = []
   const hosts: Host[] = []
-  const upstream = await startUpstream(t, (incoming, response) => {
+  const upstream = await startHttpUpstream(t, (incoming, response) => {
     log.push(`${incoming.method} ${incoming.url} ${incoming.headers['content-type']}`)
     incoming.resume()
     if (incoming.url?.startsWith('/ok')) response.end('done')
@@ -56,13 +61,13 @@ const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) =>
       }
     },
   }
-  const before = plugin({
+  const before = pluginOf({
     async handle(_, next) {
       log.push('before')
       await next()
     },
   })
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     { before, task: taskPlugin, ...behind },
     {
@@ -77,7 +82,7 @@ const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) =>
 const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
   Buffer.from(await (await reply).bytes(100)).toString()
 /** Replaces the snapshot; resolves when no call retains the old one. */
-const retireSnapshot = async (core: Core): Promise<void> => {
+const retireSnapshot = async (core: TestServer): Promise<void> => {
   await (await core.swap({}, {})).retire()
 }
 
@@ -91,7 +96,7 @@ t.test('resumed call: runs only the stages behind the named one, with the saved 
       await next()
     },
   }
-  const { log, run } = await arrange(t, { translate: plugin(stage) })
+  const { log, run } = await arrange(t, { translate: pluginOf(stage) })
   t.equal(await text(run()), 'done')
   t.same(log, ['POST /ok?u=a?b&c text/plain'])
   const account = { id: 7 }
@@ -119,7 +124,7 @@ t.test('resumed call: its body is available as bytes, stream and JSON', async t 
       await next()
     },
   }
-  const { run } = await arrange(t, { translate: plugin(stage) })
+  const { run } = await arrange(t, { translate: pluginOf(stage) })
   const body = Buffer.from('{"a":1}')
   await text(run({ request: { ...TURN.request, body } }))
   t.same(bodies, [{ a: 1 }, '{"a":1}', 7, { address: '', encrypted: false }])
@@ -140,7 +145,7 @@ t.test(
         })
       },
     }
-    const { core, run } = await arrange(t, { meter: plugin(stage) })
+    const { core, run } = await arrange(t, { meter: pluginOf(stage) })
     core.store.delay = 10
     const reply = await run()
     t.same(core.store.lines, ['begin before()', 'durable before()'])
@@ -165,7 +170,7 @@ t.test('resumed call: onEnd gets the outcome and the bytes sent', async t => {
       await next()
     },
   }
-  const { core, run } = await arrange(t, { watch: plugin(stage) })
+  const { core, run } = await arrange(t, { watch: pluginOf(stage) })
   await text(run())
   await t.rejects(text(run({ request: { ...TURN.request, path: '/dies' } })), {
     code: 'TARGET_CUT',
@@ -187,7 +192,7 @@ t.test('resumed call: statements of a stage that refuses are committed', async t
       throw storeFault
     },
   }
-  const { core, run } = await arrange(t, { meter: plugin(stage) })
+  const { core, run } = await arrange(t, { meter: pluginOf(stage) })
   await t.rejects(run(), storeFault)
   t.same(core.store.lines, ['begin release()', 'durable release()'])
   await retireSnapshot(core)
@@ -209,7 +214,7 @@ t.test(
     controller.abort()
     await t.rejects(reading, cancellation)
     const early = new AbortController()
-    const hanging = plugin({
+    const hanging = pluginOf({
       async handle(exchange) {
         setImmediate(() => early.abort())
         await once(exchange.signal, 'abort')

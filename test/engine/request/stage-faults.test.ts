@@ -1,7 +1,7 @@
 /** Faults of stages: the client gets a reply, and the exchange ends once. */
 import t, { type Test } from 'tap'
 import type { Fault, Outcome, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
 const BAD = { 'x-bad': 'line\nbreak' }
@@ -15,7 +15,7 @@ const parts = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
 const runThrough = async (t: Test, stages: readonly Stage[]) => {
   const ends: Outcome[] = []
   const errors: string[] = []
-  const upstream = await startUpstream(t, (_, response) => {
+  const upstream = await startHttpUpstream(t, (_, response) => {
     response.write('a')
     setImmediate(() => response.end('b'))
   })
@@ -25,10 +25,10 @@ const runThrough = async (t: Test, stages: readonly Stage[]) => {
       await next()
     },
   }
-  const set: Record<string, Plugin> = { watching: plugin(watching) }
-  for (const [n, stage] of stages.entries()) set[`s${n}`] = plugin(stage)
+  const set: Record<string, Plugin> = { watching: pluginOf(watching) }
+  for (const [n, stage] of stages.entries()) set[`s${n}`] = pluginOf(stage)
   const lines: object[] = []
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     set,
     { upstreams: { up: { url: upstream } }, routes: [{ path: 'GET /', upstream: 'up' }] },

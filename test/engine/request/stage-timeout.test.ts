@@ -1,7 +1,7 @@
 /** Stages that never settle, and stages that wait for a body, an upstream or a request. */
 import t, { type Test } from 'tap'
 import type { Exchange, Host, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
 /** ms; the gateway checks twice a second. */
@@ -14,7 +14,7 @@ const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }
 const arrange = async (t: Test, plugins: Readonly<Record<string, Plugin>>, wait = 0) => {
   const errors: string[] = []
   let upstreamRequests = 0
-  const upstream = await startUpstream(t, async (incoming, response) => {
+  const upstream = await startHttpUpstream(t, async (incoming, response) => {
     upstreamRequests++
     incoming.resume()
     if (incoming.url === '/body') {
@@ -25,7 +25,7 @@ const arrange = async (t: Test, plugins: Readonly<Record<string, Plugin>>, wait 
     await pause(wait)
     response.end('{}')
   })
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     plugins,
     {
@@ -72,7 +72,7 @@ const STUCK: Readonly<Record<string, Stage>> = {
 }
 for (const [description, stage] of Object.entries(STUCK))
   t.test(`stage timeout: 500 where a stage ${description}`, async t => {
-    const { core, ask, errors } = await arrange(t, { stuck: plugin(stage) })
+    const { core, ask, errors } = await arrange(t, { stuck: pluginOf(stage) })
     const { status, text } = await ask()
     t.equal(status, 500)
     t.match(JSON.parse(text), { error: { code: 'STAGE_STUCK', message: 'Internal error.' } })
@@ -81,10 +81,10 @@ for (const [description, stage] of Object.entries(STUCK))
   })
 
 t.test('stage timeout: the log names the stage that waits', async t => {
-  const passing = plugin({ handle: (_, next) => next() })
+  const passing = pluginOf({ handle: (_, next) => next() })
   const { ask, errors } = await arrange(t, {
     outer: passing,
-    culprit: plugin({ handle: () => never }),
+    culprit: pluginOf({ handle: () => never }),
     inner: passing,
   })
   t.equal((await ask()).status, 500)
@@ -120,9 +120,9 @@ t.test('stage timeout: outer stages clean up, inner ones do not start', async t 
     },
   }
   const { core, ask, upstreamRequests } = await arrange(t, {
-    outer: plugin(outer),
-    late: plugin(late),
-    inner: plugin(inner),
+    outer: pluginOf(outer),
+    late: pluginOf(late),
+    inner: pluginOf(inner),
   })
   t.equal((await ask()).status, 500)
   t.ok(core.store.lines.includes('durable settle()'))
@@ -139,7 +139,7 @@ t.test('stage timeout: waiting for an upstream does not count', async t => {
       await exchange.reply.bytes(1_000)
     },
   }
-  const { ask } = await arrange(t, { reading: plugin(reading) }, LONG)
+  const { ask } = await arrange(t, { reading: pluginOf(reading) }, LONG)
   const both = await Promise.all([ask('/x'), ask('/body')])
   t.same(
     both.map(({ status, text }) => `${status} ${text}`),
@@ -154,7 +154,7 @@ t.test('stage timeout: waiting for the body of the request does not count', asyn
       await next()
     },
   }
-  const { core } = await arrange(t, { reading: plugin(reading) })
+  const { core } = await arrange(t, { reading: pluginOf(reading) })
   const client = await rawClient({ port: Number(new URL(core.url).port) })
   await client.send('POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nab')
   await pause(LONG)
@@ -235,7 +235,7 @@ const THROWING: Readonly<Record<string, (makeError: () => unknown) => Stage>> = 
 for (const [where, stageOf] of Object.entries(THROWING))
   t.test(`thrown proxy: 500 where ${where} throws it`, async t => {
     for (const makeError of [throwingProxy, throwingGetter, () => () => throwingProxy()]) {
-      const { core, ask } = await arrange(t, { throwingProxy: plugin(stageOf(makeError)) })
+      const { core, ask } = await arrange(t, { throwingProxy: pluginOf(stageOf(makeError)) })
       t.equal((await ask()).status, 500)
       t.equal(core.server.openRequests, 0)
     }

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Outcome, Stage, Statement } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
 const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }
@@ -14,7 +14,7 @@ const arrange = async (t: Test) => {
   const ends: Outcome[] = []
   const responses: ServerResponse[] = []
   const requestArrived = Promise.withResolvers<void>()
-  const upstream = await startUpstream(t, (incoming, response) => {
+  const upstream = await startHttpUpstream(t, (incoming, response) => {
     if (incoming.url === '/plain') return void response.end('plain')
     responses.push(response)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -43,9 +43,9 @@ const arrange = async (t: Test) => {
       event: Buffer.from(`data: ${code}\n\n`),
     }),
   }
-  const core = await startCore(
+  const core = await startTestServer(
     t,
-    { meter: plugin(meter) },
+    { meter: pluginOf(meter) },
     {
       upstreams: { up: { url: upstream } },
       routes: ['/stream', '/plain'].map(path => ({ path: `GET ${path}`, upstream: 'up' })),
@@ -115,8 +115,8 @@ t.test('drain: requests that outlive the grace are cut with an event and settled
 
 t.test('drain: a request without a reply is refused after the grace', async t => {
   const waiting = Promise.withResolvers<void>()
-  const silent = await startUpstream(t, () => waiting.resolve())
-  const core = await startCore(
+  const silent = await startHttpUpstream(t, () => waiting.resolve())
+  const core = await startTestServer(
     t,
     {},
     { upstreams: { up: { url: silent } }, routes: [{ path: 'GET /', upstream: 'up' }] },
@@ -135,7 +135,7 @@ t.test('drain: a reply that ends during the drain is sent completely', async t =
   const requestArrived = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
   const replyEnd = Promise.withResolvers<void>()
-  const own = plugin({
+  const own = pluginOf({
     answers: true,
     async handle(exchange) {
       requestArrived.resolve()
@@ -144,7 +144,7 @@ t.test('drain: a reply that ends during the drain is sent completely', async t =
       exchange.answer(200, Buffer.alloc(size, 'x'))
     },
   })
-  const core = await startCore(t, { own }, { routes: [{ path: 'GET /' }] })
+  const core = await startTestServer(t, { own }, { routes: [{ path: 'GET /' }] })
   const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
   await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   await requestArrived.promise
@@ -178,10 +178,10 @@ t.test('drain: a reply queued behind another one is sent', async t => {
 
 t.test('drain: waits until a slow reader has read a reply that ended', async t => {
   const size = 8_000_000
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     {
-      own: plugin({
+      own: pluginOf({
         answers: true,
         handle: async exchange => void exchange.answer(200, Buffer.alloc(size, 'x')),
       }),

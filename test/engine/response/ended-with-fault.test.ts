@@ -2,7 +2,7 @@
  *  stages. */
 import t, { type Test } from 'tap'
 import type { Bytes, Exchange, Fault, Filter, Log, Outcome } from '../../../engine/plugin.ts'
-import { plugin, silent, startCore } from '../../helpers/core.ts'
+import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/core.ts'
 
 const FAULT: Fault = { code: 'BROKEN', message: 'it broke', status: 502, expose: true }
 async function* failingBody(): AsyncGenerator<Bytes> {
@@ -21,22 +21,27 @@ const encodeErrors = (reportsFault: boolean): Filter => ({
 const arrange = async (t: Test, reply: (exchange: Exchange) => unknown) => {
   const lines: Record<string, unknown>[] = []
   const ends: Outcome[] = []
-  const log: Log = { ...silent, info: line => void lines.push(line as Record<string, unknown>) }
+  const log: Log = { ...SILENT_LOG, info: line => void lines.push(line as Record<string, unknown>) }
   // A listener of the end, and a filter behind the encoder that handles no faults.
-  const outer = plugin({
+  const outer = pluginOf({
     async handle(exchange, next) {
       exchange.onEnd(outcome => void ends.push(outcome))
       await next()
       exchange.reply.through({ end: (tail, out) => out.end(tail) })
     },
   })
-  const inner = plugin({
+  const inner = pluginOf({
     answers: true,
     async handle(exchange) {
       await reply(exchange)
     },
   })
-  const core = await startCore(t, { outer, inner }, { routes: [{ path: 'GET /', name: 'r' }] }, log)
+  const core = await startTestServer(
+    t,
+    { outer, inner },
+    { routes: [{ path: 'GET /', name: 'r' }] },
+    log,
+  )
   const response = await fetch(core.url)
   const text = await response.text()
   while (ends.length === 0) await new Promise(resolve => setImmediate(resolve))
@@ -97,7 +102,7 @@ t.test('ended with fault: a reply without a fault counts as complete', async t =
 
 t.test('logged faults: the cause of a 503 is in the log and not in the reply', async t => {
   const warnings: Parameters<Log['warn']>[] = []
-  const log: Log = { ...silent, warn: (...line) => void warnings.push(line) }
+  const log: Log = { ...SILENT_LOG, warn: (...line) => void warnings.push(line) }
   const unavailable: Fault = {
     code: 'STORE_UNAVAILABLE',
     message: 'Database unavailable.',
@@ -105,11 +110,11 @@ t.test('logged faults: the cause of a 503 is in the log and not in the reply', a
     expose: true,
     cause: 'database or disk is full',
   }
-  const inner = plugin({
+  const inner = pluginOf({
     answers: true,
     handle: () => Promise.reject(Object.assign(new Error(unavailable.message), unavailable)),
   })
-  const core = await startCore(t, { inner }, { routes: [{ path: 'GET /', name: 'r' }] }, log)
+  const core = await startTestServer(t, { inner }, { routes: [{ path: 'GET /', name: 'r' }] }, log)
   const response = await fetch(core.url)
   t.equal(response.status, 503)
   t.notMatch(await response.text(), 'disk')

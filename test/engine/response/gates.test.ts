@@ -1,7 +1,12 @@
 /** The order of commits and bytes: the two durable gates of a reply. */
 import t from 'tap'
 import type { Fault, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
-import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import {
+  pluginOf,
+  startHttpUpstream,
+  startTestServer,
+  type TestServer,
+} from '../../helpers/core.ts'
 
 const statement = (name: string, value: string | number = ''): Statement => ({
   sql: { name, text: '' },
@@ -52,7 +57,7 @@ const errorEvents: Stage = {
 }
 
 const upstreamOf = (t: Tap): Promise<string> =>
-  startUpstream(t, (incoming, response) => {
+  startHttpUpstream(t, (incoming, response) => {
     incoming.resume()
     if (incoming.url === '/plain') return void response.end('{"usage":7}')
     if (incoming.url === '/bad') return void response.writeHead(500).end('no')
@@ -66,7 +71,7 @@ const upstreamOf = (t: Tap): Promise<string> =>
     }, 3)
     response.on('close', () => clearInterval(timer))
   })
-type Tap = Parameters<typeof startUpstream>[0]
+type Tap = Parameters<typeof startHttpUpstream>[0]
 
 const routes = (upstream: string, more: object = {}) => ({
   upstreams: { a: { url: upstream }, dead: { url: 'http://127.0.0.1:1' } },
@@ -76,7 +81,7 @@ const routes = (upstream: string, more: object = {}) => ({
     ...more,
   })),
 })
-const ask = async (core: Core, path: string, init: RequestInit = {}) => {
+const ask = async (core: TestServer, path: string, init: RequestInit = {}) => {
   core.store.lines.length = 0
   const reply = await fetch(core.url + path, { method: 'POST', body: '{}', ...init })
   const parts: string[] = []
@@ -91,10 +96,10 @@ const ask = async (core: Core, path: string, init: RequestInit = {}) => {
   }
   return { status: reply.status, headers: reply.headers, text: parts.join(''), isCut }
 }
-const plugins: Record<string, Plugin> = { errors: plugin(errorEvents), meter: plugin(meter) }
+const plugins: Record<string, Plugin> = { errors: pluginOf(errorEvents), meter: pluginOf(meter) }
 
 t.test('gates: a plain reply waits for hold and settlement before its only byte', async t => {
-  const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+  const core = await startTestServer(t, plugins, routes(await upstreamOf(t)))
   const { status, headers, text } = await ask(core, '/plain')
   t.equal(status, 200)
   t.equal(text, '{"usage":7}')
@@ -120,7 +125,7 @@ t.test('gates: a plain reply waits for hold and settlement before its only byte'
 t.test(
   'gates: a stream waits for the hold before its first byte, for the settlement before its end',
   async t => {
-    const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+    const core = await startTestServer(t, plugins, routes(await upstreamOf(t)))
     core.store.delay = 30
     const { text } = await ask(core, '/stream')
     const { lines } = core.store
@@ -131,7 +136,7 @@ t.test(
 )
 
 t.test('gates: an upstream that fails midway is settled, then reported as an event', async t => {
-  const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+  const core = await startTestServer(t, plugins, routes(await upstreamOf(t)))
   const { text } = await ask(core, '/dies')
   t.match(text, /"code":"TARGET_CUT"/)
   const settledAt = core.store.lines.findIndex(line => line.startsWith('durable settle(cut'))
@@ -142,7 +147,7 @@ t.test('gates: an upstream that fails midway is settled, then reported as an eve
 t.test(
   'gates: a settlement that fails is a 503 for a plain reply, an event for a stream',
   async t => {
-    const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+    const core = await startTestServer(t, plugins, routes(await upstreamOf(t)))
     core.store.refuse = names => (names.includes('settle') ? storeFault : undefined)
     t.equal((await ask(core, '/plain')).status, 503)
     const { text } = await ask(core, '/stream')
@@ -155,10 +160,10 @@ t.test('gates: a hold that fails aborts the open upstream request', async t => {
   const upstreamClosed = new Promise<void>(resolve => {
     onClose = resolve
   })
-  const upstream = await startUpstream(t, (_, response) => {
+  const upstream = await startHttpUpstream(t, (_, response) => {
     response.on('close', () => onClose())
   })
-  const core = await startCore(t, plugins, routes(upstream))
+  const core = await startTestServer(t, plugins, routes(upstream))
   core.store.refuse = names => (names.includes('hold') ? storeFault : undefined)
   t.equal((await ask(core, '/plain')).status, 503, 'before the upstream request is sent')
   core.store.delay = 50
@@ -169,7 +174,7 @@ t.test('gates: a hold that fails aborts the open upstream request', async t => {
 
 t.test('gates: retries happen before the first byte only, with one hold', async t => {
   const upstream = await upstreamOf(t)
-  const core = await startCore(t, plugins, routes(upstream, { upstream: ['dead', 'a'] }))
+  const core = await startTestServer(t, plugins, routes(upstream, { upstream: ['dead', 'a'] }))
   const { status } = await ask(core, '/plain')
   t.equal(status, 200)
   t.equal(core.store.lines.filter(line => line === 'begin hold()').length, 1)
@@ -178,14 +183,14 @@ t.test('gates: retries happen before the first byte only, with one hold', async 
 })
 
 t.test('gates: the refusal of the last target is passed through', async t => {
-  const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+  const core = await startTestServer(t, plugins, routes(await upstreamOf(t)))
   const { status, text } = await ask(core, '/bad')
   t.equal(status, 500)
   t.equal(text, 'no')
 })
 
 t.test('gates: a client that leaves aborts the upstream and is settled', async t => {
-  const core = await startCore(t, plugins, routes(await upstreamOf(t)))
+  const core = await startTestServer(t, plugins, routes(await upstreamOf(t)))
   const controller = new AbortController()
   const reply = await fetch(`${core.url}/endless`, {
     method: 'POST',
@@ -212,8 +217,8 @@ t.test('gates: a cut for lack of money is settled once and reported as an event'
       })
     },
   }
-  const set = { errors: plugin(errorEvents), cutter: plugin(cutter), meter: plugin(meter) }
-  const core = await startCore(t, set, routes(await upstreamOf(t)))
+  const set = { errors: pluginOf(errorEvents), cutter: pluginOf(cutter), meter: pluginOf(meter) }
+  const core = await startTestServer(t, set, routes(await upstreamOf(t)))
   const { text } = await ask(core, '/stream')
   t.match(text, /INSUFFICIENT/)
   t.notMatch(text, /DONE/)
@@ -231,9 +236,9 @@ t.test(
         exchange.answer(200, { task_id: exchange.id })
       },
     }
-    const core = await startCore(
+    const core = await startTestServer(
       t,
-      { errors: plugin(errorEvents), meter: plugin(meter), task: plugin(task) },
+      { errors: pluginOf(errorEvents), meter: pluginOf(meter), task: pluginOf(task) },
       { routes: [{ path: 'POST /plain' }] },
     )
     const { text } = await ask(core, '/plain')

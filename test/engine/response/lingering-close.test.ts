@@ -1,7 +1,7 @@
 /** Closing connections: nothing behind a refusal is served, and the client can read the refusal. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { plugin, startCore } from '../../helpers/core.ts'
+import { pluginOf, startTestServer } from '../../helpers/core.ts'
 import { type RawClient, rawClient, replies } from '../../helpers/raw.ts'
 
 const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n'
@@ -19,7 +19,7 @@ const arrange = async (t: Test, settings: object = {}) => {
     await release.promise
     yield Buffer.from('last')
   }
-  const own = plugin({
+  const own = pluginOf({
     answers: true,
     async handle(exchange) {
       const { path } = exchange.request
@@ -34,7 +34,7 @@ const arrange = async (t: Test, settings: object = {}) => {
       exchange.answer(200, Buffer.from(`served ${path}`))
     },
   })
-  const core = await startCore(t, { own }, {
+  const core = await startTestServer(t, { own }, {
     settings,
     routes: [
       ...['/plain', '/slow', '/stream'].map(path => ({ path: `GET ${path}` })),

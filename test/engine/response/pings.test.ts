@@ -2,9 +2,9 @@
  *  byte. */
 import t, { type Test } from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
-import { byHand } from '../../helpers/ticks.ts'
+import { manualClock } from '../../helpers/ticks.ts'
 
 const EVERY = 15_000
 const errorEvents: Stage = {
@@ -22,10 +22,10 @@ const errorEvents: Stage = {
 
 /** A gateway whose upstream responds in two events when the test calls its responder. */
 const arrange = async (t: Test) => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   let pendingRequest = Promise.withResolvers<(status: number) => void>()
   let last = (): void => {}
-  const upstream = await startUpstream(t, (incoming, response) => {
+  const upstream = await startHttpUpstream(t, (incoming, response) => {
     incoming.resume()
     incoming.on('end', () =>
       pendingRequest.resolve(status => {
@@ -35,9 +35,9 @@ const arrange = async (t: Test) => {
       }),
     )
   })
-  const core = await startCore(
+  const core = await startTestServer(
     t,
-    { own: plugin(errorEvents) },
+    { own: pluginOf(errorEvents) },
     {
       upstreams: { up: { url: upstream } },
       routes: [

@@ -2,29 +2,34 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import type { Exchange, Stage } from '../../../engine/plugin.ts'
-import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import {
+  pluginOf,
+  startHttpUpstream,
+  startTestServer,
+  type TestServer,
+} from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
-type Tap = Parameters<typeof startCore>[0]
+type Tap = Parameters<typeof startTestServer>[0]
 const requestText = (method: string): string => `${method} / HTTP/1.1\r\nhost: x\r\n\r\n`
-const portOf = ({ url }: Core): number => Number(new URL(url).port)
+const portOf = ({ url }: TestServer): number => Number(new URL(url).port)
 
 /** A gateway of one route with this stage in front of an upstream that answers like this. */
 const arrange = async (
   t: Tap,
   stage: Stage,
-  answer: Parameters<typeof startUpstream>[1] = (_, response) => void response.end('hello'),
-): Promise<Core> =>
-  startCore(
+  answer: Parameters<typeof startHttpUpstream>[1] = (_, response) => void response.end('hello'),
+): Promise<TestServer> =>
+  startTestServer(
     t,
-    { own: plugin(stage) },
+    { own: pluginOf(stage) },
     {
-      upstreams: { up: { url: await startUpstream(t, answer) } },
+      upstreams: { up: { url: await startHttpUpstream(t, answer) } },
       routes: [{ path: 'GET|HEAD /', upstream: 'up' }],
     },
   )
 /** Sends this and reads until a whole reply is there, or the connection is over. */
-const exchange = async (core: Core, text: string, count = 1) => {
+const exchange = async (core: TestServer, text: string, count = 1) => {
   const client = await rawClient({ port: portOf(core) })
   await client.send(text)
   await client.until(
@@ -35,7 +40,7 @@ const exchange = async (core: Core, text: string, count = 1) => {
   return result
 }
 /** Sends this and reads `count` heads: of HEAD, whose content-length announces no body. */
-const heads = async (core: Core, text: string, count: number): Promise<string> => {
+const heads = async (core: TestServer, text: string, count: number): Promise<string> => {
   const client = await rawClient({ port: portOf(core) })
   await client.send(text)
   const received = await client.until(all => all.split('\r\n\r\n').length > count)

@@ -2,12 +2,17 @@
 import t from 'tap'
 import type { Host, Plugin } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
-import { compiled, freshResources } from '../../helpers/compiled.ts'
-import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { compileSnapshot, freshResources } from '../../helpers/compiled.ts'
+import {
+  pluginOf,
+  startHttpUpstream,
+  startTestServer,
+  type TestServer,
+} from '../../helpers/core.ts'
 
 const UP = { up: { url: 'http://127.0.0.1:9' } }
 const snapshotWith = (...paths: readonly string[]): Promise<Snapshot> =>
-  compiled(
+  compileSnapshot(
     {},
     { upstreams: UP, routes: paths.map(path => ({ path, name: `n ${path}`, upstream: 'up' })) },
   )
@@ -38,7 +43,7 @@ t.test('snapshot: WebSocket routes are separate', async t => {
 
 t.test('snapshot: released once, when it is retired and its last user released it', async t => {
   const resources = freshResources()
-  const snapshot = await compiled(
+  const snapshot = await compileSnapshot(
     {},
     { upstreams: UP, routes: [{ path: 'GET /', upstream: 'up' }] },
     resources,
@@ -65,7 +70,7 @@ t.test('snapshot: released once, when it is retired and its last user released i
 t.test('snapshot: releases before it retires do not end it', async t => {
   const resources = freshResources()
   const routes = [{ path: 'GET /', upstream: 'up' }]
-  const snapshot = await compiled({}, { upstreams: UP, routes }, resources)
+  const snapshot = await compileSnapshot({}, { upstreams: UP, routes }, resources)
   snapshot.retain()
   snapshot.release()
   t.equal(resources.shared.size, 1)
@@ -97,7 +102,7 @@ t.test(
   'snapshot: an open stream keeps its snapshot while new requests get the new one',
   async t => {
     const feed = Promise.withResolvers<void>()
-    const upstream = await startUpstream(t, (incoming, response) => {
+    const upstream = await startHttpUpstream(t, (incoming, response) => {
       if (incoming.url !== '/stream') return void response.end('plain')
       response.write('first ')
       void feed.promise.then(() => response.end('last'))
@@ -107,7 +112,11 @@ t.test(
       upstreams: { up: { url: upstream } },
       routes: ['/stream', '/plain'].map(path => ({ path: `GET ${path}`, upstream: 'up' })),
     }
-    const core: Core = await startCore(t, { counting: counting('one', closedVersions) }, document)
+    const core: TestServer = await startTestServer(
+      t,
+      { counting: counting('one', closedVersions) },
+      document,
+    )
     const headersOf = async (path: string): Promise<string> => {
       const { headers } = await fetch(core.url + path)
       return `${headers.get('x-tollgate-version')}: ${headers.get('x-count')}`
@@ -133,17 +142,20 @@ t.test(
 
 t.test('snapshot: an upstream removed by a reload serves open requests', async t => {
   const feed = Promise.withResolvers<void>()
-  const upstream = await startUpstream(t, (_, response) => {
+  const upstream = await startHttpUpstream(t, (_, response) => {
     response.write('first ')
     void feed.promise.then(() => response.end('last'))
   })
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     {},
     { upstreams: { up: { url: upstream } }, routes: [{ path: 'GET /', upstream: 'up' }] },
   )
   const stream = await fetch(core.url)
-  const own = plugin({ answers: true, handle: async exchange => void exchange.answer(200, 'new') })
+  const own = pluginOf({
+    answers: true,
+    handle: async exchange => void exchange.answer(200, 'new'),
+  })
   await core.swap({ own }, { routes: [{ path: 'GET /' }] })
   t.equal(await (await fetch(core.url)).text(), '"new"')
   t.equal(core.resources.shared.size, 1)
@@ -172,7 +184,7 @@ t.test('snapshot: jobs end when it retires', async t => {
       return { answers: true }
     },
   }
-  const snapshot = await compiled({ sweeping }, { routes: [{ path: 'GET /' }] }, resources)
+  const snapshot = await compileSnapshot({ sweeping }, { routes: [{ path: 'GET /' }] }, resources)
   t.same(log, ['start sweep'])
   await snapshot.retire()
   t.same(log, ['start sweep', 'stop sweep'])

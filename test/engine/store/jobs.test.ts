@@ -9,7 +9,7 @@ import type { DatabaseOptions } from '../../../engine/store/database.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import { createMembership, MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
-import { forkSwiftly } from '../../helpers/operator.ts'
+import { forkProgram } from '../../helpers/operator.ts'
 import { ENGINES, type Engine, sql, startAnyStore, startStore } from '../../helpers/store.ts'
 import { timeoutsAt } from '../../helpers/timeouts.ts'
 
@@ -30,7 +30,7 @@ interface JobProcess {
 }
 const startJobProcess = async (t: Test, options: DatabaseOptions): Promise<JobProcess> => {
   const program = new URL('../../helpers/job-process.ts', import.meta.url)
-  const child = forkSwiftly(program, [JSON.stringify(options), String(SWIFT)])
+  const child = forkProgram(program, [JSON.stringify(options), String(SWIFT)])
   t.teardown(() => child.kill('SIGKILL'))
   const types: string[] = []
   child.on('message', ({ what }: { what: string }) => types.push(what))

@@ -8,7 +8,7 @@ import {
   registration,
 } from '../../../engine/store/membership.ts'
 import { readPeers, reapingList } from '../../../engine/store/reaper.ts'
-import { silent } from '../../helpers/core.ts'
+import { SILENT_LOG } from '../../helpers/core.ts'
 import { reaperOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, sql, startAnyStore, startBoth, statement } from '../../helpers/store.ts'
@@ -33,7 +33,7 @@ for (const { engine, store, database } of both) {
     const { process: _, ...own } = database
     const membership = createMembership({
       database: own,
-      log: silent,
+      log: SILENT_LOG,
       timeouts: timeoutsAt(heartbeat),
     })
     t.teardown(() => membership.close().catch(() => {}))
@@ -134,7 +134,7 @@ for (const { engine, store, database } of both) {
             : ownDatabase.write(list),
       }
       const timeouts = timeoutsAt(SWIFT)
-      const membership = createMembership({ database: cuttable, log: silent, timeouts })
+      const membership = createMembership({ database: cuttable, log: SILENT_LOG, timeouts })
       t.teardown(() => membership.close())
       const calls = { expelled: 0, suspect: 0 }
       membership.listen('test', {

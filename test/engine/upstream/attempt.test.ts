@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { Document, Stage } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 
 interface UpstreamRequest {
   readonly method: string
@@ -18,13 +18,13 @@ const arrange = async (
   stage: Stage = {},
   credentialHeaders: readonly string[] = [],
 ) => {
-  const url = await startUpstream(t, async (incoming, response) => {
+  const url = await startHttpUpstream(t, async (incoming, response) => {
     const parts: Buffer[] = []
     for await (const part of incoming) parts.push(part as Buffer)
     const { method, url, headers } = incoming
     response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(parts).toString() }))
   })
-  const core = await startCore(t, { own: { ...plugin(stage), credentialHeaders } }, {
+  const core = await startTestServer(t, { own: { ...pluginOf(stage), credentialHeaders } }, {
     upstreams: { up: { url: `${url}/base/v1`, ...upstream } },
     routes: [{ path: 'GET|POST|DELETE /v1/{id}', upstream: 'up', ...route }],
   } as Document)

@@ -1,15 +1,15 @@
 /** `host.send`: one request to a named upstream, without stages, within a timeout. */
 import t from 'tap'
 import type { Host, Outgoing, Plugin } from '../../../engine/plugin.ts'
-import { startCore, startUpstream } from '../../helpers/core.ts'
+import { startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 
-type Tap = Parameters<typeof startCore>[0]
+type Tap = Parameters<typeof startTestServer>[0]
 
 /** A gateway with the host of a plugin, and an upstream that echoes its request. */
 const arrange = async (t: Tap) => {
   const hosts: Host[] = []
   const closedUrls: string[] = []
-  const upstream = await startUpstream(t, async (incoming, response) => {
+  const upstream = await startHttpUpstream(t, async (incoming, response) => {
     response.on('close', () => closedUrls.push(incoming.url ?? ''))
     const { method, url, headers } = incoming
     if (url === '/base/silent') return
@@ -27,7 +27,7 @@ const arrange = async (t: Tap) => {
       return { answers: true }
     },
   }
-  await startCore(
+  await startTestServer(
     t,
     { capture },
     {

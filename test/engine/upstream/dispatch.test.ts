@@ -1,9 +1,14 @@
 /** The attempt loop: which target is tried first and next, and when no target is tried again. */
 import t from 'tap'
 import type { Plugin, Stage } from '../../../engine/plugin.ts'
-import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import {
+  pluginOf,
+  startHttpUpstream,
+  startTestServer,
+  type TestServer,
+} from '../../helpers/core.ts'
 
-type Tap = Parameters<typeof startCore>[0]
+type Tap = Parameters<typeof startTestServer>[0]
 const DEAD = 'http://127.0.0.1:1'
 
 /** Upstreams by name with a scripted response; `log` lists their requests in order. */
@@ -17,7 +22,7 @@ const arrange = async (
   const upstreams: Record<string, { url: string }> = { dead: { url: DEAD } }
   for (const [name, behavior] of Object.entries(answers))
     upstreams[name] = {
-      url: await startUpstream(t, async (incoming, response) => {
+      url: await startHttpUpstream(t, async (incoming, response) => {
         let body = ''
         try {
           for await (const part of incoming) body += part
@@ -32,13 +37,13 @@ const arrange = async (
           .end(`answer of ${name}`)
       }),
     }
-  const core = await startCore(t, plugins, {
+  const core = await startTestServer(t, plugins, {
     upstreams,
     routes: ['GET', 'POST'].map(method => ({ path: `${method} /`, name: method, ...options })),
   })
   return { core, log }
 }
-const ask = async ({ url }: Core, init: RequestInit = {}): Promise<string> => {
+const ask = async ({ url }: TestServer, init: RequestInit = {}): Promise<string> => {
   const reply = await fetch(url, init)
   const text = await reply.text()
   const { error } = text.startsWith('{') ? (JSON.parse(text) as { error: { code: string } }) : {}
@@ -150,7 +155,7 @@ t.test('dispatch: a body that a stage read whole can be sent again', async t => 
     },
   }
   const rules = { upstream: ['a', 'b'] }
-  const { core } = await arrange(t, { a: 503, b: 200 }, rules, { reading: plugin(reading) })
+  const { core } = await arrange(t, { a: 503, b: 200 }, rules, { reading: pluginOf(reading) })
   t.equal(await ask(core, streamPost('x')), '200 answer of b')
 })
 
@@ -162,7 +167,7 @@ t.test('dispatch: no target is a fault', async t => {
       await next()
     },
   }
-  const { core } = await arrange(t, {}, { retries: 3 }, { empty: plugin(empty) })
+  const { core } = await arrange(t, {}, { retries: 3 }, { empty: pluginOf(empty) })
   t.equal(await ask(core), '502 NO_TARGET')
 })
 
@@ -177,7 +182,7 @@ t.test('dispatch: the forward ring runs once per attempt, and may answer or refu
     },
   }
   const rules = { upstream: ['dead', 'a', 'b'] }
-  const { core, log } = await arrange(t, { a: 503, b: 200 }, rules, { ring: plugin(ring) })
+  const { core, log } = await arrange(t, { a: 503, b: 200 }, rules, { ring: pluginOf(ring) })
   const reply = await fetch(core.url)
   t.same(await reply.json(), { from: 'the ring' })
   t.same(events, ['1 dead', '2 a', '503', '3 b'])
@@ -188,7 +193,7 @@ t.test(
   'dispatch: a stage that throws on a reply goes to the next target, and ends the reply',
   async t => {
     const closeEvent = Promise.withResolvers<void>()
-    const bad = await startUpstream(t, (_, response) => {
+    const bad = await startHttpUpstream(t, (_, response) => {
       response.on('close', () => closeEvent.resolve())
       response.write('event: error')
     })
@@ -200,10 +205,10 @@ t.test(
           throw { code: 'BAD', message: 'bad', status: 502, expose: true, retryable: true }
       },
     }
-    const good = await startUpstream(t, (_, response) => void response.end('fine'))
-    const core = await startCore(
+    const good = await startHttpUpstream(t, (_, response) => void response.end('fine'))
+    const core = await startTestServer(
       t,
-      { picky: plugin(picky) },
+      { picky: pluginOf(picky) },
       {
         upstreams: { bad: { url: bad, connections: 1 }, good: { url: good } },
         routes: [{ path: 'GET /', upstream: ['bad', 'good'] }],
@@ -223,8 +228,8 @@ t.test('dispatch: an attempt without a reply is a fault that names its route', a
     warn() {},
     error: (_: object, text = '') => void lines.push(text),
   }
-  const forgetful = plugin({ async forward() {} })
-  const core = await startCore(
+  const forgetful = pluginOf({ async forward() {} })
+  const core = await startTestServer(
     t,
     { forgetful },
     { upstreams: { a: { url: DEAD } }, routes: [{ path: 'GET /', name: 'r', upstream: 'a' }] },
@@ -242,7 +247,7 @@ t.test('dispatch: targets that a stage sets are tried in their order', async t =
     },
     targets: true,
   }
-  const { core, log } = await arrange(t, { a: 200, b: 200 }, {}, { choosing: plugin(choosing) })
+  const { core, log } = await arrange(t, { a: 200, b: 200 }, {}, { choosing: pluginOf(choosing) })
   t.equal(await ask(core), '200 answer of b')
   t.same(log, ['b GET '])
 })

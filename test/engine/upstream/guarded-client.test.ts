@@ -5,7 +5,7 @@ import type { Outgoing } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
 import { sendDirect } from '../../../engine/upstream/direct-send.ts'
 import { createEgress } from '../../../engine/upstream/egress.ts'
-import { OK, startScripted } from '../../helpers/scripted.ts'
+import { OK, startByteUpstream } from '../../helpers/scripted.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
 
@@ -13,7 +13,7 @@ const arrange = async (
   t: Test,
   answer: (socket: Socket, request: string) => string | undefined,
 ) => {
-  const upstream = await startScripted(t, answer)
+  const upstream = await startByteUpstream(t, answer)
   const egress = createEgress(`127.0.0.1:${upstream.port}`)
   const snapshot = { egress, upstreams: new Map() } as unknown as Snapshot
   const send = (outgoing: Partial<Outgoing> = {}) =>
@@ -37,7 +37,7 @@ t.test('guarded client: sends method, path, headers and body unchanged', async t
   t.match(requests[0], /\r\ncontent-type: text\/plain\r\nx-own: a\r\n/)
   t.match(requests[0], /\r\ntraceparent: 00-[0-9a-f]{32}-0{15}1-01\r\n/)
   t.match(requests[0], /\r\ncontent-length: 4\r\n\r\nbody$/)
-  await upstream.ended(1)
+  await upstream.connectionsEnded(1)
 })
 
 t.test('guarded client: sends a streamed body in chunks', async t => {
@@ -105,11 +105,11 @@ t.test(
     const whole = reply.bytes(100)
     aborter.abort()
     await t.rejects(whole, { code: 'TURN_CANCELLED' })
-    await upstream.ended(1)
+    await upstream.connectionsEnded(1)
     await t.rejects(send({ signal: AbortSignal.abort() }), { code: 'TURN_CANCELLED' })
     const late = await send({ timeout: 200 })
     await t.rejects(late.bytes(100), { code: 'SEND_TIMEOUT' })
-    await upstream.ended(2)
+    await upstream.connectionsEnded(2)
     t.equal(upstream.connections, 2)
   },
 )
@@ -135,5 +135,5 @@ t.test('guarded client: a slow reader applies back-pressure to the upstream', as
   let read = 0
   for await (const chunk of reply.body as AsyncIterable<Uint8Array>) read += chunk.length
   t.equal(read, size)
-  await upstream.ended(1)
+  await upstream.connectionsEnded(1)
 })

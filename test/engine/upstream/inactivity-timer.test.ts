@@ -1,7 +1,7 @@
 /** One timer calls members that were inactive beyond their deadline; it runs only with members. */
 import t from 'tap'
 import { InactivityTimer, type TimedRequest } from '../../../engine/upstream/inactivity-timer.ts'
-import { byHand } from '../../helpers/ticks.ts'
+import { manualClock } from '../../helpers/ticks.ts'
 
 const EVERY = 50
 
@@ -16,7 +16,7 @@ const createMember = (deadline: number): TimedRequest & { timeouts: number } => 
 })
 
 t.test('inactivity timer: fires after the deadline, and not before', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const timer = new InactivityTimer()
   const one = createMember(200)
   timer.add(one)
@@ -27,7 +27,7 @@ t.test('inactivity timer: fires after the deadline, and not before', async t => 
 })
 
 t.test('inactivity timer: activity restarts the deadline', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const timer = new InactivityTimer()
   const one = createMember(100)
   const other = createMember(Number.POSITIVE_INFINITY)
@@ -46,7 +46,7 @@ t.test('inactivity timer: activity restarts the deadline', async t => {
 t.test(
   'inactivity timer: a removed member is not called, and without members no timer runs',
   async t => {
-    const ticks = byHand(t)
+    const ticks = manualClock(t)
     const timer = new InactivityTimer()
     const [one, two] = [createMember(0), createMember(1_000)]
     t.equal(ticks.running, 0)
@@ -65,7 +65,7 @@ t.test(
 )
 
 t.test('inactivity timer: a member may remove itself in its timeout', async t => {
-  const ticks = byHand(t)
+  const ticks = manualClock(t)
   const timer = new InactivityTimer()
   const all = [createMember(0), createMember(0), createMember(0)]
   for (const each of all) {

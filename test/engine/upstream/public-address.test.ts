@@ -2,15 +2,15 @@
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile/compile.ts'
 import type { HostBase, Reply } from '../../../engine/plugin.ts'
-import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
 
 /** The host that the setup of a plugin receives. */
 const hostWith = async (
-  test: Parameters<typeof startCore>[0],
+  test: Parameters<typeof startTestServer>[0],
   allow: string,
 ): Promise<HostBase> => {
   let pluginHost: HostBase | undefined
-  const capture = plugin(
+  const capture = pluginOf(
     { answers: true },
     {
       setup(_, host) {
@@ -19,7 +19,7 @@ const hostWith = async (
       },
     },
   )
-  await startCore(
+  await startTestServer(
     test,
     { capture },
     {
@@ -34,7 +34,7 @@ const text = async (reply: Reply): Promise<string> =>
   Buffer.from(await reply.bytes(1_000)).toString()
 
 t.test('public send: an allowed address is reached, path and query unchanged', async t => {
-  const url = await startUpstream(t, (incoming, response) => {
+  const url = await startHttpUpstream(t, (incoming, response) => {
     response.end(
       `${incoming.method} ${incoming.url} ${incoming.headers.authorization ?? 'no credential'}`,
     )
@@ -46,7 +46,7 @@ t.test('public send: an allowed address is reached, path and query unchanged', a
 })
 
 t.test('public send: a redirect is a reply', async t => {
-  const url = await startUpstream(t, (_, response) => {
+  const url = await startHttpUpstream(t, (_, response) => {
     response.writeHead(302, { location: 'http://169.254.169.254/' }).end()
   })
   const host = await hostWith(t, new URL(url).host)
@@ -57,7 +57,7 @@ t.test('public send: a redirect is a reply', async t => {
 
 t.test('public send: no other address of this machine is reached', async t => {
   let requestCount = 0
-  const url = await startUpstream(t, (_, response) => {
+  const url = await startHttpUpstream(t, (_, response) => {
     requestCount++
     response.end()
   })

@@ -6,8 +6,8 @@ import { TollgateError } from '../../../engine/errors.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import { Origin } from '../../../engine/upstream/origin.ts'
 import type { Sending } from '../../../engine/upstream/transport.ts'
-import { aim, HEALTH, PATIENT, text } from '../../helpers/aim.ts'
-import { OK, startScripted } from '../../helpers/scripted.ts'
+import { HEALTH, LONG_DEADLINES, openOrigin, readText } from '../../helpers/aim.ts'
+import { OK, startByteUpstream } from '../../helpers/scripted.ts'
 
 interface Row {
   /** The behaviour of the upstream. */
@@ -71,18 +71,18 @@ const FAULTS: Readonly<Record<string, Row>> = {
 }
 for (const [description, row] of Object.entries(FAULTS))
   t.test(`transport fault: an upstream that is ${description}`, async t => {
-    const upstream = await startScripted(t, (socket, _, count) =>
+    const upstream = await startByteUpstream(t, (socket, _, count) =>
       count === 1 ? row.respond(socket) : OK,
     )
-    const { origin, ask } = aim(t, upstream.url, 1)
+    const { origin, ask } = openOrigin(t, upstream.url, 1)
     const expected = {
       code: row.code,
       status: row.status ?? 502,
       retryable: row.retryable ?? false,
     }
-    const deadlines = { ...PATIENT, ...row.deadlines }
+    const deadlines = { ...LONG_DEADLINES, ...row.deadlines }
     const reply = ask({ deadlines })
-    if (row.late) await t.rejects(text(await reply), expected)
+    if (row.late) await t.rejects(readText(await reply), expected)
     else await t.rejects(reply, expected)
     t.equal(origin.busy, 0)
     const now = performance.now()
@@ -91,14 +91,14 @@ for (const [description, row] of Object.entries(FAULTS))
       true,
       'counted as a failure: the next one ejects',
     )
-    t.equal(await text(await ask()), 'ok', 'the next request gets a new connection')
+    t.equal(await readText(await ask()), 'ok', 'the next request gets a new connection')
     t.equal(origin.busy, 0)
     t.equal(origin.health.isAvailable(now), true)
   })
 
 t.test('transport fault: a POST that was sent is not retryable', async t => {
-  const upstream = await startScripted(t, closing)
-  const { ask } = aim(t, upstream.url)
+  const upstream = await startByteUpstream(t, closing)
+  const { ask } = openOrigin(t, upstream.url)
   const post = { method: 'POST', body: Buffer.from('x'), idempotent: false }
   await t.rejects(ask(post), { code: 'TARGET_BROKE', retryable: false })
 })
@@ -108,7 +108,7 @@ t.test('transport fault: without a connection any request is retryable', async t
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   await new Promise(resolve => server.close(resolve))
-  const { origin, ask } = aim(t, `http://127.0.0.1:${port}`)
+  const { origin, ask } = openOrigin(t, `http://127.0.0.1:${port}`)
   for (let n = 0; n < 2; n++)
     await t.rejects(ask({ method: 'POST', body: Buffer.from('x'), idempotent: false }), {
       code: 'TARGET_UNREACHABLE',
@@ -121,10 +121,10 @@ t.test('transport fault: without a connection any request is retryable', async t
 })
 
 t.test("transport fault: a broken request body is the client's fault", async t => {
-  const upstream = await startScripted(t, (_, request) =>
+  const upstream = await startByteUpstream(t, (_, request) =>
     request.startsWith('GET') ? OK : undefined,
   )
-  const { origin, ask } = aim(t, upstream.url, 1)
+  const { origin, ask } = openOrigin(t, upstream.url, 1)
   const brokenBody = async function* (): AsyncGenerator<Bytes> {
     yield Buffer.from('half')
     throw new TollgateError('BODY_CUT', 400, 'The request body ended early.')
@@ -137,12 +137,12 @@ t.test("transport fault: a broken request body is the client's fault", async t =
     'counts as no failure of the upstream',
   )
   t.equal(origin.busy, 0)
-  t.equal(await text(await ask()), 'ok')
+  t.equal(await readText(await ask()), 'ok')
 })
 
 t.test('transport fault: an unsendable request is no failure of the upstream', async t => {
-  const upstream = await startScripted(t, () => OK)
-  const { origin, ask } = aim(t, upstream.url)
+  const upstream = await startByteUpstream(t, () => OK)
+  const { origin, ask } = openOrigin(t, upstream.url)
   const bad: Partial<Sending>[] = [
     { path: '/a b' },
     { path: 'relative' },
@@ -159,11 +159,11 @@ t.test('transport fault: an unsendable request is no failure of the upstream', a
     )
   t.equal(origin.health.isAvailable(performance.now()), true)
   t.equal(origin.busy, 0)
-  t.equal(await text(await ask()), 'ok')
+  t.equal(await readText(await ask()), 'ok')
 })
 
 t.test('transport fault: an inside upstream that no stage answers', async t => {
-  const { ask } = aim(t, 'http://127.0.0.1:9')
+  const { ask } = openOrigin(t, 'http://127.0.0.1:9')
   const origin = new Origin(undefined, { connect: 0, connections: 0 })
   await t.rejects(ask({ origin }), { code: 'INSIDE_SILENT', status: 500, expose: false })
   await origin.close()
@@ -177,9 +177,9 @@ t.test('health of an origin: follows the status of responses', async t => {
     'HTTP/1.1 429 Slow Down\r\nretry-after: Wed, 21 Oct 2065 07:28:00 GMT\r\ncontent-length: 0\r\n\r\n',
   ]
   const RESTS = [30_000, 1_000, 60_000, 1_000]
-  const upstream = await startScripted(t, (_, __, count) => answers[count - 1])
+  const upstream = await startByteUpstream(t, (_, __, count) => answers[count - 1])
   for (const rest of RESTS) {
-    const { origin, ask } = aim(t, upstream.url)
+    const { origin, ask } = openOrigin(t, upstream.url)
     const before = performance.now()
     t.equal((await ask()).status, 429)
     t.ok(origin.health.availableAt >= before + rest, `rests for ${rest} ms`)
@@ -190,14 +190,14 @@ t.test('health of an origin: follows the status of responses', async t => {
 
 t.test('health of an origin: 5xx are failures in a row, 4xx are none', async t => {
   const statuses = [500, 404, 503, 200, 500, 599]
-  const upstream = await startScripted(
+  const upstream = await startByteUpstream(
     t,
     (_, __, count) => `HTTP/1.1 ${statuses[count - 1]} X\r\ncontent-length: 0\r\n\r\n`,
   )
-  const { origin, ask } = aim(t, upstream.url, 1)
+  const { origin, ask } = openOrigin(t, upstream.url, 1)
   const availability: boolean[] = []
   for (const _ of statuses) {
-    await text(await ask())
+    await readText(await ask())
     availability.push(origin.health.isAvailable(performance.now()))
   }
   t.same(availability, [true, true, true, true, true, false])

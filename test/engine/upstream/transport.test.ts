@@ -2,12 +2,12 @@
  *  aborts. */
 import t from 'tap'
 import type { Bytes, Fault } from '../../../engine/plugin.ts'
-import { aim, GONE, PATIENT, poured, text } from '../../helpers/aim.ts'
-import { OK, startScripted } from '../../helpers/scripted.ts'
+import { CLIENT_GONE, LONG_DEADLINES, openOrigin, readText, recordBody } from '../../helpers/aim.ts'
+import { OK, startByteUpstream } from '../../helpers/scripted.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
 t.test('transport: the chunk that completes the content-length is the tail', async t => {
-  const upstream = await startScripted(t, socket => {
+  const upstream = await startByteUpstream(t, socket => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n')
     setImmediate(() => {
       socket.write('abc')
@@ -15,8 +15,8 @@ t.test('transport: the chunk that completes the content-length is the tail', asy
     })
     return undefined
   })
-  const { ask } = aim(t, upstream.url)
-  const { log, over } = poured(await ask())
+  const { ask } = openOrigin(t, upstream.url)
+  const { log, over } = recordBody(await ask())
   await over
   t.match(log.at(-1), /^end .*f$/, 'the last byte is never written before the end')
   t.equal(log.join('').replace('end ', ''), 'abcdef')
@@ -26,16 +26,16 @@ const CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\
 t.test(
   'transport: without a length the last bytes are the tail if their end arrived with them',
   async t => {
-    const upstream = await startScripted(t, (socket, request) => {
+    const upstream = await startByteUpstream(t, (socket, request) => {
       if (request.startsWith('GET /whole')) return `${CHUNKS}0\r\n\r\n`
       setTimeout(() => socket.write('0\r\n\r\n'), 20)
       return CHUNKS
     })
-    const { ask } = aim(t, upstream.url)
-    const whole = poured(await ask({ path: '/whole' }))
+    const { ask } = openOrigin(t, upstream.url)
+    const whole = recordBody(await ask({ path: '/whole' }))
     await whole.over
     t.same(whole.log, ['end abc'])
-    const late = poured(await ask({ path: '/late' }))
+    const late = recordBody(await ask({ path: '/late' }))
     await late.over
     t.same(late.log, ['abc', 'end '], 'passed on at once where the end came later')
   },
@@ -43,12 +43,12 @@ t.test(
 
 t.test('transport: interim responses are skipped', async t => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'
-  const upstream = await startScripted(t, () => hints + OK)
-  const { ask } = aim(t, upstream.url)
+  const upstream = await startByteUpstream(t, () => hints + OK)
+  const { ask } = openOrigin(t, upstream.url)
   const answer = await ask()
   t.equal(answer.status, 200)
   t.notOk('link' in answer.headers)
-  t.equal(await text(answer), 'ok')
+  t.equal(await readText(answer), 'ok')
 })
 
 t.test('transport: responses without a body have no tail', async t => {
@@ -57,12 +57,12 @@ t.test('transport: responses without a body have no tail', async t => {
     'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n',
     'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n',
   ]
-  const upstream = await startScripted(t, (_, __, count) => replies[count - 1])
-  const { ask } = aim(t, upstream.url, 1)
+  const upstream = await startByteUpstream(t, (_, __, count) => replies[count - 1])
+  const { ask } = openOrigin(t, upstream.url, 1)
   for (const status of [204, 304, 200]) {
     const answer = await ask()
     t.equal(answer.status, status)
-    t.equal(await text(answer), '')
+    t.equal(await readText(answer), '')
   }
 })
 
@@ -70,7 +70,7 @@ t.test('transport: buffers a few early chunks, then pauses', async t => {
   const chunk = Buffer.alloc(65_536, 'x')
   const total = 400
   let writtenChunks = 0
-  const upstream = await startScripted(t, socket => {
+  const upstream = await startByteUpstream(t, socket => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${total * chunk.length}\r\n\r\n`)
     const writeMore = (): void => {
       while (writtenChunks < total) {
@@ -81,7 +81,7 @@ t.test('transport: buffers a few early chunks, then pauses', async t => {
     writeMore()
     return undefined
   })
-  const { ask } = aim(t, upstream.url)
+  const { ask } = openOrigin(t, upstream.url)
   const answer = await ask()
   let before = -1
   while (before !== writtenChunks) {
@@ -93,12 +93,12 @@ t.test('transport: buffers a few early chunks, then pauses', async t => {
 })
 
 t.test('transport: a paused reader is no inactivity of the upstream', async t => {
-  const upstream = await startScripted(t, socket => {
+  const upstream = await startByteUpstream(t, socket => {
     socket.write(`${HEAD}hello`)
     return undefined
   })
-  const { origin, ask } = aim(t, upstream.url)
-  const deadlines = { ...PATIENT, idle: 20 }
+  const { origin, ask } = openOrigin(t, upstream.url)
+  const deadlines = { ...LONG_DEADLINES, idle: 20 }
   const answer = await ask({ deadlines })
   const log: string[] = []
   const flow = answer.pipeTo({
@@ -122,73 +122,73 @@ const stream = async function* (...parts: string[]): AsyncGenerator<Bytes> {
   for (const part of parts) yield Buffer.from(part)
 }
 t.test('transport: streams a request body', async t => {
-  const upstream = await startScripted(t, (_, request) =>
+  const upstream = await startByteUpstream(t, (_, request) =>
     request.includes('0\r\n') ? OK : undefined,
   )
-  const { ask } = aim(t, upstream.url)
+  const { ask } = openOrigin(t, upstream.url)
   const answer = await ask({ method: 'POST', body: stream('one', 'two') })
-  t.equal(await text(answer), 'ok')
+  t.equal(await readText(answer), 'ok')
 })
 
 t.test('transport: an attempt aborted while it waits for a connection is never sent', async t => {
   let answer = (): void => {}
-  const upstream = await startScripted(t, (socket, request) => {
+  const upstream = await startByteUpstream(t, (socket, request) => {
     if (!request.startsWith('GET /first')) return OK
     answer = () => void socket.write(OK)
     return undefined
   })
-  const { origin, ask } = aim(t, upstream.url, 1)
+  const { origin, ask } = openOrigin(t, upstream.url, 1)
   const first = ask({ path: '/first' })
   while (upstream.requests.length === 0) await new Promise(resolve => setImmediate(resolve))
   let abortAttempt = (_: Fault): void => {}
   const queuedReply = ask({ path: '/queued' }, abort => {
     abortAttempt = abort
   })
-  abortAttempt(GONE)
-  await t.rejects(queuedReply, GONE)
+  abortAttempt(CLIENT_GONE)
+  await t.rejects(queuedReply, CLIENT_GONE)
   const last = ask({ path: '/last' })
   answer()
-  t.equal(await text(await first), 'ok')
-  t.equal(await text(await last), 'ok')
+  t.equal(await readText(await first), 'ok')
+  t.equal(await readText(await last), 'ok')
   t.notMatch(upstream.requests.join(), /queued/)
   t.equal(origin.busy, 0)
 })
 
 t.test('transport: aborts before it is connected, before the head, in the body', async t => {
-  const upstream = await startScripted(t, (_, request) =>
+  const upstream = await startByteUpstream(t, (_, request) =>
     request.startsWith('GET /ok')
       ? OK
       : request.startsWith('GET /body')
         ? `${HEAD}half`
         : undefined,
   )
-  const { origin, ask } = aim(t, upstream.url, 1)
+  const { origin, ask } = openOrigin(t, upstream.url, 1)
   await t.rejects(
-    ask({}, abort => queueMicrotask(() => abort(GONE))),
-    GONE,
+    ask({}, abort => queueMicrotask(() => abort(CLIENT_GONE))),
+    CLIENT_GONE,
   )
   t.equal(origin.busy, 0)
   await t.rejects(
     ask({}, abort => {
       const abortWhenSent = (): void => {
-        if (upstream.requests.length > 0) abort(GONE)
+        if (upstream.requests.length > 0) abort(CLIENT_GONE)
         else setImmediate(abortWhenSent)
       }
       abortWhenSent()
     }),
-    GONE,
+    CLIENT_GONE,
   )
   let abortAttempt = (_: Fault): void => {}
   const answer = await ask({ path: '/body' }, abort => {
     abortAttempt = abort
   })
-  const { log, over } = poured(answer)
-  abortAttempt(GONE)
-  abortAttempt({ ...GONE, code: 'AGAIN' })
+  const { log, over } = recordBody(answer)
+  abortAttempt(CLIENT_GONE)
+  abortAttempt({ ...CLIENT_GONE, code: 'AGAIN' })
   await over
   t.same(log.at(-1), 'fail GONE')
   t.equal(origin.busy, 0)
-  t.equal(await text(await ask({ path: '/ok' })), 'ok')
+  t.equal(await readText(await ask({ path: '/ok' })), 'ok')
   t.equal(
     origin.health.isAvailable(performance.now()),
     true,

@@ -10,7 +10,7 @@ const ann = await gateway.account('anna')
 await gateway.credit(ann, 10n * UNIT)
 const [key, token] = [await gateway.addKey(ann), await gateway.addToken(ann)]
 // One nano more than 0.5: rounding goes down, and the parts still add up.
-await gateway.paid({ account: ann, key: key.id, request: 's1', cost: UNIT / 2n + 1n })
+await gateway.payCall({ account: ann, key: key.id, request: 's1', cost: UNIT / 2n + 1n })
 
 t.test('user info: reports balance and quota in exact digits', async t => {
   for (const path of ['/api/user/info', '/api/user/self']) {
@@ -91,7 +91,7 @@ t.test('token balance: a key with a quota reports its own quota', async t => {
     total_quota: 1_000,
   })
   const quota = 2_000_000n
-  await gateway.paid({ account: ann, key: own.id, quota, request: 's2', cost: 1_999n })
+  await gateway.payCall({ account: ann, key: own.id, quota, request: 's2', cost: 1_999n })
   const { data } = (await balanceOf(own.text)).body
   t.same(data, { ...data, remaining_quota: 999, used_quota: 1, total_quota: 1_000 })
   t.notOk('unlimited_quota' in data)
@@ -99,7 +99,7 @@ t.test('token balance: a key with a quota reports its own quota', async t => {
 
 t.test('token balance: exhausted and expired keys get their balance', async t => {
   const exhaustedKey = await gateway.addKey(ann, { quota: 10 })
-  await gateway.paid({
+  await gateway.payCall({
     account: ann,
     key: exhaustedKey.id,
     quota: 20_000n,
@@ -186,7 +186,7 @@ t.test('billing dashboard: reports subscription and usage in dollars', async t =
   // In yuan, at 7.2 for a dollar.
   await gateway.credit(bob, 10n * UNIT)
   const own = await gateway.addKey(bob)
-  await gateway.paid({ account: bob, key: own.id, request: 's4', cost: UNIT + UNIT / 4n })
+  await gateway.payCall({ account: bob, key: own.id, request: 's4', cost: UNIT + UNIT / 4n })
   const subscription = '/v1/dashboard/billing/subscription'
   t.same((await ask('GET', subscription, own.text)).body, {
     object: 'billing_subscription',

@@ -3,7 +3,7 @@
  *  cannot reach them. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import { gateway } from './account-gateway.ts'
 
 const { ask } = gateway
@@ -14,7 +14,7 @@ const token = (await gateway.addToken(ann)).text
 const eve = (await gateway.addToken(await gateway.account('eve'))).text
 
 /** Milliseconds until every worker applies a change; the long form allows no slack for load. */
-const DEADLINE = scaled(10_000, 1_000)
+const DEADLINE = shortOrLong(10_000, 1_000)
 const eventually = async (
   t: Test,
   look: () => Promise<boolean>,
@@ -108,7 +108,7 @@ t.test('API key: a new quota keeps the used amount', async t => {
   const change = (quota: unknown) => ask('PATCH', `/api/keys/${key.id}`, token, { quota })
   t.match((await change(50)).body.data, { quota: 50, remaining_quota: 50 }, 'before the first call')
   const call = { account: ann, key: key.id, quota: 100_000n }
-  await gateway.paid({ ...call, request: 'q1', cost: 60_000n })
+  await gateway.payCall({ ...call, request: 'q1', cost: 60_000n })
   t.match((await change(200)).body.data, { quota: 200, remaining_quota: 170, used_quota: 30 })
   const balance = await ask('GET', `/api/token/balance?key=${key.key}`)
   t.match(balance.body.data, { remaining_quota: 170, used_quota: 30, total_quota: 200 })

@@ -25,7 +25,7 @@ const CALLS = Array.from({ length: 12 }, (_, index) => ({
   at: NOVEMBER + Math.floor(index / 3) * DAY + (index % 3) * 1_000,
   meters: { input: 1_204 * (index + 1), output: 311 },
 }))
-for (const call of CALLS) await gateway.paid(call)
+for (const call of CALLS) await gateway.payCall(call)
 const WHEN = 'from=2025-11-01&to=2025-12-01'
 
 /** The rows of all pages of a query. */

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { LONG, scaled } from '../../helpers/long.ts'
+import { LONG, shortOrLong } from '../../helpers/long.ts'
 import { createChance, seed } from '../../helpers/seeded.ts'
 import { type Customer, gateway, prepareCustomer, rows } from './billing-gateway.ts'
 
@@ -110,7 +110,7 @@ t.test(
   async t => {
     const chance = createChance()
     script = (response, own) => writeWords(response, own, 400, 1)
-    const count = scaled(60, 2_000)
+    const count = shortOrLong(60, 2_000)
     const cuts: Awaited<ReturnType<typeof readAndLeave>>[] = []
     const cutUntilEnough = async () => {
       while (cuts.length < count) {

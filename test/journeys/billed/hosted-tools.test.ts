@@ -112,7 +112,7 @@ t.test('hosted tools: an unpriced tool is refused before the request is sent', a
   const { response, text } = await post('/v1/responses', { ...REQUEST, model: 'bare' })
   t.equal(response.status, 400)
   t.match(text, /web_search/)
-  t.same(await upstream.seen('request', 'gp'), [])
+  t.same(await upstream.events('request', 'gp'), [])
 })
 
 t.test('hosted tools: counted in a pass-through body', async t => {

@@ -3,8 +3,8 @@
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey } from '../../../plugins/credentials/statements.ts'
-import { scaled } from '../../helpers/long.ts'
-import { rushForTen } from '../../helpers/rush.ts'
+import { shortOrLong } from '../../helpers/long.ts'
+import { spendTenUnits } from '../../helpers/rush.ts'
 import {
   type Customer,
   database,
@@ -15,7 +15,7 @@ import {
   upstream,
 } from './billing-gateway.ts'
 
-const ROUNDS = scaled(1, 200)
+const ROUNDS = shortOrLong(1, 200)
 
 const ROUTES = `
 pipeline: [errors, auth, form, model, meter, translate]
@@ -69,7 +69,7 @@ t.test(
       return response.status
     }
     for (let round = 0; round < ROUNDS; round++)
-      await rushForTen(t, database, customer.account, 500, one)
+      await spendTenUnits(t, database, customer.account, 500, one)
   },
 )
 
@@ -128,7 +128,7 @@ t.test('stream: charged by usage that the gateway requested and hides from the c
     stream_options: { include_usage: true },
   })
   t.equal(await withUsage.text(), `${word}${USAGE}data: [DONE]\n\n`)
-  const bodies = (await upstream.seen('body', 'chat'))
+  const bodies = (await upstream.events('body', 'chat'))
     .slice(-2)
     .map(({ body }) => Buffer.from(body.bytes).toString())
   for (const body of bodies) t.match(body, '"stream_options":{"include_usage":true}')

@@ -47,7 +47,7 @@ t.test('partial balance: lowers the output limit and reports it in a header', as
     '/v1/images/generations',
   )
   t.equal(imageRefusal.status, 403, 'a request without an output limit is not lowered')
-  t.equal((await upstream.seen('body')).length, 1, 'refused calls are not sent')
+  t.equal((await upstream.events('body')).length, 1, 'refused calls are not sent')
 })
 
 t.test('partial balance: refused when it covers 255 output tokens, served for 256', async t => {
@@ -57,7 +57,7 @@ t.test('partial balance: refused when it covers 255 output tokens, served for 25
   const refusal = await ask(customer, { model: 'even' })
   t.equal(refusal.status, 403)
   t.match(await refusal.json(), { error: { code: 'insufficient_user_quota' } })
-  t.same(await upstream.seen('body'), [], 'not sent')
+  t.same(await upstream.events('body'), [], 'not sent')
   await customer.credit(UNIT)
   const response = await ask(customer, { model: 'even' })
   t.equal(response.status, 200)

@@ -1,7 +1,7 @@
 /** Billing of realtime sessions: a hold before the session opens, charges by the usage of each
  *  answer, and a close with an error event when the balance ends. */
 import t from 'tap'
-import { type Client, openSocket, type Refused } from '../../helpers/web-socket.ts'
+import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/web-socket.ts'
 import {
   type Customer,
   database,
@@ -82,7 +82,7 @@ const usageTimes = (count: number) =>
 const COST = 4_312_000_000
 
 t.test('realtime: refused without a balance; a free model is served', async t => {
-  const refusal = await dial().catch((error: Refused) => error)
+  const refusal = await dial().catch((error: RefusedUpgrade) => error)
   t.match(refusal, { status: 403, body: /insufficient_user_quota/ })
   const client = await dial('quiet')
   sendEvents(client, ANSWER)

@@ -3,7 +3,7 @@
 import { LLMock } from '@copilotkit/aimock'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway.ts'
-import { FORMATS, short } from '../../helpers/matrix.ts'
+import { FORMATS, shortName } from '../../helpers/matrix.ts'
 import { sdkClients } from '../../helpers/sdks.ts'
 
 const mock = new LLMock({ port: 0 })
@@ -14,9 +14,9 @@ const gateway = await startGateway({
   routes: `
 pipeline: [errors, model, translate]
 upstreams:
-${FORMATS.map(name => `  ${short(name)}: { url: '${mock.url}', key: k, formats: [${name}] }`).join('\n')}
+${FORMATS.map(name => `  ${shortName(name)}: { url: '${mock.url}', key: k, formats: [${name}] }`).join('\n')}
 models:
-${FORMATS.map(name => `  to-${short(name)}: { to: ${short(name)}/model-of-theirs, free: true }`).join('\n')}
+${FORMATS.map(name => `  to-${shortName(name)}: { to: ${shortName(name)}/model-of-theirs, free: true }`).join('\n')}
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
   - { path: POST /v1/responses, model: body, translate: openai-responses, errors: openai }
@@ -36,7 +36,7 @@ for (const [name, client] of Object.entries(sdkClients(gateway.url, 'k', 'v1beta
       t.test(
         `aimock: ${name} client reads ${target}, ${stream ? 'streamed' : 'plain'}`,
         async t => {
-          const read = await client(`to-${short(target)}`, stream)
+          const read = await client(`to-${shortName(target)}`, stream)
           t.match(read, {
             text: 'Hello from a third party, ünïcödé included.',
             finish: 'end',

@@ -2,17 +2,19 @@
  *  waits for them within its grace period. */
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
-import { plain, response, startStored } from '../../helpers/stored.ts'
+import { plainReply, responseBody, startStored } from '../../helpers/stored.ts'
 
-const { upstream, gateway, mine, rows } = await startStored(
-  t,
-  'timeouts: { drain: 3s, keep_alive: 5s }',
-)
+const {
+  upstream,
+  gateway,
+  ownClient: mine,
+  rows,
+} = await startStored(t, 'timeouts: { drain: 3s, keep_alive: 5s }')
 
 const gateSteps = (name: string) => [
   { do: 'body' } as const,
   { do: 'gate', name } as const,
-  ...plain(response(`resp_${name}`, name)).slice(1),
+  ...plainReply(responseBody(`resp_${name}`, name)).slice(1),
 ]
 const createBackground = async () =>
   (await mine.responses.create({ model: 'gp', input: 'x', background: true })).id
@@ -60,7 +62,7 @@ t.test('gateway stop: waits for background responses in time and fails the other
   const timely = await createBackground()
   await upstream.until('body')
   const late = await createBackground()
-  await eventually(async () => ((await upstream.seen('body')).length === 2 ? true : undefined))
+  await eventually(async () => ((await upstream.events('body')).length === 2 ? true : undefined))
   const stopping = gateway.stop('SIGTERM')
   await eventually(async () =>
     (await fetch(`${gateway.admin}/-/ready`)).status === 503 ? true : undefined,

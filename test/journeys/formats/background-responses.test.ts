@@ -2,9 +2,15 @@
 import { APIConnectionError } from 'openai'
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
-import { message, plain, refused, response, startStored } from '../../helpers/stored.ts'
+import {
+  messageBody,
+  plainReply,
+  rejectsWith,
+  responseBody,
+  startStored,
+} from '../../helpers/stored.ts'
 
-const { upstream, gateway, mine, rows, sent: sentBody } = await startStored(t)
+const { upstream, gateway, ownClient: mine, rows, lastRequest: sentBody } = await startStored(t)
 
 /** Ignores connection errors while no worker serves. */
 const ignoreConnectionError = (error: unknown): undefined => {
@@ -19,10 +25,10 @@ const charge = async (id: string) =>
   (await rows(`SELECT state, amount FROM charges WHERE request = 'req_${id.slice(5)}'`))[0]
 
 t.test('background response: completes after its client disconnects, and is charged', async t => {
-  await upstream.script('cl', plain(message('done')))
+  await upstream.script('cl', plainReply(messageBody('done')))
   const [gate, ...rest] = [
     { do: 'gate', name: 'slow' } as const,
-    ...plain(response('resp_x', 'deep')).slice(1),
+    ...plainReply(responseBody('resp_x', 'deep')).slice(1),
   ]
   await upstream.script('gp', [{ do: 'body' }, gate, ...rest])
   const queuedResponse = await mine.responses.create({
@@ -33,7 +39,7 @@ t.test('background response: completes after its client disconnects, and is char
   t.equal(queuedResponse.status, 'queued')
   t.ok(queuedResponse.background)
   t.equal((await until(queuedResponse.id, 'in_progress')).id, queuedResponse.id)
-  await refused(
+  await rejectsWith(
     t,
     mine.responses.create({ model: 'cl', input: 'x', previous_response_id: queuedResponse.id }),
     400,

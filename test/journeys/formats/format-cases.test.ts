@@ -8,13 +8,13 @@ import type {
   FormatCase,
 } from '../../fixtures/upstream/format-cases/format-case.ts'
 import { formatCases } from '../../fixtures/upstream/format-cases/index.ts'
-import { listen } from '../../helpers/judged.ts'
+import { validateFetches } from '../../helpers/judged.ts'
 import { LONG } from '../../helpers/long.ts'
-import { inLanes, short, startMatrix } from '../../helpers/matrix.ts'
-import type { Reading } from '../../helpers/recorded-reading.ts'
+import { inLanes, shortName, startMatrix } from '../../helpers/matrix.ts'
+import type { AnswerReading } from '../../helpers/recorded-reading.ts'
 import type { Client } from '../../helpers/sdks.ts'
 
-const listener = listen()
+const listener = validateFetches()
 const matrix = await startMatrix({ program: 'format-cases-server.ts' })
 t.teardown(() => matrix.stop())
 
@@ -29,7 +29,7 @@ const isFailure = (expected: Expected): expected is Failure => 'says' in expecte
 
 /** Facts that a case does not list are not compared; usage is not compared then, since some of it
  *  is estimated. */
-const fullReading = (expected: Partial<Reading>): Partial<Reading> => ({
+const fullReading = (expected: Partial<AnswerReading>): Partial<AnswerReading> => ({
   text: '',
   calls: [],
   thoughts: '',
@@ -46,7 +46,7 @@ interface Thrown {
 const judge = async (t: Test, format: string, one: FormatCase, name: string, client: Client) => {
   const at = `${format} ${one.name}, to ${name}`
   const expected = one.but?.[name] ?? one.expected
-  const model = `${short(format)}-${format}.${one.name}`
+  const model = `${shortName(format)}-${format}.${one.name}`
   try {
     const { deltas, ...read } = await client(model, one.stream === true)
     if (isFailure(expected)) return void t.fail(`${at}: no error, but ${JSON.stringify(read)}`)
@@ -80,5 +80,5 @@ for (const [format, cases] of formatCases)
   })
 
 t.test('format cases: everything sent matches the types of the SDK that read it', async t => {
-  t.same((await listener.done()).complaints, [])
+  t.same((await listener.finish()).errors, [])
 })

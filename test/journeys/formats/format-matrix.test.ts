@@ -3,20 +3,20 @@
  *  and with streaming toggled. */
 import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
-import { EXCEPTIONS } from '../../helpers/answered.ts'
+import { SCHEMA_EXCEPTIONS } from '../../helpers/answered.ts'
 import { chargeExceptionOf, exceptionLines, exceptionOf } from '../../helpers/exceptions.ts'
-import { listen } from '../../helpers/judged.ts'
+import { validateFetches } from '../../helpers/judged.ts'
 import { LONG } from '../../helpers/long.ts'
-import { inLanes, NANOS, recorded, short, startMatrix } from '../../helpers/matrix.ts'
-import { type Charge, type Counts, chargesIn, countedBy } from '../../helpers/metered.ts'
+import { inLanes, NANOS, recordedCases, shortName, startMatrix } from '../../helpers/matrix.ts'
+import { type Charge, type Counts, chargesIn, providerCounts } from '../../helpers/metered.ts'
 import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
 import { readRecorded } from '../../helpers/recorded-reading.ts'
 import type { Client } from '../../helpers/sdks.ts'
 import { seed } from '../../helpers/seeded.ts'
 
-const skip = recorded.length === 0 && 'RECORDINGS is not set'
-const listener = listen()
-const matrix = skip ? undefined : await startMatrix({ priced: true })
+const skip = recordedCases.length === 0 && 'RECORDINGS is not set'
+const listener = validateFetches()
+const matrix = skip ? undefined : await startMatrix({ isPriced: true })
 t.teardown(() => matrix?.stop())
 
 /** Formats without images in answers carry them as Markdown in the text, which is not compared. */
@@ -38,7 +38,7 @@ const searches = once(({ response_body: body }) => HOSTED_TOOL.test(body))
 const readingOf = once(({ format, stream, response_body: body }) =>
   readRecorded(format, stream, body),
 )
-const countsOf = once(one => countedBy(one, { search: searches(one) }))
+const countsOf = once(one => providerCounts(one, { search: searches(one) }))
 const clients = Object.entries(matrix?.clients ?? {})
 const formatOf = ({ format }: Recording): string => recordedFormat(format) as string
 
@@ -59,13 +59,13 @@ const check = async (
   const recordedMode = recording.stream ? 'stream' : 'plain'
   const mode =
     stream === recording.stream ? recordedMode : `${recordedMode} as ${stream ? 'stream' : 'plain'}`
-  const cell = `${short(name)} <- ${short(formatOf(recording))} ${mode}`
+  const cell = `${shortName(name)} <- ${shortName(formatOf(recording))} ${mode}`
   const tally = cells.get(cell) ?? { requests: 0, equal: 0, excepted: 0, errors: 0 }
   cells.set(cell, tally)
   tally.requests++
   const exception = exceptionOf(name, recording)
   try {
-    const model = `${short(formatOf(recording))}-${id}`
+    const model = `${shortName(formatOf(recording))}-${id}`
     const { deltas, ...read } = await client(model, stream, searches(recording))
     if (exception?.throws) return void t.fail(`${cell} ${id}: no error, but "${read.text}"`)
     const reading = readingOf(recording)
@@ -106,7 +106,7 @@ const isToggled = (name: string, recording: Recording, index: number): boolean =
 }
 for (const client of clients)
   t.test(`format matrix: clients of ${client[0]} read what was recorded`, t =>
-    inLanes([...recorded.entries()], async ([index, one]) => {
+    inLanes([...recordedCases.entries()], async ([index, one]) => {
       await check(t, client, one, one.stream)
       if (isToggled(client[0], one, index)) await check(t, client, one, !one.stream)
     }),
@@ -133,7 +133,7 @@ const chargeFor = (usage: Counts, estimated = 0): Charge => {
 }
 /** Whether the usage equals the recording's own or its listed exception. */
 const isDue = (client: string, recording: Recording, charge: Charge | undefined): boolean => {
-  const expectedCharge = chargeExceptionOf(client, recording)?.charged
+  const expectedCharge = chargeExceptionOf(client, recording)?.expectedCharge
   if (expectedCharge === 'nothing') return charge === undefined || charge.state === 'released'
   if (expectedCharge === 'an estimate')
     return (
@@ -141,7 +141,7 @@ const isDue = (client: string, recording: Recording, charge: Charge | undefined)
     )
   const counts =
     expectedCharge === 'all counts'
-      ? countedBy(recording, { search: searches(recording), all: true })
+      ? providerCounts(recording, { search: searches(recording), all: true })
       : countsOf(recording)
   return counts !== undefined && isDeepStrictEqual(charge, chargeFor(counts))
 }
@@ -153,12 +153,12 @@ const costOf = (charge: Charge): Charge => ({
 })
 t.test('format matrix: charges equal the upstream’s usage', { skip }, async t => {
   const charges = await chargesIn(matrix?.data ?? '')
-  const recordingById = new Map(recorded.map(one => [one.id, one]))
+  const recordingById = new Map(recordedCases.map(one => [one.id, one]))
   const rows = new Map<string, { requests: number; exceptions: number; wrong: unknown[] }>()
-  for (const [request, { format, model }] of listener.asked) {
+  for (const [request, { format, model }] of listener.questions) {
     const recording = recordingById.get(model.replace(/^\w+-/, ''))
     if (!recording) throw new Error(`no recording of ${model}`)
-    const cell = `${short(format)} <- ${short(formatOf(recording))}`
+    const cell = `${shortName(format)} <- ${shortName(formatOf(recording))}`
     const row = rows.get(cell) ?? { requests: 0, exceptions: 0, wrong: [] }
     rows.set(cell, row)
     row.requests++
@@ -173,19 +173,23 @@ t.test('format matrix: charges equal the upstream’s usage', { skip }, async t 
     t.same(wrong, [], cell)
   }
   const requests = [...cells.values()].reduce((sum, each) => sum + each.requests, 0)
-  t.equal(listener.asked.size, requests, 'every answer was charged')
+  t.equal(listener.questions.size, requests, 'every answer was charged')
 })
 
 t.test(
   'format matrix: everything sent matches the types of the SDK that read it',
   { skip },
   async t => {
-    const { complaints, judged, met: usedExceptions } = await listener.done()
+    const { errors: complaints, counts: judged, usedExceptions } = await listener.finish()
     for (const [format, { answers, events }] of judged)
       t.comment(`${format}: ${answers} answers, ${events} events`)
     t.same(complaints, [])
     for (const [format, { answers, events }] of judged)
       t.ok(answers > 100 && events > 1_000, `${format}: judged`)
-    t.same([...usedExceptions].sort(), [...EXCEPTIONS].sort(), 'every listed exception occurs')
+    t.same(
+      [...usedExceptions].sort(),
+      [...SCHEMA_EXCEPTIONS].sort(),
+      'every listed exception occurs',
+    )
   },
 )

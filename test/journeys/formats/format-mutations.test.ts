@@ -2,8 +2,8 @@
  *  truncated, broken or contain an error are errors for every client, never shorter answers. */
 import t from 'tap'
 import { chargeExceptionOf, exceptionOf } from '../../helpers/exceptions.ts'
-import { scaled } from '../../helpers/long.ts'
-import { FORMATS, inLanes, recorded, short, startMatrix } from '../../helpers/matrix.ts'
+import { shortOrLong } from '../../helpers/long.ts'
+import { FORMATS, inLanes, recordedCases, shortName, startMatrix } from '../../helpers/matrix.ts'
 import { type Recording, recordedFormat } from '../../helpers/recorded.ts'
 import { seed } from '../../helpers/seeded.ts'
 
@@ -13,9 +13,9 @@ const isOne = (recording: Recording): boolean =>
     client => !exceptionOf(client, recording)?.throws && !chargeExceptionOf(client, recording),
   )
 /** The streams of each format, the shorter ones first; the long form uses all of them. */
-const MANY = scaled(6, Number.POSITIVE_INFINITY)
+const MANY = shortOrLong(6, Number.POSITIVE_INFINITY)
 const streams = FORMATS.flatMap(format =>
-  recorded
+  recordedCases
     .filter(each => each.stream && recordedFormat(each.format) === format)
     .filter(isOne)
     .sort((one, other) => one.response_body.length - other.response_body.length)
@@ -33,13 +33,13 @@ t.test('recorded streams: available for each format', { skip }, async t => {
  *  seeds. */
 const CHUNKINGS = [
   'p1',
-  ...Array.from({ length: scaled(1, 5) }, (_, index) => `r${seed() + index}`),
+  ...Array.from({ length: shortOrLong(1, 5) }, (_, index) => `r${seed() + index}`),
 ]
 
 for (const [name, client] of Object.entries(matrix?.clients ?? {})) {
   t.test(`chunked streams: clients of ${name} read the same`, t =>
     inLanes(streams, async ({ id, format }) => {
-      const model = `${short(recordedFormat(format) as string)}-${id}`
+      const model = `${shortName(recordedFormat(format) as string)}-${id}`
       const complete = await client(model, true)
       for (const chunking of CHUNKINGS)
         t.strictSame(
@@ -52,7 +52,7 @@ for (const [name, client] of Object.entries(matrix?.clients ?? {})) {
   for (const how of ['drop', 'half', 'error'])
     t.test(`${how} streams: clients of ${name} get an error`, t =>
       inLanes(streams, async ({ id, format }) => {
-        const model = `${short(recordedFormat(format) as string)}-${id}.${how}`
+        const model = `${shortName(recordedFormat(format) as string)}-${id}.${how}`
         const read = await client(model, true).catch((error: unknown) => error)
         t.ok(read instanceof Error, `${name} ${id}: ${JSON.stringify(read)}`)
       }),

@@ -5,8 +5,8 @@ import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
 import { startGateway } from '../../helpers/gateway.ts'
-import { pngOf } from '../../helpers/png.ts'
-import { assemble, NAME, run } from '../../helpers/sdk-made.ts'
+import { writePng } from '../../helpers/png.ts'
+import { assemble, NAME, runCase } from '../../helpers/sdk-made.ts'
 
 // No environment variables, as after a fresh installation.
 const gateway = await startGateway()
@@ -16,7 +16,7 @@ const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetrie
 const google = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: gateway.url } })
 
 const rows = [Uint8Array.of(1, 2, 3, 255)]
-const PIXEL = pngOf({ width: 1, rows, type: 6, depth: 8, filters: [0] })
+const PIXEL = writePng({ width: 1, rows, type: 6, depth: 8, filters: [0] })
 const CHAT = { messages: [{ role: 'user', content: 'Hello' }] }
 const PARTS = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
 const CONTENT = { content: { parts: [{ text: 'Hello' }] } }
@@ -99,7 +99,7 @@ t.test('sandbox: official clients read chat answers, marked as sandbox', async t
   const stream = { stream: true }
   const requests = [{}, stream, { ...stream, ...usage }, tools, { ...tools, ...stream }]
   for (const result of await Promise.all(
-    requests.map(request => run(openai, { ...plain, request })),
+    requests.map(request => runCase(openai, { ...plain, request })),
   )) {
     t.equal(result.error, undefined)
     t.ok(result.sandbox, 'marked as sandbox')

@@ -6,9 +6,17 @@ import { cases as own } from '../../fixtures/upstream/cases/index.ts'
 import { creditAdmin } from '../../helpers/credit.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { recordedChats } from '../../helpers/recorded.ts'
-import { assemble, bodyOf, type Made, NAME, run, SANDBOX, sdkAt } from '../../helpers/sdk-made.ts'
+import {
+  assemble,
+  bodyOf,
+  NAME,
+  openAiAt,
+  runCase,
+  SANDBOX,
+  type SdkResult,
+} from '../../helpers/sdk-made.ts'
 import { eventsOf, readAll } from '../../helpers/sse.ts'
-import { counted, isCounts, unasked, unaskedIn } from '../../helpers/unasked.ts'
+import { hidesUsage, isUsageChunk, visibleBytes, withUsageOption } from '../../helpers/unasked.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
@@ -18,17 +26,19 @@ t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
 const key = await gateway.key()
 await creditAdmin(gateway.data)
-const through = sdkAt(`${gateway.url}/v1`, key)
-const direct = sdkAt(`${upstream.url}/v1`, 'direct')
+const through = openAiAt(`${gateway.url}/v1`, key)
+const direct = openAiAt(`${upstream.url}/v1`, 'direct')
 
 const isWhole = ({ end }: Case): boolean => end === undefined || end === 'complete'
 
 /** What the SDK returns without the usage that the gateway requested. */
-const withoutCounts = (one: Case, result: Made): Made =>
-  unasked(one) ? { ...result, chunks: result.chunks.filter(chunk => !isCounts(chunk)) } : result
+const withoutCounts = (one: Case, result: SdkResult): SdkResult =>
+  hidesUsage(one)
+    ? { ...result, chunks: result.chunks.filter(chunk => !isUsageChunk(chunk)) }
+    : result
 
 const checkSdk = async (t: Test, one: Case): Promise<void> => {
-  const result = await run(through, one)
+  const result = await runCase(through, one)
   t.notOk(result.sandbox, 'not from the sandbox')
   const { throws, ...expected } = one.sdk
   if (throws) {
@@ -41,7 +51,7 @@ const checkSdk = async (t: Test, one: Case): Promise<void> => {
   if (isWhole(one) && one.replacedBecause === undefined)
     t.strictSame(
       result,
-      withoutCounts(one, await run(direct, one)),
+      withoutCounts(one, await runCase(direct, one)),
       'the same as from the upstream itself',
     )
 }
@@ -56,7 +66,7 @@ const checkBytes = async (t: Test, one: Case): Promise<void> => {
   })
   const { bytes, broke: failure } = await readAll(response)
   t.notOk(response.headers.has(SANDBOX), 'not from the sandbox')
-  const whole = unaskedIn(one)
+  const whole = visibleBytes(one)
   if (one.replacedBecause !== undefined) t.notOk(bytes.equals(whole), one.replacedBecause)
   else if (isWhole(one)) {
     t.equal(failure, undefined)
@@ -65,10 +75,10 @@ const checkBytes = async (t: Test, one: Case): Promise<void> => {
       `all ${whole.length} bytes of the answer${bytes.equals(whole) ? '' : `, not ${bytes.subarray(0, 300)}`}`,
     )
   } else checkTruncated(t, one, response.status, bytes, failure)
-  const [received] = await upstream.seen('body', one.name)
+  const [received] = await upstream.events('body', one.name)
   t.equal(
     Buffer.from(received?.body.bytes ?? []).toString(),
-    counted(one, request.replace(`"${NAME}"`, '"gpt-4.1"')),
+    withUsageOption(one, request.replace(`"${NAME}"`, '"gpt-4.1"')),
     'the request differs only in the model name and the requested usage',
   )
 }

@@ -43,8 +43,8 @@ const count = (model: string) =>
     .countTokens({ model, messages: [{ role: 'user', content: 'Hello there' }] })
     .withResponse()
 const lastRequest = async (script: string) => {
-  const { head } = (await upstream.seen('request', script)).at(-1) ?? {}
-  const { body } = (await upstream.seen('body', script)).at(-1) ?? {}
+  const { head } = (await upstream.events('request', script)).at(-1) ?? {}
+  const { body } = (await upstream.events('body', script)).at(-1) ?? {}
   return { target: head?.target, body: JSON.parse(Buffer.from(body?.bytes ?? []).toString()) }
 }
 
@@ -85,7 +85,7 @@ t.test('token count: estimated and marked for an upstream of another format', as
     contents: 'Hello '.repeat(100),
   })
   t.ok(Number(googleCount.totalTokens) > 100 && Number(googleCount.totalTokens) < 200)
-  t.same(await upstream.seen('request'), [], 'no upstream request')
+  t.same(await upstream.events('request'), [], 'no upstream request')
   await upstream.script('cl', replyWith({ type: 'error' }, '404 Not Found'))
   t.equal((await count('cl')).response.headers.get('x-tollgate-estimated'), 'true')
 })

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { pageOf } from '../../docs/blocks.ts'
-import { startUpstream } from '../../helpers/core.ts'
+import { startHttpUpstream } from '../../helpers/core.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
 const requests: { readonly path: string; readonly body: Buffer }[] = []
-const url = await startUpstream(t, async (request, response) => {
+const url = await startHttpUpstream(t, async (request, response) => {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part as Buffer)
   requests.push({ path: request.url ?? '', body: Buffer.concat(parts) })

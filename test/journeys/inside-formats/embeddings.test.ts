@@ -3,8 +3,8 @@
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { judgeOf } from '../../helpers/answered.ts'
-import { startUpstream } from '../../helpers/core.ts'
+import { createValidator } from '../../helpers/answered.ts'
+import { startHttpUpstream } from '../../helpers/core.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ const answer = (path: string, body: Body): { status?: number; body: unknown } =>
   const rows = Array.from({ length: count }, (_, index) => row(index)).reverse()
   return { body: { object: 'list', data: rows, usage: { prompt_tokens: 7, total_tokens: 7 } } }
 }
-const url = await startUpstream(t, async (request, response) => {
+const url = await startHttpUpstream(t, async (request, response) => {
   const parts: Buffer[] = []
   for await (const part of request) parts.push(part as Buffer)
   const body = JSON.parse(Buffer.concat(parts).toString()) as Body
@@ -106,7 +106,7 @@ t.test('embeddings: accept input objects with texts and images, in order', async
   t.same(requests[1]?.body.input, ['a cat', image, 'a cat'])
 })
 t.test('embeddings: return floats and base64 whatever the upstream sends', async t => {
-  const judge = judgeOf('embeddings')
+  const judge = createValidator('embeddings')
   const ask = async (encoding?: string) => {
     const response = await fetch(`${gateway.url}/v1/embeddings`, {
       method: 'POST',
@@ -115,7 +115,7 @@ t.test('embeddings: return floats and base64 whatever the upstream sends', async
     })
     const body = (await response.json()) as { readonly data: readonly { embedding: unknown }[] }
     // Packed vectors are outside of the types; the SDK unpacks them.
-    if (encoding !== 'base64') t.equal(judge.complaint('answer', structuredClone(body)), undefined)
+    if (encoding !== 'base64') t.equal(judge.errorIn('answer', structuredClone(body)), undefined)
     return body.data[0]?.embedding
   }
   const encodedPayload = Buffer.from(new Float32Array(VECTOR).buffer).toString('base64')

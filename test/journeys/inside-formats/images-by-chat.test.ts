@@ -4,7 +4,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { bed, counted, DATA_URL, failed, gateway, PNG } from '../../helpers/drawing.ts'
+import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from '../../helpers/drawing.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'k', maxRetries: 0 })
@@ -28,14 +28,14 @@ t.test('images by chat: a chat becomes an image request, and its answer is Markd
     t.match(await chat(model, [user('a cat')], { size: '1024x1792' }), [
       /^!\[image\]\(https:\/\/a\.example\/\d\.png\)$/,
     ])
-  t.match(bed.seen, [
+  t.match(imageUpstream.requests, [
     {
       path: '/v1/images/generations',
       body: { model: 'dall-e-3', prompt: 'a cat', n: 1, size: '1024x1792' },
     },
     { body: { model: 'flux-1.1-pro' } },
   ])
-  t.same(await counted(), { meters: { images: 1 }, estimated: false })
+  t.same(await nextUsage(), { meters: { images: 1 }, estimated: false })
 })
 t.test('images by chat: earlier turns join the description', async t => {
   const messages = [
@@ -57,7 +57,7 @@ t.test('images by chat: earlier turns join the description', async t => {
   })
   t.equal(response.headers.get('x-tollgate-dropped'), 'top_k, temperature')
   await response.text()
-  t.equal(bed.seen[0]?.body.prompt, 'in oil\na cat\nwith a hat')
+  t.equal(imageUpstream.requests[0]?.body.prompt, 'in oil\na cat\nwith a hat')
 })
 t.test('images by chat: an image in the chat is edited through a form', async t => {
   const drawnBefore = [user('a cat'), { role: 'assistant', content: `![image](${DATA_URL})` }]
@@ -67,8 +67,8 @@ t.test('images by chat: an image in the chat is edited through a form', async t 
     [...drawnBefore, user('with a hat')],
   ])
     t.match(await chat('gp-4o-image', messages, { quality: 'low' }), [/^!\[image\]/])
-  t.equal(bed.seen.length, 3)
-  for (const { path, form, type } of bed.seen) {
+  t.equal(imageUpstream.requests.length, 3)
+  for (const { path, form, type } of imageUpstream.requests) {
     t.equal(path, '/v1/images/edits')
     t.match(type, /^multipart\/form-data; boundary=[\w-]{1,70}$/)
     t.match(Object.fromEntries(form ?? []), {
@@ -86,11 +86,11 @@ t.test('images by chat: several images take several calls and one line each', as
   const [content] = await chat('dall-e-3', [user('a cat')], { n: 3 })
   t.equal(content?.split('\n').length, 3)
   t.same(
-    bed.seen.map(({ body }) => body.n),
+    imageUpstream.requests.map(({ body }) => body.n),
     [1, 1, 1],
   )
-  t.same(await counted(), { meters: { images: 3 }, estimated: false })
-  bed.seen.length = 0
+  t.same(await nextUsage(), { meters: { images: 3 }, estimated: false })
+  imageUpstream.requests.length = 0
   const stream = await openai.chat.completions.create({
     model: 'gp-4o-image',
     messages: [user('a cat')],
@@ -114,9 +114,11 @@ t.test('images by chat: base64 becomes a data URL, and tokens are counted', asyn
     total_tokens: 292,
     input_tokens_details: { text_tokens: 15, image_tokens: 5 },
   }
-  bed.next = () => ({ body: { created: 1, data: [{ b64_json: PNG.toString('base64') }], usage } })
+  imageUpstream.next = () => ({
+    body: { created: 1, data: [{ b64_json: PNG.toString('base64') }], usage },
+  })
   t.same(await chat('gp-4o-image', [user('a cat')]), [`![image](${DATA_URL})`])
-  t.same(await counted(), {
+  t.same(await nextUsage(), {
     meters: { images: 1, input: 15, image_input: 5, output: 272 },
     estimated: false,
   })
@@ -128,15 +130,15 @@ t.test('images by chat: rc-v3 returns bare URLs, one choice per image, six per c
     Array.from({ length: 10 }, (_, index) => `https://a.example/${index + 1}.png`),
   )
   t.match(
-    bed.seen.map(({ body }) => body),
+    imageUpstream.requests.map(({ body }) => body),
     [{ model: 'recraftv3', prompt: 'a fox', n: 6, style: 'icon', size: '1820x1024' }, { n: 4 }],
   )
-  t.same(await counted(), { meters: { images: 10 }, estimated: false })
-  bed.next = () => ({ body: { created: 1, data: [{ b64_json: 'PHN2Zy8+' }] } })
+  t.same(await nextUsage(), { meters: { images: 10 }, estimated: false })
+  imageUpstream.next = () => ({ body: { created: 1, data: [{ b64_json: 'PHN2Zy8+' }] } })
   t.same(await chat('rc-v3', [user('a fox')], { response_format: { type: 'b64_json' } }), [
     'PHN2Zy8+',
   ])
-  t.equal(bed.seen.at(-1)?.body.response_format, 'b64_json')
+  t.equal(imageUpstream.requests.at(-1)?.body.response_format, 'b64_json')
 })
 t.test('images by chat: clients of the other formats', async t => {
   for (const model of ['gp-4o-image', 'rc-v3']) {
@@ -151,7 +153,7 @@ t.test('images by chat: clients of the other formats', async t => {
     const answer = await google.models.generateContent({ model, contents: 'a cat' })
     t.match(JSON.stringify(answer.candidates), /https:\/\/a\.example/, model)
   }
-  t.same(new Set(bed.seen.map(({ body }) => body.prompt)), new Set(['a cat']))
+  t.same(new Set(imageUpstream.requests.map(({ body }) => body.prompt)), new Set(['a cat']))
 })
 t.test('images by chat: invalid requests name the field', async t => {
   const video = user([{ type: 'text', text: 'x' }, picture('https://a.example/a.mp4')])
@@ -168,25 +170,29 @@ t.test('images by chat: invalid requests name the field', async t => {
     ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /no user message describes/ }],
   ] as const)
     t.match(
-      await failed(chat(model, [message], more)),
+      await errorOf(chat(model, [message], more)),
       { status: 400, ...words },
       JSON.stringify(words),
     )
-  t.same(bed.seen, [], 'no upstream was called')
+  t.same(imageUpstream.requests, [], 'no upstream was called')
 })
 t.test('images by chat: an upstream error in the first or a later call is reported', async t => {
   const refusal = {
     status: 400,
     body: { error: { message: 'not that', code: 'moderation_blocked' } },
   }
-  bed.next = () => refusal
-  t.match(await failed(chat('gp-4o-image', [user('x')])), { status: 400, message: /not that/ })
-  bed.next = ({ body }) => (body.n === 4 ? refusal : { body: bed.images(body.n) })
-  t.match(await failed(chat('rc-v3', [user('x')], { n: 10 })), { status: 400, message: /not that/ })
-  bed.next = () => ({ status: 402, body: { message: 'no balance' } })
-  t.match(await failed(chat('rc-v3', [user('x')])), { status: 502, message: /operator/ })
+  imageUpstream.next = () => refusal
+  t.match(await errorOf(chat('gp-4o-image', [user('x')])), { status: 400, message: /not that/ })
+  imageUpstream.next = ({ body }) =>
+    body.n === 4 ? refusal : { body: imageUpstream.images(body.n) }
+  t.match(await errorOf(chat('rc-v3', [user('x')], { n: 10 })), {
+    status: 400,
+    message: /not that/,
+  })
+  imageUpstream.next = () => ({ status: 402, body: { message: 'no balance' } })
+  t.match(await errorOf(chat('rc-v3', [user('x')])), { status: 502, message: /operator/ })
   for (const body of [{}, { data: [] }, [], { data: [{}] }]) {
-    bed.next = () => ({ body })
-    t.match(await failed(chat('rc-v3', [user('x')])), { status: 502 }, JSON.stringify(body))
+    imageUpstream.next = () => ({ body })
+    t.match(await errorOf(chat('rc-v3', [user('x')])), { status: 502 }, JSON.stringify(body))
   }
 })

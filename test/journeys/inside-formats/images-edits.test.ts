@@ -2,7 +2,7 @@
  *  name. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { bed, counted, DATA_URL, failed, gateway, PNG } from '../../helpers/drawing.ts'
+import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from '../../helpers/drawing.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const png = (name = 'cat.png') => toFile(PNG, name, { type: 'image/png' })
@@ -17,18 +17,18 @@ const edit = async (more: object = {}) =>
 t.test('image edits: a form passes with the target’s model name', async t => {
   const { data } = await edit({ n: 2, quality: 'low', mask: await png('mask.png') })
   t.equal(data?.length, 2)
-  const [request] = bed.seen
+  const [request] = imageUpstream.requests
   t.equal(request?.path, '/v1/images/edits')
   t.match(request?.body, { model: 'gpt-image-1', prompt: 'with a hat', n: '2', quality: 'low' })
   for (const name of ['image', 'mask']) {
     const file = request?.form?.get(name) as File
     t.match({ type: file.type, bytes: await file.bytes() }, { type: 'image/png', bytes: PNG })
   }
-  t.same(await counted(), { meters: { images: 2 }, estimated: false })
+  t.same(await nextUsage(), { meters: { images: 2 }, estimated: false })
 })
 t.test('image edits: accept several images and non-ASCII names', async t => {
   await edit({ image: [await png('größe.png'), await png('b.png')], prompt: 'größer\r\n--x' })
-  const [request] = bed.seen
+  const [request] = imageUpstream.requests
   t.equal(request?.body.prompt, 'größer\r\n--x')
   t.same(
     request?.form?.getAll('image[]').map(file => (file as File).name),
@@ -46,7 +46,7 @@ t.test('image edits: JSON passes', async t => {
     }),
   })
   t.equal(response.status, 200)
-  t.same(bed.seen[0]?.body, {
+  t.same(imageUpstream.requests[0]?.body, {
     model: 'gpt-image-1',
     prompt: 'x',
     images: [{ image_url: DATA_URL }],
@@ -55,7 +55,7 @@ t.test('image edits: JSON passes', async t => {
 t.test('image edits: a stream passes', async t => {
   const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
   const completedEvent = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
-  bed.next = () => ({
+  imageUpstream.next = () => ({
     events: `event: ${completedEvent.type}\ndata: ${JSON.stringify(completedEvent)}\n\n`,
   })
   const types: string[] = []
@@ -67,7 +67,7 @@ t.test('image edits: a stream passes', async t => {
   })
   for await (const { type } of stream) types.push(type)
   t.same(types, [completedEvent.type])
-  t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
+  t.same(await nextUsage(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
 })
 t.test('image edits: invalid requests name the field', async t => {
   for (const [more, param] of [
@@ -79,8 +79,8 @@ t.test('image edits: invalid requests name the field', async t => {
     [{ image: 'a text' }, 'image'],
     [{ quality: await png() }, 'quality'],
   ] as const)
-    t.match(await failed(edit(more)), { status: 400, param }, JSON.stringify(more))
-  t.same(bed.seen, [], 'no upstream was called')
+    t.match(await errorOf(edit(more)), { status: 400, param }, JSON.stringify(more))
+  t.same(imageUpstream.requests, [], 'no upstream was called')
 })
 
 const part = (head: string, content: string) => `--b\r\n${head}\r\n\r\n${content}\r\n`
@@ -96,7 +96,7 @@ const send = async (body: string, type = 'multipart/form-data; boundary=b') => {
 }
 t.test('image edits: ambiguous forms are rejected', async t => {
   t.match(await send(completeForm), { status: 200 })
-  bed.seen.length = 0
+  imageUpstream.requests.length = 0
   for (const [what, body, text] of [
     ['cut', completeForm.slice(0, -8), /not a valid multipart form/],
     ['empty', '', /not a valid multipart form/],
@@ -142,5 +142,5 @@ t.test('image edits: ambiguous forms are rejected', async t => {
       type,
     )
   t.match(await send(completeForm, 'text/plain'), { status: 415 })
-  t.same(bed.seen, [], 'no upstream was called')
+  t.same(imageUpstream.requests, [], 'no upstream was called')
 })

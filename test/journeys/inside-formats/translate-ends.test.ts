@@ -51,7 +51,7 @@ t.test('stream ends: an error event after status 200 leads to the next target', 
   const { status, text } = await send('both')
   t.equal(status, 200)
   t.equal(text, delta + DONE)
-  const [body] = await upstream.seen('body', 'two')
+  const [body] = await upstream.events('body', 'two')
   t.match(Buffer.from(body?.body.bytes ?? []).toString(), /"model":"second"/)
 })
 
@@ -95,7 +95,7 @@ t.test('stream ends: a connection error in mid-stream becomes an error event', a
   const events = eventsOf(text)
   t.equal(events.length, 2)
   t.match(JSON.parse(events[1] ?? ''), { error: { message: /broke off/, type: 'server_error' } })
-  t.same(await upstream.seen('request', 'two'), [], 'no other target was called')
+  t.same(await upstream.events('request', 'two'), [], 'no other target was called')
 })
 
 t.test('stream ends: a missing terminator becomes an error event', async t => {

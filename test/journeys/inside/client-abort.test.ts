@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
 import { startGateway } from '../../helpers/gateway.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import { type RawClient, rawClient } from '../../helpers/raw.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 
@@ -103,7 +103,7 @@ for (const how of ['close', 'reset'] as const) {
       client => client.send(post(`/s/${name}`, 'x'.repeat(200_000), 1_000_000)),
       how,
     )
-    const [body] = await upstream.seen('body', name)
+    const [body] = await upstream.events('body', name)
     t.not(body?.body.whole, true, 'a partial upload does not look complete')
   })
 
@@ -130,13 +130,13 @@ for (const how of ['close', 'reset'] as const) {
 }
 
 t.test('client abort: the gateway keeps serving after many disconnects at once', async t => {
-  const count = scaled(100, 500)
+  const count = shortOrLong(100, 500)
   await upstream.script('crowd', [{ do: 'body' }, STREAM, EVENT, { do: 'stall' }])
   const clients = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
   await Promise.all(clients.map(client => client.send(post('/s/crowd', '{}'))))
   await Promise.all(clients.map(client => client.until('data: {"n":0}')))
   const connections = new Set(
-    (await upstream.seen('request', 'crowd')).map(event => event.connection),
+    (await upstream.events('request', 'crowd')).map(event => event.connection),
   )
   t.equal(connections.size, count, 'one upstream call per client')
   for (const client of clients) client.reset()
@@ -162,7 +162,7 @@ t.test('client abort: a route may keep reading up to a byte limit', async t => {
   await upstream.open('left')
   await upstream.until('sent', event => event.script === 'drained' && event.step === 5)
   const { connection } = await upstream.until('request', event => event.script === 'drained')
-  const isClosed = (await upstream.seen('close')).some(event => event.connection === connection)
+  const isClosed = (await upstream.events('close')).some(event => event.connection === connection)
   t.notOk(isClosed, 'the upstream ended its stream by itself and its connection is kept')
 })
 

@@ -34,7 +34,7 @@ const askAll = async (count: number, route = 's', method = 'GET'): Promise<numbe
   return list
 }
 const requestsAt = async (listener: string): Promise<number> =>
-  (await upstream.seen('request', 'work')).filter(event => event.listener === listener).length
+  (await upstream.events('request', 'work')).filter(event => event.listener === listener).length
 /** Sends requests until each of these listeners got one. */
 const untilRequested = async (...listeners: readonly string[]): Promise<void> => {
   for (const listener of listeners)
@@ -77,7 +77,10 @@ t.test(
     await upstream.forget()
     const list = await askAll(40)
     t.strictSame(new Set(list), new Set([503]), 'the response of the upstream, not of the gateway')
-    t.ok((await upstream.seen('request', 'work')).length >= 40, 'each request was tried somewhere')
+    t.ok(
+      (await upstream.events('request', 'work')).length >= 40,
+      'each request was tried somewhere',
+    )
     for (const name of ['a:work', 'b:work', 'c:work']) await upstream.script(name, healthy)
     t.equal(await ask(), 200)
   },

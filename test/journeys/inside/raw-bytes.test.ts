@@ -6,7 +6,7 @@ import type { Harmless, Payload, Refused } from '../../fixtures/raw/payload.ts'
 import { headerOf } from '../../fixtures/upstream/script.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { type RawClient, type RawReply, rawClient, replies } from '../../helpers/raw.ts'
-import { type Seen, startUpstream } from '../../helpers/upstream.ts'
+import { type EventOf, startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
@@ -33,8 +33,8 @@ interface Shot {
   readonly client: RawClient
   readonly received: readonly RawReply[]
   /** The upstream’s requests, and those that it received completely. */
-  readonly requests: readonly Seen<'request'>[]
-  readonly whole: readonly Seen<'body'>[]
+  readonly requests: readonly EventOf<'request'>[]
+  readonly whole: readonly EventOf<'body'>[]
 }
 let count = 0
 /** Sends the payload and, behind it, a request that must get its own reply or none. */
@@ -44,8 +44,8 @@ const shoot = async (payload: Payload): Promise<Shot> => {
   const client = await rawClient(gateway)
   await client.send(`${payload.send}GET /s/echo?${victim} HTTP/1.1\r\nHost: gateway.test\r\n\r\n`)
   await client.until(received => isAnswered(received, victim))
-  const requests = await upstream.seen('request')
-  const bodies = await upstream.seen('body')
+  const requests = await upstream.events('request')
+  const bodies = await upstream.events('body')
   const whole = bodies.filter(({ body }) => body.whole)
   return { victim, client, received: replies(client.text()), requests, whole }
 }

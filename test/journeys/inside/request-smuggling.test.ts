@@ -5,13 +5,13 @@ import { families } from '../../fixtures/raw/index.ts'
 import { generatePayload } from '../../fixtures/raw/mutate.ts'
 import { type BackEnd, type Reading, startBackEnds } from '../../helpers/back-ends.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
-import { LONG, scaled } from '../../helpers/long.ts'
+import { LONG, shortOrLong } from '../../helpers/long.ts'
 import { type RawClient, type RawReply, rawClient, replies } from '../../helpers/raw.ts'
 import { createChance, draw, seed } from '../../helpers/seeded.ts'
 
 /** Milliseconds without new bytes after which a waiting client counts as finished. */
 const QUIET_MS = 300
-const MUTATIONS = scaled(50, 2_000)
+const MUTATIONS = shortOrLong(50, 2_000)
 
 interface Lane {
   readonly back: BackEnd
@@ -130,7 +130,7 @@ const mutations = Array.from({ length: MUTATIONS }, (_, index) => ({
   name: `mutated-${index}`,
   send: generatePayload(chance),
 }))
-const payloads = [...scaled(draw(fixedPayloads, 50), fixedPayloads), ...mutations]
+const payloads = [...shortOrLong(draw(fixedPayloads, 50), fixedPayloads), ...mutations]
 const summary = `${payloads.length} payloads, ${all.map(({ name }) => name).join(', ')} (SEED=${seed()})`
 
 t.test(

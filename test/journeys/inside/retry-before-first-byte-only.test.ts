@@ -137,7 +137,7 @@ for (const [behaviour, [does, expected]] of Object.entries(cases))
     if (expected.from)
       t.equal(JSON.parse(bytes.toString()).from, expected.from, 'the answering target')
     else if (expected.status === 200) t.ok(failure || bytes.includes('"error"'), 'the break shows')
-    const requests = await upstream.seen('request', name)
+    const requests = await upstream.events('request', name)
     const times = (listener: string): number =>
       requests.filter(event => event.listener === listener).length
     t.strictSame({ a: times('a'), b: times('b') }, expected.requests, 'the requests of each target')
@@ -162,7 +162,7 @@ t.test('retry: a target’s Retry-After is respected', async t => {
     const response = await fetch(`${gateway.url}/cb/s/pause`, { method: 'POST', ...JSON_BODY })
     t.strictSame(await response.json(), { from: 'b' })
     t.equal(
-      (await upstream.seen('request', 'pause')).length,
+      (await upstream.events('request', 'pause')).length,
       total,
       'the paused target gets no second request',
     )
@@ -201,5 +201,5 @@ t.test('retry: a streamed body is sent once', async t => {
     body: Buffer.alloc(100_000),
   })
   t.equal(response.status, 503)
-  t.equal((await upstream.seen('request', 'streamed')).length, 1)
+  t.equal((await upstream.events('request', 'streamed')).length, 1)
 })

@@ -1,12 +1,12 @@
 /** Invalid WebSocket handshakes: refused with a response before the pipeline and the upstream. */
 import t from 'tap'
-import { startCore } from '../../helpers/core.ts'
+import { startTestServer } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 
 const upstream = await startUpstream()
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
-const core = await startCore(
+const core = await startTestServer(
   t,
   {},
   {
@@ -78,7 +78,7 @@ t.test(
       t.match(JSON.parse(reply?.body ?? ''), { error: { code: /^[A-Z_]+$/ } })
       t.equal(second, undefined, `${name}: nothing more`)
     }
-    t.same(await upstream.seen('connection'), [])
+    t.same(await upstream.events('connection'), [])
   },
 )
 

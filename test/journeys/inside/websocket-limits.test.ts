@@ -2,7 +2,7 @@
  *  not reply. */
 import t, { type Test } from 'tap'
 import type { Outcome } from '../../../engine/plugin.ts'
-import { plugin, startCore } from '../../helpers/core.ts'
+import { pluginOf, startTestServer } from '../../helpers/core.ts'
 import { rawClient } from '../../helpers/raw.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 import { openSocket } from '../../helpers/web-socket.ts'
@@ -13,13 +13,13 @@ await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
 
 const start = async (t: Test, websocket: { payload?: string } = {}) => {
   const outcome = Promise.withResolvers<Outcome>()
-  const watch = plugin({
+  const watch = pluginOf({
     async handle(exchange, next) {
       exchange.onEnd(outcome.resolve)
       await next()
     },
   })
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     { watch },
     {

@@ -2,9 +2,9 @@
  *  fall back. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
-import { plugin, startCore } from '../../helpers/core.ts'
+import { pluginOf, startTestServer } from '../../helpers/core.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
-import { openSocket, type Refused } from '../../helpers/web-socket.ts'
+import { openSocket, type RefusedUpgrade } from '../../helpers/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
@@ -13,13 +13,13 @@ await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
 t.test(
   'WebSocket upgrade: a stage may answer instead, and its failure refuses the upgrade',
   async t => {
-    const answering = plugin({
+    const answering = pluginOf({
       answers: true,
       async handle(exchange) {
         exchange.answer(402, { sorry: true })
       },
     })
-    const late = plugin({
+    const late = pluginOf({
       async handle(_, next) {
         await next()
         throw new TollgateError('HOLD_FAILED', 503, 'no hold')
@@ -33,8 +33,8 @@ t.test(
       [{ answering }, 402],
       [{ late }, 503],
     ] as const) {
-      const core = await startCore(t, set, document)
-      const refusal = await openSocket(`${core.url}/s/echo`).catch((error: Refused) => error)
+      const core = await startTestServer(t, set, document)
+      const refusal = await openSocket(`${core.url}/s/echo`).catch((error: RefusedUpgrade) => error)
       t.match(refusal, { status })
     }
   },
@@ -42,7 +42,7 @@ t.test(
 
 t.test('WebSocket upgrade: falls back to another target', async t => {
   const trace: string[] = []
-  const traceStage = plugin({
+  const traceStage = pluginOf({
     async forward(attempt, next) {
       trace.push(attempt.target.upstream)
       await next()
@@ -53,7 +53,7 @@ t.test('WebSocket upgrade: falls back to another target', async t => {
     { do: 'send', bytes: 'HTTP/1.1 503 Full\r\ncontent-length: 0\r\n\r\n' },
     { do: 'close' },
   ])
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     { trying: traceStage },
     {
@@ -76,7 +76,7 @@ t.test('WebSocket upgrade: falls back to another target', async t => {
   t.same(trace.slice(0, 1), ['dead'])
   t.same(trace.slice(-2), ['raw', '101'])
   client.socket.terminate()
-  const inside = await openSocket(`${core.url}/inside`).catch((error: Refused) => error)
+  const inside = await openSocket(`${core.url}/inside`).catch((error: RefusedUpgrade) => error)
   t.match(inside, { status: 500 })
 })
 
@@ -84,13 +84,13 @@ t.test(
   'WebSocket upgrade: headers of the 101 come from the upstream and stages, without injected ones',
   async t => {
     let value = 'fine'
-    const adding = plugin({
+    const adding = pluginOf({
       async forward(attempt, next) {
         await next()
         attempt.reply.headers['x-added'] = value
       },
     })
-    const core = await startCore(
+    const core = await startTestServer(
       t,
       { adding },
       {
@@ -112,7 +112,7 @@ t.test(
     while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
     t.same(openNow(), [0])
     value = 'x\r\nset-cookie: a=b'
-    const refusal = await openSocket(`${core.url}/s/echo`).catch((error: Refused) => error)
+    const refusal = await openSocket(`${core.url}/s/echo`).catch((error: RefusedUpgrade) => error)
     t.match(refusal, { status: 500 })
     t.notMatch(refusal, { headers: { 'set-cookie': String } })
   },

@@ -51,8 +51,8 @@ t.test(
   async t => {
     const primary = await startPrimary(t, { files, workers: 2 })
     await primary.until(/API key/)
-    secret = /\b(sk-[A-Za-z0-9]{20,})/.exec(primary.said())?.[1] ?? ''
-    const calls = async () => (await upstream.seen('request', 'gate')).length
+    secret = /\b(sk-[A-Za-z0-9]{20,})/.exec(primary.messages())?.[1] ?? ''
+    const calls = async () => (await upstream.events('request', 'gate')).length
     await upstream.script(
       'gate',
       [{ do: 'body' }, { do: 'stall' }],
@@ -79,7 +79,7 @@ t.test(
 
     const all = [primary.child.pid ?? 0, writerPidOf(primary), ...(await pidsOf(primary))]
     for (const pid of all) process.kill(pid, 'SIGKILL')
-    await primary.ended()
+    await primary.exitCode()
     const { folder } = primary
     const next = await startPrimary(t, { files, workers: 2, folder, prepare: removeRunFile })
     const replay = await eventually(() => post(next, '/gate').catch(() => undefined))

@@ -4,7 +4,7 @@ import t from 'tap'
 import { createMembership } from '../../../engine/store/membership.ts'
 import { Claims } from '../../../plugins/idempotency/claims.ts'
 import { freeKey } from '../../../plugins/idempotency/statements.ts'
-import { silent } from '../../helpers/core.ts'
+import { SILENT_LOG } from '../../helpers/core.ts'
 import { install, installOn, post } from '../../helpers/idempotent.ts'
 import { membershipOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
@@ -87,7 +87,7 @@ for (const engine of ENGINES)
     async t => {
       const here = await installOn(t, await startAnyStore(t, engine))
       await here.worker()
-      const claims = new Claims(here.database, silent, membershipOn(here.database))
+      const claims = new Claims(here.database, SILENT_LOG, membershipOn(here.database))
       t.teardown(() => claims.close())
       const one = createOwner('one')
       t.equal(await claims.claim(NAME, 'b', one, 1), undefined)
@@ -105,8 +105,8 @@ for (const engine of ENGINES)
 t.test('idempotency claims: a closing process removes its claims and its membership', async t => {
   const here = await install(t)
   await here.worker()
-  const membership = createMembership({ database: here.database, log: silent })
-  const claims = new Claims(here.database, silent, membership)
+  const membership = createMembership({ database: here.database, log: SILENT_LOG })
+  const claims = new Claims(here.database, SILENT_LOG, membership)
   await claims.claim(NAME, 'b', createOwner('one'), 1)
   await claims.close()
   await membership.close()
@@ -117,7 +117,7 @@ t.test('idempotency claims: a closing process removes its claims and its members
 t.test('idempotency claims: a release that failed is repeated when the store returns', async t => {
   const here = await install(t)
   await here.worker()
-  const claims = new Claims(here.database, silent, membershipOn(here.database))
+  const claims = new Claims(here.database, SILENT_LOG, membershipOn(here.database))
   t.teardown(() => claims.close())
   await claims.claim(NAME, 'b', createOwner('one'), 1)
   await here.store.kill()
@@ -145,7 +145,7 @@ t.test('idempotency cleaning: removes old completed claims and keeps open ones',
   const here = await install(t)
   const { url } = await here.worker()
   const store = { ...here.database, now: async () => Date.now() + here.ahead }
-  const claims = new Claims(store, silent, membershipOn(store))
+  const claims = new Claims(store, SILENT_LOG, membershipOn(store))
   t.teardown(() => claims.close())
   for (let at = 0; at < 1_203; at += 200)
     await Promise.all(

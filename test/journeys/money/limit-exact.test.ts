@@ -56,7 +56,7 @@ t.test(
       { do: 'gate', name: 'go' },
       { do: 'send', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok' },
     ])
-    const countRequests = async () => (await upstream.seen('request', 'gate')).length
+    const countRequests = async () => (await upstream.events('request', 'gate')).length
     const firstWave = startWave()
     t.equal(await firstWave.refused, 31)
     while ((await countRequests()) < 9) await pause(10)

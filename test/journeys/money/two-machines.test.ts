@@ -11,11 +11,11 @@ import { addKey, createAccount } from '../../../plugins/credentials/statements.t
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import { operatorEnv } from '../../helpers/operator.ts'
 import { startPostgres } from '../../helpers/postgres.ts'
 import { eventually } from '../../helpers/primary.ts'
-import { rushForTen } from '../../helpers/rush.ts'
+import { spendTenUnits } from '../../helpers/rush.ts'
 import { sql } from '../../helpers/store.ts'
 import { withOutput } from '../../helpers/terminal.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
@@ -75,7 +75,7 @@ t.test('two machines: one admin key, valid on both', async t => {
 })
 
 /** Milliseconds until a revoked key is refused; the long form allows no slack for load. */
-const DEADLINE = scaled(10_000, 1_000)
+const DEADLINE = shortOrLong(10_000, 1_000)
 
 t.test('two machines: a key created on one works on both until either revokes it', async t => {
   await run(t, one, 'accounts', 'create', 'ann')
@@ -171,8 +171,8 @@ t.test(
       if (status !== 200 && status !== 503) texts.add(JSON.parse(text).error.code)
       return status
     }
-    for (let round = 0; round < scaled(1, 200); round++)
-      await rushForTen(t, database, account, 500, call)
+    for (let round = 0; round < shortOrLong(1, 200); round++)
+      await spendTenUnits(t, database, account, 500, call)
     t.same([...texts], ['insufficient_user_quota'])
     const { status, text } = await ask(two, key, { path: '/v1/messages' })
     t.equal(status, 403)
@@ -185,18 +185,18 @@ t.test('two machines: one Idempotency-Key on both makes one call and one charge'
   await credit(account, 5n)
   const gate = { do: 'gate', name: 'once' } as const
   await upstream.script('chat', [gate, { do: 'send', bytes: RESPONSE }])
-  const before = (await upstream.seen('request', 'chat')).length
+  const before = (await upstream.events('request', 'chat')).length
   const headers = { 'idempotency-key': 'k' }
   const first = ask(one, key, { headers })
   await eventually(async () =>
-    (await upstream.seen('request', 'chat')).length > before ? true : undefined,
+    (await upstream.events('request', 'chat')).length > before ? true : undefined,
   )
   t.equal((await ask(two, key, { headers })).status, 409)
   await upstream.open('once')
   const { status, text } = await first
   t.equal(status, 200)
   t.same(await ask(two, key, { headers }), { status: 200, replayed: 'true', text })
-  t.equal((await upstream.seen('request', 'chat')).length, before + 1)
+  t.equal((await upstream.events('request', 'chat')).length, before + 1)
   t.match(await rows(`SELECT count(*) AS n FROM charges WHERE account = ${account}`), [{ n: 1 }])
 })
 

@@ -6,7 +6,7 @@ import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import notify from '../../../plugins/notify/index.ts'
 import { enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import { makeLedger } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { AUTHORITY, ok, startReceiver, status } from '../../helpers/receiver.ts'
@@ -14,8 +14,8 @@ import { createChance, seed } from '../../helpers/seeded.ts'
 import { startStore } from '../../helpers/store.ts'
 import { SECRET } from '../../helpers/webhooks.ts'
 
-const KILLS = scaled(6, 500)
-const EVENTS = scaled(300, 10_000)
+const KILLS = shortOrLong(6, 500)
+const EVENTS = shortOrLong(300, 10_000)
 const RECEIVERS = 3
 
 t.test(

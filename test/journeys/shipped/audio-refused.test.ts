@@ -27,7 +27,7 @@ const requestSpeech = (more: object) => asJson('/v1/audio/speech', { ...speech, 
 const checkNoUpstreamCall = async (t: Test, ask: () => Promise<void>): Promise<void> => {
   const before = await totalCharged()
   await ask()
-  t.same(await upstream.seen('request'), [], 'no upstream request')
+  t.same(await upstream.events('request'), [], 'no upstream request')
   t.equal(await totalCharged(), before, 'nothing charged')
 }
 const missing = 'missing_required_parameter'

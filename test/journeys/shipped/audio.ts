@@ -26,8 +26,8 @@ export const event = (data: { readonly type: string }): string =>
 
 /** The request that the upstream received. */
 export const sentRequest = async () => {
-  const [body] = await upstream.seen('body', 'gp')
-  const [request] = await upstream.seen('request', 'gp')
+  const [body] = await upstream.events('body', 'gp')
+  const [request] = await upstream.events('request', 'gp')
   const bytes = Buffer.from(body?.body.bytes ?? [])
   const type = request?.head.headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1]
   return { bytes, type: type ?? '', target: request?.head.target, head: request?.head.raw }

@@ -15,7 +15,7 @@ const post = async (path: string, body: object) => {
   return { status: response.status, dropped: droppedHeader?.split(', ').sort() ?? [], text }
 }
 const sentBody = async (name: string): Promise<object> => {
-  const [body] = await upstream.seen('body', name)
+  const [body] = await upstream.events('body', name)
   return JSON.parse(Buffer.from(body?.body.bytes ?? []).toString())
 }
 const ANSWERS = {

@@ -28,11 +28,11 @@ const scriptAnswers = async () => {
 }
 /** The body that this upstream received. */
 const sentBody = async (name: string): Promise<string> => {
-  const [body] = await upstream.seen('body', name)
+  const [body] = await upstream.events('body', name)
   return Buffer.from(body?.body.bytes ?? []).toString()
 }
 const checkNoUpstreamCall = async (t: Test): Promise<void> =>
-  void t.same(await upstream.seen('request'), [], 'no upstream request')
+  void t.same(await upstream.events('request'), [], 'no upstream request')
 
 const content = (text: string) => ({ parts: [{ text }] })
 const model = 'models/gx-embedding-001'

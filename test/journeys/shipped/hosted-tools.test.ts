@@ -33,8 +33,8 @@ const answer = plain({
 })
 /** The target and tools of the upstream's request. */
 const sentRequest = async () => {
-  const [request] = await upstream.seen('request', 'gp')
-  const [body] = await upstream.seen('body', 'gp')
+  const [request] = await upstream.events('request', 'gp')
+  const [body] = await upstream.events('body', 'gp')
   const text = Buffer.from(body?.body.bytes ?? []).toString()
   return { target: request?.head.target, tools: JSON.parse(text).tools }
 }
@@ -112,5 +112,5 @@ t.test('hosted tools: a model without the tool is refused by the client’s name
       t.equal(status, 400, model)
       t.match(text, name)
     }
-  t.same(await upstream.seen('request'), [], 'no upstream request')
+  t.same(await upstream.events('request'), [], 'no upstream request')
 })

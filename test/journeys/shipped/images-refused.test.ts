@@ -54,7 +54,7 @@ for (const model of ['flux-1.1-pro', 'dall-e-3'])
         { status: 400, param, message: `'${param}': an image cannot be sent to this model.` },
         what,
       )
-    t.same(await upstream.seen('request'), [], 'no upstream request')
+    t.same(await upstream.events('request'), [], 'no upstream request')
     t.equal(await totalCharged(), before, 'nothing charged')
   })
 
@@ -67,7 +67,7 @@ t.test('image edits: a model with edits still edits', async t => {
     await upstream.forget()
     await upstream.script('gp', [{ do: 'body' }, imageAnswer])
     t.match(await post(EDITS, body), { status: 200 })
-    const [request] = await upstream.seen('request', 'gp')
+    const [request] = await upstream.events('request', 'gp')
     t.equal(request?.head.target, '/s/gp/v1/images/edits')
   }
 })

@@ -152,6 +152,6 @@ for (const route of modelRoutes)
       )
     }
     await checkOversized(t, route)
-    t.same(await upstream.seen('request'), [], 'no upstream request')
+    t.same(await upstream.events('request'), [], 'no upstream request')
     t.same(await database.read(CHARGES, []), before, 'nothing charged')
   })

@@ -115,8 +115,8 @@ const headerOf = (head: Head | undefined, name: string) =>
     .map(([, value]) => value)
 
 const checkUpstreamRequest = async (t: Test, one: RouteCase): Promise<void> => {
-  const [request] = await upstream.seen('request', one.script)
-  const [body] = await upstream.seen('body', one.script)
+  const [request] = await upstream.events('request', one.script)
+  const [body] = await upstream.events('body', one.script)
   t.equal(request?.head.target, one.target)
   const [name, value] = one.credential
   t.same(headerOf(request?.head, name), [value], 'the operator’s credential, once')
@@ -190,7 +190,7 @@ t.test('shipped routes: a key in the query does not reach the upstream', async t
   })
   t.equal(response.status, 200)
   await response.arrayBuffer()
-  const [request] = await upstream.seen('request', 'gx')
+  const [request] = await upstream.events('request', 'gx')
   t.equal(request?.head.target, '/s/gx/v1beta/models/gemini-2.5-flash:generateContent?alt=json')
   t.notMatch(request?.head.raw, key)
 })
@@ -210,7 +210,7 @@ t.test(
     t.equal(message.toString(), 'hello')
     t.equal(socket.protocol, 'realtime')
     socket.close()
-    const [request] = await upstream.seen('request', 'gp')
+    const [request] = await upstream.events('request', 'gp')
     t.equal(request?.head.target, '/s/gp/v1/realtime?model=gpt-realtime')
     t.same(headerOf(request?.head, 'authorization'), ['Bearer operators-openai-key'])
     t.notMatch(request?.head.raw, key)

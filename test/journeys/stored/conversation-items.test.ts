@@ -1,10 +1,10 @@
 /** Conversation items: added, read, paged and deleted with the official client. */
 import type { ConversationItem } from 'openai/resources/conversations/items'
 import t from 'tap'
-import { plain, refused, response } from '../../helpers/stored.ts'
-import { mine, other, sentBody, upstream } from './stored-gateway.ts'
+import { plainReply, rejectsWith, responseBody } from '../../helpers/stored.ts'
+import { otherClient, ownClient, sentBody, upstream } from './stored-gateway.ts'
 
-const { items } = mine.conversations
+const { items } = ownClient.conversations
 
 const messageItem = (role: 'user' | 'assistant', content: string) =>
   ({ type: 'message', role, content }) as const
@@ -21,7 +21,7 @@ const allTexts = async (id: string) => {
 t.test(
   'conversation items: are added, read and deleted without changing the ids of others',
   async t => {
-    const { id } = await mine.conversations.create({
+    const { id } = await ownClient.conversations.create({
       items: [messageItem('user', 'one'), messageItem('user', 'two')],
     })
     const addition = await items.create(id, {
@@ -48,11 +48,11 @@ t.test(
       content: [{ type: 'output_text', text: 'four' }],
     })
     t.match(await items.delete(four, of), { id, object: 'conversation', metadata: {} })
-    await refused(t, items.retrieve(four, of), 404, {
+    await rejectsWith(t, items.retrieve(four, of), 404, {
       type: 'invalid_request_error',
       message: new RegExp(four),
     })
-    await refused(t, items.delete(four, of), 404)
+    await rejectsWith(t, items.delete(four, of), 404)
     t.equal(textOf(await items.retrieve(five, of)), 'five', 'by its id')
     // Concurrent deletions in one turn do not undo each other.
     await Promise.all([items.delete(three, of), items.delete(five, of)])
@@ -61,14 +61,18 @@ t.test(
 )
 
 t.test('conversation items: include answers, and deleted ones are not sent again', async t => {
-  const { id } = await mine.conversations.create()
-  await upstream.script('gp', plain(response('resp_i1', 'Ada')), plain(response('resp_i2', 'Who?')))
-  await mine.responses.create({ model: 'gp', input: 'A name?', conversation: id })
+  const { id } = await ownClient.conversations.create()
+  await upstream.script(
+    'gp',
+    plainReply(responseBody('resp_i1', 'Ada')),
+    plainReply(responseBody('resp_i2', 'Who?')),
+  )
+  await ownClient.responses.create({ model: 'gp', input: 'A name?', conversation: id })
   const [ada] = (await items.list(id)).data
   t.equal(ada && textOf(ada), 'Ada')
   await items.create(id, { items: [messageItem('user', 'I have met her.')] })
   await items.delete(ada?.id ?? '', { conversation_id: id })
-  await mine.responses.create({ model: 'gp', input: 'And you?', conversation: id })
+  await ownClient.responses.create({ model: 'gp', input: 'And you?', conversation: id })
   const input = JSON.stringify((await sentBody('gp')).input)
   t.match(input, /A name\?.*I have met her.*And you/)
   t.notMatch(input, 'Ada')
@@ -76,37 +80,42 @@ t.test('conversation items: include answers, and deleted ones are not sent again
 })
 
 t.test('conversation: an update replaces its metadata', async t => {
-  const { id } = await mine.conversations.create({ metadata: { a: 'b' } })
-  t.match(await mine.conversations.update(id, { metadata: { c: 'd' } }), {
+  const { id } = await ownClient.conversations.create({ metadata: { a: 'b' } })
+  t.match(await ownClient.conversations.update(id, { metadata: { c: 'd' } }), {
     id,
     metadata: { c: 'd' },
   })
-  t.same((await mine.conversations.retrieve(id)).metadata, { c: 'd' })
-  t.same((await mine.conversations.update(id, { metadata: null })).metadata, {})
+  t.same((await ownClient.conversations.retrieve(id)).metadata, { c: 'd' })
+  t.same((await ownClient.conversations.update(id, { metadata: null })).metadata, {})
 })
 
 t.test('conversation: refuses invalid requests and other accounts', async t => {
-  const { id } = await mine.conversations.create({ items: [messageItem('user', 'mine')] })
+  const { id } = await ownClient.conversations.create({ items: [messageItem('user', 'mine')] })
   const [item] = (await items.list(id)).data
   const of = { conversation_id: id }
-  await refused(t, items.create(id, { items: [] }), 400, { param: 'items' })
-  await refused(t, items.create(id, {} as never), 400, { param: 'items' })
-  await refused(t, items.create(id, { items: [{ content: 'x' }] as never }), 400)
-  await refused(t, items.create(id, { items: Array(21).fill(messageItem('user', 'x')) }), 400, {
+  await rejectsWith(t, items.create(id, { items: [] }), 400, { param: 'items' })
+  await rejectsWith(t, items.create(id, {} as never), 400, { param: 'items' })
+  await rejectsWith(t, items.create(id, { items: [{ content: 'x' }] as never }), 400)
+  await rejectsWith(t, items.create(id, { items: Array(21).fill(messageItem('user', 'x')) }), 400, {
     param: 'items',
   })
-  await refused(t, items.create(id, { items: [messageItem('user', 'x'.repeat(300_000))] }), 400, {
-    param: 'items',
-  })
-  await refused(t, items.retrieve('msg_none', of), 404)
-  await refused(t, items.create('conv_none', { items: [messageItem('user', 'x')] }), 404)
-  await refused(t, mine.conversations.update('conv_none', { metadata: {} }), 404)
+  await rejectsWith(
+    t,
+    items.create(id, { items: [messageItem('user', 'x'.repeat(300_000))] }),
+    400,
+    {
+      param: 'items',
+    },
+  )
+  await rejectsWith(t, items.retrieve('msg_none', of), 404)
+  await rejectsWith(t, items.create('conv_none', { items: [messageItem('user', 'x')] }), 404)
+  await rejectsWith(t, ownClient.conversations.update('conv_none', { metadata: {} }), 404)
   for (const call of [
-    () => other.conversations.items.retrieve(item?.id ?? '', of),
-    () => other.conversations.items.delete(item?.id ?? '', of),
-    () => other.conversations.items.create(id, { items: [messageItem('user', 'x')] }),
-    () => other.conversations.update(id, { metadata: {} }),
+    () => otherClient.conversations.items.retrieve(item?.id ?? '', of),
+    () => otherClient.conversations.items.delete(item?.id ?? '', of),
+    () => otherClient.conversations.items.create(id, { items: [messageItem('user', 'x')] }),
+    () => otherClient.conversations.update(id, { metadata: {} }),
   ])
-    await refused(t, call(), 404)
+    await rejectsWith(t, call(), 404)
   t.same(await allTexts(id), ['mine'])
 })

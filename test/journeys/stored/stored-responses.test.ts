@@ -3,13 +3,19 @@
 import type OpenAI from 'openai'
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
-import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
-import { mine, other, rows, sentBody, upstream } from './stored-gateway.ts'
+import {
+  messageBody,
+  plainReply,
+  rejectsWith,
+  responseBody,
+  streamedReply,
+} from '../../helpers/stored.ts'
+import { otherClient, ownClient, rows, sentBody, upstream } from './stored-gateway.ts'
 
 t.test('stored response: is read back and continued at another upstream', async t => {
-  await upstream.script('gp', plain(response('resp_a', 'Paris')))
+  await upstream.script('gp', plainReply(responseBody('resp_a', 'Paris')))
   const request = { model: 'gp', input: 'Capital of France?', instructions: 'Be brief.' }
-  const first = await mine.responses.create(request)
+  const first = await ownClient.responses.create(request)
   t.equal(first.id, 'resp_a', 'bytes of the same format pass')
   const upstreamRequest = { ...request, model: 'gpt', store: false }
   t.same(
@@ -17,11 +23,11 @@ t.test('stored response: is read back and continued at another upstream', async 
     upstreamRequest,
     'the upstream stores nothing, from the first request on',
   )
-  const again = await mine.responses.retrieve('resp_a')
+  const again = await ownClient.responses.retrieve('resp_a')
   t.match(again, { store: true })
   t.equal(again.output_text ?? '', first.output_text)
   t.same(again.output, first.output)
-  const items = await mine.responses.inputItems.list('resp_a')
+  const items = await ownClient.responses.inputItems.list('resp_a')
   t.match(items.data, [
     {
       type: 'message',
@@ -30,8 +36,8 @@ t.test('stored response: is read back and continued at another upstream', async 
     },
   ])
 
-  await upstream.script('cl', plain(message('Rome')))
-  const second = await mine.responses.create({
+  await upstream.script('cl', plainReply(messageBody('Rome')))
+  const second = await ownClient.responses.create({
     model: 'cl',
     input: 'And of Italy?',
     previous_response_id: 'resp_a',
@@ -53,8 +59,8 @@ t.test('stored response: is read back and continued at another upstream', async 
   )
   t.notOk('system' in translatedBody, 'instructions are not carried over')
 
-  await upstream.script('gp', plain(response('resp_up', 'Madrid')))
-  const third = await mine.responses.create({
+  await upstream.script('gp', plainReply(responseBody('resp_up', 'Madrid')))
+  const third = await ownClient.responses.create({
     model: 'gp',
     input: 'Spain?',
     previous_response_id: second.id,
@@ -83,15 +89,15 @@ t.test('stored response: a tool call is answered at another upstream', async t =
       arguments: '{"city":"Bonn"}',
     },
   ]
-  await upstream.script('gp', plain(response('resp_t', '', { output })))
+  await upstream.script('gp', plainReply(responseBody('resp_t', '', { output })))
   const tools = [
     { type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false } as const,
   ]
-  await mine.responses.create({ model: 'gp', input: 'Weather in Bonn?', tools })
+  await ownClient.responses.create({ model: 'gp', input: 'Weather in Bonn?', tools })
   const toolOutput = { type: 'function_call_output', call_id: 'call_1', output: 'Rain' } as const
   const next = { input: [toolOutput], tools, previous_response_id: 'resp_t' }
-  await upstream.script('cl', plain(message('It rains')))
-  t.equal((await mine.responses.create({ model: 'cl', ...next })).output_text, 'It rains')
+  await upstream.script('cl', plainReply(messageBody('It rains')))
+  t.equal((await ownClient.responses.create({ model: 'cl', ...next })).output_text, 'It rains')
   t.match((await sentBody('cl')).messages, [
     { role: 'user' },
     {
@@ -100,8 +106,8 @@ t.test('stored response: a tool call is answered at another upstream', async t =
     },
     { role: 'user', content: [{ type: 'tool_result' }] },
   ])
-  await upstream.script('gp', plain(response('resp_t2', 'It rains')))
-  await mine.responses.create({ model: 'gp', ...next })
+  await upstream.script('gp', plainReply(responseBody('resp_t2', 'It rains')))
+  await ownClient.responses.create({ model: 'gp', ...next })
   const types = (await sentBody('gp')).input.map(({ type }: { type?: string }) => type ?? 'message')
   t.same(
     types,
@@ -112,14 +118,14 @@ t.test('stored response: a tool call is answered at another upstream', async t =
 
 t.test('stored response: the hold covers the prepended history', async t => {
   const long = 'x'.repeat(20_000)
-  await upstream.script('gp', plain(response('resp_long', 'ok')))
-  await mine.responses.create({ model: 'gp', input: long })
+  await upstream.script('gp', plainReply(responseBody('resp_long', 'ok')))
+  await ownClient.responses.create({ model: 'gp', input: long })
   await upstream.script('cl', [
     { do: 'body' },
     { do: 'gate', name: 'open' },
-    ...plain(message('ok')).slice(1),
+    ...plainReply(messageBody('ok')).slice(1),
   ])
-  const call = mine.responses.create({
+  const call = ownClient.responses.create({
     model: 'cl',
     input: 'more',
     previous_response_id: 'resp_long',
@@ -138,10 +144,10 @@ t.test('stored response: the hold covers the prepended history', async t => {
 })
 
 t.test('stored response: a stream is stored from its final event', async t => {
-  const finalResponse = response('resp_s', 'Oslo')
+  const finalResponse = responseBody('resp_s', 'Oslo')
   await upstream.script(
     'gp',
-    streamed(
+    streamedReply(
       {
         type: 'response.created',
         response: { ...finalResponse, status: 'in_progress', output: [] },
@@ -150,23 +156,23 @@ t.test('stored response: a stream is stored from its final event', async t => {
       { type: 'response.completed', response: finalResponse } as never,
     ),
   )
-  for await (const _ of await mine.responses.create({
+  for await (const _ of await ownClient.responses.create({
     model: 'gp',
     input: 'Norway?',
     stream: true,
   }));
-  t.equal((await mine.responses.retrieve('resp_s')).status, 'completed')
+  t.equal((await ownClient.responses.retrieve('resp_s')).status, 'completed')
   const events = [
-    { type: 'message_start', message: { ...message(''), content: [], stop_reason: null } },
+    { type: 'message_start', message: { ...messageBody(''), content: [], stop_reason: null } },
     { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
     { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Bern' } },
     { type: 'content_block_stop', index: 0 },
     { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 5 } },
     { type: 'message_stop' },
   ]
-  await upstream.script('cl', streamed(...events))
+  await upstream.script('cl', streamedReply(...events))
   const all: OpenAI.Responses.ResponseStreamEvent[] = []
-  for await (const event of await mine.responses.create({
+  for await (const event of await ownClient.responses.create({
     model: 'cl',
     input: 'Switzerland?',
     stream: true,
@@ -176,53 +182,58 @@ t.test('stored response: a stream is stored from its final event', async t => {
   const last = all.at(-1)
   if (last?.type !== 'response.completed') throw new Error('the stream has no final event')
   t.equal(last.response.previous_response_id, 'resp_s')
-  const stored = await mine.responses.retrieve(last.response.id)
+  const stored = await ownClient.responses.retrieve(last.response.id)
   t.same(stored.output, last.response.output)
   t.match(JSON.stringify((await sentBody('cl')).messages), /Norway.*Oslo.*Switzerland/)
 })
 
 t.test('stored response: store=false and large responses are not stored', async t => {
-  await upstream.script('gp', plain(response('resp_no', 'Lima', { store: false })))
+  await upstream.script('gp', plainReply(responseBody('resp_no', 'Lima', { store: false })))
   t.equal(
-    (await mine.responses.create({ model: 'gp', input: 'x', store: false })).output_text,
+    (await ownClient.responses.create({ model: 'gp', input: 'x', store: false })).output_text,
     'Lima',
   )
-  await refused(t, mine.responses.retrieve('resp_no'), 404)
-  await upstream.script('gp', plain(response('resp_big', 'x'.repeat(300_000))))
-  t.equal((await mine.responses.create({ model: 'gp', input: 'x' })).output_text.length, 300_000)
-  await refused(t, mine.responses.retrieve('resp_big'), 404)
+  await rejectsWith(t, ownClient.responses.retrieve('resp_no'), 404)
+  await upstream.script('gp', plainReply(responseBody('resp_big', 'x'.repeat(300_000))))
+  t.equal(
+    (await ownClient.responses.create({ model: 'gp', input: 'x' })).output_text.length,
+    300_000,
+  )
+  await rejectsWith(t, ownClient.responses.retrieve('resp_big'), 404)
   await upstream.script('gp', [
     { do: 'body' },
     { do: 'send', bytes: 'HTTP/1.1 400 Bad\r\ncontent-length: 2\r\n\r\n{}' },
   ])
-  await refused(t, mine.responses.create({ model: 'gp', input: 'x' }), 400)
+  await rejectsWith(t, ownClient.responses.create({ model: 'gp', input: 'x' }), 400)
 })
 
 t.test('stored response: is missing for another account', async t => {
-  await upstream.script('gp', plain(response('resp_mine', 'Quito')))
-  await mine.responses.create({ model: 'gp', input: 'Ecuador?' })
+  await upstream.script('gp', plainReply(responseBody('resp_mine', 'Quito')))
+  await ownClient.responses.create({ model: 'gp', input: 'Ecuador?' })
   const unknown = { code: 'previous_response_not_found', param: 'previous_response_id' }
   for (const previous_response_id of ['resp_mine', 'resp_none', '', '\u0000', "' OR 1=1"])
-    await refused(
+    await rejectsWith(
       t,
-      other.responses.create({ model: 'gp', input: 'x', previous_response_id }),
+      otherClient.responses.create({ model: 'gp', input: 'x', previous_response_id }),
       400,
       unknown,
     )
-  await refused(t, other.responses.retrieve('resp_mine'), 404, { type: 'invalid_request_error' })
-  await refused(t, other.responses.delete('resp_mine'), 404)
-  await refused(t, other.responses.cancel('resp_mine'), 404)
-  await refused(t, other.responses.inputItems.list('resp_mine'), 404)
-  await other.responses.create({ model: 'gp', input: 'the same id, from the same upstream' })
-  t.match(await mine.responses.inputItems.list('resp_mine'), {
+  await rejectsWith(t, otherClient.responses.retrieve('resp_mine'), 404, {
+    type: 'invalid_request_error',
+  })
+  await rejectsWith(t, otherClient.responses.delete('resp_mine'), 404)
+  await rejectsWith(t, otherClient.responses.cancel('resp_mine'), 404)
+  await rejectsWith(t, otherClient.responses.inputItems.list('resp_mine'), 404)
+  await otherClient.responses.create({ model: 'gp', input: 'the same id, from the same upstream' })
+  t.match(await ownClient.responses.inputItems.list('resp_mine'), {
     data: [{ content: [{ text: 'Ecuador?' }] }],
   })
-  await refused(t, mine.responses.cancel('resp_mine'), 400)
-  await mine.responses.delete('resp_mine')
-  await refused(t, mine.responses.retrieve('resp_mine'), 404)
-  await refused(
+  await rejectsWith(t, ownClient.responses.cancel('resp_mine'), 400)
+  await ownClient.responses.delete('resp_mine')
+  await rejectsWith(t, ownClient.responses.retrieve('resp_mine'), 404)
+  await rejectsWith(
     t,
-    mine.responses.create({ model: 'gp', input: 'x', previous_response_id: 'resp_mine' }),
+    ownClient.responses.create({ model: 'gp', input: 'x', previous_response_id: 'resp_mine' }),
     400,
     unknown,
   )
@@ -230,47 +241,58 @@ t.test('stored response: is missing for another account', async t => {
 
 t.test('stored response: refuses invalid requests', async t => {
   const base = { model: 'gp', input: 'x' }
-  const create = (more: object) => mine.responses.create({ ...base, ...more } as never)
-  await refused(t, create({ previous_response_id: 'a', conversation: 'b' }), 400, {
+  const create = (more: object) => ownClient.responses.create({ ...base, ...more } as never)
+  await rejectsWith(t, create({ previous_response_id: 'a', conversation: 'b' }), 400, {
     code: 'mutually_exclusive_parameters',
   })
-  await refused(t, create({ background: true, store: false }), 400, { param: 'store' })
-  await refused(t, create({ background: true, stream: true }), 400, { param: 'stream' })
-  await refused(t, create({ conversation: 'conv_none' }), 400, { code: 'conversation_not_found' })
-  await upstream.script('gp', plain(response('resp_q', 'x')))
+  await rejectsWith(t, create({ background: true, store: false }), 400, { param: 'store' })
+  await rejectsWith(t, create({ background: true, stream: true }), 400, { param: 'stream' })
+  await rejectsWith(t, create({ conversation: 'conv_none' }), 400, {
+    code: 'conversation_not_found',
+  })
+  await upstream.script('gp', plainReply(responseBody('resp_q', 'x')))
   await create({ input: [1, 2, 3, 4].map(n => ({ role: 'user', content: `${n}` })) })
-  const list = (query: object) => mine.responses.inputItems.list('resp_q', query as never)
-  await refused(t, list({ limit: 0 }), 400, { param: 'limit' })
-  await refused(t, list({ limit: 101 }), 400, { param: 'limit' })
-  await refused(t, list({ order: 'up' }), 400, { param: 'order' })
-  await refused(t, list({ after: 'msg_x' }), 400, { param: 'after' })
+  const list = (query: object) => ownClient.responses.inputItems.list('resp_q', query as never)
+  await rejectsWith(t, list({ limit: 0 }), 400, { param: 'limit' })
+  await rejectsWith(t, list({ limit: 101 }), 400, { param: 'limit' })
+  await rejectsWith(t, list({ order: 'up' }), 400, { param: 'order' })
+  await rejectsWith(t, list({ after: 'msg_x' }), 400, { param: 'after' })
   const texts: unknown[] = []
   for await (const item of await list({ limit: 3, order: 'asc' }))
     texts.push((item as { content?: [{ text: string }] }).content?.[0].text)
   t.same(texts, ['1', '2', '3', '4'], 'all pages')
-  await refused(t, mine.responses.retrieve('resp_q', { stream: true }), 400, { param: 'stream' })
+  await rejectsWith(t, ownClient.responses.retrieve('resp_q', { stream: true }), 400, {
+    param: 'stream',
+  })
 })
 
 t.test('conversation: continues at any upstream', async t => {
-  const { id } = await mine.conversations.create({
+  const { id } = await ownClient.conversations.create({
     items: [{ type: 'message', role: 'user', content: 'I am Ada.' }],
     metadata: { a: 'b' },
   })
-  t.match(await mine.conversations.retrieve(id), { object: 'conversation', metadata: { a: 'b' } })
-  await upstream.script('cl', plain(message('Hello Ada')))
-  const first = await mine.responses.create({ model: 'cl', input: 'Hi', conversation: id })
+  t.match(await ownClient.conversations.retrieve(id), {
+    object: 'conversation',
+    metadata: { a: 'b' },
+  })
+  await upstream.script('cl', plainReply(messageBody('Hello Ada')))
+  const first = await ownClient.responses.create({ model: 'cl', input: 'Hi', conversation: id })
   t.same(first.conversation, { id })
-  await upstream.script('gp', plain(response('resp_c', 'Ada')))
-  const second = await mine.responses.create({
+  await upstream.script('gp', plainReply(responseBody('resp_c', 'Ada')))
+  const second = await ownClient.responses.create({
     model: 'gp',
     input: 'My name?',
     conversation: { id },
   })
   t.same(second.conversation, { id })
   t.match(JSON.stringify((await sentBody('gp')).input), /I am Ada.*Hi.*Hello Ada.*My name/)
-  t.equal((await mine.conversations.items.list(id, { order: 'asc' })).data.length, 5)
-  await refused(t, other.conversations.retrieve(id), 404)
-  await refused(t, other.responses.create({ model: 'gp', input: 'x', conversation: id }), 400)
-  await mine.conversations.delete(id)
-  await refused(t, mine.conversations.items.list(id), 404)
+  t.equal((await ownClient.conversations.items.list(id, { order: 'asc' })).data.length, 5)
+  await rejectsWith(t, otherClient.conversations.retrieve(id), 404)
+  await rejectsWith(
+    t,
+    otherClient.responses.create({ model: 'gp', input: 'x', conversation: id }),
+    400,
+  )
+  await ownClient.conversations.delete(id)
+  await rejectsWith(t, ownClient.conversations.items.list(id), 404)
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { headerOf } from '../../fixtures/upstream/script.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
-import { openSocket, type Refused } from '../../helpers/web-socket.ts'
+import { openSocket, type RefusedUpgrade } from '../../helpers/web-socket.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
@@ -22,10 +22,14 @@ const key = await gateway.key()
 const bearer = { headers: { authorization: `Bearer ${key}` } }
 const PROTOCOL = 'openai-insecure-api-key.'
 
-const openRefused = (path: string, protocols: string[] = [], options = {}): Promise<Refused> =>
+const openRefused = (
+  path: string,
+  protocols: string[] = [],
+  options = {},
+): Promise<RefusedUpgrade> =>
   openSocket(gateway.url + path, protocols, options).then(
     () => Promise.reject(new Error('the socket opened')),
-    error => error as Refused,
+    error => error as RefusedUpgrade,
   )
 
 t.test(
@@ -44,7 +48,7 @@ t.test(
       })
       t.match(headers['x-request-id'], /^req_/)
     }
-    t.same(await upstream.seen('connection'), [])
+    t.same(await upstream.events('connection'), [])
   },
 )
 
@@ -94,7 +98,7 @@ t.test('WebSocket concurrency limit: counts open sockets and frees each at its e
   t.equal(third.headers['retry-after'], '1')
   first.socket.terminate()
   const untilOpen = async (): Promise<void> => {
-    const next = await openSocket(url, [], bearer).catch((error: Refused) => error.status)
+    const next = await openSocket(url, [], bearer).catch((error: RefusedUpgrade) => error.status)
     if (next === 429) return untilOpen()
     if (typeof next === 'number') throw new Error(`refused with ${next}`)
     next.socket.terminate()

@@ -1,7 +1,7 @@
 /** Many idle WebSockets: memory of each, survival of a reload, and their end at a drain. */
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import { residentOf } from '../../helpers/memory.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 import { type Client, openSocket } from '../../helpers/web-socket.ts'
@@ -17,7 +17,7 @@ const gateway = await startGateway({ routes: routes(''), settings: 'timeouts: { 
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
 
-const COUNT = scaled(200, 1_000)
+const COUNT = shortOrLong(200, 1_000)
 const KIB = 1_024
 const open = async (count: number): Promise<Client[]> => {
   const clients: Client[] = []

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Exchange, Message, Outcome, Stage } from '../../../engine/plugin.ts'
-import { plugin, silent, startCore } from '../../helpers/core.ts'
+import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/core.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 import { type Client, openSocket } from '../../helpers/web-socket.ts'
 
@@ -32,7 +32,7 @@ const openThrough = async (
   const lines: TestSocket['lines'] = []
   const outcome = Promise.withResolvers<Outcome>()
   let exchange: Exchange | undefined
-  const watch = plugin({
+  const watch = pluginOf({
     async handle(each, next) {
       exchange = each
       each.onEnd(outcome.resolve)
@@ -40,16 +40,16 @@ const openThrough = async (
     },
   })
   const set = Object.fromEntries(
-    Object.entries(stages).map(([name, stage]) => [name, plugin(stage)]),
+    Object.entries(stages).map(([name, stage]) => [name, pluginOf(stage)]),
   )
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     { watch, ...set },
     {
       upstreams: { raw: { url: upstream.url } },
       routes: [{ path: 'WS /s/{name}', upstream: 'raw' }],
     },
-    { ...silent, info: fields => void lines.push(fields as TestSocket['lines'][number]) },
+    { ...SILENT_LOG, info: fields => void lines.push(fields as TestSocket['lines'][number]) },
   )
   const client = await openSocket(`${core.url}/s/${script}`)
   if (!exchange) throw new Error('no stage got the exchange')
@@ -136,7 +136,7 @@ t.test('WebSocket stage: a pending message delays its own direction only, in ord
   )
   gate.resolve()
   await upstream.until('message', event => Buffer.from(event.payload).toString() === '49')
-  const arrivals = await upstream.seen('message', 'flood')
+  const arrivals = await upstream.events('message', 'flood')
   t.same(
     arrivals.map(({ payload }) => Buffer.from(payload).toString()),
     Array.from({ length: 50 }, (_, count) => String(count)),
@@ -156,7 +156,7 @@ t.test('WebSocket close: pending messages arrive before a later close', async t 
   for (const each of ['1', '2', '3']) client.socket.send(each)
   client.socket.close(4001, 'bye')
   const closing = await upstream.until('closing', event => event.script === 'last')
-  t.equal((await upstream.seen('message', 'last')).length, 3)
+  t.equal((await upstream.events('message', 'last')).length, 3)
   t.ok([4000, 4001].includes(closing.code))
   await client.closed
 })
@@ -193,7 +193,7 @@ t.test(
       )
       t.match(await client.outcome, { end: 'cut', status: 101, fault: { code: reason.code } })
     }
-    const closing = await upstream.seen('closing', 'echo')
+    const closing = await upstream.events('closing', 'echo')
     t.equal(closing.at(-1)?.code, 1001, 'the upstream gets 1001')
   },
 )

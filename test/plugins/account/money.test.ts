@@ -5,7 +5,7 @@ import { commands } from '../../../plugins/account/command.ts'
 import { moneyVerbs } from '../../../plugins/account/money.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { ledgerOn, makeLedger } from '../../helpers/membership.ts'
 import { runCommand } from '../../helpers/printed.ts'
 
@@ -123,12 +123,12 @@ t.test('accounts refund: returns the cost of a call once', async t => {
   const books = { ...(await openBooks(t)), database }
   const ledgerOfProcess = ledgerOn(database)
   t.teardown(() => ledgerOfProcess.close())
-  const paidCall = await call(books, ledgerOfProcess, 'req_paid', payer(cid), 300_000_000n)
-  const openCall = await call(books, ledgerOfProcess, 'req_open', payer(cid), 100_000_000n)
+  const paidCall = await call(books, ledgerOfProcess, 'req_paid', payerOf(cid), 300_000_000n)
+  const openCall = await call(books, ledgerOfProcess, 'req_open', payerOf(cid), 100_000_000n)
   await paidCall.settle?.(250_000_000n)
-  const freeCall = await call(books, ledgerOfProcess, 'req_free', payer(cid), 1n)
+  const freeCall = await call(books, ledgerOfProcess, 'req_free', payerOf(cid), 1n)
   await freeCall.settle?.(0n)
-  const releasedCall = await call(books, ledgerOfProcess, 'req_released', payer(cid), 1n)
+  const releasedCall = await call(books, ledgerOfProcess, 'req_released', payerOf(cid), 1n)
   await releasedCall.release?.()
   t.match((await accounts(t, 'refund', 'req_paid', '--note', 'sorry', '--json')).json(), {
     refunded: '0.25',
@@ -177,10 +177,10 @@ t.test('accounts overdraft: lets the balance fall to the overdraft and no furthe
     overdraft: '5',
   })
   const ledgerOfProcess = ledgerOn(database)
-  t.equal(await ledgerOfProcess.take(payer(dan), 5_000_000_001n), 'account')
-  t.equal(await ledgerOfProcess.take(payer(dan), 5_000_000_000n), undefined)
+  t.equal(await ledgerOfProcess.take(payerOf(dan), 5_000_000_001n), 'account')
+  t.equal(await ledgerOfProcess.take(payerOf(dan), 5_000_000_000n), undefined)
   t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 3, err: /below that overdraft/ })
-  ledgerOfProcess.give(payer(dan), 5_000_000_000n, await ledgerOfProcess.process())
+  ledgerOfProcess.give(payerOf(dan), 5_000_000_000n, await ledgerOfProcess.process())
   await ledgerOfProcess.close()
   t.match(await accounts(t, 'overdraft', 'dan', '0'), { exit: 0 })
 })
@@ -195,7 +195,7 @@ t.test('accounts debit: takes at most the money that no call holds', async t => 
   await accounts(t, 'credit', 'eve', '10')
   const ledgerOfProcess = ledgerOn(database)
   const hold = 4_000_000_000n
-  t.equal(await ledgerOfProcess.take(payer(eve), hold), undefined)
+  t.equal(await ledgerOfProcess.take(payerOf(eve), hold), undefined)
   t.match(await accounts(t, 'debit', 'eve', '6.000000001'), {
     exit: 3,
     err: /Insufficient funds: the balance/,
@@ -209,7 +209,7 @@ t.test('accounts debit: takes at most the money that no call holds', async t => 
     await rows(`SELECT kind, amount, note FROM credits WHERE account = ${eve} AND amount < 0`),
     [{ kind: 'debit', amount: -6_000_000_000, note: 'credited twice' }],
   )
-  ledgerOfProcess.give(payer(eve), hold, await ledgerOfProcess.process())
+  ledgerOfProcess.give(payerOf(eve), hold, await ledgerOfProcess.process())
   t.match((await accounts(t, 'debit', 'eve', '4', '--json')).json(), { balance: '0' })
   await accounts(t, 'overdraft', 'eve', '1')
   t.match((await accounts(t, 'debit', 'eve', '1', '--json')).json(), { balance: '-1' })

@@ -4,8 +4,8 @@ import { priceFast } from '../../../plugins/billing/fast-price.ts'
 import type { Rule } from '../../../plugins/billing/rule.ts'
 import type { Meters } from '../../../plugins/slots.ts'
 import { charge, ruleIn, ruleOf } from '../../helpers/billing.ts'
-import { asOptions, calls, numbers, rules } from '../../helpers/billing-rules.ts'
-import { scaled } from '../../helpers/long.ts'
+import { asOptions, calls, metersOf, rules } from '../../helpers/billing-rules.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
 const chargeFast = (rule: Rule, meters: Meters) =>
@@ -27,9 +27,9 @@ const TOKENS = ruleIn(
 t.test('fast price: equals the price of any call under any rule', async () => {
   fc.assert(
     fc.property(rules(), calls, (options, call) =>
-      isSameCharge(ruleOf(asOptions(options, false)), numbers(call)),
+      isSameCharge(ruleOf(asOptions(options, false)), metersOf(call)),
     ),
-    { numRuns: scaled(2_000, 200_000) },
+    { numRuns: shortOrLong(2_000, 200_000) },
   )
 })
 
@@ -41,7 +41,7 @@ t.test('fast price: applies to prices by tokens for any counts', async t => {
       if (chargeFast(TOKENS, meters)) fastCharges++
       return isSameCharge(TOKENS, meters)
     }),
-    { numRuns: scaled(3_000, 100_000) },
+    { numRuns: shortOrLong(3_000, 100_000) },
   )
   t.ok(fastCharges > 300, `${fastCharges} calls`)
   t.same(

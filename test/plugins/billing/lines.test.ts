@@ -1,6 +1,6 @@
 /** Price lines: tables, conditions, minimums and steps. */
 import { NOON } from '../../helpers/billing.ts'
-import { charged, type Row } from '../../helpers/billing-rows.ts'
+import { type Row, testCharges } from '../../helpers/billing-rows.ts'
 
 const TIERS = `
 price:
@@ -44,7 +44,7 @@ const TABLE: readonly Row[] = [
     meters: { seconds: 5 },
     facts: { resolution: '720p' },
     nanos: 150_000_000_000n,
-    says: '5 seconds (720p) x 30.00 = 150',
+    formula: '5 seconds (720p) x 30.00 = 150',
   },
   {
     what: 'condition: an off-peak flag selects its line',
@@ -66,7 +66,7 @@ const TABLE: readonly Row[] = [
     meters: { seconds: 1.5 },
     facts: {},
     nanos: 48_000_000_000n,
-    says: '1.5 seconds (default) x 32.00 = 48',
+    formula: '1.5 seconds (default) x 32.00 = 48',
   },
   {
     what: 'table: a value that is a member of every object has the default price',
@@ -89,7 +89,7 @@ const TABLE: readonly Row[] = [
     meters: { images: 3 },
     facts: { quality: 'high', size: '1024x1024' },
     nanos: 501_000_000n,
-    says: '3 images (high, 1024x1024) x 0.167 = 0.501',
+    formula: '3 images (high, 1024x1024) x 0.167 = 0.501',
   },
   {
     what: 'table: an unknown second attribute has the default of the first',
@@ -116,7 +116,7 @@ const TABLE: readonly Row[] = [
     rule: 'price: { calls: 5 CREDIT, seconds: { price: 2.5 CREDIT, step: 1 CREDIT } }',
     meters: { seconds: 3 },
     nanos: 468_000_000n,
-    says: '3 seconds x 0.09 in steps of 0.036 + 1 call x 0.18 = 0.468',
+    formula: '3 seconds x 0.09 in steps of 0.036 + 1 call x 0.18 = 0.468',
   },
   {
     what: 'step: charges for each started 100 characters',
@@ -129,14 +129,14 @@ const TABLE: readonly Row[] = [
     rule: 'price: { seconds: { price: 0.05, min: 0.25 }, input: 1 / 1M }',
     meters: { seconds: 2, input: 0 },
     nanos: 250_000_000n,
-    says: '2 seconds x 0.05, at least 0.25 = 0.25',
+    formula: '2 seconds x 0.05, at least 0.25 = 0.25',
   },
   {
     what: 'line minimum: does not apply to a larger amount',
     rule: 'price: { seconds: { price: 0.05, min: 0.25 } }',
     meters: { seconds: 6 },
     nanos: 300_000_000n,
-    says: '6 seconds x 0.05 = 0.3',
+    formula: '6 seconds x 0.05 = 0.3',
   },
   {
     what: 'line minimum: does not apply without its meter',
@@ -149,7 +149,7 @@ const TABLE: readonly Row[] = [
     rule: 'price: { input: 1 / 1M, min: 0.01 }',
     meters: { input: 1_000 },
     nanos: 10_000_000n,
-    says: '1,000 input x 1.00/1M + 0.009 up to the minimum of 0.01 = 0.01',
+    formula: '1,000 input x 1.00/1M + 0.009 up to the minimum of 0.01 = 0.01',
   },
   {
     what: 'minimum: can be in dollars, in a list',
@@ -226,4 +226,4 @@ const TABLE: readonly Row[] = [
     nanos: 1_000_000_000n,
   },
 ]
-charged(TABLE)
+testCharges(TABLE)

@@ -1,5 +1,5 @@
 /** Prices of meters: amounts, currencies, rounding, and meters without a price of their own. */
-import { charged, type Row } from '../../helpers/billing-rows.ts'
+import { type Row, testCharges } from '../../helpers/billing-rows.ts'
 
 const TABLE: readonly Row[] = [
   {
@@ -7,14 +7,14 @@ const TABLE: readonly Row[] = [
     rule: 'price: { input: 2.00 / 1M, output: 8.00 / 1M, web_search: 25 / 1k }',
     meters: { input: 1_204, output: 311, web_search: 1 },
     nanos: 29_896_000n,
-    says: '1,204 input x 2.00/1M + 311 output x 8.00/1M + 1 web search x 25.00/1k = 0.029896',
+    formula: '1,204 input x 2.00/1M + 311 output x 8.00/1M + 1 web search x 25.00/1k = 0.029896',
   },
   {
     what: 'price: converts dollars',
     rule: 'price: { input: 2.00 USD / 1M, output: 8.00 USD / 1M }',
     meters: { input: 1_000_000, output: 1 },
     nanos: 14_400_057_600n,
-    says: '1,000,000 input x 14.40/1M + 1 output x 57.60/1M = 14.4000576',
+    formula: '1,000,000 input x 14.40/1M + 1 output x 57.60/1M = 14.4000576',
   },
   {
     what: 'price: accepts the name of its own currency',
@@ -33,21 +33,21 @@ const TABLE: readonly Row[] = [
     rule: 'price: { input: 2 / 1M }',
     meters: {},
     nanos: 0n,
-    says: '0',
+    formula: '0',
   },
   {
     what: 'price: is 0 if the rule is free',
     rule: 'free: true',
     meters: { input: 1_000_000, web_search: 9 },
     nanos: 0n,
-    says: '0',
+    formula: '0',
   },
   {
     what: 'price: a line at price 0 is on the receipt',
     rule: 'price: { input: 0, output: 1 / 1M }',
     meters: { input: 9 },
     nanos: 0n,
-    says: '9 input x 0.00 = 0',
+    formula: '9 input x 0.00 = 0',
   },
   {
     what: 'price: rounds half a nano up',
@@ -78,7 +78,7 @@ const TABLE: readonly Row[] = [
     rule: 'price: { input: 1 / 1M, output: 8 / 1M }',
     meters: { output: 311, thinking: 200 },
     nanos: 4_088_000n,
-    says: '511 output (200 thinking) x 8.00/1M = 0.004088',
+    formula: '511 output (200 thinking) x 8.00/1M = 0.004088',
   },
   {
     what: 'price: thinking can have its own price',
@@ -112,7 +112,7 @@ const TABLE: readonly Row[] = [
     rule: 'price: { input: 3 / 1M, cache_write: 3.75 / 1M }',
     meters: { cache_write_1h: 100 },
     nanos: 375_000n,
-    says: '100 cache write (100 cache write 1h) x 3.75/1M = 0.000375',
+    formula: '100 cache write (100 cache write 1h) x 3.75/1M = 0.000375',
   },
   {
     what: 'price: cache meters without prices have the price of input',
@@ -147,7 +147,7 @@ const TABLE: readonly Row[] = [
     rule: 'price: { calls: 0.10 }',
     meters: { input: 5_000, output: 9_000, images: 1, web_search: 2 },
     nanos: 100_000_000n,
-    says: '1 call x 0.10 = 0.1',
+    formula: '1 call x 0.10 = 0.1',
     unpriced: ['web_search'],
   },
   {
@@ -177,4 +177,4 @@ const TABLE: readonly Row[] = [
     unpriced: ['input', 'cached', 'output'],
   },
 ]
-charged(TABLE)
+testCharges(TABLE)

@@ -10,13 +10,13 @@ import { coverableTokens, worstCase } from '../../../plugins/billing/worst-case.
 import type { Meter, Meters } from '../../../plugins/slots.ts'
 import { charge, ruleOf } from '../../helpers/billing.ts'
 import { oracle } from '../../helpers/billing-oracle.ts'
-import { asOptions, type Call, calls, numbers, rules } from '../../helpers/billing-rules.ts'
-import { scaled } from '../../helpers/long.ts'
+import { asOptions, type Call, calls, metersOf, rules } from '../../helpers/billing-rules.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
-const RUNS = { numRuns: scaled(1_000, 200_000) }
-const FEWER = { numRuns: scaled(250, 20_000) }
-const priceOf = (rule: Rule, call: Call) => charge(rule, numbers(call), call.attributes, call.at)
+const RUNS = { numRuns: shortOrLong(1_000, 200_000) }
+const FEWER = { numRuns: shortOrLong(250, 20_000) }
+const priceOf = (rule: Rule, call: Call) => charge(rule, metersOf(call), call.attributes, call.at)
 
 t.test('price: equals the sum in fractions, and its lines add up to it', async () => {
   fc.assert(
@@ -31,7 +31,7 @@ t.test('price: equals the sum in fractions, and its lines add up to it', async (
 
 /** Bounds that contain this call; `slack` makes them wider. */
 const boundsOf = (call: Call, slack: number, separate: readonly Meter[]): Bounds => {
-  const usage = numbers(call)
+  const usage = metersOf(call)
   const sum = (meters: readonly Meter[]): number =>
     meters.reduce((total, meter) => total + Math.ceil(usage[meter] ?? 0), 0) + slack
   const own = METERS.filter(meter => separate.includes(meter) || !sumMembers.includes(meter))
@@ -131,7 +131,7 @@ t.test('price: never falls when usage grows, unless it depends on usage', async 
       fc.nat(1_000),
       (options, call, meter, more) => {
         const rule = ruleOf(asOptions(options, false))
-        const usage: Meters = { calls: 1, ...numbers(call) }
+        const usage: Meters = { calls: 1, ...metersOf(call) }
         const largerUsage = { ...usage, [meter]: Math.ceil(usage[meter] ?? 0) + more }
         const cost = (meters: Meters) => charge(rule, meters, call.attributes, call.at).nanos
         return cost(largerUsage) >= cost(usage)

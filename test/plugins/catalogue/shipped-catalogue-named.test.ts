@@ -3,15 +3,15 @@
 import t from 'tap'
 import {
   catalogue,
-  DRAWING,
-  FILMING,
+  IMAGE_MODELS,
   modelsIn,
-  SPEAKING,
   specification,
+  TEXT_MODELS,
+  VIDEO_MODELS,
 } from '../../helpers/shipped.ts'
 
 const text = specification()
-const BY_HAND = [...SPEAKING, ...DRAWING, ...FILMING]
+const BY_HAND = [...TEXT_MODELS, ...IMAGE_MODELS, ...VIDEO_MODELS]
 const names = text === undefined ? BY_HAND : modelsIn(text)
 const source = text === undefined ? 'the list of its names' : 'service-interface.md'
 
@@ -40,7 +40,7 @@ t.test('shipped catalogue: names are read from backticks and examples only', t =
 })
 
 t.test('shipped catalogue: text models have context and output limits', t => {
-  for (const name of SPEAKING) {
+  for (const name of TEXT_MODELS) {
     const { context = 0, output = 0, only = [] } = catalogue.find(name)?.entry.options ?? {}
     t.ok(context > 0 && (output > 0 || only.includes('embeddings')), `${name} has limits`)
   }

@@ -10,7 +10,7 @@ import { Prices } from '../../../plugins/ledger/prices.ts'
 import model from '../../../plugins/model/index.ts'
 import type { Meter } from '../../../plugins/slots.ts'
 import { charge } from '../../helpers/billing.ts'
-import { catalogue, document, FILMING, sectionsIn } from '../../helpers/shipped.ts'
+import { catalogue, document, sectionsIn, VIDEO_MODELS } from '../../helpers/shipped.ts'
 
 t.test('shipped catalogue: tollgate check reports no problem', async t => {
   model.check(document, (where, code, message) => t.fail(`${where.join('.')} ${code} ${message}`))
@@ -112,7 +112,7 @@ t.test(
   'shipped catalogue: video models have a target, a longest clip, a price and no chat route',
   async t => {
     const prices = new Prices({ models: document.models, settings: document.settings })
-    for (const name of FILMING) {
+    for (const name of VIDEO_MODELS) {
       const { targets = [], entry } = catalogue.find(name) ?? {}
       t.equal(targets[0]?.upstream, 'vd', name)
       t.match(targets[0]?.name, /^vidu/)

@@ -14,7 +14,7 @@ import embed from '../../../plugins/embed/index.ts'
 import { formatOf } from '../../../plugins/formats/index.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { fakeExchange, fakeHost, noNext, thrownBy } from '../../helpers/exchange.ts'
+import { errorFrom, fakeExchange, fakeHost, noNext } from '../../helpers/exchange.ts'
 
 interface Route extends RouteOptions {
   readonly model?: Options
@@ -66,7 +66,7 @@ const isRefused = async (
   })
   const run = (index: number): Promise<void> | void =>
     stages[index]?.handle?.(exchange as Exchange, (() => run(index + 1)) as Next)
-  const fault = await thrownBy(() => run(0) ?? noNext())
+  const fault = await errorFrom(() => run(0) ?? noNext())
   return fault?.status === 404
 }
 /** A name that the entry matches. */

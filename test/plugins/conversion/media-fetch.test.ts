@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fetchMedia, type Send } from '../../../plugins/conversion/media-fetch.ts'
 import { decodePrompt } from '../../helpers/codec.ts'
-import { thrownBy } from '../../helpers/exchange.ts'
+import { errorFrom } from '../../helpers/exchange.ts'
 import { fileReply, hostServing } from '../../helpers/translated-attempt.ts'
 
 const A = 'https://a.example/x.mp4'
@@ -74,7 +74,7 @@ t.test(
       ],
     ]
     for (const [name, host, code] of cases) {
-      const fault = await thrownBy(() => fetchUrls(host, ['image', 'video'], other, A))
+      const fault = await errorFrom(() => fetchUrls(host, ['image', 'video'], other, A))
       t.match(fault, { code, status: 400, param }, name)
     }
   },
@@ -86,6 +86,6 @@ t.test('media fetch: all media of a request share one size limit', async t => {
     [A]: () => fileReply(half, 'video/mp4'),
     [B]: () => fileReply(half, 'video/mp4'),
   })
-  t.notOk(await thrownBy(() => fetchUrls(host, ['video'], A)))
-  t.match(await thrownBy(() => fetchUrls(host, ['video'], A, B)), { code: 'MEDIA_TOO_LARGE' })
+  t.notOk(await errorFrom(() => fetchUrls(host, ['video'], A)))
+  t.match(await errorFrom(() => fetchUrls(host, ['video'], A, B)), { code: 'MEDIA_TOO_LARGE' })
 })

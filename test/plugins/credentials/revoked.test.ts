@@ -4,18 +4,18 @@ import { once } from 'node:events'
 import t from 'tap'
 import { revoke } from '../../../plugins/credentials/statements.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
-import { scaled } from '../../helpers/long.ts'
-import { forkSwiftly } from '../../helpers/operator.ts'
+import { shortOrLong } from '../../helpers/long.ts'
+import { forkProgram } from '../../helpers/operator.ts'
 
 const { database, store, ...accounts } = await openAccounts(t)
 const ann = await accounts.account('ann')
 
 /** ms; longer on a loaded machine. */
-const DEADLINE = scaled(10_000, 1_000)
+const DEADLINE = shortOrLong(10_000, 1_000)
 
 const startWorker = async (): Promise<ChildProcess> => {
   const program = new URL('../../helpers/auth-client.ts', import.meta.url)
-  const worker = forkSwiftly(program, [JSON.stringify({ url: 'sqlite:', data: store.data })])
+  const worker = forkProgram(program, [JSON.stringify({ url: 'sqlite:', data: store.data })])
   t.teardown(() => worker.kill('SIGKILL'))
   await once(worker, 'message')
   return worker

@@ -12,7 +12,7 @@ import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
 import { openAccounts, passThrough } from '../../helpers/accounts.ts'
 import { startGateway } from '../../helpers/gateway.ts'
-import { operatorEnv, swiftly } from '../../helpers/operator.ts'
+import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 
 const REFUSED = { code: 'AUTH_ROLE', status: 403 }
 
@@ -123,7 +123,7 @@ routes:
 `,
     )
     const env = operatorEnv({ TOLLGATE_CONFIG: config, TOLLGATE_DATA: join(folder, 'data') })
-    const [program, args] = swiftly(join(root, 'engine/bin.cjs'), 'check')
+    const [program, args] = cachedCommand(join(root, 'engine/bin.cjs'), 'check')
     const result = await promisify(execFile)(program, args, { env }).then(
       ({ stdout }) => ({ code: 0, text: stdout }),
       error => ({ code: error.code, text: `${error.stdout}${error.stderr}` }),

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { offersHostedTools } from '../../../plugins/formats/hosted-usage.ts'
 import { USAGE } from '../../../plugins/slots.ts'
-import { pour } from '../../helpers/exchange.ts'
+import { readReply } from '../../helpers/exchange.ts'
 import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
 import { JSON_TYPE, runTranslate, SSE } from '../../helpers/translate-stage.ts'
 import { translateAttempt } from '../../helpers/translated-attempt.ts'
@@ -56,7 +56,7 @@ const passThrough = async (source: UpstreamAnswer) => {
     isParsed: true,
     target: { upstream: 'up', name: 'there', traits },
   })
-  const { text } = await pour(attempt.reply)
+  const { text } = await readReply(attempt.reply)
   return { text, hostedMeters: hostedIn(exchange.slots.get(USAGE)?.meters) }
 }
 const translate = async (source: UpstreamAnswer, client: string) => {

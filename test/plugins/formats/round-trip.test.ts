@@ -4,12 +4,12 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt, Settings } from '../../../plugins/formats/hub.ts'
 import { decodePrompt, PROMPT } from '../../helpers/codec.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 import { prompts } from '../../helpers/random-prompts.ts'
 import { recordedFormat, recordings } from '../../helpers/recorded.ts'
 import { FORMATS } from '../../helpers/round-trip-route.ts'
-import { REASONS, sendThrough, unexcused } from '../../helpers/round-trips.ts'
+import { REASONS, sendThrough, unexcusedDifferences } from '../../helpers/round-trips.ts'
 
 const recordedRequests = (recordings() ?? []).filter(
   ({ request, format }) => request && recordedFormat(format),
@@ -44,7 +44,7 @@ for (const from of FORMATS)
           }
           trips++
           const direction = `${id} by ${to}${able ? '' : ', with a model of few capabilities'}`
-          for (const each of unexcused(
+          for (const each of unexcusedDifferences(
             { from, to, isCapable: able },
             prompt,
             roundTrip,
@@ -63,19 +63,27 @@ for (const from of FORMATS)
     const property = fc.property(prompts, fc.boolean(), (prompt, able) => {
       const words = sendThrough(prompt, [from], able)
       if (!words) throw new Error(`${from} refuses it`)
-      const matches = unexcused({ from, to: from, isCapable: able }, prompt, words, usedExcuses)
+      const matches = unexcusedDifferences(
+        { from, to: from, isCapable: able },
+        prompt,
+        words,
+        usedExcuses,
+      )
       for (const to of FORMATS) {
         const roundTrip = sendThrough(words.prompt, [to, from], able)
         if (!roundTrip) throw new Error(`${to} refuses it`)
         matches.push(
-          ...unexcused({ from, to, isCapable: able }, words.prompt, roundTrip, usedExcuses).map(
-            each => `${to}: ${each}`,
-          ),
+          ...unexcusedDifferences(
+            { from, to, isCapable: able },
+            words.prompt,
+            roundTrip,
+            usedExcuses,
+          ).map(each => `${to}: ${each}`),
         )
       }
       if (matches.length > 0) throw new Error(matches.join('\n'))
     })
-    const numRuns = scaled(50, 2_000)
+    const numRuns = shortOrLong(50, 2_000)
     t.doesNotThrow(() => fc.assert(property, { numRuns }), `${numRuns} requests`)
     t.end()
   })
@@ -153,7 +161,8 @@ t.test('round trip: nothing is reported as dropped that both formats carry', t =
       const roundTrip = sendThrough(prompt, [to, from], true)
       t.same(roundTrip?.dropped, [], `${from} by ${to}: ${both}`)
       t.same(
-        roundTrip && unexcused({ from, to, isCapable: true }, prompt, roundTrip, usedExcuses),
+        roundTrip &&
+          unexcusedDifferences({ from, to, isCapable: true }, prompt, roundTrip, usedExcuses),
         [],
       )
     }

@@ -8,13 +8,13 @@ import type { Fields } from '../../../plugins/formats/fields.ts'
 import type { Format } from '../../../plugins/formats/format.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { StreamFilter, watchedMarksOf } from '../../../plugins/formats/stream-watch.ts'
-import { type Poured, pour, pushed } from '../../helpers/exchange.ts'
+import { type ReadReply, readReply, sourceOf } from '../../helpers/exchange.ts'
 import { recordedFormat, recordings } from '../../helpers/recorded.ts'
 
 const CONNECTION_FAULT = new TollgateError('TARGET_CUT', 502, 'It broke.')
 const fault = errors({ UPSTREAM_TRUNCATED: [502, 'It ended early.'] })
 
-interface WatchedOutput extends Poured {
+interface WatchedOutput extends ReadReply {
   readonly counts: Fields | undefined
   readonly isComplete: boolean | undefined
   readonly usageReports: number
@@ -44,7 +44,7 @@ const watch = async (
     200,
     {},
     undefined,
-    pushed(pieces, breaks ? CONNECTION_FAULT : undefined),
+    sourceOf(pieces, breaks ? CONNECTION_FAULT : undefined),
   )
   answer.through(
     new StreamFilter(watchedMarksOf(formatOf(name)), {
@@ -62,7 +62,7 @@ const watch = async (
       onLinger() {},
     }),
   )
-  const output = await pour(answer)
+  const output = await readReply(answer)
   return {
     ...output,
     counts,

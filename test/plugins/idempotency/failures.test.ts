@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import t from 'tap'
 import type { Plugin, Stage } from '../../../engine/plugin.ts'
 import { STREAM_ERRORED } from '../../../plugins/slots.ts'
-import { plugin } from '../../helpers/core.ts'
+import { pluginOf } from '../../helpers/core.ts'
 import { codeOf, install, post } from '../../helpers/idempotent.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { sql, statement } from '../../helpers/store.ts'
@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-const stage = (stage: Stage): Plugin => plugin(stage)
+const stage = (stage: Stage): Plugin => pluginOf(stage)
 
 t.test('idempotency: a stream with an error event frees the key', async t => {
   const here = await install(t)

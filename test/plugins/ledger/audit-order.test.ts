@@ -8,7 +8,7 @@ import { settleCharge } from '../../../plugins/ledger/statements.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
 import { walletOf, walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { giveCredit } from '../../helpers/credit.ts'
-import { type Books, call, openBooks, payer } from '../../helpers/ledger.ts'
+import { type Books, call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { ledgerOn } from '../../helpers/membership.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
 
@@ -60,9 +60,9 @@ for (const engine of ENGINES)
         const ledger = await books.ledger()
         const now = Date.now()
         await giveCredit(database, 1, 200n, now)
-        await call(books, ledger, 'back-1', payer(1), 100n)
+        await call(books, ledger, 'back-1', payerOf(1), 100n)
         await database.write([settleCharge({ request: 'back-1', ...settlementAt(now - HOUR) })])
-        t.equal(await ledger.take(payer(1), 100n), undefined)
+        t.equal(await ledger.take(payerOf(1), 100n), undefined)
         const hold = {
           request: 'back-2',
           account: 1,
@@ -108,7 +108,7 @@ for (const engine of ENGINES)
     t.teardown(() => ledger.close())
     t.same(await audit(migrated), [], 'a clock that was set back is no finding')
     await giveCredit(migrated, 1, 10n, now - 2 * HOUR)
-    const after = await call({ database: migrated }, ledger, 'new', payer(1), 100n)
+    const after = await call({ database: migrated }, ledger, 'new', payerOf(1), 100n)
     await after.settle?.(100n)
     t.same(await audit(migrated), [])
     const read = (text: string, ...values: readonly Value[]) =>
@@ -136,7 +136,7 @@ const settleWithoutSerial = async (
   closedAt: number,
 ) => {
   const ledger = ledgerOn(database)
-  const openCall = await call({ database }, ledger, 'old', payer(1), 100n)
+  const openCall = await call({ database }, ledger, 'old', payerOf(1), 100n)
   t.ok(openCall.release)
   const text =
     "UPDATE charges SET state = 'settled', amount = 100, usage = '{}', lines = '[]', closed = ? WHERE request = 'old'"

@@ -13,21 +13,21 @@ import { audit } from '../../../plugins/ledger/audit.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import { fillLedger } from '../../bench/ledger-fixture.ts'
-import { silent, startCore } from '../../helpers/core.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { SILENT_LOG, startTestServer } from '../../helpers/core.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { openMemory } from '../../helpers/ledger-memory.ts'
 import { LONG } from '../../helpers/long.ts'
 import { makeLedger, membershipOn } from '../../helpers/membership.ts'
-import { workedDuring } from '../../helpers/memory.ts'
-import { operatorEnv, swiftly } from '../../helpers/operator.ts'
+import { cpuTimeDuring } from '../../helpers/memory.ts'
+import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 import { startStore } from '../../helpers/store.ts'
 
 const books = await openBooks(t)
 const ledger = await books.ledger()
 await books.credit(1, 1_000n)
-const settledCall = await call(books, ledger, 'a', payer(1, 11, 900n), 100n)
+const settledCall = await call(books, ledger, 'a', payerOf(1, 11, 900n), 100n)
 await settledCall.settle?.(60n)
-await call(books, ledger, 'b', payer(1, 11, 900n), 100n)
+await call(books, ledger, 'b', payerOf(1, 11, 900n), 100n)
 const write = (text: string) => books.database.write([{ sql: { name: text, text }, values: [] }])
 
 t.test('audit: finds nothing in a correct ledger', async t => {
@@ -98,17 +98,20 @@ const DOCUMENT = {
 /** A gateway on this store whose jobs run when a test calls them. */
 const startMetered = async (t: Test) => {
   const logLines: (readonly [fields: object, text: string])[] = []
-  const log = { ...silent, error: (...line: (typeof logLines)[number]) => void logLines.push(line) }
+  const log = {
+    ...SILENT_LOG,
+    error: (...line: (typeof logLines)[number]) => void logLines.push(line),
+  }
   const jobs = new Map<string, { readonly every: number; readonly run: Run }>()
   const start: Jobs['start'] = (name, every, run) => {
     jobs.set(name, { every, run })
     return () => {}
   }
   const { database } = books
-  const core = await startCore(
+  const core = await startTestServer(
     t,
     { model: model as Plugin, meter: meter as Plugin },
-    DOCUMENT as unknown as Parameters<typeof startCore>[2],
+    DOCUMENT as unknown as Parameters<typeof startTestServer>[2],
     log,
     { database, membership: membershipOn(database), jobs: { start, close: async () => {} } },
   )
@@ -157,12 +160,12 @@ t.test(
     const config = join(store.data, 'routes.yaml')
     const settings = { data: store.data, plugins: [join(root, 'plugins')] }
     writeFileSync(config, JSON.stringify({ settings, pipeline: ['meter'], routes: [] }))
-    const [program, args] = swiftly(join(root, 'engine/bin.cjs'), 'audit', 'ledger')
+    const [program, args] = cachedCommand(join(root, 'engine/bin.cjs'), 'audit', 'ledger')
     const env = operatorEnv({ TOLLGATE_CONFIG: config, TOLLGATE_DATA: store.data })
     let least = Number.POSITIVE_INFINITY
     for (let attempts = ATTEMPTS; attempts > 0 && least > MOST; attempts--) {
       const start = performance.now()
-      const cpuTime = await workedDuring(async () => {
+      const cpuTime = await cpuTimeDuring(async () => {
         const { stdout } = await promisify(execFile)(program, args, { env })
         t.equal(stdout, 'the ledger balances\n')
       })

@@ -2,7 +2,7 @@
  *  of others. */
 import t from 'tap'
 import { Balances } from '../../../plugins/ledger/balances.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { createChance, seed } from '../../helpers/seeded.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
@@ -18,12 +18,12 @@ for (const [at, books] of booksByEngine.entries())
       let expected = 3_000n
       const one = async (number: number): Promise<void> => {
         const heldAmount = BigInt(1 + random(200))
-        const newCall = await call(books, ledger, `a${number}`, payer(1), heldAmount)
+        const newCall = await call(books, ledger, `a${number}`, payerOf(1), heldAmount)
         if (newCall.lack) return
         const amount = BigInt(random(Number(heldAmount) + 1))
         const process = await ledger.process()
         expected -= amount
-        ledger.recordCharge(payer(1), amount, process)
+        ledger.recordCharge(payerOf(1), amount, process)
         const balance = ledger.balance(1)
         if (balance !== undefined)
           t.equal(balance, expected, `after call ${number}, seed ${seed()}`)
@@ -32,7 +32,7 @@ for (const [at, books] of booksByEngine.entries())
       for (let round = 0; round < 4; round++)
         await Promise.all(Array.from({ length: 10 }, (_, at) => one(round * 10 + at)))
       t.match(await books.wallet(1), { balance: expected })
-      await call(books, ledger, 'last', payer(1), 1n)
+      await call(books, ledger, 'last', payerOf(1), 1n)
       t.equal(ledger.balance(1), expected)
     })
 
@@ -42,16 +42,16 @@ for (const [at, books] of booksByEngine.entries())
         await books.credit(2, 1_000n)
         const ledger = await books.ledger()
         t.equal(ledger.balance(2), undefined, 'no balance was read yet')
-        await call(books, ledger, 'b1', payer(2, 21, 500n), 100n)
+        await call(books, ledger, 'b1', payerOf(2, 21, 500n), 100n)
         const process = await ledger.process()
-        ledger.recordCharge(payer(2, 21, 500n), 100n, process)
+        ledger.recordCharge(payerOf(2, 21, 500n), 100n, process)
         t.equal(ledger.balance(2), 900n)
-        ledger.recordCharge(payer(2, 21, 500n), -60n, process)
+        ledger.recordCharge(payerOf(2, 21, 500n), -60n, process)
         t.equal(ledger.balance(2), 960n)
-        ledger.recordCharge(payer(2), 500n, 'another process')
+        ledger.recordCharge(payerOf(2), 500n, 'another process')
         t.equal(ledger.balance(2), 960n)
         t.equal(
-          ledger.balanceAfter(payer(2), 960n, process),
+          ledger.balanceAfter(payerOf(2), 960n, process),
           0n,
           'the last charge uses up the balance',
         )

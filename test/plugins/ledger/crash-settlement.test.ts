@@ -10,8 +10,8 @@ import {
 } from '../../../plugins/ledger/crash-settlement.ts'
 import { openCharge } from '../../../plugins/ledger/statements.ts'
 import { ruleIn } from '../../helpers/billing.ts'
-import { silent } from '../../helpers/core.ts'
-import { openBooks, payer } from '../../helpers/ledger.ts'
+import { SILENT_LOG } from '../../helpers/core.ts'
+import { openBooks, payerOf } from '../../helpers/ledger.ts'
 import { reapAll } from '../../helpers/membership.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
@@ -25,7 +25,7 @@ for (const [at, books] of booksByEngine.entries())
     const { database } = books
     const ledger = await books.ledger()
     const open = async (request: string, heldAmount: bigint) => {
-      t.equal(await ledger.take(payer(1), heldAmount), undefined)
+      t.equal(await ledger.take(payerOf(1), heldAmount), undefined)
       const process = await ledger.process()
       const hold = {
         request,
@@ -58,7 +58,7 @@ for (const [at, books] of booksByEngine.entries())
     await checkpoint('a1', 3)
     await checkpoint('a2', 3, attributesOf(rule, facts))
     await checkpoint('a3', 3)
-    await settleCheckpoints(database, silent, Date.now())
+    await settleCheckpoints(database, SILENT_LOG, Date.now())
     t.match(await row('a1'), {
       state: 'settled',
       amount: 3_005_000,
@@ -71,7 +71,7 @@ for (const [at, books] of booksByEngine.entries())
     t.match(await row('a3'), { amount: 1_000, uncollected: 3_004_000 })
     t.match(await row('a4'), { state: 'open' }, 'a hold without a checkpoint stays open')
     await checkpoint('a1', 999)
-    await settleCheckpoints(database, silent, Date.now())
+    await settleCheckpoints(database, SILENT_LOG, Date.now())
     t.match(await row('a1'), { noted: 3 }, 'a closed charge keeps its checkpoint')
     await open('a5', 10n ** 9n)
     await checkpoint('a5', 7)
@@ -81,9 +81,9 @@ for (const [at, books] of booksByEngine.entries())
       'checkpoints are charged before reaping',
     )
     t.match(await row('a4'), { state: 'open' }, 'no hold was released')
-    await settleCheckpoints(database, silent, Date.now(), 'another process')
+    await settleCheckpoints(database, SILENT_LOG, Date.now(), 'another process')
     t.match(await row('a5'), { state: 'open' })
-    await settleCheckpoints(database, silent, Date.now(), await ledger.process())
+    await settleCheckpoints(database, SILENT_LOG, Date.now(), await ledger.process())
     t.match(await row('a5'), { state: 'settled', amount: 7_005_000 })
     await reapAll(database)
     t.match(await row('a4'), { state: 'released', amount: 0 })

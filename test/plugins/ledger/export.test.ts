@@ -3,7 +3,7 @@ import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
 import { exportCommand } from '../../../plugins/ledger/commands/export.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { runCommand } from '../../helpers/printed.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
@@ -14,14 +14,14 @@ for (const [at, books] of booksByEngine.entries())
     const host = { database: books.database } as unknown as HostBase
     await books.credit(1, 5_000_000_000n)
     const ledger = await books.ledger()
-    const paidCall = await call(books, ledger, 'a', payer(1, 7), 2_000_000_000n)
+    const paidCall = await call(books, ledger, 'a', payerOf(1, 7), 2_000_000_000n)
     await paidCall.settle?.(1_500_000_000n)
-    const freeCall = await call(books, ledger, 'b', payer(1), 1n)
+    const freeCall = await call(books, ledger, 'b', payerOf(1), 1n)
     await freeCall.release?.()
-    await call(books, ledger, 'open', payer(1), 1n)
+    await call(books, ledger, 'open', payerOf(1), 1n)
     const setFormula =
       "UPDATE charges SET model = '=cmd|x', lines = '[{\"meter\":\"input\"}]' WHERE request = 'c'"
-    const oddCall = await call(books, ledger, 'c', payer(1), 1n)
+    const oddCall = await call(books, ledger, 'c', payerOf(1), 1n)
     await books.database.write([{ sql: { name: setFormula, text: setFormula }, values: [] }])
     await oddCall.release?.()
 

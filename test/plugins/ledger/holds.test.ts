@@ -1,7 +1,7 @@
 /** Holds and their closing: money is taken once, returned once, and never beyond the balance. */
 import t from 'tap'
 import { extendCharge, releaseCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { ledgerOn, reapAll } from '../../helpers/membership.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
@@ -12,7 +12,7 @@ for (const [at, books] of booksByEngine.entries())
     t.test('hold: a settled call lowers the balance by its cost', async t => {
       await books.credit(1, 1_000n)
       const ledger = await books.ledger()
-      const openCall = await call(books, ledger, 'a1', payer(1, 11), 300n)
+      const openCall = await call(books, ledger, 'a1', payerOf(1, 11), 300n)
       t.match(await books.wallet(1), { balance: 1_000n, used: 0n })
       await openCall.settle?.(120n)
       t.match(await books.wallet(1), { balance: 880n, used: 120n })
@@ -26,16 +26,16 @@ for (const [at, books] of booksByEngine.entries())
     t.test('hold: a released call costs nothing', async t => {
       await books.credit(2, 1_000n)
       const ledger = await books.ledger()
-      const openCall = await call(books, ledger, 'b1', payer(2), 1_000n)
-      t.equal(await ledger.take(payer(2), 1n), 'account', 'the whole balance is held')
+      const openCall = await call(books, ledger, 'b1', payerOf(2), 1_000n)
+      t.equal(await ledger.take(payerOf(2), 1n), 'account', 'the whole balance is held')
       await openCall.release?.()
-      t.equal(await ledger.take(payer(2), 1_000n), undefined)
+      t.equal(await ledger.take(payerOf(2), 1_000n), undefined)
     })
 
     t.test('hold: closes exactly once', async t => {
       await books.credit(3, 1_000n)
       const ledger = await books.ledger()
-      const openCall = await call(books, ledger, 'c1', payer(3), 100n)
+      const openCall = await call(books, ledger, 'c1', payerOf(3), 100n)
       await openCall.settle?.(100n)
       const again = {
         request: 'c1',
@@ -59,14 +59,14 @@ for (const [at, books] of booksByEngine.entries())
       }
       await t.rejects(books.database.write([{ sql: tamper, values: [] }]))
       t.match(await books.wallet(3), { balance: 900n, used: 100n })
-      const twice = call(books, ledger, 'c1', payer(3), 1n)
+      const twice = call(books, ledger, 'c1', payerOf(3), 1n)
       await t.rejects(twice, { code: 'CHARGE_EXISTS' }, 'a request has one row')
     })
 
     t.test('hold: charges at most the held amount', async t => {
       await books.credit(4, 1_000n)
       const ledger = await books.ledger()
-      const openCall = await call(books, ledger, 'd1', payer(4), 100n)
+      const openCall = await call(books, ledger, 'd1', payerOf(4), 100n)
       await t.rejects(openCall.settle?.(101n) ?? Promise.resolve(), { code: 'STORE_VIOLATION' })
       await openCall.settle?.(100n, 1n)
       t.match(await books.wallet(4), { balance: 900n }, 'the excess is recorded and not taken')
@@ -76,21 +76,25 @@ for (const [at, books] of booksByEngine.entries())
       'hold: refuses without balance, without wallet, and beyond the quota of a key',
       async t => {
         const ledger = await books.ledger()
-        t.equal(await ledger.take(payer(5), 1n), 'account', 'no wallet')
+        t.equal(await ledger.take(payerOf(5), 1n), 'account', 'no wallet')
         await books.credit(5, 100n)
-        t.equal(await ledger.take(payer(5), 101n), 'account')
-        t.equal(await ledger.take(payer(5), 10n ** 30n), 'account', 'more than a column can store')
-        t.equal(await ledger.take(payer(5), 10n ** 18n), 'account')
-        t.equal(await ledger.take(payer(5, 51, 60n), 61n), 'key')
-        t.equal(await ledger.take(payer(5, 51, 60n), 60n), undefined)
-        t.equal(await ledger.take(payer(5, 51, 60n), 1n), 'key')
+        t.equal(await ledger.take(payerOf(5), 101n), 'account')
         t.equal(
-          await ledger.take(payer(5, 52), 40n),
+          await ledger.take(payerOf(5), 10n ** 30n),
+          'account',
+          'more than a column can store',
+        )
+        t.equal(await ledger.take(payerOf(5), 10n ** 18n), 'account')
+        t.equal(await ledger.take(payerOf(5, 51, 60n), 61n), 'key')
+        t.equal(await ledger.take(payerOf(5, 51, 60n), 60n), undefined)
+        t.equal(await ledger.take(payerOf(5, 51, 60n), 1n), 'key')
+        t.equal(
+          await ledger.take(payerOf(5, 52), 40n),
           undefined,
           'a key without a quota can use the rest',
         )
-        t.equal(await ledger.take(payer(5, 52), 1n), 'account')
-        t.equal(await ledger.take(payer(5, 52), 0n), undefined, 'a free call needs no balance')
+        t.equal(await ledger.take(payerOf(5, 52), 1n), 'account')
+        t.equal(await ledger.take(payerOf(5, 52), 0n), undefined, 'a free call needs no balance')
       },
     )
 
@@ -101,7 +105,7 @@ for (const [at, books] of booksByEngine.entries())
         const ledgers = [await books.ledger(), await books.ledger()]
         const calls = Array.from({ length: 100 }, async (_, at) => {
           const ledger = ledgers[at % 2]
-          const openCall = ledger && (await call(books, ledger, `f${at}`, payer(6), 1n))
+          const openCall = ledger && (await call(books, ledger, `f${at}`, payerOf(6), 1n))
           await openCall?.settle?.(1n)
           return openCall?.lack === undefined
         })
@@ -114,9 +118,9 @@ for (const [at, books] of booksByEngine.entries())
     t.test('lease: unused money of one process is available to another', async t => {
       await books.credit(7, 1_000n)
       const [rich, poor] = [await books.ledger(), await books.ledger()]
-      t.equal(await rich.take(payer(7), 100n), undefined)
-      rich.give(payer(7), 100n, await rich.process())
-      t.equal(await poor.take(payer(7), 1_000n), undefined)
+      t.equal(await rich.take(payerOf(7), 100n), undefined)
+      rich.give(payerOf(7), 100n, await rich.process())
+      t.equal(await poor.take(payerOf(7), 1_000n), undefined)
     })
 
     t.test('lease: one of two waiting processes gets the unused money of both', async t => {
@@ -124,7 +128,7 @@ for (const [at, books] of booksByEngine.entries())
       const ledgers = [await books.ledger(), await books.ledger()]
       const both = (name: string, heldAmount: bigint) =>
         Promise.all(
-          ledgers.map((ledger, at) => call(books, ledger, `${name}${at}`, payer(20), heldAmount)),
+          ledgers.map((ledger, at) => call(books, ledger, `${name}${at}`, payerOf(20), heldAmount)),
         )
       await both('both', 100n)
       // Each process leases a part of the remaining 800; 795 is more than one of them and the
@@ -137,8 +141,8 @@ for (const [at, books] of booksByEngine.entries())
       await books.credit(8, 1_000n)
       const crashedLedger = await books.ledger()
       const name = await crashedLedger.process()
-      const openCall = await call(books, crashedLedger, 'h1', payer(8, 81, 500n), 400n)
-      const settledCall = await call(books, crashedLedger, 'h2', payer(8, 81, 500n), 100n)
+      const openCall = await call(books, crashedLedger, 'h1', payerOf(8, 81, 500n), 400n)
+      const settledCall = await call(books, crashedLedger, 'h2', payerOf(8, 81, 500n), 100n)
       await settledCall.settle?.(70n)
       t.ok((await reapAll(books.database)) > 0)
       t.match(await books.wallet(8), { balance: 930n, reserved: 0n, used: 70n })
@@ -152,7 +156,7 @@ for (const [at, books] of booksByEngine.entries())
     t.test('hold: a charge whose write failed is closed once the store is available', async t => {
       await books.credit(9, 1_000n)
       const ledger = await books.ledger()
-      const openCall = await call(books, ledger, 'i1', payer(9), 100n)
+      const openCall = await call(books, ledger, 'i1', payerOf(9), 100n)
       t.notOk(openCall.lack)
       const settlement = {
         request: 'i1',
@@ -192,7 +196,7 @@ t.test('lease: a trial store that discards writes reports what it could grant', 
     read: async () => [{ room: room.value }],
   }
   const ledger = ledgerOn(discardingStore)
-  t.equal(await ledger.take(payer(1), 100n), undefined)
-  t.equal(await ledger.take(payer(1), 101n), 'account')
+  t.equal(await ledger.take(payerOf(1), 100n), undefined)
+  t.equal(await ledger.take(payerOf(1), 101n), 'account')
   await ledger.close()
 })

@@ -2,9 +2,9 @@
  *  The audit finds nothing at the end of each history; in the long form, after every step. */
 import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { longWays, orders, play } from '../../helpers/ledger-history.ts'
+import { histories, longHistories, play } from '../../helpers/ledger-history.ts'
 import { openMemory } from '../../helpers/ledger-memory.ts'
-import { LONG, scaled } from '../../helpers/long.ts'
+import { LONG, shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
 const memory = openMemory()
@@ -14,8 +14,8 @@ const auditMemory = async (): Promise<string | undefined> => {
 }
 
 const LENGTHS = {
-  'many short histories': { ways: orders, histories: scaled(10_000, 200_000) },
-  'histories of a hundred steps': { ways: longWays, histories: scaled(200, 10_000) },
+  'many short histories': { ways: histories, histories: shortOrLong(10_000, 200_000) },
+  'histories of a hundred steps': { ways: longHistories, histories: shortOrLong(200, 10_000) },
 }
 for (const [length, { ways, histories }] of Object.entries(LENGTHS))
   t.test(`ledger model: the ledger equals the model after every step: ${length}`, async t => {

@@ -8,7 +8,7 @@ import { compileRule } from '../../../plugins/billing/rule.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { LedgerContext } from '../../../plugins/ledger/call-charge.ts'
 import { MeteredCall } from '../../../plugins/ledger/metered-call.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { reapAll } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES } from '../../helpers/store.ts'
@@ -28,7 +28,7 @@ for (const [at, books] of booksByEngine.entries())
       async t => {
         await books.credit(1, 1_000_000n)
         const ledger = await books.ledger()
-        const caller = payer(1, 11, 1_000n)
+        const caller = payerOf(1, 11, 1_000n)
         for (const [request, amount] of [
           ['a1', 300n],
           ['a2', 100n],
@@ -36,7 +36,7 @@ for (const [at, books] of booksByEngine.entries())
           await (await call(books, ledger, request, caller, amount)).settle?.(amount)
         await reapAll(books.database)
         const other = await books.ledger()
-        await (await call(books, other, 'a3', payer(1), 1_000n)).settle?.(0n)
+        await (await call(books, other, 'a3', payerOf(1), 1_000n)).settle?.(0n)
         await (await call(books, ledger, 'a4', caller, 400n)).settle?.(400n)
         t.same(await audit(books.database), [])
       },
@@ -45,7 +45,7 @@ for (const [at, books] of booksByEngine.entries())
     await t.test('expelled process: refuses a call when the key quota is used up', async t => {
       await books.credit(2, 1_000_000n)
       const ledger = await books.ledger()
-      const caller = payer(2, 12, 500n)
+      const caller = payerOf(2, 12, 500n)
       await (await call(books, ledger, 'b1', caller, 300n)).settle?.(300n)
       await reapAll(books.database)
       t.equal((await call(books, ledger, 'b2', caller, 400n)).lack, 'key')
@@ -57,7 +57,7 @@ for (const [at, books] of booksByEngine.entries())
       async t => {
         await books.credit(3, 100_000n)
         const ledger = await books.ledger()
-        const caller = payer(3)
+        const caller = payerOf(3)
         await ledger.take(caller, 1_000n)
         const process = await ledger.process()
         let end: (outcome: Outcome) => void = () => {}

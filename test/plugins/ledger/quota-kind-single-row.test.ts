@@ -10,7 +10,7 @@ import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { plugin } from '../../helpers/core.ts'
+import { pluginOf } from '../../helpers/core.ts'
 import { installOn, post } from '../../helpers/idempotent.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
@@ -24,7 +24,7 @@ const quotaOf = (nanos: number) => String(nanos / 2_000)
 const ROOM = 100_000_000
 
 /** Sets the account by request headers: the key as this process knows it, which may be outdated. */
-const caller = plugin({
+const caller = pluginOf({
   async handle({ request, slots }, next) {
     const { key, quota } = request.headers
     const own = { id: Number(key), name: 'k', ...(quota && { quota: Number(quota) }) }

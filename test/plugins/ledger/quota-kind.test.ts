@@ -3,7 +3,7 @@
 import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { reapAll } from '../../helpers/membership.ts'
 import { createChance, seed } from '../../helpers/seeded.ts'
 import { ENGINES } from '../../helpers/store.ts'
@@ -25,7 +25,7 @@ for (const [at, books] of booksByEngine.entries())
       async t => {
         await books.credit(1, 1_000n)
         const ledger = await books.ledger()
-        const [withQuota, withoutQuota] = [payer(1, 11, 500n), payer(1, 11)]
+        const [withQuota, withoutQuota] = [payerOf(1, 11, 500n), payerOf(1, 11)]
         const first = await call(books, ledger, 'a1', withQuota, 100n)
         await database.write(changeQuota(11, 500n, undefined))
         await first.settle?.(40n)
@@ -35,11 +35,11 @@ for (const [at, books] of booksByEngine.entries())
         t.match(await key(11), { used: 340, balance: -280 }, 'the call began without a quota')
         await ledger.close()
         const newLedger = await books.ledger()
-        t.equal((await call(books, newLedger, 'a4', payer(1, 11, 60n), 1n)).lack, 'key')
+        t.equal((await call(books, newLedger, 'a4', payerOf(1, 11, 60n), 1n)).lack, 'key')
         await t.rejects(database.write(changeQuota(11, 60n, 339n)), { code: 'QUOTA_IN_USE' })
         await database.write(changeQuota(11, 60n, 342n))
-        t.equal((await call(books, newLedger, 'a5', payer(1, 11, 342n), 3n)).lack, 'key')
-        t.equal((await call(books, newLedger, 'a6', payer(1, 11, 342n), 1n)).lack, undefined)
+        t.equal((await call(books, newLedger, 'a5', payerOf(1, 11, 342n), 3n)).lack, 'key')
+        t.equal((await call(books, newLedger, 'a6', payerOf(1, 11, 342n), 1n)).lack, undefined)
       },
     )
 
@@ -49,7 +49,7 @@ for (const [at, books] of booksByEngine.entries())
         await books.credit(2, 1_000n)
         const ledger = await books.ledger()
         await database.write(changeQuota(21, undefined, 50n))
-        const lateCall = await call(books, ledger, 'b1', payer(2, 21), 70n)
+        const lateCall = await call(books, ledger, 'b1', payerOf(2, 21), 70n)
         await lateCall.settle?.(70n)
         t.match(await key(21), { used: 70, balance: -20, reserved: 0 })
         await database.write(changeQuota(21, 50n, undefined))
@@ -60,9 +60,9 @@ for (const [at, books] of booksByEngine.entries())
     t.test('quota change: reaping releases calls with and without a quota', async t => {
       await books.credit(3, 1_000n)
       const ledger = await books.ledger()
-      await call(books, ledger, 'c1', payer(3, 31, 500n), 100n)
+      await call(books, ledger, 'c1', payerOf(3, 31, 500n), 100n)
       await database.write(changeQuota(31, 500n, undefined))
-      await call(books, ledger, 'c2', payer(3, 31), 100n)
+      await call(books, ledger, 'c2', payerOf(3, 31), 100n)
       await reapAll(database)
       t.match(await key(31), { used: 0, reserved: 0 })
       t.match(await books.wallet(3), { balance: 1_000n, reserved: 0n })
@@ -96,7 +96,7 @@ for (const [at, books] of booksByEngine.entries())
             books,
             ledger,
             `d${step}`,
-            payer(4, 41, knownQuotas[index]),
+            payerOf(4, 41, knownQuotas[index]),
             heldAmount,
           )
           const amount = BigInt(below(Number(heldAmount) + 1))

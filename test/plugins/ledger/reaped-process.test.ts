@@ -1,7 +1,7 @@
 /** A process that was suspended and reaped: all leases in its memory are void. */
 import t, { type Test } from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { reapAll } from '../../helpers/membership.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
@@ -16,9 +16,9 @@ for (const [index, books] of booksByEngine.entries()) {
     async t => {
       await books.credit(1, 1_000n)
       const ledger = await books.ledger()
-      await call(books, ledger, 'a1', payer(1), 1n)
+      await call(books, ledger, 'a1', payerOf(1), 1n)
       await reap()
-      const staleCall = call(books, ledger, 'a2', payer(1), 1n)
+      const staleCall = call(books, ledger, 'a2', payerOf(1), 1n)
       await t.rejects(staleCall, { code: 'SHARE_GONE' })
       t.match(await books.wallet(1), { balance: 1_000n, reserved: 0n })
       await auditClean(t)
@@ -30,7 +30,7 @@ for (const [index, books] of booksByEngine.entries()) {
     const ledger = await books.ledger()
     const before = await ledger.process()
     await reap()
-    const openCall = await call(books, ledger, 'b1', payer(2), 900n)
+    const openCall = await call(books, ledger, 'b1', payerOf(2), 900n)
     t.not(await ledger.process(), before)
     await openCall.settle?.(900n)
     t.match(await books.wallet(2), { balance: 100n })
@@ -43,14 +43,14 @@ for (const [index, books] of booksByEngine.entries()) {
       // Enough that the lease keeps returned money for the next call.
       await books.credit(3, 1_000_000n)
       const ledger = await books.ledger()
-      const oldCall = await call(books, ledger, 'c1', payer(3), 800n)
+      const oldCall = await call(books, ledger, 'c1', payerOf(3), 800n)
       const before = await ledger.process()
       await reap()
       await t.rejects(oldCall.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
       ledger.onExpelled(before)
       await ledger.process()
-      ledger.give(payer(3), 799n, before)
-      const openCall = await call(books, ledger, 'c2', payer(3), 700n)
+      ledger.give(payerOf(3), 799n, before)
+      const openCall = await call(books, ledger, 'c2', payerOf(3), 700n)
       await openCall.settle?.(700n)
       t.match(await books.wallet(3), { balance: 999_300n })
       await auditClean(t)

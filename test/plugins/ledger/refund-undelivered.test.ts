@@ -5,7 +5,7 @@ import type { Statement, Writes } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger } from '../../../plugins/ledger/ledger.ts'
 import { refundStatements, refundUndelivered } from '../../../plugins/ledger/refund-undelivered.ts'
-import { call, openBooks, payer } from '../../helpers/ledger.ts'
+import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
@@ -14,10 +14,10 @@ for (const [at, books] of booksByEngine.entries())
     await books.credit(1, 1_000n)
     const ledger = await books.ledger()
     const refund = (request: string) => books.database.write(refundStatements(request, 1, 11, 7))
-    await call(books, ledger, 'a1', payer(1, 11), 100n)
-    const chargedCall = await call(books, ledger, 'a2', payer(1, 11), 100n)
+    await call(books, ledger, 'a1', payerOf(1, 11), 100n)
+    const chargedCall = await call(books, ledger, 'a2', payerOf(1, 11), 100n)
     await chargedCall.settle?.(60n)
-    const freeCall = await call(books, ledger, 'a3', payer(1, 11), 100n)
+    const freeCall = await call(books, ledger, 'a3', payerOf(1, 11), 100n)
     await freeCall.settle?.(0n)
 
     t.same((await refund('a1'))[1], [], 'an open charge is released')
@@ -44,7 +44,7 @@ for (const [at, books] of booksByEngine.entries())
     for (const lists of [1, 0])
       t.test(`refund: is made once by a process that crashes after ${lists} writes`, async t => {
         const [request, before] = [`d${lists}`, await books.wallet(1)]
-        const newCall = await call(books, ledger, request, payer(1), 100n)
+        const newCall = await call(books, ledger, request, payerOf(1), 100n)
         await newCall.settle?.(60n)
         let remainingWrites = lists
         let lastWrite: Promise<unknown> = Promise.resolve()
@@ -59,7 +59,7 @@ for (const [at, books] of booksByEngine.entries())
             crashStatements = list
           },
         } as Writes
-        refundUndelivered(crashingLedger, { id: request, writes }, payer(1), () => {})
+        refundUndelivered(crashingLedger, { id: request, writes }, payerOf(1), () => {})
         await lastWrite
         // The store applies these statements after the crash.
         if (crashStatements.length > 0) await books.database.write(crashStatements)

@@ -9,7 +9,7 @@ import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import { USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { plugin } from '../../helpers/core.ts'
+import { pluginOf } from '../../helpers/core.ts'
 import { installOn, post } from '../../helpers/idempotent.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
@@ -47,9 +47,9 @@ const arrange = async (t: Test, engine: (typeof ENGINES)[number], { front, behin
   }
   const stages = {
     model: model as Plugin,
-    front: plugin(front ? { handle: front } : {}),
+    front: pluginOf(front ? { handle: front } : {}),
     meter: meter as Plugin,
-    inner: plugin(inner),
+    inner: pluginOf(inner),
     translate: translate as Plugin,
   }
   const route = { model: 'body', translate: 'openai-chat' }

@@ -5,7 +5,7 @@ import type { Database, Statement } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger, Payer } from '../../../plugins/ledger/ledger.ts'
 import { refundStatements } from '../../../plugins/ledger/refund-undelivered.ts'
-import { type Books, call, openBooks, payer } from '../../helpers/ledger.ts'
+import { type Books, call, openBooks, payerOf } from '../../helpers/ledger.ts'
 import { ledgerOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES } from '../../helpers/store.ts'
@@ -41,7 +41,7 @@ for (const [at, books] of booksByEngine.entries())
       const { state, database } = withLateResults(books)
       const ledger = ledgerOn(database)
       t.teardown(() => ledger.close())
-      return { state, ledger, caller: payer(account) }
+      return { state, ledger, caller: payerOf(account) }
     }
     const leasedBy = async (account: number) =>
       Number(

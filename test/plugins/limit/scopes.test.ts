@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import limit from '../../../plugins/limit/index.ts'
 import { problemsIn } from '../../../plugins/limit/problems.ts'
-import { get, startLimited } from '../../helpers/limited.ts'
+import { getReply, startLimited } from '../../helpers/limited.ts'
 
 type Call = readonly [path: string, headers: Record<string, string>, status: number]
 const calls = async (
@@ -15,7 +15,7 @@ const calls = async (
   const { urls } = await startLimited(test, options, { section })
   for (const [at, [path, headers, status]] of list.entries())
     test.equal(
-      (await get(`${urls[at % 2]}${path}`, headers)).status,
+      (await getReply(`${urls[at % 2]}${path}`, headers)).status,
       status,
       `${at}: ${path} ${JSON.stringify(headers)}`,
     )

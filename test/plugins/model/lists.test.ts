@@ -4,12 +4,12 @@ import type { Document, Json } from '../../../engine/plugin.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
 import {
+  errorFrom,
   fakeExchange,
   fakeHost,
   noNext,
-  pour,
   type RequestOptions,
-  thrownBy,
+  readReply,
 } from '../../helpers/exchange.ts'
 
 const models = {
@@ -51,10 +51,10 @@ const read = async (
       role: 'customer',
       key: { id: 1, name: 'k', models: allowedModels },
     })
-  const fault = await thrownBy(() => stage.handle?.(exchange, noNext))
+  const fault = await errorFrom(() => stage.handle?.(exchange, noNext))
   if (fault) return fault
   t.equal(stage.answers, true)
-  return JSON.parse((await pour(exchange.requireReply())).text) as Json
+  return JSON.parse((await readReply(exchange.requireReply())).text) as Json
 }
 
 t.test('model list in openai: lists models, or shows one with its endpoints', async t => {

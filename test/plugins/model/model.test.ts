@@ -4,12 +4,12 @@ import type { Document, Json } from '../../../engine/plugin.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
 import { ACCOUNT, MODEL } from '../../../plugins/slots.ts'
 import {
+  errorFrom,
   fakeAttempt,
   fakeExchange,
   fakeHost,
   noNext,
   type RequestOptions,
-  thrownBy,
 } from '../../helpers/exchange.ts'
 
 const models = {
@@ -38,7 +38,7 @@ const ask = async (
   const exchange = fakeExchange(request)
   if (key !== undefined)
     exchange.slots.set(ACCOUNT, { id: 1, name: 'ann', role: 'customer', key: key as never })
-  const fault = await thrownBy(() => stage.handle?.(exchange, noNext))
+  const fault = await errorFrom(() => stage.handle?.(exchange, noNext))
   return { stage, exchange, fault, targets: exchange.targets }
 }
 const askFor = (name: Json, more = {}) => ask({ body: { model: name } }, more)
@@ -198,7 +198,7 @@ t.test('model: ten thousand models on a thousand routes are read once', async t 
   )
   const host = fakeHost({ document: { models: { ...many, ...models } } as unknown as Document })
   const stages = Array.from({ length: 1_000 }, () => model.setup('body', host))
-  t.same(host.made, ['catalogue'])
+  t.same(host.createdKeys, ['catalogue'])
   const first = fakeExchange({ body: { model: 'm-9999' } })
   const again = fakeExchange({ body: { model: 'm-9999' } })
   await stages[0]?.handle?.(first, noNext)

@@ -7,17 +7,17 @@ import { walletsOf } from '../../../plugins/ledger/wallet.ts'
 import { commands } from '../../../plugins/notify/commands.ts'
 import { showSettings } from '../../../plugins/notify/settings.ts'
 import { tryDelivery } from '../../../plugins/notify/test-delivery.ts'
-import { call, payer } from '../../helpers/ledger.ts'
+import { call, payerOf } from '../../helpers/ledger.ts'
 import { runCommand } from '../../helpers/printed.ts'
 import { ENGINES } from '../../helpers/store.ts'
-import { type Desk, openDesk } from '../../helpers/webhooks.ts'
+import { type NotificationDesk, openDesk } from '../../helpers/webhooks.ts'
 
 const UNIT = 1_000_000_000n
 const URL = 'https://127.0.0.1:8443/hook'
 const MERGE = 601_000
 
 /** Quotas of the events so far, oldest first. */
-const eventQuotas = async ({ rows }: Desk, account: number): Promise<number[]> =>
+const eventQuotas = async ({ rows }: NotificationDesk, account: number): Promise<number[]> =>
   (await rows(`SELECT body FROM webhook_events WHERE endpoint = ${account} ORDER BY id`)).map(
     ({ body }) => JSON.parse(String(body)).data.quota,
   )
@@ -27,7 +27,7 @@ for (const engine of ENGINES)
     const desk = await openDesk(t, engine)
     const ledger = await desk.ledger()
     const spend = async (account: number, amount: bigint): Promise<void> => {
-      const meteredCall = await call(desk, ledger, `r${++calls}`, payer(account), amount)
+      const meteredCall = await call(desk, ledger, `r${++calls}`, payerOf(account), amount)
       await meteredCall.settle?.(amount)
     }
     t.test('low balance: one event on the crossing, none below it', async t => {
@@ -118,7 +118,7 @@ for (const engine of ENGINES)
     t.test('low balance: a settlement that is rolled back makes no event', async t => {
       await desk.credit(6, 10n * UNIT)
       await desk.save(6, { url: URL, threshold: 5 })
-      const meteredCall = await call(desk, ledger, `s${engine}`, payer(6), 8n * UNIT)
+      const meteredCall = await call(desk, ledger, `s${engine}`, payerOf(6), 8n * UNIT)
       const how = { isEstimated: false, usage: '{}', lines: '[]', closedAt: 1, uncollected: 0n }
       const wallets = walletsOf(6, undefined)
       const settle = settleCharge({ request: `s${engine}`, amount: 8n * UNIT, wallets, ...how })
@@ -137,7 +137,7 @@ for (const engine of ENGINES)
       // Wallet 14 belongs to account 7, wallet 15 to key 7.
       await desk.credit(7, 10n * UNIT)
       await desk.save(7, { url: URL, threshold: 5 })
-      const meteredCall = await call(desk, ledger, `k${engine}`, payer(70, 7, 10n * UNIT), 0n)
+      const meteredCall = await call(desk, ledger, `k${engine}`, payerOf(70, 7, 10n * UNIT), 0n)
       await meteredCall.settle?.(0n)
       await desk.database.write([
         {
@@ -170,7 +170,7 @@ for (const engine of ENGINES)
             desk,
             ledger,
             `m${engine}${account}`,
-            payer(account),
+            payerOf(account),
             5n * UNIT,
           )
           await Promise.all([meteredCall.settle?.(5n * UNIT), desk.save(account, { threshold: 8 })])

@@ -5,7 +5,7 @@ import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
+import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} } }
 const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))
@@ -14,7 +14,7 @@ const ask = async (path: string, body: Json) => {
   const attempt = fakeAttempt(exchange, { upstream: 'gp', name: 'whisper-1' }, { body: 'x' })
   await stage.forward?.(attempt, attempt.next)
   const { status, headers } = attempt.reply
-  const { text, bytes } = await pour(attempt.reply)
+  const { text, bytes } = await readReply(attempt.reply)
   return { status, headers, text, bytes: Buffer.from(bytes) }
 }
 const input = 'Thirty letters are two seconds'

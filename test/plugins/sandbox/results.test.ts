@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
-import { coloured } from '../../helpers/png.ts'
+import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
+import { readColours } from '../../helpers/png.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} } }
 const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))
@@ -13,7 +13,7 @@ const ask = async (path: string, body: Json) => {
   const attempt = fakeAttempt(fakeExchange({ path, body }), { upstream: 'gp' })
   await stage.forward?.(attempt, attempt.next)
   const { status, headers } = attempt.reply
-  const { text, bytes } = await pour(attempt.reply)
+  const { text, bytes } = await readReply(attempt.reply)
   return { status, headers, text, bytes }
 }
 const norm = (vector: readonly number[]) => Math.hypot(...vector)
@@ -60,7 +60,7 @@ t.test('sandbox images: returns the requested number of images', async t => {
   const images = data.map(({ b64_json }: { b64_json: string }) => Buffer.from(b64_json, 'base64'))
   t.equal(new Set(images.map(String)).size, 3)
   for (const png of images) {
-    const { width, height, pixels } = coloured(png)
+    const { width, height, pixels } = readColours(png)
     t.same([width, height, pixels.length], [64, 64, 64 * 64 * 3])
   }
   t.match(usage, { input_tokens: 1, output_tokens: 48 })

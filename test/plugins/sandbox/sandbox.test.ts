@@ -9,7 +9,7 @@ import {
   sampleValue,
 } from '../../../plugins/sandbox/canned-answer.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
+import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} }, real: { options: {} } }
 const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))
@@ -24,7 +24,7 @@ const ask = async (path: string, body: Json, upstream = 'gp') => {
   )
   await stage.forward?.(attempt, attempt.next)
   const { status, headers } = attempt.reply
-  const { text, bytes } = await pour(attempt.reply)
+  const { text, bytes } = await readReply(attempt.reply)
   return { status, headers, text, bytes }
 }
 const hello = [{ role: 'user', content: 'hello there' }]
@@ -206,7 +206,7 @@ t.test('sandbox: a stream ends when the client leaves', async t => {
   await stage.forward?.(attempt, attempt.next)
   void exchange.signal
   exchange.abandon({ code: 'CLIENT_GONE', message: '', status: 499, expose: false })
-  const { fault, text } = await pour(attempt.reply)
+  const { fault, text } = await readReply(attempt.reply)
   t.ok(fault || text.length < 1_000)
 })
 

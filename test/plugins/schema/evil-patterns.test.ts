@@ -5,9 +5,9 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fileValidator } from '../../../plugins/schema/compile.ts'
 import { fakeHost } from '../../helpers/exchange.ts'
-import { scaled } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/long.ts'
 
-const LENGTH = scaled(5_000, 1 << 20)
+const LENGTH = shortOrLong(5_000, 1 << 20)
 const SHAPES: readonly string[] = [
   '(X+)+',
   '(X*)*',

@@ -4,7 +4,7 @@ import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { USAGE } from '../../../plugins/slots.ts'
-import { pour } from '../../helpers/exchange.ts'
+import { readReply } from '../../helpers/exchange.ts'
 import { delta, JSON_TYPE, runTranslate, SSE } from '../../helpers/translate-stage.ts'
 
 t.test('pass-through: a stream with content-length can end in an error event', async t => {
@@ -12,7 +12,7 @@ t.test('pass-through: a stream with content-length can end in an error event', a
   const headers = { ...SSE, 'content-length': '999' }
   const { attempt } = await runTranslate({ headers, chunks: [delta], dies })
   t.equal(attempt.reply.headers['content-length'], undefined)
-  t.match((await pour(attempt.reply)).text, /data: \{"error"/)
+  t.match((await readReply(attempt.reply)).text, /data: \{"error"/)
 })
 
 t.test(
@@ -39,11 +39,11 @@ t.test(
         { headers: SSE, chunks: [first, first.slice(0, 12)], dies },
         { format, path: '/v1beta/models/m:streamGenerateContent' },
       )
-      const { text, fault } = await pour(attempt.reply)
+      const { text, fault } = await readReply(attempt.reply)
       t.ok(text.startsWith(first), format)
       t.match(text.slice(first.length), expected, 'half an event is dropped, the error can be read')
       t.equal(fault, undefined)
-      t.same(host.logged, ['warn response stream ended in an error'])
+      t.same(host.logLines, ['warn response stream ended in an error'])
     }
   },
 )
@@ -95,7 +95,7 @@ t.test('pass-through: a leading error event becomes an error response', async t 
       )
       t.equal(fault, undefined)
       t.equal(attempt.reply.status, status, format)
-      t.same(JSON.parse((await pour(attempt.reply)).text), body)
+      t.same(JSON.parse((await readReply(attempt.reply)).text), body)
       t.equal(attempt.reply.headers['content-type'], 'application/json')
       t.equal(attempt.reply.headers['retry-after'], '7')
     }
@@ -105,7 +105,7 @@ t.test('pass-through: a later error event stays in the stream', async t => {
   const error =
     'data: {"error":{"message":"no","type":"server_error","param":null,"code":null}}\n\n'
   const { attempt } = await runTranslate({ headers: SSE, chunks: [delta, error] })
-  t.equal((await pour(attempt.reply)).text, delta + error)
+  t.equal((await readReply(attempt.reply)).text, delta + error)
 })
 
 t.test('pass-through: an error response keeps its body, status and retry-after', async t => {
@@ -120,7 +120,7 @@ t.test('pass-through: an error response keeps its body, status and retry-after',
     const { attempt, exchange, fault } = await runTranslate({ status, headers, body })
     t.equal(fault, undefined)
     t.equal(attempt.reply.status, status)
-    t.equal((await pour(attempt.reply)).text, body)
+    t.equal((await readReply(attempt.reply)).text, body)
     t.equal(attempt.reply.headers['retry-after'], '9')
     t.equal(exchange.slots.get(USAGE), undefined, 'and nothing was used')
   }
@@ -143,13 +143,13 @@ t.test('pass-through: a rejected gateway key becomes a 502', async t => {
     )
     t.match(fault, { code: 'UPSTREAM_KEY_REFUSED', status: 502, retryable: true, expose: true })
     t.notMatch(fault?.message, /sk-the-gateways/)
-    t.same(host.logged, ["error upstream rejects the gateway's API key"])
+    t.same(host.logLines, ["error upstream rejects the gateway's API key"])
   }
   const path = '/v1beta/models/m:generateContent'
   const bad = { status: 400, headers: JSON_TYPE, body: '{"error":{"code":400}}' }
   const { attempt, fault } = await runTranslate(bad, { format: 'google-gemini', path })
   t.equal(fault, undefined)
-  t.equal((await pour(attempt.reply)).text, bad.body, 'another 400 is the customer’s')
+  t.equal((await readReply(attempt.reply)).text, bad.body, 'another 400 is the customer’s')
   const event = 'data: {"error":{"message":"sk-1","code":"invalid_api_key"}}\n\n'
   const streamedReply = await runTranslate({ headers: SSE, chunks: [event] })
   t.match(streamedReply.fault, { code: 'UPSTREAM_KEY_REFUSED' }, 'nor in an event')

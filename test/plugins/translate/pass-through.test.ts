@@ -5,12 +5,12 @@ import type { Target } from '../../../engine/plugin.ts'
 import { MODEL, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import {
+  errorFrom,
   fakeAttempt,
   fakeExchange,
   fakeHost,
   noNext,
-  pour,
-  thrownBy,
+  readReply,
 } from '../../helpers/exchange.ts'
 import { chat, delta, JSON_TYPE, runTranslate, SSE, TARGET } from '../../helpers/translate-stage.ts'
 
@@ -37,7 +37,7 @@ t.test('pass-through: changes only the model name of the request', async t => {
 
 t.test('pass-through: keeps a plain answer byte for byte and reads its usage', async t => {
   const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body: plain })
-  const { text } = await pour(attempt.reply)
+  const { text } = await readReply(attempt.reply)
   t.equal(text, plain, 'the model by the upstream’s own name')
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
 })
@@ -48,21 +48,21 @@ const TIER = '{"usage":{"service_tier":"default"}}'
 t.test('pass-through: marks the usage of an answer without counts as estimated', async t => {
   for (const body of ['{"usage":null}', '{}', 'not json', '{"usage":"text"}', TIER]) {
     const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body })
-    t.equal((await pour(attempt.reply)).text, body)
+    t.equal((await readReply(attempt.reply)).text, body)
     t.same(exchange.slots.get(USAGE), { meters: {}, estimated: true })
   }
   const compressedReply = await runTranslate({
     headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
     body: plain,
   })
-  t.equal((await pour(compressedReply.attempt.reply)).text, plain, 'unread')
+  t.equal((await readReply(compressedReply.attempt.reply)).text, plain, 'unread')
   t.same(compressedReply.exchange.slots.get(USAGE), { meters: {}, estimated: true })
 })
 
 t.test('pass-through: a plain answer that breaks off stays broken off', async t => {
   const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')
   const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, chunks: ['{"id"'], dies })
-  t.equal((await pour(attempt.reply)).fault, dies)
+  t.equal((await readReply(attempt.reply)).fault, dies)
   t.match(exchange.slots.get(USAGE), { estimated: true })
 })
 
@@ -72,12 +72,12 @@ const DONE = 'data: [DONE]\n\n'
 t.test('pass-through: keeps a stream byte for byte and holds back its last event', async t => {
   const chunks = [delta, delta, usage, DONE]
   const { attempt, exchange } = await runTranslate({ headers: SSE, chunks })
-  const output = await pour(attempt.reply)
+  const output = await readReply(attempt.reply)
   t.equal(output.text, chunks.join(''))
   t.equal(output.tail, DONE)
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
   const loud = await runTranslate({ headers: { 'content-type': 'TEXT/EVENT-STREAM' }, chunks })
-  t.equal((await pour(loud.attempt.reply)).tail, DONE, 'the type in capitals')
+  t.equal((await readReply(loud.attempt.reply)).tail, DONE, 'the type in capitals')
 })
 
 t.test('pass-through: renames the model in a Gemini path and drops the customer’s key', async t => {
@@ -108,7 +108,7 @@ t.test('pass-through: reads a Gemini array stream as a plain answer', async t =>
     { headers: JSON_TYPE, chunks: [...body] },
     options,
   )
-  t.equal((await pour(attempt.reply)).text, body)
+  t.equal((await readReply(attempt.reply)).text, body)
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 9 }, estimated: false })
 })
 
@@ -137,7 +137,7 @@ t.test(
     const judge = async (...names: readonly string[]) => {
       const exchange = fakeExchange({ targets: names.map(upstream => ({ upstream })) })
       exchange.slots.set(MODEL, { asked: 'cl-sonnet-4-5', entry: 'cl-*' })
-      const fault = await thrownBy(() => stage.handle(exchange, noNext))
+      const fault = await errorFrom(() => stage.handle(exchange, noNext))
       return fault ?? exchange.targets.map(({ upstream }) => upstream)
     }
     t.same(await judge('gp', 'any'), ['gp', 'any'])

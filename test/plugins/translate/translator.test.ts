@@ -225,7 +225,7 @@ t.test('dropped fields: are named in a header and the log, or refused when stric
   const more = { ...body, moderation: {}, sniff: 1 }
   const { reply, host } = await translateAttempt({ body: more, upstreamReply: plain })
   t.equal(reply?.headers['x-tollgate-dropped'], 'moderation, sniff')
-  t.match(host.logged, ['info dropped fields that the target does not support'])
+  t.match(host.logLines, ['info dropped fields that the target does not support'])
   const strict = { code: 'FIELD_LOST', status: 400, param: 'moderation' }
   const strictAttempt = await translateAttempt({
     body: more,
@@ -234,7 +234,7 @@ t.test('dropped fields: are named in a header and the log, or refused when stric
   })
   t.match(strictAttempt.fault, strict)
   t.match(
-    (await translateAttempt({ body: more, upstreamReply: plain, ground: { strict: true } })).fault,
+    (await translateAttempt({ body: more, upstreamReply: plain, context: { strict: true } })).fault,
     strict,
   )
   const loose = { 'x-tollgate-strict': 'false' }
@@ -244,7 +244,7 @@ t.test('dropped fields: are named in a header and the log, or refused when stric
         body: more,
         upstreamReply: plain,
         headers: loose,
-        ground: { strict: true },
+        context: { strict: true },
       })
     ).fault,
   )

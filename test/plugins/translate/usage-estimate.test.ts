@@ -7,7 +7,7 @@ import { estimatePromptTokens } from '../../../plugins/formats/prompt-tokens.ts'
 import { compileTextPattern } from '../../../plugins/formats/text-pattern.ts'
 import { METERED, MODEL, OUTPUT_SO_FAR, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
+import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
 import { JSON_TYPE, SSE } from '../../helpers/translate-stage.ts'
 
 /** The chunks that an upstream sends. */
@@ -267,8 +267,8 @@ const run = async (
   const headers = stream ? SSE : JSON_TYPE
   const attempt = fakeAttempt(exchange, { upstream: 'up', name: 'm' }, { headers, chunks }, path)
   await translate.setup(client, host).forward?.(attempt, attempt.next)
-  const { text } = await pour(attempt.reply)
-  return { usage: exchange.slots.get(USAGE), text, logged: host.logged, slots: exchange.slots }
+  const { text } = await readReply(attempt.reply)
+  return { usage: exchange.slots.get(USAGE), text, logged: host.logLines, slots: exchange.slots }
 }
 const answerOf = (target: string, stream: boolean, answer: AnswerText, usage?: Json): string =>
   stream

@@ -2,16 +2,16 @@
 import t from 'tap'
 import type { HostBase, Reply } from '../../../engine/plugin.ts'
 import { DUE, enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
-import { outside, startReceiver } from '../../helpers/receiver.ts'
+import { publicAccess, startReceiver } from '../../helpers/receiver.ts'
 import { ENGINES } from '../../helpers/store.ts'
-import { type Desk, openDesk, SECRET } from '../../helpers/webhooks.ts'
+import { type NotificationDesk, openDesk, SECRET } from '../../helpers/webhooks.ts'
 
 const TIMEOUT = 20_000
 const isFinished = ({ state }: { state?: unknown }) => state !== 'pending'
 const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 /** Opens many endpoints, each with some events, in one transaction. */
 const open = async (
-  { database }: Desk,
+  { database }: NotificationDesk,
   [from, to]: readonly [number, number],
   events: readonly string[] = ['a'],
   origin = 'https://receiver.test',
@@ -28,7 +28,7 @@ const open = async (
     ]),
   )
 }
-const markSlow = async ({ database }: Desk): Promise<void> => {
+const markSlow = async ({ database }: NotificationDesk): Promise<void> => {
   const slow = { name: 'test: slow', text: 'UPDATE webhook_endpoints SET slow = 1' }
   await database.write([{ sql: slow, values: [] }])
 }
@@ -61,7 +61,7 @@ t.test('outbox: a hanging receiver does not delay others', async t => {
     for (const event of ['a', 'b']) await desk.event(`dead_${id}_${event}`, id)
   }
   // The host name of endpoint 2 never resolves.
-  const neverResolving = outside('127.0.0.0/8', () => new Promise(() => {}))
+  const neverResolving = publicAccess('127.0.0.0/8', () => new Promise(() => {}))
   await desk.endpoint(2, 'https://never.test/')
   const stop = desk.start(neverResolving)
   await hanging.until(58)

@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { DELAYS } from '../../../plugins/webhooks/schedule.ts'
 import { replay } from '../../../plugins/webhooks/statements.ts'
-import { ok, outside, startReceiver, status } from '../../helpers/receiver.ts'
+import { ok, publicAccess, startReceiver, status } from '../../helpers/receiver.ts'
 import { ENGINES } from '../../helpers/store.ts'
 import { openDesk, SECRET } from '../../helpers/webhooks.ts'
 
@@ -172,7 +172,7 @@ t.test('outbox: refuses a host name that no longer resolves to a public address'
   const inside = await startReceiver(t)
   const answers = [['1.1.1.1'], ['127.0.0.1']]
   let lookups = 0
-  const world = outside('', async () => answers[Math.min(lookups++, 1)] ?? [])
+  const world = publicAccess('', async () => answers[Math.min(lookups++, 1)] ?? [])
   t.equal(
     await world.checkUrl('https://hook.test/'),
     'https://hook.test/',

@@ -3,10 +3,10 @@
 import t from 'tap'
 import { saveSettings } from '../../../plugins/notify/settings.ts'
 import { ADDRESSES, REFUSED } from '../../fixtures/webhook-urls.ts'
-import { outside } from '../../helpers/receiver.ts'
+import { publicAccess } from '../../helpers/receiver.ts'
 import { openDesk, SECRET } from '../../helpers/webhooks.ts'
 
-const world = outside(
+const world = publicAccess(
   '',
   async name => ADDRESSES[name] ?? (name.endsWith('.test') ? [] : ['127.0.0.1']),
 )
@@ -71,7 +71,7 @@ t.test('webhook settings: only valid settings are saved', async t => {
   )
 
   t.test('webhook URL: a host name that does not resolve in time is refused', async t => {
-    const silent = outside('', () => new Promise(() => {}))
+    const silent = publicAccess('', () => new Promise(() => {}))
     const before = await readStored()
     await t.rejects(saveSettings(desk.database, 1, { url: 'https://public.test/' }, silent), {
       code: 'WEBHOOK_URL',

@@ -3,15 +3,15 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../../engine/plugin.ts'
-import { scaled } from '../../../helpers/long.ts'
+import { shortOrLong } from '../../../helpers/long.ts'
 import { growthDuring } from '../../../helpers/memory.ts'
-import { harmedPostgres, type PostgresServer } from '../../../helpers/postgres.ts'
+import { faultyPostgres, type PostgresServer } from '../../../helpers/postgres.ts'
 import { openAt } from '../../../helpers/store.ts'
 import { add, COUNT, tally } from '../../../helpers/tally.ts'
 
 const UNAVAILABLE = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
 
-const server = await harmedPostgres()
+const server = await faultyPostgres()
 const begin = async (t: Test, patience: number) => {
   const url = await server.create()
   const database = await openAt(t, { url, writeTimeout: patience }).open()
@@ -85,14 +85,14 @@ t.test('PostgreSQL outage: repeatedly terminated connections lose and repeat no 
 })
 
 /** ms for which the server is frozen. */
-const FROZEN = scaled(1_500, 30_000)
+const FROZEN = shortOrLong(1_500, 30_000)
 /** Limits, exact in the long form only: ms beyond the write timeout until a call has failed, ms
  *  until the store serves again, bytes by which the process grows meanwhile. */
-const [MAX_DELAY, MAX_RECOVERY, MAX_GROWTH] = scaled(
+const [MAX_DELAY, MAX_RECOVERY, MAX_GROWTH] = shortOrLong(
   [10_000, 30_000, 2 ** 28],
   [1_000, 3_000, 2 ** 25],
 )
-const LOAD = scaled({ lanes: 20, warm: 40 }, { lanes: 200, warm: 50_000 })
+const LOAD = shortOrLong({ lanes: 20, warm: 40 }, { lanes: 200, warm: 50_000 })
 
 t.test(
   'PostgreSQL outage: a freeze beyond the write timeout loses and repeats no write',

@@ -4,9 +4,9 @@ import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { DatabaseOptions, OpenDatabase } from '../../../../engine/store/database.ts'
 import { createMembership, MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
-import { silent } from '../../../helpers/core.ts'
+import { SILENT_LOG } from '../../../helpers/core.ts'
 import { reaperOn } from '../../../helpers/membership.ts'
-import { harmedPostgres } from '../../../helpers/postgres.ts'
+import { faultyPostgres } from '../../../helpers/postgres.ts'
 import {
   type AnyStore,
   openAt,
@@ -35,7 +35,7 @@ const ENDED_CLIENTS = sql(
   'ended clients',
   'SELECT client FROM tollgate_clients WHERE gone IS NOT NULL',
 )
-const server = await harmedPostgres()
+const server = await faultyPostgres()
 
 const sums = async (database: OpenDatabase) =>
   (await database.read(SUMS, [])).map(({ sum }) => Number(sum))
@@ -141,7 +141,7 @@ t.test(
     const peer = await ownFolder.open()
     await peer.migrate('test', [...MEMBERSHIP_TABLES, table])
     const timeouts = { ...timeoutsAt(STEADY), heartbeat: 10 }
-    const beatingPeer = createMembership({ database: peer, log: silent, timeouts })
+    const beatingPeer = createMembership({ database: peer, log: SILENT_LOG, timeouts })
     t.teardown(() => beatingPeer.close())
     await beatingPeer.name()
     const otherFolder = await openAt(t, { url, data: temporaryFolder(t) }).open()

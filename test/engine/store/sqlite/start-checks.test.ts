@@ -9,7 +9,7 @@ import {
   assertVersion,
   openForWriting,
 } from '../../../../engine/store/sqlite/sqlite.ts'
-import { forkSwiftly } from '../../../helpers/operator.ts'
+import { forkProgram } from '../../../helpers/operator.ts'
 import { temporaryFolder } from '../../../helpers/store.ts'
 
 t.test('SQLite start: refuses a version with known data loss', async t => {
@@ -89,7 +89,7 @@ t.test('store URL: an unsupported one is refused without showing its password', 
 
 const failure = async (t: Test, url: string) => {
   const program = new URL('../../../../engine/store/sqlite/writer.ts', import.meta.url)
-  const writer = forkSwiftly(program, [url])
+  const writer = forkProgram(program, [url])
   const [[message], [code]] = await Promise.all([once(writer, 'message'), once(writer, 'exit')])
   t.equal(code, 3)
   return message

@@ -6,10 +6,10 @@ import type { Answer } from '../../../../plugins/formats/answer.ts'
 import { anthropicMessages } from '../../../../plugins/formats/anthropic-messages/index.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import { codecOf, contextWith } from '../../../helpers/codec.ts'
-import { NAME, sdkStage } from '../../../helpers/messages.ts'
+import { NAME, startSdkReader } from '../../../helpers/messages.ts'
 import fc from '../../../helpers/property.ts'
 
-const stage = await sdkStage()
+const stage = await startSdkReader()
 t.teardown(() => stage.close())
 const codec = codecOf(NAME)
 const write = (answer: Answer): Fields => codec.encodeAnswer(answer, contextWith())

@@ -6,19 +6,19 @@ import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 import {
-  asking,
   call,
-  HI,
+  encodeBody,
+  encodeTurns,
+  HELLO,
   model,
   NAME,
+  promptOf,
   result,
   roles,
-  say,
-  sent,
+  textPart,
   user,
-  write,
 } from '../../../helpers/messages.ts'
 
 t.test('messages encoder: sends images and files in tool results (edge 20)', async t => {
@@ -39,7 +39,7 @@ t.test('messages encoder: sends images and files in tool results (edge 20)', asy
     content: [image, pdf],
     hasFailed: true,
   }
-  const body = sent([...HI, model(call('1')), user(resultWithMedia)])
+  const body = encodeTurns([...HELLO, model(call('1')), user(resultWithMedia)])
   const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
   t.same(last?.content, [
     {
@@ -55,11 +55,11 @@ t.test('messages encoder: sends images and files in tool results (edge 20)', asy
 })
 t.test('messages encoder: sends an object result as JSON text', async t => {
   const value: Content = { type: 'result', id: '1', content: [], value: { ok: 1 } }
-  t.match(JSON.stringify(sent([...HI, model(call('1')), user(value)])), /\{\\"ok\\":1\}/)
+  t.match(JSON.stringify(encodeTurns([...HELLO, model(call('1')), user(value)])), /\{\\"ok\\":1\}/)
 })
 t.test('messages encoder: sends missing and invalid arguments (edge 16)', async t => {
   const inputs = (input: string): unknown => {
-    const body = sent([...HI, model(call('1', input)), user(result('1'))])
+    const body = encodeTurns([...HELLO, model(call('1', input)), user(result('1'))])
     return (body.messages as readonly { readonly content: readonly Fields[] }[])[1]?.content[0]
       ?.input
   }
@@ -70,7 +70,12 @@ t.test('messages encoder: sends missing and invalid arguments (edge 16)', async 
   t.same(inputs('{"a":'), { input: '{"a":' }, 'arguments that a model truncated')
 })
 t.test('messages encoder: omits empty texts and turns without content', async t => {
-  t.same(roles(sent([user(say('')), user(say('a'), say('')), model(say(''))])), [['user', 'text']])
+  t.same(
+    roles(
+      encodeTurns([user(textPart('')), user(textPart('a'), textPart('')), model(textPart(''))]),
+    ),
+    [['user', 'text']],
+  )
 })
 t.test('messages encoder: rejects content without a block type by its path', async t => {
   const at = 'messages[0].content[1]'
@@ -102,16 +107,19 @@ t.test('messages encoder: rejects content without a block type by its path', asy
     ],
   ]
   for (const [media, words] of rows) {
-    const fault = await thrownBy(async () => sent([user(media)]))
+    const fault = await errorFrom(async () => encodeTurns([user(media)]))
     t.match(fault, { code: 'CONTENT_UNSUPPORTED', status: 400, param: at, message: words })
   }
   const inSystem: Turn = { role: 'system', content: [rows[2]?.[0] as Media] }
-  t.match(await thrownBy(async () => sent([inSystem, ...HI])), { status: 400, param: at })
+  t.match(await errorFrom(async () => encodeTurns([inSystem, ...HELLO])), {
+    status: 400,
+    param: at,
+  })
 })
 t.test('messages encoder: sends PDF documents unchanged and text documents as text', async t => {
   const source = (mime: string, data: string): unknown => {
     const media: Media = { type: 'media', kind: 'document', source: { type: 'data', data, mime } }
-    const [message] = sent([user(media)]).messages as readonly {
+    const [message] = encodeTurns([user(media)]).messages as readonly {
       readonly content: readonly Fields[]
     }[]
     return message?.content[0]?.source
@@ -128,7 +136,7 @@ t.test('messages encoder: omits thoughts and payloads of other providers', async
   const payload = { origin: 'google-gemini', data: 'SECRET' }
   const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'SECRET' }] }
   const turns = [
-    ...HI,
+    ...HELLO,
     model(
       { type: 'thought', text: 'SECRET', payload },
       { type: 'thought', text: 'SECRET' },
@@ -145,7 +153,7 @@ t.test('messages encoder: omits thoughts and payloads of other providers', async
     ),
     user(result('1')),
   ]
-  const { body, dropped } = write(asking(turns))
+  const { body, dropped } = encodeBody(promptOf(turns))
   t.notMatch(JSON.stringify(body), /SECRET/)
   t.match(
     JSON.stringify(body),
@@ -156,7 +164,7 @@ t.test('messages encoder: omits thoughts and payloads of other providers', async
 })
 t.test('messages codec: returns this provider’s own thoughts unchanged', async t => {
   const turns = [
-    ...HI,
+    ...HELLO,
     model(
       { type: 'thought', text: 'hm', payload: { origin: NAME, data: 's1' } },
       { type: 'thought', text: '', payload: { origin: NAME, data: 's2' } },
@@ -165,7 +173,7 @@ t.test('messages codec: returns this provider’s own thoughts unchanged', async
     ),
     user(result('1')),
   ]
-  const [, second] = sent(turns).messages as readonly { readonly content: readonly Json[] }[]
+  const [, second] = encodeTurns(turns).messages as readonly { readonly content: readonly Json[] }[]
   t.same(second?.content.slice(0, 3), [
     { type: 'thinking', thinking: 'hm', signature: 's1' },
     { type: 'thinking', thinking: '', signature: 's2' },

@@ -4,8 +4,8 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
-import { scaled } from '../../../helpers/long.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
+import { shortOrLong } from '../../../helpers/long.ts'
 import { NAME } from '../../../helpers/messages.ts'
 import fc from '../../../helpers/property.ts'
 import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
@@ -78,7 +78,7 @@ t.test('messages decoder: names the invalid field', async t => {
     ],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => decodePrompt(NAME, body))
+    const fault = await errorFrom(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, param)
     t.ok(fault?.message.includes(`'${param}'`), `${param} is in the message`)
   }
@@ -115,7 +115,7 @@ t.test('messages decoder: accepts or rejects any body, and never throws anything
     fc.property(members, fc.jsonValue(), (members, content) =>
       isHandled({ ...requestWith(content as Json), ...(members as Fields) }),
     ),
-    { numRuns: scaled(100, 10_000) },
+    { numRuns: shortOrLong(100, 10_000) },
   )
   t.end()
 })
@@ -139,7 +139,7 @@ t.test(
         odd,
         (which, path, value) => isHandled(replaceValue(bodies[which] ?? {}, path, value)),
       ),
-      { numRuns: scaled(300, 10_000) },
+      { numRuns: shortOrLong(300, 10_000) },
     )
     t.end()
   },

@@ -2,7 +2,7 @@
  *  order. */
 import t from 'tap'
 import { decodeParts } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 import {
   call,
   close,
@@ -151,7 +151,7 @@ t.test('messages stream decoder: accepts a second message_start (edge 31)', asyn
   t.equal(parts.filter(({ type }) => type === 'begin').length, 1)
   t.match(content, [{ text: 'a' }])
   const anew = [START, open(0, call('1')), inputDelta(0, '{"a"'), START] as const
-  t.match(await thrownBy(async () => decodeEvents(...anew)), {
+  t.match(await errorFrom(async () => decodeEvents(...anew)), {
     code: 'ANSWER_TANGLED',
     status: 502,
   })

@@ -12,7 +12,7 @@ import {
   decodeParts as partsIn,
   encodeStream as streamedAs,
 } from '../../../helpers/codec.ts'
-import { gist, messageOf, sdkStage } from '../../../helpers/messages.ts'
+import { messageOf, startSdkReader, summarize } from '../../../helpers/messages.ts'
 import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
 
 const recorded = recordings()
@@ -29,7 +29,7 @@ const NAME = 'anthropic-messages'
 const messages = codecOf(NAME)
 const context = contextWith()
 const encodeParts = (parts: readonly Part[]) => streamedAs(NAME, parts)
-const stage = await sdkStage()
+const stage = await startSdkReader()
 t.teardown(() => stage.close())
 
 t.test('messages codec: keeps recorded whole answers', { skip }, async t => {
@@ -39,13 +39,13 @@ t.test('messages codec: keeps recorded whole answers', { skip }, async t => {
     count++
     const body = JSON.parse(response_body) as Fields
     const answer = messages.decodeAnswer(body)
-    const expected = gist(body)
-    t.strictSame(gist(messages.encodeAnswer(answer, context)), expected, `${id} written again`)
+    const expected = summarize(body)
+    t.strictSame(summarize(messages.encodeAnswer(answer, context)), expected, `${id} written again`)
     t.same(assembleParts(partsOf(answer)), answer, `${id} in parts`)
     const plain = JSON.stringify(messages.encodeAnswer(answer, context))
-    t.same(gist(await stage.read(plain)), expected, `${id} to the SDK`)
+    t.same(summarize(await stage.read(plain)), expected, `${id} to the SDK`)
     t.same(
-      gist(await stage.read(encodeParts(partsOf(answer)))),
+      summarize(await stage.read(encodeParts(partsOf(answer)))),
       expected,
       `${id} to the SDK as a stream`,
     )
@@ -65,15 +65,15 @@ t.test('messages codec: keeps recorded streams', { skip }, async t => {
     const message = messageOf(response_body)
     const { parts, hasEnded } = partsIn(NAME, response_body)
     t.ok(hasEnded && message, `${id} ends`)
-    const expected = gist(message ?? {})
+    const expected = summarize(message ?? {})
     const answer = assembleParts(parts)
-    t.strictSame(gist(messages.encodeAnswer(answer, context)), expected, `${id} as a whole`)
+    t.strictSame(summarize(messages.encodeAnswer(answer, context)), expected, `${id} as a whole`)
     t.same(
       parseInputs(answer),
       parseInputs(messages.decodeAnswer(message ?? {})),
       `${id} is what it would be in one piece`,
     )
-    t.same(gist(await stage.read(encodeParts(parts))), expected, `${id} to the SDK`)
+    t.same(summarize(await stage.read(encodeParts(parts))), expected, `${id} to the SDK`)
   }
   t.ok(count >= 40, `${count} streams`)
 })

@@ -2,11 +2,11 @@
 import t from 'tap'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { asking, HI, NAME, write } from '../../../helpers/messages.ts'
+import { encodeBody, HELLO, NAME, promptOf } from '../../../helpers/messages.ts'
 
 t.test('messages encoder: always sends max_tokens', async t => {
   const limits = (settings: Prompt['settings'], output?: number) =>
-    write(asking(HI, { settings }), {}, output).body.max_tokens
+    encodeBody(promptOf(HELLO, { settings }), {}, output).body.max_tokens
   t.equal(limits({ limit: 7 }), 7)
   t.equal(limits({}, 64_000), 64_000)
   t.equal(limits({}), 8_192)
@@ -14,8 +14,8 @@ t.test('messages encoder: always sends max_tokens', async t => {
 })
 
 t.test('messages encoder: maps settings and reports those without a name', async t => {
-  const { body, dropped } = write(
-    asking(HI, {
+  const { body, dropped } = encodeBody(
+    promptOf(HELLO, {
       settings: {
         limit: 9,
         temperature: 1.5,
@@ -43,7 +43,7 @@ t.test('messages encoder: maps settings and reports those without a name', async
     service_tier: 'standard_only',
   })
   t.same([...dropped].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature'])
-  t.same(write(asking(HI, { settings: { tier: 'flex' } })).dropped, ['tier'])
+  t.same(encodeBody(promptOf(HELLO, { settings: { tier: 'flex' } })).dropped, ['tier'])
 })
 
 t.test('messages codec: keeps cache breakpoints at every position (edge 32)', async t => {

@@ -4,15 +4,15 @@ import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import {
-  asking,
   call,
-  HI,
+  encodeBody,
+  HELLO,
   model,
   NAME,
+  promptOf,
   result,
-  say,
+  textPart,
   user,
-  write,
 } from '../../../helpers/messages.ts'
 
 t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t => {
@@ -21,7 +21,7 @@ t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t
     more: Partial<Prompt> = {},
     traits: Fields = {},
     output?: number,
-  ) => write(asking(HI, { ...(thinking && { thinking }), ...more }), traits, output)
+  ) => encodeBody(promptOf(HELLO, { ...(thinking && { thinking }), ...more }), traits, output)
   t.match(think({ mode: 'effort', effort: 'low' }).body, {
     max_tokens: 9_216,
     thinking: { budget_tokens: 1_024 },
@@ -62,7 +62,7 @@ t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t
 t.test('messages encoder: uses adaptive thinking on models that support it', async t => {
   const adaptive = { thinking: 'adaptive' }
   const think = (thinking: NonNullable<Prompt['thinking']>) =>
-    write(asking(HI, { thinking }), adaptive).body
+    encodeBody(promptOf(HELLO, { thinking }), adaptive).body
   t.match(think({ mode: 'effort', effort: 'xhigh' }), {
     thinking: { type: 'adaptive' },
     output_config: { effort: 'xhigh' },
@@ -76,13 +76,13 @@ t.test('messages encoder: uses adaptive thinking on models that support it', asy
 })
 t.test('messages encoder: no thinking in another provider’s turn (edge 9)', async t => {
   const turns = (content: readonly Content[]) => [
-    ...HI,
+    ...HELLO,
     model(...content, call('1')),
     user(result('1')),
   ]
   const thinking = { mode: 'budget', budget: 2_000 } as const
-  const foreignPayload = write(
-    asking(
+  const foreignPayload = encodeBody(
+    promptOf(
       turns([{ type: 'thought', text: 'x', payload: { origin: 'google-gemini', data: 's' } }]),
       {
         thinking,
@@ -91,14 +91,14 @@ t.test('messages encoder: no thinking in another provider’s turn (edge 9)', as
   )
   t.notOk('thinking' in foreignPayload.body)
   t.same(foreignPayload.dropped, ['thinking'])
-  const own = write(
-    asking(turns([{ type: 'thought', text: '', payload: { origin: NAME, data: 's' } }]), {
+  const own = encodeBody(
+    promptOf(turns([{ type: 'thought', text: '', payload: { origin: NAME, data: 's' } }]), {
       thinking,
     }),
   )
   t.match(own.body, { thinking: { type: 'enabled' } })
   t.match(
-    write(asking([...HI, model(say('a')), ...HI], { thinking })).body,
+    encodeBody(promptOf([...HELLO, model(textPart('a')), ...HELLO], { thinking })).body,
     { thinking: { type: 'enabled' } },
     'no tool result is pending',
   )

@@ -4,17 +4,17 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { decodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 import {
-  asking,
   call,
-  HI,
+  encodeBody,
+  encodeTurns,
+  HELLO,
   model,
   NAME,
+  promptOf,
   result,
-  sent,
   user,
-  write,
 } from '../../../helpers/messages.ts'
 
 const FORM: Prompt['form'] = {
@@ -23,7 +23,9 @@ const FORM: Prompt['form'] = {
 }
 t.test('messages codec: restores tool names outside the format’s alphabet', async t => {
   const tools = [{ type: 'function', name: 'files.read' }] as const
-  const { body } = write(asking(HI, { tools, choice: { type: 'tool', name: 'files.read' } }))
+  const { body } = encodeBody(
+    promptOf(HELLO, { tools, choice: { type: 'tool', name: 'files.read' } }),
+  )
   const [{ name } = {}] = body.tools as readonly Fields[]
   t.match(name, /^[A-Za-z0-9_-]+$/)
   t.same(body.tool_choice, { type: 'tool', name })
@@ -40,7 +42,7 @@ t.test('messages codec: restores tool names outside the format’s alphabet', as
   )
 })
 t.test('messages encoder: declares the tools of earlier calls if the request has none', async t => {
-  const body = sent([...HI, model(call('1')), user(result('1'))])
+  const body = encodeTurns([...HELLO, model(call('1')), user(result('1'))])
   t.same(body.tools, [{ name: 'look', input_schema: { type: 'object' } }])
   t.same(body.tool_choice, { type: 'none' })
 })
@@ -69,7 +71,7 @@ t.test('messages encoder: sends functions and hosted tools, and rejects others',
     { type: 'hosted', tool: 'code_execution', clientName: 'code_interpreter' },
     { type: 'foreign', origin: NAME, name: 'bash', raw: { type: 'bash_20250124', name: 'bash' } },
   ]
-  t.same(write(asking(HI, { tools })).body.tools, [
+  t.same(encodeBody(promptOf(HELLO, { tools })).body.tools, [
     {
       name: 'f',
       description: 'd',
@@ -106,7 +108,7 @@ t.test('messages encoder: sends functions and hosted tools, and rejects others',
     { type: 'foreign', origin: 'google-gemini', name: 'googleMaps', raw: {} },
   ]
   for (const tool of rejection)
-    t.match(await thrownBy(async () => write(asking(HI, { tools: [tool] }))), {
+    t.match(await errorFrom(async () => encodeBody(promptOf(HELLO, { tools: [tool] }))), {
       code: 'TOOL_UNSUPPORTED',
       status: 400,
     })
@@ -116,7 +118,8 @@ t.test('messages encoder: maps the tool choice', async t => {
     { type: 'function', name: 'f' },
     { type: 'function', name: 'g' },
   ]
-  const bodyWithTools = (more: Partial<Prompt>) => write(asking(HI, { tools, ...more })).body
+  const bodyWithTools = (more: Partial<Prompt>) =>
+    encodeBody(promptOf(HELLO, { tools, ...more })).body
   const single = { settings: { parallel: false } }
   t.notOk('tool_choice' in bodyWithTools({}))
   t.same(bodyWithTools(single).tool_choice, { type: 'auto', disable_parallel_tool_use: true })
@@ -140,7 +143,7 @@ t.test('messages encoder: maps the tool choice', async t => {
 })
 
 t.test('messages encoder: sends structured output with closed objects', async t => {
-  t.same(write(asking(HI, { form: FORM })).body.output_config, {
+  t.same(encodeBody(promptOf(HELLO, { form: FORM })).body.output_config, {
     format: {
       type: 'json_schema',
       schema: {
@@ -153,14 +156,14 @@ t.test('messages encoder: sends structured output with closed objects', async t 
 })
 t.test('messages encoder: replaces structured output on older models', async t => {
   const old = { structured: false }
-  const { body } = write(asking(HI, { form: FORM }), old)
+  const { body } = encodeBody(promptOf(HELLO, { form: FORM }), old)
   t.match(body, { tools: [{ name: 'tollgate_answer_in_form' }], tool_choice: { type: 'tool' } })
   t.notOk('output_config' in body)
   const tools: Prompt['tools'] = [{ type: 'function', name: 'f' }]
-  t.match(write(asking(HI, { form: FORM, tools }), old).body, {
+  t.match(encodeBody(promptOf(HELLO, { form: FORM, tools }), old).body, {
     system: [{ text: /fits this schema/ }],
   })
-  t.match(write(asking(HI, { form: { type: 'json' } })).body, {
+  t.match(encodeBody(promptOf(HELLO, { form: { type: 'json' } })).body, {
     system: [{ text: /one valid JSON object/ }],
   })
 })

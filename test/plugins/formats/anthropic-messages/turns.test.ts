@@ -5,22 +5,22 @@ import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import { decodePrompt } from '../../../helpers/codec.ts'
 import {
-  asking,
   call,
-  HI,
+  encodeBody,
+  encodeTurns,
+  HELLO,
   model,
   NAME,
+  promptOf,
   result,
   roles,
-  say,
-  sent,
   system,
+  textPart,
   user,
-  write,
 } from '../../../helpers/messages.ts'
 
 t.test('messages encoder: leading system turns become the system prompt', async t => {
-  const { system: output, messages } = sent([system('a'), system('b'), ...HI])
+  const { system: output, messages } = encodeTurns([system('a'), system('b'), ...HELLO])
   t.same(output, [
     { type: 'text', text: 'a' },
     { type: 'text', text: 'b' },
@@ -28,20 +28,20 @@ t.test('messages encoder: leading system turns become the system prompt', async 
   t.same(messages, [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }])
 })
 t.test('messages encoder: a prompt of system turns only is sent as a user message', async t => {
-  const body = sent([system('be')])
+  const body = encodeTurns([system('be')])
   t.same(roles(body), [['user', 'text']])
   t.notOk('system' in body)
 })
 t.test('messages encoder: later system turns keep their position (edge 21)', async t => {
-  const turns = [user(say('a')), model(say('b')), system('now'), user(say('c'))]
-  const messages = sent(turns)
+  const turns = [user(textPart('a')), model(textPart('b')), system('now'), user(textPart('c'))]
+  const messages = encodeTurns(turns)
   t.same(roles(messages), [
     ['user', 'text'],
     ['assistant', 'text'],
     ['user', 'text', 'text'],
   ])
   t.match(JSON.stringify(messages), /<system>\\nnow\\n<\/system>/)
-  const remaining = sent(turns, { system_turns: true })
+  const remaining = encodeTurns(turns, { system_turns: true })
   t.same(roles(remaining), [
     ['user', 'text'],
     ['assistant', 'text'],
@@ -50,7 +50,7 @@ t.test('messages encoder: later system turns keep their position (edge 21)', asy
   ])
 })
 t.test('messages encoder: a system turn separates no call from its result', async t => {
-  const body = sent([...HI, model(call('1')), system('now'), user(result('1'))])
+  const body = encodeTurns([...HELLO, model(call('1')), system('now'), user(result('1'))])
   t.same(roles(body), [
     ['user', 'text'],
     ['assistant', 'tool_use'],
@@ -59,13 +59,13 @@ t.test('messages encoder: a system turn separates no call from its result', asyn
 })
 t.test('messages encoder: merges tool results and puts them first (edge 19)', async t => {
   const turns = [
-    ...HI,
+    ...HELLO,
     model(call('1'), call('2')),
-    user(say('and'), result('1')),
+    user(textPart('and'), result('1')),
     user(result('2')),
-    user(say('so')),
+    user(textPart('so')),
   ]
-  t.same(roles(sent(turns)), [
+  t.same(roles(encodeTurns(turns)), [
     ['user', 'text'],
     ['assistant', 'tool_use', 'tool_use'],
     ['user', 'tool_result', 'tool_result', 'text', 'text'],
@@ -73,12 +73,12 @@ t.test('messages encoder: merges tool results and puts them first (edge 19)', as
 })
 t.test('messages codec: converts any id consistently (edge 18)', async t => {
   for (const id of ['call.1|é', 'x'.repeat(200), '']) {
-    const body = sent([...HI, model(call(id)), user(result(id))])
+    const body = encodeTurns([...HELLO, model(call(id)), user(result(id))])
     const [, one, two] = body.messages as readonly { readonly content: readonly Fields[] }[]
     t.match(one?.content[0]?.id, /^[A-Za-z0-9_-]{1,64}$/)
     t.equal(one?.content[0]?.id, two?.content[0]?.tool_use_id)
   }
-  const spelt = sent([...HI, model(call('call.1')), user(result('call.1'))])
+  const spelt = encodeTurns([...HELLO, model(call('call.1')), user(result('call.1'))])
   const back = decodePrompt(NAME, spelt).prompt
   t.match(back.turns[1]?.content[0], { id: 'call.1' }, 'and decodes them again')
 })
@@ -88,26 +88,26 @@ t.test('messages encoder: sends media of the model in the next user message', as
     kind: 'image',
     source: { type: 'url', url: 'https://a/b.png' },
   }
-  t.same(roles(sent([...HI, model(say('here'), image), user(say('bluer'))])), [
+  t.same(roles(encodeTurns([...HELLO, model(textPart('here'), image), user(textPart('bluer'))])), [
     ['user', 'text'],
     ['assistant', 'text'],
     ['user', 'image', 'text'],
   ])
 })
 t.test('messages encoder: adds a user message before a leading assistant turn', async t => {
-  t.same(roles(sent([model(say('Hello!')), ...HI])), [
+  t.same(roles(encodeTurns([model(textPart('Hello!')), ...HELLO])), [
     ['user', 'text'],
     ['assistant', 'text'],
     ['user', 'text'],
   ])
 })
 t.test('messages encoder: keeps a prefill if the model supports it', async t => {
-  const turns = [...HI, model(say('It is '))]
-  t.same((sent(turns).messages as readonly Json[])[1], {
+  const turns = [...HELLO, model(textPart('It is '))]
+  t.same((encodeTurns(turns).messages as readonly Json[])[1], {
     role: 'assistant',
     content: [{ type: 'text', text: 'It is' }],
   })
-  const { body, dropped } = write(asking(turns), { prefill: false })
+  const { body, dropped } = encodeBody(promptOf(turns), { prefill: false })
   t.same(roles(body), [
     ['user', 'text'],
     ['assistant', 'text'],
@@ -124,6 +124,6 @@ t.test('messages codec: returns a paused turn with hosted calls unchanged', asyn
     input: 'x',
     raw: { origin: NAME, items },
   }
-  const body = write(asking([...HI, model(hostedCall)]), { prefill: false }).body
+  const body = encodeBody(promptOf([...HELLO, model(hostedCall)]), { prefill: false }).body
   t.same((body.messages as readonly Json[])[1], { role: 'assistant', content: items })
 })

@@ -17,9 +17,9 @@ import {
   TEXT,
   THOUGHT,
 } from '../../../helpers/message-parts.ts'
-import { NAME, sdkStage } from '../../../helpers/messages.ts'
+import { NAME, startSdkReader } from '../../../helpers/messages.ts'
 
-const stage = await sdkStage()
+const stage = await startSdkReader()
 t.teardown(() => stage.close())
 const read = readBySdk(stage)
 

@@ -8,17 +8,17 @@ import {
   call,
   close,
   END,
+  eventTypes,
   grow,
   open,
   readBySdk,
   stop,
   TEXT,
-  types,
   writeAll,
 } from '../../../helpers/message-parts.ts'
-import { NAME, sdkStage } from '../../../helpers/messages.ts'
+import { NAME, startSdkReader } from '../../../helpers/messages.ts'
 
-const stage = await sdkStage()
+const stage = await startSdkReader()
 t.teardown(() => stage.close())
 const read = readBySdk(stage)
 
@@ -32,7 +32,7 @@ t.test('messages stream encoder: writes the events of a text in order', async t 
     { type: 'count', meters: { input: 3, cached: 4, output: 2, thinking: 5 } },
     END,
   )
-  t.same(types(sse), [
+  t.same(eventTypes(sse), [
     'message_start',
     'content_block_start',
     'content_block_delta',
@@ -100,7 +100,7 @@ t.test('messages stream encoder: ignores further candidates', async t => {
 })
 t.test('messages stream encoder: ends a broken answer with an error (edge 5)', async t => {
   const sse = writeAll(BEGIN, stop('broken', 'MALFORMED_FUNCTION_CALL'), END)
-  t.same(types(sse), ['message_start', 'error'])
+  t.same(eventTypes(sse), ['message_start', 'error'])
   await t.rejects(stage.read(sse), /MALFORMED_FUNCTION_CALL/)
 })
 t.test('messages stream encoder: passes an error in mid-stream (edge 17)', async t => {

@@ -3,8 +3,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { codecOf, decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
-import { scaled } from '../../../helpers/long.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
+import { shortOrLong } from '../../../helpers/long.ts'
 import fc from '../../../helpers/property.ts'
 import { recordings } from '../../../helpers/recorded.ts'
 
@@ -74,7 +74,7 @@ t.test('Gemini decoder: names the invalid field', async t => {
     ],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => decodePrompt(NAME, body))
+    const fault = await errorFrom(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, param)
     t.ok(String(fault?.message).includes(param), String(fault?.message))
   }
@@ -121,7 +121,7 @@ t.test('Gemini decoder: accepts or rejects any body, and never throws anything e
     fc.property(members, fc.jsonValue(), (more, part) =>
       survives({ ...(requestWith(part as Json) as object), ...(more as object) } as Json),
     ),
-    { numRuns: scaled(150, 10_000) },
+    { numRuns: shortOrLong(150, 10_000) },
   )
   t.end()
 })
@@ -159,7 +159,7 @@ t.test(
         const all = paths(request).filter(({ length }) => length > 0)
         return survives(mutateMember(request, all[at % all.length] as readonly string[], other))
       }),
-      { numRuns: scaled(700, 20_000) },
+      { numRuns: shortOrLong(700, 20_000) },
     )
     t.end()
   },
@@ -213,7 +213,7 @@ t.test('Gemini decoder: never throws on answers, stream events or errors of upst
       const rejection = codec.decodeError(500, rest as Json)
       return rejection.message !== '' && rejection.status >= 400
     }),
-    { numRuns: scaled(300, 10_000) },
+    { numRuns: shortOrLong(300, 10_000) },
   )
   t.end()
 })

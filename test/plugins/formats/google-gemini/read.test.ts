@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { requestToCount } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
 import { decodePrompt } from '../../../helpers/codec.ts'
-import { decodeRequest, encodeRequest, hi } from '../../../helpers/gemini-prompt.ts'
+import { decodeRequest, encodeRequest, HI } from '../../../helpers/gemini-prompt.ts'
 
 const NAME = 'google-gemini'
 
@@ -101,7 +101,7 @@ t.test('Gemini decoder: reports unknown fields by the client’s names', t => {
   t.end()
 })
 t.test('Gemini decoder: takes streaming from the path', t => {
-  const of = (path: string) => decodePrompt(NAME, { contents: hi }, path).prompt.stream
+  const of = (path: string) => decodePrompt(NAME, { contents: HI }, path).prompt.stream
   t.ok(of('/v1beta/models/x:streamGenerateContent?alt=sse'))
   t.ok(of('/v1/models/x:streamGenerateContent'))
   t.notOk(of('/v1beta/models/x:generateContent?x=:streamGenerateContent'))
@@ -112,7 +112,7 @@ t.test('Gemini decoder: pairs calls without ids and results by name, in order', 
   const answer = (b: number) => ({ functionResponse: { name: 'f', response: { b } } })
   const { prompt } = decodePrompt(NAME, {
     contents: [
-      ...hi,
+      ...HI,
       { role: 'model', parts: [call(1), call(2)] },
       { role: 'user', parts: [answer(1)] },
       { role: 'function', parts: [{ text: 'x' }, answer(2)] },
@@ -173,7 +173,7 @@ t.test('Gemini decoder: cached content becomes a document that only Google can o
     source: { type: 'file', file: 'cachedContents/x', origin: NAME },
     at: 'cachedContent',
   })
-  t.match(encodeRequest(prompt).body, { cachedContent: 'cachedContents/x', contents: hi })
+  t.match(encodeRequest(prompt).body, { cachedContent: 'cachedContents/x', contents: HI })
   t.end()
 })
 t.test('Gemini decoder: converts Google’s schemas to JSON Schema', t => {
@@ -237,11 +237,11 @@ t.test('Gemini decoder: reads hosted tools and keeps unknown ones', t => {
 })
 
 t.test('Gemini decoder: reads both shapes of a counting request (edge 29)', t => {
-  t.same(requestToCount({ contents: hi }), { contents: hi })
+  t.same(requestToCount({ contents: HI }), { contents: HI })
   for (const key of ['generateContentRequest', 'generate_content_request'])
-    t.same(requestToCount({ [key]: { model: 'models/x', contents: hi } }), {
+    t.same(requestToCount({ [key]: { model: 'models/x', contents: HI } }), {
       model: 'models/x',
-      contents: hi,
+      contents: HI,
     })
   t.end()
 })

@@ -13,8 +13,8 @@ import {
   encodeStream,
 } from '../../../helpers/codec.ts'
 import {
-  facts,
-  factsOf,
+  factsOfAnswer,
+  factsOfChoices,
   finishOf,
   type Gemini,
   normaliseRequest,
@@ -106,7 +106,7 @@ t.test('Gemini codec: keeps recorded answers', { skip }, t => {
   for (const { id, response_body: text } of wholeAnswers) {
     const input = JSON.parse(text) as Gemini
     const answer = codec.decodeAnswer(input as never)
-    t.same(facts(answer), readDirectly([input]), `${id} as read directly`)
+    t.same(factsOfAnswer(answer), readDirectly([input]), `${id} as read directly`)
     const again = codec.encodeAnswer(answer, contextWith()) as never as Gemini
     t.same(readDirectly([again]), readDirectly([input]), `${id} written again`)
     t.equal(again.promptFeedback?.blockReason, input.promptFeedback?.blockReason, id)
@@ -120,7 +120,7 @@ t.test('Gemini codec: keeps recorded streams', { skip }, t => {
     const { parts, hasEnded } = decodeParts(NAME, text)
     t.ok(hasEnded, `${id} ends`)
     const answer = assembleParts(parts)
-    t.same(facts(answer), readDirectly(chunksOf(text)), `${id} as read directly`)
+    t.same(factsOfAnswer(answer), readDirectly(chunksOf(text)), `${id} as read directly`)
     const bytes = encodeStream(NAME, parts, { path: SSE })
     t.same(readDirectly(chunksOf(bytes)), readDirectly(chunksOf(text)), `${id} written again`)
     t.match(bytes, /^data: \{.*\}\r\n\r\n$/s, id)
@@ -140,8 +140,8 @@ t.test('Gemini decoder: reads the same from an answer whole and streamed', { ski
     const event = `data: ${JSON.stringify(JSON.parse(text))}\r\n\r\n`
     t.same(assembleParts(decodeParts(NAME, event).parts), answer, id)
     t.same(
-      factsOf(answer.choices),
-      factsOf(assembleParts(decodeParts(NAME, event).parts).choices),
+      factsOfChoices(answer.choices),
+      factsOfChoices(assembleParts(decodeParts(NAME, event).parts).choices),
       id,
     )
   }

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt, Tool } from '../../../../plugins/formats/hub.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 import { encodeRequest, prompt, text, user, withTools } from '../../../helpers/gemini-prompt.ts'
 
 t.test('Gemini encoder: maps settings and reports those without a name', t => {
@@ -125,7 +125,7 @@ t.test('Gemini encoder: writes a tool with two names once', t => {
   t.end()
 })
 t.test('Gemini encoder: mixes hosted tools and functions if the model can', async t => {
-  const fault = await thrownBy(async () => withTools([f, search]))
+  const fault = await errorFrom(async () => withTools([f, search]))
   t.match(fault, { status: 400, message: /'gx_search'/, param: 'tools' })
   t.match(withTools([f, search], {}, { mixed_tools: true }).body, {
     tools: [{ googleSearch: {} }, { functionDeclarations: [{ name: 'f' }] }],
@@ -144,7 +144,7 @@ t.test('Gemini encoder: rejects unsupported tools by the client’s name', async
     ],
     [{ type: 'foreign', origin: 'anthropic-messages', name: 'computer', raw: {} }, 'computer'],
   ] as const) {
-    const fault = await thrownBy(async () => withTools([tool]))
+    const fault = await errorFrom(async () => withTools([tool]))
     t.match(fault, { status: 400, message: new RegExp(`'${name}'`) })
   }
 })

@@ -5,7 +5,7 @@ import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
 import { encodePayload, hasForeignPayload } from '../../../../plugins/formats/opaque-payload.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 import {
   assistant,
   call,
@@ -65,7 +65,7 @@ t.test('Gemini encoder: puts tool results together and before other content (edg
   t.end()
 })
 t.test('Gemini encoder: rejects a result without a call', async t => {
-  const fault = await thrownBy(async () => contentsOf([user(result('ghost'))]))
+  const fault = await errorFrom(async () => contentsOf([user(result('ghost'))]))
   t.match(fault, { status: 400, message: /'ghost'/ })
   t.end()
 })
@@ -251,9 +251,9 @@ t.test('Gemini encoder: sends https URLs only, and rejects files of other provid
     { type: 'url', url: 'http://a.example/x.jpg' },
     { type: 'file', file: 'file-1', origin: 'openai-chat' },
   ] as const) {
-    const fault = await thrownBy(async () => contentsOf([user(media(source))]))
+    const fault = await errorFrom(async () => contentsOf([user(media(source))]))
     t.match(fault, { status: 400, param: 'messages[0].content[1]' })
   }
-  const among = await thrownBy(async () => contentsOf([{ role: 'system', content: [image] }]))
+  const among = await errorFrom(async () => contentsOf([{ role: 'system', content: [image] }]))
   t.match(among, { status: 400 })
 })

@@ -3,8 +3,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
-import { scaled } from '../../../helpers/long.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
+import { shortOrLong } from '../../../helpers/long.ts'
 import fc from '../../../helpers/property.ts'
 
 const NAME = 'openai-chat'
@@ -27,7 +27,7 @@ t.test('chat decoder: names the invalid field', async t => {
     [{ messages: [], stop: [{ toString: 0 }] }, 'stop'],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => decodePrompt(NAME, body))
+    const fault = await errorFrom(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, param)
   }
 })
@@ -57,7 +57,7 @@ t.test('chat decoder: accepts or rejects any body, and never throws anything els
       }
       return true
     }),
-    { numRuns: scaled(150, 10_000) },
+    { numRuns: shortOrLong(150, 10_000) },
   )
   t.end()
 })

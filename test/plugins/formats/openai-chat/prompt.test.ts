@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 
 const NAME = 'openai-chat'
 const call = (id: string, name: string) => ({
@@ -155,7 +155,7 @@ t.test('chat encoder: rejects a preset that the target lacks', async t => {
     messages: [],
     tools: [{ type: 'function', function: { name: 'gx_search', description: 'search' } }],
   })
-  const fault = await thrownBy(async () => encodePrompt(NAME, prompt))
+  const fault = await errorFrom(async () => encodePrompt(NAME, prompt))
   t.match(fault, { status: 400, code: 'TOOL_UNSUPPORTED', message: /gx_search/ })
 })
 
@@ -193,7 +193,7 @@ t.test('chat encoder: rejects video, documents by URL and unsupported audio by p
     { type: 'image_url', image_url: { url: 'https://a.example/x.mp4' } },
     { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
   ]) {
-    const fault = await thrownBy(async () =>
+    const fault = await errorFrom(async () =>
       bodyOf(requestWith([{ type: 'text', text: 'a' }, part])),
     )
     t.match(fault, { status: 400, code: 'CONTENT_UNSUPPORTED', param: 'messages[0].content[1]' })

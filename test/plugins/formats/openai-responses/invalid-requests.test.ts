@@ -3,8 +3,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
-import { scaled } from '../../../helpers/long.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
+import { shortOrLong } from '../../../helpers/long.ts'
 import fc from '../../../helpers/property.ts'
 import { recordings } from '../../../helpers/recorded.ts'
 
@@ -55,10 +55,10 @@ t.test('responses decoder: names the invalid field', async t => {
     [{ input: 'hi', conversation: 7 }, 'conversation'],
   ]
   for (const [body, param] of cases) {
-    const fault = await thrownBy(async () => decodePrompt(NAME, body))
+    const fault = await errorFrom(async () => decodePrompt(NAME, body))
     t.match(fault, { status: 400, param }, `${param}: ${JSON.stringify(body)}`)
   }
-  t.match(await thrownBy(async () => decodePrompt(NAME, { messages: [] })), {
+  t.match(await errorFrom(async () => decodePrompt(NAME, { messages: [] })), {
     code: 'UNSUPPORTED_PARAMETER',
     message: /this parameter has moved to 'input'/,
   })
@@ -115,7 +115,7 @@ t.test('responses decoder: accepts or rejects any body, and never throws anythin
     fc.property(members, fc.array(items), (more, input) =>
       survives({ input, ...(more as object) } as Json),
     ),
-    { numRuns: scaled(150, 10_000) },
+    { numRuns: shortOrLong(150, 10_000) },
   )
   t.end()
 })
@@ -136,7 +136,7 @@ t.test(
       fc.property(fc.constantFrom(...recorded), fc.nat(), wrong, (request, at, value) =>
         survives(changeValue(request, at, value)),
       ),
-      { numRuns: scaled(500, 20_000) },
+      { numRuns: shortOrLong(500, 20_000) },
     )
     t.end()
   },

@@ -5,7 +5,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { prependHistory } from '../../../../plugins/formats/openai-responses/history.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 import { decodeRequest, encodeRequest } from '../../../helpers/responses-requests.ts'
 
 const NAME = 'openai-responses'
@@ -156,7 +156,7 @@ t.test('responses codec: reads and writes functions, hosted tools and foreign to
   t.match(preview.prompt.tools, [{ tool: 'web_search', clientName: 'web_search_preview' }])
   t.same(preview.dropped, ['tools[0].external_web_access'])
   const foreignPayload = [{ type: 'foreign', origin: 'other', name: 'bash', raw: {} }] as const
-  t.match(await thrownBy(async () => encodeRequest({ tools: foreignPayload })), {
+  t.match(await errorFrom(async () => encodeRequest({ tools: foreignPayload })), {
     status: 400,
     message: /'bash'/,
   })
@@ -234,7 +234,7 @@ t.test('response history: precedes the new input', async t => {
     ],
   )
   const unknown = [{ type: 'item_reference', id: 'msg_1' }]
-  t.match(await thrownBy(async () => decodePrompt(NAME, { input: unknown })), {
+  t.match(await errorFrom(async () => decodePrompt(NAME, { input: unknown })), {
     status: 400,
     message: "Item with id 'msg_1' not found.",
   })

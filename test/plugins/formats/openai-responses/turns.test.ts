@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
 import { encodePrompt } from '../../../helpers/codec.ts'
-import { thrownBy } from '../../../helpers/exchange.ts'
+import { errorFrom } from '../../../helpers/exchange.ts'
 import {
   decodeRequest,
   encodeRequest,
@@ -82,14 +82,14 @@ t.test('responses encoder: rejects content without a part type by its path', asy
   const media = { type: 'media', source: { type: 'url', url: 'https://x' }, at: 'x[3]' } as const
   for (const kind of ['audio', 'video'] as const) {
     const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind }] }]
-    const fault = await thrownBy(async () => encodeRequest({ turns }))
+    const fault = await errorFrom(async () => encodeRequest({ turns }))
     t.match(fault, { status: 400, param: 'x[3]', message: /cannot be sent to this model/ })
   }
   const source = { type: 'file', file: 'f', origin: 'elsewhere' } as const
   const turns: Turn[] = [{ role: 'user', content: [{ ...media, kind: 'image', source }] }]
-  t.match(await thrownBy(async () => encodeRequest({ turns })), { status: 400, param: 'x[3]' })
+  t.match(await errorFrom(async () => encodeRequest({ turns })), { status: 400, param: 'x[3]' })
   const tools = [{ type: 'hosted', tool: 'url_context', clientName: 'urlContext' }] as const
-  t.match(await thrownBy(async () => encodeRequest({ tools })), {
+  t.match(await errorFrom(async () => encodeRequest({ tools })), {
     status: 400,
     message: /'urlContext'/,
   })

@@ -1,7 +1,7 @@
 /** Masks: transparent pixels become white for every colour type, depth and filter. */
 import t from 'tap'
 import { convertMask } from '../../../../plugins/formats/recraft/mask.ts'
-import { greys, type Picture, pngOf } from '../../../helpers/png.ts'
+import { type Picture, readGreys, writePng } from '../../../helpers/png.ts'
 import fc from '../../../helpers/property.ts'
 
 const picture = fc
@@ -39,13 +39,13 @@ t.test('Recraft mask: white where transparent, black elsewhere', async t => {
             : value,
         ),
       )
-      const mask = convertMask(pngOf({ ...input, rows }))
+      const mask = convertMask(writePng({ ...input, rows }))
       const expected = rows.map(row =>
         Array.from({ length: input.width }, (_, x) =>
           row[x * pixel + pixel - alpha] === 0 ? 255 : 0,
         ),
       )
-      if (expected.flat().includes(255)) t.same(mask && greys(mask), expected)
+      if (expected.flat().includes(255)) t.same(mask && readGreys(mask), expected)
       else t.equal(mask, undefined)
     }),
     { numRuns: 60 },
@@ -60,19 +60,19 @@ t.test('Recraft mask: undefined for a file that is no mask', async t => {
     depth: 8,
     filters: [0],
   }
-  const good = pngOf(clear)
+  const good = writePng(clear)
   t.ok(convertMask(good))
   for (const [what, bytes] of [
     ['nothing', Buffer.alloc(0)],
     ['a text', Buffer.from('x'.repeat(100))],
     ['cut', good.subarray(0, 50)],
-    ['without transparency', pngOf({ ...clear, rows: [Uint8Array.of(1, 2, 3, 255)] })],
-    ['without alpha', pngOf({ ...clear, rows: [Uint8Array.of(1, 2, 3)], type: 2 })],
-    ['interlaced', pngOf({ ...clear, interlace: 1 })],
-    ['an unknown filter', pngOf({ ...clear, filters: [7] })],
-    ['fewer pixels than it says', pngOf({ ...clear, width: 2 })],
-    ['more than it says', pngOf({ ...clear, rows: [new Uint8Array(8)] })],
-    ['too large', pngOf({ ...clear, width: 65_536, rows: Array(65).fill(new Uint8Array(4)) })],
+    ['without transparency', writePng({ ...clear, rows: [Uint8Array.of(1, 2, 3, 255)] })],
+    ['without alpha', writePng({ ...clear, rows: [Uint8Array.of(1, 2, 3)], type: 2 })],
+    ['interlaced', writePng({ ...clear, interlace: 1 })],
+    ['an unknown filter', writePng({ ...clear, filters: [7] })],
+    ['fewer pixels than it says', writePng({ ...clear, width: 2 })],
+    ['more than it says', writePng({ ...clear, rows: [new Uint8Array(8)] })],
+    ['too large', writePng({ ...clear, width: 65_536, rows: Array(65).fill(new Uint8Array(4)) })],
   ] as const)
     t.equal(convertMask(bytes), undefined, what)
 })
