@@ -2,8 +2,7 @@
  *  charged once, and every low balance has its event. The long form is `npm run test:chaos --
  *  --kills 1000 --store postgres`. */
 import t from 'tap'
-import { shortOrLong } from '../helpers/long.ts'
-import { seed } from '../helpers/seeded.ts'
+import { seed, shortOrLong } from '../helpers/run-settings.ts'
 import { runChaos } from './chaos.ts'
 import { STORES, type StoreName } from './stores.ts'
 

@@ -4,9 +4,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { eventually } from '../helpers/primary.ts'
-import { AUTHORITY } from '../helpers/receiver.ts'
-import { createChance } from '../helpers/seeded.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
+import { AUTHORITY } from '../helpers/money/receiver.ts'
+import { createChance } from '../helpers/run-settings.ts'
 import {
   type Balance,
   type ClientCall,

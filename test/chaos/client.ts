@@ -1,7 +1,7 @@
 /** The clients of a chaos run, in their own process: they call continuously and record what they
  *  receive. */
 import { Agent, type IncomingMessage, request } from 'node:http'
-import { createChance } from '../helpers/seeded.ts'
+import { createChance } from '../helpers/run-settings.ts'
 import type { ClientCall } from './checker.ts'
 
 type MutableCall = { -readonly [Name in keyof ClientCall]: ClientCall[Name] }

@@ -9,7 +9,7 @@ import {
   createFrameParser,
   type WriterMessage,
 } from '../../engine/store/sqlite/frames.ts'
-import { eventually } from '../helpers/primary.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
 import { isTraced } from './faulty-gateway.ts'
 
 /** The database file or its write-ahead log. */

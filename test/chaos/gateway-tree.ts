@@ -12,8 +12,8 @@ import {
   requestStatus,
 } from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from '../helpers/cache.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
 import { cachedCommand, operatorEnv } from '../helpers/operator.ts'
-import { eventually } from '../helpers/primary.ts'
 
 export const KINDS = ['worker', 'all', 'primary'] as const
 

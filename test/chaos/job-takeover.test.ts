@@ -1,9 +1,8 @@
 /** Background jobs continue on another process when their process, gateway or machine fails. The
  *  delay is reported, not asserted. */
 import t, { type Test } from 'tap'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { eventually } from '../helpers/primary.ts'
-import { createChance } from '../helpers/seeded.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
+import { createChance, LONG, shortOrLong } from '../helpers/run-settings.ts'
 import { createTree, type Tree } from './gateway-tree.ts'
 import { STORES, type StoreName, type StoreSetup } from './stores.ts'
 

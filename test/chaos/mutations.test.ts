@@ -1,7 +1,7 @@
 /** Mutation tests of money: each planted bug fails one of its tests, and without a bug all pass. */
 import { existsSync } from 'node:fs'
 import t from 'tap'
-import { LONG } from '../helpers/long.ts'
+import { LONG } from '../helpers/run-settings.ts'
 import { copyTree } from './mutated-tree.ts'
 import { mutations } from './mutations.ts'
 

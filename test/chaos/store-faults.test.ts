@@ -3,7 +3,7 @@
  *  every write, sync and answer of a fixed series of calls. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
-import { shortOrLong } from '../helpers/long.ts'
+import { shortOrLong } from '../helpers/run-settings.ts'
 import type { Reply } from './call-client.ts'
 import {
   canInjectFaults,

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { locate, type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 import { forkProgram } from '../helpers/operator.ts'
-import { startPostgres } from '../helpers/postgres.ts'
+import { startPostgres } from '../helpers/store/postgres.ts'
 
 export interface StoreSetup {
   /** The value of `settings.database`. */

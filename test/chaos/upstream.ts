@@ -2,7 +2,7 @@
  *  call. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createChance } from '../helpers/seeded.ts'
+import { createChance } from '../helpers/run-settings.ts'
 import type { UpstreamCall } from './checker.ts'
 
 type MutableCall = { -readonly [Name in keyof UpstreamCall]: UpstreamCall[Name] }

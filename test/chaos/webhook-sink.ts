@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
-import { AUTHORITY } from '../helpers/receiver.ts'
-import { SECRET } from '../helpers/webhooks.ts'
+import { AUTHORITY } from '../helpers/money/receiver.ts'
+import { SECRET } from '../helpers/money/webhooks.ts'
 import type { SinkEvent } from './checker.ts'
 
 export interface Sink {

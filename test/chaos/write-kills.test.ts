@@ -4,12 +4,11 @@
 import { once } from 'node:events'
 import t from 'tap'
 import { audit } from '../../plugins/ledger/audit.ts'
-import { giveCredit } from '../helpers/credit.ts'
-import { call, payerOf } from '../helpers/ledger.ts'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { ledgerOn, makeLedger } from '../helpers/membership.ts'
-import { createChance } from '../helpers/seeded.ts'
-import { sql, startStore } from '../helpers/store.ts'
+import { giveCredit } from '../helpers/money/credit.ts'
+import { call, payerOf } from '../helpers/money/ledger.ts'
+import { createChance, LONG, shortOrLong } from '../helpers/run-settings.ts'
+import { ledgerOn, makeLedger } from '../helpers/store/membership.ts'
+import { sql, startStore } from '../helpers/store/store.ts'
 import { canInjectFaults, injectFault } from './faulty-gateway.ts'
 
 t.setTimeout(LONG ? 1_200_000 : 120_000)

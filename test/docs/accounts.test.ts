@@ -1,7 +1,7 @@
 /** docs/accounts.md: its commands run in a fresh clone; its paths and views are shipped. */
 import t from 'tap'
 import account from '../../plugins/account/index.ts'
-import { LONG } from '../helpers/long.ts'
+import { LONG } from '../helpers/run-settings.ts'
 import { pageOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 

@@ -6,7 +6,7 @@ import { COMMANDS } from '../../engine/cli/commands.ts'
 import { helpOf } from '../../engine/cli/help.ts'
 import { readOnlyDatabase } from '../../engine/cli/offline.ts'
 import { withPluginCommands } from '../../engine/cli/plugin-commands.ts'
-import { recordingTerminal, tollgate } from '../helpers/terminal.ts'
+import { recordingTerminal, tollgate } from '../helpers/gateway/command-line.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 export const PAGE = `${root}/docs/cli.md`

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { LONG } from '../helpers/long.ts'
+import { LONG } from '../helpers/run-settings.ts'
 import { pageOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 

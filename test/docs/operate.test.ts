@@ -1,6 +1,6 @@
 /** docs/operate.md: its commands run in a fresh clone; its variables are the shipped ones. */
 import t from 'tap'
-import { LONG } from '../helpers/long.ts'
+import { LONG } from '../helpers/run-settings.ts'
 import { pageOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 

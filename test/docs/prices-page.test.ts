@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { METERS } from '../../plugins/billing/meters.ts'
-import { problemsOf } from '../helpers/billing.ts'
+import { problemsOf } from '../helpers/money/billing.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/prices.md'), 'utf8')
 const blocks = page.split(/\n\n(?! {4})/).filter(part => /^(?: {4}.*\n?)+$/m.test(part))

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { LONG } from '../helpers/long.ts'
+import { LONG } from '../helpers/run-settings.ts'
 import { blockOf, blocksOf, pageOf, sessionOf } from './blocks.ts'
 import { type Clone, clone, type ProcessOutput } from './clone.ts'
 

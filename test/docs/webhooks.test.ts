@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DELAYS } from '../../plugins/webhooks/schedule.ts'
-import { LONG } from '../helpers/long.ts'
+import { LONG } from '../helpers/run-settings.ts'
 import { blocksOf, pageOf, sessionOf } from './blocks.ts'
 import { clone, freePort } from './clone.ts'
 

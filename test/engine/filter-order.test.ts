@@ -2,7 +2,7 @@
  *  and when a slot is final. */
 import t, { type Test } from 'tap'
 import type { Exchange, Filter, Slot, Stage } from '../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../helpers/gateway/test-server.ts'
 
 const USED: Slot<string> = { name: 'used' }
 const ROUTES = [{ path: 'GET /', upstream: 'up' }]

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { ENDPOINTS } from '../../engine/config/admin-endpoints.ts'
 import type { GatewayView } from '../../engine/plugin.ts'
-import { eventually, folderWith, routes, startPrimary } from '../helpers/primary.ts'
+import { eventually, folderWith, routes, startPrimary } from '../helpers/gateway/primary.ts'
 
 const files = folderWith()
 const primary = await startPrimary(t, {

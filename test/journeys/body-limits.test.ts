@@ -2,11 +2,11 @@
  *  memory or reach the upstream. */
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { startGateway } from '../helpers/gateway.ts'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { growthDuring } from '../helpers/memory.ts'
-import { rawClient, replies } from '../helpers/raw.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { rawClient, replies } from '../helpers/gateway/raw-client.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { growthDuring } from '../helpers/process-tree.ts'
+import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

@@ -4,11 +4,11 @@ import t from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../plugins/credentials/statements.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { shortOrLong } from '../helpers/long.ts'
-import { startPostgres } from '../helpers/postgres.ts'
-import { spendTenUnits } from '../helpers/rush.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { spendTenUnits } from '../helpers/money/ledger.ts'
+import { shortOrLong } from '../helpers/run-settings.ts'
+import { startPostgres } from '../helpers/store/postgres.ts'
 
 const ROUNDS = shortOrLong(2, 200)
 const CALLS = 500

@@ -1,8 +1,14 @@
 /** A signal drains the gateway: not ready, no new connections, streams finish, and the rest is cut
  *  with an error event. */
 import t from 'tap'
-import { shortOrLong } from '../helpers/long.ts'
-import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
+import {
+  eventually,
+  folderWith,
+  getAlone,
+  type Primary,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
+import { shortOrLong } from '../helpers/run-settings.ts'
 
 const drainWithin = (grace: string) => folderWith('one', `  timeouts: { drain: ${grace} }`)
 const stream = async (primary: Primary, count: number, every: number) => {

@@ -3,9 +3,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { cpuShareDuring } from '../helpers/memory.ts'
-import { eventually, folderWith, getAlone, startPrimary } from '../helpers/primary.ts'
+import { eventually, folderWith, getAlone, startPrimary } from '../helpers/gateway/primary.ts'
+import { cpuShareDuring } from '../helpers/process-tree.ts'
+import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 
 t.test('file descriptor limit: 128 descriptors and many more connections', async t => {
   const primary = await startPrimary(t, { files: folderWith(), workers: 2, openFiles: 128 })

@@ -3,9 +3,14 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { shortOrLong } from '../helpers/long.ts'
-import { eventually, folderWith, getAlone, routes, startPrimary } from '../helpers/primary.ts'
-import { draw, seed } from '../helpers/seeded.ts'
+import {
+  eventually,
+  folderWith,
+  getAlone,
+  routes,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
+import { draw, seed, shortOrLong } from '../helpers/run-settings.ts'
 
 const good = routes('good')
 const edit = (from: string | RegExp, to: string): string => {

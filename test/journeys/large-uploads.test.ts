@@ -1,11 +1,11 @@
 /** Uploads far larger than memory pass unchanged with bounded memory. */
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { startGateway } from '../helpers/gateway.ts'
-import { shortOrLong } from '../helpers/long.ts'
-import { growthDuring } from '../helpers/memory.ts'
-import { rawClient, replies } from '../helpers/raw.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { rawClient, replies } from '../helpers/gateway/raw-client.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { growthDuring } from '../helpers/process-tree.ts'
+import { shortOrLong } from '../helpers/run-settings.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

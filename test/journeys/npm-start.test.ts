@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { findRunning } from '../../engine/processes/running-gateway.ts'
 import { usedFolder } from '../helpers/cache.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
-import { eventually } from '../helpers/primary.ts'
-import { processesOf } from '../helpers/traces.ts'
+import { processesOf } from '../helpers/process-tree.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))

@@ -2,8 +2,14 @@
  *  no worker fails. */
 import { Agent } from 'node:http'
 import t from 'tap'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
+import {
+  eventually,
+  folderWith,
+  getAlone,
+  type Primary,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
+import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 
 /** `OVERLOAD_SECONDS=20 LONG=1 node …` runs for a shorter time. */
 const MS = shortOrLong(2_000, Number(process.env.OVERLOAD_SECONDS ?? 60) * 1000)

@@ -4,10 +4,15 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import t from 'tap'
 import WebSocket from 'ws'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { eventually, folderWith, getAlone, routes, startPrimary } from '../helpers/primary.ts'
-import { createChance, seed } from '../helpers/seeded.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import {
+  eventually,
+  folderWith,
+  getAlone,
+  routes,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { createChance, LONG, seed, shortOrLong } from '../helpers/run-settings.ts'
 
 /** `EDITS=400 LONG=1 node …` makes fewer edits. */
 const EDITS = shortOrLong(30, Number(process.env.EDITS ?? 1_200))

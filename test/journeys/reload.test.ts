@@ -11,7 +11,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { eventually, folderWith, type Primary, routes, startPrimary } from '../helpers/primary.ts'
+import {
+  eventually,
+  folderWith,
+  type Primary,
+  routes,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
 
 const SECRET = 'sk-canary-secret'
 const env = { SECRET }

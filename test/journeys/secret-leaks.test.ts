@@ -10,10 +10,10 @@ import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { walletOf } from '../../plugins/ledger/wallet.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { eventually } from '../helpers/primary.ts'
-import { tollgate } from '../helpers/terminal.ts'
-import { filesIn, processesOf } from '../helpers/traces.ts'
+import { tollgate } from '../helpers/gateway/command-line.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
+import { filesIn, processesOf } from '../helpers/process-tree.ts'
 
 const key = makeSecret('key')
 const token = makeSecret('system-token')

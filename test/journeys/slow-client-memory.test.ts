@@ -2,12 +2,12 @@
  *  of a bare Node server with as many. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { startGateway } from '../helpers/gateway.ts'
-import { LONG } from '../helpers/long.ts'
-import { growthDuring, warmUp } from '../helpers/memory.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
 import { forkProgram } from '../helpers/operator.ts'
-import type { KINDS } from '../helpers/slow.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { growthDuring, warmUp } from '../helpers/process-tree.ts'
+import { LONG } from '../helpers/run-settings.ts'
+import type { KINDS } from './slow-clients/kinds.ts'
 
 const SECONDS = Number(process.env.SLOW_SECONDS ?? 120)
 const CROWD = 5_000
@@ -23,8 +23,8 @@ interface Subject {
   /** Whether its deadlines are checked. */
   readonly strict: boolean
 }
-const CLIENTS = new URL('../helpers/slow-crowd.ts', import.meta.url)
-const SERVER = new URL('../helpers/bare-server.ts', import.meta.url)
+const CLIENTS = new URL('./slow-clients/crowd.ts', import.meta.url)
+const SERVER = new URL('./slow-clients/bare-server.ts', import.meta.url)
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 const ask = async ({ url }: Subject): Promise<string> => {

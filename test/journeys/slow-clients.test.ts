@@ -1,12 +1,12 @@
 /** Clients that hold a connection and send almost nothing are disconnected, and do not affect
  *  others. */
 import t, { type Test } from 'tap'
-import { startGateway } from '../helpers/gateway.ts'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { growthDuring, warmUp } from '../helpers/memory.ts'
-import { type RawClient, rawClient, replies } from '../helpers/raw.ts'
-import { BODIES, HEADS, type SlowClient } from '../helpers/slow.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { type RawClient, rawClient, replies } from '../helpers/gateway/raw-client.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { growthDuring, warmUp } from '../helpers/process-tree.ts'
+import { LONG, shortOrLong } from '../helpers/run-settings.ts'
+import { BODIES, HEADS, type SlowClient } from './slow-clients/kinds.ts'
 
 const upstream = await startUpstream()
 const routes = `

@@ -2,12 +2,11 @@
 import t from 'tap'
 import { text } from '../fixtures/upstream/scenarios.ts'
 import type { Send } from '../fixtures/upstream/script.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { shortOrLong } from '../helpers/long.ts'
-import { growthDuring } from '../helpers/memory.ts'
-import { rawClient } from '../helpers/raw.ts'
-import { openAt, untilOpenAt } from '../helpers/sockets.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { rawClient } from '../helpers/gateway/raw-client.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
+import { growthDuring, openAt, untilOpenAt } from '../helpers/process-tree.ts'
+import { shortOrLong } from '../helpers/run-settings.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

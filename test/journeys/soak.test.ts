@@ -2,10 +2,15 @@
  *  not grow. */
 import { readdirSync } from 'node:fs'
 import t from 'tap'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { folderWith, getAlone, type Primary, routes, startPrimary } from '../helpers/primary.ts'
-import { createChance, seed } from '../helpers/seeded.ts'
-import { afterWarmUp, type Sample, theilSen } from '../helpers/slope.ts'
+import {
+  folderWith,
+  getAlone,
+  type Primary,
+  routes,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
+import { createChance, LONG, seed, shortOrLong } from '../helpers/run-settings.ts'
+import { afterWarmUp, type Sample, theilSen } from './trend.ts'
 
 const HOUR = 3_600_000
 /** A night: `SOAK_HOURS=8 LONG=1 node test/journeys/soak.test.ts`. A minute:

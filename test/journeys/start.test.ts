@@ -11,7 +11,7 @@ import {
   routes,
   spawnPrimary,
   startPrimary,
-} from '../helpers/primary.ts'
+} from '../helpers/gateway/primary.ts'
 
 const occupyPort = async () => {
   const server = createServer().listen(0, '127.0.0.1')

@@ -2,9 +2,9 @@
  *  served. */
 import t, { type Test } from 'tap'
 import { plain, text } from '../fixtures/upstream/scenarios.ts'
-import { startGateway } from '../helpers/gateway.ts'
-import { eventsOf, readAll } from '../helpers/sse.ts'
-import { startUpstream } from '../helpers/upstream.ts'
+import { eventsOf, readAll } from '../helpers/gateway/event-stream.ts'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { startUpstream } from '../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

@@ -2,9 +2,14 @@
  *  replaced. */
 import { Agent, request } from 'node:http'
 import t from 'tap'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
-import { createChance, seed } from '../helpers/seeded.ts'
+import {
+  eventually,
+  folderWith,
+  getAlone,
+  type Primary,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
+import { createChance, LONG, seed, shortOrLong } from '../helpers/run-settings.ts'
 
 /** `CRASHES=20 LONG=1 node …` runs fewer crashes. */
 const CRASHES = shortOrLong(3, Number(process.env.CRASHES ?? 200))

@@ -1,8 +1,14 @@
 /** Workers that crash, stall or are renewed affect only their own running requests. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { LONG, shortOrLong } from '../helpers/long.ts'
-import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
+import {
+  eventually,
+  folderWith,
+  getAlone,
+  type Primary,
+  startPrimary,
+} from '../helpers/gateway/primary.ts'
+import { LONG, shortOrLong } from '../helpers/run-settings.ts'
 
 const get = (primary: Primary, path = '/stamp') => getAlone(`${primary.url}${path}`)
 const untilServing = (primary: Primary, count: number, without: readonly number[] = []) =>

@@ -32,7 +32,6 @@ const MORE_FILES: Readonly<Record<string, string>> = {
   'plugins/formats/anthropic-messages': 'as above',
   'plugins/formats/google-gemini': 'as above',
   'plugins/formats/openai-responses': 'as above',
-  'test/helpers': 'its files are being merged',
 }
 
 /** A message for each exceeded limit, with its path. */

@@ -4,7 +4,7 @@ import { TollgateError } from '../../engine/errors.ts'
 import type { Fault, Json, Refusal, Request } from '../../engine/plugin.ts'
 import { type DialectName, dialects } from '../../plugins/dialects/index.ts'
 import errors from '../../plugins/errors.ts'
-import { fakeExchange } from '../helpers/exchange.ts'
+import { fakeExchange } from '../helpers/gateway/fake-exchange.ts'
 
 const exchange = fakeExchange()
 const ID = exchange.id

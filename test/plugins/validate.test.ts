@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
 import validate from '../../plugins/validate.ts'
-import { errorFrom, fakeExchange, fakeHost, noNext } from '../helpers/exchange.ts'
+import { errorFrom, fakeExchange, fakeHost, noNext } from '../helpers/gateway/fake-exchange.ts'
 
 const CHAT = 'schemas/chat-completions.json'
 const good = { model: 'gp-4.1', messages: [{ role: 'user', content: 'hello' }] }

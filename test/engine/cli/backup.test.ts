@@ -3,8 +3,8 @@ import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { startStore, statement, temporaryFolder } from '../../helpers/store.ts'
-import { tollgate } from '../../helpers/terminal.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { startStore, statement, temporaryFolder } from '../../helpers/store/store.ts'
 
 const store = await startStore(t)
 const folder = temporaryFolder(t)

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { usedFolder } from '../../helpers/cache.ts'
-import { tollgate } from '../../helpers/terminal.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const PLUGINS = join(import.meta.dirname, '../../../plugins')
 interface ReportedProblem {

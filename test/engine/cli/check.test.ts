@@ -1,7 +1,7 @@
 /** `tollgate check`: exit codes and three formats; also `routes` and `schema`. */
 import { existsSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { tollgate } from '../../helpers/terminal.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const STAMP = `export default {
   schema: { description: 'A text.', type: 'string', examples: ['hello'] },

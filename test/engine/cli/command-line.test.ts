@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { CODE_ENV } from '../../helpers/cache.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { plainCommand } from '../../helpers/operator.ts'
-import { tollgate } from '../../helpers/terminal.ts'
 
 const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
 const NAMES = [

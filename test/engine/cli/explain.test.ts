@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { tollgate } from '../../helpers/terminal.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 /** `gate` refuses other keys and fills a slot that `greet` reads; `shift` changes the upstream
  *  request; `local` answers. */

@@ -4,8 +4,8 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { operatorEnv, plainCommand } from '../../helpers/operator.ts'
-import { tollgate } from '../../helpers/terminal.ts'
 
 const options = { env: operatorEnv(), encoding: 'utf8' } as const
 const root = fileURLToPath(new URL('../../..', import.meta.url))

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { usedFolder } from '../../helpers/cache.ts'
-import { startStore } from '../../helpers/store.ts'
-import { type CommandResult, tollgate } from '../../helpers/terminal.ts'
+import { type CommandResult, tollgate } from '../../helpers/gateway/command-line.ts'
+import { startStore } from '../../helpers/store/store.ts'
 
 /** A running store, as beside a gateway, so that no command starts a writer. It is not awaited at
  *  the top level, where the test would count as ended. */

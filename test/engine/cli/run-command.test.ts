@@ -5,7 +5,7 @@ import { helpOf, summaryOf, usageOf } from '../../../engine/cli/help.ts'
 import { UsageError } from '../../../engine/cli/kit.ts'
 import { runCommand, runPluginCommand } from '../../../engine/cli/run-command.ts'
 import { errors } from '../../../engine/errors.ts'
-import { recordingTerminal, tollgate } from '../../helpers/terminal.ts'
+import { recordingTerminal, tollgate } from '../../helpers/gateway/command-line.ts'
 
 const fault = errors({ GREETED: [409, '%s was greeted already'], RUDE: [400, '%s is rude'] })
 const hello: SingleCommand = {

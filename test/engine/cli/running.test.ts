@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { writeRunFile } from '../../../engine/processes/running-gateway.ts'
-import { tollgate } from '../../helpers/terminal.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const VIEW = {
   version: 3,

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
-import { tollgate } from '../../helpers/terminal.ts'
 
 const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
 const KEEPER = `export default {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { load } from '../../../engine/config/load.ts'
 import { type Problem, ProblemsError } from '../../../engine/config/problem.ts'
 import { fileSource } from '../../../engine/config/read.ts'
-import { fakeResources } from '../../helpers/core.ts'
+import { fakeResources } from '../../helpers/gateway/test-server.ts'
 
 const CORPUS = join(import.meta.dirname, '../../fixtures/config')
 const SHARED = ['plugins', 'schemas', 'expected.json']

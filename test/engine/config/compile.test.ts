@@ -4,8 +4,12 @@ import { CompileError } from '../../../engine/config/compile/compile.ts'
 import { errors } from '../../../engine/errors.ts'
 import type { Host, Migration, Plugin } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
-import { compileSnapshot, faultsOf, freshResources } from '../../helpers/compiled.ts'
-import { pluginOf } from '../../helpers/core.ts'
+import {
+  compileSnapshot,
+  faultsOf,
+  freshResources,
+  pluginOf,
+} from '../../helpers/gateway/test-server.ts'
 
 const UP = { up: { url: 'http://127.0.0.1:9' } }
 const ROUTE = { path: 'GET /', upstream: 'up' }

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { fromBlueprint, type LoadOptions, load, prepare } from '../../../engine/config/load.ts'
 import { format, ProblemsError } from '../../../engine/config/problem.ts'
 import { fileSource } from '../../../engine/config/read.ts'
-import { fakeResources } from '../../helpers/core.ts'
+import { fakeResources } from '../../helpers/gateway/test-server.ts'
 
 const STAMP = `export default {
   schema: {

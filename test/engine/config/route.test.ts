@@ -5,8 +5,7 @@ import type { Call } from '../../../engine/request/exchange.ts'
 import type { CompiledRoute } from '../../../engine/snapshot/snapshot.ts'
 import type { UpstreamAttempt } from '../../../engine/upstream/attempt.ts'
 import type { Upstream } from '../../../engine/upstream/upstreams.ts'
-import { compileSnapshot, type Plugins } from '../../helpers/compiled.ts'
-import { pluginOf } from '../../helpers/core.ts'
+import { compileSnapshot, type Plugins, pluginOf } from '../../helpers/gateway/test-server.ts'
 
 const UPSTREAMS = {
   a: { url: 'http://127.0.0.1:9', timeout: { connect: '1s', first_byte: '2s', idle: '3s' } },

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { findWatchedPaths } from '../../../engine/config/watched-paths.ts'
-import { countChanges, startWatch, watchFolder } from '../../helpers/watched.ts'
+import { countChanges, startWatch, watchFolder } from './watched-folder.ts'
 
 t.test('watch: a change before the watch is ready is reported', async t => {
   const { count } = await watchFolder(t, { 'routes.yaml': 'a' })

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findWatchedPaths } from '../../../engine/config/watched-paths.ts'
-import { countChanges, watchFolder } from '../../helpers/watched.ts'
+import { countChanges, watchFolder } from './watched-folder.ts'
 
 t.test('watch: other files of a folder are ignored', async t => {
   const files = await watchFolder(t, { 'routes.yaml': 'a', 'x.log': 'key', parts: {} }, [

@@ -6,9 +6,14 @@ import t, { type Test } from 'tap'
 import type { ResponseHandler } from '../../../engine/http-client/connection.ts'
 import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Request } from '../../../engine/http-client/request-head.ts'
-import { CLIENT_GONE, openOrigin, readText } from '../../helpers/aim.ts'
-import { sendThroughPool } from '../../helpers/asked.ts'
-import { OK, startByteUpstream } from '../../helpers/scripted.ts'
+import {
+  CLIENT_GONE,
+  OK,
+  openOrigin,
+  readText,
+  sendThroughPool,
+  startByteUpstream,
+} from '../../helpers/gateway/direct-client.ts'
 
 const GET: Request = { method: 'GET', path: '/', headers: {}, body: undefined }
 const open = (t: Test, address: string, connections = 1): Pool => {

@@ -3,9 +3,8 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
-import { sendThroughPool } from '../../helpers/asked.ts'
-import { startReceiver, trustReceivers } from '../../helpers/receiver.ts'
-import { OK, startByteUpstream } from '../../helpers/scripted.ts'
+import { OK, sendThroughPool, startByteUpstream } from '../../helpers/gateway/direct-client.ts'
+import { startReceiver, trustReceivers } from '../../helpers/money/receiver.ts'
 
 const open = (t: Test, address: string, connections = 4): Pool => {
   const pool = new Pool(address, { connect: 10_000, connections })

@@ -4,8 +4,8 @@ import { request } from 'node:http'
 import { Duplex } from 'node:stream'
 import t from 'tap'
 import { ResponseParser } from '../../../engine/http-client/response-parser.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 interface ParsedResponse {
   readonly status: number

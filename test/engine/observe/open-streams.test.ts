@@ -1,6 +1,6 @@
 /** The metric of open streams. */
 import t from 'tap'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 t.test('open streams: a stream of events is counted from its head to its end', async t => {
   const finish = Promise.withResolvers<void>()

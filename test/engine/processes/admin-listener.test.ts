@@ -8,7 +8,7 @@ import {
   localUrl,
   parseListenAddress,
 } from '../../../engine/processes/listen-address.ts'
-import { rawClient } from '../../helpers/raw.ts'
+import { rawClient } from '../../helpers/gateway/raw-client.ts'
 
 const reloads: string[] = []
 const routes: AdminRoutes = {

@@ -7,8 +7,8 @@ import { BuilderClient } from '../../../engine/processes/builder-client.ts'
 import type { BuildProblems } from '../../../engine/processes/messages.ts'
 import { createExposition } from '../../../engine/processes/metrics-exposition.ts'
 import { usedFolder } from '../../helpers/cache.ts'
-import { shortOrLong } from '../../helpers/long.ts'
-import { folderWith } from '../../helpers/primary.ts'
+import { folderWith } from '../../helpers/gateway/primary.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const FAULTS: Readonly<Record<string, readonly [code: string, source: string]>> = {
   'loops at its top': ['PLUGIN_HANGS', 'for (;;) Math.random()\nexport default {}'],

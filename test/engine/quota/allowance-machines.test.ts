@@ -2,10 +2,10 @@
  *  responds, and the units of a dead machine are free again. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
-import { type Machine, startMachine } from '../../helpers/machines.ts'
-import { reaperOn } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES, startAnyStore } from '../../helpers/store.ts'
+import { type Machine, startMachine } from '../../helpers/gateway/machines.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { reaperOn } from '../../helpers/store/membership.ts'
+import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
 
 const HOUR = 3_600_000
 const window = (amount: bigint, ms = HOUR): Supply => ({ window: { amount, ms } })

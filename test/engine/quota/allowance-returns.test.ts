@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
-import { Machine } from '../../helpers/allowance-machine.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+import { Machine } from './allowance-machine.ts'
 
 const returning = (amount: bigint): Supply => ({ window: { amount, ms: 100, returns: true } })
 const LIMIT = 20n

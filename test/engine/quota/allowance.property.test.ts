@@ -1,16 +1,9 @@
 /** Exactly N units in every order of messages, with workers that crash, are slow or drop slices. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
-import {
-  type Admission,
-  histories,
-  Machine,
-  play,
-  type Step,
-  sum,
-} from '../../helpers/allowance-machine.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+import { type Admission, histories, Machine, play, type Step, sum } from './allowance-machine.ts'
 
 const numRuns = shortOrLong(60, 4_000)
 const workers = fc.integer({ min: 2, max: 4 })

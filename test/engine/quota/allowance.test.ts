@@ -12,7 +12,7 @@ import type {
   UnitReturn,
 } from '../../../engine/quota/channel.ts'
 import { createAllowanceOwner } from '../../../engine/quota/counter-owner.ts'
-import { Machine } from '../../helpers/allowance-machine.ts'
+import { Machine } from './allowance-machine.ts'
 
 type ToWorker = UnitGrant | Revocation
 const concurrency = (amount: bigint): Supply => ({ concurrency: { amount } })

@@ -1,8 +1,8 @@
 /** Accepting a request's head: ids, routes, and heads that no route should see. */
 import t, { type Test } from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
-import { pluginOf, startTestServer } from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 /** Echoes the request as the stages see it; renders faults as `own CODE`. */
 const echo: Stage = {

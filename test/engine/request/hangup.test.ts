@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Outcome, Stage } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
-import { rawClient } from '../../helpers/raw.ts'
+import { rawClient } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 /** A gateway with one streaming route: the outcome of its exchange, and the upstream's response. */
 const arrange = async (t: Test, options: object, stage: Partial<Stage> = {}) => {

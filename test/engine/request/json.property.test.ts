@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const RUNS = shortOrLong(600, 100_000)
 const FORBIDDEN = new Set(['__proto__', 'constructor'])

@@ -1,8 +1,8 @@
 /** An overloaded process refuses new requests, so that those under way are served. */
 import t from 'tap'
 import { Overload } from '../../../engine/request/overload.ts'
-import { pluginOf, startTestServer } from '../../helpers/core.ts'
-import { type ManualClock, manualClock } from '../../helpers/ticks.ts'
+import { type ManualClock, manualClock } from '../../helpers/clocks.ts'
+import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const EVERY = 50
 const OFTEN = 10

@@ -1,8 +1,8 @@
 /** Canonical paths: in any spelling the routed path is the forwarded one. */
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const RUNS = shortOrLong(10_000, 1_000_000)
 const PIECES = [

@@ -1,7 +1,7 @@
 /** A plugin with a bug: 500 with the request id for the client, the reason in the log. */
 import t from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const ask = async (url: string) => {
   const reply = await fetch(`${url}/plain`, { method: 'POST', body: '{}' })

@@ -1,8 +1,8 @@
 /** Pipelined requests of one connection: which run concurrently, and which wait. */
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { pluginOf, startTestServer } from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const request = (method: string, path: string, ...lines: readonly string[]): string =>
   `${method} ${path} HTTP/1.1\r\n${['host: x', ...lines, '', ''].join('\r\n')}`

@@ -15,7 +15,7 @@ import {
   startHttpUpstream,
   startTestServer,
   type TestServer,
-} from '../../helpers/core.ts'
+} from '../../helpers/gateway/test-server.ts'
 
 type Tap = Parameters<typeof startTestServer>[0]
 const ACCOUNT: Slot<{ id: number }> = { name: 'account', keep: true }

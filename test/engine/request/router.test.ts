@@ -3,8 +3,8 @@
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
 import { Router } from '../../../engine/request/router.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const routerOf = (...routes: readonly string[]): Router<string> => {
   const router = new Router<string>()

@@ -1,8 +1,8 @@
 /** Faults of stages: the client gets a reply, and the exchange ends once. */
 import t, { type Test } from 'tap'
 import type { Fault, Outcome, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const BAD = { 'x-bad': 'line\nbreak' }
 const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }

@@ -1,8 +1,8 @@
 /** Stages that never settle, and stages that wait for a body, an upstream or a request. */
 import t, { type Test } from 'tap'
 import type { Exchange, Host, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 /** ms; the gateway checks twice a second. */
 const LIMIT = 200

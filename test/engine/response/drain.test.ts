@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Outcome, Stage, Statement } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }
 

@@ -2,7 +2,7 @@
  *  stages. */
 import t, { type Test } from 'tap'
 import type { Bytes, Exchange, Fault, Filter, Log, Outcome } from '../../../engine/plugin.ts'
-import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/core.ts'
+import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const FAULT: Fault = { code: 'BROKEN', message: 'it broke', status: 502, expose: true }
 async function* failingBody(): AsyncGenerator<Bytes> {

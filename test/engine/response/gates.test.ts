@@ -6,7 +6,7 @@ import {
   startHttpUpstream,
   startTestServer,
   type TestServer,
-} from '../../helpers/core.ts'
+} from '../../helpers/gateway/test-server.ts'
 
 const statement = (name: string, value: string | number = ''): Statement => ({
   sql: { name, text: '' },

@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { createPassRule, responseHeaders } from '../../../engine/response/headers.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const RUNS = shortOrLong(1_000, 100_000)
 

@@ -1,8 +1,8 @@
 /** Closing connections: nothing behind a refusal is served, and the client can read the refusal. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { pluginOf, startTestServer } from '../../helpers/core.ts'
-import { type RawClient, rawClient, replies } from '../../helpers/raw.ts'
+import { type RawClient, rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n'
 

@@ -2,9 +2,9 @@
  *  byte. */
 import t, { type Test } from 'tap'
 import type { Stage } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
-import { manualClock } from '../../helpers/ticks.ts'
+import { manualClock } from '../../helpers/clocks.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const EVERY = 15_000
 const errorEvents: Stage = {

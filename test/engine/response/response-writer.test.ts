@@ -2,13 +2,13 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import type { Exchange, Stage } from '../../../engine/plugin.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
 import {
   pluginOf,
   startHttpUpstream,
   startTestServer,
   type TestServer,
-} from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
+} from '../../helpers/gateway/test-server.ts'
 
 type Tap = Parameters<typeof startTestServer>[0]
 const requestText = (method: string): string => `${method} / HTTP/1.1\r\nhost: x\r\n\r\n`

@@ -2,13 +2,14 @@
 import t from 'tap'
 import type { Host, Plugin } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
-import { compileSnapshot, freshResources } from '../../helpers/compiled.ts'
 import {
+  compileSnapshot,
+  freshResources,
   pluginOf,
   startHttpUpstream,
   startTestServer,
   type TestServer,
-} from '../../helpers/core.ts'
+} from '../../helpers/gateway/test-server.ts'
 
 const UP = { up: { url: 'http://127.0.0.1:9' } }
 const snapshotWith = (...paths: readonly string[]): Promise<Snapshot> =>

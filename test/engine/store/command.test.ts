@@ -3,7 +3,13 @@ import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { forkWriter, locate, openDatabase } from '../../../engine/store/database.ts'
-import { sql, startClient, startStore, statement, temporaryFolder } from '../../helpers/store.ts'
+import {
+  sql,
+  startClient,
+  startStore,
+  statement,
+  temporaryFolder,
+} from '../../helpers/store/store.ts'
 
 const table = { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY)' }
 const insert = (id: number) => [statement('insert', 'INSERT INTO item VALUES (?)', [id])]

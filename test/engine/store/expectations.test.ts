@@ -1,7 +1,7 @@
 /** Expectations of statements, and the faults that callers receive when they are not met. */
 import t, { type Test } from 'tap'
 import type { Statement } from '../../../engine/plugin.ts'
-import { sql, startBoth, statement } from '../../helpers/store.ts'
+import { sql, startBoth, statement } from '../../helpers/store/store.ts'
 
 const tables = {
   number: 1,

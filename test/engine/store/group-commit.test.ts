@@ -6,7 +6,7 @@ import t from 'tap'
 import { createGroup, type List } from '../../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../../engine/store/sqlite/migrate.ts'
 import { openForWriting, type Sqlite } from '../../../engine/store/sqlite/sqlite.ts'
-import { sql, startBoth, statement, temporaryFolder } from '../../helpers/store.ts'
+import { sql, startBoth, statement, temporaryFolder } from '../../helpers/store/store.ts'
 
 const INSERT = 'INSERT INTO item (id, name) VALUES (?, ?)'
 const ALL = sql('item.all', 'SELECT id, name FROM item ORDER BY id')

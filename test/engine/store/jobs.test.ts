@@ -9,9 +9,9 @@ import type { DatabaseOptions } from '../../../engine/store/database.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import { createMembership, MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
+import { timeoutsAt } from '../../helpers/clocks.ts'
 import { forkProgram } from '../../helpers/operator.ts'
-import { ENGINES, type Engine, sql, startAnyStore, startStore } from '../../helpers/store.ts'
-import { timeoutsAt } from '../../helpers/timeouts.ts'
+import { ENGINES, type Engine, sql, startAnyStore, startStore } from '../../helpers/store/store.ts'
 
 const quiet = () => {}
 const log: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
@@ -29,7 +29,7 @@ interface JobProcess {
   readonly isRunning: boolean
 }
 const startJobProcess = async (t: Test, options: DatabaseOptions): Promise<JobProcess> => {
-  const program = new URL('../../helpers/job-process.ts', import.meta.url)
+  const program = new URL('./job-process.ts', import.meta.url)
   const child = forkProgram(program, [JSON.stringify(options), String(SWIFT)])
   t.teardown(() => child.kill('SIGKILL'))
   const types: string[] = []

@@ -8,11 +8,11 @@ import {
   registration,
 } from '../../../engine/store/membership.ts'
 import { readPeers, reapingList } from '../../../engine/store/reaper.ts'
-import { SILENT_LOG } from '../../helpers/core.ts'
-import { reaperOn } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES, sql, startAnyStore, startBoth, statement } from '../../helpers/store.ts'
-import { timeoutsAt } from '../../helpers/timeouts.ts'
+import { timeoutsAt } from '../../helpers/clocks.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
+import { reaperOn } from '../../helpers/store/membership.ts'
+import { ENGINES, sql, startAnyStore, startBoth, statement } from '../../helpers/store/store.ts'
 
 /** ms between two heartbeats. A process that is silent for four of them is dead. */
 const SWIFT = 40

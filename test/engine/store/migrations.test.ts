@@ -1,6 +1,6 @@
 /** Migrations: numbered per owner, forward only, safe with concurrent processes. */
 import t from 'tap'
-import { sql, startBoth, startClient } from '../../helpers/store.ts'
+import { sql, startBoth, startClient } from '../../helpers/store/store.ts'
 
 for (const { engine, store, database } of await startBoth(t, [])) {
   /** The migrations of one owner, over a table of its name. */

@@ -5,8 +5,8 @@ import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { DatabaseOptions, OpenDatabase } from '../../../engine/store/database.ts'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
-import { reaperOn } from '../../helpers/membership.ts'
-import { sql, startBoth, startClient, startStore, statement } from '../../helpers/store.ts'
+import { reaperOn } from '../../helpers/store/membership.ts'
+import { sql, startBoth, startClient, startStore, statement } from '../../helpers/store/store.ts'
 
 const last = {
   number: MEMBERSHIP_TABLES.length + 1,

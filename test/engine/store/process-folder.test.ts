@@ -3,8 +3,8 @@ import { existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ProcessFolder } from '../../../engine/store/process-folder.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { startClient, startStore, temporaryFolder } from '../../helpers/store.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { startClient, startStore, temporaryFolder } from '../../helpers/store/store.ts'
 
 const DAY = 86_400_000
 const openFolder = (t: Test, data: string): ProcessFolder => {

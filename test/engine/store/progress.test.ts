@@ -9,7 +9,7 @@ import {
   readProgress,
   removeProgress,
 } from '../../../engine/store/progress.ts'
-import { temporaryFolder } from '../../helpers/store.ts'
+import { temporaryFolder } from '../../helpers/store/store.ts'
 
 const countsIn = (folder: string) => Object.fromEntries(readProgress(folder, 'p1'))
 

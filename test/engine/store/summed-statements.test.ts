@@ -6,7 +6,7 @@ import { createGroup, type List } from '../../../engine/store/sqlite/group-commi
 import { prepareStore } from '../../../engine/store/sqlite/migrate.ts'
 import { openForWriting } from '../../../engine/store/sqlite/sqlite.ts'
 import type { Step } from '../../../engine/store/summed-statements.ts'
-import { sql, startBoth, statement, temporaryFolder } from '../../helpers/store.ts'
+import { sql, startBoth, statement, temporaryFolder } from '../../helpers/store/store.ts'
 
 const table = {
   number: 1,

@@ -1,7 +1,7 @@
 /** Values: bigint beyond 2^53, bytes and any text are stored exactly, and arithmetic is exact. */
 import t from 'tap'
 import type { Value } from '../../../engine/plugin.ts'
-import { sql, startStore, statement } from '../../helpers/store.ts'
+import { sql, startStore, statement } from '../../helpers/store/store.ts'
 
 const store = await startStore(t)
 const database = await store.open()

@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { Document, Stage } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 interface UpstreamRequest {
   readonly method: string

@@ -1,7 +1,7 @@
 /** `host.send`: one request to a named upstream, without stages, within a timeout. */
 import t from 'tap'
 import type { Host, Outgoing, Plugin } from '../../../engine/plugin.ts'
-import { startHttpUpstream, startTestServer } from '../../helpers/core.ts'
+import { startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 type Tap = Parameters<typeof startTestServer>[0]
 

@@ -6,7 +6,7 @@ import {
   startHttpUpstream,
   startTestServer,
   type TestServer,
-} from '../../helpers/core.ts'
+} from '../../helpers/gateway/test-server.ts'
 
 type Tap = Parameters<typeof startTestServer>[0]
 const DEAD = 'http://127.0.0.1:1'

@@ -5,9 +5,9 @@ import { buildConnector, Client } from 'undici'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
 import { sendDirect } from '../../../engine/upstream/direct-send.ts'
 import { createEgress, mayReach, readAllow } from '../../../engine/upstream/egress.ts'
-import { shortOrLong } from '../../helpers/long.ts'
+import { startReceiver, trustReceivers } from '../../helpers/money/receiver.ts'
 import fc from '../../helpers/property.ts'
-import { startReceiver, trustReceivers } from '../../helpers/receiver.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const numRuns = shortOrLong(5_000, 1_000_000)
 

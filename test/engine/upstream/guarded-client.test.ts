@@ -5,7 +5,7 @@ import type { Outgoing } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
 import { sendDirect } from '../../../engine/upstream/direct-send.ts'
 import { createEgress } from '../../../engine/upstream/egress.ts'
-import { OK, startByteUpstream } from '../../helpers/scripted.ts'
+import { OK, startByteUpstream } from '../../helpers/gateway/direct-client.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
 

@@ -1,7 +1,7 @@
 /** One timer calls members that were inactive beyond their deadline; it runs only with members. */
 import t from 'tap'
 import { InactivityTimer, type TimedRequest } from '../../../engine/upstream/inactivity-timer.ts'
-import { manualClock } from '../../helpers/ticks.ts'
+import { manualClock } from '../../helpers/clocks.ts'
 
 const EVERY = 50
 

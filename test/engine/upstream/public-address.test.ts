@@ -2,7 +2,7 @@
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile/compile.ts'
 import type { HostBase, Reply } from '../../../engine/plugin.ts'
-import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/core.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 /** The host that the setup of a plugin receives. */
 const hostWith = async (

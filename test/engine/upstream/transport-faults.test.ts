@@ -6,8 +6,14 @@ import { TollgateError } from '../../../engine/errors.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import { Origin } from '../../../engine/upstream/origin.ts'
 import type { Sending } from '../../../engine/upstream/transport.ts'
-import { HEALTH, LONG_DEADLINES, openOrigin, readText } from '../../helpers/aim.ts'
-import { OK, startByteUpstream } from '../../helpers/scripted.ts'
+import {
+  HEALTH,
+  LONG_DEADLINES,
+  OK,
+  openOrigin,
+  readText,
+  startByteUpstream,
+} from '../../helpers/gateway/direct-client.ts'
 
 interface Row {
   /** The behaviour of the upstream. */

@@ -2,8 +2,15 @@
  *  aborts. */
 import t from 'tap'
 import type { Bytes, Fault } from '../../../engine/plugin.ts'
-import { CLIENT_GONE, LONG_DEADLINES, openOrigin, readText, recordBody } from '../../helpers/aim.ts'
-import { OK, startByteUpstream } from '../../helpers/scripted.ts'
+import {
+  CLIENT_GONE,
+  LONG_DEADLINES,
+  OK,
+  openOrigin,
+  readText,
+  recordBody,
+  startByteUpstream,
+} from '../../helpers/gateway/direct-client.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
 t.test('transport: the chunk that completes the content-length is the tail', async t => {

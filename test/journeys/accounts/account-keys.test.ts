@@ -3,7 +3,7 @@
  *  cannot reach them. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { shortOrLong } from '../../helpers/long.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 import { gateway } from './account-gateway.ts'
 
 const { ask } = gateway

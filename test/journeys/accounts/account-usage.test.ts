@@ -1,7 +1,7 @@
 /** The usage of an account over sockets and a real store: sums equal the ledger, pages are
  *  complete, and only the owner reads a receipt. */
 import t from 'tap'
-import type { Shown } from '../../helpers/account-gateway.ts'
+import type { Shown } from '../../helpers/money/account-gateway.ts'
 import { gateway } from './account-gateway.ts'
 
 const { ask } = gateway

@@ -6,8 +6,8 @@ import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 export interface Customer {
   readonly account: number

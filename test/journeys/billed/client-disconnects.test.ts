@@ -5,8 +5,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { LONG, shortOrLong } from '../../helpers/long.ts'
-import { createChance, seed } from '../../helpers/seeded.ts'
+import { createChance, LONG, seed, shortOrLong } from '../../helpers/run-settings.ts'
 import { type Customer, gateway, prepareCustomer, rows } from './billing-gateway.ts'
 
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`

@@ -3,8 +3,8 @@
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey } from '../../../plugins/credentials/statements.ts'
-import { shortOrLong } from '../../helpers/long.ts'
-import { spendTenUnits } from '../../helpers/rush.ts'
+import { spendTenUnits } from '../../helpers/money/ledger.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 import {
   type Customer,
   database,

@@ -1,7 +1,7 @@
 /** Billing of realtime sessions: a hold before the session opens, charges by the usage of each
  *  answer, and a close with an error event when the balance ends. */
 import t from 'tap'
-import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/web-socket.ts'
+import { type Client, openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 import {
   type Customer,
   database,

@@ -2,9 +2,9 @@
  *  answers pass every pair of formats. */
 import { LLMock } from '@copilotkit/aimock'
 import t from 'tap'
-import { startGateway } from '../../helpers/gateway.ts'
-import { FORMATS, shortName } from '../../helpers/matrix.ts'
-import { sdkClients } from '../../helpers/sdks.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { FORMATS, shortName } from './matrix.ts'
+import { sdkClients } from './sdks.ts'
 
 const mock = new LLMock({ port: 0 })
 mock.onMessage('Hello', { content: 'Hello from a third party, ünïcödé included.' })

@@ -1,8 +1,8 @@
 /** Background responses during a drain: a replaced worker finishes them, and a stopping gateway
  *  waits for them within its grace period. */
 import t from 'tap'
-import { eventually } from '../../helpers/primary.ts'
-import { plainReply, responseBody, startStored } from '../../helpers/stored.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { plainReply, responseBody, startStored } from '../../helpers/gateway/stored-responses.ts'
 
 const {
   upstream,

@@ -1,14 +1,14 @@
 /** Background responses: billing, cancellation, upstream errors and the crash of a worker. */
 import { APIConnectionError } from 'openai'
 import t from 'tap'
-import { eventually } from '../../helpers/primary.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import {
   messageBody,
   plainReply,
   rejectsWith,
   responseBody,
   startStored,
-} from '../../helpers/stored.ts'
+} from '../../helpers/gateway/stored-responses.ts'
 
 const { upstream, gateway, ownClient: mine, rows, lastRequest: sentBody } = await startStored(t)
 

@@ -2,8 +2,8 @@
  *  address. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 const url = `${upstream.url}/s/gp/v1`

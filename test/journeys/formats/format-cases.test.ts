@@ -8,11 +8,11 @@ import type {
   FormatCase,
 } from '../../fixtures/upstream/format-cases/format-case.ts'
 import { formatCases } from '../../fixtures/upstream/format-cases/index.ts'
-import { validateFetches } from '../../helpers/judged.ts'
-import { LONG } from '../../helpers/long.ts'
-import { inLanes, shortName, startMatrix } from '../../helpers/matrix.ts'
-import type { AnswerReading } from '../../helpers/recorded-reading.ts'
-import type { Client } from '../../helpers/sdks.ts'
+import type { AnswerReading } from '../../helpers/formats/provider-reading.ts'
+import { LONG } from '../../helpers/run-settings.ts'
+import { validateFetches } from './fetch-validation.ts'
+import { inLanes, shortName, startMatrix } from './matrix.ts'
+import type { Client } from './sdks.ts'
 
 const listener = validateFetches()
 const matrix = await startMatrix({ program: 'format-cases-server.ts' })

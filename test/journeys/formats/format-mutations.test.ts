@@ -1,11 +1,10 @@
 /** Translated streams read the same in single bytes and in random chunks; streams that are
  *  truncated, broken or contain an error are errors for every client, never shorter answers. */
 import t from 'tap'
-import { chargeExceptionOf, exceptionOf } from '../../helpers/exceptions.ts'
-import { shortOrLong } from '../../helpers/long.ts'
-import { FORMATS, inLanes, recordedCases, shortName, startMatrix } from '../../helpers/matrix.ts'
-import { type Recording, recordedFormat } from '../../helpers/recorded.ts'
-import { seed } from '../../helpers/seeded.ts'
+import { type Recording, recordedFormat } from '../../helpers/formats/recordings.ts'
+import { seed, shortOrLong } from '../../helpers/run-settings.ts'
+import { FORMATS, inLanes, recordedCases, shortName, startMatrix } from './matrix.ts'
+import { chargeExceptionOf, exceptionOf } from './recording-exceptions.ts'
 
 /** Requires one whole answer that the SDK reads: half of several answers may be whole. */
 const isOne = (recording: Recording): boolean =>

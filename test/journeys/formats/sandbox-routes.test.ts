@@ -4,9 +4,9 @@ import { GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { writePng } from '../../helpers/png.ts'
-import { assemble, NAME, runCase } from '../../helpers/sdk-made.ts'
+import { writePng } from '../../helpers/formats/png.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { assemble, NAME, runCase } from './sdk-cases.ts'
 
 // No environment variables, as after a fresh installation.
 const gateway = await startGateway()

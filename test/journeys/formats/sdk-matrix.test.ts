@@ -3,21 +3,24 @@
 import t, { type Test } from 'tap'
 import { type Case, stepsOf } from '../../fixtures/upstream/cases/case.ts'
 import { cases as own } from '../../fixtures/upstream/cases/index.ts'
-import { creditAdmin } from '../../helpers/credit.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { recordedChats } from '../../helpers/recorded.ts'
+import { recordedChats } from '../../helpers/formats/recordings.ts'
+import { eventsOf, readAll } from '../../helpers/gateway/event-stream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { creditAdmin } from '../../helpers/money/credit.ts'
 import {
   assemble,
   bodyOf,
+  hidesUsage,
+  isUsageChunk,
   NAME,
   openAiAt,
   runCase,
   SANDBOX,
   type SdkResult,
-} from '../../helpers/sdk-made.ts'
-import { eventsOf, readAll } from '../../helpers/sse.ts'
-import { hidesUsage, isUsageChunk, visibleBytes, withUsageOption } from '../../helpers/unasked.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+  visibleBytes,
+  withUsageOption,
+} from './sdk-cases.ts'
 
 const upstream = await startUpstream()
 const env = { OPENAI_BASE_URL: `${upstream.url}/v1`, OPENAI_API_KEY: 'the-operators-key' }

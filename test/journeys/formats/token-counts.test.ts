@@ -4,8 +4,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 const google = (version: string) =>

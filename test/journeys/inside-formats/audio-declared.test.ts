@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
 import { pageOf } from '../../docs/blocks.ts'
-import { startHttpUpstream } from '../../helpers/core.ts'
-import { startGateway } from '../../helpers/gateway.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 const requests: { readonly path: string; readonly body: Buffer }[] = []
 const url = await startHttpUpstream(t, async (request, response) => {

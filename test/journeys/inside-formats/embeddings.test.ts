@@ -3,9 +3,9 @@
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { createValidator } from '../../helpers/answered.ts'
-import { startHttpUpstream } from '../../helpers/core.ts'
-import { startGateway } from '../../helpers/gateway.ts'
+import { createValidator } from '../../helpers/formats/sdk-validator.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 type Body = Readonly<Record<string, unknown>>
 const VECTOR = [0.5, -0.25, 1]

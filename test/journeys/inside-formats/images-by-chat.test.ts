@@ -4,7 +4,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from '../../helpers/drawing.ts'
+import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from './image-gateway.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'k', maxRetries: 0 })

@@ -2,7 +2,7 @@
  *  name. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from '../../helpers/drawing.ts'
+import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from './image-gateway.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const png = (name = 'cat.png') => toFile(PNG, name, { type: 'image/png' })

@@ -1,8 +1,8 @@
 /** The image endpoint with the official SDK: pass-through, Recraft, usage and streams. */
 import OpenAI from 'openai'
 import t from 'tap'
-import { createValidator } from '../../helpers/answered.ts'
-import { errorOf, gateway, imageUpstream, nextUsage } from '../../helpers/drawing.ts'
+import { createValidator } from '../../helpers/formats/sdk-validator.ts'
+import { errorOf, gateway, imageUpstream, nextUsage } from './image-gateway.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const generate = (model: string, more: object = {}) =>

@@ -1,8 +1,8 @@
 /** Image edits on Recraft: forms and JSON of /v1/images/edits, and images in chat. */
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
-import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from '../../helpers/drawing.ts'
-import { readGreys, writePng } from '../../helpers/png.ts'
+import { readGreys, writePng } from '../../helpers/formats/png.ts'
+import { DATA_URL, errorOf, gateway, imageUpstream, nextUsage, PNG } from './image-gateway.ts'
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const png = (bytes: Uint8Array = PNG) => toFile(bytes, 'a.png', { type: 'image/png' })

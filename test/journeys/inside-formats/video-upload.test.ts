@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import OpenAI, { APIError } from 'openai'
 import t from 'tap'
-import { startGateway } from '../../helpers/gateway.ts'
-import { eventually } from '../../helpers/primary.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 
 const MIB = 2 ** 20
 const SIZE = 15 * MIB

@@ -2,10 +2,10 @@
 import t, { type Test } from 'tap'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { shortOrLong } from '../../helpers/long.ts'
-import { type RawClient, rawClient } from '../../helpers/raw.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { type RawClient, rawClient } from '../../helpers/gateway/raw-client.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

@@ -1,9 +1,9 @@
 /** A failing target is ejected and probed by one request later; never are all targets ejected. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { LONG } from '../../helpers/long.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { LONG } from '../../helpers/run-settings.ts'
 
 const EJECT = 1_000
 const upstream = await startUpstream()

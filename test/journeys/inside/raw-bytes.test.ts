@@ -4,9 +4,14 @@ import t, { type Test } from 'tap'
 import { families } from '../../fixtures/raw/index.ts'
 import type { Harmless, Payload, Refused } from '../../fixtures/raw/payload.ts'
 import { headerOf } from '../../fixtures/upstream/script.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { type RawClient, type RawReply, rawClient, replies } from '../../helpers/raw.ts'
-import { type EventOf, startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import {
+  type RawClient,
+  type RawReply,
+  rawClient,
+  replies,
+} from '../../helpers/gateway/raw-client.ts'
+import { type EventOf, startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

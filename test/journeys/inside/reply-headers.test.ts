@@ -2,9 +2,9 @@
  *  pass. */
 import t from 'tap'
 import { text } from '../../fixtures/upstream/scenarios.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

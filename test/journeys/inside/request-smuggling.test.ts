@@ -3,11 +3,15 @@
 import t from 'tap'
 import { families } from '../../fixtures/raw/index.ts'
 import { generatePayload } from '../../fixtures/raw/mutate.ts'
-import { type BackEnd, type Reading, startBackEnds } from '../../helpers/back-ends.ts'
-import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
-import { LONG, shortOrLong } from '../../helpers/long.ts'
-import { type RawClient, type RawReply, rawClient, replies } from '../../helpers/raw.ts'
-import { createChance, draw, seed } from '../../helpers/seeded.ts'
+import { startGateway, type TestGateway } from '../../helpers/gateway/gateway.ts'
+import {
+  type RawClient,
+  type RawReply,
+  rawClient,
+  replies,
+} from '../../helpers/gateway/raw-client.ts'
+import { createChance, draw, LONG, seed, shortOrLong } from '../../helpers/run-settings.ts'
+import { type BackEnd, type Reading, startBackEnds } from './back-ends.ts'
 
 /** Milliseconds without new bytes after which a waiting client counts as finished. */
 const QUIET_MS = 300

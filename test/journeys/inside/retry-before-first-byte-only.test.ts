@@ -3,9 +3,9 @@
 import t from 'tap'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { readAll } from '../../helpers/sse.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { readAll } from '../../helpers/gateway/event-stream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 const [a, b, c, narrow] = await Promise.all(

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { stream, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { LONG, shortOrLong } from '../../helpers/long.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
-import { readAll } from '../../helpers/sse.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { readAll } from '../../helpers/gateway/event-stream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { LONG, shortOrLong } from '../../helpers/run-settings.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

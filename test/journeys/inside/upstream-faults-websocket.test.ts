@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import WebSocket from 'ws'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Socket, Step } from '../../fixtures/upstream/script.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

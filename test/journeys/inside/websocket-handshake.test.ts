@@ -1,8 +1,8 @@
 /** Invalid WebSocket handshakes: refused with a response before the pipeline and the upstream. */
 import t from 'tap'
-import { startTestServer } from '../../helpers/core.ts'
-import { rawClient, replies } from '../../helpers/raw.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
+import { startTestServer } from '../../helpers/gateway/test-server.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])

@@ -2,10 +2,10 @@
  *  not reply. */
 import t, { type Test } from 'tap'
 import type { Outcome } from '../../../engine/plugin.ts'
-import { pluginOf, startTestServer } from '../../helpers/core.ts'
-import { rawClient } from '../../helpers/raw.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
-import { openSocket } from '../../helpers/web-socket.ts'
+import { rawClient } from '../../helpers/gateway/raw-client.ts'
+import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { openSocket } from '../../helpers/gateway/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())

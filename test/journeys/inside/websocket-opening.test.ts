@@ -2,9 +2,9 @@
  *  fall back. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
-import { pluginOf, startTestServer } from '../../helpers/core.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
-import { openSocket, type RefusedUpgrade } from '../../helpers/web-socket.ts'
+import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())

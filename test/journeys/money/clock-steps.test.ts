@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { sql } from '../../helpers/store.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { sql } from '../../helpers/store/store.ts'
 
 /** The library comes from Debian's package: apt-get install faketime. */
 const [LIBRARY = ''] = globSync('/usr/lib/{*/,}faketime/libfaketime.so.1')

@@ -3,8 +3,8 @@ import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { eventually, type Primary, startPrimary } from '../../helpers/primary.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { eventually, type Primary, startPrimary } from '../../helpers/gateway/primary.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())

@@ -4,11 +4,11 @@ import t from 'tap'
 import { createMembership } from '../../../engine/store/membership.ts'
 import { Claims } from '../../../plugins/idempotency/claims.ts'
 import { freeKey } from '../../../plugins/idempotency/statements.ts'
-import { SILENT_LOG } from '../../helpers/core.ts'
-import { install, installOn, post } from '../../helpers/idempotent.ts'
-import { membershipOn } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
+import { install, installOn, post } from '../../helpers/gateway/installation.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
+import { membershipOn } from '../../helpers/store/membership.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 /** Milliseconds. A process that misses three heartbeats loses its claims; this test lets one
  *  stop. */

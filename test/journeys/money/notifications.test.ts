@@ -9,9 +9,9 @@ import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addToken, createAccount } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { AUTHORITY, ok, startReceiver, status } from '../../helpers/receiver.ts'
-import { withOutput } from '../../helpers/terminal.ts'
+import { withOutput } from '../../helpers/gateway/command-line.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { AUTHORITY, ok, startReceiver, status } from '../../helpers/money/receiver.ts'
 
 let answer = ok
 const receiver = await startReceiver(t, (...all) => answer(...all))

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { creditAdmin } from '../../helpers/credit.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { LONG } from '../../helpers/long.ts'
+import { withOutput } from '../../helpers/gateway/command-line.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { creditAdmin } from '../../helpers/money/credit.ts'
 import { operatorEnv } from '../../helpers/operator.ts'
-import { withOutput } from '../../helpers/terminal.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { LONG } from '../../helpers/run-settings.ts'
 
 const CONFIG = fileURLToPath(new URL('../../../routes.yaml', import.meta.url))
 const upstream = await startUpstream()

@@ -6,13 +6,12 @@ import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import notify from '../../../plugins/notify/index.ts'
 import { enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
-import { shortOrLong } from '../../helpers/long.ts'
-import { makeLedger } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { AUTHORITY, ok, startReceiver, status } from '../../helpers/receiver.ts'
-import { createChance, seed } from '../../helpers/seeded.ts'
-import { startStore } from '../../helpers/store.ts'
-import { SECRET } from '../../helpers/webhooks.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { AUTHORITY, ok, startReceiver, status } from '../../helpers/money/receiver.ts'
+import { SECRET } from '../../helpers/money/webhooks.ts'
+import { createChance, seed, shortOrLong } from '../../helpers/run-settings.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
+import { startStore } from '../../helpers/store/store.ts'
 
 const KILLS = shortOrLong(6, 500)
 const EVENTS = shortOrLong(300, 10_000)
@@ -57,7 +56,7 @@ t.test(
       }
     })()
     const start = (): ChildProcess =>
-      fork(new URL('../../helpers/webhook-process.ts', import.meta.url), [store.data], {
+      fork(new URL('./webhook-process.ts', import.meta.url), [store.data], {
         execArgv: [],
         env: { ...process.env, NODE_EXTRA_CA_CERTS: AUTHORITY },
       })

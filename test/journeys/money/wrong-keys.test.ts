@@ -1,8 +1,8 @@
 /** Failed authentication: a client that tries many keys gets 429 in the dialect of each route, also
  *  on the route that checks a key, while valid keys from the same address are served. */
 import t from 'tap'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
 
 const DIALECTS = {
   openai: { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } },

@@ -2,7 +2,7 @@
  *  exactly, and never looks complete when it is not. */
 import t from 'tap'
 import { stream, text } from '../../fixtures/upstream/scenarios.ts'
-import { readAll } from '../../helpers/sse.ts'
+import { readAll } from '../../helpers/gateway/event-stream.ts'
 import {
   answers,
   checkCharge,

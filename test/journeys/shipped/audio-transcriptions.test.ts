@@ -2,7 +2,7 @@
  *  and are charged by the upstream's counts, or by an estimate from the answer. */
 import t from 'tap'
 import { stream, text } from '../../fixtures/upstream/scenarios.ts'
-import { readAll } from '../../helpers/sse.ts'
+import { readAll } from '../../helpers/gateway/event-stream.ts'
 import {
   answers,
   checkCharge,

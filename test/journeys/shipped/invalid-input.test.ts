@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { rawClient, replies } from '../../helpers/raw.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
 import { database, gateway, key, upstream } from './shipped-gateway.ts'
 
 interface Route {

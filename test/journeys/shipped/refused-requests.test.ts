@@ -1,7 +1,7 @@
 /** Requests that are refused before routing, and unknown paths: errors in the dialect of the
  *  nearest route. */
 import t from 'tap'
-import { rawClient, replies } from '../../helpers/raw.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
 import { gateway, key } from './shipped-gateway.ts'
 
 t.test('refused head: uses the dialect of the route that the path matches', async t => {

@@ -1,9 +1,9 @@
 /** The shipped gateway in front of one scripted upstream, shared by all tests of this folder. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
-import { creditAdmin } from '../../helpers/credit.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { creditAdmin } from '../../helpers/money/credit.ts'
 
 export const upstream = await startUpstream()
 export const gateway = await startGateway({

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import type { Head } from '../../fixtures/upstream/script.ts'
-import { readAll } from '../../helpers/sse.ts'
+import { readAll } from '../../helpers/gateway/event-stream.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
 
 interface RouteCase {

@@ -1,7 +1,7 @@
 /** Conversation items: added, read, paged and deleted with the official client. */
 import type { ConversationItem } from 'openai/resources/conversations/items'
 import t from 'tap'
-import { plainReply, rejectsWith, responseBody } from '../../helpers/stored.ts'
+import { plainReply, rejectsWith, responseBody } from '../../helpers/gateway/stored-responses.ts'
 import { otherClient, ownClient, sentBody, upstream } from './stored-gateway.ts'
 
 const { items } = ownClient.conversations

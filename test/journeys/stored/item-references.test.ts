@@ -7,7 +7,7 @@ import {
   rejectsWith,
   responseBody,
   streamedReply,
-} from '../../helpers/stored.ts'
+} from '../../helpers/gateway/stored-responses.ts'
 import { otherClient, ownClient, sentBody, upstream } from './stored-gateway.ts'
 
 const refer = (id: string) => ({ type: 'item_reference', id }) as const

@@ -1,6 +1,6 @@
 /** The gateway and upstreams that all tests of this folder share. */
 import t from 'tap'
-import { startStored } from '../../helpers/stored.ts'
+import { startStored } from '../../helpers/gateway/stored-responses.ts'
 
 export const {
   upstream,

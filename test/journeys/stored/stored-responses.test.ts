@@ -2,14 +2,14 @@
  *  upstream; tested with the official client and upstreams of two formats. */
 import type OpenAI from 'openai'
 import t from 'tap'
-import { eventually } from '../../helpers/primary.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import {
   messageBody,
   plainReply,
   rejectsWith,
   responseBody,
   streamedReply,
-} from '../../helpers/stored.ts'
+} from '../../helpers/gateway/stored-responses.ts'
 import { otherClient, ownClient, rows, sentBody, upstream } from './stored-gateway.ts'
 
 t.test('stored response: is read back and continued at another upstream', async t => {

@@ -2,9 +2,9 @@
  *  a separate upstream. */
 import t from 'tap'
 import { headerOf } from '../../fixtures/upstream/script.ts'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
-import { openSocket, type RefusedUpgrade } from '../../helpers/web-socket.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { openSocket, type RefusedUpgrade } from '../../helpers/gateway/web-socket.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({

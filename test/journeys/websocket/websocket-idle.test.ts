@@ -1,10 +1,10 @@
 /** Many idle WebSockets: memory of each, survival of a reload, and their end at a drain. */
 import t from 'tap'
-import { startGateway } from '../../helpers/gateway.ts'
-import { shortOrLong } from '../../helpers/long.ts'
-import { residentOf } from '../../helpers/memory.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
-import { type Client, openSocket } from '../../helpers/web-socket.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { type Client, openSocket } from '../../helpers/gateway/web-socket.ts'
+import { residentOf } from '../../helpers/process-tree.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const upstream = await startUpstream()
 const routes = (more: string): string => `

@@ -3,9 +3,9 @@
 import t, { type Test } from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Exchange, Message, Outcome, Stage } from '../../../engine/plugin.ts'
-import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/core.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
-import { type Client, openSocket } from '../../helpers/web-socket.ts'
+import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { type Client, openSocket } from '../../helpers/gateway/web-socket.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())

@@ -2,9 +2,9 @@
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
 import auth from '../../../plugins/auth/index.ts'
-import { openAccountsIn } from '../../helpers/accounts.ts'
-import { runCommand } from '../../helpers/printed.ts'
-import { startBoth } from '../../helpers/store.ts'
+import { runCommand } from '../../helpers/gateway/command-line.ts'
+import { openAccountsIn } from '../../helpers/store/accounts.ts'
+import { startBoth } from '../../helpers/store/store.ts'
 
 const both = await Promise.all(
   (await startBoth(t, [])).map(async ({ engine, database }) => ({

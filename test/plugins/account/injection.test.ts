@@ -5,9 +5,9 @@ import type { Database, Exchange, Host, Sql, Value } from '../../../engine/plugi
 import { KEY_BY_DIGEST } from '../../../plugins/account/statements.ts'
 import { balance, tokenUsage } from '../../../plugins/account/status.ts'
 import { digestOf, makeSecret } from '../../../plugins/credentials/secret.ts'
-import { type Caller, exchangeOf, hostOver, openAccountsIn } from '../../helpers/accounts.ts'
-import { makeLedger } from '../../helpers/membership.ts'
-import { ENGINES, type Engine, startAnyStore } from '../../helpers/store.ts'
+import { type Caller, exchangeOf, hostOver, openAccountsIn } from '../../helpers/store/accounts.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
+import { ENGINES, type Engine, startAnyStore } from '../../helpers/store/store.ts'
 
 /** Texts that would change a statement that contains them literally. */
 const INJECTIONS = [

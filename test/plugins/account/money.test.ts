@@ -4,10 +4,10 @@ import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
 import { moneyVerbs } from '../../../plugins/account/money.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { openAccounts } from '../../helpers/accounts.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { ledgerOn, makeLedger } from '../../helpers/membership.ts'
-import { runCommand } from '../../helpers/printed.ts'
+import { runCommand } from '../../helpers/gateway/command-line.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { openAccounts } from '../../helpers/store/accounts.ts'
+import { ledgerOn, makeLedger } from '../../helpers/store/membership.ts'
 
 const { host, database, ...accountHelpers } = await openAccounts(t)
 await makeLedger(database)

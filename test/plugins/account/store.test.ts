@@ -17,11 +17,11 @@ import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
 import { RECEIPT } from '../../../plugins/ledger/views/usage.ts'
 import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
-import { pay } from '../../helpers/account-gateway.ts'
-import { hostOver } from '../../helpers/accounts.ts'
-import { ledgerOn, makeLedger } from '../../helpers/membership.ts'
-import { runCommand } from '../../helpers/printed.ts'
-import { ENGINES, type Engine, startAnyStore } from '../../helpers/store.ts'
+import { runCommand } from '../../helpers/gateway/command-line.ts'
+import { pay } from '../../helpers/money/account-gateway.ts'
+import { hostOver } from '../../helpers/store/accounts.ts'
+import { ledgerOn, makeLedger } from '../../helpers/store/membership.ts'
+import { ENGINES, type Engine, startAnyStore } from '../../helpers/store/store.ts'
 
 const DAY = 86_400_000
 const NOVEMBER = Date.UTC(2025, 10, 1)

@@ -3,10 +3,10 @@ import t from 'tap'
 import { priceFast } from '../../../plugins/billing/fast-price.ts'
 import type { Rule } from '../../../plugins/billing/rule.ts'
 import type { Meters } from '../../../plugins/slots.ts'
-import { charge, ruleIn, ruleOf } from '../../helpers/billing.ts'
-import { asOptions, calls, metersOf, rules } from '../../helpers/billing-rules.ts'
-import { shortOrLong } from '../../helpers/long.ts'
+import { charge, ruleIn, ruleOf } from '../../helpers/money/billing.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+import { asOptions, calls, metersOf, rules } from './random-rules.ts'
 
 const chargeFast = (rule: Rule, meters: Meters) =>
   rule.fastPrice && priceFast(rule.fastPrice, meters)

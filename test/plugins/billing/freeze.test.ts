@@ -2,7 +2,7 @@
 import t from 'tap'
 import { METERS } from '../../../plugins/billing/meters.ts'
 import { compileRule, freeze, thaw } from '../../../plugins/billing/rule.ts'
-import { charge, currencyOf, problemsOf, ruleIn, ruleOf } from '../../helpers/billing.ts'
+import { charge, currencyOf, problemsOf, ruleIn, ruleOf } from '../../helpers/money/billing.ts'
 
 t.test('frozen rule: is valid price options', async t => {
   const rule = ruleIn(`

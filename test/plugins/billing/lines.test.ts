@@ -1,6 +1,6 @@
 /** Price lines: tables, conditions, minimums and steps. */
-import { NOON } from '../../helpers/billing.ts'
-import { type Row, testCharges } from '../../helpers/billing-rows.ts'
+import { NOON } from '../../helpers/money/billing.ts'
+import { type Row, testCharges } from './price-rows.ts'
 
 const TIERS = `
 price:

@@ -1,5 +1,5 @@
 /** Prices of meters: amounts, currencies, rounding, and meters without a price of their own. */
-import { type Row, testCharges } from '../../helpers/billing-rows.ts'
+import { type Row, testCharges } from './price-rows.ts'
 
 const TABLE: readonly Row[] = [
   {

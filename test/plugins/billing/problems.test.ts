@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
-import { problemsOf } from '../../helpers/billing.ts'
+import { problemsOf } from '../../helpers/money/billing.ts'
 
 const TABLE: readonly (readonly [options: string, ...patterns: RegExp[]])[] = [
   // neither or both of price and free

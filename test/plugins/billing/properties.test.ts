@@ -8,11 +8,11 @@ import { freeze, type Rule, thaw } from '../../../plugins/billing/rule.ts'
 import type { Facts } from '../../../plugins/billing/usage.ts'
 import { coverableTokens, worstCase } from '../../../plugins/billing/worst-case.ts'
 import type { Meter, Meters } from '../../../plugins/slots.ts'
-import { charge, ruleOf } from '../../helpers/billing.ts'
-import { oracle } from '../../helpers/billing-oracle.ts'
-import { asOptions, type Call, calls, metersOf, rules } from '../../helpers/billing-rules.ts'
-import { shortOrLong } from '../../helpers/long.ts'
+import { charge, ruleOf } from '../../helpers/money/billing.ts'
 import fc from '../../helpers/property.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+import { oracle } from './price-oracle.ts'
+import { asOptions, type Call, calls, metersOf, rules } from './random-rules.ts'
 
 const RUNS = { numRuns: shortOrLong(1_000, 200_000) }
 const FEWER = { numRuns: shortOrLong(250, 20_000) }

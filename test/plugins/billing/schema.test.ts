@@ -7,7 +7,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { CURRENCY } from '../../../plugins/billing/currency.ts'
 import { BILLING, FREE, MAX_CALLS, PRICE } from '../../../plugins/billing/schema.ts'
-import { problemsOf } from '../../helpers/billing.ts'
+import { problemsOf } from '../../helpers/money/billing.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const ajv = new Ajv({ allErrors: true, strictTypes: false, strictTuples: false })

@@ -1,7 +1,7 @@
 /** Prices by the day of the week: when a day begins, its offset from UTC, and invalid weekdays. */
 import t from 'tap'
 import { parse } from 'yaml'
-import { charge, NOON, problemsOf, ruleIn } from '../../helpers/billing.ts'
+import { charge, NOON, problemsOf, ruleIn } from '../../helpers/money/billing.ts'
 
 const rule = (when: string): string =>
   `price: { input: [{ price: 1 / 1M, when: { ${when} } }, 2 / 1M] }`

@@ -5,7 +5,7 @@ import type { Bounds } from '../../../plugins/billing/bounds.ts'
 import { printFormula } from '../../../plugins/billing/formula.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
 import { coverableTokens, quote, worstCase } from '../../../plugins/billing/worst-case.ts'
-import { NOON, ruleIn } from '../../helpers/billing.ts'
+import { NOON, ruleIn } from '../../helpers/money/billing.ts'
 
 interface Row {
   readonly what: string

@@ -8,7 +8,7 @@ import {
   specification,
   TEXT_MODELS,
   VIDEO_MODELS,
-} from '../../helpers/shipped.ts'
+} from './shipped-catalogue.ts'
 
 const text = specification()
 const BY_HAND = [...TEXT_MODELS, ...IMAGE_MODELS, ...VIDEO_MODELS]

@@ -9,8 +9,8 @@ import { formats } from '../../../plugins/formats/index.ts'
 import { Prices } from '../../../plugins/ledger/prices.ts'
 import model from '../../../plugins/model/index.ts'
 import type { Meter } from '../../../plugins/slots.ts'
-import { charge } from '../../helpers/billing.ts'
-import { catalogue, document, sectionsIn, VIDEO_MODELS } from '../../helpers/shipped.ts'
+import { charge } from '../../helpers/money/billing.ts'
+import { catalogue, document, sectionsIn, VIDEO_MODELS } from './shipped-catalogue.ts'
 
 t.test('shipped catalogue: tollgate check reports no problem', async t => {
   model.check(document, (where, code, message) => t.fail(`${where.join('.')} ${code} ${message}`))

@@ -14,7 +14,7 @@ import embed from '../../../plugins/embed/index.ts'
 import { formatOf } from '../../../plugins/formats/index.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { errorFrom, fakeExchange, fakeHost, noNext } from '../../helpers/exchange.ts'
+import { errorFrom, fakeExchange, fakeHost, noNext } from '../../helpers/gateway/fake-exchange.ts'
 
 interface Route extends RouteOptions {
   readonly model?: Options

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { TRAITS } from '../../../plugins/catalogue/traits.ts'
 import { usedFolder } from '../../helpers/cache.ts'
-import { tollgate } from '../../helpers/terminal.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8')

@@ -3,9 +3,9 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fetchMedia, type Send } from '../../../plugins/conversion/media-fetch.ts'
-import { decodePrompt } from '../../helpers/codec.ts'
-import { errorFrom } from '../../helpers/exchange.ts'
-import { fileReply, hostServing } from '../../helpers/translated-attempt.ts'
+import { decodePrompt } from '../../helpers/formats/codec.ts'
+import { fileReply, hostServing } from '../../helpers/formats/translation.ts'
+import { errorFrom } from '../../helpers/gateway/fake-exchange.ts'
 
 const A = 'https://a.example/x.mp4'
 const requestWith = (...urls: string[]): Json => ({

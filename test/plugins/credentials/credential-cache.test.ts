@@ -10,7 +10,7 @@ import {
   revoke,
   suspendAccount,
 } from '../../../plugins/credentials/statements.ts'
-import { openAccounts } from '../../helpers/accounts.ts'
+import { openAccounts } from '../../helpers/store/accounts.ts'
 
 const { database, ...accounts } = await openAccounts(t)
 const ann = await accounts.account('ann')

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Attempt } from '../../../engine/plugin.ts'
 import auth from '../../../plugins/auth/index.ts'
-import { exchangeOf, hostOver, openAccounts } from '../../helpers/accounts.ts'
+import { exchangeOf, hostOver, openAccounts } from '../../helpers/store/accounts.ts'
 
 const { host, ...accounts } = await openAccounts(t)
 const ann = await accounts.account('ann')

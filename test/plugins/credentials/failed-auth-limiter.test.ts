@@ -5,8 +5,8 @@ import type { Database } from '../../../engine/plugin.ts'
 import { BatchedKeyLookup } from '../../../plugins/credentials/batched-key-lookup.ts'
 import { FailedAuthLimiter } from '../../../plugins/credentials/failed-auth-limiter.ts'
 import { digestOf, makeSecret } from '../../../plugins/credentials/secret.ts'
-import { openAccountsIn } from '../../helpers/accounts.ts'
-import { ENGINES, startAnyStore } from '../../helpers/store.ts'
+import { openAccountsIn } from '../../helpers/store/accounts.ts'
+import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
 
 const ADDRESS = '192.0.2.1'
 const stores = await Promise.all(

@@ -2,9 +2,9 @@
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import auth from '../../../plugins/auth/index.ts'
-import { openAccounts } from '../../helpers/accounts.ts'
-import { makeLedger } from '../../helpers/membership.ts'
-import { sql, statement } from '../../helpers/store.ts'
+import { openAccounts } from '../../helpers/store/accounts.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
+import { sql, statement } from '../../helpers/store/store.ts'
 
 const COUNTS = sql(
   'counts',

@@ -2,8 +2,8 @@
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { revoke, suspendAccount } from '../../../plugins/credentials/statements.ts'
-import { openAccounts } from '../../helpers/accounts.ts'
-import { sql } from '../../helpers/store.ts'
+import { openAccounts } from '../../helpers/store/accounts.ts'
+import { sql } from '../../helpers/store/store.ts'
 
 const { database, store, ...accounts } = await openAccounts(t)
 const ann = await accounts.account('ann')

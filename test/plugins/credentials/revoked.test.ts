@@ -3,9 +3,9 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
 import { revoke } from '../../../plugins/credentials/statements.ts'
-import { openAccounts } from '../../helpers/accounts.ts'
-import { shortOrLong } from '../../helpers/long.ts'
 import { forkProgram } from '../../helpers/operator.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+import { openAccounts } from '../../helpers/store/accounts.ts'
 
 const { database, store, ...accounts } = await openAccounts(t)
 const ann = await accounts.account('ann')
@@ -14,7 +14,7 @@ const ann = await accounts.account('ann')
 const DEADLINE = shortOrLong(10_000, 1_000)
 
 const startWorker = async (): Promise<ChildProcess> => {
-  const program = new URL('../../helpers/auth-client.ts', import.meta.url)
+  const program = new URL('./auth-client.ts', import.meta.url)
   const worker = forkProgram(program, [JSON.stringify({ url: 'sqlite:', data: store.data })])
   t.teardown(() => worker.kill('SIGKILL'))
   await once(worker, 'message')

@@ -10,9 +10,9 @@ import { openDatabase } from '../../../engine/store/database.ts'
 import auth from '../../../plugins/auth/index.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
-import { openAccounts, passThrough } from '../../helpers/accounts.ts'
-import { startGateway } from '../../helpers/gateway.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
+import { openAccounts, passThrough } from '../../helpers/store/accounts.ts'
 
 const REFUSED = { code: 'AUTH_ROLE', status: 403 }
 

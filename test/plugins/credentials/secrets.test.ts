@@ -9,7 +9,7 @@ import {
   makeSecret,
   maskSecret,
 } from '../../../plugins/credentials/secret.ts'
-import { openAccounts } from '../../helpers/accounts.ts'
+import { openAccounts } from '../../helpers/store/accounts.ts'
 
 t.test('secrets: have 256 random bits, a checksum and a prefix by kind', async t => {
   const key = makeSecret('key')

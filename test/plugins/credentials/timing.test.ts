@@ -7,11 +7,10 @@ import { fundsOfSecret } from '../../../plugins/account/funds.ts'
 import { Credentials } from '../../../plugins/credentials/credentials.ts'
 import { isWellFormed, makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey } from '../../../plugins/credentials/statements.ts'
-import { openAccounts } from '../../helpers/accounts.ts'
-import { LONG } from '../../helpers/long.ts'
-import { makeLedger } from '../../helpers/membership.ts'
-import { createChance } from '../../helpers/seeded.ts'
-import { differenceOf } from '../../helpers/welch.ts'
+import { createChance, LONG } from '../../helpers/run-settings.ts'
+import { openAccounts } from '../../helpers/store/accounts.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
+import { differenceOf } from './welch-t-test.ts'
 
 /** Measurements of each of the two kinds of guesses. */
 const SAMPLES = 100_000

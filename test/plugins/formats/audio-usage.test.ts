@@ -8,7 +8,7 @@ import { speechEstimate } from '../../../plugins/formats/openai-speech/usage.ts'
 import { transcriptionEstimate } from '../../../plugins/formats/openai-transcription/usage.ts'
 import { priceUsage } from '../../../plugins/ledger/call-charge.ts'
 import type { Meter } from '../../../plugins/slots.ts'
-import { ruleIn } from '../../helpers/billing.ts'
+import { ruleIn } from '../../helpers/money/billing.ts'
 
 const pricedMeters = (...meters: readonly Meter[]) => new Set<Meter>(meters)
 const CHARACTERS = pricedMeters('characters')

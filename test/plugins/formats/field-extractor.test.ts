@@ -4,8 +4,8 @@
 import t from 'tap'
 import { FieldExtractor } from '../../../plugins/formats/field-extractor.ts'
 import { replaceModel } from '../../../plugins/formats/model-name.ts'
+import { recordings } from '../../helpers/formats/recordings.ts'
 import fc from '../../helpers/property.ts'
-import { recordings } from '../../helpers/recorded.ts'
 
 const find = (text: string | Buffer, key: string, sizes: readonly number[] = []) => {
   const bytes = Buffer.from(text)

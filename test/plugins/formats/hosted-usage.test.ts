@@ -4,10 +4,14 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { offersHostedTools } from '../../../plugins/formats/hosted-usage.ts'
 import { USAGE } from '../../../plugins/slots.ts'
-import { readReply } from '../../helpers/exchange.ts'
-import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
-import { JSON_TYPE, runTranslate, SSE } from '../../helpers/translate-stage.ts'
-import { translateAttempt } from '../../helpers/translated-attempt.ts'
+import { type Recording, recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
+import {
+  JSON_TYPE,
+  runTranslate,
+  SSE,
+  translateAttempt,
+} from '../../helpers/formats/translation.ts'
+import { readReply } from '../../helpers/gateway/fake-exchange.ts'
 
 const HOSTED = ['web_search', 'file_search', 'code_execution'] as const
 const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const

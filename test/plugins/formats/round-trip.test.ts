@@ -3,13 +3,13 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt, Settings } from '../../../plugins/formats/hub.ts'
-import { decodePrompt, PROMPT } from '../../helpers/codec.ts'
-import { shortOrLong } from '../../helpers/long.ts'
+import { decodePrompt, PROMPT } from '../../helpers/formats/codec.ts'
+import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
 import fc from '../../helpers/property.ts'
-import { prompts } from '../../helpers/random-prompts.ts'
-import { recordedFormat, recordings } from '../../helpers/recorded.ts'
-import { FORMATS } from '../../helpers/round-trip-route.ts'
-import { REASONS, sendThrough, unexcusedDifferences } from '../../helpers/round-trips.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+import { prompts } from './round-trip/random-prompts.ts'
+import { REASONS, sendThrough, unexcusedDifferences } from './round-trip/round-trips.ts'
+import { FORMATS } from './round-trip/route.ts'
 
 const recordedRequests = (recordings() ?? []).filter(
   ({ request, format }) => request && recordedFormat(format),

@@ -2,7 +2,7 @@
  *  client does not expect. */
 import t from 'tap'
 import { chunkOf, completion } from '../../fixtures/upstream/cases/case.ts'
-import { createValidator } from '../../helpers/answered.ts'
+import { createValidator } from '../../helpers/formats/sdk-validator.ts'
 
 const chat = createValidator('openai-chat')
 const messages = createValidator('anthropic-messages')

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/codec.ts'
-import { LONG } from '../../helpers/long.ts'
-import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
+import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/formats/codec.ts'
+import { type Recording, recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
+import { LONG } from '../../helpers/run-settings.ts'
 import { fileOf, generateSchema, NAMES, REQUEST_TYPES, versions } from '../../laws/sdk-schemas.ts'
 
 /** Members of the beta API only, which pass unchanged between clients and targets of messages. */

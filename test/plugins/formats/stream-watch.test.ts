@@ -8,8 +8,8 @@ import type { Fields } from '../../../plugins/formats/fields.ts'
 import type { Format } from '../../../plugins/formats/format.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { StreamFilter, watchedMarksOf } from '../../../plugins/formats/stream-watch.ts'
-import { type ReadReply, readReply, sourceOf } from '../../helpers/exchange.ts'
-import { recordedFormat, recordings } from '../../helpers/recorded.ts'
+import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
+import { type ReadReply, readReply, sourceOf } from '../../helpers/gateway/fake-exchange.ts'
 
 const CONNECTION_FAULT = new TollgateError('TARGET_CUT', 502, 'It broke.')
 const fault = errors({ UPSTREAM_TRUNCATED: [502, 'It ended early.'] })

@@ -3,8 +3,8 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Prompt } from '../../../plugins/formats/hub.ts'
-import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/codec.ts'
-import { translateAttempt } from '../../helpers/translated-attempt.ts'
+import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/formats/codec.ts'
+import { translateAttempt } from '../../helpers/formats/translation.ts'
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']
 const others = (name: string): readonly string[] => FORMATS.filter(each => each !== name)

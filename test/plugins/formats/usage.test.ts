@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import type { Meter } from '../../../plugins/slots.ts'
-import { recordedFormat, recordings } from '../../helpers/recorded.ts'
+import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
 
 type Row = readonly [format: string, what: string, counts: Fields, meters: object]
 const TABLE: readonly Row[] = [

@@ -6,9 +6,9 @@ import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { installOn, post } from '../../helpers/idempotent.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
+import { installOn, post } from '../../helpers/gateway/installation.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const USED = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
 /** Nanos: 1,000 tokens at 2 and 500 tokens at 8 per million. */

@@ -4,10 +4,10 @@ import { request as httpRequest } from 'node:http'
 import t from 'tap'
 import type { Plugin, Stage } from '../../../engine/plugin.ts'
 import { STREAM_ERRORED } from '../../../plugins/slots.ts'
-import { pluginOf } from '../../helpers/core.ts'
-import { codeOf, install, post } from '../../helpers/idempotent.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { sql, statement } from '../../helpers/store.ts'
+import { codeOf, install, post } from '../../helpers/gateway/installation.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { pluginOf } from '../../helpers/gateway/test-server.ts'
+import { sql, statement } from '../../helpers/store/store.ts'
 
 t.test('idempotency: a retryable response is not stored', async t => {
   const here = await install(t)

@@ -1,9 +1,9 @@
 /** Idempotency-Key over real sockets and a real store: one upstream call, the same reply to
  *  repeated requests. */
 import t from 'tap'
-import { install, installOn, post } from '../../helpers/idempotent.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES, startAnyStore } from '../../helpers/store.ts'
+import { install, installOn, post } from '../../helpers/gateway/installation.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { ENGINES, startAnyStore } from '../../helpers/store/store.ts'
 
 const countStatus = (all: readonly { readonly status: number }[], expected: number) =>
   all.filter(each => each.status === expected).length

@@ -2,9 +2,9 @@
  *  of others. */
 import t from 'tap'
 import { Balances } from '../../../plugins/ledger/balances.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { createChance, seed } from '../../helpers/seeded.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { createChance, seed } from '../../helpers/run-settings.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 

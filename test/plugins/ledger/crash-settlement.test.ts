@@ -9,11 +9,11 @@ import {
   settleCheckpoints,
 } from '../../../plugins/ledger/crash-settlement.ts'
 import { openCharge } from '../../../plugins/ledger/statements.ts'
-import { ruleIn } from '../../helpers/billing.ts'
-import { SILENT_LOG } from '../../helpers/core.ts'
-import { openBooks, payerOf } from '../../helpers/ledger.ts'
-import { reapAll } from '../../helpers/membership.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
+import { ruleIn } from '../../helpers/money/billing.ts'
+import { openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { reapAll } from '../../helpers/store/membership.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const rule = ruleIn(`price:
   input: 1 / 1M

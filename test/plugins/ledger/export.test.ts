@@ -3,9 +3,9 @@ import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
 import { exportCommand } from '../../../plugins/ledger/commands/export.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { runCommand } from '../../helpers/printed.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { runCommand } from '../../helpers/gateway/command-line.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 

@@ -3,8 +3,8 @@
 import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { holdAtLeast, settleCharge } from '../../../plugins/ledger/statements.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 const settlement = (request: string, amount: bigint) =>

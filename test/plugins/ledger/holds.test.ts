@@ -1,9 +1,9 @@
 /** Holds and their closing: money is taken once, returned once, and never beyond the balance. */
 import t from 'tap'
 import { extendCharge, releaseCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { ledgerOn, reapAll } from '../../helpers/membership.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { ledgerOn, reapAll } from '../../helpers/store/membership.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 

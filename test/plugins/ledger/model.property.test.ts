@@ -2,10 +2,10 @@
  *  The audit finds nothing at the end of each history; in the long form, after every step. */
 import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { histories, longHistories, play } from '../../helpers/ledger-history.ts'
-import { openMemory } from '../../helpers/ledger-memory.ts'
-import { LONG, shortOrLong } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
+import { LONG, shortOrLong } from '../../helpers/run-settings.ts'
+import { histories, longHistories, play } from './model/history.ts'
+import { openMemory } from './model/memory.ts'
 
 const memory = openMemory()
 const auditMemory = async (): Promise<string | undefined> => {

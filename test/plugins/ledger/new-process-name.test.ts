@@ -8,10 +8,10 @@ import { compileRule } from '../../../plugins/billing/rule.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { LedgerContext } from '../../../plugins/ledger/call-charge.ts'
 import { MeteredCall } from '../../../plugins/ledger/metered-call.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { reapAll } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { reapAll } from '../../helpers/store/membership.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const currency = compileCurrency({ name: 'USD' }, [], () => {})
 /** 1,000 nanos for each output token. */

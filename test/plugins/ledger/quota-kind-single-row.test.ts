@@ -10,10 +10,10 @@ import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { pluginOf } from '../../helpers/core.ts'
-import { installOn, post } from '../../helpers/idempotent.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
+import { installOn, post } from '../../helpers/gateway/installation.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { pluginOf } from '../../helpers/gateway/test-server.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
 const ANSWER = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 500 } })

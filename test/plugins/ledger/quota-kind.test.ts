@@ -3,10 +3,10 @@
 import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { reapAll } from '../../helpers/membership.ts'
-import { createChance, seed } from '../../helpers/seeded.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { createChance, seed } from '../../helpers/run-settings.ts'
+import { reapAll } from '../../helpers/store/membership.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 

@@ -12,9 +12,9 @@ import {
   openCharge,
   openWallet,
 } from '../../../plugins/ledger/statements.ts'
-import { makeLedger, reapAll } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { startAnyStore } from '../../helpers/store.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { makeLedger, reapAll } from '../../helpers/store/membership.ts'
+import { startAnyStore } from '../../helpers/store/store.ts'
 
 const store = await startAnyStore(t, 'postgres')
 const database = await store.open()

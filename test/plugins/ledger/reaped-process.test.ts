@@ -1,9 +1,9 @@
 /** A process that was suspended and reaped: all leases in its memory are void. */
 import t, { type Test } from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { reapAll } from '../../helpers/membership.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { reapAll } from '../../helpers/store/membership.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 

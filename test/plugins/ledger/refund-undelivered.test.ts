@@ -5,8 +5,8 @@ import type { Statement, Writes } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger } from '../../../plugins/ledger/ledger.ts'
 import { refundStatements, refundUndelivered } from '../../../plugins/ledger/refund-undelivered.ts'
-import { call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 for (const [at, books] of booksByEngine.entries())

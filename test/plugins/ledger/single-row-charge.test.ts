@@ -9,10 +9,10 @@ import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { type Installation, installOn, post } from '../../helpers/idempotent.ts'
-import { reapAll } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
+import { type Installation, installOn, post } from '../../helpers/gateway/installation.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { reapAll } from '../../helpers/store/membership.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const USAGE = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
 const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })

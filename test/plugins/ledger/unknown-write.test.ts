@@ -5,10 +5,10 @@ import type { Database, Statement } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger, Payer } from '../../../plugins/ledger/ledger.ts'
 import { refundStatements } from '../../../plugins/ledger/refund-undelivered.ts'
-import { type Books, call, openBooks, payerOf } from '../../helpers/ledger.ts'
-import { ledgerOn } from '../../helpers/membership.ts'
-import { eventually } from '../../helpers/primary.ts'
-import { ENGINES } from '../../helpers/store.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { type Books, call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
+import { ledgerOn } from '../../helpers/store/membership.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 /** The same store with late results, or with results that are lost until a list is written
  *  again. */

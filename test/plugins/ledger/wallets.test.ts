@@ -4,7 +4,7 @@ import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
 import { balanceInSql, withFunds } from '../../../plugins/ledger/views/wallets.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
-import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 /** Before the columns `account` and `key`. */
 const OLD = migrations.filter(({ number }) => number < 9)

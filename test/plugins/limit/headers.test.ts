@@ -1,6 +1,6 @@
 /** Rate-limit headers by dialect, on responses and on refusals. */
 import t from 'tap'
-import { getReply, startLimited } from '../../helpers/limited.ts'
+import { getReply, startLimited } from './limited-gateways.ts'
 
 const LIMITS = { requests: '2/min', tokens: '1000/h' }
 const key = '7'

@@ -8,7 +8,7 @@ import {
   type LimitReply,
   sendMany,
   startLimited,
-} from '../../helpers/limited.ts'
+} from './limited-gateways.ts'
 
 t.test('requests limit: admits exactly the allowed number by key and by route', async t => {
   const { urls } = await startLimited(t, { requests: '23/h' })

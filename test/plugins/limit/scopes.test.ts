@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import limit from '../../../plugins/limit/index.ts'
 import { problemsIn } from '../../../plugins/limit/problems.ts'
-import { getReply, startLimited } from '../../helpers/limited.ts'
+import { getReply, startLimited } from './limited-gateways.ts'
 
 type Call = readonly [path: string, headers: Record<string, string>, status: number]
 const calls = async (

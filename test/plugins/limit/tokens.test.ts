@@ -2,8 +2,8 @@
 import t from 'tap'
 import { estimateTokens } from '../../../plugins/limit/tokens.ts'
 import { FILES } from '../../../plugins/slots.ts'
-import { fakeExchange } from '../../helpers/exchange.ts'
-import { countStatus, getReply, type LimitReply, startLimited } from '../../helpers/limited.ts'
+import { fakeExchange } from '../../helpers/gateway/fake-exchange.ts'
+import { countStatus, getReply, type LimitReply, startLimited } from './limited-gateways.ts'
 
 /** A body whose estimate is `tokens`. */
 const body = (tokens: number): string => 'x'.repeat(tokens * 4)

@@ -2,8 +2,8 @@
 import t, { type Test } from 'tap'
 import type { Document } from '../../../engine/plugin.ts'
 import model from '../../../plugins/model/index.ts'
-import { fakeHost } from '../../helpers/exchange.ts'
-import { runCommand } from '../../helpers/printed.ts'
+import { runCommand } from '../../helpers/gateway/command-line.ts'
+import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
 
 const models = {
   'gp-4.1': { to: 'gp/gpt-4.1', price: { input: '2.00 USD / 1M', output: '8.00 USD / 1M' } },

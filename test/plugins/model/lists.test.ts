@@ -10,7 +10,7 @@ import {
   noNext,
   type RequestOptions,
   readReply,
-} from '../../helpers/exchange.ts'
+} from '../../helpers/gateway/fake-exchange.ts'
 
 const models = {
   'gp-4.1': { to: 'gp/gpt-4.1', title: 'GP 4.1', context: 1_000, output: 100, owner: 'us' },

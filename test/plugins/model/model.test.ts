@@ -10,7 +10,7 @@ import {
   fakeHost,
   noNext,
   type RequestOptions,
-} from '../../helpers/exchange.ts'
+} from '../../helpers/gateway/fake-exchange.ts'
 
 const models = {
   'gp-4.1': { to: 'gp/gpt-4.1' },

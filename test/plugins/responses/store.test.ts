@@ -30,7 +30,7 @@ import {
 } from '../../../plugins/responses/statements.ts'
 import { storeStatements } from '../../../plugins/responses/storage-options.ts'
 import { migrations } from '../../../plugins/responses/tables.ts'
-import { sql, startBoth, statement } from '../../helpers/store.ts'
+import { sql, startBoth, statement } from '../../helpers/store/store.ts'
 
 const LIMITS = { lifetime: 1_000_000, largest: 2_000 }
 const storedResponse = (id: string, more: Partial<StoredResponse> = {}): StoredResponse => ({

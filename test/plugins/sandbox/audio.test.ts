@@ -5,7 +5,12 @@ import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
+import {
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  readReply,
+} from '../../helpers/gateway/fake-exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} } }
 const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))

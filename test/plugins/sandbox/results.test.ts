@@ -3,8 +3,13 @@ import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
-import { readColours } from '../../helpers/png.ts'
+import { readColours } from '../../helpers/formats/png.ts'
+import {
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  readReply,
+} from '../../helpers/gateway/fake-exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} } }
 const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))

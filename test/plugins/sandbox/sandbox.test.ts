@@ -9,7 +9,12 @@ import {
   sampleValue,
 } from '../../../plugins/sandbox/canned-answer.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
+import {
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  readReply,
+} from '../../helpers/gateway/fake-exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} }, real: { options: {} } }
 const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))

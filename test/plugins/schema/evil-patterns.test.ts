@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fileValidator } from '../../../plugins/schema/compile.ts'
-import { fakeHost } from '../../helpers/exchange.ts'
-import { shortOrLong } from '../../helpers/long.ts'
+import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const LENGTH = shortOrLong(5_000, 1 << 20)
 const SHAPES: readonly string[] = [

@@ -2,8 +2,8 @@
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fileValidator } from '../../../plugins/schema/compile.ts'
-import { fakeHost } from '../../helpers/exchange.ts'
-import { recordings } from '../../helpers/recorded.ts'
+import { recordings } from '../../helpers/formats/recordings.ts'
+import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
 
 const validator = fileValidator('schemas/generate-content.json', fakeHost())
 const gemini = (more: { readonly [key: string]: Json }): Json => ({

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { fileValidator, validatorOf } from '../../../plugins/schema/compile.ts'
-import { fakeHost } from '../../helpers/exchange.ts'
+import { fakeHost } from '../../helpers/gateway/fake-exchange.ts'
 
 const schema = fileValidator('schemas/messages.json', fakeHost())
 const requestWith = (more: Fields): Fields => ({

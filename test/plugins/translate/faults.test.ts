@@ -4,8 +4,8 @@ import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { USAGE } from '../../../plugins/slots.ts'
-import { readReply } from '../../helpers/exchange.ts'
-import { delta, JSON_TYPE, runTranslate, SSE } from '../../helpers/translate-stage.ts'
+import { delta, JSON_TYPE, runTranslate, SSE } from '../../helpers/formats/translation.ts'
+import { readReply } from '../../helpers/gateway/fake-exchange.ts'
 
 t.test('pass-through: a stream with content-length can end in an error event', async t => {
   const dies = new TollgateError('TARGET_CUT', 502, 'It broke.')

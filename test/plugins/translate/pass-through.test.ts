@@ -5,14 +5,21 @@ import type { Target } from '../../../engine/plugin.ts'
 import { MODEL, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import {
+  chat,
+  delta,
+  JSON_TYPE,
+  runTranslate,
+  SSE,
+  TARGET,
+} from '../../helpers/formats/translation.ts'
+import {
   errorFrom,
   fakeAttempt,
   fakeExchange,
   fakeHost,
   noNext,
   readReply,
-} from '../../helpers/exchange.ts'
-import { chat, delta, JSON_TYPE, runTranslate, SSE, TARGET } from '../../helpers/translate-stage.ts'
+} from '../../helpers/gateway/fake-exchange.ts'
 
 const bodyOf = (body: unknown): string => Buffer.from(body as Uint8Array).toString()
 const USED = '{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { partsOf } from '../../../plugins/formats/answer-parts.ts'
 import type { Content } from '../../../plugins/formats/content.ts'
 import { ThoughtCache } from '../../../plugins/translate/thought-cache.ts'
-import { PROMPT } from '../../helpers/codec.ts'
+import { PROMPT } from '../../helpers/formats/codec.ts'
 
 const payload = { origin: 'google-gemini', data: 'c2ln' }
 const call: Content = { type: 'call', id: 'a', name: 'f', input: '{}' }

@@ -5,9 +5,8 @@ import type { Fault } from '../../../engine/plugin.ts'
 import { STREAM_ERRORED, USAGE } from '../../../plugins/slots.ts'
 import { StreamResponseEncoder } from '../../../plugins/translate/response-encoder.ts'
 import { TranslatedStream } from '../../../plugins/translate/translated-response.ts'
-import { codecOf, contextWith } from '../../helpers/codec.ts'
-import { JSON_TYPE, SSE } from '../../helpers/translate-stage.ts'
-import { translateAttempt } from '../../helpers/translated-attempt.ts'
+import { codecOf, contextWith } from '../../helpers/formats/codec.ts'
+import { JSON_TYPE, SSE, translateAttempt } from '../../helpers/formats/translation.ts'
 
 const body = { model: 'asked', messages: [{ role: 'user', content: 'hi' }] }
 const answer = (message: object, reason = 'stop') =>

@@ -7,8 +7,13 @@ import { estimatePromptTokens } from '../../../plugins/formats/prompt-tokens.ts'
 import { compileTextPattern } from '../../../plugins/formats/text-pattern.ts'
 import { METERED, MODEL, OUTPUT_SO_FAR, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
-import { fakeAttempt, fakeExchange, fakeHost, readReply } from '../../helpers/exchange.ts'
-import { JSON_TYPE, SSE } from '../../helpers/translate-stage.ts'
+import { JSON_TYPE, SSE } from '../../helpers/formats/translation.ts'
+import {
+  fakeAttempt,
+  fakeExchange,
+  fakeHost,
+  readReply,
+} from '../../helpers/gateway/fake-exchange.ts'
 
 /** The chunks that an upstream sends. */
 interface AnswerText {

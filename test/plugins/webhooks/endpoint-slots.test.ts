@@ -2,9 +2,9 @@
 import t from 'tap'
 import type { HostBase, Reply } from '../../../engine/plugin.ts'
 import { DUE, enqueue, openEndpoint } from '../../../plugins/webhooks/statements.ts'
-import { publicAccess, startReceiver } from '../../helpers/receiver.ts'
-import { ENGINES } from '../../helpers/store.ts'
-import { type NotificationDesk, openDesk, SECRET } from '../../helpers/webhooks.ts'
+import { publicAccess, startReceiver } from '../../helpers/money/receiver.ts'
+import { type NotificationDesk, openDesk, SECRET } from '../../helpers/money/webhooks.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const TIMEOUT = 20_000
 const isFinished = ({ state }: { state?: unknown }) => state !== 'pending'

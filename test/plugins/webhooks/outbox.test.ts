@@ -3,9 +3,9 @@ import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { DELAYS } from '../../../plugins/webhooks/schedule.ts'
 import { replay } from '../../../plugins/webhooks/statements.ts'
-import { ok, publicAccess, startReceiver, status } from '../../helpers/receiver.ts'
-import { ENGINES } from '../../helpers/store.ts'
-import { openDesk, SECRET } from '../../helpers/webhooks.ts'
+import { ok, publicAccess, startReceiver, status } from '../../helpers/money/receiver.ts'
+import { openDesk, SECRET } from '../../helpers/money/webhooks.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
 
 const isFinished = ({ state }: { state?: unknown }) => state !== 'pending'
 const hasAttempts = (times: number) => (row: { attempts?: unknown }) =>

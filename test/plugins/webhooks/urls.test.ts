@@ -3,8 +3,8 @@
 import t from 'tap'
 import { saveSettings } from '../../../plugins/notify/settings.ts'
 import { ADDRESSES, REFUSED } from '../../fixtures/webhook-urls.ts'
-import { publicAccess } from '../../helpers/receiver.ts'
-import { openDesk, SECRET } from '../../helpers/webhooks.ts'
+import { publicAccess } from '../../helpers/money/receiver.ts'
+import { openDesk, SECRET } from '../../helpers/money/webhooks.ts'
 
 const world = publicAccess(
   '',

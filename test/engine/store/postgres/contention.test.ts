@@ -2,7 +2,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { Statement } from '../../../../engine/plugin.ts'
-import { sql, startAnyStore, startClient, statement } from '../../../helpers/store.ts'
+import { sql, startAnyStore, startClient, statement } from '../../../helpers/store/store.ts'
 
 const ROWS = 20
 const table = {

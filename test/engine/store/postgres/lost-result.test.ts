@@ -6,11 +6,11 @@ import { singleRowCharge } from '../../../../plugins/ledger/single-row-charge.ts
 import { openCharge, settleCharge } from '../../../../plugins/ledger/statements.ts'
 import { walletsOf } from '../../../../plugins/ledger/wallet.ts'
 import { writeWithRetry } from '../../../../plugins/ledger/write-with-retry.ts'
-import { giveCredit } from '../../../helpers/credit.ts'
-import { ledgerOn, makeLedger } from '../../../helpers/membership.ts'
-import { sharedPostgres } from '../../../helpers/postgres.ts'
-import { openAt, sql, statement } from '../../../helpers/store.ts'
-import { startProxy } from '../../../helpers/swallowing-proxy.ts'
+import { giveCredit } from '../../../helpers/money/credit.ts'
+import { ledgerOn, makeLedger } from '../../../helpers/store/membership.ts'
+import { sharedPostgres } from '../../../helpers/store/postgres.ts'
+import { openAt, sql, statement } from '../../../helpers/store/store.ts'
+import { startProxy } from './swallowing-proxy.ts'
 
 const table = {
   number: 1,

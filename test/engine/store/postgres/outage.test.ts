@@ -3,11 +3,11 @@
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Database } from '../../../../engine/plugin.ts'
-import { shortOrLong } from '../../../helpers/long.ts'
-import { growthDuring } from '../../../helpers/memory.ts'
-import { faultyPostgres, type PostgresServer } from '../../../helpers/postgres.ts'
-import { openAt } from '../../../helpers/store.ts'
-import { add, COUNT, tally } from '../../../helpers/tally.ts'
+import { growthDuring } from '../../../helpers/process-tree.ts'
+import { shortOrLong } from '../../../helpers/run-settings.ts'
+import { faultyPostgres, type PostgresServer } from '../../../helpers/store/postgres.ts'
+import { openAt } from '../../../helpers/store/store.ts'
+import { add, COUNT, tally } from '../tally.ts'
 
 const UNAVAILABLE = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
 

@@ -4,9 +4,10 @@ import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { DatabaseOptions, OpenDatabase } from '../../../../engine/store/database.ts'
 import { createMembership, MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
-import { SILENT_LOG } from '../../../helpers/core.ts'
-import { reaperOn } from '../../../helpers/membership.ts'
-import { faultyPostgres } from '../../../helpers/postgres.ts'
+import { timeoutsAt } from '../../../helpers/clocks.ts'
+import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
+import { reaperOn } from '../../../helpers/store/membership.ts'
+import { faultyPostgres } from '../../../helpers/store/postgres.ts'
 import {
   type AnyStore,
   openAt,
@@ -15,8 +16,7 @@ import {
   startClient,
   statement,
   temporaryFolder,
-} from '../../../helpers/store.ts'
-import { timeoutsAt } from '../../../helpers/timeouts.ts'
+} from '../../../helpers/store/store.ts'
 
 const table = {
   number: MEMBERSHIP_TABLES.length + 1,

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t from 'tap'
 import { openDatabase, openForReading } from '../../../../engine/store/database.ts'
-import { inMemory, sharedPostgres, startPostgres } from '../../../helpers/postgres.ts'
-import { openAt, sql, startAnyStore, startClient, statement } from '../../../helpers/store.ts'
+import { inMemory, sharedPostgres, startPostgres } from '../../../helpers/store/postgres.ts'
+import { openAt, sql, startAnyStore, startClient, statement } from '../../../helpers/store/store.ts'
 
 const SECRET = 'this-is-secret'
 const server = await sharedPostgres()

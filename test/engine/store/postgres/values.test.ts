@@ -1,7 +1,7 @@
 /** PostgreSQL values: reads return the same types as with SQLite. */
 import t from 'tap'
 import type { Value } from '../../../../engine/plugin.ts'
-import { sql, startAnyStore, statement } from '../../../helpers/store.ts'
+import { sql, startAnyStore, statement } from '../../../helpers/store/store.ts'
 
 const store = await startAnyStore(t, 'postgres')
 const database = await store.open()

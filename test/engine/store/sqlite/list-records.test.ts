@@ -1,6 +1,6 @@
 /** The writer records the number of a list only while a client may repeat it. */
 import t from 'tap'
-import { sql, startStore, statement } from '../../../helpers/store.ts'
+import { sql, startStore, statement } from '../../../helpers/store/store.ts'
 
 const table = {
   number: 1,

@@ -1,7 +1,7 @@
 /** Reads: do not block the event loop, cannot write, and contain every write acknowledged to the
  *  process. */
 import t from 'tap'
-import { sql, startBoth, statement } from '../../../helpers/store.ts'
+import { sql, startBoth, statement } from '../../../helpers/store/store.ts'
 
 for (const { engine, store, database } of await startBoth(t, [
   { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY)' },

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { makeFolders } from '../../../../engine/store/address.ts'
 import { locate, openDatabase } from '../../../../engine/store/database.ts'
-import { startStore, statement, temporaryFolder } from '../../../helpers/store.ts'
+import { startStore, statement, temporaryFolder } from '../../../helpers/store/store.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 

@@ -10,7 +10,7 @@ import {
   openForWriting,
 } from '../../../../engine/store/sqlite/sqlite.ts'
 import { forkProgram } from '../../../helpers/operator.ts'
-import { temporaryFolder } from '../../../helpers/store.ts'
+import { temporaryFolder } from '../../../helpers/store/store.ts'
 
 t.test('SQLite start: refuses a version with known data loss', async t => {
   for (const version of ['3.51.3', '3.51.10', '3.52.0', '4.0.0', process.versions.sqlite ?? '']) {

@@ -2,8 +2,14 @@
  *  */
 import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
-import { type Store, sql, startClient, startStore, statement } from '../../../helpers/store.ts'
-import { add, addOnce, COUNT, tally } from '../../../helpers/tally.ts'
+import {
+  type Store,
+  sql,
+  startClient,
+  startStore,
+  statement,
+} from '../../../helpers/store/store.ts'
+import { add, addOnce, COUNT, tally } from '../tally.ts'
 
 const HAS = sql('has', 'SELECT count(*) AS n FROM entry WHERE id = ?')
 

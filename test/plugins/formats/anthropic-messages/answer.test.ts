@@ -5,9 +5,9 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer } from '../../../../plugins/formats/answer.ts'
 import { anthropicMessages } from '../../../../plugins/formats/anthropic-messages/index.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { codecOf, contextWith } from '../../../helpers/codec.ts'
-import { NAME, startSdkReader } from '../../../helpers/messages.ts'
+import { codecOf, contextWith } from '../../../helpers/formats/codec.ts'
 import fc from '../../../helpers/property.ts'
+import { NAME, startSdkReader } from './messages.ts'
 
 const stage = await startSdkReader()
 t.teardown(() => stage.close())

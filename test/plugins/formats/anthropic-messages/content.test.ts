@@ -5,8 +5,8 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {
   call,
   encodeBody,
@@ -19,7 +19,7 @@ import {
   roles,
   textPart,
   user,
-} from '../../../helpers/messages.ts'
+} from './messages.ts'
 
 t.test('messages encoder: sends images and files in tool results (edge 20)', async t => {
   const image: Media = {

@@ -3,12 +3,12 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
-import { shortOrLong } from '../../../helpers/long.ts'
-import { NAME } from '../../../helpers/messages.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { recordedFormat, recordings } from '../../../helpers/formats/recordings.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import fc from '../../../helpers/property.ts'
-import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
+import { shortOrLong } from '../../../helpers/run-settings.ts'
+import { NAME } from './messages.ts'
 
 const requestWith = (content: Json, role = 'user'): Fields => ({
   model: 'm',

@@ -15,8 +15,8 @@ import {
   STOP,
   TEXT,
   textDelta,
-} from '../../../helpers/message-events.ts'
-import { NAME } from '../../../helpers/messages.ts'
+} from './event-builders.ts'
+import { NAME } from './messages.ts'
 
 t.test('messages stream decoder: reads missing, empty and early arguments (edge 16)', async t => {
   const input = (...events: readonly Event[]) =>

@@ -1,8 +1,8 @@
 /** Streams of messages upstreams that no recording covers: truncated, unterminated, out of
  *  order. */
 import t from 'tap'
-import { decodeParts } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
+import { decodeParts } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {
   call,
   close,
@@ -15,8 +15,8 @@ import {
   STOP,
   TEXT,
   textDelta,
-} from '../../../helpers/message-events.ts'
-import { NAME } from '../../../helpers/messages.ts'
+} from './event-builders.ts'
+import { NAME } from './messages.ts'
 
 t.test('messages stream decoder: emits begin, usage and end once each, the end last', async t => {
   const { parts } = decodeEvents(

@@ -11,9 +11,9 @@ import {
   collectDropped as losing,
   decodeParts as partsIn,
   encodeStream as streamedAs,
-} from '../../../helpers/codec.ts'
-import { messageOf, startSdkReader, summarize } from '../../../helpers/messages.ts'
-import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
+} from '../../../helpers/formats/codec.ts'
+import { recordedFormat, recordings } from '../../../helpers/formats/recordings.ts'
+import { messageOf, startSdkReader, summarize } from './messages.ts'
 
 const recorded = recordings()
 const skip = recorded === undefined && 'RECORDINGS is not set'

@@ -1,8 +1,8 @@
 /** Plain settings for messages upstreams, and the fields that are dropped. */
 import t from 'tap'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { encodeBody, HELLO, NAME, promptOf } from '../../../helpers/messages.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { encodeBody, HELLO, NAME, promptOf } from './messages.ts'
 
 t.test('messages encoder: always sends max_tokens', async t => {
   const limits = (settings: Prompt['settings'], output?: number) =>

@@ -13,7 +13,7 @@ import {
   result,
   textPart,
   user,
-} from '../../../helpers/messages.ts'
+} from './messages.ts'
 
 t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t => {
   const think = (

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
-import { decodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
+import { decodePrompt } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {
   call,
   encodeBody,
@@ -15,7 +15,7 @@ import {
   promptOf,
   result,
   user,
-} from '../../../helpers/messages.ts'
+} from './messages.ts'
 
 const FORM: Prompt['form'] = {
   type: 'schema',

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { decodePrompt } from '../../../helpers/codec.ts'
+import { decodePrompt } from '../../../helpers/formats/codec.ts'
 import {
   call,
   encodeBody,
@@ -17,7 +17,7 @@ import {
   system,
   textPart,
   user,
-} from '../../../helpers/messages.ts'
+} from './messages.ts'
 
 t.test('messages encoder: leading system turns become the system prompt', async t => {
   const { system: output, messages } = encodeTurns([system('a'), system('b'), ...HELLO])

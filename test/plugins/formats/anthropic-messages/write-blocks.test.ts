@@ -4,7 +4,8 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/answer.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { NAME, startSdkReader } from './messages.ts'
 import {
   BEGIN,
   call,
@@ -16,8 +17,7 @@ import {
   stop,
   TEXT,
   THOUGHT,
-} from '../../../helpers/message-parts.ts'
-import { NAME, startSdkReader } from '../../../helpers/messages.ts'
+} from './part-builders.ts'
 
 const stage = await startSdkReader()
 t.teardown(() => stage.close())

@@ -2,7 +2,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/answer.ts'
-import { codecOf, contextWith } from '../../../helpers/codec.ts'
+import { codecOf, contextWith } from '../../../helpers/formats/codec.ts'
+import { NAME, startSdkReader } from './messages.ts'
 import {
   BEGIN,
   call,
@@ -15,8 +16,7 @@ import {
   stop,
   TEXT,
   writeAll,
-} from '../../../helpers/message-parts.ts'
-import { NAME, startSdkReader } from '../../../helpers/messages.ts'
+} from './part-builders.ts'
 
 const stage = await startSdkReader()
 t.teardown(() => stage.close())

@@ -2,16 +2,13 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { assembleParts, codecOf, decodeParts, decodeStream } from '../../../helpers/codec.ts'
 import {
-  call,
-  contentOf,
-  event,
-  piece,
-  stop,
-  stopOf,
-  whole,
-} from '../../../helpers/gemini-answer.ts'
+  assembleParts,
+  codecOf,
+  decodeParts,
+  decodeStream,
+} from '../../../helpers/formats/codec.ts'
+import { call, contentOf, event, piece, stop, stopOf, whole } from './answer-builders.ts'
 
 const NAME = 'google-gemini'
 const codec = codecOf(NAME)

@@ -9,7 +9,7 @@ import {
   stopOf,
   stringPiece,
   whole,
-} from '../../../helpers/gemini-answer.ts'
+} from './answer-builders.ts'
 
 const NAME = 'google-gemini'
 

@@ -9,15 +9,8 @@ import {
   decodePrompt,
   encodePrompt,
   encodeStream,
-} from '../../../helpers/codec.ts'
-import {
-  END,
-  encodeChunks,
-  encodeStreamed,
-  encodeWhole,
-  partsIn,
-  path,
-} from '../../../helpers/gemini-client.ts'
+} from '../../../helpers/formats/codec.ts'
+import { END, encodeChunks, encodeStreamed, encodeWhole, partsIn, path } from './client-encoding.ts'
 
 const NAME = 'google-gemini'
 const codec = codecOf(NAME)

@@ -2,8 +2,8 @@
  *  and images. */
 import t from 'tap'
 import type { Content } from '../../../../plugins/formats/content.ts'
-import { readDirectly } from '../../../helpers/gemini.ts'
-import { END, encodeStreamed, encodeWhole, partsIn } from '../../../helpers/gemini-client.ts'
+import { END, encodeStreamed, encodeWhole, partsIn } from './client-encoding.ts'
+import { readDirectly } from './reader.ts'
 
 t.test('Gemini encoder: the total is the sum of all counts', t => {
   const meters = {

@@ -2,11 +2,11 @@
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { codecOf, decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
-import { shortOrLong } from '../../../helpers/long.ts'
+import { codecOf, decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { recordings } from '../../../helpers/formats/recordings.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import fc from '../../../helpers/property.ts'
-import { recordings } from '../../../helpers/recorded.ts'
+import { shortOrLong } from '../../../helpers/run-settings.ts'
 
 const NAME = 'google-gemini'
 const requestWith = (part: Json): Json => ({ contents: [{ role: 'user', parts: [part] }] })

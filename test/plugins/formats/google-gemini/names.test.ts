@@ -1,8 +1,8 @@
 /** Tool names within Google's limits, and free-text tools, which Google does not have. */
 import t from 'tap'
 import type { Tool, Turn } from '../../../../plugins/formats/hub.ts'
-import { call, contentOf, stop } from '../../../helpers/gemini-answer.ts'
-import { assistant, contentsOf, user, withTools } from '../../../helpers/gemini-prompt.ts'
+import { call, contentOf, stop } from './answer-builders.ts'
+import { assistant, contentsOf, user, withTools } from './prompt-builders.ts'
 
 t.test('Gemini codec: a free-text tool becomes a function with one argument', t => {
   const free: Tool = { type: 'free', name: 'patch', description: 'd' }

@@ -2,8 +2,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { requestToCount } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
-import { decodePrompt } from '../../../helpers/codec.ts'
-import { decodeRequest, encodeRequest, HI } from '../../../helpers/gemini-prompt.ts'
+import { decodePrompt } from '../../../helpers/formats/codec.ts'
+import { decodeRequest, encodeRequest, HI } from './prompt-builders.ts'
 
 const NAME = 'google-gemini'
 

@@ -11,7 +11,8 @@ import {
   decodePrompt,
   encodePrompt,
   encodeStream,
-} from '../../../helpers/codec.ts'
+} from '../../../helpers/formats/codec.ts'
+import { type Recording, recordings } from '../../../helpers/formats/recordings.ts'
 import {
   factsOfAnswer,
   factsOfChoices,
@@ -19,8 +20,7 @@ import {
   type Gemini,
   normaliseRequest,
   readDirectly,
-} from '../../../helpers/gemini.ts'
-import { type Recording, recordings } from '../../../helpers/recorded.ts'
+} from './reader.ts'
 
 const NAME = 'google-gemini'
 const SSE = '/v1beta/models/asked:streamGenerateContent?alt=sse'

@@ -7,9 +7,9 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { partsOf as unrolled } from '../../../../plugins/formats/answer-parts.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
-import { codecOf, contextWith, decodeParts, encodeStream } from '../../../helpers/codec.ts'
-import { finishOf, type Gemini, readDirectly } from '../../../helpers/gemini.ts'
-import { recordings } from '../../../helpers/recorded.ts'
+import { codecOf, contextWith, decodeParts, encodeStream } from '../../../helpers/formats/codec.ts'
+import { recordings } from '../../../helpers/formats/recordings.ts'
+import { finishOf, type Gemini, readDirectly } from './reader.ts'
 
 const NAME = 'google-gemini'
 const codec = codecOf(NAME)

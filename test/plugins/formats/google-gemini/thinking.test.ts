@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
-import { encodeRequest, prompt, text, user } from '../../../helpers/gemini-prompt.ts'
+import { encodeRequest, prompt, text, user } from './prompt-builders.ts'
 
 t.test('Gemini encoder: writes thinking as a budget or a level, never both (edge 27)', t => {
   const of = (thinking: Prompt['thinking'], thinkingTrait?: string, limit?: number) => {

@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt, Tool } from '../../../../plugins/formats/hub.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
-import { encodeRequest, prompt, text, user, withTools } from '../../../helpers/gemini-prompt.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
+import { encodeRequest, prompt, text, user, withTools } from './prompt-builders.ts'
 
 t.test('Gemini encoder: maps settings and reports those without a name', t => {
   const { body, dropped } = encodeRequest(

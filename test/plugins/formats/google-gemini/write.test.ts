@@ -4,8 +4,8 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
 import { encodePayload, hasForeignPayload } from '../../../../plugins/formats/opaque-payload.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {
   assistant,
   call,
@@ -16,7 +16,7 @@ import {
   result,
   text,
   user,
-} from '../../../helpers/gemini-prompt.ts'
+} from './prompt-builders.ts'
 
 const NAME = 'google-gemini'
 

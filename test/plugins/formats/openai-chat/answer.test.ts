@@ -12,7 +12,7 @@ import {
   decodeStream,
   encodeStream,
   PROMPT,
-} from '../../../helpers/codec.ts'
+} from '../../../helpers/formats/codec.ts'
 
 const NAME = 'openai-chat'
 const codec = codecOf(NAME)

@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
-import { shortOrLong } from '../../../helpers/long.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import fc from '../../../helpers/property.ts'
+import { shortOrLong } from '../../../helpers/run-settings.ts'
 
 const NAME = 'openai-chat'
 const requestWith = (content: Json) => ({ model: 'm', messages: [{ role: 'user', content }] })

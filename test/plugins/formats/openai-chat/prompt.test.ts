@@ -2,8 +2,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
+import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 
 const NAME = 'openai-chat'
 const call = (id: string, name: string) => ({

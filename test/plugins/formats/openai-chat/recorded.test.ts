@@ -12,8 +12,8 @@ import {
   decodePrompt,
   encodePrompt,
   encodeStream,
-} from '../../../helpers/codec.ts'
-import { type Recording, recordings } from '../../../helpers/recorded.ts'
+} from '../../../helpers/formats/codec.ts'
+import { type Recording, recordings } from '../../../helpers/formats/recordings.ts'
 
 const NAME = 'openai-chat'
 const codec = codecOf(NAME)

@@ -4,7 +4,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
 import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { codecOf, contextWith, decodePrompt, PROMPT } from '../../../helpers/codec.ts'
+import { codecOf, contextWith, decodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
 
 const NAME = 'openai-responses'
 const codec = codecOf(NAME)

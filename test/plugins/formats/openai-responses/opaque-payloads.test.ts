@@ -1,7 +1,7 @@
 /** Opaque payloads in responses requests, and items of hosted tools. */
 import t from 'tap'
 import { encodePayload } from '../../../../plugins/formats/opaque-payload.ts'
-import { encodeRequest, itemsOf, turnsOf } from '../../../helpers/responses-requests.ts'
+import { encodeRequest, itemsOf, turnsOf } from './requests.ts'
 
 const NAME = 'openai-responses'
 const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{"a":1}' }

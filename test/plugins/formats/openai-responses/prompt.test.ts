@@ -4,9 +4,9 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { prependHistory } from '../../../../plugins/formats/openai-responses/history.ts'
-import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
-import { decodeRequest, encodeRequest } from '../../../helpers/responses-requests.ts'
+import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
+import { decodeRequest, encodeRequest } from './requests.ts'
 
 const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Part } from '../../../../plugins/formats/answer.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import { assembleParts, codecOf, decodeParts } from '../../../helpers/codec.ts'
+import { assembleParts, codecOf, decodeParts } from '../../../helpers/formats/codec.ts'
 
 const NAME = 'openai-responses'
 const line = (event: object): string => `data: ${JSON.stringify(event)}\n\n`

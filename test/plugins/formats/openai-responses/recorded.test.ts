@@ -15,8 +15,8 @@ import {
   decodePrompt,
   encodePrompt,
   encodeStream,
-} from '../../../helpers/codec.ts'
-import type { Recording } from '../../../helpers/recorded.ts'
+} from '../../../helpers/formats/codec.ts'
+import type { Recording } from '../../../helpers/formats/recordings.ts'
 import {
   callsIn,
   citationsIn,
@@ -27,7 +27,7 @@ import {
   recordedResponses,
   textIn,
   thoughtsIn,
-} from '../../../helpers/responses.ts'
+} from './recorded-responses.ts'
 
 const NAME = 'openai-responses'
 const codec = codecOf(NAME)

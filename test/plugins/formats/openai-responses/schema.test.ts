@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { fileValidator } from '../../../../plugins/schema/compile.ts'
-import { fakeHost } from '../../../helpers/exchange.ts'
+import { fakeHost } from '../../../helpers/gateway/fake-exchange.ts'
 
 const { validate: judge } = fileValidator('schemas/responses.json', fakeHost())
 const requestWith = (members: object): Json => ({ model: 'm', input: 'hi', ...members })

@@ -3,10 +3,9 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { STREAM_ERRORED, USAGE } from '../../../../plugins/slots.ts'
-import { eventsOf } from '../../../helpers/responses.ts'
-import { lifecycleErrors } from '../../../helpers/responses-lifecycle.ts'
-import { JSON_TYPE, SSE } from '../../../helpers/translate-stage.ts'
-import { translateAttempt } from '../../../helpers/translated-attempt.ts'
+import { JSON_TYPE, SSE, translateAttempt } from '../../../helpers/formats/translation.ts'
+import { lifecycleErrors } from './lifecycle.ts'
+import { eventsOf } from './recorded-responses.ts'
 
 const RESPONSES = 'openai-responses'
 const event = (type: string, members: object = {}): string =>

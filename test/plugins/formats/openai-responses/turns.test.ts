@@ -1,14 +1,9 @@
 /** Turns of a responses request: messages, calls and results in both directions. */
 import t from 'tap'
 import type { Turn } from '../../../../plugins/formats/hub.ts'
-import { encodePrompt } from '../../../helpers/codec.ts'
-import { errorFrom } from '../../../helpers/exchange.ts'
-import {
-  decodeRequest,
-  encodeRequest,
-  itemsOf,
-  turnsOf,
-} from '../../../helpers/responses-requests.ts'
+import { encodePrompt } from '../../../helpers/formats/codec.ts'
+import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
+import { decodeRequest, encodeRequest, itemsOf, turnsOf } from './requests.ts'
 
 const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const

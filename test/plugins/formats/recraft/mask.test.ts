@@ -1,7 +1,7 @@
 /** Masks: transparent pixels become white for every colour type, depth and filter. */
 import t from 'tap'
 import { convertMask } from '../../../../plugins/formats/recraft/mask.ts'
-import { type Picture, readGreys, writePng } from '../../../helpers/png.ts'
+import { type Picture, readGreys, writePng } from '../../../helpers/formats/png.ts'
 import fc from '../../../helpers/property.ts'
 
 const picture = fc

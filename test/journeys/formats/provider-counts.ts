@@ -1,0 +1,201 @@
+/** Reads a provider's counts from its own answer without the gateway's code, as the reference for
+ *  charges; and reads the charges of a gateway's ledger. */
+import { openDatabase } from '../../../engine/store/database.ts'
+import {
+  asList,
+  asNumber,
+  asObject,
+  eventBodies,
+  type LooseObject,
+} from '../../helpers/formats/loose-json.ts'
+import { isEnd, readRecorded } from '../../helpers/formats/provider-reading.ts'
+import type { Recording } from '../../helpers/formats/recordings.ts'
+
+export type Counts = Readonly<Record<string, number>>
+
+interface CountOptions {
+  /** Whether the request offered hosted tools. */
+  readonly search: boolean
+  /** Sums several answers of one stream; default: the first answer only. */
+  readonly all?: boolean
+}
+/** Undefined if the provider reports no usage. */
+export const providerCounts = (
+  recording: Recording,
+  { search, all }: CountOptions,
+): Counts | undefined => {
+  const { format, stream, response_body: body } = recording
+  const family = format.split('-')[0] ?? ''
+  const bodies = stream ? eventBodies(body) : [JSON.parse(body) as LooseObject]
+  const end = bodies.findIndex(({ type }) => type === 'message_stop' || isEnd(type))
+  const first = end < 0 ? bodies : bodies.slice(0, end + 1)
+  const usage = USAGE_OBJECTS[family]?.(first)
+  if (!usage) return undefined
+  const tools = search ? TOOL_CALLS[family]?.(all ? bodies : first, recording) : {}
+  const rest = all && end >= 0 ? countsOfRest(bodies.slice(end + 1), family) : {}
+  const counts = { ...sumOf(METERS[family]?.(usage) ?? {}, rest), ...tools }
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+}
+
+const sumOf = (one: Counts, other: Counts): Counts => {
+  const names = [...new Set([...Object.keys(one), ...Object.keys(other)])]
+  return Object.fromEntries(names.map(name => [name, (one[name] ?? 0) + (other[name] ?? 0)]))
+}
+/** Counts of the answers after the first one. */
+const countsOfRest = (bodies: readonly LooseObject[], family: string): Counts => {
+  const end = bodies.findIndex(({ type }) => type === 'message_stop' || isEnd(type))
+  const next = end < 0 ? bodies : bodies.slice(0, end + 1)
+  const usage = next.length > 0 ? USAGE_OBJECTS[family]?.(next) : undefined
+  if (!usage) return {}
+  const counts = METERS[family]?.(usage) ?? {}
+  return end < 0 ? counts : sumOf(counts, countsOfRest(bodies.slice(end + 1), family))
+}
+
+/** The usage object of each provider. */
+const USAGE_OBJECTS: Readonly<
+  Record<string, (all: readonly LooseObject[]) => LooseObject | undefined>
+> = {
+  chat: all => all.findLast(({ usage }) => usage)?.usage as LooseObject | undefined,
+  responses: all => finalResponse(all).usage as LooseObject | undefined,
+  messages(all) {
+    const usages = all.map(each => asObject(asObject(each.message).usage ?? each.usage))
+    const counts = usages.flatMap(usage =>
+      Object.entries(usage).filter(([, count]) => count !== null),
+    )
+    return counts.length > 0 ? Object.fromEntries(counts) : undefined
+  },
+  gemini: all =>
+    all
+      .map(({ usageMetadata }) => asObject(usageMetadata))
+      .findLast(usage => usage.promptTokenCount !== undefined),
+}
+const finalResponse = (all: readonly LooseObject[]): LooseObject =>
+  asObject(all.findLast(({ type }) => isEnd(type))?.response ?? all[0])
+
+/** Meters of a usage object. Providers count thoughts and cached tokens inside the totals or beside
+ *  them. */
+const METERS: Readonly<Record<string, (usage: LooseObject) => Counts>> = {
+  chat(usage) {
+    const [promptDetails, completionDetails] = [
+      asObject(usage.prompt_tokens_details),
+      asObject(usage.completion_tokens_details),
+    ]
+    const [prompt, completion] = [asNumber(usage.prompt_tokens), asNumber(usage.completion_tokens)]
+    const thinking = asNumber(completionDetails.reasoning_tokens)
+    // Only xAI's total shows that it counts thoughts beside the completion.
+    const beside = asNumber(usage.total_tokens) > prompt + completion
+    const cached = asNumber(promptDetails.cached_tokens)
+    return {
+      input: prompt - cached,
+      cached,
+      output: completion - (beside ? 0 : thinking),
+      thinking,
+    }
+  },
+  responses(usage) {
+    const cached = asNumber(asObject(usage.input_tokens_details).cached_tokens)
+    const cacheWrite = asNumber(asObject(usage.input_tokens_details).cache_write_tokens)
+    const thinking = asNumber(asObject(usage.output_tokens_details).reasoning_tokens)
+    const input = asNumber(usage.input_tokens) - cached - cacheWrite
+    const output = asNumber(usage.output_tokens) - thinking
+    return { input, cached, cache_write: cacheWrite, output, thinking }
+  },
+  messages(usage) {
+    const hour = asNumber(asObject(usage.cache_creation).ephemeral_1h_input_tokens)
+    const thinking = asNumber(asObject(usage.output_tokens_details).thinking_tokens)
+    const tools = asObject(usage.server_tool_use)
+    return {
+      input: asNumber(usage.input_tokens),
+      cached: asNumber(usage.cache_read_input_tokens),
+      cache_write: asNumber(usage.cache_creation_input_tokens) - hour,
+      cache_write_1h: hour,
+      output: asNumber(usage.output_tokens) - thinking,
+      thinking,
+      web_search: asNumber(tools.web_search_requests),
+      code_execution: asNumber(tools.code_execution_requests),
+    }
+  },
+  gemini(usage) {
+    const audio = (details: unknown): number =>
+      asNumber(asList(details).find(({ modality }) => modality === 'AUDIO')?.tokenCount)
+    const cached = asNumber(usage.cachedContentTokenCount)
+    const audioInput = audio(usage.promptTokensDetails) - audio(usage.cacheTokensDetails)
+    const audioOutput = audio(usage.candidatesTokensDetails)
+    const prompt = asNumber(usage.promptTokenCount) + asNumber(usage.toolUsePromptTokenCount)
+    return {
+      input: prompt - cached - audioInput,
+      cached,
+      audio_input: audioInput,
+      audio_output: audioOutput,
+      output: asNumber(usage.candidatesTokenCount) - audioOutput,
+      thinking: asNumber(usage.thoughtsTokenCount),
+    }
+  },
+}
+
+/** Calls of hosted tools, where the usage does not count them. */
+const TOOL_CALLS: Readonly<
+  Record<string, (all: readonly LooseObject[], recording: Recording) => Counts>
+> = {
+  chat: (_, { format, stream, response_body: body }) => ({
+    web_search: Math.min(1, readRecorded(format, stream, body).citations.length),
+  }),
+  responses(all) {
+    const response = finalResponse(all)
+    const ran = (name: string): number =>
+      asList(response.output).filter(
+        ({ type, status, action }) =>
+          type === name &&
+          status !== 'failed' &&
+          !/^(?:open_page|find_in_page)$/.test(String(asObject(action).type)),
+      ).length
+    const { num_requests: reported } = asObject(asObject(response.tool_usage).web_search)
+    return {
+      web_search: typeof reported === 'number' ? reported : ran('web_search_call'),
+      file_search: ran('file_search_call'),
+      code_execution: ran('code_interpreter_call'),
+    }
+  },
+  gemini(all) {
+    const candidates = all.flatMap(body => asList(body.candidates))
+    const hasSearched = candidates.some(
+      ({ groundingMetadata }) => asList(asObject(groundingMetadata).webSearchQueries).length > 0,
+    )
+    const programs = candidates
+      .flatMap(({ content }) => asList(asObject(content).parts))
+      .filter(({ executableCode }) => executableCode)
+    return { web_search: hasSearched ? 1 : 0, code_execution: programs.length }
+  },
+}
+
+export interface Charge {
+  readonly state: unknown
+  readonly amount: unknown
+  readonly uncollected: unknown
+  readonly estimated: unknown
+  readonly usage: Counts
+}
+const CHARGES = {
+  name: 'all charges',
+  text: 'SELECT request, state, amount, uncollected, estimated, usage FROM charges',
+}
+/** Reads all charges by request, once none is open. */
+export const chargesIn = async (data: string): Promise<ReadonlyMap<string, Charge>> => {
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
+  try {
+    for (let attempts = 2_000; attempts > 0; attempts--) {
+      const rows = await database.read(CHARGES, [])
+      if (rows.every(({ state }) => state !== 'open'))
+        return new Map(
+          rows.map(({ request, usage, ...row }) => [
+            String(request),
+            { ...row, usage: JSON.parse(String(usage ?? '{}')) } as Charge,
+          ]),
+        )
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    throw new Error('a charge stays open')
+  } finally {
+    await database.close()
+  }
+}
