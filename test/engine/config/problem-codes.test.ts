@@ -12,13 +12,15 @@ const all = (texts: readonly string[], pattern: RegExp) =>
 /** Codes in problem tables, in compiling, in the builder, and in reports and faults of plugins. */
 const codes = () => {
   const config = sources('engine/config/**/*.ts')
+  const processes = sources('engine/processes/{builder,worker}{,/*}.ts')
   const plugins = sources('plugins/**/*.ts')
   const tables = all(config, /\bdefineProblems\(\{([\s\S]*?)\n\}\)/g)
   return new Set([
     ...all(tables, /^ {2}([A-Z_]+):/gm),
     ...all(config, /\bcode: '([A-Z_]+)'/g),
     ...all(config, /\bdescribeError\(\w+, '([A-Z_]+)'/g),
-    ...all(sources('engine/processes/{builder,worker}.ts'), /\{ code(?::| =) '([A-Z_]+)'/g),
+    ...all(processes, /\{ code(?::| =) '([A-Z_]+)'/g),
+    ...all(processes, /\boneProblem\(\s*config,\s*'([A-Z_]+)'/g),
     ...all(plugins, /\breport\([\s\S]{0,80}?'([A-Z]+_[A-Z_]+)'/g),
     ...all(plugins, /^ {2}([A-Z_]+): \[\s*500,/gm),
   ])

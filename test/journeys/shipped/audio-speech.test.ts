@@ -75,7 +75,7 @@ t.test('speech events: are charged by the tokens of the last event', async t => 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\n'
 t.test('speech: a broken upstream never ends cleanly, and the text read is charged', async t => {
   const half = sound(20_000)
-  const chunk = { do: 'send', bytes: half, chunked: true } as const
+  const chunk = { do: 'send', bytes: half, inChunks: true } as const
   for (const [what, ...steps] of [
     ['with a length', text(`${HEAD}content-length: 40000\r\n\r\n`), { do: 'send', bytes: half }],
     ['in chunks', text(`${HEAD}transfer-encoding: chunked\r\n\r\n`), chunk],
@@ -96,7 +96,7 @@ t.test('speech: a broken upstream never ends cleanly, and the text read is charg
 t.test('speech events: a broken upstream ends in an error event without half events', async t => {
   const head =
     'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
-  const some = { do: 'send', bytes: DELTA + DELTA.slice(0, 50), chunked: true } as const
+  const some = { do: 'send', bytes: DELTA + DELTA.slice(0, 50), inChunks: true } as const
   await upstream.script('gp', [
     { do: 'body' },
     text(head),
@@ -132,7 +132,7 @@ t.test('speech: a failure before the first byte is an error and free', async t =
 t.test(
   'speech: a client abort is charged for the text read and ends the upstream call',
   async t => {
-    const chunk = { do: 'send', bytes: sound(20_000), chunked: true } as const
+    const chunk = { do: 'send', bytes: sound(20_000), inChunks: true } as const
     const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
     await upstream.script('gp', [{ do: 'body' }, head, chunk, { do: 'stall' }])
     const abort = new AbortController()
@@ -150,7 +150,7 @@ t.test('speech: a client that does not read pauses its upstream', async t => {
   const piece = sound(65_536)
   const times = 1_024
   const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
-  const pieces = { do: 'send', bytes: piece, chunked: true, times } as const
+  const pieces = { do: 'send', bytes: piece, inChunks: true, times } as const
   await upstream.script('gp', [{ do: 'body' }, head, pieces, text('0\r\n\r\n')])
   const response = await openai.audio.speech.create(ask)
   let before = -1
@@ -193,7 +193,7 @@ t.test('speech: an upstream error passes and is free', async t => {
 })
 
 t.test('speech: a killed worker charges the text read once', async t => {
-  const chunk = { do: 'send', bytes: sound(20_000), chunked: true } as const
+  const chunk = { do: 'send', bytes: sound(20_000), inChunks: true } as const
   const head = text(`${HEAD}transfer-encoding: chunked\r\n\r\n`)
   await upstream.script('gp', [{ do: 'body' }, head, chunk, { do: 'stall' }])
   const response = await openai.audio.speech.create(ask)

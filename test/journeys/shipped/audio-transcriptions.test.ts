@@ -165,7 +165,7 @@ t.test('transcription: a broken stream ends in an error and is charged for its t
   const head = text(
     'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
   )
-  const partialEvents = { do: 'send', bytes: DELTAS, chunked: true } as const
+  const partialEvents = { do: 'send', bytes: DELTAS, inChunks: true } as const
   await upstream.script('gp', [
     { do: 'body' },
     head,
@@ -220,7 +220,7 @@ t.test(
     const head = text(
       'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
     )
-    const partialEvents = { do: 'send', bytes: DELTAS, chunked: true } as const
+    const partialEvents = { do: 'send', bytes: DELTAS, inChunks: true } as const
     await upstream.script('gp', [{ do: 'body' }, head, partialEvents, { do: 'stall' }])
     const { data, response } = await openai.audio.transcriptions
       .create({ file: await recording(), model: 'gp-4o-transcribe', stream: true })
