@@ -30,7 +30,7 @@ import { type Override, overridden, overrideOf, type Price, Prices } from './led
 import { meterResponse } from './ledger/receipt-filter.ts'
 import { sharedLedger } from './ledger/shared-ledger.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, CLOSE_MESSAGE, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
+import { ACCOUNT, CLOSE_MESSAGE, HOLD, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
 
 const refusal = errors({
   METER_NOBODY: [
@@ -124,9 +124,10 @@ class Meter implements Stage {
     const { call, estimator } = await this.#admission.admit(exchange, order)
     exchange.slots.set(METERED, order.price.rule.priced)
     if (exchange.kind === 'websocket') exchange.slots.set(CALL, call)
+    else exchange.slots.set(HOLD, call)
     try {
       await next()
-      if (exchange.kind === 'websocket') return
+      if (exchange.kind === 'websocket' || call.isKept) return
       if (exchange.reply.status >= 400) return call.release()
       await meterResponse(exchange, call, estimator)
     } catch (thrown) {

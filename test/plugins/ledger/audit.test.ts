@@ -61,7 +61,7 @@ const WRONG: readonly (readonly [rule: string, spoil: string, mend: string])[] =
     'UPDATE wallets SET used = used - 1 WHERE id = 2',
   ],
   [
-    'reserved = sum of shares',
+    'reserved = sum of shares and kept holds',
     'UPDATE wallets SET reserved = reserved + 1 WHERE id = 2',
     'UPDATE wallets SET reserved = reserved - 1 WHERE id = 2',
   ],
