@@ -1,6 +1,6 @@
 /** Makes run-time faults from tables: `CODE: [status, 'message with %s', traits]`. */
 import { format, types } from 'node:util'
-import type { Fault, Headers } from './plugin.ts'
+import type { ErrorRows, Fault, Headers } from './plugin.ts'
 
 export interface ErrorTraits {
   readonly retryable?: boolean
@@ -10,6 +10,8 @@ export interface ErrorTraits {
   readonly param?: string
   /** See `Fault`. */
   readonly paid?: boolean
+  /** See `Fault`. */
+  readonly as?: ErrorRows
   readonly cause?: unknown
 }
 export type ErrorTable = Readonly<
@@ -24,6 +26,7 @@ export class TollgateError extends Error implements Fault {
   readonly headers: Headers | undefined
   readonly param: string | undefined
   readonly paid: boolean
+  readonly as: ErrorRows | undefined
 
   constructor(code: string, status: number, message: string, traits: ErrorTraits = {}) {
     super(message, traits.cause === undefined ? undefined : { cause: traits.cause })
@@ -34,6 +37,7 @@ export class TollgateError extends Error implements Fault {
     this.headers = traits.headers
     this.param = traits.param
     this.paid = traits.paid ?? false
+    this.as = traits.as
   }
 }
 

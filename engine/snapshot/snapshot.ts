@@ -97,6 +97,8 @@ export interface SnapshotParts {
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
+  /** The forward ring of calls without a route, around another innermost step. */
+  readonly forwardDirect: CompiledRoute['forwardWith']
   /** Releases all shared resources. */
   release(): void
 }
@@ -109,6 +111,7 @@ export class Snapshot {
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
+  readonly forwardDirect: CompiledRoute['forwardWith']
   readonly #http = new Router<CompiledRoute>()
   readonly #websocket = new Router<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
@@ -126,6 +129,7 @@ export class Snapshot {
     this.egress = parts.egress
     this.routes = parts.routes
     this.admin = parts.admin
+    this.forwardDirect = parts.forwardDirect
     this.#release = parts.release
     for (const compiled of parts.routes) {
       const { method, pattern, name } = compiled.route
@@ -137,8 +141,10 @@ export class Snapshot {
   exact(method: string, path: string): Match<CompiledRoute> | undefined {
     return this.#http.exact(method, path)
   }
+  /** A route of GET answers HEAD, too. */
   find(method: string, path: string): Match<CompiledRoute> | undefined {
-    return this.#http.find(method, path)
+    const match = this.#http.find(method, path)
+    return match || method !== 'HEAD' ? match : this.#http.find('GET', path)
   }
   findWebSocket(path: string): Match<CompiledRoute> | undefined {
     return this.#websocket.find('GET', path)
@@ -154,7 +160,8 @@ export class Snapshot {
     return this.#names.get(route)
   }
   methods(path: string): readonly string[] {
-    return this.#http.methods(path)
+    const methods = this.#http.methods(path)
+    return methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
   }
   nearest(path: string): CompiledRoute | undefined {
     return this.#http.nearest(path) ?? this.#websocket.nearest(path)

@@ -95,7 +95,7 @@ export const sendAttempt = (one: UpstreamAttempt, deadlines: Deadlines): Promise
   const { upstream, origin, base } = candidate
   const { headers } = request
   for (const name in upstream.set) headers[name] = upstream.set[name] ?? ''
-  const path = upstream.sign(headers, joinPath(base, request.path))
+  const path = upstream.sign(headers, joinPath(base, request.path), one.target.pin?.key)
   const sentAt = performance.now()
   const sending = {
     origin,

@@ -36,7 +36,10 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
       }),
       close() {},
     },
-    jobs: { start: () => () => {}, close: async () => {} } as unknown as Resources['jobs'],
+    jobs: {
+      start: () => ({ wake() {}, stop() {} }),
+      close: async () => {},
+    } as unknown as Resources['jobs'],
     membership: {
       name: async () => 'p_test',
       isCurrent: () => true,

@@ -77,6 +77,10 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       checkUrl: absent,
       job: absent,
       allowance: absent,
+      pin: absent,
+      folder: absent,
+      secret: absent,
+      url: absent,
     },
     membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },
   }
@@ -121,6 +125,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       parsed: undefined,
       setJson() {},
       bytes: async () => whole,
+      stop() {},
       async *stream() {
         yield whole
       },

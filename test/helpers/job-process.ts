@@ -17,7 +17,7 @@ const say = (what: string): void => {
 }
 /** Works until told to stop. Every step is a row: the database has them in order. */
 const step = { name: 'step', text: 'INSERT INTO steps (pid) VALUES (?)' }
-const stop = jobs.start('sweep', 1, async signal => {
+const job = jobs.start('sweep', 1, async signal => {
   for (let steps = 0; !signal.aborted; steps++) {
     await database.write([{ sql: step, values: [process.pid] }])
     if (steps === 0) say('begin')
@@ -27,7 +27,7 @@ const stop = jobs.start('sweep', 1, async signal => {
 })
 process.on('message', async message => {
   if (message !== 'stop') return
-  stop()
+  job.stop()
   await jobs.close()
   await membership.close()
   await database.close()

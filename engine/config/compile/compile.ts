@@ -8,6 +8,7 @@ import { resumeCall } from '../../request/resumed-call.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { type CompiledRoute, type Endpoint, Snapshot } from '../../snapshot/snapshot.ts'
 import { MEMBERSHIP_TABLES } from '../../store/membership.ts'
+import { SECRETS_TABLE } from '../../store/secrets.ts'
 import { sendDirect } from '../../upstream/direct-send.ts'
 import { createEgress, type Egress } from '../../upstream/egress.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
@@ -15,7 +16,8 @@ import { readSettings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
 import { CompileError, type CompileFault, describe } from './compile-problem.ts'
 import { createHostBase, matchForPlugins, upstreamViews } from './host.ts'
-import { compileRoute, type RouteContext, type RouteOptions } from './route.ts'
+import { pinTarget } from './pin.ts'
+import { compileDirectRing, compileRoute, type RouteContext, type RouteOptions } from './route.ts'
 import { type AcquireShared, compileUpstream, type UpstreamOptions } from './upstreams.ts'
 
 export { CompileError, type CompileFault } from './compile-problem.ts'
@@ -69,6 +71,8 @@ const build = async (
     files,
     held,
     upstreams: upstreamViews(upstreams),
+    settings,
+    pin: target => pinTarget(target, upstreams),
     match: (method, target) => matchForPlugins(current(), method, target),
     run: async (route, turn) => resumeCall(current(), resources, route, turn),
     send: async (upstream, request) => sendDirect(current(), upstream, request),
@@ -91,7 +95,8 @@ const build = async (
     routes.push(await compileRoute(options, index, kit))
   if (faults.length > 0) throw new CompileError(faults)
   const parts = { version, hash, settings, upstreams, egress, routes, release }
-  snapshot = new Snapshot({ ...parts, admin: endpointsOf(plugins, host) })
+  const forwardDirect = await compileDirectRing(kit)
+  snapshot = new Snapshot({ ...parts, forwardDirect, admin: endpointsOf(plugins, host) })
   return snapshot
 }
 
@@ -162,7 +167,10 @@ const migrate = async ({ plugins, resources, faults }: RouteContext): Promise<vo
     if (!plugin?.migrations || !database.migrate) return
     try {
       // The tables of the engine, which plugin tables may reference.
-      if (!prepared) await database.migrate('standing', MEMBERSHIP_TABLES)
+      if (!prepared) {
+        await database.migrate('standing', MEMBERSHIP_TABLES)
+        await database.migrate('secrets', SECRETS_TABLE)
+      }
       prepared = true
       await database.migrate(name, plugin.migrations)
     } catch (thrown) {

@@ -1,14 +1,16 @@
 /** Makes what plugins get from the engine: the host of a route, and its base for commands and the
  *  first start. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Document, Host, HostBase, Route, RouteMatch, UpstreamView } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
-import type { Snapshot } from '../../snapshot/snapshot.ts'
+import type { Settings, Snapshot } from '../../snapshot/snapshot.ts'
+import { readSecret } from '../../store/secrets.ts'
 import { sendDirect } from '../../upstream/direct-send.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { formatPath } from '../shown-path.ts'
 import type { Blueprint } from './blueprint.ts'
+import { pinTarget } from './pin.ts'
 
 /** What a version of the configuration adds to the resources of its process. */
 export interface HostContext {
@@ -18,7 +20,9 @@ export interface HostContext {
   readonly document: Document
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
+  readonly settings: Pick<Settings, 'data' | 'public_url'>
   readonly match: HostBase['match']
+  readonly pin: HostBase['pin']
   readonly run: HostBase['run']
   readonly send: HostBase['send']
   readonly judge: HostBase['checkUrl']
@@ -44,12 +48,22 @@ export const createHostBase = (resources: Resources, ground: HostContext): HostB
     return value
   },
   match: ground.match,
+  pin: ground.pin,
   run: ground.run,
   send: ground.send,
   checkUrl: ground.judge,
-  job: (name, every, run) => {
-    ground.held.push(resources.jobs.start(name, every, run))
+  job: (name, every, run, options) => {
+    const job = resources.jobs.start(name, every, run, options)
+    ground.held.push(job.stop)
+    return job
   },
+  folder: name => {
+    const folder = resolve(ground.settings.data, name)
+    mkdirSync(folder, { recursive: true })
+    return folder
+  },
+  secret: name => readSecret(resources.database, name),
+  url: path => ground.settings.public_url + path,
   membership: resources.membership,
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })
@@ -82,7 +96,9 @@ export const createDetachedHost = (
 ): HostBase =>
   createHostBase(resources, {
     ...blueprint,
+    settings: snapshot.settings,
     upstreams: upstreamViews(snapshot.upstreams),
+    pin: target => pinTarget(target, snapshot.upstreams),
     match: (method, target) => matchForPlugins(snapshot, method, target),
     run: () => Promise.reject(new Error(runs)),
     send: async (upstream, request) => sendDirect(snapshot, upstream, request),

@@ -8,6 +8,7 @@ import type { Resources } from '../../snapshot/resources.ts'
 import type { CompiledRoute, NamedStage, Settings } from '../../snapshot/snapshot.ts'
 import { sendAttempt, type UpstreamAttempt } from '../../upstream/attempt.ts'
 import type { Balance } from '../../upstream/balance.ts'
+import { DIRECT_ROUTE } from '../../upstream/direct-send.ts'
 import { createDispatcher, type DispatchRules } from '../../upstream/dispatch.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
 import { createDialer } from '../../websocket/dial.ts'
@@ -78,6 +79,30 @@ export const compileRoute = async (
   return assembleRoute(options, route, stages, targets, kit)
 }
 
+/** The forward ring of calls without a route (`host.send`): the plugins that have a default. */
+export const compileDirectRing = async (
+  kit: RouteContext,
+): Promise<CompiledRoute['forwardWith']> => {
+  const optionOf = (plugin: string) => kit.plugins.get(plugin)?.default
+  const route: Route = {
+    ...DIRECT_ROUTE,
+    has: plugin => optionOf(plugin) !== undefined,
+    option: plugin => optionOf(plugin) as Json | undefined,
+  }
+  // What fails here fails on every route, and is reported there.
+  const faults: CompileFault[] = []
+  const stages = await setUpStages({ path: 'ANY /' }, route, 0, { ...kit, faults })
+  const ring = forwardSteps(stages).map(each => each.step)
+  return last => compose(ring, last)
+}
+
+const forwardSteps = (stages: readonly NamedStage[]) =>
+  stages.flatMap(({ name, stage }) =>
+    stage.forward
+      ? [{ name, step: stage.forward.bind(stage) as unknown as Step<UpstreamAttempt> }]
+      : [],
+  )
+
 const setUpStages = async (
   options: RouteOptions,
   route: Route,
@@ -122,11 +147,7 @@ const assembleRoute = (
   const handles = stages.flatMap(({ name, stage }) =>
     stage.handle ? [{ name, step: stage.handle.bind(stage) as unknown as Step<Call> }] : [],
   )
-  const forwards = stages.flatMap(({ name, stage }) =>
-    stage.forward
-      ? [{ name, step: stage.forward.bind(stage) as unknown as Step<UpstreamAttempt> }]
-      : [],
-  )
+  const forwards = forwardSteps(stages)
   const ring = forwards.map(each => each.step)
   const deadlines = deadlinesOf(options.timeout)
   const payload = parseSize(options.websocket?.payload ?? '16MiB')
@@ -218,7 +239,8 @@ const deadlinesOf = (timeouts: RouteOptions['timeout']) => {
 
 const pathOf =
   (rewrite: string | undefined) =>
-  ({ request, params }: Call): string => {
+  ({ request, params, upstreamPath }: Call): string => {
+    if (upstreamPath !== undefined) return upstreamPath
     // Parameters are decoded, so they are encoded for the path.
     const filled = rewrite?.replace(/\{(\w+)\}/g, (_, name) => encodeURI(params[name] ?? ''))
     const path = filled ?? request.path

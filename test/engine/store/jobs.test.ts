@@ -114,12 +114,12 @@ t.test('jobs: a reload keeps the lease and the next run uses the new code', asyn
   }
   const begun = Promise.withResolvers<void>()
   const swapped = Promise.withResolvers<void>()
-  const stopOld = jobs.start('sweep', 1, turn('old', begun.resolve))
+  const old = jobs.start('sweep', 1, turn('old', begun.resolve))
   await begun.promise
-  const stopNew = jobs.start('sweep', 1_000_000, turn('new', swapped.resolve))
-  stopOld()
+  const next = jobs.start('sweep', 1_000_000, turn('new', swapped.resolve))
+  old.stop()
   await swapped.promise
-  stopNew()
+  next.stop()
   await jobs.close()
   t.same(order, ['old', 'new'])
   const left = await database.read(sql('left', 'SELECT name FROM tollgate_leases'), [])
@@ -175,5 +175,29 @@ t.test('leases: an expelled process loses its leases and takes them again', asyn
   await begun.promise
   t.not(await membership.name(), before)
   t.same(order, ['begin', 'end', 'begin'])
+  await jobs.close()
+})
+
+t.test('jobs: one of each process needs no lease and runs when it is woken', async t => {
+  const { store, jobs } = await alone(t)
+  await store.kill() // no lease could be taken now
+  const runs: number[] = []
+  let reached = Promise.withResolvers<void>()
+  const job = jobs.start(
+    'poll',
+    1_000_000,
+    async () => {
+      runs.push(runs.length)
+      reached.resolve()
+    },
+    { each: true },
+  )
+  await reached.promise
+  reached = Promise.withResolvers()
+  job.wake()
+  await reached.promise
+  t.same(runs, [0, 1])
+  job.stop()
+  await store.respawn()
   await jobs.close()
 })

@@ -96,12 +96,12 @@ const DOCUMENT = {
 }
 /** A gateway on these books whose jobs run when a test says so. */
 const startMetered = async (t: Test) => {
-  const said: (readonly [fields: object, text: string])[] = []
+  const said: (readonly [fields: object, text?: string])[] = []
   const log = { ...silent, error: (...line: (typeof said)[number]) => void said.push(line) }
   const jobs = new Map<string, { readonly every: number; readonly run: Run }>()
   const start: Jobs['start'] = (name, every, run) => {
     jobs.set(name, { every, run })
-    return () => {}
+    return { wake() {}, stop() {} }
   }
   const { database } = books
   const core = await startCore(
