@@ -1,5 +1,6 @@
-/** The plugin `meter`: reserves the worst-case cost of a call before it is forwarded, charges its
- *  usage before the last byte of the response leaves, and releases the hold when the call failed. */
+/** The plugin `meter`: reserves the worst-case cost of a call before the call is forwarded, charges
+ *  its usage before the last byte of the response leaves, and releases the hold of a failed
+ *  call. */
 import { errors } from '../engine/errors.ts'
 import type {
   Document,
@@ -26,7 +27,7 @@ import {
 import { CallAdmission } from './ledger/call-admission.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
 import type { MeteredCall } from './ledger/metered-call.ts'
-import { type Override, overridden, overrideOf, type Price, Prices } from './ledger/prices.ts'
+import { applyOverride, type Override, overrideOf, type Price, Prices } from './ledger/prices.ts'
 import { meterResponse } from './ledger/receipt-filter.ts'
 import { sharedLedger } from './ledger/shared-ledger.ts'
 import { migrations } from './ledger/tables.ts'
@@ -47,9 +48,9 @@ const pricesOf = (host: HostBase): Prices =>
   new Prices({ models: modelsOf(host), settings: host.section('settings') })
 const commands = ledgerCommands({
   prices: pricesOf,
-  called: namesModel,
-  asked: requestedModel,
-  find: (name, host) => readCatalogue(host).find(name)?.entry.name,
+  namesModel,
+  requestedModel,
+  findEntry: (name, host) => readCatalogue(host).find(name)?.entry.name,
 })
 
 export default {
@@ -58,7 +59,7 @@ export default {
     description: 'The price of calls of this route. Replaces the price of the model.',
     minProperties: 0,
   },
-  // They set the account, the bytes of the body that are files, and the model.
+  // Those stages set the account, the bytes of form files, and the model.
   after: ['auth', 'form', 'model'],
   // Every call that has a price is metered.
   default: {},
@@ -95,8 +96,8 @@ class Meter implements Stage {
     if (!account) throw refusal('METER_NOBODY', [exchange.route.name])
     return this.#meter(exchange, next, { price, account, model: model.asked })
   }
-  /** WebSocket: after each response, holds as much as the next one may cost; where the account lacks
-   *  it, sends the format's close message and cuts the connection. */
+  /** WebSocket: after each response, holds the worst-case cost of the next one. If the balance does
+   *  not cover it, sends the format's close message and cuts the connection. */
   async message(message: Message, out: (message: Message) => void, exchange: Exchange) {
     out(message)
     const call = exchange.slots.get(CALL)
@@ -114,7 +115,7 @@ class Meter implements Stage {
     return price ? { price: JSON.parse(price.rule.text) } : null
   }
   #priceOf(entry: string): Price | undefined {
-    return overridden(this.#prices.of(entry), this.#override)
+    return applyOverride(this.#prices.of(entry), this.#override)
   }
   async #meter(
     exchange: Exchange,
@@ -122,7 +123,7 @@ class Meter implements Stage {
     order: Parameters<CallAdmission['admit']>[1],
   ): Promise<void> {
     const { call, estimator } = await this.#admission.admit(exchange, order)
-    exchange.slots.set(METERED, order.price.rule.priced)
+    exchange.slots.set(METERED, order.price.rule.pricedMeters)
     if (exchange.kind === 'websocket') exchange.slots.set(CALL, call)
     else exchange.slots.set(HOLD, call)
     try {
@@ -130,9 +131,9 @@ class Meter implements Stage {
       if (exchange.kind === 'websocket' || call.isKept) return
       if (exchange.reply.status >= 400) return call.release()
       await meterResponse(exchange, call, estimator)
-    } catch (thrown) {
+    } catch (error) {
       call.release()
-      throw thrown
+      throw error
     }
     const limit = exchange.slots.get(OUTPUT_LIMIT)
     if (limit !== undefined) exchange.reply.headers['x-tollgate-output-limit'] = String(limit)

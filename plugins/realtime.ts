@@ -97,7 +97,7 @@ class SessionUsage {
     this.#exchange.slots.set(USAGE, { meters: this.#total, estimated: !isReported })
   }
 }
-const SESSION_USAGE: Slot<SessionUsage> = { name: 'talk' }
+const SESSION_USAGE: Slot<SessionUsage> = { name: 'session-usage' }
 
 /** `input_tokens` includes text, audio and images, and the cached tokens of each. */
 const metersOf = (usage: Fields): Meters => {

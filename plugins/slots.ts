@@ -1,5 +1,5 @@
-/** The slots that plugins share: names and types, which plugin sets each, and when it is final. Contains
- *  nothing else. */
+/** The slots that plugins share: their names and types, the plugin that sets each, and when its
+ *  value is final. */
 import type { Bytes, Fault, Json, Slot } from '../engine/plugin.ts'
 
 /** The calling account. JSON, since durable tasks store it. */
@@ -23,7 +23,7 @@ export interface AccountKey {
     readonly tokens?: string
     readonly concurrency?: number
   }
-  /** The spending limit, in quota; absent: none but the account's balance. */
+  /** The spending limit, in quota units; absent: only the account's balance limits the key. */
   readonly quota?: number
 }
 /** Set by `auth` before the request is forwarded; final then. */
@@ -31,7 +31,7 @@ export const ACCOUNT: Slot<Account> = { name: 'account', keep: true }
 
 /** The requested model. JSON, since durable tasks store it. */
 export interface Model {
-  /** As the client wrote it. */
+  /** The name that the client sent. Tasks store this member under this name. */
   readonly asked: string
   /** The key in `models:` that matches: the name itself, or a pattern. */
   readonly entry: string
@@ -39,7 +39,8 @@ export interface Model {
 /** Set by `model` before the request is forwarded; final then. */
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
-/** The billable quantities. Disjoint: `input` excludes cached tokens, `output` excludes thinking. */
+/** The billable quantities. They are disjoint: `input` excludes cached tokens, `output` excludes
+ *  thinking. */
 export type Meter =
   | 'input'
   | 'cached'
@@ -75,13 +76,13 @@ export const USAGE: Slot<Usage> = { name: 'usage' }
 export interface OutputSoFar {
   readonly tokens: number
 }
-export const OUTPUT_SO_FAR: Slot<OutputSoFar> = { name: 'written' }
+export const OUTPUT_SO_FAR: Slot<OutputSoFar> = { name: 'output-so-far' }
 
 /** The meters that have a price of their own. */
 export interface PricedMeters {
   has(meter: Meter): boolean
 }
-/** Set where the exchange is billed by usage, so that formats request counts even if the client does
+/** Set if the exchange is billed by usage, so that formats request counts even if the client does
  *  not. Set by `meter` before the request is forwarded; final in every `forward`. */
 export const METERED: Slot<PricedMeters> = { name: 'metered' }
 
@@ -111,7 +112,7 @@ export const HOLD: Slot<HoldOwner> = { name: 'hold' }
  *  final then. */
 export const FILES: Slot<number> = { name: 'files' }
 
-/** The maximum output tokens, where the balance covers less than the model's maximum. Set by `meter`
+/** The maximum output tokens, if the balance covers less than the model's maximum. Set by `meter`
  *  before the request is forwarded; final in every `forward`. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
 
@@ -125,12 +126,12 @@ export interface ExpandedRequest {
   /** Whether it contains more than the client sent, so that its bytes must not pass unchanged. */
   readonly longer: boolean
 }
-export const EXPANDED_REQUEST: Slot<ExpandedRequest> = { name: 'whole' }
+export const EXPANDED_REQUEST: Slot<ExpandedRequest> = { name: 'expanded-request' }
 
-/** The response has a success status and ends with an error inside its body: a broken stream. Set by
- *  the codec's filter in `forward`; final in the `end` or `fail` of every filter of a `handle`. */
-export const STREAM_ERRORED: Slot<true> = { name: 'broken' }
+/** Set if the response has a success status and ends with an error inside its body. Set by the
+ *  codec's filter in `forward`; final in the `end` or `fail` of every filter of a `handle`. */
+export const STREAM_ERRORED: Slot<true> = { name: 'stream-errored' }
 
-/** Renders the message that a WebSocket client gets before its connection is closed for a fault. Set
- *  by `realtime` before the request is forwarded; final then. */
-export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'parting' }
+/** Renders the message that a WebSocket client receives before its connection is closed for a
+ *  fault. Set by `realtime` before the request is forwarded; final then. */
+export const CLOSE_MESSAGE: Slot<(reason: Fault) => Bytes> = { name: 'close-message' }

@@ -146,7 +146,7 @@ const createWindowAllowance = (
       const slice = current(key)
       if (slice === undefined) return undefined
       const { left, free, ends, since } = slice
-      return { left: left + free, ms: ends - line.now(), window: since }
+      return { remaining: left + free, ms: ends - line.now(), window: since }
     },
   }
 }

@@ -252,7 +252,7 @@ export interface Allowance {
 }
 export interface Reading {
   /** Below zero when more was used than allowed. */
-  readonly left: bigint
+  readonly remaining: bigint
   /** ms until the window ends. */
   readonly ms: number
   /** Identifies the window. */

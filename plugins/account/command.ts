@@ -5,28 +5,28 @@ import { accountVerbs } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
 import { periodOf } from './input.ts'
 import { moneyVerbs } from './money.ts'
-import { instant } from './response.ts'
+import { isoTime } from './response.ts'
 import { showVerb } from './show.ts'
 import { byOf, usagePage } from './usage.ts'
 
 const PAGE = 1_000
 
 const runUsage: Verb['run'] = async ({ positionals, values }, { database }) => {
-  const [wanted = ''] = positionals
+  const [nameOrId = ''] = positionals
   const by = byOf(textOf(values.by), 'day')
-  const given = { from: textOf(values.from), to: textOf(values.to) }
-  const { from, to } = periodOf(given, await database.now())
-  const { id, name } = await findAccount(database, wanted)
+  const range = { from: textOf(values.from), to: textOf(values.to) }
+  const { from, to } = periodOf(range, await database.now())
+  const { id, name } = await findAccount(database, nameOrId)
   const rows: { readonly [name: string]: Json }[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const asked = { account: id, by, from, to, limit: PAGE, ...(cursor && { cursor }) }
-    const page = await usagePage(database, asked)
+    const query = { account: id, by, from, to, limit: PAGE, ...(cursor && { cursor }) }
+    const page = await usagePage(database, query)
     rows.push(...page.rows)
     cursor = page.next
   }
   return {
     rows: rows.map(asText),
-    json: { account: name, from: instant(from), to: instant(to), rows },
+    json: { account: name, from: isoTime(from), to: isoTime(to), rows },
   }
 }
 /** Prints exact numbers with all digits. */

@@ -1,6 +1,7 @@
-/** Endpoints for the API keys and system tokens of the calling account: list, create, change, revoke. */
+/** Endpoints that list, create, change and revoke the API keys and system tokens of the calling
+ *  account. */
 import type { Database, Exchange, Host, Json, Row, Statement, Value } from '../../engine/plugin.ts'
-import { parseQuota, quotas } from '../billing/money.ts'
+import { parseQuota, quotasOf } from '../billing/money.ts'
 import { type Kind, makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
@@ -8,9 +9,9 @@ import { changeQuota } from '../ledger/views/wallets.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, type AccountKey } from '../slots.ts'
 import { fault } from './faults.ts'
-import { keyFunds, masked } from './funds.ts'
+import { keyFunds, maskKey } from './funds.ts'
 import { cursorOf, instantOf, limitOf, markOf, singleParameter } from './input.ts'
-import { exact, instant, succeed, type ViewFactory } from './response.ts'
+import { answerSuccess, exactNumber, isoTime, type ViewFactory } from './response.ts'
 import { CREDENTIAL, CREDENTIALS } from './statements.ts'
 
 /** A body that schemas/api-key.json or schemas/system-token.json accepts. */
@@ -35,11 +36,11 @@ const list =
     const mark = markOf(kind, [0], singleParameter(query, 'cursor'))
     const { id } = exchange.slots.need(ACCOUNT)
     const rows = await database.read(CREDENTIALS[kind], [id, ...mark, limit + 1])
-    const shown = rows.slice(0, limit)
-    const last = shown.at(-1)
+    const page = rows.slice(0, limit)
+    const last = page.at(-1)
     const next = rows.length > limit && last ? cursorOf(kind, [Number(last.id)]) : null
     const now = Date.now()
-    succeed(exchange, { data: shown.map(row => viewOf(kind, row, now)), next })
+    answerSuccess(exchange, { data: page.map(row => viewOf(kind, row, now)), next })
   }
 
 const show =
@@ -47,20 +48,23 @@ const show =
   ({ database }) =>
   async exchange => {
     const row = await ownCredential(database, kind, exchange)
-    succeed(exchange, { data: viewOf(kind, row, Date.now()) })
+    answerSuccess(exchange, { data: viewOf(kind, row, Date.now()) })
   }
 
 const create =
   (kind: Kind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
-    const asked = (await exchange.request.json()) as CredentialRequest
+    const body = (await exchange.request.json()) as CredentialRequest
     const { id: account } = exchange.slots.need(ACCOUNT)
     const now = Date.now()
     const secret = makeSecret(kind)
-    const { name = 'unnamed', models, limits, quota } = asked
+    const { name = 'unnamed', models, limits, quota } = body
     const credential = {
-      ...{ account, name, secret, expires: expiryOf(asked.expires, now) ?? undefined },
+      account,
+      name,
+      secret,
+      expires: expiryOf(body.expires, now) ?? undefined,
       ...(models && { models }),
       ...(limits && { limits }),
       ...(quota && { quota }),
@@ -69,26 +73,26 @@ const create =
     const rows = await writeWithRetry(database, add(credential, now))
     const row = await find(database, kind, account, Number(rows.at(-1)?.[0]?.id))
     // The only response with the secret: the store has only its digest.
-    const shown = { ...viewOf(kind, row, now), [MEMBERS[kind]]: secret.text }
-    succeed(exchange, { data: shown }, 201)
+    const view = { ...viewOf(kind, row, now), [MEMBERS[kind]]: secret.text }
+    answerSuccess(exchange, { data: view }, 201)
   }
 
 const update =
   (kind: Kind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
-    const asked = (await exchange.request.json()) as CredentialRequest
+    const body = (await exchange.request.json()) as CredentialRequest
     const before = await ownCredential(database, kind, exchange)
     const [id, account] = [Number(before.id), Number(before.account)]
     const now = Date.now()
     if (before.revoked !== null) throw fault('CREDENTIAL_REVOKED')
-    const changes = { ...asked, expires: expiryOf(asked.expires, now) }
+    const changes = { ...body, expires: expiryOf(body.expires, now) }
     const list = [
       ...changeCredential(kind, id, account, changes),
-      ...quotaStatements(kind, before, asked.quota),
+      ...quotaStatements(kind, before, body.quota),
     ]
     await writeWithRetry(database, list).catch(mapStoreError)
-    succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
+    answerSuccess(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 const quotaStatements = (
   kind: Kind,
@@ -108,10 +112,10 @@ const remove =
     const before = await ownCredential(database, kind, exchange)
     const [id, account] = [Number(before.id), Number(before.account)]
     const now = Date.now()
-    // Revoked by another process at the same time: the goal is reached.
+    // Another process may have revoked it meanwhile: the result is the same.
     if (before.revoked === null)
-      await writeWithRetry(database, revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
-    succeed(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
+      await writeWithRetry(database, revoke(kind, id, now)).catch(ignoreCode('KEY_UNKNOWN'))
+    answerSuccess(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 
 const viewsOf = (kind: Kind, word: string): Readonly<Record<string, ViewFactory<Host>>> => ({
@@ -131,8 +135,8 @@ const ownCredential = (
   kind: Kind,
   { params, slots }: Exchange,
 ): Promise<Row> => {
-  const asked = Object.values(params)[0] ?? ''
-  const id = /^[1-9]\d{0,14}$/.test(asked) ? Number(asked) : 0
+  const text = Object.values(params)[0] ?? ''
+  const id = /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0
   return find(database, kind, slots.need(ACCOUNT).id, id)
 }
 const find = async (
@@ -146,7 +150,7 @@ const find = async (
   return row
 }
 
-/** Undefined: unchanged; null: never. */
+/** ms since 1970; undefined: unchanged; null: it never expires. Throws EXPIRES_PAST. */
 const expiryOf = (text: CredentialRequest['expires'], now: number): number | null | undefined => {
   if (text === undefined || text === null) return text
   const at = instantOf(text, 'expires')
@@ -155,10 +159,12 @@ const expiryOf = (text: CredentialRequest['expires'], now: number): number | nul
 }
 
 const viewOf = (kind: Kind, row: Row, now: number): Fields => ({
-  ...{ id: Number(row.id), name: String(row.name), [MEMBERS[kind]]: masked(row) },
+  id: Number(row.id),
+  name: String(row.name),
+  [MEMBERS[kind]]: maskKey(row),
   state: stateOf(row, now),
-  created: instant(row.created),
-  expires: row.expires === null ? null : instant(row.expires),
+  created: isoTime(row.created),
+  expires: row.expires === null ? null : isoTime(row.expires),
   ...(kind === 'key' && keyMembers(row)),
 })
 const stateOf = ({ revoked, expires }: Row, now: number): string => {
@@ -166,28 +172,28 @@ const stateOf = ({ revoked, expires }: Row, now: number): string => {
   return expires !== null && Number(expires) <= now ? 'expired' : 'active'
 }
 const keyMembers = (row: Row): Fields => {
-  const { limited, remaining } = keyFunds(row)
+  const { hasQuota, remaining } = keyFunds(row)
   // A key without a quota counts its usage too.
-  const shown = quotas(limited ? remaining : 0n, nanosOf(row.own_used))
+  const amounts = quotasOf(hasQuota ? remaining : 0n, nanosOf(row.own_used))
   return {
     models: jsonOf(row.models),
     limits: jsonOf(row.limits),
-    quota: limited ? Number(row.quota) : null,
-    remaining_quota: limited ? exact(shown.remaining) : null,
-    used_quota: exact(shown.used),
+    quota: hasQuota ? Number(row.quota) : null,
+    remaining_quota: hasQuota ? exactNumber(amounts.remaining) : null,
+    used_quota: exactNumber(amounts.used),
   }
 }
 const jsonOf = (text: unknown): Json => (typeof text === 'string' ? JSON.parse(text) : null)
 
-// ---------------------------------------------------------------- what the store says
+// ---------------------------------------------------------------- errors of the store
 
-const ignoring = (code: string) => (thrown: { readonly code?: string }) => {
-  if (thrown.code !== code) throw thrown
+const ignoreCode = (code: string) => (error: { readonly code?: string }) => {
+  if (error.code !== code) throw error
 }
 /** Maps an error code of the store to a fault. */
-const mapStoreError = (thrown: { readonly code?: string }): never => {
-  if (thrown.code === 'QUOTA_IN_USE') throw fault('QUOTA_IN_USE')
+const mapStoreError = (error: { readonly code?: string }): never => {
+  if (error.code === 'QUOTA_IN_USE') throw fault('QUOTA_IN_USE')
   // Revoked between the read and the change.
-  if (thrown.code === 'KEY_UNKNOWN') throw fault('CREDENTIAL_REVOKED')
-  throw thrown
+  if (error.code === 'KEY_UNKNOWN') throw fault('CREDENTIAL_REVOKED')
+  throw error
 }

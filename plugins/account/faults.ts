@@ -1,8 +1,9 @@
-/** The refusals of the account endpoints. None reveals more about a credential than its holder knows. */
+/** The refusals of the account endpoints. No refusal reveals more about a credential than its owner
+ *  knows. */
 import { errors } from '../../engine/errors.ts'
 
 // RFC 9110 §15.5.2: a 401 names the scheme that would be accepted.
-const unauthorized = { headers: { 'www-authenticate': 'Bearer' } }
+const BEARER_CHALLENGE = { headers: { 'www-authenticate': 'Bearer' } }
 
 export const fault = errors({
   KEY_MISSING: [400, 'Send exactly one API key: ?key=sk-…', { param: 'key' }],
@@ -12,8 +13,8 @@ export const fault = errors({
     'Too many invalid API keys from this address; try again in %d s',
     { param: 'key' },
   ],
-  HEADER_MISSING: [401, 'No Authorization header', unauthorized],
-  BEARER_NOT_KNOWN: [401, 'Invalid Bearer token', unauthorized],
+  HEADER_MISSING: [401, 'No Authorization header', BEARER_CHALLENGE],
+  BEARER_NOT_KNOWN: [401, 'Invalid Bearer token', BEARER_CHALLENGE],
 
   USAGE_INSTANT: [
     400,
@@ -32,7 +33,7 @@ export const fault = errors({
   RECEIPT_UNKNOWN: [404, 'Unknown request id: %s'],
 
   CREDENTIAL_UNKNOWN: [404, 'Unknown %s'],
-  CREDENTIAL_REVOKED: [409, 'It has been revoked and cannot be changed'],
+  CREDENTIAL_REVOKED: [409, 'This credential has been revoked and cannot be changed'],
   EXPIRES_PAST: [400, '`expires` is in the past', { param: 'expires' }],
   QUOTA_IN_USE: [
     409,

@@ -6,14 +6,15 @@ import { nanosOf } from '../ledger/statements.ts'
 import { readWallet } from '../ledger/views/wallets.ts'
 import { CREDENTIAL, KEY_BY_DIGEST } from './statements.ts'
 
+/** Nanos. */
 export interface Funds {
   readonly remaining: bigint
   readonly used: bigint
 }
-/** A key and its funds: those of its quota, or all of its account. */
+/** A key and its funds: the funds of its quota, or else of its account. Nanos. */
 export interface KeyFunds extends Funds {
   readonly row: Row
-  readonly limited: boolean
+  readonly hasQuota: boolean
 }
 type Reads = Pick<Database, 'read'>
 
@@ -23,8 +24,8 @@ export const fundsOf = async (database: Reads, account: number): Promise<Funds> 
   return { remaining: nanosOf(wallet?.balance), used: nanosOf(wallet?.used) }
 }
 
-/** Works for exhausted and expired keys too; undefined for unknown and revoked ones. Every secret takes
- *  one hash and one read, whether it exists or not. */
+/** The funds of an active, exhausted or expired key; undefined for an unknown or revoked key. A
+ *  lookup takes one hash and one read whether the key exists or not. */
 export const fundsOfSecret = async (
   database: Reads,
   secret: string,
@@ -44,12 +45,12 @@ export const fundsOfKey = async (
 /** The wallet of a key is created by its first call: until then the whole quota remains. */
 export const keyFunds = (row: Row): KeyFunds => {
   if (row.quota === null)
-    return { row, limited: false, remaining: nanosOf(row.balance), used: nanosOf(row.used) }
+    return { row, hasQuota: false, remaining: nanosOf(row.balance), used: nanosOf(row.used) }
   const whole = parseQuota(row.quota)
   const remaining = row.own_balance === null ? whole : nanosOf(row.own_balance)
-  return { row, limited: true, remaining, used: nanosOf(row.own_used) }
+  return { row, hasQuota: true, remaining, used: nanosOf(row.own_used) }
 }
 
 /** The usual mask of such services: the first four characters, ten stars, the last four. */
-export const masked = ({ prefix, last_four: last }: Row): string =>
+export const maskKey = ({ prefix, last_four: last }: Row): string =>
   `${String(prefix).slice(0, 4)}**********${last}`

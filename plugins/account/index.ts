@@ -1,4 +1,4 @@
-/** The plugin `account`: answers with balance, usage, keys or prices of the calling account. The option
+/** Plugin `account`: answers with balance, usage, keys or prices of the calling account. The option
  *  selects the view. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route-option.ts'
@@ -6,7 +6,7 @@ import { commands } from './command.ts'
 import { credentialViews } from './credentials.ts'
 import { pricing } from './pricing.ts'
 import type { ViewFactory } from './response.ts'
-import { balance, profile, spent, subscription, tokenUsage } from './status.ts'
+import { balance, dashboardUsage, profile, subscription, tokenUsage } from './status.ts'
 import { receipt, usage } from './usage.ts'
 
 const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
@@ -15,7 +15,7 @@ const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
   'token-usage': tokenUsage,
   pricing,
   subscription,
-  spent,
+  spent: dashboardUsage,
   usage,
   receipt,
   ...credentialViews,
@@ -30,7 +30,7 @@ export default {
     enum: Object.keys(VIEWS),
     examples: ['info', 'list-keys'],
   },
-  // It sets the account.
+  // `auth` sets the account.
   after: ['auth'],
   commands,
   setup(name, host): Stage {

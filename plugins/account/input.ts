@@ -18,8 +18,8 @@ export const instantOf = (text: string, name: string): number => {
   const date = DATE.test(whole) ? whole : TIME.exec(whole)?.[1]
   const at = Date.parse(whole)
   // Date.parse reads 31 February as 3 March.
-  const real = date !== undefined && isDay(date) && !Number.isNaN(at)
-  if (!real) throw fault('USAGE_INSTANT', [`\`${name}\``], { param: name })
+  const isValid = date !== undefined && isDay(date) && !Number.isNaN(at)
+  if (!isValid) throw fault('USAGE_INSTANT', [`\`${name}\``], { param: name })
   return at
 }
 const isDay = (date: string): boolean => {
@@ -37,17 +37,18 @@ const DEFAULT_PERIOD = 30 * DAY
 
 /** The last thirty days by default. Throws USAGE_PERIOD. */
 export const periodOf = (
-  given: { readonly from: string | undefined; readonly to: string | undefined },
+  range: { readonly from: string | undefined; readonly to: string | undefined },
   now: number,
 ): Period => {
-  const to = given.to === undefined ? now + 1 : instantOf(given.to, 'to')
-  const from = given.from === undefined ? to - DEFAULT_PERIOD : instantOf(given.from, 'from')
+  const to = range.to === undefined ? now + 1 : instantOf(range.to, 'to')
+  const from = range.from === undefined ? to - DEFAULT_PERIOD : instantOf(range.from, 'from')
   if (from >= to) throw fault('USAGE_PERIOD')
   return { from, to }
 }
 
 const MAX_PAGE = 1_000
 const DEFAULT_PAGE = 100
+/** The rows of a page. Throws USAGE_LIMIT. */
 export const limitOf = (text: string | undefined): number => {
   if (text === undefined) return DEFAULT_PAGE
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0
@@ -58,20 +59,17 @@ export const limitOf = (text: string | undefined): number => {
 /** The position where a page ended: numbers and short texts. */
 export type CursorMark = readonly (string | number)[]
 
-/** `question`: the list; a cursor of another list is refused. */
-export const cursorOf = (question: string, mark: CursorMark): string =>
-  Buffer.from(JSON.stringify([question, ...mark])).toString('base64url')
+/** `list`: the name of the list. `markOf` refuses the cursor of another list. */
+export const cursorOf = (list: string, mark: CursorMark): string =>
+  Buffer.from(JSON.stringify([list, ...mark])).toString('base64url')
 
 const MAX_CURSOR = 4_096
-export const markOf = (
-  question: string,
-  first: CursorMark,
-  cursor: string | undefined,
-): CursorMark => {
+/** The mark in a cursor; `first` without one. Throws USAGE_CURSOR. */
+export const markOf = (list: string, first: CursorMark, cursor: string | undefined): CursorMark => {
   if (cursor === undefined) return first
-  const [asked, ...mark] = decodeCursor(cursor)
+  const [listName, ...mark] = decodeCursor(cursor)
   const fits =
-    asked === question &&
+    listName === list &&
     mark.length === first.length &&
     mark.every((each, index) => typeof each === typeof first[index] && isStorable(each))
   if (!fits) throw fault('USAGE_CURSOR')

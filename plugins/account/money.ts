@@ -16,16 +16,16 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 const ATTEMPTS = 6
 /** ms. */
 const PAUSE = 120
-/** Retries a debit: unused leases of processes return to the balance within half a second. */
+/** Retries a debit, since processes return unused leases to the balance within half a second. */
 const debitWithRetry = async (database: Pick<Database, 'read' | 'write'>, debit: Credit) => {
   const list = [openWallet(walletOf.account(debit.account), 0n), addCredit(debit)]
-  for (let left = ATTEMPTS; ; left--) {
+  for (let retries = ATTEMPTS; ; retries--) {
     try {
       return await writeWithRetry(database, list)
-    } catch (thrown) {
-      const overdrawn = (thrown as { readonly code?: string }).code === 'OVERDRAWN'
-      if (!overdrawn || left === 0 || (await payableOf(database, debit.account)) < -debit.amount)
-        throw thrown
+    } catch (error) {
+      const overdrawn = (error as { readonly code?: string }).code === 'OVERDRAWN'
+      if (!overdrawn || retries === 0 || (await payableOf(database, debit.account)) < -debit.amount)
+        throw error
       await pause(PAUSE)
     }
   }
@@ -45,11 +45,11 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
     example: 'tollgate accounts credit ann 12.50 --note invoice-17',
     options: { note: NOTE },
     async run({ positionals, values }, { database }) {
-      const [wanted = '', amount = ''] = positionals
+      const [nameOrId = '', amount = ''] = positionals
       const note = noteOf(values.note)
       const nanos = parseMoney(amount)
       if (nanos === 0n) throw new UsageError('AMOUNT must be above 0')
-      const account = await findAccount(database, wanted)
+      const account = await findAccount(database, nameOrId)
       const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
       const list = creditAccount({ ...credit, at: await database.now() })
       const rows = await writeWithRetry(database, list).catch(
@@ -65,11 +65,11 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
     example: 'tollgate accounts debit ann 2 --note correction',
     options: { note: NOTE },
     async run({ positionals, values }, { database }) {
-      const [wanted = '', amount = ''] = positionals
+      const [nameOrId = '', amount = ''] = positionals
       const note = noteOf(values.note)
       const nanos = parseMoney(amount)
       if (nanos === 0n) throw new UsageError('AMOUNT must be above 0')
-      const account = await findAccount(database, wanted)
+      const account = await findAccount(database, nameOrId)
       const debit = { account: account.id, kind: 'debit', amount: -nanos, note } as const
       const rows = await debitWithRetry(database, { ...debit, at: await database.now() }).catch(
         mapStoreError('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
@@ -105,9 +105,9 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
     summary: 'Sets how far below zero an account may go.',
     example: 'tollgate accounts overdraft ann 10',
     async run({ positionals }, { database }) {
-      const [wanted = '', amount = ''] = positionals
+      const [nameOrId = '', amount = ''] = positionals
       const nanos = parseMoney(amount)
-      const account = await findAccount(database, wanted)
+      const account = await findAccount(database, nameOrId)
       const wallet = walletOf.account(account.id)
       const list = [openWallet(wallet, 0n), setOverdraft(wallet, nanos)]
       await writeWithRetry(database, list).catch(mapStoreError('OVERDRAWN', account.name))
@@ -130,8 +130,8 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
 
 function suspension(since: (now: number) => number | null): Verb['run'] {
   return async ({ positionals }, { database }) => {
-    const [wanted = ''] = positionals
-    const account = await findAccount(database, wanted)
+    const [nameOrId = ''] = positionals
+    const account = await findAccount(database, nameOrId)
     const at = since(await database.now())
     await writeWithRetry(database, suspendAccount(account.id, at))
     return singleRow({ ...account, state: at === null ? 'active' : 'suspended' })
@@ -144,10 +144,10 @@ const refundable = ({ state, amount, request }: Row): bigint => {
   return nanos
 }
 
-/** An account without a row is named by its number. */
+/** An account without a row gets its number as its name. */
 const accountOf = (database: Pick<Database, 'read'>, id: number): Promise<NamedAccount> =>
-  findAccount(database, String(id)).catch(thrown => {
-    if (thrown.code !== 'ACCOUNT_UNKNOWN') throw thrown
+  findAccount(database, String(id)).catch(error => {
+    if (error.code !== 'ACCOUNT_UNKNOWN') throw error
     return { id, name: String(id) }
   })
 
@@ -163,7 +163,7 @@ const singleRow = (row: Readonly<Record<string, string | number>>) => ({ rows: [
 type Code = Parameters<typeof fault>[0]
 /** Maps an error code of the store to a message for the operator. */
 const mapStoreError =
-  (code: Code, subject: string, reported = code) =>
-  (thrown: { readonly code?: string }): never => {
-    throw thrown.code === code ? fault(reported, [subject]) : thrown
+  (code: Code, subject: string, faultCode = code) =>
+  (error: { readonly code?: string }): never => {
+    throw error.code === code ? fault(faultCode, [subject]) : error
   }

@@ -1,5 +1,5 @@
-/** The public price page: models with prices and endpoints, in the shape that clients of other services
- *  read, and the exact prices. Built once for a configuration. */
+/** The public price page: models with endpoints, prices in the shape of new-api, and exact prices.
+ *  Built once for a configuration. */
 import type { Host, HostBase, Json } from '../../engine/plugin.ts'
 import { type Currency, configuredCurrency } from '../billing/currency.ts'
 import { printDecimal } from '../billing/decimal.ts'
@@ -16,7 +16,7 @@ import {
 } from '../catalogue/endpoints.ts'
 import type { Meter } from '../slots.ts'
 import { dollarOf } from './dollars.ts'
-import { exact, type ViewFactory } from './response.ts'
+import { exactNumber, type ViewFactory } from './response.ts'
 
 export const pricing: ViewFactory<Host> = host => {
   const page = host.share('account/pricing', host.config.hash, () => new Page(host))
@@ -25,35 +25,35 @@ export const pricing: ViewFactory<Host> = host => {
 }
 
 type CatalogueHost = Pick<HostBase, 'section' | 'upstreams' | 'file' | 'share'>
-/** Ten thousand models are some megabytes: built on the first request. */
+/** Built on the first request, since ten thousand models take some megabytes. */
 class Page {
-  readonly #ground: CatalogueHost
+  readonly #host: CatalogueHost
   #bytes: Uint8Array | undefined
-  constructor(ground: CatalogueHost) {
-    this.#ground = ground
+  constructor(host: CatalogueHost) {
+    this.#host = host
   }
   get bytes(): Uint8Array {
-    this.#bytes ??= Buffer.from(JSON.stringify(pageOf(this.#ground)))
+    this.#bytes ??= Buffer.from(JSON.stringify(pageOf(this.#host)))
     return this.#bytes
   }
 }
 
-export const pageOf = (ground: CatalogueHost): Json => {
-  const currency = configuredCurrency(ground)
-  const served = endpointRoutes(ground)
-  const catalogue = readCatalogue(ground)
-  const supported = Object.fromEntries(
-    [...served].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
+export const pageOf = (host: CatalogueHost): Json => {
+  const currency = configuredCurrency(host)
+  const routesByEndpoint = endpointRoutes(host)
+  const catalogue = readCatalogue(host)
+  const endpoints = Object.fromEntries(
+    [...routesByEndpoint].map(([endpoint, [route]]) => [endpoint, callOf(route)]),
   )
   return {
     success: true,
     message: '',
-    data: catalogue.all.map(entry => rowOf(entry, ground, currency, served)),
+    data: catalogue.all.map(entry => rowOf(entry, host, currency, routesByEndpoint)),
     currency: currency.name,
     vendors: [],
     group_ratio: { default: 1 },
     usable_group: { default: 'default' },
-    supported_endpoint: supported,
+    supported_endpoint: endpoints,
     auto_groups: ['default'],
   }
 }
@@ -67,9 +67,9 @@ const callOf = (route: RouteOptions | undefined): Json => {
 
 const rowOf = (
   entry: Entry,
-  ground: CatalogueHost,
+  host: CatalogueHost,
   currency: Currency,
-  served: EndpointRoutes,
+  routesByEndpoint: EndpointRoutes,
 ): Json => {
   const { options, name, targets } = entry
   const rule = compileRule(options, { currency, where: [], report: () => {} })
@@ -79,7 +79,7 @@ const rowOf = (
     owner_by: options.owner ?? targets[0]?.upstream ?? '',
     ...ratiosOf(rule, currency),
     enable_groups: ['default'],
-    supported_endpoint_types: endpointsOf(entry, ground.upstreams, served),
+    supported_endpoint_types: endpointsOf(entry, host.upstreams, routesByEndpoint),
     ...(rule?.free && { free: true }),
     prices: rule ? (JSON.parse(rule.text).price ?? []) : [],
   }
@@ -95,10 +95,10 @@ const ratiosOf = (rule: Rule | undefined, currency: Currency): { readonly [key: 
   const base = input ?? output
   return {
     quota_type: 0,
-    // Such services call 2 dollars per million tokens a ratio of 1.
+    // In new-api a ratio of 1 is 2 dollars per million tokens.
     model_ratio: base ? inDollars(base, 500_000n, currency) : 0,
     model_price: 0,
-    completion_ratio: ratio(output, base) ?? 1,
+    completion_ratio: ratioOf(output, base) ?? 1,
     ...ratiosTo(rates, base),
   }
 }
@@ -112,8 +112,8 @@ const RATIOS: readonly (readonly [name: string, meter: Meter, to: Meter])[] = [
 const ratiosTo = (rates: Rates, base: Rate | undefined): { readonly [key: string]: Json } =>
   Object.fromEntries(
     RATIOS.flatMap(([name, meter, to]) => {
-      const found = ratio(rates.get(meter), to === 'input' ? base : rates.get(to))
-      return found === undefined ? [] : [[name, found]]
+      const value = ratioOf(rates.get(meter), to === 'input' ? base : rates.get(to))
+      return value === undefined ? [] : [[name, value]]
     }),
   )
 
@@ -130,11 +130,13 @@ const ratesOf = (rule: Rule | undefined): Rates => {
 
 const PLACES = 9
 const SCALE = 10n ** BigInt(PLACES)
-/** The price of `many` units in dollars. Prices are in 1e-18 of the currency, a dollar is in 1e-9 of it. */
-const inDollars = ({ price, per }: Rate, many: bigint, currency: Currency): Json =>
-  exact(printDecimal(rounded(price * many, per * dollarOf(currency)), PLACES))
-const ratio = (one: Rate | undefined, to: Rate | undefined): Json | undefined => {
+/** The price of `count` units in dollars. A price is in 1e-18 of the currency, a dollar in 1e-9. */
+const inDollars = ({ price, per }: Rate, count: bigint, currency: Currency): Json =>
+  exactNumber(printDecimal(divideRounded(price * count, per * dollarOf(currency)), PLACES))
+const ratioOf = (one: Rate | undefined, to: Rate | undefined): Json | undefined => {
   if (!one || !to || to.price === 0n) return undefined
-  return exact(printDecimal(rounded(one.price * to.per * SCALE, to.price * one.per), PLACES))
+  return exactNumber(
+    printDecimal(divideRounded(one.price * to.per * SCALE, to.price * one.per), PLACES),
+  )
 }
-const rounded = (amount: bigint, by: bigint): bigint => (amount * 2n + by) / (by * 2n)
+const divideRounded = (amount: bigint, by: bigint): bigint => (amount * 2n + by) / (by * 2n)

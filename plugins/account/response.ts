@@ -3,12 +3,12 @@ import type { Exchange, Json } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 
 /** Creates the handler of one route. */
-export type ViewFactory<Ground> = (ground: Ground) => (exchange: Exchange) => Promise<void>
+export type ViewFactory<HostPart> = (host: HostPart) => (exchange: Exchange) => Promise<void>
 
 /** Headers of responses that contain data of one account. */
 export const PRIVATE = { 'cache-control': 'no-store' }
 
-export const succeed = (
+export const answerSuccess = (
   exchange: Exchange,
   fields: { readonly data: Json; readonly [name: string]: Json },
   status = 200,
@@ -20,6 +20,6 @@ export const succeed = (
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): Json }
 
 /** A decimal as a JSON number with all digits, without a conversion to float. */
-export const exact = (decimal: string | bigint): Json => rawJSON(String(decimal))
-export const money = (nanos: bigint): Json => exact(printMoney(nanos))
-export const instant = (at: unknown): string => new Date(Number(at)).toISOString()
+export const exactNumber = (decimal: string | bigint): Json => rawJSON(String(decimal))
+export const moneyNumber = (nanos: bigint): Json => exactNumber(printMoney(nanos))
+export const isoTime = (at: unknown): string => new Date(Number(at)).toISOString()

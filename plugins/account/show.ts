@@ -14,7 +14,13 @@ export const showVerb: Verb = {
     // A page of one row that begins with this account.
     const [row] = await database.read(LIST_ACCOUNTS, [account.id - 1, 1])
     const state = (row?.suspended ?? null) === null ? 'active' : 'suspended'
-    const shown = { ...account, role: String(row?.role), state, keys: Number(row?.keys), ...money }
-    return { rows: [shown], json: shown }
+    const summary = {
+      ...account,
+      role: String(row?.role),
+      state,
+      keys: Number(row?.keys),
+      ...money,
+    }
+    return { rows: [summary], json: summary }
   },
 }

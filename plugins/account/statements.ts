@@ -19,5 +19,5 @@ export const CREDENTIALS: Readonly<Record<Kind, Sql>> = {
   key: sql('keys', withFunds(keyRows(PAGE))),
   'system-token': sql('tokens', tokenRows(PAGE)),
 }
-/** The ledger's sums, with the name of each key. */
+/** The usage sums of the ledger, with the name of each key. */
 export const BY_KEY = sql('by key', withKeyNames(SUMS_BY_KEY))

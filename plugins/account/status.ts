@@ -1,39 +1,40 @@
-/** Views of account status: user info, key balance, and the billing endpoints of other services. */
+/** Views of account status: user info, key balance, and the billing endpoints of OpenAI's dashboard
+ *  and of new-api. */
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
-import { balanceOf, quotas } from '../billing/money.ts'
+import { balanceOf, quotasOf } from '../billing/money.ts'
 import { ACCOUNT } from '../slots.ts'
-import { dollars } from './dollars.ts'
+import { toDollars } from './dollars.ts'
 import { fault } from './faults.ts'
-import { fundsOf, fundsOfKey, fundsOfSecret, type KeyFunds, masked } from './funds.ts'
+import { fundsOf, fundsOfKey, fundsOfSecret, type KeyFunds, maskKey } from './funds.ts'
 import { KeyGuessLimiter } from './key-guess-limiter.ts'
-import { exact, PRIVATE, succeed, type ViewFactory } from './response.ts'
+import { answerSuccess, exactNumber, PRIVATE, type ViewFactory } from './response.ts'
 
 export const profile: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
     const { id, name, role } = exchange.slots.need(ACCOUNT)
     const { remaining, used } = await fundsOf(database, id)
-    const shown = quotas(remaining, used)
-    succeed(exchange, {
+    const amounts = quotasOf(remaining, used)
+    answerSuccess(exchange, {
       data: {
         id,
         username: name,
         display_name: name,
         role,
         group: 'default',
-        balance: exact(balanceOf(remaining)),
-        quota: exact(shown.remaining),
-        used_quota: exact(shown.used),
+        balance: exactNumber(balanceOf(remaining)),
+        quota: exactNumber(amounts.remaining),
+        used_quota: exactNumber(amounts.used),
       },
     })
   }
 
 /** Looks up a key without authentication; attempts are limited. */
 const limitedLookup = ({ database, share }: Host) => {
-  const guesses = share('account/guesses', '1', () => new KeyGuessLimiter())
+  const limiter = share('account/key-guess-limiter', '1', () => new KeyGuessLimiter())
   return ({ request }: Exchange, secret: string): Promise<KeyFunds | undefined> =>
-    guesses.limit(request.client.address, secret, () => fundsOfSecret(database, secret))
+    limiter.limit(request.client.address, secret, () => fundsOfSecret(database, secret))
 }
 
 export const balance: ViewFactory<Host> = host => {
@@ -43,14 +44,14 @@ export const balance: ViewFactory<Host> = host => {
     if (!secret || more.length > 0) throw fault('KEY_MISSING')
     const funds = await find(exchange, secret)
     if (!funds) throw fault('KEY_NOT_KNOWN')
-    const { remaining, used, total } = quotas(funds.remaining, funds.used)
-    succeed(exchange, {
+    const { remaining, used, total } = quotasOf(funds.remaining, funds.used)
+    answerSuccess(exchange, {
       data: {
-        key: masked(funds.row),
-        remaining_quota: exact(remaining),
-        used_quota: exact(used),
-        total_quota: exact(total),
-        ...(!funds.limited && { unlimited_quota: true }),
+        key: maskKey(funds.row),
+        remaining_quota: exactNumber(remaining),
+        used_quota: exactNumber(used),
+        total_quota: exactNumber(total),
+        ...(!funds.hasQuota && { unlimited_quota: true }),
       },
     })
   }
@@ -65,8 +66,8 @@ export const tokenUsage: ViewFactory<Host> = host => {
     const [, secret] = /^Bearer +([^ ]+) *$/i.exec(authorization) ?? []
     const funds = secret === undefined ? undefined : await find(exchange, secret)
     if (!funds) throw fault('BEARER_NOT_KNOWN')
-    const { row, limited } = funds
-    const { remaining, used, total } = quotas(funds.remaining, funds.used)
+    const { row, hasQuota } = funds
+    const { remaining, used, total } = quotasOf(funds.remaining, funds.used)
     const models = typeof row.models === 'string' ? (JSON.parse(row.models) as string[]) : undefined
     exchange.answer(
       200,
@@ -76,13 +77,13 @@ export const tokenUsage: ViewFactory<Host> = host => {
         data: {
           object: 'token_usage',
           name: String(row.name),
-          total_granted: exact(total),
-          total_used: exact(used),
-          total_available: exact(remaining),
-          unlimited_quota: !limited,
+          total_granted: exactNumber(total),
+          total_used: exactNumber(used),
+          total_available: exactNumber(remaining),
+          unlimited_quota: !hasQuota,
           model_limits: Object.fromEntries((models ?? []).map(name => [name, true])),
           model_limits_enabled: models !== undefined,
-          expires_at: seconds(funds),
+          expires_at: expirySeconds(funds),
         },
       },
       PRIVATE,
@@ -95,27 +96,28 @@ export const subscription: ViewFactory<Host> = host => {
   const currency = configuredCurrency(host)
   return async exchange => {
     const funds = await ownFunds(host, exchange)
-    const granted = exact(dollars(funds.remaining + funds.used, currency))
+    const total = exactNumber(toDollars(funds.remaining + funds.used, currency))
     exchange.answer(
       200,
       {
         object: 'billing_subscription',
         has_payment_method: true,
-        soft_limit_usd: granted,
-        hard_limit_usd: granted,
-        system_hard_limit_usd: granted,
-        access_until: seconds(funds),
+        soft_limit_usd: total,
+        hard_limit_usd: total,
+        system_hard_limit_usd: total,
+        access_until: expirySeconds(funds),
       },
       PRIVATE,
     )
   }
 }
-/** `/v1/dashboard/billing/usage`: total usage in cents. Clients subtract it from the limit, whatever dates they send. */
-export const spent: ViewFactory<Host> = host => {
+/** `/v1/dashboard/billing/usage`: the total usage in cents, whatever dates the client sends, since
+ *  clients subtract it from the limit. */
+export const dashboardUsage: ViewFactory<Host> = host => {
   const currency = configuredCurrency(host)
   return async exchange => {
     const { used } = await ownFunds(host, exchange)
-    const body = { object: 'list', total_usage: exact(dollars(used * 100n, currency)) }
+    const body = { object: 'list', total_usage: exactNumber(toDollars(used * 100n, currency)) }
     exchange.answer(200, body, PRIVATE)
   }
 }
@@ -126,6 +128,6 @@ const ownFunds = async ({ database }: Host, exchange: Exchange): Promise<KeyFund
   if (!funds) throw fault('KEY_NOT_KNOWN')
   return funds
 }
-/** Unix seconds; 0: never. */
-const seconds = ({ row }: KeyFunds): number =>
+/** Unix seconds; 0: the key never expires. */
+const expirySeconds = ({ row }: KeyFunds): number =>
   row.expires === null ? 0 : Math.floor(Number(row.expires) / 1_000)

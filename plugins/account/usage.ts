@@ -1,12 +1,13 @@
-/** The usage of an account: by call, or summed by day, model or key, in pages; and the receipt of one call. */
+/** Pages of the usage of an account, by call or summed by day, model or key; and the receipt of one
+ *  call. */
 import type { Database, Exchange, Host, Json, Row, Sql } from '../../engine/plugin.ts'
-import { formula } from '../billing/formula.ts'
+import { printFormula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { BY_DAY, BY_MODEL, CALLS, RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
-import { masked } from './funds.ts'
+import { maskKey } from './funds.ts'
 import {
   type CursorMark,
   cursorOf,
@@ -16,7 +17,7 @@ import {
   periodOf,
   singleParameter,
 } from './input.ts'
-import { instant, money, succeed, type ViewFactory } from './response.ts'
+import { answerSuccess, isoTime, moneyNumber, type ViewFactory } from './response.ts'
 import { BY_KEY } from './statements.ts'
 
 type Fields = { readonly [name: string]: Json }
@@ -46,10 +47,10 @@ const GROUPINGS = {
     sql: CALLS,
     first: [Number.MAX_SAFE_INTEGER, ''],
     mark: row => [Number(row.opened), String(row.request)],
-    values: ([opened = 0, request = '']) => [opened, opened, request],
+    values: ([openedAt = 0, request = '']) => [openedAt, openedAt, request],
     name: row => ({
       request_id: String(row.request),
-      at: instant(row.opened),
+      at: isoTime(row.opened),
       route: String(row.route),
       model: String(row.model),
       key: keyOf(row),
@@ -58,7 +59,7 @@ const GROUPINGS = {
     }),
   },
   day: sumGrouping(BY_DAY, -1, ({ name }) => ({
-    day: instant(Number(name) * 86_400_000).slice(0, 10),
+    day: isoTime(Number(name) * 86_400_000).slice(0, 10),
   })),
   model: sumGrouping(BY_MODEL, '', ({ name }) => ({ model: String(name) })),
   key: sumGrouping(BY_KEY, -1, row =>
@@ -67,20 +68,20 @@ const GROUPINGS = {
       : {
           key: Number(row.name),
           name: row.key_name === null ? null : String(row.key_name),
-          masked: row.prefix === null ? null : masked(row),
+          masked: row.prefix === null ? null : maskKey(row),
         },
   ),
 } satisfies Readonly<Record<string, Grouping>>
 export type By = keyof typeof GROUPINGS
 
 /** Throws USAGE_BY. */
-export const byOf = (text: string | undefined, usual: By): By => {
-  if (text === undefined) return usual
+export const byOf = (text: string | undefined, fallback: By): By => {
+  if (text === undefined) return fallback
   if (Object.hasOwn(GROUPINGS, text)) return text as By
   throw fault('USAGE_BY', [Object.keys(GROUPINGS).join(', ')])
 }
 
-export interface Question extends Period {
+export interface UsageQuery extends Period {
   readonly account: number
   readonly by: By
   readonly limit: number
@@ -93,23 +94,23 @@ interface UsagePage {
 
 export const usagePage = async (
   database: Pick<Database, 'read'>,
-  { account, by, from, to, limit, cursor }: Question,
+  { account, by, from, to, limit, cursor }: UsageQuery,
 ): Promise<UsagePage> => {
   const grouping: Grouping = GROUPINGS[by]
   const mark = markOf(by, grouping.first, cursor)
   const values = [account, from, to, ...grouping.values(mark), limit + 1]
   const rows = await database.read(grouping.sql, values)
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
   return {
-    rows: shown.map(row => ({ ...grouping.name(row), ...amountsOf(row) })),
+    rows: page.map(row => ({ ...grouping.name(row), ...amountsOf(row) })),
     next: rows.length > limit && last ? cursorOf(by, grouping.mark(last)) : null,
   }
 }
 const amountsOf = (row: Row): Fields => ({
   ...(row.calls !== undefined && { calls: Number(row.calls) }),
-  cost: money(nanosOf(row.amount)),
-  refunded: money(nanosOf(row.refunded ?? 0)),
+  cost: moneyNumber(nanosOf(row.amount)),
+  refunded: moneyNumber(nanosOf(row.refunded ?? 0)),
 })
 const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))
 
@@ -119,27 +120,27 @@ export const usage: ViewFactory<Host> =
     const { query } = exchange.request
     const { id } = exchange.slots.need(ACCOUNT)
     const by = byOf(singleParameter(query, 'by'), 'call')
-    const given = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
-    const period = periodOf(given, Date.now())
+    const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
+    const period = periodOf(range, Date.now())
     const limit = limitOf(singleParameter(query, 'limit'))
     const cursor = singleParameter(query, 'cursor')
     const { rows, next } = await usagePage(database, { account: id, by, limit, cursor, ...period })
-    const bounds = { from: instant(period.from), to: instant(period.to) }
-    succeed(exchange, { data: [...rows], ...bounds, next })
+    const bounds = { from: isoTime(period.from), to: isoTime(period.to) }
+    answerSuccess(exchange, { data: [...rows], ...bounds, next })
   }
 
 // ---------------------------------------------------------------- one call
 
-/** Other texts are no request ids, and some databases reject them. */
+/** A request id. Some databases reject other characters. */
 const REQUEST = /^[\w.:-]{1,128}$/
 
 export const receipt: ViewFactory<Host> =
   ({ database }) =>
   async exchange => {
-    const asked = Object.values(exchange.params)[0] ?? ''
-    const found = REQUEST.test(asked) ? await ownCharge(database, exchange, asked) : undefined
-    if (!found) throw fault('RECEIPT_UNKNOWN', [asked.slice(0, 64)])
-    succeed(exchange, { data: receiptOf(found) })
+    const request = Object.values(exchange.params)[0] ?? ''
+    const charge = REQUEST.test(request) ? await ownCharge(database, exchange, request) : undefined
+    if (!charge) throw fault('RECEIPT_UNKNOWN', [request.slice(0, 64)])
+    answerSuccess(exchange, { data: receiptOf(charge) })
   }
 
 /** A charge of the calling account; with an API key, only charges of that key. */
@@ -157,13 +158,16 @@ const receiptOf = (row: Row): Fields => {
   const lines = parseOr<readonly Line[]>(row.lines, [])
   return {
     ...GROUPINGS.call.name(row),
-    closed: row.closed === null ? null : instant(row.closed),
+    closed: row.closed === null ? null : isoTime(row.closed),
     ...amountsOf(row),
-    held: money(nanosOf(row.held)),
-    uncollected: money(nanosOf(row.uncollected)),
+    held: moneyNumber(nanosOf(row.held)),
+    uncollected: moneyNumber(nanosOf(row.uncollected)),
     usage: parseOr<Json>(row.usage, null),
-    lines: lines.map(({ nanos: each, ...line }) => ({ ...line, amount: money(BigInt(each)) })),
-    formula: lines.length > 0 ? formula(lines) : null,
+    lines: lines.map(({ nanos: each, ...line }) => ({
+      ...line,
+      amount: moneyNumber(BigInt(each)),
+    })),
+    formula: lines.length > 0 ? printFormula(lines) : null,
   }
 }
 const parseOr = <T>(text: unknown, otherwise: T): T =>

@@ -10,7 +10,8 @@ export interface Bounds {
   readonly prompt?: number
   /** The maximum of output tokens, thinking included. */
   readonly completion?: number
-  /** The maximum of single meters. An absent one is bounded by its sum and by `max_calls`, or not at all. */
+  /** The maximum of single meters. An absent one is bounded by its sum and by `max_calls`, or not
+   *  at all. */
   readonly meters?: Meters
 }
 
@@ -18,20 +19,20 @@ export interface Bounds {
 export interface Maximums {
   sum(name: Sum): bigint | undefined
   meter(meter: Meter): bigint | undefined
-  /** The maximum of all meters that this meter's lines price. */
-  home(meter: Meter): bigint | undefined
+  /** The maximum of all meters that the lines of this meter price, together. */
+  pricedTotal(meter: Meter): bigint | undefined
 }
 
 export const maximumsOf = (bounds: Bounds, rule: Rule): Maximums => {
   const ownMaximum = (meter: Meter): bigint | undefined =>
-    bound(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (meter === 'calls' ? 1 : null))
-  const sumMaximum = (name: Sum): bigint | undefined => bound(bounds[name] ?? null)
+    boundOf(bounds.meters?.[meter] ?? rule.maxCalls.get(meter) ?? (meter === 'calls' ? 1 : null))
+  const sumMaximum = (name: Sum): bigint | undefined => boundOf(bounds[name] ?? null)
   const meter = (name: Meter): bigint | undefined => {
     const sum = SUM_OF[name]
     return smaller(ownMaximum(name), sum && sumMaximum(sum))
   }
-  // If one member has no bound of its own, only the bound of the sum applies.
-  const together = (meters: readonly Meter[]): bigint | undefined => {
+  // Where one member has no bound of its own, only the bound of the sum applies.
+  const sumOf = (meters: readonly Meter[]): bigint | undefined => {
     let total = 0n
     for (const each of meters) {
       const most = ownMaximum(each)
@@ -42,15 +43,18 @@ export const maximumsOf = (bounds: Bounds, rule: Rule): Maximums => {
   }
   return {
     meter,
-    sum: name => smaller(sumMaximum(name), together(SUMS[name])),
-    home(name) {
+    sum: name => smaller(sumMaximum(name), sumOf(SUMS[name])),
+    pricedTotal(name) {
       const sum = SUM_OF[name]
-      return smaller(together(rule.priced.get(name)?.guests ?? []), sum && sumMaximum(sum))
+      return smaller(
+        sumOf(rule.pricedMeters.get(name)?.coveredMeters ?? []),
+        sum && sumMaximum(sum),
+      )
     },
   }
 }
-const bound = (count: number | null): bigint | undefined => millionths(count, MAX_BOUND)
-/** The smaller one that is known. */
+const boundOf = (count: number | null): bigint | undefined => millionths(count, MAX_BOUND)
+/** The smaller of two bounds; undefined: no bound. */
 export const smaller = (one: bigint | undefined, other: bigint | undefined): bigint | undefined => {
   if (one === undefined || other === undefined) return one ?? other
   return one < other ? one : other

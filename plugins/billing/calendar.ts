@@ -1,7 +1,8 @@
 /** Time conditions of a price: a time of day and days of the week, each at an offset from UTC. They
  *  apply to the start of the call. Pure. */
 
-/** Minutes of the day; `to` is exclusive and may be before `from`. `offset`: minutes east of UTC. */
+/** Minutes of the day; `to` is exclusive and may be before `from`. `offset`: minutes east of
+ *  UTC. */
 export interface TimeOfDay {
   readonly kind: 'time'
   readonly from: number
@@ -35,29 +36,29 @@ const offsetOf = ([sign, hours = '0', minutes = '0']: readonly (string | undefin
 }
 
 const WEEKDAYS = new RegExp(`^([a-z]{3}(?:-[a-z]{3})?(?:, ?[a-z]{3}(?:-[a-z]{3})?)*)${ZONE}`)
-/** `[sat, sun]`, `mon-fri`, `'sat, sun +08:00'`. `beside`: the time of day of the same condition, whose
- *  offset applies unless the weekdays have their own. */
-export const compileWeekdays = (value: unknown, beside: unknown): Weekdays => {
+/** `[sat, sun]`, `mon-fri`, `'sat, sun +08:00'`. `time`: the time of day of the same condition; its
+ *  offset applies where the weekdays have none. */
+export const compileWeekdays = (value: unknown, time: unknown): Weekdays => {
   const text = Array.isArray(value) ? value.join(', ') : value
   const match = WEEKDAYS.exec(typeof text === 'string' ? text : '')
   if (!match)
     throw new Error("weekdays are written as in [sat, sun], 'mon-fri' or 'sat, sun +08:00'")
-  const [, list = '', named, ...zone] = match
+  const [, list = '', zoneText, ...zone] = match
   const days = list.split(/, ?/).flatMap(daysIn)
   if (new Set(days).size < days.length) throw new Error('a day of the week is named twice')
   if (days.length === NAMES.length)
     throw new Error('these weekdays are all seven days; remove the condition')
-  const offset = named === undefined ? offsetBeside(beside) : offsetOf(zone)
+  const offset = zoneText === undefined ? offsetOfTime(time) : offsetOf(zone)
   return { kind: 'weekdays', days: days.toSorted(), offset }
 }
-const offsetBeside = (beside: unknown): number => {
-  const [, , , , , , ...zone] = TIME.exec(typeof beside === 'string' ? beside : '') ?? []
+const offsetOfTime = (time: unknown): number => {
+  const [, , , , , , ...zone] = TIME.exec(typeof time === 'string' ? time : '') ?? []
   return offsetOf(zone)
 }
 const daysIn = (range: string): readonly number[] => {
   const [first = 0, last = first] = range.split('-').map(dayOf)
-  const many = ((last - first + NAMES.length) % NAMES.length) + 1
-  return Array.from({ length: many }, (_, at) => (first + at) % NAMES.length)
+  const count = ((last - first + NAMES.length) % NAMES.length) + 1
+  return Array.from({ length: count }, (_, at) => (first + at) % NAMES.length)
 }
 const dayOf = (name: string): number => {
   const day = NAMES.indexOf(name)
@@ -65,7 +66,7 @@ const dayOf = (name: string): number => {
   return day
 }
 
-/** Days begin at midnight of the condition's own clock. `at`: ms since 1970. */
+/** Whether the condition holds. Days begin at midnight at its offset. `at`: ms since 1970. */
 export const isAt = (condition: TimeOfDay | Weekdays, at: number): boolean => {
   const minutes = Math.floor(at / 60_000) + condition.offset
   // The first of January 1970 was a Thursday.

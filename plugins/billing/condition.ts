@@ -1,4 +1,5 @@
-/** Conditions of price lines: `{ prompt: '> 200k' }`, `{ off_peak: true }`, `{ weekdays: [sat, sun] }`. Pure. */
+/** Conditions of price lines: `{ prompt: '> 200k' }`, `{ off_peak: true }`,
+ *  `{ weekdays: [sat, sun] }`. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import {
   compileTime,
@@ -18,7 +19,7 @@ export type Condition =
   | {
       readonly kind: 'range'
       readonly name: string
-      /** In millionths, both included. */
+      /** In millionths, both inclusive. */
       readonly from: bigint
       readonly to: bigint | undefined
     }
@@ -28,22 +29,22 @@ export type Condition =
 
 export const ATTRIBUTE = /^[a-z][a-z0-9_]*$/
 
-/** Undefined: invalid, and reported. */
+/** Undefined: invalid; every problem is reported. */
 export const compileWhen = (
-  given: unknown,
+  options: unknown,
   where: Where,
-  say: ReportProblem,
+  report: ReportProblem,
 ): readonly Condition[] | undefined => {
-  if (given === undefined) return []
-  if (!isFields(given) || Object.keys(given).length === 0) {
-    say(where, 'PRICE_WHEN', "a condition is a map such as { prompt: '> 200k' }")
+  if (options === undefined) return []
+  if (!isFields(options) || Object.keys(options).length === 0) {
+    report(where, 'PRICE_WHEN', "a condition is a map such as { prompt: '> 200k' }")
     return undefined
   }
-  const conditions = Object.entries(given).map(([name, value]) => {
+  const conditions = Object.entries(options).map(([name, value]) => {
     try {
-      return compileCondition(name, value, given)
-    } catch (thrown) {
-      say([...where, name], 'PRICE_WHEN', messageOf(thrown))
+      return compileCondition(name, value, options)
+    } catch (error) {
+      report([...where, name], 'PRICE_WHEN', messageOf(error))
       return undefined
     }
   })
@@ -69,26 +70,28 @@ const isValue = (value: unknown): boolean =>
   (typeof value === 'string' && /^[^<>=\s]/.test(value))
 
 const COMPARISON = /\s*([<>]=?)\s*([0-9.]+)([kM])?/y
-const ONE_MORE = 1n
+/** The smallest difference of two quantities. */
+const MILLIONTH = 1n
 const MAX_QUANTITY = 10n ** BigInt(12 + QUANTITY_PLACES)
-/** `> 200k`, `<= 32k`, `> 32k <= 200k`. Quantities are whole millionths, so every bound can be an included one. */
+/** `> 200k`, `<= 32k`, `> 32k <= 200k`. Quantities are whole millionths, so an exclusive bound is
+ *  an inclusive one beside it. */
 const compileRange = (name: string, value: unknown): Condition => {
-  if (typeof value === 'number') return { kind: 'range', name, ...exactly(limitOf(value)) }
+  if (typeof value === 'number') return { kind: 'range', name, ...exactRange(limitOf(value)) }
   const text = typeof value === 'string' ? value.trim() : ''
   const steps = [...text.matchAll(new RegExp(COMPARISON, 'gy'))]
-  const read = steps.reduce((sum, [whole]) => sum + whole.length, 0)
-  if (steps.length === 0 || steps.length > 2 || read < text.length)
+  const matchedLength = steps.reduce((sum, [whole]) => sum + whole.length, 0)
+  if (steps.length === 0 || steps.length > 2 || matchedLength < text.length)
     throw new Error(`"${name}" is compared as in '> 200k', '<= 32k' or '> 32k <= 200k'`)
   let [from, to]: [bigint, bigint | undefined] = [0n, undefined]
   for (const [, sign = '', digits = '', suffix] of steps) {
     const limit = limitOf(digits, suffix)
-    if (sign === '>' || sign === '>=') from = larger(from, sign === '>' ? limit + ONE_MORE : limit)
-    else to = smaller(to, sign === '<' ? limit - ONE_MORE : limit)
+    if (sign === '>' || sign === '>=') from = larger(from, sign === '>' ? limit + MILLIONTH : limit)
+    else to = smaller(to, sign === '<' ? limit - MILLIONTH : limit)
   }
   if (from > MAX_QUANTITY || (to !== undefined && to < from)) throw new Error(`nothing is ${text}`)
   return { kind: 'range', name, from, to }
 }
-const exactly = (limit: bigint) => ({ from: limit, to: limit })
+const exactRange = (limit: bigint) => ({ from: limit, to: limit })
 const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 const smaller = (one: bigint | undefined, other: bigint): bigint =>
   one === undefined || other < one ? other : one
@@ -99,26 +102,26 @@ const limitOf = (digits: unknown, suffix?: string): bigint => {
   return limit
 }
 
-/** Undefined: the known facts do not decide it. */
+/** Whether all conditions hold. Undefined: the facts do not decide it. */
 export const holds = (
   conditions: readonly Condition[],
-  known: PricingFacts,
+  facts: PricingFacts,
 ): boolean | undefined => {
   let all: boolean | undefined = true
   for (const each of conditions) {
-    const one = isMet(each, known)
+    const one = isSatisfied(each, facts)
     if (one === false) return false
     if (one === undefined) all = undefined
   }
   return all
 }
-const isMet = (condition: Condition, known: PricingFacts): boolean | undefined => {
-  if (condition.kind === 'time' || condition.kind === 'weekdays') return isAt(condition, known.at)
+const isSatisfied = (condition: Condition, facts: PricingFacts): boolean | undefined => {
+  if (condition.kind === 'time' || condition.kind === 'weekdays') return isAt(condition, facts.at)
   const { name } = condition
   if (condition.kind === 'range' && (isMeter(name) || isSum(name)))
-    return overlap(condition, known.quantity(name))
-  const value = known.attribute(name)
-  if (value === undefined && known.isOpen) return undefined
+    return overlap(condition, facts.quantity(name))
+  const value = facts.attribute(name)
+  if (value === undefined && facts.isOpen) return undefined
   // An absent flag counts as false.
   if (condition.kind === 'one') return condition.values.includes(value ?? 'false')
   const number = value === undefined ? undefined : numberOf(value)

@@ -18,32 +18,37 @@ const CODE = /^[A-Z]{3,8}$/
 /** `{ name: CNY, rates: { USD: 7.2 } }`; the default is CNY without rates. */
 export const compileCurrency = (options: unknown, where: Where, report: Report): Currency => {
   const invalidRates = new Set<string>()
-  const say: ReportProblem = (at, ...problem) => {
+  const reportInvalid: ReportProblem = (at, ...problem) => {
     invalidRates.add(String(at.at(-1)))
     problemReporter(report)(at, ...problem)
   }
-  const given = isFields(options) ? options : {}
-  const name = given.name ?? 'CNY'
+  const settings = isFields(options) ? options : {}
+  const name = settings.name ?? 'CNY'
   if (typeof name !== 'string' || !CODE.test(name))
-    say([...where, 'name'], 'CURRENCY_RATE', 'a currency is called by a code such as CNY')
+    reportInvalid(
+      [...where, 'name'],
+      'CURRENCY_RATE',
+      'the name of a currency is a code such as CNY',
+    )
   const rates = new Map([[String(name), ONE]])
-  for (const [code, value] of Object.entries(isFields(given.rates) ? given.rates : {})) {
+  for (const [code, value] of Object.entries(isFields(settings.rates) ? settings.rates : {})) {
     const at = [...where, 'rates', code]
     try {
       const rate = parseDecimal(value, { places: RATE_PLACES, most: ONE * ONE })
-      if (!CODE.test(code)) say(at, 'CURRENCY_RATE', `"${code}" is not a code such as USD`)
-      else if (rate === 0n) say(at, 'CURRENCY_RATE', 'an exchange rate must be above 0')
+      if (!CODE.test(code))
+        reportInvalid(at, 'CURRENCY_RATE', `"${code}" is not a code such as USD`)
+      else if (rate === 0n) reportInvalid(at, 'CURRENCY_RATE', 'an exchange rate must be above 0')
       else if (code === name && rate !== ONE)
-        say(at, 'CURRENCY_RATE', `${code} is the currency itself: its rate is 1`)
+        reportInvalid(at, 'CURRENCY_RATE', `${code} is the currency itself: its rate is 1`)
       else rates.set(code, rate)
-    } catch (thrown) {
-      say(at, 'CURRENCY_RATE', messageOf(thrown))
+    } catch (error) {
+      reportInvalid(at, 'CURRENCY_RATE', messageOf(error))
     }
   }
   return { name: String(name), rates, invalidRates }
 }
 
-/** Ignores problems: the check of the configuration has reported them. */
+/** Ignores problems: the configuration check has reported them. */
 export const configuredCurrency = ({ section }: Pick<HostBase, 'section'>): Currency =>
   compileCurrency(section<{ readonly currency?: unknown }>('settings').currency, [], () => {})
 

@@ -1,4 +1,4 @@
-/** Parses and prints decimal numbers as whole multiples of a power of ten, exactly and without floats. Pure. */
+/** Parses and prints decimal numbers as whole multiples of a power of ten, without floats. Pure. */
 import { errors } from '../../engine/errors.ts'
 
 const fault = errors({
@@ -17,28 +17,30 @@ export interface Limits {
   readonly negative?: boolean
 }
 
-const LONGEST = 64
+const MAX_LENGTH = 64
 const DECIMAL = /^(-?)([0-9]+)(?:\.([0-9]+))?$/
 const EXPONENT = /^-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+$/
-// Every decimal of so many digits survives the conversion to a double and back (IEEE 754: DBL_DIG).
+// A decimal of so many digits is the same after conversion to a double and back (IEEE 754:
+// DBL_DIG).
 const DIGITS_OF_A_NUMBER = 15
 
 /** `12.5` with 9 places is 12500000000n. Takes text, bigints, and numbers short enough to be exact.
  *  Throws AMOUNT_… (400). */
 export const parseDecimal = (value: unknown, limits: Limits): bigint => {
   const text = textOf(value)
-  const match = text.length <= LONGEST ? DECIMAL.exec(text) : null
+  const match = text.length <= MAX_LENGTH ? DECIMAL.exec(text) : null
   if (!match)
-    throw fault(EXPONENT.test(text) ? 'AMOUNT_EXPONENT' : 'AMOUNT_MALFORMED', [quoted(value)])
+    throw fault(EXPONENT.test(text) ? 'AMOUNT_EXPONENT' : 'AMOUNT_MALFORMED', [quoteValue(value)])
   const [, sign, whole = '', fraction = ''] = match
   const digits = fraction.replace(/0+$/, '')
-  if (typeof value === 'number' && significant(whole + digits) > DIGITS_OF_A_NUMBER)
-    throw fault('AMOUNT_INEXACT', [quoted(value)])
-  if (digits.length > limits.places) throw fault('AMOUNT_TOO_FINE', [quoted(value), limits.places])
+  if (typeof value === 'number' && countSignificant(whole + digits) > DIGITS_OF_A_NUMBER)
+    throw fault('AMOUNT_INEXACT', [quoteValue(value)])
+  if (digits.length > limits.places)
+    throw fault('AMOUNT_TOO_FINE', [quoteValue(value), limits.places])
   const size = BigInt(whole + digits.padEnd(limits.places, '0'))
-  if (sign && size > 0n && !limits.negative) throw fault('AMOUNT_NEGATIVE', [quoted(value)])
+  if (sign && size > 0n && !limits.negative) throw fault('AMOUNT_NEGATIVE', [quoteValue(value)])
   if (size > limits.most)
-    throw fault('AMOUNT_TOO_LARGE', [quoted(value), printDecimal(limits.most, limits.places)])
+    throw fault('AMOUNT_TOO_LARGE', [quoteValue(value), printDecimal(limits.most, limits.places)])
   return sign ? -size : size
 }
 
@@ -57,8 +59,8 @@ const textOf = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint'
     ? String(value)
     : ''
-const quoted = (value: unknown): string => {
+const quoteValue = (value: unknown): string => {
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value)
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text
 }
-const significant = (digits: string): number => digits.replace(/^0+/, '').length
+const countSignificant = (digits: string): number => digits.replace(/^0+/, '').length

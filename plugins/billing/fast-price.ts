@@ -1,8 +1,9 @@
-/** Fast path of `price` for rules by plain counts: sums in numbers below 2^53 and joins receipts from
- *  prepared texts. Returns undefined where it might be inexact; then `price` computes the charge. Pure. */
+/** Fast path of `price` for rules by plain counts: sums in numbers below 2^53 and joins receipts
+ *  from prepared texts. Returns undefined where it might be inexact; then `price` computes the
+ *  charge. Pure. */
 import type { Meter, Meters } from '../slots.ts'
 import type { RuleLine } from './line.ts'
-import { type Home, METERS } from './meters.ts'
+import { METERS, type PricingMeter } from './meters.ts'
 import { PRICE_PLACES, type Rate } from './rate.ts'
 import { MAX_BOUND } from './usage.ts'
 
@@ -11,7 +12,7 @@ export interface FastPrice {
   readonly lines: readonly FastLine[]
   /** Parts of a nano: every count costs a whole number of parts. */
   readonly nano: number
-  /** The index of the line by meter; -1: covered by the other lines. */
+  /** The index of the line by meter; -1: the other lines cover the meter. */
   readonly lineOf: ReadonlyMap<string, number>
 }
 interface FastLine {
@@ -28,54 +29,55 @@ export interface FastCharge {
 }
 
 /** Half of 2^53: to round, a sum is doubled. */
-const MOST = 2 ** 52
+const MAX_SUM = 2 ** 52
 const PER_NANO = 10n ** BigInt(PRICE_PLACES - 9)
 
-/** The members of a rule that decide about the fast path. */
+/** The members of a rule that decide whether the fast path applies. */
 interface PricedRule {
   readonly free: boolean
-  readonly priced: ReadonlyMap<Meter, { readonly lines: readonly RuleLine[] }>
-  readonly homes: ReadonlyMap<Meter, Home>
+  readonly pricedMeters: ReadonlyMap<Meter, { readonly lines: readonly RuleLine[] }>
+  readonly pricingMeters: ReadonlyMap<Meter, PricingMeter>
   readonly min: bigint
 }
 /** Undefined: the price depends on more than counts, or is too fine for a number. */
 export const fastPriceOf = (rule: PricedRule): FastPrice | undefined => {
-  const rates = [...rule.priced.values()].map(({ lines }) => {
+  const rates = [...rule.pricedMeters.values()].map(({ lines }) => {
     const [line, ...more] = lines
     if (!line || more.length > 0 || line.table instanceof Map) return undefined
     const plain = line.when.length === 0 && line.min === 0n && line.step === 0n
     return plain ? { meter: line.meter, rate: line.table as Rate } : undefined
   })
   if (rule.free || rule.min > 0n || rates.includes(undefined)) return undefined
-  const known = rates.filter(each => each !== undefined)
-  const nano = known.reduce((least, { rate }) => multiple(least, partsOf(rate)), 1n)
-  const lines = known.map(({ meter, rate: { price, per, shown } }) => ({
+  const plainRates = rates.filter(each => each !== undefined)
+  const nano = plainRates.reduce((least, { rate }) => leastCommonMultiple(least, partsOf(rate)), 1n)
+  const lines = plainRates.map(({ meter, rate: { price, per, texts } }) => ({
     partsEach: Number((price * nano) / (per * PER_NANO)),
     prefix: `{"meter":${JSON.stringify(meter)},"quantity":"`,
-    infix: `",${JSON.stringify(shown).slice(1, -1)},"nanos":"`,
+    infix: `",${JSON.stringify(texts).slice(1, -1)},"nanos":"`,
   }))
-  const fits = nano < MOST && lines.every(({ partsEach }) => partsEach < MOST)
+  const fits = nano < MAX_SUM && lines.every(({ partsEach }) => partsEach < MAX_SUM)
   return fits ? { lines, nano: Number(nano), lineOf: lineIndexes(rule) } : undefined
 }
 
 /** The parts of a nano for which one unit costs a whole number of parts. */
 const partsOf = ({ price, per }: Rate): bigint => {
   const whole = per * PER_NANO
-  return whole / divisor(price, whole)
+  return whole / greatestCommonDivisor(price, whole)
 }
-const multiple = (one: bigint, other: bigint): bigint => (one / divisor(one, other)) * other
-const divisor = (one: bigint, other: bigint): bigint =>
-  other === 0n ? one : divisor(other, one % other)
+const leastCommonMultiple = (one: bigint, other: bigint): bigint =>
+  (one / greatestCommonDivisor(one, other)) * other
+const greatestCommonDivisor = (one: bigint, other: bigint): bigint =>
+  other === 0n ? one : greatestCommonDivisor(other, one % other)
 
-const lineIndexes = ({ priced, homes }: PricedRule): ReadonlyMap<string, number> => {
-  const own = [...priced.keys()]
-  const places = METERS.flatMap(meter => {
+const lineIndexes = ({ pricedMeters, pricingMeters }: PricedRule): ReadonlyMap<string, number> => {
+  const own = [...pricedMeters.keys()]
+  const entries = METERS.flatMap(meter => {
     const at = own.indexOf(meter)
     if (at >= 0) return [[meter, at] as const]
     // Meters with a stand-in or without a price take the slow path.
-    return meter === 'calls' && !homes.has(meter) ? [[meter, -1] as const] : []
+    return meter === 'calls' && !pricingMeters.has(meter) ? [[meter, -1] as const] : []
   })
-  return new Map(places)
+  return new Map(entries)
 }
 
 export const priceFast = (
@@ -100,10 +102,10 @@ export const priceFast = (
     if (count === 0) continue
     sum += count * partsEach
     // All sums are exact as long as the largest one is.
-    if (!(sum * 2 + nano < MOST)) return undefined
-    const rounded = roundedTo(nano, sum)
-    text += `${text && ','}${prefix}${count}${infix}${rounded - nanos}"}`
-    nanos = rounded
+    if (!(sum * 2 + nano < MAX_SUM)) return undefined
+    const roundedNanos = roundTo(nano, sum)
+    text += `${text && ','}${prefix}${count}${infix}${roundedNanos - nanos}"}`
+    nanos = roundedNanos
   }
   return { nanos: BigInt(nanos), lines: `[${text}]` }
 }
@@ -112,7 +114,7 @@ const isWhole = (count: number | undefined): count is number =>
   Number.isInteger(count) && Number(count) >= 0 && Number(count) <= MAX_BOUND
 
 /** Rounds half up. The quotient is exact, since the remainder is subtracted first. */
-const roundedTo = (nano: number, sum: number): number => {
-  const doubled = sum * 2 + nano
-  return (doubled - (doubled % (nano * 2))) / (nano * 2)
+const roundTo = (nano: number, sum: number): number => {
+  const doubledSum = sum * 2 + nano
+  return (doubledSum - (doubledSum % (nano * 2))) / (nano * 2)
 }

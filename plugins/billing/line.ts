@@ -1,11 +1,11 @@
-/** One line of a price as an operator writes it: `{ meter, price, per?, by?, when?, min?, step? }`. */
+/** One line of a configured price: `{ meter, price, per?, by?, when?, min?, step? }`. */
 import { isFields } from '../../engine/kit.ts'
 import type { Meter } from '../slots.ts'
 import { type Condition, compileWhen, printWhen } from './condition.ts'
 import { isMeter, METERS } from './meters.ts'
 import type { Fields, Where } from './problems.ts'
 import { compileAmount, compilePer, type PriceContext, printPrice } from './rate.ts'
-import { compileBy, compileTable, type Printed, printTable, type Table } from './table.ts'
+import { compileBy, compileTable, type PrintedTable, printTable, type Table } from './table.ts'
 
 /** Several lines of one meter are alternatives: the first whose condition holds is its price. */
 export interface RuleLine {
@@ -19,56 +19,54 @@ export interface RuleLine {
   readonly step: bigint
 }
 /** A line with its position in the document. */
-export interface Placed {
+export interface PlacedLine {
   readonly where: Where
   readonly meter: unknown
-  readonly given: Fields
+  readonly options: Fields
   /** The position of the price, where that is the whole line. */
-  readonly short?: Where
+  readonly priceAt?: Where
 }
 
 const KEYS = ['price', 'per', 'by', 'when', 'min', 'step']
 
-/** Undefined: invalid. Reports all problems of the line at once. */
+/** Undefined: invalid. Reports every problem of the line. */
 export const compileLine = (
-  { where, meter, given, short }: Placed,
-  ground: PriceContext,
+  { where, meter, options, priceAt }: PlacedLine,
+  context: PriceContext,
 ): RuleLine | undefined => {
-  const { report } = ground
-  const unknown = Object.keys(given).filter(key => !KEYS.includes(key))
+  const { report } = context
+  const unknown = Object.keys(options).filter(key => !KEYS.includes(key))
   for (const key of unknown) report([...where, key], 'PRICE_KEY', key, KEYS.join(', '))
-  const known = isMeter(meter)
-  if (!known) report(where, 'PRICE_METER', JSON.stringify(meter), METERS.join(', '))
+  const isKnown = isMeter(meter)
+  if (!isKnown) report(where, 'PRICE_METER', JSON.stringify(meter), METERS.join(', '))
   const amount = (key: 'min' | 'step'): bigint | undefined =>
-    given[key] === undefined ? 0n : compileAmount(given[key], [...where, key], ground)
+    options[key] === undefined ? 0n : compileAmount(options[key], [...where, key], context)
   const [min, step] = [amount('min'), amount('step')]
-  const when = compileWhen(given.when, [...where, 'when'], report)
-  const table = tableOf(given, where, short ?? [...where, 'price'], ground)
-  if (!known || unknown.length > 0 || !when || !table) return undefined
+  const when = compileWhen(options.when, [...where, 'when'], report)
+  const table = tableOf(options, where, priceAt ?? [...where, 'price'], context)
+  if (!isKnown || unknown.length > 0 || !when || !table) return undefined
   if (min === undefined || step === undefined) return undefined
   return { meter, when, by: table.by, table: table.table, min, step }
 }
 
 const tableOf = (
-  given: Fields,
+  options: Fields,
   where: Where,
   priceAt: Where,
-  ground: PriceContext,
+  context: PriceContext,
 ): Pick<RuleLine, 'by' | 'table'> | undefined => {
-  const by = compileBy(given.by, [...where, 'by'], ground.report)
+  const by = compileBy(options.by, [...where, 'by'], context.report)
   const per =
-    given.per === undefined ? undefined : compilePer(given.per, [...where, 'per'], ground.report)
-  if (given.price === undefined) {
-    ground.report(
-      where,
-      'PRICE_AMOUNT',
-      'this line has no `price`; use `price: 0` for what is free',
-    )
+    options.per === undefined
+      ? undefined
+      : compilePer(options.per, [...where, 'per'], context.report)
+  if (options.price === undefined) {
+    context.report(where, 'PRICE_AMOUNT', 'this line has no `price`; use `price: 0` if it is free')
     return undefined
   }
   // Without a valid `by` and `per` the entries would be misread.
-  if (!by || (given.per !== undefined && per === undefined)) return undefined
-  const table = compileTable(given.price, by, per, priceAt, ground)
+  if (!by || (options.per !== undefined && per === undefined)) return undefined
+  const table = compileTable(options.price, by, per, priceAt, context)
   return table && { by, table }
 }
 
@@ -85,17 +83,17 @@ export interface PrintedLine {
   readonly meter: Meter
   readonly when?: ReturnType<typeof printWhen>
   readonly by?: readonly string[]
-  readonly price: Printed
+  readonly price: PrintedTable
   readonly min?: string
   readonly step?: string
 }
 
 /** Reads the value of a meter: an amount (`input: 2.00 / 1M`), a line, or several lines. */
-export const placedUnder = (meter: string, value: unknown, where: Where): readonly Placed[] =>
+export const linesUnder = (meter: string, value: unknown, where: Where): readonly PlacedLine[] =>
   Array.isArray(value)
-    ? value.map((each, index) => placedAt(meter, each, [...where, index]))
-    : [placedAt(meter, value, where)]
-const placedAt = (meter: string, value: unknown, where: Where): Placed =>
+    ? value.map((each, index) => lineAt(meter, each, [...where, index]))
+    : [lineAt(meter, value, where)]
+const lineAt = (meter: string, value: unknown, where: Where): PlacedLine =>
   isFields(value)
-    ? { where, meter, given: value }
-    : { where, meter, given: { price: value }, short: where }
+    ? { where, meter, options: value }
+    : { where, meter, options: { price: value }, priceAt: where }

@@ -1,7 +1,7 @@
-/** The meters of a price: their sums, and the meter whose lines price a meter without its own. */
+/** The meters of a price: their sums, and the meter whose lines price a meter without lines. */
 import type { Meter } from '../slots.ts'
 
-const READ = [
+const PROMPT_METERS = [
   'input',
   'cached',
   'cache_write',
@@ -9,69 +9,90 @@ const READ = [
   'audio_input',
   'image_input',
 ] as const satisfies readonly Meter[]
-const WRITTEN = ['output', 'thinking', 'audio_output'] as const satisfies readonly Meter[]
-const PIECES = ['images', 'characters', 'seconds', 'calls'] as const satisfies readonly Meter[]
-const TOOLS = ['web_search', 'file_search', 'code_execution'] as const satisfies readonly Meter[]
+const COMPLETION_METERS = ['output', 'thinking', 'audio_output'] as const satisfies readonly Meter[]
+const PIECE_METERS = [
+  'images',
+  'characters',
+  'seconds',
+  'calls',
+] as const satisfies readonly Meter[]
+const TOOL_METERS = [
+  'web_search',
+  'file_search',
+  'code_execution',
+] as const satisfies readonly Meter[]
 
 /** All meters, in the order of a receipt. */
-export const METERS: readonly Meter[] = [...READ, ...WRITTEN, ...PIECES, ...TOOLS] satisfies Whole
-// A meter that slots.ts gains and these lists miss is a type error here.
-type Listed = (typeof READ | typeof WRITTEN | typeof PIECES | typeof TOOLS)[number]
-type Whole = Meter extends Listed ? readonly Meter[] : never
+export const METERS: readonly Meter[] = [
+  ...PROMPT_METERS,
+  ...COMPLETION_METERS,
+  ...PIECE_METERS,
+  ...TOOL_METERS,
+] satisfies AllMeters
+// A meter of slots.ts that is in none of these lists is a type error here.
+type ListedMeter = (
+  | typeof PROMPT_METERS
+  | typeof COMPLETION_METERS
+  | typeof PIECE_METERS
+  | typeof TOOL_METERS
+)[number]
+type AllMeters = Meter extends ListedMeter ? readonly Meter[] : never
 
 /** Sums that a condition and a bound may name. */
-export const SUMS = { prompt: READ, completion: WRITTEN } as const
+export const SUMS = { prompt: PROMPT_METERS, completion: COMPLETION_METERS } as const
 export type Sum = keyof typeof SUMS
 export const isSum = (name: string): name is Sum => Object.hasOwn(SUMS, name)
 /** The sum that contains a meter. */
 export const SUM_OF: Readonly<Partial<Record<Meter, Sum>>> = {
-  ...Object.fromEntries(READ.map(meter => [meter, 'prompt' as const])),
-  ...Object.fromEntries(WRITTEN.map(meter => [meter, 'completion' as const])),
+  ...Object.fromEntries(PROMPT_METERS.map(meter => [meter, 'prompt' as const])),
+  ...Object.fromEntries(COMPLETION_METERS.map(meter => [meter, 'completion' as const])),
 }
 export const isMeter = (name: unknown): name is Meter => METERS.includes(name as Meter)
 
 interface StandIn {
   readonly meter: Meter
-  /** Whether the price is the right one. If not, it is used and reported as unpriced. */
-  readonly exact: boolean
+  /** Whether the price is the right one. Otherwise it applies, and the meter counts as unpriced. */
+  readonly isExact: boolean
 }
-/** Upstreams without a discount bill cached tokens as input and thinking as output; audio and images
- *  cost more than text. */
+/** The meter whose price applies to a meter without lines. Upstreams without a discount bill cached
+ *  tokens as input and thinking as output; audio and images cost more than text. */
 const STAND_INS: Readonly<Partial<Record<Meter, StandIn>>> = {
-  cached: { meter: 'input', exact: true },
-  cache_write: { meter: 'input', exact: true },
-  cache_write_1h: { meter: 'cache_write', exact: true },
-  thinking: { meter: 'output', exact: true },
-  audio_input: { meter: 'input', exact: false },
-  image_input: { meter: 'input', exact: false },
-  audio_output: { meter: 'output', exact: false },
+  cached: { meter: 'input', isExact: true },
+  cache_write: { meter: 'input', isExact: true },
+  cache_write_1h: { meter: 'cache_write', isExact: true },
+  thinking: { meter: 'output', isExact: true },
+  audio_input: { meter: 'input', isExact: false },
+  image_input: { meter: 'input', isExact: false },
+  audio_output: { meter: 'output', isExact: false },
 }
 
-interface Has {
+interface MeterSet {
   has(meter: Meter): boolean
 }
-export interface Home {
+export interface PricingMeter {
   /** The meter whose lines price it. */
   readonly meter: Meter
-  readonly exact: boolean
+  readonly isExact: boolean
 }
 /** Finds the meter that prices a meter: itself, or the first stand-in that has lines. */
-export const homeOf = (meter: Meter, priced: Has): Home | undefined => {
-  let exact = true
+export const pricingMeterOf = (meter: Meter, pricedMeters: MeterSet): PricingMeter | undefined => {
+  let isExact = true
   for (let at: Meter | undefined = meter; at; at = STAND_INS[at]?.meter) {
-    if (priced.has(at)) return { meter: at, exact }
-    exact &&= STAND_INS[at]?.exact ?? true
+    if (pricedMeters.has(at)) return { meter: at, isExact }
+    isExact &&= STAND_INS[at]?.isExact ?? true
   }
   return undefined
 }
 
-/** Whether a meter without lines is covered by others: a model is priced by tokens or by pieces. Tools
- *  are never included. */
-export const isIncluded = (meter: Meter, priced: Has): boolean => {
+/** Whether other lines cover a meter without lines: a model is priced by tokens or by pieces. No
+ *  price covers tools. */
+export const isIncluded = (meter: Meter, pricedMeters: MeterSet): boolean => {
   if (meter === 'calls') return true
-  const tokens = [...READ, ...WRITTEN].some(each => priced.has(each))
-  const pieces = PIECES.some(each => priced.has(each))
-  if (within(TOOLS, meter)) return false
-  return within(PIECES, meter) ? tokens || priced.has('calls') : pieces && !tokens
+  const tokens = [...PROMPT_METERS, ...COMPLETION_METERS].some(each => pricedMeters.has(each))
+  const pieces = PIECE_METERS.some(each => pricedMeters.has(each))
+  if (includesMeter(TOOL_METERS, meter)) return false
+  return includesMeter(PIECE_METERS, meter)
+    ? tokens || pricedMeters.has('calls')
+    : pieces && !tokens
 }
-const within = (list: readonly Meter[], meter: Meter): boolean => list.includes(meter)
+const includesMeter = (list: readonly Meter[], meter: Meter): boolean => list.includes(meter)

@@ -1,4 +1,5 @@
-/** Converts money in nanos (1e-9 of the currency's unit) and quota, the unit that customers see. Pure. */
+/** Converts between nanos (1e-9 of the currency's unit) and quota, the unit that customers see.
+ *  Pure. */
 import { parseDecimal, printDecimal } from './decimal.ts'
 
 const PLACES = 9
@@ -6,19 +7,20 @@ const PLACES = 9
 export const UNIT = 10n ** 9n
 /** 500,000 quota are one unit. */
 const NANOS_PER_QUOTA = 2_000n
-/** The largest amount: a billion units. Nine of them fit into 64 bits, and each is an exact JSON number
- *  as a balance. */
-export const MOST = 10n ** 9n * UNIT
+/** The largest amount: a billion units. Nine of them fit into 64 bits, and a balance of one is an
+ *  exact JSON number. */
+export const MAX_AMOUNT = 10n ** 9n * UNIT
 
 /** `12.50` is 12500000000n. Throws AMOUNT_… (400). */
 export const parseMoney = (
   value: unknown,
   { negative = false }: { readonly negative?: boolean } = {},
-): bigint => parseDecimal(value, { places: PLACES, most: MOST, negative })
+): bigint => parseDecimal(value, { places: PLACES, most: MAX_AMOUNT, negative })
 /** Prints all digits: `0.000000001`. */
 export const printMoney = (nanos: bigint): string => printDecimal(nanos, PLACES)
 
-/** Rounds for display: two places, or two digits of a smaller amount. Takes no negative amounts. `1.89`, `0.00094`. */
+/** Rounds for display: two places, or two digits of a smaller amount: `1.89`, `0.00094`. Takes no
+ *  negative amounts. */
 export const roundMoney = (nanos: bigint, direction: 'up' | 'down'): string => {
   let [places, step] = [2, UNIT / 100n]
   for (; nanos > 0n && nanos < 10n * step && step > 1n && nanos < UNIT / 100n; places++) step /= 10n
@@ -29,7 +31,7 @@ export const roundMoney = (nanos: bigint, direction: 'up' | 'down'): string => {
 
 /** A whole number of quota, in nanos. */
 export const parseQuota = (value: unknown): bigint =>
-  parseDecimal(value, { places: 0, most: MOST / NANOS_PER_QUOTA }) * NANOS_PER_QUOTA
+  parseDecimal(value, { places: 0, most: MAX_AMOUNT / NANOS_PER_QUOTA }) * NANOS_PER_QUOTA
 /** Rounds down, also below zero, so that no balance is shown too high. */
 export const quotaOf = (nanos: bigint): bigint => {
   const whole = nanos / NANOS_PER_QUOTA
@@ -43,8 +45,9 @@ export interface Quotas {
   readonly used: bigint
   readonly total: bigint
 }
-/** remaining + used = total, exactly. The total is rounded, not each part, so that spending does not change it. */
-export const quotas = (remaining: bigint, used: bigint): Quotas => {
-  const [left, total] = [quotaOf(remaining), quotaOf(remaining + used)]
-  return { remaining: left, used: total - left, total }
+/** remaining + used = total, exactly. Rounds the total, not each part, so that spending does not
+ *  change it. */
+export const quotasOf = (remaining: bigint, used: bigint): Quotas => {
+  const [remainingQuota, total] = [quotaOf(remaining), quotaOf(remaining + used)]
+  return { remaining: remainingQuota, used: total - remainingQuota, total }
 }

@@ -1,8 +1,9 @@
-/** Prices the usage of a call: the exact sum of its lines, rounded once, half up, to a nano. Pure. */
+/** Prices the usage of a call: the exact sum of its lines, rounded once to a nano, half up.
+ *  Pure. */
 import type { Meter } from '../slots.ts'
 import { holds } from './condition.ts'
 import type { RuleLine } from './line.ts'
-import { fold, type Used } from './meter-homes.ts'
+import { groupByPricingMeter, type PricedQuantity } from './priced-quantities.ts'
 import { factsAtEnd, type PricingFacts } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
 import {
@@ -16,26 +17,27 @@ import {
   termsOf,
 } from './sum.ts'
 import { lookUp } from './table.ts'
-import type { Counted, Facts } from './usage.ts'
+import type { ExactUsage, Facts } from './usage.ts'
 
 export interface Charge {
   readonly nanos: bigint
   readonly lines: readonly Line[]
-  /** Meters without a price, with the price of a cheaper meter, or with an invalid count. If not empty,
-   *  report it to operators. */
+  /** Meters without a price, with the price of a cheaper meter, or with an invalid count. Callers
+   *  report them to operators. */
   readonly unpriced: readonly Meter[]
 }
 
-export const price = (counted: Counted, rule: Rule, facts: Facts): Charge => {
+export const price = (usage: ExactUsage, rule: Rule, facts: Facts): Charge => {
   if (rule.free) return { nanos: 0n, lines: [], unpriced: [] }
-  const known = factsAtEnd(counted, facts)
-  const { homes, unpriced: without } = fold(counted.quantities, rule)
-  const unpriced = new Set([...without, ...counted.invalid])
+  const pricingFacts = factsAtEnd(usage, facts)
+  const { byMeter, unpriced: unpricedMeters } = groupByPricingMeter(usage.quantities, rule)
+  const unpriced = new Set([...unpricedMeters, ...usage.invalid])
   const sum = createSum(rule, true)
-  for (const [meter, { lines }] of rule.priced) {
-    const used = homes.get(meter)
-    const line = lines.find(each => holds(each.when, known) === true)
-    if (used && !addLine(sum, line, used, rule, known)) unpriced.add(meter)
+  for (const [meter, { lines }] of rule.pricedMeters) {
+    const pricedQuantity = byMeter.get(meter)
+    const line = lines.find(each => holds(each.when, pricingFacts) === true)
+    if (pricedQuantity && !addLine(sum, line, pricedQuantity, rule, pricingFacts))
+      unpriced.add(meter)
   }
   sum.close()
   return { nanos: sum.nanos(), lines: sum.lines, unpriced: [...unpriced] }
@@ -44,19 +46,26 @@ export const price = (counted: Counted, rule: Rule, facts: Facts): Charge => {
 const addLine = (
   sum: ChargeSum,
   line: RuleLine | undefined,
-  used: Used,
+  pricedQuantity: PricedQuantity,
   rule: Rule,
-  known: PricingFacts,
+  pricingFacts: PricingFacts,
 ): boolean => {
-  const [found] = line ? lookUp(line.table, line.by, known).rates : []
-  if (!line || !found) return false
-  const amount = amountOf(productOf(used.quantity, found.rate, rule), line, rule)
-  const lifted = line.min > 0n && amount === partsOf(line.min, rule)
-  sum.add(amount, () => ({ meter: line.meter, ...counts(used), ...termsOf(line, found, lifted) }))
+  const [tablePrice] = line ? lookUp(line.table, line.by, pricingFacts).rates : []
+  if (!line || !tablePrice) return false
+  const amount = amountOf(productOf(pricedQuantity.quantity, tablePrice.rate, rule), line, rule)
+  const isMinimum = line.min > 0n && amount === partsOf(line.min, rule)
+  sum.add(amount, () => ({
+    meter: line.meter,
+    ...quantityTerms(pricedQuantity),
+    ...termsOf(line, tablePrice, isMinimum),
+  }))
   return true
 }
-const counts = ({ quantity, joined }: Used): Pick<Line, 'quantity' | 'with'> => {
-  if (joined.size === 0) return { quantity: printQuantity(quantity) }
-  const shown = [...joined].map(([meter, each]) => [meter, printQuantity(each)])
-  return { quantity: printQuantity(quantity), with: Object.fromEntries(shown) }
+const quantityTerms = ({
+  quantity,
+  includedMeters,
+}: PricedQuantity): Pick<Line, 'quantity' | 'with'> => {
+  if (includedMeters.size === 0) return { quantity: printQuantity(quantity) }
+  const entries = [...includedMeters].map(([meter, each]) => [meter, printQuantity(each)])
+  return { quantity: printQuantity(quantity), with: Object.fromEntries(entries) }
 }

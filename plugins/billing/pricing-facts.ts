@@ -1,7 +1,7 @@
 /** The facts of a call that its price depends on: exact at its end, ranges before it runs. Pure. */
 import type { Meter } from '../slots.ts'
 import { isSum, SUMS } from './meters.ts'
-import type { Counted, Facts } from './usage.ts'
+import type { ExactUsage, Facts } from './usage.ts'
 import { millionths } from './usage.ts'
 
 /** A range in millionths; no `most`: unbounded. */
@@ -18,18 +18,18 @@ export interface PricingFacts {
   attribute(name: string): string | undefined
 }
 
-export const factsAtEnd = ({ quantities }: Counted, facts: Facts): PricingFacts => ({
+export const factsAtEnd = ({ quantities }: ExactUsage, facts: Facts): PricingFacts => ({
   at: facts.at,
   isOpen: false,
   attribute: name => attributeOf(facts, name),
   quantity(name) {
     const members: readonly Meter[] = isSum(name) ? SUMS[name] : [name as Meter]
-    const exact = members.reduce((sum, meter) => sum + (quantities.get(meter) ?? 0n), 0n)
-    return { least: exact, most: exact }
+    const total = members.reduce((sum, meter) => sum + (quantities.get(meter) ?? 0n), 0n)
+    return { least: total, most: total }
   },
 })
 
-// Customers choose these names and values: nothing of Object.prototype may answer.
+// Customers choose these names: one such as `constructor` must not find Object.prototype.
 export const attributeOf = ({ attributes = {} }: Facts, name: string): string | undefined =>
   Object.hasOwn(attributes, name) ? String(attributes[name]) : undefined
 

@@ -31,5 +31,5 @@ export const problemReporter =
     report(where, code, problem(code, args).message)
 
 export type Fields = Readonly<Record<string, unknown>>
-export const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown)
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)

@@ -1,5 +1,5 @@
-/** Reads the bounds of a request body: maximum output, and the tools it may use. Knows the field names
- *  of all supported formats. Pure. */
+/** Reads the bounds of a request body: maximum output, and the tools that the call may use. Knows
+ *  the field names of all supported formats. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
 import { offersHostedTools } from '../formats/hosted-usage.ts'
@@ -17,12 +17,12 @@ const positiveNumber = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 
 const largest = (...values: readonly unknown[]): number | undefined => {
-  let most: number | undefined
+  let maximum: number | undefined
   for (const value of values) {
-    const found = positiveNumber(value)
-    if (found !== undefined && (most === undefined || found > most)) most = found
+    const number = positiveNumber(value)
+    if (number !== undefined && (maximum === undefined || number > maximum)) maximum = number
   }
-  return most
+  return maximum
 }
 
 /** The capacity of a model: maximum output tokens, and input and output tokens together. */
@@ -45,13 +45,13 @@ export interface RequestBounds {
 }
 
 /** The body that the target gets, and its bytes; a continued conversation has more than the client
- *  sent. `json`: the body is JSON, and is parsed here if no earlier stage has. */
+ *  sent. `json`: the body is JSON, and this function parses it if no earlier stage has. */
 export const targetRequestOf = (
   { request, slots }: Pick<Exchange, 'request' | 'slots'>,
   json: boolean,
 ): TargetRequest | Promise<TargetRequest> => {
-  const whole = slots.get(EXPANDED_REQUEST)
-  if (whole) return whole
+  const expandedRequest = slots.get(EXPANDED_REQUEST)
+  if (expandedRequest) return expandedRequest
   if (request.parsed === undefined && json && !FORM.test(request.headers['content-type'] ?? ''))
     return readJson(request)
   const size = Number(request.headers['content-length'] ?? 0)
@@ -68,7 +68,8 @@ interface TargetRequest {
   readonly size: number
 }
 
-/** `size`: bytes of the body; `files`: bytes of them that are form files. A token has at least one byte. */
+/** `size`: bytes of the body; `files`: bytes of them that are form files. A token has at least one
+ *  byte. */
 export const requestBoundsOf = (
   body: Json,
   size: number,
@@ -78,8 +79,11 @@ export const requestBoundsOf = (
   const fields = isFields(body) ? body : {}
   const generation = fieldsIn(fields, 'generationConfig', 'generation_config')
   const limit = largest(
-    ...[fields.max_tokens, fields.max_completion_tokens, fields.max_output_tokens],
-    ...[generation.maxOutputTokens, generation.max_output_tokens],
+    fields.max_tokens,
+    fields.max_completion_tokens,
+    fields.max_output_tokens,
+    generation.maxOutputTokens,
+    generation.max_output_tokens,
   )
   const most = output ?? context ?? DEFAULT_OUTPUT
   // A limit of 0 counts as no limit: some upstreams treat it so.
@@ -90,7 +94,8 @@ export const requestBoundsOf = (
     isWithoutTools: tools === NO_TOOLS,
     hasHostedTools: TOOLS.some(([meter]) => tools[meter] !== 0) || offersHostedTools(body),
     // Audio models ignore an output limit.
-    isLimited: limit !== undefined || copies > 1 || files > 0 || rule.homes.has('characters'),
+    isLimited:
+      limit !== undefined || copies > 1 || files > 0 || rule.pricingMeters.has('characters'),
     bounds: {
       prompt: Math.min(size, context ?? size),
       completion: each * Math.max(1, copies),
@@ -103,19 +108,21 @@ export const requestBoundsOf = (
   }
 }
 
-/** Bounds of the pieces that have a price: image models count no characters, speech models no images. */
-const pieceBounds = (images: number, characters: number, { homes }: Rule): Meters => ({
-  ...(homes.has('images') && { images }),
-  ...(homes.has('characters') && { characters }),
+/** Bounds of the pieces that have a price: image models count no characters, speech models no
+ *  images. */
+const pieceBounds = (images: number, characters: number, { pricingMeters }: Rule): Meters => ({
+  ...(pricingMeters.has('images') && { images }),
+  ...(pricingMeters.has('characters') && { characters }),
 })
 
 /** No speech codec uses fewer bytes a second. */
 const MIN_BYTES_PER_SECOND = 500
-/** Seconds of generated media: as requested. Seconds of uploaded audio: the most that its bytes can last. */
-const secondBounds = (fields: Fields, files: number, { homes, maxCalls }: Rule): Meters => {
+/** Seconds of generated media: as requested. Seconds of uploaded audio: the longest duration that
+ *  its bytes can encode. */
+const secondBounds = (fields: Fields, files: number, { pricingMeters, maxCalls }: Rule): Meters => {
   const seconds = positiveNumber(fields.duration) ?? positiveNumber(fields.seconds)
   if (seconds !== undefined) return { seconds }
-  if (files === 0 || !homes.has('seconds')) return {}
+  if (files === 0 || !pricingMeters.has('seconds')) return {}
   return {
     seconds: Math.min(Math.ceil(files / MIN_BYTES_PER_SECOND), maxCalls.get('seconds') ?? Infinity),
   }
@@ -128,24 +135,24 @@ const TOOLS: readonly (readonly [Meter, RegExp])[] = [
   ['code_execution', /^code_?(?:execution|interpreter).*$/i],
 ]
 const NO_TOOLS: Meters = { web_search: 0, file_search: 0, code_execution: 0 }
-/** 0 for every tool that the request does not offer. `max_calls` bounds the others; a tool without a
- *  price is listed, so that the request is refused. */
+/** 0 for every tool that the request does not offer. `max_calls` bounds the others. An offered tool
+ *  without a price counts 1, so that the request is refused. */
 const toolBounds = (fields: Fields, rule: Rule): Meters => {
   if (fields.tools === undefined && fields.web_search_options === undefined) return NO_TOOLS
-  const offered = offeredTools(fields)
+  const offeredNames = offeredTools(fields)
   const meters: { [meter: string]: number } = {}
-  for (const [meter, called] of TOOLS)
-    if (!offered.some(name => called.test(name))) meters[meter] = 0
-    else if (!rule.homes.has(meter)) meters[meter] = 1
+  for (const [meter, pattern] of TOOLS)
+    if (!offeredNames.some(name => pattern.test(name))) meters[meter] = 0
+    else if (!rule.pricingMeters.has(meter)) meters[meter] = 1
   return meters
 }
-/** The client's names for the tools that these meters count. Other meters keep their name. */
+/** The client's names for the tools that these meters count. Returns other meters unchanged. */
 export const toolNamesOf = (body: Json, meters: readonly string[]): readonly string[] => {
-  const offered = isFields(body) ? offeredTools(body) : []
+  const offeredNames = isFields(body) ? offeredTools(body) : []
   const names = meters.flatMap(meter => {
-    const called = TOOLS.find(([name]) => name === meter)?.[1]
-    const asked = called ? offered.filter(name => called.test(name)) : []
-    return asked.length > 0 ? asked : [meter]
+    const pattern = TOOLS.find(([name]) => name === meter)?.[1]
+    const matches = pattern ? offeredNames.filter(name => pattern.test(name)) : []
+    return matches.length > 0 ? matches : [meter]
   })
   return [...new Set(names)]
 }
@@ -172,7 +179,7 @@ const presetTool = (tool: Fields): string[] => {
 const ATTRIBUTE = /^[a-z][a-z0-9_]{0,63}$/
 const MAX_ATTRIBUTE_LENGTH = 64
 
-/** The plain members of the body, on which a price may depend. */
+/** The plain members of the body, since a price may depend on them. */
 export const factsOf = (body: Json, at: number): Facts => {
   const attributes: { [name: string]: Attribute } = {}
   if (isFields(body))

@@ -5,14 +5,14 @@ import type { Report } from '../../engine/plugin.ts'
 import type { Meter } from '../slots.ts'
 import type { Currency } from './currency.ts'
 import { type FastPrice, fastPriceOf } from './fast-price.ts'
-import { compileLine, type Placed, placedUnder, printLine, type RuleLine } from './line.ts'
-import { type Home, homeOf, isMeter, METERS } from './meters.ts'
+import { compileLine, linesUnder, type PlacedLine, printLine, type RuleLine } from './line.ts'
+import { isMeter, METERS, type PricingMeter, pricingMeterOf } from './meters.ts'
 import { type Fields, problemReporter, type ReportProblem, type Where } from './problems.ts'
 import { compileAmount, type PriceContext, printPrice } from './rate.ts'
 import { ratesIn } from './table.ts'
 
 const fault = errors({
-  RULE_UNREADABLE: [503, 'The price frozen onto this call cannot be read: %s', { expose: false }],
+  RULE_UNREADABLE: [503, 'The stored price of this call cannot be read: %s', { expose: false }],
 })
 
 /** The options of a model, of a route, and of a frozen rule. */
@@ -25,23 +25,23 @@ export interface Rule {
   readonly free: boolean
   readonly lines: readonly RuleLine[]
   /** The meters that have lines, in the order of a receipt. */
-  readonly priced: ReadonlyMap<Meter, Priced>
+  readonly pricedMeters: ReadonlyMap<Meter, PricedMeter>
   /** The meter that prices each priced meter. */
-  readonly homes: ReadonlyMap<Meter, Home>
-  /** In 1e-18: the minimum of the whole, where it has any line. */
+  readonly pricingMeters: ReadonlyMap<Meter, PricingMeter>
+  /** In 1e-18: the minimum of a charge with any line. */
   readonly min: bigint
   /** The maximum that a hold assumes where the request sets none. */
   readonly maxCalls: ReadonlyMap<Meter, number>
-  /** The least common multiple of all units: in these parts every line is a whole number. */
+  /** The least common multiple of all units: every line is a whole number of these parts. */
   readonly parts: bigint
   readonly text: string
   /** The fast path, where the rule allows it. */
   readonly fastPrice: FastPrice | undefined
 }
-interface Priced {
+interface PricedMeter {
   readonly lines: readonly RuleLine[]
-  /** The meters that these lines price: its own, and those without lines that it stands in for. */
-  readonly guests: readonly Meter[]
+  /** The meters that these lines price: this one, and those without lines whose price it is. */
+  readonly coveredMeters: readonly Meter[]
 }
 export interface RuleContext {
   readonly currency: Currency
@@ -56,22 +56,24 @@ export const compileRule = (
   { currency, where, report }: RuleContext,
 ): Rule | undefined => compile(options, where, { currency, report: problemReporter(report) })
 
-const compile = (options: BillingOptions, where: Where, ground: PriceContext): Rule | undefined => {
+const compile = (options: BillingOptions, where: Where, base: PriceContext): Rule | undefined => {
   const { price, free } = options
   let isValid = true
-  const say: ReportProblem = (...problem) => {
+  const report: ReportProblem = (...problem) => {
     isValid = false
-    ground.report(...problem)
+    base.report(...problem)
   }
-  const context = { ...ground, report: say }
-  const maxCalls = compileMaxCalls(options.max_calls, [...where, 'max_calls'], say)
-  if (free !== true && price === undefined) say(where, 'PRICE_MISSING')
-  if (free === true && price !== undefined) say([...where, 'free'], 'PRICE_AND_FREE')
+  const context = { ...base, report }
+  const maxCalls = compileMaxCalls(options.max_calls, [...where, 'max_calls'], report)
+  if (free !== true && price === undefined) report(where, 'PRICE_MISSING')
+  if (free === true && price !== undefined) report([...where, 'free'], 'PRICE_AND_FREE')
   const at = [...where, 'price']
-  const { placed, least } = price === undefined ? NOTHING : readLines(price, at, say)
-  const lines = placed.map(each => compileLine(each, context)).filter(line => line !== undefined)
-  const min = least ? compileAmount(least.amount, least.where, context) : 0n
-  checkOrder(placed, say)
+  const { placedLines, minimum } = price === undefined ? NO_LINES : readLines(price, at, report)
+  const lines = placedLines
+    .map(each => compileLine(each, context))
+    .filter(line => line !== undefined)
+  const min = minimum ? compileAmount(minimum.amount, minimum.where, context) : 0n
+  checkOrder(placedLines, report)
   return isValid ? ruleOf(free === true, lines, min ?? 0n, maxCalls) : undefined
 }
 
@@ -81,54 +83,55 @@ const ruleOf = (
   min: bigint,
   maxCalls: Rule['maxCalls'],
 ): Rule => {
-  const pers = lines.flatMap(({ table }) => ratesIn(table)).map(({ per }) => per)
+  const units = lines.flatMap(({ table }) => ratesIn(table)).map(({ per }) => per)
   const price = [...lines.map(printLine), ...(min > 0n ? [{ min: printPrice(min) }] : [])]
-  const frozen = {
+  const frozenOptions = {
     ...(free ? { free } : { price }),
     ...(maxCalls.size > 0 && { max_calls: Object.fromEntries(maxCalls) }),
   }
-  const places = placesOf(lines)
+  const meters = metersOf(lines)
   return {
     free,
     lines,
     min,
     maxCalls,
-    ...places,
-    fastPrice: fastPriceOf({ free, min, ...places }),
-    parts: pers.reduce((one, other) => (one / divisor(one, other)) * other, 1n),
-    text: JSON.stringify(frozen),
+    ...meters,
+    fastPrice: fastPriceOf({ free, min, ...meters }),
+    parts: units.reduce((one, other) => (one / greatestCommonDivisor(one, other)) * other, 1n),
+    text: JSON.stringify(frozenOptions),
   }
 }
-const placesOf = (lines: readonly RuleLine[]): Pick<Rule, 'priced' | 'homes'> => {
+const metersOf = (lines: readonly RuleLine[]): Pick<Rule, 'pricedMeters' | 'pricingMeters'> => {
   const own = Map.groupBy(lines, ({ meter }) => meter)
-  const homes = new Map(
+  const pricingMeters = new Map(
     METERS.flatMap(meter => {
-      const home = homeOf(meter, own)
-      return home ? [[meter, home] as const] : []
+      const pricingMeter = pricingMeterOf(meter, own)
+      return pricingMeter ? [[meter, pricingMeter] as const] : []
     }),
   )
-  const guests = (of: Meter) => METERS.filter(meter => homes.get(meter)?.meter === of)
-  const priced = METERS.filter(meter => own.has(meter)).map(
-    meter => [meter, { lines: own.get(meter) ?? [], guests: guests(meter) }] as const,
+  const coveredMeters = (of: Meter) =>
+    METERS.filter(meter => pricingMeters.get(meter)?.meter === of)
+  const pricedMeters = METERS.filter(meter => own.has(meter)).map(
+    meter => [meter, { lines: own.get(meter) ?? [], coveredMeters: coveredMeters(meter) }] as const,
   )
-  return { priced: new Map(priced), homes }
+  return { pricedMeters: new Map(pricedMeters), pricingMeters }
 }
-const divisor = (one: bigint, other: bigint): bigint =>
-  other === 0n ? one : divisor(other, one % other)
+const greatestCommonDivisor = (one: bigint, other: bigint): bigint =>
+  other === 0n ? one : greatestCommonDivisor(other, one % other)
 
 // ---------------------------------------------------------------- freezing
 
-/** The rule as options, converted into the currency of accounts: a reload does not change it. */
+/** The rule as JSON options, in the currency of accounts: a reload does not change them. */
 export const freeze = ({ text }: Rule): string => text
 
 /** Throws RULE_UNREADABLE. */
 export const thaw = (text: string): Rule => {
   const problems: string[] = []
-  const say = problemReporter((where, _, message) =>
+  const report = problemReporter((where, _, message) =>
     problems.push(`${where.join('.')}: ${message}`),
   )
   const currency = { name: 'FROZEN', rates: new Map([['FROZEN', 1n]]) }
-  const rule = compile(parseFrozen(text), [], { currency, report: say, frozen: true })
+  const rule = compile(parseFrozen(text), [], { currency, report, isFrozen: true })
   if (!rule) throw fault('RULE_UNREADABLE', [problems.join('; ')])
   return rule
 }
@@ -137,64 +140,65 @@ const parseFrozen = (text: string): Fields => {
     const value: unknown = JSON.parse(text)
     if (isFields(value)) return value
   } catch {}
-  throw fault('RULE_UNREADABLE', ['it is no JSON object'])
+  throw fault('RULE_UNREADABLE', ['it is not a JSON object'])
 }
 
 // ---------------------------------------------------------------- reading
 
-interface Lines {
-  readonly placed: readonly Placed[]
-  readonly least?: { readonly amount: unknown; readonly where: Where }
+interface PriceLines {
+  readonly placedLines: readonly PlacedLine[]
+  readonly minimum?: { readonly amount: unknown; readonly where: Where }
 }
-const NOTHING: Lines = { placed: [] }
+const NO_LINES: PriceLines = { placedLines: [] }
 
-const readLines = (price: unknown, where: Where, say: ReportProblem): Lines => {
-  const lines = Array.isArray(price) ? readList(price, where, say) : readMap(price, where)
-  if (lines.placed.length > 0) return lines
-  say(where, 'PRICE_SHAPE', 'a price is a map such as { input: 2.00 / 1M }, or a list of lines')
-  return NOTHING
+const readLines = (price: unknown, where: Where, report: ReportProblem): PriceLines => {
+  const lines = Array.isArray(price) ? readList(price, where, report) : readMap(price, where)
+  if (lines.placedLines.length > 0) return lines
+  report(where, 'PRICE_SHAPE', 'a price is a map such as { input: 2.00 / 1M }, or a list of lines')
+  return NO_LINES
 }
-const readMap = (price: unknown, where: Where): Lines => {
-  if (!isFields(price)) return NOTHING
+const readMap = (price: unknown, where: Where): PriceLines => {
+  if (!isFields(price)) return NO_LINES
   const { min, ...meters } = price
   return {
-    placed: Object.entries(meters).flatMap(([meter, value]) =>
-      placedUnder(meter, value, [...where, meter]),
+    placedLines: Object.entries(meters).flatMap(([meter, value]) =>
+      linesUnder(meter, value, [...where, meter]),
     ),
-    ...(min !== undefined && { least: { amount: min, where: [...where, 'min'] } }),
+    ...(min !== undefined && { minimum: { amount: min, where: [...where, 'min'] } }),
   }
 }
-const readList = (price: readonly unknown[], where: Where, say: ReportProblem): Lines => {
-  const placed: Placed[] = []
-  let least: Lines['least']
+const readList = (price: readonly unknown[], where: Where, report: ReportProblem): PriceLines => {
+  const placedLines: PlacedLine[] = []
+  let minimum: PriceLines['minimum']
   for (const [index, each] of price.entries()) {
     const at = [...where, index]
     if (!isFields(each))
-      say(at, 'PRICE_SHAPE', 'a line is a map such as { meter: input, price: 2 }')
+      report(at, 'PRICE_SHAPE', 'a line is a map such as { meter: input, price: 2 }')
     else if (Object.keys(each).join() !== 'min') {
-      const { meter, ...given } = each
-      placed.push({ where: at, meter, given })
-    } else if (least)
-      say(at, 'PRICE_SHAPE', 'the minimum of the whole is set twice; remove one of them')
-    else least = { amount: each.min, where: [...at, 'min'] }
+      const { meter, ...options } = each
+      placedLines.push({ where: at, meter, options })
+    } else if (minimum)
+      report(at, 'PRICE_SHAPE', 'the minimum of the whole is set twice; remove one of them')
+    else minimum = { amount: each.min, where: [...at, 'min'] }
   }
-  return { placed, ...(least && { least }) }
+  return { placedLines, ...(minimum && { minimum }) }
 }
 
-/** All lines of a meter but the last must have a condition: then every case has a price, and every line is reachable. */
-const checkOrder = (placed: readonly Placed[], say: ReportProblem): void => {
-  const known = placed.filter(each => isMeter(each.meter))
-  for (const [meter, lines] of Map.groupBy(known, each => each.meter))
-    for (const [index, { where, given }] of lines.entries()) {
+/** All lines of a meter but the last must have a condition: then every case has a price, and every
+ *  line is reachable. */
+const checkOrder = (placedLines: readonly PlacedLine[], report: ReportProblem): void => {
+  const knownLines = placedLines.filter(each => isMeter(each.meter))
+  for (const [meter, lines] of Map.groupBy(knownLines, each => each.meter))
+    for (const [index, { where, options }] of lines.entries()) {
       const last = index === lines.length - 1
-      if (!last && given.when === undefined)
-        say(
+      if (!last && options.when === undefined)
+        report(
           where,
           'PRICE_ORDER',
           `this line has no \`when\` and takes all ${meter}: the lines after it are never used`,
         )
-      if (last && given.when !== undefined)
-        say(
+      if (last && options.when !== undefined)
+        report(
           where,
           'PRICE_ORDER',
           `the last line of ${meter} must have no \`when\`, since it prices all other cases`,
@@ -203,19 +207,19 @@ const checkOrder = (placed: readonly Placed[], say: ReportProblem): void => {
 }
 
 const compileMaxCalls = (
-  given: unknown,
+  options: unknown,
   where: Where,
-  say: ReportProblem,
+  report: ReportProblem,
 ): ReadonlyMap<Meter, number> => {
   const bounds = new Map<Meter, number>()
-  if (given === undefined) return bounds
-  if (!isFields(given))
-    say(where, 'PRICE_MAX_CALLS', 'max_calls is a map such as { web_search: 10 }')
-  for (const [meter, most] of Object.entries(isFields(given) ? given : {})) {
+  if (options === undefined) return bounds
+  if (!isFields(options))
+    report(where, 'PRICE_MAX_CALLS', 'max_calls is a map such as { web_search: 10 }')
+  for (const [meter, most] of Object.entries(isFields(options) ? options : {})) {
     const whole = Number.isInteger(most) && Number(most) >= 0 && Number(most) <= 1_000_000
-    if (!isMeter(meter)) say([...where, meter], 'PRICE_MAX_CALLS', `unknown meter "${meter}"`)
+    if (!isMeter(meter)) report([...where, meter], 'PRICE_MAX_CALLS', `unknown meter "${meter}"`)
     else if (!whole)
-      say([...where, meter], 'PRICE_MAX_CALLS', 'a whole number of calls, from 0 to a million')
+      report([...where, meter], 'PRICE_MAX_CALLS', 'a whole number of calls, from 0 to a million')
     else bounds.set(meter, Number(most))
   }
   return bounds

@@ -1,4 +1,5 @@
-/** JSON Schemas of prices, for editors and first checks. `compileRule` checks the rest. */
+/** JSON Schemas of prices, for editors and the first check of a document. `compileRule` checks the
+ *  rest. */
 import { ATTRIBUTE } from './condition.ts'
 import { METERS } from './meters.ts'
 
@@ -10,7 +11,7 @@ const AMOUNT = {
 }
 const WHOLE = { ...AMOUNT, description: 'An amount and its currency.', examples: ['0.01 USD'] }
 
-/** A table for each attribute that `by` can name, one in another. */
+/** Nested tables, one for each attribute that `by` can name. */
 const table = (depth: number): object =>
   depth === 0
     ? AMOUNT

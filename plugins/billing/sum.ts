@@ -4,7 +4,7 @@ import { printDecimal } from './decimal.ts'
 import type { RuleLine } from './line.ts'
 import { PRICE_PLACES, printPrice, type Rate } from './rate.ts'
 import type { Rule } from './rule.ts'
-import type { Found } from './table.ts'
+import type { TablePrice } from './table.ts'
 import { QUANTITY_PLACES } from './usage.ts'
 
 /** A receipt line: JSON, with every number as the text of an exact decimal. */
@@ -14,13 +14,14 @@ export interface Line {
   /** In the configured currency, for `per` units: `1M`, `1k`, `1`. */
   readonly price: string
   readonly per: string
-  /** The cost of the line. The lines add up to the charge exactly; each differs from its product by less than a nano. */
+  /** The cost of the line. The lines add up to the charge exactly; each differs from its product by
+   *  less than a nano. */
   readonly nanos: string
   /** Meters without lines of their own that the quantity includes. */
   readonly with?: Readonly<Partial<Record<Meter, string>>>
   /** The keys of the table entry. */
   readonly by?: Readonly<Record<string, string>>
-  /** The minimum of the line, or of the whole, where it applied. */
+  /** The minimum of the line, or of the charge, where it applied. */
   readonly min?: string
   /** The line was rounded up to a multiple of this. */
   readonly step?: string
@@ -28,47 +29,48 @@ export interface Line {
 
 // ---------------------------------------------------------------- exact amounts
 
-/** The parts of a rule are so small that every product is a whole number of them. */
+/** In parts of the rule, which are so small that every product is a whole number of them. */
 export const productOf = (quantity: bigint, { price, per }: Rate, { parts }: Rule): bigint =>
   quantity * price * (parts / per)
 export const partsOf = (amount: bigint, { parts }: Rule): bigint => amount * parts * MILLIONTHS
 export const amountOf = (product: bigint, { min, step }: RuleLine, rule: Rule): bigint => {
   const each = partsOf(step, rule)
-  const stepped = each === 0n ? product : ((product + each - 1n) / each) * each
+  const roundedUp = each === 0n ? product : ((product + each - 1n) / each) * each
   const least = partsOf(min, rule)
-  return stepped < least ? least : stepped
+  return roundedUp < least ? least : roundedUp
 }
 const MILLIONTHS = 10n ** BigInt(QUANTITY_PLACES)
 const NANO = MILLIONTHS * 10n ** BigInt(PRICE_PLACES - 9)
-const roundedToNanos = (amount: bigint, { parts }: Rule): bigint => {
+const roundToNanos = (amount: bigint, { parts }: Rule): bigint => {
   const nano = parts * NANO
   return (amount * 2n + nano) / (nano * 2n)
 }
 
 export interface ChargeSum {
   readonly lines: Line[]
-  /** Calls `describe` only where lines are wanted. */
+  /** Calls `describe` only if the sum has lines. */
   add(amount: bigint, describe: () => Omit<Line, 'nanos'>): void
   /** Raises the sum to the minimum of the rule. */
   close(): void
   nanos(): bigint
 }
-/** Each line gets the growth of the rounded sum, so that the lines add up to it. */
-export const createSum = (rule: Rule, wanted: boolean): ChargeSum => {
+/** Each line gets the growth of the rounded sum, so that the lines add up to it. `withLines`:
+ *  collects receipt lines. */
+export const createSum = (rule: Rule, withLines: boolean): ChargeSum => {
   const lines: Line[] = []
   let [sum, nanos, hasLines] = [0n, 0n, false]
   const add: ChargeSum['add'] = (amount, describe) => {
     hasLines = true
     sum += amount
-    if (!wanted) return
-    const rounded = roundedToNanos(sum, rule)
-    lines.push({ ...describe(), nanos: String(rounded - nanos) })
-    nanos = rounded
+    if (!withLines) return
+    const roundedNanos = roundToNanos(sum, rule)
+    lines.push({ ...describe(), nanos: String(roundedNanos - nanos) })
+    nanos = roundedNanos
   }
   return {
     lines,
     add,
-    nanos: () => roundedToNanos(sum, rule),
+    nanos: () => roundToNanos(sum, rule),
     close() {
       const missing = partsOf(rule.min, rule) - sum
       if (!hasLines || missing <= 0n) return
@@ -78,17 +80,17 @@ export const createSum = (rule: Rule, wanted: boolean): ChargeSum => {
   }
 }
 
-/** The price terms of a receipt line. `lifted`: its minimum applied. */
+/** The price terms of a receipt line. `isMinimum`: the minimum of the line applied. */
 export const termsOf = (
   { by, min, step }: RuleLine,
-  { rate, keys }: Found,
-  lifted: boolean,
+  { rate, keys }: TablePrice,
+  isMinimum: boolean,
 ): Omit<Line, 'meter' | 'quantity' | 'nanos'> => ({
-  ...rate.shown,
+  ...rate.texts,
   ...(keys.length > 0 && {
     by: Object.fromEntries(keys.map((key, index) => [by[index] ?? '', key])),
   }),
-  ...(lifted && { min: printPrice(min, 2) }),
+  ...(isMinimum && { min: printPrice(min, 2) }),
   ...(step > 0n && { step: printPrice(step, 2) }),
 })
 export const printQuantity = (quantity: bigint): string => printDecimal(quantity, QUANTITY_PLACES)

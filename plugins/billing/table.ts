@@ -1,4 +1,5 @@
-/** Prices by attributes: `{ by: [quality, size], price: { high: { 1024x1024: 0.167, default: 0.25 } } }`. Pure. */
+/** Prices by attributes:
+ *  `{ by: [quality, size], price: { high: { 1024x1024: 0.167, default: 0.25 } } }`. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import { ATTRIBUTE } from './condition.ts'
 import { isMeter, isSum } from './meters.ts'
@@ -13,80 +14,89 @@ const MAX_ATTRIBUTES = 3
 
 /** `resolution`, or a list of up to three. */
 export const compileBy = (
-  given: unknown,
+  value: unknown,
   where: Where,
-  say: ReportProblem,
+  report: ReportProblem,
 ): readonly string[] | undefined => {
-  if (given === undefined) return []
-  const names = Array.isArray(given) ? given : [given]
-  const fit = names.every(name => typeof name === 'string' && ATTRIBUTE.test(name))
-  if (!fit || names.length === 0 || names.length > MAX_ATTRIBUTES)
-    say(where, 'PRICE_BY', '`by` names an attribute such as resolution, or up to three in a list')
+  if (value === undefined) return []
+  const names = Array.isArray(value) ? value : [value]
+  const isValid = names.every(name => typeof name === 'string' && ATTRIBUTE.test(name))
+  if (!isValid || names.length === 0 || names.length > MAX_ATTRIBUTES)
+    report(
+      where,
+      'PRICE_BY',
+      '`by` names an attribute such as resolution, or up to three in a list',
+    )
   else if (new Set(names).size < names.length)
-    say(where, 'PRICE_BY', '`by` names an attribute twice')
+    report(where, 'PRICE_BY', '`by` names an attribute twice')
   else if (names.some(name => isMeter(name) || isSum(name) || name === 'time'))
-    say(where, 'PRICE_BY', '`by` names attributes; what is counted is compared with `when`')
+    report(where, 'PRICE_BY', '`by` names attributes of the request; compare a meter with `when`')
   else return names
   return undefined
 }
 
 export const compileTable = (
-  given: unknown,
+  value: unknown,
   by: readonly string[],
   per: bigint | undefined,
   where: Where,
-  ground: PriceContext,
+  context: PriceContext,
 ): Table | undefined => {
-  const [name, ...deeper] = by
-  if (name === undefined && !isFields(given)) return compileRate(given, per, where, ground)
+  const [name, ...otherAttributes] = by
+  if (name === undefined && !isFields(value)) return compileRate(value, per, where, context)
   if (name === undefined)
-    ground.report(
+    context.report(
       where,
       'PRICE_BY',
       'a table of prices needs `by`: the attribute it is looked up with',
     )
-  else if (!isFields(given) || Object.keys(given).length === 0)
-    ground.report(where, 'PRICE_BY', `a price by ${name} is a map from each ${name} to a price`)
-  else return compileEntries(given, deeper, per, where, ground)
+  else if (!isFields(value) || Object.keys(value).length === 0)
+    context.report(where, 'PRICE_BY', `a price by ${name} is a map from each ${name} to a price`)
+  else return compileEntries(value, otherAttributes, per, where, context)
   return undefined
 }
 const compileEntries = (
-  given: Readonly<Record<string, unknown>>,
-  deeper: readonly string[],
+  values: Readonly<Record<string, unknown>>,
+  otherAttributes: readonly string[],
   per: bigint | undefined,
   where: Where,
-  ground: PriceContext,
+  context: PriceContext,
 ): Table | undefined => {
-  const entries = Object.entries(given).map(
-    ([key, each]) => [key, compileTable(each, deeper, per, [...where, key], ground)] as const,
+  const entries = Object.entries(values).map(
+    ([key, each]) =>
+      [key, compileTable(each, otherAttributes, per, [...where, key], context)] as const,
   )
-  const whole = entries.filter((entry): entry is readonly [string, Table] => entry[1] !== undefined)
-  return whole.length === entries.length ? new Map(whole) : undefined
+  const validEntries = entries.filter(
+    (entry): entry is readonly [string, Table] => entry[1] !== undefined,
+  )
+  return validEntries.length === entries.length ? new Map(validEntries) : undefined
 }
 
-/** The prices that may apply to a call, each with its keys. `isCertain`: every value of the attributes has a price. */
+/** The prices that may apply to a call, each with its keys. `isCertain`: every value of the
+ *  attributes has a price. */
 export interface Lookup {
-  readonly rates: readonly Found[]
+  readonly rates: readonly TablePrice[]
   readonly isCertain: boolean
 }
-export interface Found {
+export interface TablePrice {
   readonly rate: Rate
   readonly keys: readonly string[]
 }
-export const lookUp = (table: Table, by: readonly string[], known: PricingFacts): Lookup => {
+export const lookUp = (table: Table, by: readonly string[], facts: PricingFacts): Lookup => {
   if (isRate(table)) return { rates: [{ rate: table, keys: [] }], isCertain: true }
-  const [name = '', ...deeper] = by
-  const value = known.attribute(name)
-  const open = value === undefined && known.isOpen
-  const keys = open ? [...table.keys()] : keysFor(table, value)
+  const [name = '', ...otherAttributes] = by
+  const value = facts.attribute(name)
+  const isUnknown = value === undefined && facts.isOpen
+  const keys = isUnknown ? [...table.keys()] : keysFor(table, value)
   const choices = keys.flatMap(key => {
     const inner = table.get(key)
-    return inner ? [prefixKeys(key, lookUp(inner, deeper, known))] : []
+    return inner ? [prefixKeys(key, lookUp(inner, otherAttributes, facts))] : []
   })
   return {
     rates: choices.flatMap(({ rates }) => rates),
     isCertain:
-      choices.every(({ isCertain }) => isCertain) && (open ? table.has(DEFAULT) : keys.length > 0),
+      choices.every(({ isCertain }) => isCertain) &&
+      (isUnknown ? table.has(DEFAULT) : keys.length > 0),
   }
 }
 const keysFor = (
@@ -98,7 +108,7 @@ const keysFor = (
 }
 const prefixKeys = (key: string, { rates, isCertain }: Lookup): Lookup => ({
   rates: rates.map(({ rate, keys }) => ({ rate, keys: [key, ...keys] })),
-  isCertain: isCertain,
+  isCertain,
 })
 
 const isRate = (table: Table): table is Rate => !(table instanceof Map)
@@ -106,8 +116,8 @@ export const ratesIn = (table: Table): readonly Rate[] =>
   isRate(table) ? [table] : [...table.values()].flatMap(ratesIn)
 
 /** Prints options that compile to the same table. */
-export type Printed = string | { readonly [key: string]: Printed }
-export const printTable = (table: Table): Printed =>
+export type PrintedTable = string | { readonly [key: string]: PrintedTable }
+export const printTable = (table: Table): PrintedTable =>
   isRate(table)
     ? printRate(table)
     : // Built from entries: a key called __proto__ stays a key.

@@ -1,4 +1,4 @@
-/** Converts the reported usage of a call into exact quantities, and names invalid counts. Pure. */
+/** Converts the usage of a call into exact quantities, and lists invalid counts. Pure. */
 import type { Meter, Usage } from '../slots.ts'
 import { METERS } from './meters.ts'
 
@@ -6,19 +6,20 @@ import { METERS } from './meters.ts'
 export const QUANTITY_PLACES = 6
 /** Larger counts are not exact and count as invalid. */
 const MAX_COUNT = Number.MAX_SAFE_INTEGER
-/** No request can use more: a larger number does not bound it. */
+/** No request can use more: a larger number is no bound. */
 export const MAX_BOUND = 1e12
 const MILLION = 1_000_000n
 
-export interface Counted {
+export interface ExactUsage {
   /** In millionths, in the order of a receipt, none of them zero. */
   readonly quantities: ReadonlyMap<Meter, bigint>
-  /** Meters whose count is negative, too large or no number: not priced, and reported. */
+  /** Meters whose count is negative, too large or no number. They cost nothing and count as
+   *  unpriced. */
   readonly invalid: readonly Meter[]
 }
 /** Facts of a call beside its quantities. JSON, since the hold stores them. */
 export interface Facts {
-  /** The start of the call, ms since 1970: decides prices by the time of day. */
+  /** The start of the call, ms since 1970. Prices by the time of day depend on it. */
   readonly at: number
   /** Request attributes, with defaults: resolution, quality, size, off_peak, … */
   readonly attributes?: Readonly<Record<string, Attribute>>
@@ -26,7 +27,7 @@ export interface Facts {
 export type Attribute = string | number | boolean
 
 /** A usage without `calls` counts as one call. */
-export const counted = ({ meters }: Pick<Usage, 'meters'>): Counted => {
+export const toExactUsage = ({ meters }: Pick<Usage, 'meters'>): ExactUsage => {
   const quantities = new Map<Meter, bigint>()
   const invalid: Meter[] = []
   for (const meter of METERS) {

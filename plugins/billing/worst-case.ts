@@ -16,14 +16,15 @@ import {
   productOf,
   termsOf,
 } from './sum.ts'
-import { type Found, lookUp } from './table.ts'
+import { lookUp, type TablePrice } from './table.ts'
 import type { Facts } from './usage.ts'
 
 export interface WorstCase {
   readonly nanos: bigint
   /** Priced meters without a bound or `max_calls`. The nanos do not include them. */
-  readonly unbounded: readonly Meter[]
-  /** Meters that this call can use without a price: an attribute in no table, a tool without a line. */
+  readonly unboundedMeters: readonly Meter[]
+  /** Meters that this call can use without a price: an attribute in no table, a tool without a
+   *  line. */
   readonly unpriced: readonly Meter[]
 }
 export interface Quote extends WorstCase {
@@ -31,36 +32,37 @@ export interface Quote extends WorstCase {
   readonly lines: readonly Line[]
 }
 
-/** At least the `price` of every usage within the bounds, if the known facts do not change. */
+/** At least the `price` of every usage within the bounds, if the facts do not change. */
 export const worstCase = (rule: Rule, bounds: Bounds, facts: Facts): WorstCase => {
-  const { nanos, unbounded, unpriced } = computeWorst(rule, bounds, facts, false)
-  return { nanos, unbounded, unpriced }
+  const { nanos, unboundedMeters, unpriced } = computeWorstCase(rule, bounds, facts, false)
+  return { nanos, unboundedMeters, unpriced }
 }
-/** The same with its lines. */
+/** The worst-case cost with its lines. */
 export const quote = (rule: Rule, bounds: Bounds, facts: Facts): Quote =>
-  computeWorst(rule, bounds, facts, true)
+  computeWorstCase(rule, bounds, facts, true)
 
-const computeWorst = (rule: Rule, bounds: Bounds, facts: Facts, lines: boolean): Quote => {
-  if (rule.free) return { nanos: 0n, lines: [], unbounded: [], unpriced: [] }
+const computeWorstCase = (rule: Rule, bounds: Bounds, facts: Facts, withLines: boolean): Quote => {
+  if (rule.free) return { nanos: 0n, lines: [], unboundedMeters: [], unpriced: [] }
   const maximums = maximumsOf(bounds, rule)
-  const known = factsBeforeCall(maximums, facts)
-  const steep: MeterChoices[] = []
-  for (const [meter, priced] of rule.priced) {
-    const most = maximums.home(meter)
-    if (most !== 0n) steep.push(choicesOf(meter, most, priced.lines, rule, known))
+  const pricingFacts = factsBeforeCall(maximums, facts)
+  const candidates: MeterChoices[] = []
+  for (const [meter, pricedMeter] of rule.pricedMeters) {
+    const most = maximums.pricedTotal(meter)
+    if (most !== 0n) candidates.push(choicesOf(meter, most, pricedMeter.lines, rule, pricingFacts))
   }
-  const sum = createSum(rule, lines)
-  for (const [each, taken] of allotQuantities(steep, maximums)) addLine(sum, each, taken, rule)
+  const sum = createSum(rule, withLines)
+  for (const [each, allotment] of allotQuantities(candidates, maximums))
+    addLine(sum, each, allotment, rule)
   sum.close()
-  const boundless = steep.filter(
+  const unboundedCandidates = candidates.filter(
     ({ most, highestPrice }) => most === undefined && highestPrice > 0n,
   )
-  const uncertain = steep.filter(({ isCertain }) => !isCertain)
+  const uncertainCandidates = candidates.filter(({ isCertain }) => !isCertain)
   return {
     nanos: sum.nanos(),
     lines: sum.lines,
-    unbounded: boundless.map(({ meter }) => meter),
-    unpriced: [...uncertain.map(({ meter }) => meter), ...unpricedMeters(rule, bounds)],
+    unboundedMeters: unboundedCandidates.map(({ meter }) => meter),
+    unpriced: [...uncertainCandidates.map(({ meter }) => meter), ...unpricedMeters(rule, bounds)],
   }
 }
 
@@ -69,7 +71,7 @@ interface MeterChoices {
   readonly meter: Meter
   /** In millionths. */
   readonly most: bigint | undefined
-  readonly choices: readonly { readonly line: RuleLine; readonly found: Found }[]
+  readonly choices: readonly { readonly line: RuleLine; readonly tablePrice: TablePrice }[]
   /** The highest price of a millionth, in parts. */
   readonly highestPrice: bigint
   /** Whether every value of the attributes has a price. */
@@ -80,96 +82,109 @@ const choicesOf = (
   most: bigint | undefined,
   all: readonly RuleLine[],
   rule: Rule,
-  known: PricingFacts,
+  pricingFacts: PricingFacts,
 ): MeterChoices => {
-  const lines = possible(all, known).map(line => ({
+  const lines = possibleLines(all, pricingFacts).map(line => ({
     line,
-    choice: lookUp(line.table, line.by, known),
+    choice: lookUp(line.table, line.by, pricingFacts),
   }))
-  const choices = lines.flatMap(({ line, choice }) => choice.rates.map(found => ({ line, found })))
-  const dearest = choices.map(({ found }) => productOf(1n, found.rate, rule)).reduce(larger, 0n)
+  const choices = lines.flatMap(({ line, choice }) =>
+    choice.rates.map(tablePrice => ({ line, tablePrice })),
+  )
+  const highestPrice = choices
+    .map(({ tablePrice }) => productOf(1n, tablePrice.rate, rule))
+    .reduce(larger, 0n)
   return {
     meter,
     most,
     choices,
-    highestPrice: dearest,
+    highestPrice,
     isCertain: lines.every(({ choice }) => choice.isCertain),
   }
 }
 const larger = (one: bigint, other: bigint): bigint => (other > one ? other : one)
 /** The lines up to the first one whose condition always holds. */
-const possible = (all: readonly RuleLine[], known: PricingFacts): readonly RuleLine[] => {
+const possibleLines = (
+  all: readonly RuleLine[],
+  pricingFacts: PricingFacts,
+): readonly RuleLine[] => {
   const lines: RuleLine[] = []
   for (const line of all) {
-    const whether = holds(line.when, known)
-    if (whether !== false) lines.push(line)
-    if (whether) break
+    const doesHold = holds(line.when, pricingFacts)
+    if (doesHold !== false) lines.push(line)
+    if (doesHold) break
   }
   return lines
 }
 
 interface Allotment {
   readonly quantity: bigint
-  /** No other meter shares its bound: its maximum quantity costs the most. */
+  /** Whether no other meter shares the bound: then the maximum quantity costs the most. */
   readonly isAlone: boolean
 }
-/** Members share the bound of their sum: it is filled with the most expensive meters first. */
+/** Divides quantities among meters that share the bound of a sum: the most expensive meters
+ *  first. */
 const allotQuantities = (
-  steep: readonly MeterChoices[],
+  candidates: readonly MeterChoices[],
   maximums: Maximums,
 ): ReadonlyMap<MeterChoices, Allotment> => {
   const parts = new Map<MeterChoices, Allotment>()
-  for (const [sum, members] of Map.groupBy(steep, ({ meter }) => SUM_OF[meter])) {
+  for (const [sum, members] of Map.groupBy(candidates, ({ meter }) => SUM_OF[meter])) {
     const isAlone = sum === undefined || members.length === 1
-    let left = sum && maximums.sum(sum)
+    let remaining = sum && maximums.sum(sum)
     for (const each of members.toSorted(byPrice)) {
-      const quantity = smaller(each.most, left) ?? 0n
+      const quantity = smaller(each.most, remaining) ?? 0n
       parts.set(each, { quantity, isAlone })
-      if (left !== undefined) left -= quantity
+      if (remaining !== undefined) remaining -= quantity
     }
   }
   // Restore the order of a receipt.
-  return new Map(steep.map(each => [each, parts.get(each) ?? { quantity: 0n, isAlone: true }]))
+  return new Map(candidates.map(each => [each, parts.get(each) ?? { quantity: 0n, isAlone: true }]))
 }
 const byPrice = (one: MeterChoices, other: MeterChoices): number =>
   Number(other.highestPrice > one.highestPrice) - Number(other.highestPrice < one.highestPrice)
 
 const addLine = (
   sum: ChargeSum,
-  steep: MeterChoices,
+  candidates: MeterChoices,
   { quantity, isAlone }: Allotment,
   rule: Rule,
 ): void => {
   // The split of a shared bound is unknown: add the minimum and step of each member.
-  const extras = steep.choices.map(({ line }) => partsOf(line.min + line.step, rule))
+  const extras = candidates.choices.map(({ line }) => partsOf(line.min + line.step, rule))
   const extra = isAlone ? 0n : extras.reduce(larger, 0n)
-  let dearest: Cost | undefined
-  for (const { line, found } of steep.choices) {
-    const product = productOf(quantity, found.rate, rule)
+  let highestCost: Cost | undefined
+  for (const { line, tablePrice } of candidates.choices) {
+    const product = productOf(quantity, tablePrice.rate, rule)
     const amount = isAlone ? amountOf(product, line, rule) : product + extra
-    if (!dearest || amount > dearest.amount) dearest = { line, found, amount }
+    if (!highestCost || amount > highestCost.amount) highestCost = { line, tablePrice, amount }
   }
-  if (!dearest || (quantity === 0n && dearest.amount === 0n)) return
-  const { line, found, amount } = dearest
+  if (!highestCost || (quantity === 0n && highestCost.amount === 0n)) return
+  const { line, tablePrice, amount } = highestCost
   sum.add(amount, () => ({
-    meter: steep.meter,
+    meter: candidates.meter,
     quantity: printQuantity(quantity),
-    ...termsOf(line, found, line.min > 0n),
+    ...termsOf(line, tablePrice, line.min > 0n),
   }))
 }
 interface Cost {
   readonly line: RuleLine
-  readonly found: Found
+  readonly tablePrice: TablePrice
   readonly amount: bigint
 }
 
 /** Meters that the request uses and that no line prices. */
-const unpricedMeters = ({ priced, homes }: Rule, { meters }: Bounds): readonly Meter[] =>
+const unpricedMeters = (
+  { pricedMeters, pricingMeters }: Rule,
+  { meters }: Bounds,
+): readonly Meter[] =>
   meters
-    ? METERS.filter(meter => meters[meter] && !homes.has(meter) && !isIncluded(meter, priced))
+    ? METERS.filter(
+        meter => meters[meter] && !pricingMeters.has(meter) && !isIncluded(meter, pricedMeters),
+      )
     : []
 
-/** The output tokens that `available` nanos cover; 0 also where they do not cover the input. */
+/** The output tokens that `available` nanos cover; 0 where they do not even cover the input. */
 export const coverableTokens = (
   rule: Rule,
   bounds: Bounds,
@@ -180,7 +195,7 @@ export const coverableTokens = (
     worstCase(rule, { ...bounds, completion }, facts).nanos <= available
   let [low, high] = [0, Math.floor(bounds.completion ?? MAX_OUTPUT)]
   if (!covers(low)) return 0
-  // The worst price never falls as the bound grows: a search by halves.
+  // The worst-case cost never falls as the bound grows: binary search.
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
     if (covers(middle)) low = middle

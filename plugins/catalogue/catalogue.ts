@@ -15,7 +15,7 @@ export interface Entry {
   /** The only routes that serve the model: name -> path without its slash. */
   readonly only: ReadonlyMap<string, string> | undefined
 }
-export interface Found {
+export interface ModelMatch {
   readonly entry: Entry
   readonly targets: readonly Target[]
 }
@@ -27,17 +27,17 @@ interface RouteEntry {
 }
 
 export class Catalogue {
-  readonly #exact = new Map<string, Found>()
+  readonly #exact = new Map<string, ModelMatch>()
   readonly #patterns: readonly { readonly pattern: Pattern; readonly entry: Entry }[]
 
-  constructor(section: Section, ground: CatalogueHost) {
+  constructor(section: Section, host: CatalogueHost) {
     const patterns = []
-    const paths = pathsOf(ground)
+    const paths = pathsOf(host)
     for (const [name, options] of Object.entries(section)) {
       const entry = {
         name,
         options,
-        accepts: validatorsOf(name, options, ground),
+        accepts: validatorsOf(name, options, host),
         targets: targetsOf(options),
         only:
           options.only && new Map(options.only.map(route => [route, paths.get(route) ?? route])),
@@ -48,22 +48,22 @@ export class Catalogue {
     }
     this.#patterns = patterns.sort((one, other) => bySpecificity(one.pattern, other.pattern))
   }
-  find(name: string): Found | undefined {
+  find(name: string): ModelMatch | undefined {
     return this.#exact.get(name) ?? this.#findByPattern(name)
   }
   /** Models with exact names, in the order of the configuration. */
-  get named(): readonly Entry[] {
+  get exactEntries(): readonly Entry[] {
     return [...this.#exact.values()].map(({ entry }) => entry)
   }
   /** Models with exact names, then patterns in the order of matching. */
   get all(): readonly Entry[] {
-    return [...this.named, ...this.#patterns.map(({ entry }) => entry)]
+    return [...this.exactEntries, ...this.#patterns.map(({ entry }) => entry)]
   }
-  #findByPattern(asked: string): Found | undefined {
-    if (asked.length > NAME_LIMIT) return undefined
+  #findByPattern(name: string): ModelMatch | undefined {
+    if (name.length > NAME_LIMIT) return undefined
     for (const { pattern, entry } of this.#patterns) {
-      const fill = pattern.match(asked)
-      if (fill) return { entry, targets: insertNames(entry.targets, fill) }
+      const captures = pattern.match(name)
+      if (captures) return { entry, targets: insertNames(entry.targets, captures) }
     }
     return undefined
   }
@@ -71,8 +71,8 @@ export class Catalogue {
 const NAME_LIMIT = 256
 
 /** Route name -> path without its slash: `v1/responses`. */
-const pathsOf = (ground: CatalogueHost): ReadonlyMap<string, string> => {
-  const routes = ground.section<readonly RouteEntry[]>('routes')
+const pathsOf = (host: CatalogueHost): ReadonlyMap<string, string> => {
+  const routes = host.section<readonly RouteEntry[]>('routes')
   const list = Array.isArray(routes) ? (routes as readonly RouteEntry[]) : []
   return new Map(list.map(({ name, path }) => [name ?? path, path.replace(/^\S+ \//, '')]))
 }
@@ -99,25 +99,23 @@ const targetOf = (target: string | TargetOptions, shared: ModelOptions['traits']
     ...((shared ?? traits) && { traits: { ...shared, ...traits } }),
   }
 }
-const insertNames = (targets: readonly Target[], fill: Captures): readonly Target[] =>
+const insertNames = (targets: readonly Target[], captures: Captures): readonly Target[] =>
   targets.map(target =>
-    target.name === undefined ? target : { ...target, name: insertCaptures(target.name, fill) },
+    target.name === undefined ? target : { ...target, name: insertCaptures(target.name, captures) },
   )
 
 const validatorsOf = (
   name: string,
   { accepts = {} }: ModelOptions,
-  ground: CatalogueHost,
+  host: CatalogueHost,
 ): ReadonlyMap<string, Validator | false> =>
   new Map(
     Object.entries(accepts).map(([route, schema]) => [
       route,
-      routeValidator(schema, `models.${name}.accepts.${route}`, ground),
+      routeValidator(schema, `models.${name}.accepts.${route}`, host),
     ]),
   )
-const routeValidator = (schema: Json, where: string, ground: CatalogueHost): Validator | false => {
+const routeValidator = (schema: Json, where: string, host: CatalogueHost): Validator | false => {
   if (schema === false) return false
-  return typeof schema === 'string'
-    ? fileValidator(schema, ground)
-    : validatorOf(schema, where, ground)
+  return typeof schema === 'string' ? fileValidator(schema, host) : validatorOf(schema, where, host)
 }

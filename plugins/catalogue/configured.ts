@@ -17,8 +17,7 @@ export const catalogueOf = (host: CatalogueHost & Pick<HostBase, 'config'>): Cat
 /** A catalogue that is not shared, for commands. */
 export const readCatalogue = (host: CatalogueHost): Catalogue => new Catalogue(modelsOf(host), host)
 
-/** A model name for examples: the one in the documentation, or else the first that is no pattern.
- *  */
+/** A model name for examples: the one in the documentation, else the first without a pattern. */
 export const exampleModel = (models: Section): string => {
   if ('gp-4.1' in models) return 'gp-4.1'
   return Object.keys(models).find(name => !/[*{]/.test(name)) ?? 'gp-4.1'
@@ -26,7 +25,7 @@ export const exampleModel = (models: Section): string => {
 
 /** Where requests of a route name their model. */
 type ModelOption = 'body' | { readonly path: string } | { readonly query: string }
-/** Undefined if they name none. */
+/** Undefined if its requests name no model. */
 const modelOption = (route: Pick<Route, 'option'>): ModelOption | undefined => {
   const option = route.option('model')
   const lists = Object(option).list !== undefined
@@ -45,8 +44,8 @@ export const requestedModel = (
   const by = modelOption(route)
   if (by === undefined) return undefined
   if (by === 'body') {
-    const named = (body as { readonly model?: Json } | null)?.model
-    return typeof named === 'string' ? named : undefined
+    const name = (body as { readonly model?: Json } | null)?.model
+    return typeof name === 'string' ? name : undefined
   }
   if ('path' in by) return params[by.path]
   return new URLSearchParams(search).get(by.query) ?? undefined

@@ -18,9 +18,9 @@ export type EndpointRoutes = ReadonlyMap<string, readonly RouteOptions[]>
 
 export const endpointRoutes = ({ section }: Pick<HostBase, 'section'>): EndpointRoutes => {
   const routes = section<readonly RouteOptions[]>('routes')
-  const served = Map.groupBy(Array.isArray(routes) ? routes : [], endpointOf)
-  served.delete('')
-  return served
+  const routesByEndpoint = Map.groupBy(Array.isArray(routes) ? routes : [], endpointOf)
+  routesByEndpoint.delete('')
+  return routesByEndpoint
 }
 const endpointOf = ({ translate, embed }: RouteOptions): string =>
   embed === undefined ? (formatOf(translate)?.endpoint ?? '') : EMBEDDINGS
@@ -29,23 +29,30 @@ const endpointOf = ({ translate, embed }: RouteOptions): string =>
 export const endpointsOf = (
   entry: Entry,
   upstreams: HostBase['upstreams'],
-  served: EndpointRoutes,
+  routesByEndpoint: EndpointRoutes,
 ): readonly string[] => {
-  const spoken = entry.targets.map(target => supportedFormats(target, upstreams[target.upstream]))
-  const own = spoken.flat().flatMap(endpointOfFormat)
-  return [...new Set([...own, ...served.keys()])].filter(endpoint =>
-    served
+  const formatsByTarget = entry.targets.map(target =>
+    supportedFormats(target, upstreams[target.upstream]),
+  )
+  const own = formatsByTarget.flat().flatMap(endpointOfFormat)
+  return [...new Set([...own, ...routesByEndpoint.keys()])].filter(endpoint =>
+    routesByEndpoint
       .get(endpoint)
-      ?.some(route => accepts(entry, route) && spoken.some(each => reachesTarget(route, each))),
+      ?.some(
+        route => accepts(entry, route) && formatsByTarget.some(each => reachesTarget(route, each)),
+      ),
   )
 }
-const endpointOfFormat = (spoken: string): string | readonly [] =>
-  embeddingFormats.includes(spoken) ? EMBEDDINGS : (formats.get(spoken)?.endpoint ?? [])
+const endpointOfFormat = (format: string): string | readonly [] =>
+  embeddingFormats.includes(format) ? EMBEDDINGS : (formats.get(format)?.endpoint ?? [])
 /** Whether the route reaches a target that supports these formats. */
-const reachesTarget = ({ translate, embed }: RouteOptions, spoken: readonly string[]): boolean => {
-  if (embed !== undefined) return embeddingFormatFor(spoken) !== undefined
+const reachesTarget = (
+  { translate, embed }: RouteOptions,
+  targetFormats: readonly string[],
+): boolean => {
+  if (embed !== undefined) return embeddingFormatFor(targetFormats) !== undefined
   const client = formatOf(translate)
-  return client !== undefined && canReach(client, spoken)
+  return client !== undefined && canReach(client, targetFormats)
 }
 const accepts = ({ accepts: rules, only }: Entry, { name, path }: RouteOptions): boolean => {
   const route = name ?? path

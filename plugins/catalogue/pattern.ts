@@ -22,17 +22,18 @@ export interface Captures {
 type Piece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'star' }
-  | { readonly kind: 'hole'; readonly name: string; readonly fits: string }
+  | { readonly kind: 'placeholder'; readonly name: string; readonly expression: string }
 
 export const isPattern = (text: string): boolean => /[*{}]/.test(text)
 
 /** Throws an Error that explains what is wrong with the pattern. */
 export const parsePattern = (text: string): Pattern => {
   const pieces = parsePieces(text)
-  const holes = pieces.filter(piece => piece.kind === 'hole')
-  const names = new Set(holes.map(({ name }) => name))
-  if (names.size < holes.length) throw new Error(`two placeholders of "${text}" have the same name`)
-  const compiled = RE2JS.compile(`^${pieces.map(expressionOf).join('')}$`)
+  const placeholders = pieces.filter(piece => piece.kind === 'placeholder')
+  const names = new Set(placeholders.map(({ name }) => name))
+  if (names.size < placeholders.length)
+    throw new Error(`two placeholders of "${text}" have the same name`)
+  const regExp = RE2JS.compile(`^${pieces.map(expressionOf).join('')}$`)
   const [first] = pieces
   const prefix = first?.kind === 'text' ? first.text : ''
   return {
@@ -45,17 +46,17 @@ export const parsePattern = (text: string): Pattern => {
     placeholders: names,
     shape: pieces.map(expressionOf).join(''),
     // Most names differ in the first letters, which saves running the automaton.
-    match: name => (name.startsWith(prefix) ? capturesOf(compiled, pieces, name) : undefined),
+    match: name => (name.startsWith(prefix) ? capturesOf(regExp, pieces, name) : undefined),
   }
 }
 
 /** Inserts the captured parts into another name; every `*` takes the next star. */
-export const insertCaptures = (template: string, fill: Captures): string => {
+export const insertCaptures = (template: string, captures: Captures): string => {
   let star = 0
   return template.replace(/\*|\{(\w+)\}/g, (whole, placeholder: string | undefined) =>
     placeholder === undefined
-      ? (fill.stars[star++] ?? '')
-      : (fill.placeholders.get(placeholder) ?? whole),
+      ? (captures.stars[star++] ?? '')
+      : (captures.placeholders.get(placeholder) ?? whole),
   )
 }
 
@@ -95,31 +96,31 @@ const parsePlaceholder = (inside: string, text: string): Piece => {
     throw new Error(
       `"${text}": write a placeholder as {name:expression}, for example {id:[A-Za-z0-9]+}`,
     )
-  const compiled = RE2JS.compile(expression) // alone, so that it cannot be completed by the pattern around it
-  if (compiled.groupCount() > 0)
-    throw new Error(`"${text}": write groups in a placeholder as (?:…)`)
-  return { kind: 'hole', name, fits: expression }
+  // Compile the expression alone: text of the pattern around it must not complete it.
+  const regExp = RE2JS.compile(expression)
+  if (regExp.groupCount() > 0) throw new Error(`"${text}": write groups in a placeholder as (?:…)`)
+  return { kind: 'placeholder', name, expression }
 }
 const expressionOf = (piece: Piece): string => {
   if (piece.kind === 'text') return RE2JS.quote(piece.text)
-  return piece.kind === 'star' ? '(.+)' : `(${piece.fits})`
+  return piece.kind === 'star' ? '(.+)' : `(${piece.expression})`
 }
 
 const capturesOf = (
-  compiled: RE2JS,
+  regExp: RE2JS,
   pieces: readonly Piece[],
   name: string,
 ): Captures | undefined => {
-  const matcher = compiled.matcher(name)
+  const matcher = regExp.matcher(name)
   if (!matcher.matches()) return undefined
   const stars: string[] = []
-  const holes = new Map<string, string>()
+  const placeholders = new Map<string, string>()
   let group = 0
   for (const piece of pieces) {
     if (piece.kind === 'text') continue
     const text = matcher.group(++group) ?? ''
     if (piece.kind === 'star') stars.push(text)
-    else holes.set(piece.name, text)
+    else placeholders.set(piece.name, text)
   }
-  return { stars, placeholders: holes }
+  return { stars, placeholders }
 }

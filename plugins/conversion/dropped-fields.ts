@@ -31,10 +31,10 @@ export class DroppedFieldReport implements DroppedFields {
   /** The header's value. Field names come from the client, so characters that a header cannot hold
    *  are replaced. */
   get header(): string {
-    const named = this.fields
+    const names = this.fields
       .slice(0, HEADER_FIELD_LIMIT)
       .map(field => field.replace(/[^\x21-\x7e]|,/g, '?'))
-    return this.#fields.size > HEADER_FIELD_LIMIT ? `${named.join(', ')}, ...` : named.join(', ')
+    return this.#fields.size > HEADER_FIELD_LIMIT ? `${names.join(', ')}, ...` : names.join(', ')
   }
   /** Reports dropped fields to the client and the operator, if there are any. */
   report(reply: Reply, log: Log, id: string): void {

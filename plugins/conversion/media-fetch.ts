@@ -15,8 +15,7 @@ const fault = errors({
 
 /** Deadline for one URL, ms: for inline media, and for media that is uploaded. */
 const TIMEOUT_MS = { inline: 30_000, uploaded: 900_000 }
-/** Bytes of all inline media of one request: upstreams take requests of 20 MB, base64 adds a third.
- *  */
+/** Bytes of all inline media of one request: upstreams accept 20 MB, and base64 adds a third. */
 const INLINE_LIMIT = 14 * 1024 * 1024
 
 export const MEDIA_KINDS = ['image', 'document', 'audio', 'video'] as const
@@ -84,15 +83,15 @@ export class MediaFetcher {
     const { source, at = 'messages' } = media
     if (source.type !== 'url') return media
     const reply = await this.#request(source.url, at)
-    const declared =
+    const contentType =
       String(reply.headers['content-type'] ?? '')
         .split(';')[0]
         ?.trim()
         .toLowerCase() ?? ''
     const mime =
-      declared === '' || declared === 'application/octet-stream'
+      contentType === '' || contentType === 'application/octet-stream'
         ? mimeByExtension(source.url, media)
-        : declared
+        : contentType
     const kind = kindOfMime(mime) === 'document' ? media.kind : kindOfMime(mime)
     const size = Number(reply.headers['content-length'] ?? 0)
     const { largest = 0 } = this.#uploader ?? {}
@@ -118,8 +117,8 @@ export class MediaFetcher {
         signal: this.#signal,
         timeout: this.#uploader ? TIMEOUT_MS.uploaded : TIMEOUT_MS.inline,
       })
-    } catch (thrown) {
-      throw unreachable(thrown instanceof Error ? thrown.message : 'no response')
+    } catch (error) {
+      throw unreachable(error instanceof Error ? error.message : 'no response')
     }
     if (reply.status === 200) return reply
     await discardBody(reply)
@@ -138,8 +137,8 @@ export class MediaFetcher {
       const bytes = await reply.bytes(this.#remaining)
       this.#remaining -= bytes.length
       return bytes
-    } catch (thrown) {
-      if ((thrown as { code?: Json }).code === 'REPLY_TOO_LARGE') throw tooLarge()
+    } catch (error) {
+      if ((error as { code?: Json }).code === 'REPLY_TOO_LARGE') throw tooLarge()
       throw fault('MEDIA_UNREACHABLE', [at, 'the URL', 'the download broke off'], { param: at })
     }
   }

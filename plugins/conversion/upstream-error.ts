@@ -27,7 +27,7 @@ export const keyFault = (
   const { upstream } = target
   const text = body.slice(0, 500)
   log.error(
-    { id: exchange.id, upstream, status, said: text },
+    { id: exchange.id, upstream, status, response: text },
     "upstream rejects the gateway's API key",
   )
   return fault('UPSTREAM_KEY_REFUSED')

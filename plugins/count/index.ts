@@ -1,5 +1,5 @@
-/** Plugin `count`: counts the tokens of a request. Asks a target that supports the client's format,
- *  and estimates for any other. Token counts are free and change nothing. */
+/** Plugin `count`: counts the tokens of a request. A target that supports the client's format
+ *  counts them itself; for any other target they are estimated. Token counts are free. */
 import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { estimatePromptTokens } from '../conversion/token-estimate.ts'
@@ -28,12 +28,12 @@ export default {
   before: ['sandbox'],
   after: ['model'],
   setup(name, host) {
-    const [format, verb] = [formats.get(name), countFormats.get(name)]
-    if (!format?.codec || !verb)
+    const [format, countFormat] = [formats.get(name), countFormats.get(name)]
+    if (!format?.codec || !countFormat)
       throw new Error(`the format "${name}" has no token counting; use one of ${names.join(', ')}`)
     if (isPaid(host.route))
       throw new Error('token counts cannot be charged: set `meter: { free: true }` on this route')
-    const count = new TokenCounter(format, verb, host)
+    const count = new TokenCounter(format, countFormat, host)
     return {
       forward: (attempt, next) => count.forward(attempt, next),
       explain: () => ({ counts: name }),
@@ -45,9 +45,9 @@ class TokenCounter {
   readonly #format: Format
   readonly #countFormat: CountFormat
   readonly #host: Host
-  constructor(format: Format, verb: CountFormat, host: Host) {
+  constructor(format: Format, countFormat: CountFormat, host: Host) {
     this.#format = format
-    this.#countFormat = verb
+    this.#countFormat = countFormat
     this.#host = host
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
@@ -68,8 +68,8 @@ class TokenCounter {
    *  nor if the request needs translation. */
   async #canTargetCount({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
     const upstream = this.#host.upstreams[target.upstream]
-    const speaksIt = supportsFormat(supportedFormats(target, upstream), this.#format.name)
-    if (upstream?.inside !== undefined || !speaksIt) return false
+    const hasFormat = supportsFormat(supportedFormats(target, upstream), this.#format.name)
+    if (upstream?.inside !== undefined || !hasFormat) return false
     const request = this.#countFormat.countedRequest(body)
     if (this.#format.codec?.needsTranslation?.(request, target.traits ?? {})) return false
     return !hasForeignPayload(await exchange.request.bytes())

@@ -101,7 +101,10 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
       const account = await findAccount(database, positionals[0] ?? '')
       const secret = makeSecret(kind)
       const credential = {
-        ...{ account: account.id, name, secret, expires },
+        account: account.id,
+        name,
+        secret,
+        expires,
         ...(models && { models }),
         ...(limits && { limits }),
         ...(quota !== undefined && { quota }),
@@ -129,8 +132,8 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
     options: { system: SYSTEM },
     async run({ positionals, values }, { database }) {
       const kind = kindOf(values)
-      const [wanted] = positionals
-      const id = wanted === undefined ? null : (await findAccount(database, wanted)).id
+      const [nameOrId] = positionals
+      const id = nameOrId === undefined ? null : (await findAccount(database, nameOrId)).id
       const rows = await readAll(database, LIST_CREDENTIALS[kind], [id, id, 0])
       const now = await database.now()
       return { rows: rows.map(row => rowOf(row, now)), json: rows.map(row => detailOf(row, now)) }
@@ -144,13 +147,13 @@ const keyVerbs: Readonly<Record<string, Verb>> = {
     async run({ positionals, values }, { database }) {
       const kind = kindOf(values)
       const id = numberOf(positionals[0], `The number of the ${NOUNS[kind]}`)
-      const [found] = await database.read(FIND_BY_ID[kind], [id])
-      if (!found) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
+      const [row] = await database.read(FIND_BY_ID[kind], [id])
+      if (!row) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
       const now = await database.now()
-      // Revoked by another process at the same time: the goal is reached.
-      if (found.revoked === null)
-        await database.write(revoke(kind, id, now)).catch(ignoring('KEY_UNKNOWN'))
-      const [after = found] = await database.read(FIND_BY_ID[kind], [id])
+      // Another process may have revoked it meanwhile: the result is the same.
+      if (row.revoked === null)
+        await database.write(revoke(kind, id, now)).catch(ignoreCode('KEY_UNKNOWN'))
+      const [after = row] = await database.read(FIND_BY_ID[kind], [id])
       return { rows: [rowOf(after, now)], json: detailOf(after, now) }
     },
   },
@@ -199,7 +202,7 @@ const mapStoreError =
   (error: { readonly code?: string }): never => {
     throw error.code === code ? fault(code, [subject]) : error
   }
-const ignoring = (code: Code) => (error: { readonly code?: string }) => {
+const ignoreCode = (code: Code) => (error: { readonly code?: string }) => {
   if (error.code !== code) throw error
 }
 

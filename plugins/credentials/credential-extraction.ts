@@ -13,8 +13,8 @@ export interface AuthRequirement {
   readonly role: Account['role']
 }
 export const authRequirementOf = (options: AuthOptions): AuthRequirement => {
-  const plain = typeof options === 'string' || Array.isArray(options)
-  const { by = 'key', role } = plain
+  const isShort = typeof options === 'string' || Array.isArray(options)
+  const { by = 'key', role } = isShort
     ? { by: options as Modes, role: 'customer' as const }
     : (options as Exclude<AuthOptions, Modes>)
   return { modes: typeof by === 'string' ? [by] : by, role }
@@ -33,23 +33,23 @@ type CredentialReader = (exchange: Exchange) => ExtractedCredential
 
 /** Creates the reader for all modes of a route. */
 export const readerOf = (modes: readonly Mode[]): CredentialReader => {
-  const places = [...new Set(modes.flatMap(mode => SOURCES[mode]))]
+  const sources = [...new Set(modes.flatMap(mode => SOURCES[mode]))]
   const inHeaders: CredentialReader = exchange => {
-    let found: string | undefined
-    for (const place of places) {
-      const here = place(exchange.request, exchange.kind)
-      if (here === undefined || here === found) continue
-      // It is unclear which of two accounts should pay.
-      if (found !== undefined) return null
-      found = here
+    let credential: string | undefined
+    for (const source of sources) {
+      const candidate = source(exchange.request, exchange.kind)
+      if (candidate === undefined || candidate === credential) continue
+      // Two credentials do not determine which account pays.
+      if (credential !== undefined) return null
+      credential = candidate
     }
-    return found
+    return credential
   }
   if (!modes.includes('query-key')) return inHeaders
   // The query has priority over the headers.
   return exchange => {
-    const found = queryCredential(exchange.request)
-    return found === undefined ? inHeaders(exchange) : found
+    const credential = queryCredential(exchange.request)
+    return credential === undefined ? inHeaders(exchange) : credential
   }
 }
 
@@ -59,14 +59,15 @@ const queryCredential = ({ query }: Request): ExtractedCredential => {
 }
 
 type CredentialSource = (request: Request, kind: Exchange['kind']) => string | undefined
-// RFC 9110 §11.1: the scheme's case does not matter. All SDKs write `Bearer x`, which needs no pattern.
+// RFC 9110 §11.1: the case of the scheme does not matter. SDKs write `Bearer x`, which needs no
+// pattern.
 const authorizationSource =
   (pattern: RegExp): CredentialSource =>
   ({ headers: { authorization } }) => {
     if (authorization === undefined) return undefined
-    const plain = authorization.startsWith('Bearer ') && authorization.indexOf(' ', 7) < 0
-    const found = plain ? authorization.slice(7) : pattern.exec(authorization)?.[1]
-    return found || undefined
+    const isPlainBearer = authorization.startsWith('Bearer ') && authorization.indexOf(' ', 7) < 0
+    const token = isPlainBearer ? authorization.slice(7) : pattern.exec(authorization)?.[1]
+    return token || undefined
   }
 const headerSource =
   (name: string): CredentialSource =>
@@ -110,9 +111,9 @@ export const removeQueryKey = (path: string): string => {
 
 /** Removes the API key from the subprotocols. */
 export const removeSubprotocolKey = (headers: Headers): void => {
-  const offered = headers['sec-websocket-protocol']
-  if (offered === undefined) return
-  const protocols = String(offered)
+  const protocolHeader = headers['sec-websocket-protocol']
+  if (protocolHeader === undefined) return
+  const protocols = String(protocolHeader)
     .split(/\s*,\s*/)
     .filter(each => !each.startsWith(PROTOCOL))
   if (protocols.length > 0) headers['sec-websocket-protocol'] = protocols.join(', ')

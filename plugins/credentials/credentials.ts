@@ -1,4 +1,5 @@
-/** Resolves a secret to its account: from a cache while that is fresh, else from the store. One per process. */
+/** Resolves a secret to its account: from a cache while the cache is fresh, else from the store.
+ *  One per process. */
 import { LRUCache } from 'lru-cache'
 import type { Database, Row, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
@@ -7,12 +8,13 @@ import type { RefusalCode } from './faults.ts'
 import { digestOf, isWellFormed, type Kind } from './secret.ts'
 import { CHANGED, FIND, LAST_CHANGE } from './statements.ts'
 
-/** ms after the last check for changes from which the store is asked again in the background … */
+/** ms after a check for changes until the next one begins in the background. */
 const REFRESH = 300
-/** … and ms from which requests wait for the check. A revoked key is refused within this time, on every worker. */
+/** ms after a check for changes from which requests wait for the next one. Within this time every
+ *  worker refuses a revoked key. */
 const STALE = 900
-/** ms for which cached credentials stay valid while the store does not answer. Billed calls are refused
- *  meanwhile anyway; free ones continue, and a key can only be revoked through the store. */
+/** ms for which cached credentials stay valid while the store does not answer. Free calls continue
+ *  then; billed calls are refused. No key can be revoked without the store. */
 const MAX_AGE_WITHOUT_STORE = 60_000
 const MAX_ACCEPTED = 20_000
 const MAX_REFUSED = 10_000
@@ -20,12 +22,12 @@ const MAX_REFUSED = 10_000
 export interface Entry {
   readonly digest: string
   readonly account?: Account
-  readonly refused?: RefusalCode
+  readonly refusalCode?: RefusalCode
   /** ms since 1970. */
   readonly expires: number
 }
 const UNKNOWN: Omit<Entry, 'digest'> = {
-  refused: 'AUTH_UNKNOWN',
+  refusalCode: 'AUTH_UNKNOWN',
   expires: Number.POSITIVE_INFINITY,
 }
 const MALFORMED: Entry = { ...UNKNOWN, digest: '' }
@@ -33,20 +35,21 @@ const MALFORMED: Entry = { ...UNKNOWN, digest: '' }
 export class Credentials {
   readonly #database: Database
   readonly #now: () => number
-  // By secret: a hit needs no hash. The plain keys are then in memory, like those of running requests:
-  // a reader of this memory can read the traffic too.
-  readonly #accepted = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
-  /** A cache of its own, so that guesses do not evict valid keys. */
-  readonly #refused = new LRUCache<string, Entry>({ max: MAX_REFUSED })
+  // By secret, so that a hit needs no hash. The memory of a gateway contains the secrets of running
+  // requests anyway.
+  readonly #accountEntries = new LRUCache<string, Entry>({ max: MAX_ACCEPTED })
+  /** A separate cache, so that guesses do not evict valid keys. */
+  readonly #refusedEntries = new LRUCache<string, Entry>({ max: MAX_REFUSED })
   readonly #batches: Readonly<Record<Kind, BatchedKeyLookup>>
   #change: number | undefined
-  #askedAt = Number.NEGATIVE_INFINITY
+  #lastCheckAt = Number.NEGATIVE_INFINITY
   /** The start of the last successful check. */
   #checkedAt = Number.NEGATIVE_INFINITY
   /** The end of the last failed check; -Infinity after a successful one. */
-  #unavailableAt = Number.NEGATIVE_INFINITY
+  #failedAt = Number.NEGATIVE_INFINITY
   #checking: Promise<void> | undefined
-  /** Counts checks that found changes: a lookup that overlaps with one may be outdated and is not cached. */
+  /** Counts checks that found changes. A lookup that overlaps such a check may be outdated and is
+   *  not cached. */
   #changesFound = 0
 
   constructor(database: Database, now: () => number = () => performance.now()) {
@@ -59,21 +62,21 @@ export class Credentials {
     }
   }
 
-  /** The cached entry; undefined: ask the store with `find`. */
-  cached(presented: string): Entry | undefined {
+  /** The cached entry; undefined: the caller must read the store with `find`. */
+  findCached(secret: string): Entry | undefined {
     if (this.#age() > this.#lifetime()) return undefined
-    // A request that waits for the check gets its error.
-    if (this.#now() - this.#askedAt > REFRESH) this.#check().catch(() => {})
-    return this.#accepted.get(presented) ?? this.#refused.get(presented)
+    // Requests that wait for the check report its error.
+    if (this.#now() - this.#lastCheckAt > REFRESH) this.#check().catch(() => {})
+    return this.#accountEntries.get(secret) ?? this.#refusedEntries.get(secret)
   }
-  /** `suspected`: many attempts of the caller's network failed; the lookup is batched. */
-  async find(presented: string, kind: Kind, suspected = false): Promise<Entry> {
-    if (!isWellFormed(presented)) return MALFORMED
+  /** `isSuspect`: many attempts of the caller's network failed; the lookup is batched. */
+  async find(secret: string, kind: Kind, isSuspect = false): Promise<Entry> {
+    if (!isWellFormed(secret)) return MALFORMED
     if (this.#age() > this.#lifetime())
-      await this.#check().catch(thrown => {
-        if (!this.cached(presented)) throw thrown
+      await this.#check().catch(error => {
+        if (!this.findCached(secret)) throw error
       })
-    return this.cached(presented) ?? this.#load(presented, kind, suspected)
+    return this.findCached(secret) ?? this.#load(secret, kind, isSuspect)
   }
 
   #age(): number {
@@ -81,15 +84,15 @@ export class Credentials {
   }
   /** ms for which the cache is valid: longer only while the store does not answer. */
   #lifetime(): number {
-    return this.#now() - this.#unavailableAt <= STALE ? MAX_AGE_WITHOUT_STORE : STALE
+    return this.#now() - this.#failedAt <= STALE ? MAX_AGE_WITHOUT_STORE : STALE
   }
-  async #load(presented: string, kind: Kind, suspected: boolean): Promise<Entry> {
+  async #load(secret: string, kind: Kind, isSuspect: boolean): Promise<Entry> {
     const before = this.#changesFound
-    const digest = digestOf(presented)
-    const row = await (suspected ? this.#batches[kind].find(digest) : this.#row(digest, kind))
+    const digest = digestOf(secret)
+    const row = await (isSuspect ? this.#batches[kind].find(digest) : this.#row(digest, kind))
     const entry = row ? toEntry(row, digest, kind) : { ...UNKNOWN, digest }
-    const cache = entry.account ? this.#accepted : this.#refused
-    if (this.#changesFound === before) cache.set(presented, entry)
+    const cache = entry.account ? this.#accountEntries : this.#refusedEntries
+    if (this.#changesFound === before) cache.set(secret, entry)
     return entry
   }
   async #row(digest: string, kind: Kind): Promise<Row | undefined> {
@@ -98,9 +101,9 @@ export class Credentials {
   }
   #check(): Promise<void> {
     this.#checking ??= this.#readChanges()
-      .catch(thrown => {
-        this.#unavailableAt = this.#now()
-        throw thrown
+      .catch(error => {
+        this.#failedAt = this.#now()
+        throw error
       })
       .finally(() => {
         this.#checking = undefined
@@ -109,33 +112,33 @@ export class Credentials {
   }
   async #readChanges(): Promise<void> {
     const startedAt = this.#now()
-    this.#askedAt = startedAt
+    this.#lastCheckAt = startedAt
     if (this.#change === undefined) {
       const [last] = await this.#database.read(LAST_CHANGE, [])
       this.#change = Number(last?.number ?? 0)
     } else {
-      const changed = await this.#database.read(CHANGED, [this.#change, this.#change])
-      if (changed.length > 0) this.#forget(changed)
+      const rows = await this.#database.read(CHANGED, [this.#change, this.#change])
+      if (rows.length > 0) this.#dropCached(rows)
     }
     this.#checkedAt = startedAt
-    this.#unavailableAt = Number.NEGATIVE_INFINITY
+    this.#failedAt = Number.NEGATIVE_INFINITY
   }
-  #forget(changed: readonly Row[]): void {
+  #dropCached(rows: readonly Row[]): void {
     this.#changesFound++
-    const digests = new Set<Value | undefined>(changed.map(({ digest }) => digest))
-    for (const cache of [this.#accepted, this.#refused]) {
-      for (const [presented, { digest }] of cache.entries()) {
-        if (digests.has(digest)) cache.delete(presented)
+    const digests = new Set<Value | undefined>(rows.map(({ digest }) => digest))
+    for (const cache of [this.#accountEntries, this.#refusedEntries]) {
+      for (const [secret, { digest }] of cache.entries()) {
+        if (digests.has(digest)) cache.delete(secret)
       }
     }
-    this.#change = Math.max(...changed.map(({ change }) => Number(change)))
+    this.#change = Math.max(...rows.map(({ change }) => Number(change)))
   }
 }
 
 const toEntry = (row: Row, digest: string, kind: Kind): Entry => {
   const expires = row.expires === null ? Number.POSITIVE_INFINITY : Number(row.expires)
-  if (row.revoked !== null) return { digest, expires, refused: 'AUTH_REVOKED' }
-  if (row.suspended !== null) return { digest, expires, refused: 'AUTH_SUSPENDED' }
+  if (row.revoked !== null) return { digest, expires, refusalCode: 'AUTH_REVOKED' }
+  if (row.suspended !== null) return { digest, expires, refusalCode: 'AUTH_SUSPENDED' }
   const account: Account = {
     id: Number(row.account),
     name: String(row.account_name),

@@ -1,4 +1,5 @@
-/** Counts failed credentials by network and minute, in bounded memory. One per process and purpose. */
+/** Counts failed credentials by network and minute, in bounded memory. One per process and
+ *  purpose. */
 import { LRUCache } from 'lru-cache'
 import { networkOf } from './network.ts'
 
@@ -10,8 +11,8 @@ export const TOLERATED = 30
 
 export interface Attempts {
   readonly since: number
-  failed: number
-  /** Lookups in progress: a thousand at once are a thousand attempts. */
+  failures: number
+  /** Lookups in progress. Each counts as an attempt. */
   running: number
 }
 
@@ -26,9 +27,9 @@ export class FailedAttempts {
   of(address: string): Attempts {
     const network = networkOf(address)
     const now = this.#now()
-    const known = this.#networks.get(network)
-    if (known && now - known.since < WINDOW) return known
-    const attempts = { since: now, failed: 0, running: 0 }
+    const current = this.#networks.get(network)
+    if (current && now - current.since < WINDOW) return current
+    const attempts = { since: now, failures: 0, running: 0 }
     this.#networks.set(network, attempts)
     return attempts
   }

@@ -1,5 +1,5 @@
-/** Limits failed authentication by network: after many failures lookups are batched and refusals ask the
- *  client to wait. Never called for cached credentials. One per process. */
+/** Limits failed authentication by network: after many failures lookups are batched, and refusals
+ *  ask the client to wait. Cached credentials bypass it. One per process. */
 import type { Fault } from '../../engine/plugin.ts'
 import { FailedAttempts, TOLERATED } from './failed-attempts.ts'
 import { refusal } from './faults.ts'
@@ -14,22 +14,23 @@ export class FailedAuthLimiter {
     this.#attempts = new FailedAttempts(now)
   }
 
-  /** Calls `find` with whether the network is suspected, so that the lookup may be batched. */
-  async lookUp<T>(address: string, find: (suspected: boolean) => Promise<T>): Promise<T> {
-    const caller = this.#attempts.of(address)
-    const suspected = caller.failed + caller.running >= TOLERATED
-    caller.running++
+  /** Calls `find`; `isSuspect` tells it to batch the lookup, since many attempts of the network
+   *  failed. */
+  async lookUp<T>(address: string, find: (isSuspect: boolean) => Promise<T>): Promise<T> {
+    const attempts = this.#attempts.of(address)
+    const isSuspect = attempts.failures + attempts.running >= TOLERATED
+    attempts.running++
     try {
-      return await find(suspected)
+      return await find(isSuspect)
     } finally {
-      caller.running--
+      attempts.running--
     }
   }
   /** Counts a failed attempt and returns its refusal. */
   countFailure(address: string): Fault {
-    const caller = this.#attempts.of(address)
-    if (++caller.failed <= MAX_FAILURES) return refusal('AUTH_UNKNOWN')
-    const seconds = this.#attempts.secondsLeft(caller)
+    const attempts = this.#attempts.of(address)
+    if (++attempts.failures <= MAX_FAILURES) return refusal('AUTH_UNKNOWN')
+    const seconds = this.#attempts.secondsLeft(attempts)
     // A retry cannot succeed: the credential is unknown.
     const headers = { 'retry-after': String(seconds), 'x-should-retry': 'false' }
     return refusal('AUTH_GUESSED', [seconds], { headers })

@@ -20,18 +20,22 @@ export const fault = errors({
 })
 
 // RFC 9110 §15.5.2: a 401 names the scheme that would be accepted.
-const unauthorized = { headers: { 'www-authenticate': 'Bearer' } }
+const BEARER_CHALLENGE = { headers: { 'www-authenticate': 'Bearer' } }
 export const refusal = errors({
   AUTH_MISSING: [
     401,
     'No API key or token found; send it as "Authorization: Bearer %s…"',
-    unauthorized,
+    BEARER_CHALLENGE,
   ],
-  AUTH_AMBIGUOUS: [401, 'The request has two different API keys or tokens; send one', unauthorized],
-  AUTH_KIND: [401, 'This route accepts %s, not %s', unauthorized],
-  AUTH_UNKNOWN: [401, 'Invalid API key or token', unauthorized],
-  AUTH_REVOKED: [401, 'This API key or token has been revoked', unauthorized],
-  AUTH_EXPIRED: [401, 'This API key or token has expired', unauthorized],
+  AUTH_AMBIGUOUS: [
+    401,
+    'The request has two different API keys or tokens; send one',
+    BEARER_CHALLENGE,
+  ],
+  AUTH_KIND: [401, 'This route accepts %s, not %s', BEARER_CHALLENGE],
+  AUTH_UNKNOWN: [401, 'Invalid API key or token', BEARER_CHALLENGE],
+  AUTH_REVOKED: [401, 'This API key or token has been revoked', BEARER_CHALLENGE],
+  AUTH_EXPIRED: [401, 'This API key or token has expired', BEARER_CHALLENGE],
   AUTH_ROLE: [403, 'This route requires an account with the role "%s"'],
   AUTH_SUSPENDED: [403, 'This account is suspended'],
   AUTH_GUESSED: [

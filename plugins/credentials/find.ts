@@ -10,10 +10,10 @@ export interface NamedAccount {
 /** Throws ACCOUNT_UNKNOWN. */
 export const findAccount = async (
   database: Pick<Database, 'read'>,
-  wanted: string,
+  nameOrId: string,
 ): Promise<NamedAccount> => {
-  const id = /^\d{1,15}$/.test(wanted) ? Number(wanted) : null
-  const [found] = await database.read(FIND_ACCOUNT, [wanted, id])
-  if (!found) throw fault('ACCOUNT_UNKNOWN', [wanted])
-  return { id: Number(found.id), name: String(found.name) }
+  const id = /^\d{1,15}$/.test(nameOrId) ? Number(nameOrId) : null
+  const [row] = await database.read(FIND_ACCOUNT, [nameOrId, id])
+  if (!row) throw fault('ACCOUNT_UNKNOWN', [nameOrId])
+  return { id: Number(row.id), name: String(row.name) }
 }

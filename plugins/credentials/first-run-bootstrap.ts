@@ -1,4 +1,5 @@
-/** Bootstraps an empty store: creates an admin account with a key and a system token, shown once. */
+/** Bootstraps an empty store: creates an admin account with a key and a system token, and returns
+ *  the text that shows both once. */
 import type { HostBase, Statement } from '../../engine/plugin.ts'
 import { takesAnyKey } from './credential-extraction.ts'
 import { makeSecret } from './secret.ts'
@@ -21,12 +22,12 @@ export interface BootstrapOptions {
 }
 
 export const bootstrap = async (
-  ground: BootstrapHost,
-  offer: BootstrapOptions,
+  host: BootstrapHost,
+  options: BootstrapOptions,
 ): Promise<string | undefined> => {
-  const { database } = ground
-  const [any] = await database.read(ANY_ACCOUNT, [])
-  if (any) return undefined
+  const { database } = host
+  const [account] = await database.read(ANY_ACCOUNT, [])
+  if (account) return undefined
   const now = await database.now()
   const key = makeSecret('key')
   const token = makeSecret('system-token')
@@ -37,18 +38,18 @@ export const bootstrap = async (
       ...addToken({ account: 1, name: 'first', secret: token }, now),
     ])
   } catch (error) {
-    // Another process was faster and prints its own credentials.
+    // Another process created the account and prints its credentials.
     if ((error as { code?: string }).code === 'ACCOUNT_EXISTS') return undefined
     throw error
   }
-  const money = await demoMoney(ground, offer, now)
+  const money = await demoMoney(host, options, now)
   return `An admin account was created. Its credentials are shown only now; the database stores only digests.
 
   API key       ${key.text}
   System token  ${token.text}
 
 ${money}
-${firstCall(ground, offer, key.text)}`
+${firstCall(host, options, key.text)}`
 }
 
 /** An example command for the first route that accepts an API key and has a known path. */
@@ -81,8 +82,8 @@ const pathOfPost = (path: string): string =>
 const takesKey = (match: BootstrapHost['match'], path: string): boolean =>
   takesAnyKey(match('POST', path).route)
 
-/** Credits demo money where all upstreams are the sandbox and the database is local; the ledger shows it
- *  as a credit noted "demo". */
+/** Credits demo money if all upstreams are the sandbox and the database is local. The ledger shows
+ *  a credit with the note "demo". */
 const demoMoney = async (
   { database, section, upstreams, log }: BootstrapHost,
   { credit, currency }: BootstrapOptions,
@@ -90,15 +91,15 @@ const demoMoney = async (
 ) => {
   const { database: address = 'sqlite:' } = section<Settings>('settings')
   const insides = Object.values(upstreams).map(({ inside }) => inside)
-  const demo = insides.length > 0 && insides.every(inside => inside === 'sandbox')
-  if (!demo || !address.startsWith('sqlite:')) return CREDIT_HINT
+  const isSandbox = insides.length > 0 && insides.every(inside => inside === 'sandbox')
+  if (!isSandbox || !address.startsWith('sqlite:')) return CREDIT_HINT
   try {
     await database.write(credit(DEMO_UNITS * NANOS, now))
   } catch (error) {
     log.warn({ error }, 'demo money could not be credited')
     return CREDIT_HINT
   }
-  return `It has ${DEMO_UNITS} ${currency} of demo money, since all upstreams are the sandbox (a credit noted "demo" in the ledger).`
+  return `It has ${DEMO_UNITS} ${currency} of demo money, since all upstreams are the sandbox (a credit with the note "demo" in the ledger).`
 }
 interface Settings {
   readonly database?: string

@@ -1,4 +1,5 @@
-/** Checks command arguments: names, numbers, expiry, limits. Throws a UsageError that says what is valid. */
+/** Parses command arguments: names, numbers, expiry, limits. Throws a UsageError that describes the
+ *  valid values. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 

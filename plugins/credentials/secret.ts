@@ -1,4 +1,4 @@
-/** Creates, recognises and masks secrets: API keys and system tokens. Knows nothing of their storage. */
+/** Creates, recognises and masks secrets: API keys and system tokens. Independent of storage. */
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 

@@ -55,7 +55,8 @@ const TOUCH = perKind(kind =>
   sql(`touch ${kind}`, `UPDATE ${TABLES[kind]} SET change = ${NOW_AT} WHERE account = ?`),
 )
 
-/** First in each list that changes a credential: it locks the counter, so that numbers become visible in order. */
+/** The first statement of each list that changes a credential. It locks the counter, so that change
+ *  numbers become visible in order. */
 const change: Statement = { sql: CHANGE, values: [], rows: 1 }
 
 /** Returns `id`. Rejects with ACCOUNT_EXISTS. */
@@ -152,7 +153,8 @@ export const revoke = (kind: Kind, id: number, now: number): readonly Statement[
   change,
   { sql: REVOKE[kind], values: [now, id], rows: 1, otherwise: 'KEY_UNKNOWN' },
 ]
-/** `since`: ms, or null to resume. Updates all credentials of the account, so that every process reads them again. */
+/** `since`: ms, or null to resume. Marks all credentials of the account as changed, so that every
+ *  process reads them again. */
 export const suspendAccount = (id: number, since: number | null): readonly Statement[] => [
   change,
   { sql: SUSPEND, values: [since, id], rows: 1, otherwise: 'ACCOUNT_UNKNOWN' },
@@ -170,12 +172,12 @@ const select = (kind: Kind): string => `
   FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account`
 /** By digest. */
 export const FIND = perKind(kind => sql(`find ${kind}`, `${select(kind)} WHERE c.digest = ?`))
-/** The number of digests of one batched read; unused ones are ''. */
-export const SEVERAL = 100
-export const FIND_SEVERAL = perKind(kind =>
+/** The number of digests in one batched read. Unused parameters are ''. */
+export const BATCH_SIZE = 100
+export const FIND_BATCH = perKind(kind =>
   sql(
-    `find several ${kind}`,
-    `${select(kind)} WHERE c.digest IN (${Array(SEVERAL).fill('?').join(', ')})`,
+    `find batch ${kind}`,
+    `${select(kind)} WHERE c.digest IN (${Array(BATCH_SIZE).fill('?').join(', ')})`,
   ),
 )
 /** Pages of the credentials of one account (twice) or of all (twice null). */

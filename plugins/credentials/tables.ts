@@ -1,5 +1,5 @@
-/** The tables of accounts, keys and system tokens. Every change of a credential takes the next number of
- *  `credential_changes`, by which each process finds the cache entries to drop. */
+/** The tables of accounts, keys and system tokens. Every change of a credential takes the next
+ *  number of `credential_changes`. Each process drops the cache entries with new numbers. */
 import type { Migration } from '../../engine/plugin.ts'
 
 const SECRET = `

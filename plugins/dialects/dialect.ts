@@ -24,19 +24,19 @@ export interface ErrorRow {
 export interface Dialect {
   /** Fault code -> row. */
   readonly faults: Readonly<Record<string, ErrorRow>>
-  /** Status -> row, for faults without their own row; 400 and 500 are the defaults of 4xx and 5xx.
-   *  */
+  /** Status -> row, for faults without a row in `faults`; 400 and 500 are the defaults of 4xx and
+   *  5xx. */
   readonly statuses: Readonly<Record<number, ErrorRow>>
   body(view: ErrorView, row: ErrorRow): { readonly [key: string]: Json }
   /** Additional headers. */
   headers?(view: ErrorView): Headers
-  /** Whether a request asks for a stream; absent in dialects without streams. */
+  /** Whether a request requests a stream; absent in dialects without streams. */
   streams?(request: Pick<Request, 'path' | 'json'>): boolean | Promise<boolean>
   /** The body as a stream event; absent in dialects without streams. */
   event?(body: { readonly [key: string]: Json }): string
 }
 
-/** OpenAI's and Anthropic's clients ask for a stream in the body. */
+/** Clients of OpenAI and Anthropic request a stream in the body. */
 export const isStreamInBody = async (request: Pick<Request, 'json'>): Promise<boolean> => {
   const body = await request.json()
   return typeof body === 'object' && body !== null && 'stream' in body && body.stream === true

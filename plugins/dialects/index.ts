@@ -32,7 +32,7 @@ export const render = (name: DialectName, fault: Fault, id: string): Refusal => 
   }
 }
 
-/** Whether a request in this dialect asks for a stream. */
+/** Whether a request in this dialect requests a stream. */
 export const streams = (name: DialectName, request: Request): boolean | Promise<boolean> => {
   const dialect: Dialect = dialects[name]
   return dialect.streams?.(request) ?? false
@@ -42,9 +42,9 @@ export const streams = (name: DialectName, request: Request): boolean | Promise<
 export const bodyOf = (name: DialectName, fault: Fault, id: string) =>
   errorResponse(name, fault, id).body
 
-const errorResponse = (name: DialectName, thrown: Fault, id: string) => {
+const errorResponse = (name: DialectName, original: Fault, id: string) => {
   const dialect: Dialect = dialects[name]
-  const fault = asUnavailable(thrown)
+  const fault = asUnavailable(original)
   const visible: ErrorView = {
     code: fault.code,
     status: fault.status,

@@ -14,14 +14,14 @@ export const google: EmbeddingFormat = {
   name: 'google',
   dialect: 'google',
   errors: 'google-gemini',
-  readRequest(sent, loss) {
-    const body = new RequestObject(sent.body)
-    if (!isBatch(sent))
-      return { items: [readInput(body, sent.model, loss)], encoding: 'float', isList: false }
+  readRequest(request, loss) {
+    const body = new RequestObject(request.body)
+    if (!isBatch(request))
+      return { items: [readInput(body, request.model, loss)], encoding: 'float', isList: false }
     const requests = body.objects('requests')
     body.reportUnread(loss, 'model')
     if (requests.length === 0) throw valueFault('requests', 'it is empty')
-    const items = requests.map(each => readInput(each, sent.model, loss))
+    const items = requests.map(each => readInput(each, request.model, loss))
     return { items, encoding: 'float', isList: true }
   },
   writeRequest({ items, user, isList: many }, name, loss) {
@@ -37,10 +37,10 @@ export const google: EmbeddingFormat = {
     )
     return { path: pathOf(name, many), body: many ? { requests } : (requests[0] ?? {}) }
   },
-  passThrough(sent, { isList: many }, name) {
+  passThrough(request, { isList: many }, name) {
     return {
       path: pathOf(name, many),
-      body: many ? nameModelInAll(sent, name) : nameModel(sent, name),
+      body: many ? nameModelInAll(request, name) : nameModel(request, name),
     }
   },
   readAnswer(body) {
@@ -83,8 +83,8 @@ const nameModelInAll = (
 ): Bytes => {
   const requests = lenientObjects(body, 'requests')
   if (name === model && requests.every(each => (each.model ?? null) !== null)) return bytes
-  const named = requests.map(each => ({ ...each, model: `models/${name}` }))
-  return Buffer.from(JSON.stringify({ ...body, requests: named }))
+  const namedRequests = requests.map(each => ({ ...each, model: `models/${name}` }))
+  return Buffer.from(JSON.stringify({ ...body, requests: namedRequests }))
 }
 
 // ---------------------------------------------------------------- reading

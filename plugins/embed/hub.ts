@@ -55,20 +55,20 @@ export interface EmbeddingFormat {
   /** The format in `plugins/formats` of the upstreams' errors. */
   readonly errors: string
   /** Reports fields that the hub does not support to `loss`. */
-  readRequest(sent: ClientRequest, loss: DroppedFields): EmbeddingPrompt
+  readRequest(request: ClientRequest, loss: DroppedFields): EmbeddingPrompt
   /** The request for an upstream. `name`: the upstream's name of the model. */
   writeRequest(
-    wanted: EmbeddingPrompt,
+    prompt: EmbeddingPrompt,
     name: string,
     loss: DroppedFields,
   ): { readonly path: string; readonly body: Json }
   /** The request for an upstream of the client's format: the client's bytes with the upstream's
    *  model name. */
   passThrough(
-    sent: ClientRequest & { readonly bytes: Bytes },
-    wanted: EmbeddingPrompt,
+    request: ClientRequest & { readonly bytes: Bytes },
+    prompt: EmbeddingPrompt,
     name: string,
   ): { readonly path: string; readonly body: Bytes }
   readAnswer(body: Fields): EmbeddingAnswer
-  writeAnswer(vectors: EmbeddingAnswer, wanted: EmbeddingPrompt, model: string): Json
+  writeAnswer(vectors: EmbeddingAnswer, prompt: EmbeddingPrompt, model: string): Json
 }

@@ -36,8 +36,8 @@ const ANSWER_LIMIT = 256 * 1024 * 1024
 /** Response headers that describe the upstream's body, which is replaced. */
 const BODY_HEADERS = ['content-type', 'content-length', 'content-encoding', 'etag']
 interface DecodedRequest {
-  readonly sent: ClientRequest
-  readonly wanted: EmbeddingPrompt
+  readonly request: ClientRequest
+  readonly prompt: EmbeddingPrompt
   /** Fields that reading dropped. */
   readonly dropped: readonly string[]
 }
@@ -71,10 +71,10 @@ export default {
         exchange.targets = exchange.targets.filter(target => formatFor(target, host) !== undefined)
         if (exchange.targets.length === 0) throw notHere('MODEL_NOT_HERE', [model])
         const body = request.parsed ?? (await request.json())
-        const sent = { body: isFields(body) ? body : {}, path: request.path, model }
+        const clientRequest = { body: isFields(body) ? body : {}, path: request.path, model }
         const droppedFields = new DroppedFieldReport({})
-        const wanted = context.client.readRequest(sent, droppedFields)
-        slots.set(DECODED, { sent, wanted, dropped: droppedFields.fields })
+        const prompt = context.client.readRequest(clientRequest, droppedFields)
+        slots.set(DECODED, { request: clientRequest, prompt, dropped: droppedFields.fields })
         await next()
       },
       forward: (attempt, next) => forward(context, attempt, next),
@@ -96,8 +96,8 @@ interface EmbedContext {
   readonly strict: boolean
 }
 const formatNamed = (name: string): EmbeddingFormat => {
-  const known = embeddingFormatNamed(name)
-  if (known) return embeddingFormats[known]
+  const formatName = embeddingFormatNamed(name)
+  if (formatName) return embeddingFormats[formatName]
   throw new Error(`there is no embedding format "${name}"; use one of ${embeddingNames.join(', ')}`)
 }
 /** The embedding format of a target: by the formats of its model or upstream, or else by the
@@ -105,9 +105,9 @@ const formatNamed = (name: string): EmbeddingFormat => {
 const formatFor = (target: Target, { upstreams }: Host): EmbeddingFormat | undefined => {
   const upstream = upstreams[target.upstream]
   const usual = upstream?.options.embeddings
-  const spoken = supportedFormats(target, upstream)
+  const targetFormats = supportedFormats(target, upstream)
   const name = embeddingFormatFor(
-    spoken,
+    targetFormats,
     typeof usual === 'string' ? embeddingFormatNamed(usual) : undefined,
   )
   return name && embeddingFormats[name]
@@ -121,39 +121,39 @@ const forward = async (
   const { client, host } = context
   const { exchange, target } = attempt
   const targetFormat = formatFor(target, host) ?? client
-  const { sent, ...decoded } = exchange.slots.need(DECODED)
-  const wanted = await fetchImages(decoded.wanted, target, host, attempt)
+  const { request, ...rest } = exchange.slots.need(DECODED)
+  const prompt = await fetchImages(rest.prompt, target, host, attempt)
   const droppedFields = new DroppedFieldReport({})
-  await writeRequest(context, targetFormat, { ...decoded, sent, wanted }, attempt, droppedFields)
+  await writeRequest(context, targetFormat, { ...rest, request, prompt }, attempt, droppedFields)
   await next()
   droppedFields.report(attempt.reply, host.log, exchange.id)
   if (attempt.reply.status >= 300) return answerUpstreamError(client, targetFormat, host, attempt)
   const vectors = targetFormat.readAnswer(await bodyOf(attempt))
-  const meters = vectors.meters ?? estimate(wanted)
+  const meters = vectors.meters ?? estimate(prompt)
   exchange.slots.set(USAGE, { meters, estimated: !vectors.meters })
-  checkVectors(vectors, wanted)
+  checkVectors(vectors, prompt)
   const headers: Headers = { ...attempt.reply.headers }
   for (const name of BODY_HEADERS) delete headers[name]
-  attempt.answer(200, client.writeAnswer({ ...vectors, meters }, wanted, sent.model), headers)
+  attempt.answer(200, client.writeAnswer({ ...vectors, meters }, prompt, request.model), headers)
 }
 /** Sets the request to the target: the client's body if both use the same format, otherwise encoded
  *  in the target's format, with dropped fields reported. */
 const writeRequest = async (
   { client, strict }: EmbedContext,
   targetFormat: EmbeddingFormat,
-  { sent, wanted, dropped }: DecodedRequest,
+  { request: clientRequest, prompt, dropped }: DecodedRequest,
   { exchange, target, request }: Attempt,
   droppedFields: DroppedFieldReport,
 ): Promise<void> => {
-  const name = target.name ?? sent.model
+  const name = target.name ?? clientRequest.model
   if (targetFormat === client) {
     const bytes = await exchange.request.bytes()
-    const { path, body } = targetFormat.passThrough({ ...sent, bytes }, wanted, name)
+    const { path, body } = targetFormat.passThrough({ ...clientRequest, bytes }, prompt, name)
     Object.assign(request, { path, body })
   } else {
     for (const field of dropped) droppedFields.add(field)
-    const { path, body } = targetFormat.writeRequest(wanted, name, droppedFields)
-    if (isStrict(strict, exchange)) droppedFields.refuse(sent.model)
+    const { path, body } = targetFormat.writeRequest(prompt, name, droppedFields)
+    if (isStrict(strict, exchange)) droppedFields.refuse(clientRequest.model)
     Object.assign(request, { path, body: Buffer.from(JSON.stringify(body)) })
   }
   request.headers['content-type'] = 'application/json'
@@ -162,22 +162,22 @@ const writeRequest = async (
 
 /** Fetches images that the client named by URL, for upstreams that do not fetch. */
 const fetchImages = async (
-  wanted: EmbeddingPrompt,
+  prompt: EmbeddingPrompt,
   { upstream }: Target,
   host: Host,
   { exchange }: Attempt,
 ): Promise<EmbeddingPrompt> => {
   const kinds = host.upstreams[upstream]?.options.fetch
-  if (!Array.isArray(kinds)) return wanted
+  if (!Array.isArray(kinds)) return prompt
   const fetcher = new MediaFetcher(kinds.map(String), host, exchange.signal)
   const items: EmbeddingInput[] = []
-  for (const item of wanted.items)
+  for (const item of prompt.items)
     items.push(
       item.type === 'tokens'
         ? item
         : ({ ...item, content: await fetcher.fetchAll(item.content) } as EmbeddingInput),
     )
-  return { ...wanted, items }
+  return { ...prompt, items }
 }
 
 const bodyOf = async ({ reply }: Attempt) => {

@@ -33,19 +33,19 @@ export const openai: EmbeddingFormat = {
         param: 'encoding_format',
       })
     const dimensions = numberIn(body, 'dimensions')
-    const wish = dimensions !== undefined && {
+    const settings = dimensions !== undefined && {
       dimensions: { value: dimensions, path: 'dimensions' },
     }
     const user = textIn(body, 'user')
     return {
-      items: readInput(body.input, loss).map(item => ({ ...item, ...wish })),
+      items: readInput(body.input, loss).map(item => ({ ...item, ...settings })),
       encoding: encoding ?? 'float',
       isList: true,
       ...(user !== undefined && { user }),
     }
   },
-  writeRequest(wanted, name, loss) {
-    const { items, user, encoding } = wanted
+  writeRequest(prompt, name, loss) {
+    const { items, user, encoding } = prompt
     for (const { task, title } of items) {
       if (task) loss.add(task.path)
       if (title) loss.add(title.path)
@@ -67,8 +67,8 @@ export const openai: EmbeddingFormat = {
     // Every upstream of this format accepts texts and tokens; objects are normalised.
     if (!holdsObjects(body.input))
       return { path, body: name === model ? bytes : replaceModel(bytes, name) }
-    const written = { ...body, model: name, input: items.map(writeItem) }
-    return { path, body: Buffer.from(JSON.stringify(written)) }
+    const newBody = { ...body, model: name, input: items.map(writeItem) }
+    return { path, body: Buffer.from(JSON.stringify(newBody)) }
   },
   readAnswer(body) {
     const rows = [...lenientObjects(body, 'data')].sort(
@@ -105,11 +105,11 @@ const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
 ])
 const reportUnknown = (
   fields: Fields,
-  known: ReadonlySet<string>,
+  members: ReadonlySet<string>,
   path: string,
   loss: DroppedFields,
 ): void => {
-  for (const key in fields) if (!known.has(key) && fields[key] !== null) loss.add(path + key)
+  for (const key in fields) if (!members.has(key) && fields[key] !== null) loss.add(path + key)
 }
 const holdsObjects = (input: Json | undefined): boolean =>
   (Array.isArray(input) ? input : [input]).some(isFields)
@@ -158,10 +158,10 @@ const readPart = (part: Fields, at: string, loss: DroppedFields): Text | Media =
 
 /** The dimensions, which must be the same for all items of a call. */
 const dimensionsOf = ([first, ...others]: readonly EmbeddingInput[]): number | undefined => {
-  const wanted = first?.dimensions
-  const other = others.find(({ dimensions }) => dimensions?.value !== wanted?.value)
-  const at = other && (other.dimensions?.path ?? wanted?.path ?? 'dimensions')
-  if (at === undefined) return wanted?.value
+  const setting = first?.dimensions
+  const other = others.find(({ dimensions }) => dimensions?.value !== setting?.value)
+  const at = other && (other.dimensions?.path ?? setting?.path ?? 'dimensions')
+  if (at === undefined) return setting?.value
   const reason = 'this model takes one for all requests of a batch'
   throw fault('MEMBER_VALUE', [at, reason], { param: at })
 }

@@ -25,6 +25,9 @@ export interface Format {
   outputLimit?(body: Fields, tokens: number): readonly [key: string, value: Json] | undefined
   /** The name of that limit for clients. */
   readonly limitField?: string
+  /** Whether the path of a request asks for a stream. Absent: the member `stream` of the body
+   *  does. */
+  streamsByPath?(path: string): boolean
   /** Whether an error reply blames the gateway's own key although its status says otherwise. */
   blamesKey?(status: number, body: Bytes): boolean
   /** Translation to and from the hub. */

@@ -1,4 +1,5 @@
-/** Claims and frees Idempotency-Keys, and reads stored responses. One per process, shared by its routes. */
+/** Claims and frees Idempotency-Keys, and reads stored responses. One per process, shared by its
+ *  routes. */
 import { isCode } from '../../engine/kit.ts'
 import type {
   Bytes,
@@ -25,7 +26,7 @@ export interface StoredResponse {
 
 /** ms for which a response is stored, from the claim on. */
 const RETENTION = 24 * 3_600_000
-/** Attempts, since another request may change the row between two statements. */
+/** Attempts to claim a key. Another request may change the row between two statements. */
 const ATTEMPTS = 5
 /** ms until a failed write is retried. */
 const RETRY_INTERVAL = 1_000
@@ -45,18 +46,20 @@ export class Claims {
     this.#database = database
     this.#log = log
     this.#membership = membership
-    // Cut the requests whose claims may soon belong to another process. Reaping deletes them by a foreign key.
-    const letGo = (): void => this.#cutRunning()
-    membership.listen('idempotency', { onExpelled: letGo, onSuspect: letGo })
+    // When this process may have been reaped, cut the requests that hold a claim: a reap deletes
+    // the claims by a foreign key, and another process may then run the same request.
+    const cutClaims = (): void => this.#cutRunning()
+    membership.listen('idempotency', { onExpelled: cutClaims, onSuspect: cutClaims })
   }
-  /** The stored response of the key; undefined: the key is claimed for this exchange, and must be released. */
+  /** The stored response of the key; undefined: the key is claimed for this exchange, and the
+   *  caller must release it. */
   async claim(
     name: KeyName,
     body: string,
     exchange: Claimant,
     largest: number,
   ): Promise<StoredResponse | undefined> {
-    for (let tries = 0; tries < ATTEMPTS; tries++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const now = await this.#database.now()
       const row = await this.#readOrClaim(name, body, exchange, now)
       if (row === undefined || row.request === exchange.id) return undefined
@@ -65,18 +68,18 @@ export class Claims {
         await writeWithRetry(this.#database, [expireKey(request)], ADMISSION_TIMEOUT)
         continue
       }
-      const kept = await this.#responseOf(row, request, body, largest)
-      if (kept) return kept
+      const storedResponse = await this.#responseOf(row, request, body, largest)
+      if (storedResponse) return storedResponse
     }
     throw fault('IDEMPOTENCY_IN_FLIGHT')
   }
-  /** Ends the claim of an exchange. `unwritten`: the statement to write where the exchange's own group
-   *  failed or its result is unknown; retried until the store confirms. */
-  release(request: string, unsent?: Statement): void {
+  /** Ends the claim of an exchange. `unwritten`: the statement to write if the exchange's
+   *  transaction failed or its result is unknown; it is retried until the store confirms it. */
+  release(request: string, unwritten?: Statement): void {
     this.#running.delete(request)
-    if (!unsent) return
-    this.#unwritten.set(request, unsent)
-    void this.#write(request, unsent)
+    if (!unwritten) return
+    this.#unwritten.set(request, unwritten)
+    void this.#write(request, unwritten)
   }
   /** Deletes expired responses. */
   async clean(signal: AbortSignal): Promise<void> {
@@ -94,13 +97,13 @@ export class Claims {
     name: KeyName,
     body: string,
     exchange: Claimant,
-    claimed: number,
+    claimedAt: number,
   ): Promise<Row | undefined> {
     const process = await this.#membership.name()
-    // Before the write: if this process is expelled meanwhile, this exchange is cut too.
+    // Before the write, so that an expulsion during the write cuts this exchange too.
     this.#running.set(exchange.id, exchange)
     try {
-      const claim = { ...name, request: exchange.id, process, body, claimed }
+      const claim = { ...name, request: exchange.id, process, body, claimed: claimedAt }
       const [, [row] = []] = await writeWithRetry(
         this.#database,
         claimKey(claim),
@@ -108,11 +111,11 @@ export class Claims {
       )
       if (row?.request !== exchange.id) this.#running.delete(exchange.id)
       return row
-    } catch (thrown) {
-      // With an unknown result the claim may exist.
-      const unknown = isCode(thrown, 'STORE_UNKNOWN')
-      this.release(exchange.id, unknown ? freeKey(exchange.id) : undefined)
-      if (!isCode(thrown, 'IDEMPOTENCY_BURIED')) throw thrown
+    } catch (error) {
+      // If the result of the write is unknown, the claim may exist.
+      const isResultUnknown = isCode(error, 'STORE_UNKNOWN')
+      this.release(exchange.id, isResultUnknown ? freeKey(exchange.id) : undefined)
+      if (!isCode(error, 'IDEMPOTENCY_REAPED')) throw error
       this.#membership.expelled(process)
       throw fault('IDEMPOTENCY_LOST')
     }
@@ -126,12 +129,12 @@ export class Claims {
     if (row.body !== body) throw fault('IDEMPOTENCY_MISMATCH')
     if (row.status === null) throw fault('IDEMPOTENCY_IN_FLIGHT')
     if (!row.whole) throw fault('IDEMPOTENCY_REPLY_TOO_LARGE', [largest])
-    const [found] = await this.#database.read(REPLY, [request])
+    const [reply] = await this.#database.read(REPLY, [request])
     return (
-      found && {
-        status: Number(found.status),
-        headers: JSON.parse(String(found.headers)) as Headers,
-        body: found.reply as Bytes,
+      reply && {
+        status: Number(reply.status),
+        headers: JSON.parse(String(reply.headers)) as Headers,
+        body: reply.reply as Bytes,
       }
     )
   }
@@ -148,7 +151,8 @@ export class Claims {
     try {
       await writeWithRetry(this.#database, [statement])
     } catch (error) {
-      // The group was committed after all, or the claim has another owner: nothing is left to write.
+      // The transaction was committed after all, or the claim has another owner: no write is
+      // needed.
       if (!isCode(error, 'IDEMPOTENCY_LOST')) {
         this.#log.warn({ request, error }, 'an Idempotency-Key could not be released yet')
         this.#timer ??= setTimeout(() => void this.#writeAll(), RETRY_INTERVAL).unref()

@@ -1,5 +1,5 @@
-/** The plugin `idempotency`: a repeated request with its Idempotency-Key gets the stored response, and is
- *  run and billed once. */
+/** Plugin `idempotency`: a request that repeats an Idempotency-Key gets the stored response, so
+ *  that the gateway runs and bills the call once. */
 import { createHash } from 'node:crypto'
 import { amountIn, SIZES } from '../../engine/kit.ts'
 import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../../engine/plugin.ts'
@@ -44,7 +44,7 @@ export default {
     ],
     examples: [true, { largest: '4MiB' }],
   },
-  // A stored response is not charged again; keys belong to an account.
+  // `meter` and `responses` must not see a replay; `auth` sets the account that owns the key.
   before: ['responses', 'meter'],
   after: ['auth'],
   migrations,
@@ -80,34 +80,39 @@ const runOnce = async (
 ): Promise<void> => {
   const { id, route, slots, writes } = exchange
   const body = await digestOf(exchange.request)
-  const call: Call = { claimed: false }
+  const call: Call = { isClaimed: false }
   exchange.onEnd(outcome => {
     call.outcome = outcome
-    if (call.claimed) claims.release(id, unwrittenStatement(id, outcome, call.statement))
+    if (call.isClaimed) claims.release(id, unwrittenStatement(id, outcome, call.statement))
   })
-  // Not in `exchange.writes`: a taken key must not fail the exchange's group.
-  const stored = await claims.claim({ account, route: route.name, key }, body, exchange, largest)
-  if (stored) {
-    exchange.answer(stored.status, stored.body, {
-      ...stored.headers,
+  // Not in `exchange.writes`: a claimed key must not fail the exchange's transaction.
+  const storedResponse = await claims.claim(
+    { account, route: route.name, key },
+    body,
+    exchange,
+    largest,
+  )
+  if (storedResponse) {
+    exchange.answer(storedResponse.status, storedResponse.body, {
+      ...storedResponse.headers,
       'idempotent-replayed': 'true',
     })
     return
   }
-  call.claimed = true
+  call.isClaimed = true
   if (call.outcome) {
     claims.release(id, freeKey(id))
     throw fault('IDEMPOTENCY_LOST')
   }
-  const add = (verdict: Statement): void => {
-    call.statement = verdict
-    writes.add(verdict)
+  const add = (statement: Statement): void => {
+    call.statement = statement
+    writes.add(statement)
   }
   try {
     await next()
-  } catch (thrown) {
+  } catch (error) {
     add(freeKey(id))
-    throw thrown
+    throw error
   }
   const hasFailed = () => slots.get(STREAM_ERRORED) === true
   exchange.reply.through(
@@ -116,13 +121,14 @@ const runOnce = async (
 }
 
 interface Call {
-  claimed: boolean
+  isClaimed: boolean
   /** Set where the client leaves while the key is claimed. */
   outcome?: Outcome
   statement?: Statement
 }
-/** The statement that is still to be written. A complete response whose write failed is charged once the
- *  store is back, so it must be stored then; other incomplete calls are free, and so is their key. */
+/** The statement that the exchange did not write. A complete response whose write failed is charged
+ *  when the store is back, so the response must be stored then too. Any other incomplete call is
+ *  free, so its key is freed. */
 const unwrittenStatement = (
   id: string,
   { end, fault }: Outcome,

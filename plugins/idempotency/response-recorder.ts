@@ -13,7 +13,8 @@ export interface RecorderOptions {
   add(statement: Statement): void
 }
 
-/** Statuses that ask for a retry are not stored: RFC 9110 §15.5.9, RFC 8470, RFC 6585 §4, and conflicts of concurrent calls. */
+/** Statuses that ask for a retry, whose responses are not stored: RFC 9110 §15.5.9, RFC 8470,
+ *  RFC 6585 §4, and conflicts of concurrent calls. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 409, 425, 429])
 const isFinal = (status: number): boolean => status < 500 && !RETRYABLE.has(status)
 

@@ -1,4 +1,5 @@
-/** The statements of Idempotency-Keys. Pure: `storeResponse` and `freeKey` join the list that settles the call. */
+/** The statements of Idempotency-Keys. Pure. Callers write `storeResponse` and `freeKey` in the
+ *  transaction that settles the call. */
 import type { Bytes, Sql, Statement } from '../../engine/plugin.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `idempotency: ${name}`, text })
@@ -24,8 +25,8 @@ const CLAIM = sql(
   `INSERT INTO idempotency_keys (account, route, key, request, process, body, claimed)
    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account, route, key) DO NOTHING`,
 )
-const LOOK = sql(
-  'look',
+const READ_CLAIM = sql(
+  'read claim',
   `SELECT request, body, claimed, status, CASE WHEN reply IS NULL THEN 0 ELSE 1 END AS whole
    FROM idempotency_keys WHERE account = ? AND route = ? AND key = ?`,
 )
@@ -34,12 +35,15 @@ export const REPLY = sql(
   'reply',
   'SELECT status, headers, reply FROM idempotency_keys WHERE request = ? AND status IS NOT NULL',
 )
-const KEEP = sql(
-  'keep',
+const STORE = sql(
+  'store',
   `UPDATE idempotency_keys SET process = NULL, status = ?, headers = ?, reply = ?
    WHERE request = ? AND process IS NOT NULL`,
 )
-const FREE = sql('free', 'DELETE FROM idempotency_keys WHERE request = ? AND process IS NOT NULL')
+const DELETE_CLAIM = sql(
+  'free',
+  'DELETE FROM idempotency_keys WHERE request = ? AND process IS NOT NULL',
+)
 const EXPIRE = sql('expire', 'DELETE FROM idempotency_keys WHERE request = ? AND process IS NULL')
 const CLEAN = sql(
   'clean',
@@ -47,8 +51,8 @@ const CLEAN = sql(
    WHERE claimed <= ? AND process IS NULL ORDER BY claimed LIMIT ?) RETURNING request`,
 )
 
-/** Claims a key unless it is taken. The second statement returns its owner. Rejects with
- *  IDEMPOTENCY_BURIED when the process was expelled. */
+/** Claims a key unless it is claimed. The second statement returns its owner. Rejects with
+ *  IDEMPOTENCY_REAPED when the process was reaped. */
 export const claimKey = (claim: Claim): readonly Statement[] => [
   {
     sql: CLAIM,
@@ -61,27 +65,28 @@ export const claimKey = (claim: Claim): readonly Statement[] => [
       claim.body,
       claim.claimed,
     ],
-    violates: { idempotency_owner: 'IDEMPOTENCY_BURIED', 'FOREIGN KEY': 'IDEMPOTENCY_BURIED' },
+    violates: { idempotency_owner: 'IDEMPOTENCY_REAPED', 'FOREIGN KEY': 'IDEMPOTENCY_REAPED' },
   },
-  { sql: LOOK, values: [claim.account, claim.route, claim.key] },
+  { sql: READ_CLAIM, values: [claim.account, claim.route, claim.key] },
 ]
-/** `reply` undefined: too large to store. Rejects with IDEMPOTENCY_LOST when the claim has another owner. */
+/** `reply`: undefined if the response is too large to store. Rejects with IDEMPOTENCY_LOST when the
+ *  claim has another owner. */
 export const storeResponse = (
   request: string,
   status: number,
   headers: string,
   reply: Bytes | undefined,
 ): Statement => ({
-  sql: KEEP,
+  sql: STORE,
   values: [status, headers, reply ?? null, request],
   rows: 1,
   otherwise: 'IDEMPOTENCY_LOST',
 })
 /** Frees a claimed key, so that its next request runs. Keeps a stored response. */
-export const freeKey = (request: string): Statement => ({ sql: FREE, values: [request] })
+export const freeKey = (request: string): Statement => ({ sql: DELETE_CLAIM, values: [request] })
 export const expireKey = (request: string): Statement => ({ sql: EXPIRE, values: [request] })
 /** Returns a row for each deleted key. */
-export const cleanKeys = (claimedUntil: number, most: number): Statement => ({
+export const cleanKeys = (claimedUntil: number, limit: number): Statement => ({
   sql: CLEAN,
-  values: [claimedUntil, most],
+  values: [claimedUntil, limit],
 })

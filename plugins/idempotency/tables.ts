@@ -2,8 +2,8 @@
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 
-/** A claim belongs to a process until its response is stored. Reaping a process deletes its claims in the
- *  same statement, and a reaped process cannot claim keys. */
+/** A claim belongs to a process until its response is stored. The statement that reaps a process
+ *  deletes its claims too, and a reaped process cannot claim keys. */
 const TABLES = `
   CREATE TABLE idempotency_processes (id TEXT PRIMARY KEY, beat BIGINT NOT NULL);
   CREATE TABLE idempotency_keys (

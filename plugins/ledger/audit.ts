@@ -1,4 +1,4 @@
-/** Audits the ledger: checks every sum that must hold by a query. Reports findings and changes nothing. */
+/** Audits the ledger: one query for each invariant. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
 import type { Command, Database, Host, Row, Sql, Verb } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
@@ -7,7 +7,7 @@ import { nanosOf } from './statements.ts'
 import { walletInSql } from './wallet.ts'
 
 export interface Finding {
-  /** Which invariant, as docs/decisions.md and the tests name it. */
+  /** The invariant. */
   readonly rule: string
   readonly subject: string
   readonly detail: string
@@ -15,27 +15,27 @@ export interface Finding {
 interface Rule {
   readonly name: string
   readonly sql: Sql
-  found(row: Row): Omit<Finding, 'rule'>
+  describe(row: Row): Omit<Finding, 'rule'>
 }
 const sql = (name: string, text: string): Sql => ({ name: `audit: ${name}`, text })
 
 /** All credits and charges of every account. */
-const ENTRIES = `
+const BALANCE_ENTRIES = `
   SELECT account, amount FROM credits
   UNION ALL
   SELECT account, -amount FROM charges WHERE state = 'settled'`
 
-/** The same in an order independent of clocks: a credit by its id, then the charges settled behind it.
- *  Charges older than the column `serial` come before all others and behind the older credits, since
- *  their order among those is not known. */
-const ORDERED = `
+/** The same in an order independent of clocks: a credit by its id, then the charges settled after
+ *  it. Charges older than the column `serial` come before all others and after the older credits,
+ *  since their order among those is unknown. */
+const ORDERED_ENTRIES = `
   SELECT account, id AS serial, 0 AS turn, amount FROM credits
   UNION ALL
   SELECT account, coalesce(serial, earliest), 1, -amount FROM charges,
     (SELECT coalesce(min(serial), (SELECT max(id) FROM credits)) AS earliest FROM charges) first
   WHERE state = 'settled'`
 
-const SPENT = `
+const USE_ENTRIES = `
   SELECT account, amount FROM charges WHERE state = 'settled'
   UNION ALL
   SELECT account, -amount FROM credits WHERE kind = 'refund'`
@@ -50,20 +50,20 @@ const RESERVATIONS = `
   SELECT ${walletInSql.key('key')}, held FROM charges
   WHERE state = 'open' AND process IS NULL AND key IS NOT NULL AND key_held = 1`
 
-// Joins use an owner column: with an expression SQLite would compute all sums again for every wallet.
+// Joins use an owner column: with an expression SQLite computes all sums again for every wallet.
 const RULES: readonly Rule[] = [
   {
     name: 'balance = sum of entries',
     sql: sql(
       'balance',
       `SELECT w.account, w.balance, coalesce(e.total, 0) AS total FROM wallets w
-       LEFT JOIN (SELECT account, sum(amount) AS total FROM (${ENTRIES}) entries GROUP BY account) e
+       LEFT JOIN (SELECT account, sum(amount) AS total FROM (${BALANCE_ENTRIES}) entries GROUP BY account) e
          ON e.account = w.account
        WHERE w.account IS NOT NULL AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
     ),
-    found: ({ account, balance, total }) => ({
+    describe: ({ account, balance, total }) => ({
       subject: `account ${account}`,
-      detail: `its balance is ${balance}, its entries come to ${total}`,
+      detail: `its balance is ${balance}, the sum of its entries is ${total}`,
     }),
   },
   {
@@ -72,17 +72,17 @@ const RULES: readonly Rule[] = [
       'prefix',
       `SELECT p.account, min(p.running) AS least, w.deepest FROM (
          SELECT account, sum(amount) OVER (PARTITION BY account ORDER BY serial, turn) AS running
-         FROM (${ORDERED}) entries) p
+         FROM (${ORDERED_ENTRIES}) entries) p
        JOIN wallets w ON w.account = p.account
        GROUP BY p.account, w.deepest HAVING min(p.running) < -w.deepest LIMIT 100`,
     ),
-    found: ({ account, least, deepest }) => ({
+    describe: ({ account, least, deepest }) => ({
       subject: `account ${account}`,
-      detail: `it once stood at ${least}, with an overdraft of ${deepest} at most`,
+      detail: `its balance was ${least} at one time; its overdraft was never above ${deepest}`,
     }),
   },
   {
-    name: 'reserved = sum of shares and kept holds',
+    name: 'reserved = sum of leases and kept holds',
     sql: sql(
       'reserved',
       `SELECT w.id, w.reserved, coalesce(s.total, 0) AS total FROM wallets w
@@ -90,13 +90,13 @@ const RULES: readonly Rule[] = [
          GROUP BY wallet) s ON s.wallet = w.id
        WHERE w.reserved <> coalesce(s.total, 0) LIMIT 100`,
     ),
-    found: ({ id, reserved, total }) => ({
+    describe: ({ id, reserved, total }) => ({
       subject: `wallet ${id}`,
-      detail: `${reserved} is reserved, its shares and kept holds come to ${total}`,
+      detail: `${reserved} is reserved, the sum of its leases and kept holds is ${total}`,
     }),
   },
   {
-    name: 'open holds stand in shares',
+    name: 'open holds are within leases',
     sql: sql(
       'held',
       `SELECT h.process, h.account, h.held, coalesce(s.amount, 0) AS amount FROM (
@@ -107,22 +107,22 @@ const RULES: readonly Rule[] = [
        LEFT JOIN shares s ON s.process = h.process AND s.wallet = w.id
        WHERE h.held > coalesce(s.amount, 0) LIMIT 100`,
     ),
-    found: ({ process, account, held, amount }) => ({
+    describe: ({ process, account, held: heldAmount, amount }) => ({
       subject: `account ${account}`,
-      detail: `${process} holds ${held} of a share of ${amount}`,
+      detail: `${process} holds ${heldAmount} of a lease of ${amount}`,
     }),
   },
   {
-    name: 'every charge is closed by somebody who is there',
+    name: 'every open charge has a registered process',
     sql: sql(
       'orphans',
       `SELECT c.request, c.process FROM charges c
        LEFT JOIN ${PROCESSES_TABLE} p ON p.id = c.process
        WHERE c.state = 'open' AND c.process IS NOT NULL AND p.id IS NULL LIMIT 100`,
     ),
-    found: ({ request, process }) => ({
+    describe: ({ request, process }) => ({
       subject: String(request),
-      detail: `it is open, and ${process} is gone`,
+      detail: `it is open, and its process ${process} is not registered`,
     }),
   },
   {
@@ -130,13 +130,13 @@ const RULES: readonly Rule[] = [
     sql: sql(
       'used',
       `SELECT w.account, w.used, coalesce(s.total, 0) AS total FROM wallets w
-       LEFT JOIN (SELECT account, sum(amount) AS total FROM (${SPENT}) spent GROUP BY account) s
+       LEFT JOIN (SELECT account, sum(amount) AS total FROM (${USE_ENTRIES}) spent GROUP BY account) s
          ON s.account = w.account
        WHERE w.account IS NOT NULL AND w.used <> coalesce(s.total, 0) LIMIT 100`,
     ),
-    found: ({ account, used, total }) => ({
+    describe: ({ account, used, total }) => ({
       subject: `account ${account}`,
-      detail: `it has used ${used}, its charges come to ${total}`,
+      detail: `it has used ${used}, the sum of its charges is ${total}`,
     }),
   },
 ]
@@ -146,38 +146,42 @@ export const audit = async (database: Pick<Database, 'read'>): Promise<readonly 
   const findings: Finding[] = []
   for (const rule of RULES)
     for (const row of await database.read(rule.sql, []))
-      findings.push({ rule: rule.name, ...rule.found(row) })
+      findings.push({ rule: rule.name, ...rule.describe(row) })
   return findings
 }
 
-const CHARGED = sql('charged', "SELECT sum(amount) AS total FROM charges WHERE state = 'settled'")
+const TOTAL_CHARGED = sql(
+  'charged',
+  "SELECT sum(amount) AS total FROM charges WHERE state = 'settled'",
+)
 /** The total of all charges, in units of the currency. */
-const chargedInAll = async (database: Pick<Database, 'read'>): Promise<number> => {
-  const [row] = await database.read(CHARGED, [])
+const totalCharged = async (database: Pick<Database, 'read'>): Promise<number> => {
+  const [row] = await database.read(TOTAL_CHARGED, [])
   return Number(printMoney(nanosOf(row?.total ?? 0)))
 }
 
-/** Runs the audit for operators: a metric that should be zero, and an error line for each finding. */
+/** Runs the audit for operators: sets a metric that should be zero and logs each finding as an
+ *  error. */
 export const reportAudit = async ({ database, metrics, log }: Host): Promise<void> => {
   const findings = await audit(database)
   metrics.gauge('ledger_imbalance', {}, findings.length)
-  metrics.gauge('ledger_charged', {}, await chargedInAll(database))
-  for (const finding of findings) log.error(finding, 'the books do not balance')
+  metrics.gauge('ledger_charged', {}, await totalCharged(database))
+  for (const finding of findings) log.error(finding, 'the ledger does not balance')
 }
 
 // ---------------------------------------------------------------- command
 
 const auditLedger: Verb = {
-  summary: 'Checks whether the books balance.',
+  summary: 'Checks whether the ledger balances.',
   example: 'tollgate audit ledger',
   async run(_, { database }) {
     const findings = await audit(database)
     const lines = findings.map(({ rule, subject, detail }) => `${rule}: ${subject}: ${detail}`)
-    const balanced = findings.length === 0
+    const isBalanced = findings.length === 0
     return {
-      text: balanced ? 'the books balance' : lines.join('\n'),
-      json: { balanced, findings },
-      exit: balanced ? EXIT.ok : EXIT.problems,
+      text: isBalanced ? 'the ledger balances' : lines.join('\n'),
+      json: { balanced: isBalanced, findings },
+      exit: isBalanced ? EXIT.ok : EXIT.problems,
     }
   },
 }

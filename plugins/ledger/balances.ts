@@ -1,87 +1,95 @@
-/** Local balances: the store's balance less the charges since. Refreshed in the background, never
- *  while a call waits. */
+/** Local balances: the store's balance less the charges since. A background read refreshes them, so
+ *  that no call waits for one. */
 import type { Row } from '../../engine/plugin.ts'
 import { nanosOf } from './statements.ts'
 
-/** ms after which a balance is read again: other processes may have charged or credited. */
-const FRESH = 1_000
+/** ms after which a balance is read again: other processes may have changed it. */
+const MAX_AGE = 1_000
 
-interface Known {
-  /** Nanos. Undefined until it was read once. */
+interface LocalBalance {
+  /** Nanos. Undefined until the first read. */
   balance: bigint | undefined
-  /** Nanos of this process's lease that are not charged: free, or held. */
-  ours: bigint
-  /** Lease changes whose result is not known yet. */
-  moving: number
-  /** Counts lease changes: a read that overlaps with one is discarded. */
-  moves: number
-  askedAt: number
+  /** Nanos of this process's lease that are free or held. */
+  unchargedLease: bigint
+  /** Lease changes whose result is still unknown. */
+  pendingChanges: number
+  /** Counts starts and ends of lease changes: a read that overlaps with one is discarded. */
+  changeCount: number
+  readAt: number
 }
 /** Reads the wallet's `outside`: its balance less the lease of this process. A settlement reduces
- *  both, so that the difference does not depend on which settlements are written yet. */
-export type AskOutside = (wallet: number) => Promise<Row | undefined>
+ *  both, so that the difference does not depend on which settlements the store has. */
+export type ReadOutside = (wallet: number) => Promise<Row | undefined>
 
 export class Balances {
-  readonly #known = new Map<number, Known>()
-  readonly #ask: AskOutside
+  readonly #entries = new Map<number, LocalBalance>()
+  readonly #readOutside: ReadOutside
   readonly #now: () => number
 
-  constructor(ask: AskOutside, now: () => number = () => performance.now()) {
-    this.#ask = ask
+  constructor(readOutside: ReadOutside, now: () => number = () => performance.now()) {
+    this.#readOutside = readOutside
     this.#now = now
   }
-  /** The balance of a wallet after all charges of this process; undefined: not known yet. */
+  /** The balance of a wallet after all charges of this process; undefined: unknown. */
   of(wallet: number): bigint | undefined {
-    const known = this.#known.get(wallet)
-    if (known && this.#now() - known.askedAt > FRESH) void this.#refresh(wallet, known)
-    return known?.balance
+    const entry = this.#entries.get(wallet)
+    if (entry && this.#now() - entry.readAt > MAX_AGE) void this.#refresh(wallet, entry)
+    return entry?.balance
   }
   /** Counts a charge before it is written. Negative: a correction. */
-  charged(wallet: number, amount: bigint): void {
-    const known = this.#of(wallet)
-    known.ours -= amount
-    if (known.balance !== undefined) known.balance -= amount
-    this.#drop(wallet, known)
+  recordCharge(wallet: number, amount: bigint): void {
+    const entry = this.#of(wallet)
+    entry.unchargedLease -= amount
+    if (entry.balance !== undefined) entry.balance -= amount
+    this.#drop(wallet, entry)
   }
-  /** Begins a change of the lease. Call the returned function with its result: the nanos by which the
-   *  lease changed, and the new `outside` where known. */
-  moving(wallet: number): (by: bigint, outside?: bigint) => void {
-    const known = this.#of(wallet)
-    known.moving++
-    const mine = ++known.moves
+  /** Begins a change of the lease. The caller ends it with the returned function: `by` is the
+   *  change in nanos, `outside` the new one where known. */
+  beginLeaseChange(wallet: number): (by: bigint, outside?: bigint) => void {
+    const entry = this.#of(wallet)
+    entry.pendingChanges++
+    const ownChange = ++entry.changeCount
     return (by, outside) => {
-      known.moving--
-      known.ours += by
-      const alone = known.moving === 0 && known.moves === mine
-      if (outside !== undefined && alone) this.#learn(known, outside)
-      known.moves++
-      this.#drop(wallet, known)
+      entry.pendingChanges--
+      entry.unchargedLease += by
+      const isOnlyChange = entry.pendingChanges === 0 && entry.changeCount === ownChange
+      if (outside !== undefined && isOnlyChange) this.#setBalance(entry, outside)
+      entry.changeCount++
+      this.#drop(wallet, entry)
     }
   }
   /** Forgets all balances: every lease is void. */
   forget(): void {
-    this.#known.clear()
+    this.#entries.clear()
   }
-  #of(wallet: number): Known {
-    const found = this.#known.get(wallet)
-    if (found) return found
-    const made = { balance: undefined, ours: 0n, moving: 0, moves: 0, askedAt: -Infinity }
-    this.#known.set(wallet, made)
-    return made
+  #of(wallet: number): LocalBalance {
+    const existing = this.#entries.get(wallet)
+    if (existing) return existing
+    const entry = {
+      balance: undefined,
+      unchargedLease: 0n,
+      pendingChanges: 0,
+      changeCount: 0,
+      readAt: -Infinity,
+    }
+    this.#entries.set(wallet, entry)
+    return entry
   }
   /** Deletes the entry of a wallet without a lease: its balance can no longer be tracked. */
-  #drop(wallet: number, known: Known): void {
-    const { ours, moving } = known
-    if (ours === 0n && moving === 0 && this.#known.get(wallet) === known) this.#known.delete(wallet)
+  #drop(wallet: number, entry: LocalBalance): void {
+    const { unchargedLease, pendingChanges } = entry
+    if (unchargedLease === 0n && pendingChanges === 0 && this.#entries.get(wallet) === entry)
+      this.#entries.delete(wallet)
   }
-  #learn(known: Known, outside: bigint): void {
-    known.balance = outside + known.ours
-    known.askedAt = this.#now()
+  #setBalance(entry: LocalBalance, outside: bigint): void {
+    entry.balance = outside + entry.unchargedLease
+    entry.readAt = this.#now()
   }
-  async #refresh(wallet: number, known: Known): Promise<void> {
-    known.askedAt = this.#now()
-    const { moves, moving } = known
-    const row = moving > 0 ? undefined : await this.#ask(wallet).catch(() => undefined)
-    if (row && known.moves === moves) this.#learn(known, nanosOf(row.outside))
+  async #refresh(wallet: number, entry: LocalBalance): Promise<void> {
+    entry.readAt = this.#now()
+    const { changeCount, pendingChanges } = entry
+    const row =
+      pendingChanges > 0 ? undefined : await this.#readOutside(wallet).catch(() => undefined)
+    if (row && entry.changeCount === changeCount) this.#setBalance(entry, nanosOf(row.outside))
   }
 }

@@ -1,6 +1,6 @@
-/** Admits calls: computes the most that a call can cost and reserves it before the call is forwarded. */
+/** Admits calls: computes the worst-case cost of a call and reserves it before the call is
+ *  forwarded. */
 import { errors } from '../../engine/errors.ts'
-import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Host } from '../../engine/plugin.ts'
 import { parseQuota } from '../billing/money.ts'
 import {
@@ -13,6 +13,7 @@ import {
 import type { Facts } from '../billing/usage.ts'
 import { coverableTokens, worstCase } from '../billing/worst-case.ts'
 import { routeFormat } from '../conversion/route-format.ts'
+import { asksForStream } from '../formats/stream-request.ts'
 import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
 import { insufficientFunds } from './insufficient-funds.ts'
@@ -22,13 +23,13 @@ import type { Price, Prices } from './prices.ts'
 import { UsageEstimator } from './usage-estimator.ts'
 
 const refusal = errors({
-  METER_UNPRICED: [400, 'This model has no price for what the request asks of it: %s.'],
+  METER_UNPRICED: [400, 'This model has no price for these parts of the request: %s.'],
 })
 
 /** Output tokens below which a response is of no use. */
 const MIN_OUTPUT = 256
 
-/** What a call is admitted for. */
+/** A call that asks for admission. */
 interface Order {
   readonly price: Price
   readonly account: Account
@@ -64,30 +65,30 @@ export class CallAdmission {
   async admit(exchange: Exchange, { price, account, model }: Order): Promise<Admission> {
     const at = Date.now()
     const isLive = exchange.kind === 'websocket'
-    const sent = isLive
+    const targetRequest = isLive
       ? { body: null, size: price.context ?? 0 }
       : targetRequestOf(exchange, this.#isJson)
-    const { body, size } = sent instanceof Promise ? await sent : sent
+    const { body, size } = targetRequest instanceof Promise ? await targetRequest : targetRequest
     // Attributes matter only to prices that depend on more than counts.
     const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
     const files = exchange.slots.get(FILES) ?? 0
     const bounds = requestBoundsOf(body, size, price, files)
-    const { nanos: cost, unpriced, unbounded } = price.worstCase.of(bounds, facts)
-    const missing = [...unpriced, ...unbounded]
+    const { nanos: cost, unpriced, unboundedMeters } = price.worstCase.of(bounds, facts)
+    const missing = [...unpriced, ...unboundedMeters]
     if (missing.length > 0) throw refusal('METER_UNPRICED', [toolNamesOf(body, missing).join(', ')])
     const payer = payerOf(account)
-    const held = this.#ledger.takeNow(payer, cost)
+    const heldAmount = this.#ledger.takeNow(payer, cost)
       ? cost
       : await this.#reserve(exchange, payer, price, bounds, facts, cost)
     const version = this.#version
     const process = this.#ledger.processNow ?? (await this.#ledger.process())
-    const limit = chargeLimit(held, isLive || bounds.hasHostedTools)
-    const terms = { payer, rule: price.rule, facts, model, version, held, limit }
+    const limit = chargeLimit(heldAmount, isLive || bounds.hasHostedTools)
+    const terms = { payer, rule: price.rule, facts, model, version, heldAmount, limit }
     const call = new MeteredCall(this.#context, exchange, terms, process)
-    const streams = asksForStream(exchange.request)
-    if (exchange.kind !== 'http' || streams || this.#ledger.isContended(payer)) call.hold()
+    const wantsStream = asksForStream(exchange.request)
+    if (exchange.kind !== 'http' || wantsStream || this.#ledger.isContended(payer)) call.hold()
     const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
-    if (streams) estimator.startCheckpoints()
+    if (wantsStream) estimator.startCheckpoints()
     return { call, estimator }
   }
   /** Reserves the worst-case cost. Where the balance covers only a part, and the client set no
@@ -119,7 +120,3 @@ const payerOf = ({ id, key }: Account): Payer => ({
   key: key?.id,
   quota: key?.quota === undefined ? undefined : parseQuota(key.quota),
 })
-
-/** Google's clients ask for a stream in the path, also for one that is a single JSON text. */
-const asksForStream = ({ parsed, path }: Exchange['request']): boolean =>
-  (isFields(parsed) && parsed.stream === true) || path.includes(':stream')

@@ -1,9 +1,9 @@
-/** Prices the usage of a call, builds its rows, and reports usage that was not charged. */
+/** Prices the usage of a call, builds its rows, and reports uncharged usage. */
 import type { Exchange, Log, Metrics } from '../../engine/plugin.ts'
 import { priceFast } from '../billing/fast-price.ts'
 import { price } from '../billing/price.ts'
 import { freeze, type Rule } from '../billing/rule.ts'
-import { counted, type Facts } from '../billing/usage.ts'
+import { type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
 import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
@@ -17,15 +17,15 @@ export interface CallTerms {
   readonly model: string
   readonly version: number
   /** Nanos. */
-  readonly held: bigint
-  /** Nanos that are charged at most, whatever was used. Absent: no limit but the balance. */
+  readonly heldAmount: bigint
+  /** The maximum charge in nanos. Absent: the balance is the only limit. */
   readonly limit?: bigint | undefined
 }
-/** A call is charged at most this multiple of its hold; calls of hosted tools have no such limit,
- *  since the request does not bound them. */
+/** The maximum charge is this multiple of the hold; calls of hosted tools have no such limit, since
+ *  the request does not bound them. */
 const MAX_HOLD_MULTIPLE = 2n
-export const chargeLimit = (held: bigint, hosted: boolean): bigint | undefined =>
-  hosted ? undefined : held * MAX_HOLD_MULTIPLE
+export const chargeLimit = (heldAmount: bigint, hasHostedTools: boolean): bigint | undefined =>
+  hasHostedTools ? undefined : heldAmount * MAX_HOLD_MULTIPLE
 
 /** Caps nanos at the limit of the call. */
 export const capCharge = (nanos: bigint, { limit = nanos }: Pick<CallTerms, 'limit'>): bigint =>
@@ -51,7 +51,7 @@ export const priceUsage = (
 ): CallCharge => {
   const result = rule.fastPrice && priceFast(rule.fastPrice, usage.meters)
   if (result) return { nanos: result.nanos, lines: result.lines, unpriced: ALL_PRICED }
-  const { nanos, lines, unpriced } = price(counted(usage), rule, facts)
+  const { nanos, lines, unpriced } = price(toExactUsage(usage), rule, facts)
   return { nanos, lines: JSON.stringify(lines), unpriced }
 }
 
@@ -59,16 +59,16 @@ export const priceUsage = (
 export const holdOf = (
   { id, route }: Exchange,
   { payer, rule, model, version, facts }: CallTerms,
-): Omit<Hold, 'process' | 'held'> => ({
+): Omit<Hold, 'process' | 'heldAmount'> => ({
   request: id,
   account: payer.account,
   key: payer.key,
-  keyHeld: payer.quota !== undefined,
+  holdsKeyQuota: payer.quota !== undefined,
   route: route.name,
   model,
   version,
   rule: freeze(rule),
-  opened: facts.at,
+  openedAt: facts.at,
 })
 
 /** Reports usage that has no price to operators. */
@@ -105,9 +105,9 @@ export const settlementOf = (
     request,
     amount,
     uncollected: uncollected < MAX_COLUMN_VALUE ? uncollected : MAX_COLUMN_VALUE,
-    estimated,
+    isEstimated: estimated,
     wallets: walletsOf(account, key),
-    closed: Date.now(),
+    closedAt: Date.now(),
     usage: JSON.stringify(meters),
     lines,
   }
@@ -115,6 +115,6 @@ export const settlementOf = (
 /** The largest BIGINT: counts up to 2^53 may cost more. */
 const MAX_COLUMN_VALUE = 2n ** 63n - 1n
 
-/** Counts a call whose upstream worked before the store held anything for it: it is not charged. */
+/** Counts an uncharged call: its upstream worked before the store had a row for it. */
 export const countUncharged = ({ metrics }: Pick<LedgerContext, 'metrics'>, model: string): void =>
   metrics.count('uncharged_total', { model })

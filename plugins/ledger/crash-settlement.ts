@@ -1,28 +1,29 @@
-/** Crash settlement: charges the calls of a crashed process at their last checkpoint and the price of their hold. */
+/** Crash settlement: charges the calls of a crashed process by their last checkpoint, at the price
+ *  of their hold. */
 import type { Database, Log, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { price } from '../billing/price.ts'
 import { type Rule, thaw } from '../billing/rule.ts'
-import { type Attribute, counted, type Facts } from '../billing/usage.ts'
+import { type Attribute, type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Meters, Usage } from '../slots.ts'
 import { isCode } from './faults.ts'
 import { nanosOf, settleCharge } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 import { writeWithRetry } from './write-with-retry.ts'
 
-/** Rows a read. */
+/** The maximum number of rows in one read. */
 const BATCH = 500
 const CHECKPOINTS: Sql = {
-  name: 'ledger: noted',
+  name: 'ledger: checkpoints',
   text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes FROM charges
     WHERE state = 'open' AND noted IS NOT NULL ORDER BY request LIMIT ${BATCH}`,
 }
 const CHECKPOINTS_OF: Sql = {
-  name: 'ledger: noted of one',
+  name: 'ledger: checkpoints of a process',
   text: CHECKPOINTS.text.replace('noted IS NOT NULL', 'noted IS NOT NULL AND process = ?'),
 }
 
 const UPDATE_CHECKPOINT: Sql = {
-  name: 'ledger: note',
+  name: 'ledger: checkpoint',
   text: "UPDATE charges SET noted = ?, usage = ?, attributes = ? WHERE request = ? AND state = 'open'",
 }
 /** Stores the usage so far with the open charge. */
@@ -39,13 +40,14 @@ export const checkpointCharge = (checkpoint: {
   values: [checkpoint.output, checkpoint.usage, checkpoint.attributes, checkpoint.request],
 })
 
-/** The checkpoint of a usage. `streaming`: the output grows with the progress of the exchange, and a
- *  crash before its first byte charges nothing; otherwise all of this usage has been delivered. */
+/** The checkpoint of a usage. `isStreaming`: the output grows with the progress of the exchange,
+ *  and a crash before its first byte charges nothing. Otherwise the client has received all of
+ *  it. */
 export const checkpointOf = (
   request: string,
   { meters: { output = 0, ...others } }: Usage,
   { rule, facts }: { readonly rule: Rule; readonly facts: Facts },
-  streaming: boolean,
+  isStreaming: boolean,
 ): Statement => ({
   ...checkpointCharge({
     request,
@@ -53,19 +55,20 @@ export const checkpointOf = (
     usage: JSON.stringify(others),
     attributes: attributesOf(rule, facts),
   }),
-  ...(streaming && { progress: 0 }),
+  ...(isStreaming && { progress: 0 }),
 })
 
-/** The request attributes that the price depends on, as JSON; null: none. Others are not stored. */
+/** The request attributes that the price depends on, as JSON; null: none. The store gets no
+ *  others. */
 export const attributesOf = (rule: Rule, { attributes = {} }: Facts): string | null => {
-  const named = new Set(
+  const attributeNames = new Set(
     rule.lines.flatMap(({ by, when }) => [
       ...by,
       ...when.flatMap(each => ('name' in each ? [each.name] : [])),
     ]),
   )
-  const used = Object.entries(attributes).filter(([name]) => named.has(name))
-  return used.length === 0 ? null : JSON.stringify(Object.fromEntries(used))
+  const entries = Object.entries(attributes).filter(([name]) => attributeNames.has(name))
+  return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries))
 }
 
 /** Charges the open calls that have a checkpoint and no live process, or those of one process. */
@@ -96,9 +99,9 @@ const settleOne = async (
       { request: row.request },
       'a stream of a crashed process was charged at its last checkpoint',
     )
-  } catch (thrown) {
-    // Its process is alive after all, or another process was faster.
-    if (!isCode(thrown, 'CHARGE_CLOSED')) throw thrown
+  } catch (error) {
+    // Its own process or another one closed it first.
+    if (!isCode(error, 'CHARGE_CLOSED')) throw error
   }
 }
 
@@ -106,18 +109,21 @@ const settlementOf = (row: Row, now: number) => {
   const meters: Meters = { ...parseObject(row.usage), output: Number(row.noted) }
   const attributes = parseObject(row.attributes) as Readonly<Record<string, Attribute>>
   const rule = thaw(String(row.rule))
-  const { nanos, lines } = price(counted({ meters }), rule, { at: Number(row.opened), attributes })
-  const held = nanosOf(row.held)
-  const amount = nanos < held ? nanos : held
+  const { nanos, lines } = price(toExactUsage({ meters }), rule, {
+    at: Number(row.opened),
+    attributes,
+  })
+  const heldAmount = nanosOf(row.held)
+  const amount = nanos < heldAmount ? nanos : heldAmount
   const key = row.key === null ? undefined : Number(row.key)
   return settleCharge({
     request: String(row.request),
     amount,
     uncollected: nanos - amount,
-    estimated: true,
+    isEstimated: true,
     usage: JSON.stringify(meters),
     lines: JSON.stringify(lines),
-    closed: now,
+    closedAt: now,
     wallets: walletsOf(Number(row.account), key),
   })
 }

@@ -1,13 +1,13 @@
 /** Extends the hold of a call that is in progress. */
 import type { Ledger, Payer, Shortage } from './ledger.ts'
 
-/** Attempts to take the available balance: other calls may take it at the same time. */
+/** Attempts to take the available balance, since other calls may take it at the same time. */
 const ATTEMPTS = 3
 
-/** Takes `amount` nanos more. Returns who lacks them, or undefined. A store that fails is asked once
- *  more before it counts as an account without money, since the usage has already happened.
- *  `process`: the name under which the call began. If that was reaped meanwhile, what was taken
- *  under the next name goes back. */
+/** Takes `amount` nanos more. Returns the shortage, or undefined. Retries once where the store
+ *  fails, since the usage has already happened; a second failure counts as a shortage. `process`:
+ *  the name under which the call began. If the store has reaped it, the nanos taken under the next
+ *  name return. */
 export const extendHold = async (
   ledger: Ledger,
   payer: Payer,
@@ -22,7 +22,7 @@ export const extendHold = async (
   return 'account'
 }
 
-/** Takes up to `amount` nanos and returns how much; 0 where the store fails. */
+/** Takes up to `amount` nanos and returns the amount taken; 0 where the store fails. */
 export const takeAvailable = async (
   ledger: Ledger,
   payer: Payer,
@@ -30,7 +30,7 @@ export const takeAvailable = async (
   process: string,
 ): Promise<bigint> => {
   if (!(await extendHold(ledger, payer, amount, process))) return amount
-  for (let left = ATTEMPTS; left > 0; left--) {
+  for (let remainingAttempts = ATTEMPTS; remainingAttempts > 0; remainingAttempts--) {
     const room = await ledger.available(payer).catch(() => 0n)
     const rest = room < amount ? room : amount
     if (rest <= 0n) break

@@ -1,4 +1,4 @@
-/** What the ledger refuses, and how the store says so. */
+/** The faults with which the ledger refuses a call. */
 import { errors } from '../../engine/errors.ts'
 
 export { isCode } from '../../engine/kit.ts'

@@ -15,21 +15,24 @@ export interface RefusalTerms {
 export type InsufficientFunds = (shortage: Shortage, payer: Payer, cost: bigint) => Promise<Fault>
 
 const MESSAGES = {
-  account: { code: 'INSUFFICIENT', left: 'you have', more: 'add credit' },
-  key: { code: 'KEY_EXHAUSTED', left: 'this API key has', more: 'raise the quota of the key' },
+  account: { code: 'INSUFFICIENT', subject: 'you have', remedy: 'add credit' },
+  key: { code: 'KEY_EXHAUSTED', subject: 'this API key has', remedy: 'raise the quota of the key' },
 } as const
 
 export const insufficientFunds =
   ({ ledger, currency, limitField }: RefusalTerms): InsufficientFunds =>
   async (shortage, { account, ...key }, cost) => {
-    const { code, left, more } = MESSAGES[shortage]
+    const { code, subject, remedy } = MESSAGES[shortage]
     const payer = { account, ...(shortage === 'key' ? key : { key: undefined, quota: undefined }) }
     const room = await ledger.available(payer).catch(() => undefined)
     const most = `${roundMoney(cost, 'up')} ${currency}`
-    // Another call has released its hold meanwhile, or the store does not answer.
+    // Another call has released its hold since, or the store does not answer.
     if (room === undefined || room >= cost)
-      return fault(code, [most, 'and other calls hold what is left. Retry when they have ended'])
-    const has = `${left} ${roundMoney(room > 0n ? room : 0n, 'down')} ${currency}`
-    const advice = limitField === undefined ? more : `lower ${limitField} or ${more}`
+      return fault(code, [
+        most,
+        'and other calls hold the rest of the balance. Retry when they have ended',
+      ])
+    const has = `${subject} ${roundMoney(room > 0n ? room : 0n, 'down')} ${currency}`
+    const advice = limitField === undefined ? remedy : `lower ${limitField} or ${remedy}`
     return fault(code, [most, `${has}. ${advice.replace(/^./, first => first.toUpperCase())}`])
   }

@@ -5,7 +5,7 @@ import type { Json, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
 import { price } from '../billing/price.ts'
 import { thaw } from '../billing/rule.ts'
-import { type Attribute, counted } from '../billing/usage.ts'
+import { type Attribute, toExactUsage } from '../billing/usage.ts'
 import type { KeptHold, Usage } from '../slots.ts'
 import { type Hold, lockOf, releaseCharge, type Settlement, settleCharge } from './statements.ts'
 import { walletOf, walletsOf } from './wallet.ts'
@@ -34,17 +34,18 @@ export const KEPT: Sql = {
  *  with CHARGE_EXISTS, or with SHARE_GONE when the process was expelled. */
 export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   const account = walletOf.account(hold.account)
-  const quotaWallet = hold.keyHeld && hold.key !== undefined ? walletOf.key(hold.key) : account
+  const quotaWallet =
+    hold.holdsKeyQuota && hold.key !== undefined ? walletOf.key(hold.key) : account
   const leaveShare: Statement = {
     sql: LEAVE_SHARE,
-    values: [hold.held, hold.process, account, quotaWallet],
+    values: [hold.heldAmount, hold.process, account, quotaWallet],
     rows: 'some',
     otherwise: 'SHARE_GONE',
   }
   const row: Statement = stored
     ? {
         sql: KEEP_OPEN,
-        values: [hold.held, hold.request, hold.process],
+        values: [hold.heldAmount, hold.request, hold.process],
         rows: 1,
         otherwise: 'SHARE_GONE',
       }
@@ -58,28 +59,28 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
           hold.model,
           hold.version,
           hold.rule,
-          hold.held,
-          hold.opened,
-          hold.keyHeld ? 1 : 0,
+          hold.heldAmount,
+          hold.openedAt,
+          hold.holdsKeyQuota ? 1 : 0,
           hold.process,
         ],
         rows: 1,
         otherwise: 'SHARE_GONE',
         violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
       }
-  return hold.held > 0n ? [row, leaveShare] : [row]
+  return hold.heldAmount > 0n ? [row, leaveShare] : [row]
 }
 
 /** What the owner of a kept hold stores. `attributes`: those of the request that its price depends on. */
 export const keptHoldOf = (
-  { request, account, key, held, opened, rule }: Hold,
+  { request, account, key, heldAmount, openedAt, rule }: Hold,
   attributes: string | null,
 ): KeptHold => ({
   request,
   account,
   key: key ?? null,
-  held: String(held),
-  opened,
+  held: String(heldAmount),
+  opened: openedAt,
   rule,
   attributes: attributes === null ? {} : (JSON.parse(attributes) as Record<string, Json>),
 })
@@ -94,30 +95,30 @@ export interface KeptCharge {
 export const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
   const attributes = hold.attributes as Readonly<Record<string, Attribute>>
   const facts = { at: hold.opened, attributes }
-  const { nanos, lines } = price(counted(usage), thaw(hold.rule), facts)
+  const { nanos, lines } = price(toExactUsage(usage), thaw(hold.rule), facts)
   const held = BigInt(hold.held)
   const charged = nanos < held ? nanos : held
   return { charged, uncollected: nanos - charged, lines: JSON.stringify(lines) }
 }
 
 /** Charges the usage of a kept hold and frees the rest; a trigger changes the wallets. Rejects with
- *  CHARGE_CLOSED. `closed`: ms since 1970. */
-export const settleKept = (hold: KeptHold, usage: Usage, closed: number): Statement => {
+ *  CHARGE_CLOSED. `closedAt`: ms since 1970. */
+export const settleKept = (hold: KeptHold, usage: Usage, closedAt: number): Statement => {
   const { charged, uncollected, lines } = priceKept(hold, usage)
   const settlement: Settlement = {
     request: hold.request,
     amount: charged,
     uncollected,
-    estimated: usage.estimated,
+    isEstimated: usage.estimated,
     usage: JSON.stringify(usage.meters),
     lines,
-    closed,
+    closedAt,
     wallets: walletsOf(hold.account, hold.key ?? undefined),
   }
   return settleCharge(settlement)
 }
 /** Closes a kept hold without a charge and frees it. Rejects with CHARGE_CLOSED. */
-export const releaseKept = (hold: KeptHold, closed: number): Statement => ({
-  ...releaseCharge(hold.request, closed),
+export const releaseKept = (hold: KeptHold, closedAt: number): Statement => ({
+  ...releaseCharge(hold.request, closedAt),
   locks: walletsOf(hold.account, hold.key ?? undefined).map(lockOf),
 })

@@ -1,34 +1,37 @@
-/** Reserves money for calls and closes their charges. One per process; knows amounts, not prices. */
+/** Reserves money for calls and closes their charges. One per process; knows amounts, not
+ *  prices. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { Database, Log, Membership, Row, Statement } from '../../engine/plugin.ts'
 import { BudgetLeases } from './budget-leases.ts'
 import { settleCheckpoints } from './crash-settlement.ts'
 import { isCode } from './faults.ts'
-import { giveAllBack } from './processes.ts'
+import { releaseProcess } from './processes.ts'
 import { nanosOf, openWallet, ROOM_IN } from './statements.ts'
 import { walletOf } from './wallet.ts'
 import { ADMISSION_TIMEOUT, BARRIER, writeWithRetry } from './write-with-retry.ts'
 
-/** The account and key that pay. `quota`: nanos the key may spend in all; undefined: no quota. */
+/** The account and key that pay. `quota`: nanos that the key may spend in all; undefined: no
+ *  limit. */
 export interface Payer {
   readonly account: number
   readonly key: number | undefined
   readonly quota: bigint | undefined
 }
-/** Who lacks the money. */
+/** The wallet that cannot cover an amount. */
 export type Shortage = 'account' | 'key'
-/** Receives the rows that the list returned; none where the charge was closed already. */
+/** Receives the rows that the list returned; none where the charge was already closed. */
 type OnClosed = (rows: readonly (readonly Row[])[]) => void
 type Store = Pick<Database, 'write' | 'read'>
 interface Closing {
   readonly statements: readonly Statement[]
-  readonly done: OnClosed
-  /** The write in progress. A second one at the same time would find nothing to do, and could finish first. */
-  writing: Promise<void> | undefined
+  readonly onClosed: OnClosed
+  /** The write in progress. A second one at the same time would change nothing, and could finish
+   *  first. */
+  currentWrite: Promise<void> | undefined
 }
 
-/** ms between two attempts to close charges, and ms for which a process that ends goes on trying. */
+/** ms between two attempts to close charges, and ms for which an ending process retries. */
 const RETRY_INTERVAL = 1_000
 const SHUTDOWN_TIMEOUT = 10_000
 const MAX_KNOWN_KEYS = 100_000
@@ -67,7 +70,7 @@ export class Ledger {
     membership.listen('ledger', {
       onExpelled: () => this.#leases.forget(),
       beforeReap: process => settleCheckpoints(database, log, Date.now(), process),
-      reapStatements: process => giveAllBack(process, Date.now()),
+      reapStatements: process => releaseProcess(process, Date.now()),
     })
     this.#timer = setInterval(() => void this.#closePending(), RETRY_INTERVAL)
     this.#timer.unref()
@@ -77,17 +80,17 @@ export class Ledger {
     this.#processName = await this.#membership.name()
     return this.#processName
   }
-  /** The same, where the process is registered already. */
+  /** The process name, if the process is registered. */
   get processNow(): string | undefined {
     return this.#processName !== undefined && this.#membership.isCurrent(this.#processName)
       ? this.#processName
       : undefined
   }
-  /** Whether money held under this name is still reserved for this process. */
+  /** Whether holds under this name are still valid. */
   isCurrentProcess(process: string): boolean {
     return this.#membership.isCurrent(process)
   }
-  /** The store holds nothing under this name any more: the process registers under another. */
+  /** Reports that the store has reaped this name: the process registers under another. */
   onExpelled(process: string): void {
     this.#membership.expelled(process)
   }
@@ -101,7 +104,7 @@ export class Ledger {
     this.#leases.give(wallet, amount)
     return false
   }
-  /** Takes `amount` nanos for a call. Returns who lacks them, or undefined. */
+  /** Takes `amount` nanos for a call. Returns the shortage, or undefined. */
   async take(payer: Payer, amount: bigint): Promise<Shortage | undefined> {
     const { account, key, quota } = payer
     if (key !== undefined) await this.#openKey(key, quota)
@@ -109,29 +112,30 @@ export class Ledger {
       if (!(await this.#leases.take(walletOf.account(account), amount))) return 'account'
       if (key === undefined || quota === undefined) return undefined
       const { generation } = this.#leases
-      const taken = await this.#leases.take(walletOf.key(key), amount)
+      const isTaken = await this.#leases.take(walletOf.key(key), amount)
       const isReaped = generation !== this.#leases.generation
-      if (taken && !isReaped) return undefined
-      // Reaping returned what was taken before it: nothing of that is given back, both are taken again.
+      if (isTaken && !isReaped) return undefined
+      // Reaping between the two has returned the amount of the account: return that of the key, and
+      // take both again.
       if (!isReaped) this.#leases.give(walletOf.account(account), amount)
-      else if (taken) this.#leases.give(walletOf.key(key), amount)
-      if (!taken) return 'key'
+      else if (isTaken) this.#leases.give(walletOf.key(key), amount)
+      if (!isTaken) return 'key'
     }
   }
-  /** Whether other processes may wait for what is held: then the store must show the hold. */
+  /** Whether other processes may wait for the held money: then the hold needs a row. */
   isContended({ account, key, quota }: Payer): boolean {
     if (this.#leases.isContended(walletOf.account(account))) return true
     return key !== undefined && quota !== undefined && this.#leases.isContended(walletOf.key(key))
   }
-  /** Nanos that could be taken now: of the account, or of its key where that has less. */
+  /** Nanos that a call could take now: of the account, or of its key if that has less. */
   async available({ account, key, quota }: Payer): Promise<bigint> {
     const wallets = [walletOf.account(account)]
     if (key !== undefined && quota !== undefined) wallets.push(walletOf.key(key))
     const rooms = await Promise.all(wallets.map(wallet => this.#availableIn(wallet)))
     return rooms.reduce((least, room) => (room < least ? room : least))
   }
-  /** Returns nanos that a call did not need. `process`: the name under which they were taken; if it
-   *  was reaped, they are returned already. */
+  /** Returns nanos that a call did not need. `process`: the name under which the call took them; if
+   *  the store has reaped it, they have returned already. */
   give({ account, key, quota }: Payer, amount: bigint, process: string): void {
     if (!this.#membership.isCurrent(process)) return
     this.#leases.give(walletOf.account(account), amount)
@@ -140,7 +144,7 @@ export class Ledger {
   /** Takes nanos out of the lease for good: the books keep them. Call the returned function once it is
    *  known whether they do; if not, the nanos return to the lease. */
   keep(payer: Payer, amount: bigint, process: string): (isKept: boolean) => void {
-    const moves = walletsHeld(payer).map(wallet => this.#leases.balances.moving(wallet))
+    const moves = walletsHeld(payer).map(wallet => this.#leases.balances.beginLeaseChange(wallet))
     return isKept => {
       for (const moved of moves) moved(isKept ? -amount : 0n)
       if (!isKept) this.give(payer, amount, process)
@@ -149,27 +153,29 @@ export class Ledger {
   /** Counts a charge in the local balance, before it is written. Negative: a correction. */
   recordCharge({ account, key, quota }: Payer, amount: bigint, process: string): void {
     if (!this.#membership.isCurrent(process)) return
-    this.#leases.balances.charged(walletOf.account(account), amount)
+    this.#leases.balances.recordCharge(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined)
-      this.#leases.balances.charged(walletOf.key(key), amount)
+      this.#leases.balances.recordCharge(walletOf.key(key), amount)
   }
-  /** The balance in nanos after all charges of this process; undefined: not known yet. Charges and
+  /** The balance in nanos after all charges of this process; undefined: unknown. Charges and
    *  credits of other processes may be missing for a second. */
   balance(account: number): bigint | undefined {
     return this.#leases.balances.of(walletOf.account(account))
   }
-  /** Counts a charge and returns the balance after it: once the lease is used up, the balance is unknown. */
+  /** Counts a charge and returns the balance after it. Reads the balance first, since it is unknown
+   *  once the lease is used up. */
   balanceAfter(payer: Payer, amount: bigint, process: string): bigint | undefined {
     const before = this.balance(payer.account)
     this.recordCharge(payer, amount, process)
     return before === undefined ? undefined : before - amount
   }
-  /** Closes a charge whose own group may have failed: retries until the store confirms. */
-  ensureClosed(request: string, list: readonly Statement[], done: OnClosed): void {
-    this.#pending.set(request, { statements: list, done, writing: undefined })
+  /** Closes a charge whose own write may have failed: retries until the store confirms. */
+  ensureClosed(request: string, list: readonly Statement[], onClosed: OnClosed): void {
+    this.#pending.set(request, { statements: list, onClosed, currentWrite: undefined })
     void this.#close(request)
   }
-  /** Writes all pending charges, for at most SHUTDOWN_TIMEOUT. After that their checkpoints count. */
+  /** Writes all pending charges, for at most SHUTDOWN_TIMEOUT. Crash settlement closes the
+   *  others. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     const until = performance.now() + SHUTDOWN_TIMEOUT
@@ -182,7 +188,7 @@ export class Ledger {
     }
     await this.#leases.close()
   }
-  /** Creates the wallet of a key with its quota. `openWallet` keeps the quota of an existing one. */
+  /** Creates the wallet of a key with its quota. An existing wallet keeps its own. */
   async #openKey(key: number, quota: bigint | undefined): Promise<void> {
     if (this.#knownKeys.get(key)) return
     const list = [openWallet(walletOf.key(key), quota)]
@@ -197,24 +203,24 @@ export class Ledger {
     await Promise.all([...this.#pending.keys()].map(request => this.#close(request)))
   }
   #close(request: string): Promise<void> {
-    const found = this.#pending.get(request)
-    if (!found) return Promise.resolve()
-    found.writing ??= this.#writeClosing(request, found).finally(() => {
-      found.writing = undefined
+    const closing = this.#pending.get(request)
+    if (!closing) return Promise.resolve()
+    closing.currentWrite ??= this.#writeClosing(request, closing).finally(() => {
+      closing.currentWrite = undefined
     })
-    return found.writing
+    return closing.currentWrite
   }
-  async #writeClosing(request: string, { statements: list, done }: Closing): Promise<void> {
+  async #writeClosing(request: string, { statements: list, onClosed }: Closing): Promise<void> {
     let rows: Parameters<OnClosed>[0] = []
     try {
       rows = await writeWithRetry(this.#database, list)
-    } catch (thrown) {
-      // Closed already, or never opened: nothing is held for it any more.
-      if (!isCode(thrown, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'SHARE_GONE')) {
-        this.#log.warn({ request, error: thrown }, 'a charge could not be closed yet')
+    } catch (error) {
+      // The charge is closed, or never had a row: there is no hold.
+      if (!isCode(error, 'CHARGE_CLOSED', 'CHARGE_EXISTS', 'SHARE_GONE')) {
+        this.#log.warn({ request, error }, 'a charge could not be closed yet')
         return
       }
     }
-    if (this.#pending.delete(request)) done(rows)
+    if (this.#pending.delete(request)) onClosed(rows)
   }
 }

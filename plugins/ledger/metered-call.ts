@@ -30,11 +30,11 @@ import {
 
 /**
  *   admitted ──hold()────────────────────▶ held      its row is queued for the store
- *   admitted, held ──settle(usage)───────▶ closing   the charge is queued; without a row, as one row
+ *   admitted, held ──settle(usage)───────▶ closing   the charge is queued as an update or one row
  *   admitted, held ──release()───────────▶ closing   nothing is charged
- *   admitted, held ──exchange ends───────▶ closing   released; a WebSocket is charged for its usage
- *   admitted, held ──keep()──────────────▶ kept      a task owns the hold; this call charges nothing
- *   closing ──the store's result is known─▶ closed   the rest of the hold returns to the lease
+ *   admitted, held ──exchange ends───────▶ closing   released; a WebSocket is charged
+ *   admitted, held ──keep()──────────────▶ kept      a task owns the hold; nothing is charged here
+ *   closing ──the store confirms─────────▶ closed    the rest of the hold returns to the lease
  */
 type State =
   | { readonly at: 'admitted' | 'held' | 'kept' | 'closed' }
@@ -43,10 +43,10 @@ type State =
       /** Whether the hold has a row of its own. */
       readonly hasRow: boolean
       /** Nanos. Undefined: released. */
-      readonly charged: bigint | undefined
-      /** Nanos that the call cost beyond that. */
+      readonly chargedAmount: bigint | undefined
+      /** Nanos that the call cost beyond the charge. */
       readonly uncollected: bigint
-      /** Undefined: the store holds nothing of this call. */
+      /** Undefined: the store has no row of this call. */
       readonly statements: readonly Statement[] | undefined
     }
 type Closing = Extract<State, { at: 'closing' }>
@@ -55,31 +55,32 @@ export class MeteredCall {
   readonly #context: LedgerContext
   readonly #exchange: Exchange
   readonly #terms: CallTerms
-  /** The process name under which the money is held. */
+  /** The process name under which the ledger reserved the money. */
   readonly #process: string
   #state: State = { at: 'admitted' }
   /** Nanos. */
-  #held: bigint
+  #heldAmount: bigint
   #extension: 'none' | 'running' | 'refused' = 'none'
   #isOverageCollected = false
   /** Tells the ledger whether the books keep the hold. */
   #onKept: ((isKept: boolean) => void) | undefined
-  /** The last usage that was priced: receipt, checkpoint and settlement price the same one. */
-  #priced: { readonly usage: Usage; readonly charge: CallCharge } | undefined
-  /** Nanos that the local balance already counts as charged: a receipt does so before the end. */
-  #recorded = 0n
+  /** The price of the last usage: receipt, checkpoint and settlement price the same one. */
+  #lastPrice: { readonly usage: Usage; readonly charge: CallCharge } | undefined
+  /** Nanos that the local balance already counts as charged: a receipt counts them before the
+   *  end. */
+  #recordedAmount = 0n
 
-  /** The ledger has reserved `terms.held` before. */
+  /** The caller has reserved `terms.heldAmount` before. */
   constructor(context: LedgerContext, exchange: Exchange, terms: CallTerms, process: string) {
     this.#context = context
     this.#exchange = exchange
     this.#terms = terms
     this.#process = process
-    this.#held = terms.held
+    this.#heldAmount = terms.heldAmount
     exchange.onEnd(outcome => this.#onEnd(outcome))
   }
-  /** Queues the hold's row in the exchange's next group. Needed before bytes leave of a response
-   *  whose cost is not known yet. */
+  /** Queues the row of the hold with the next writes of the exchange. A response whose cost is
+   *  unknown needs it before its first byte leaves. */
   hold(): void {
     if (this.#state.at !== 'admitted') return
     this.#state = { at: 'held' }
@@ -91,7 +92,7 @@ export class MeteredCall {
     const row = this.#row()
     this.#exchange.writes.add(...keepHold(row, this.#state.at === 'held'))
     this.#state = { at: 'kept' }
-    this.#onKept = this.#context.ledger.keep(this.#terms.payer, this.#held, this.#process)
+    this.#onKept = this.#context.ledger.keep(this.#terms.payer, this.#heldAmount, this.#process)
     return keptHoldOf(row, attributesOf(this.#terms.rule, this.#terms.facts))
   }
   get isKept(): boolean {
@@ -101,26 +102,26 @@ export class MeteredCall {
   priceOf(usage: Usage): bigint {
     return this.#chargeOf(usage).nanos
   }
-  /** Nanos that are charged for this usage: at most what is held. */
+  /** Nanos that this usage is charged: at most the hold. */
   dueFor(usage: Usage): bigint {
     const nanos = this.priceOf(usage)
-    return nanos < this.#held ? nanos : this.#held
+    return nanos < this.#heldAmount ? nanos : this.#heldAmount
   }
-  /** The account's balance after this charge, in nanos. Undefined: not known. */
+  /** The account's balance after this charge, in nanos. Undefined: unknown. */
   balanceAfter(nanos: bigint): bigint | undefined {
     if (!this.#isOpen) return undefined
-    const more = nanos - this.#recorded
-    this.#recorded = nanos
+    const more = nanos - this.#recordedAmount
+    this.#recordedAmount = nanos
     return this.#context.ledger.balanceAfter(this.#terms.payer, more, this.#process)
   }
   release(): undefined {
     if (this.#isOpen) this.#closeUncharged()
     return undefined
   }
-  /** Takes what a usage costs beyond the hold. Undefined: it costs no more. What the account lacks
-   *  is recorded as uncollected when the call settles. */
+  /** Takes the cost of a usage beyond the hold. Undefined: there is none. Settling records the part
+   *  that the balance does not cover as uncollected. */
   collectOverage(usage: Usage): Promise<void> | undefined {
-    const overage = capCharge(this.priceOf(usage), this.#terms) - this.#held
+    const overage = capCharge(this.priceOf(usage), this.#terms) - this.#heldAmount
     if (overage <= 0n || this.#isOverageCollected || !this.#isOpen) return undefined
     return this.#collect(overage)
   }
@@ -140,34 +141,35 @@ export class MeteredCall {
     }
     return this.collectOverage(usage)?.then(charge) ?? charge()
   }
-  /** Records how many output tokens were delivered, for the settlement after a crash. */
+  /** Records the number of delivered output tokens, for the settlement after a crash. */
   reportProgress(output: number): void {
     if (this.#state.at === 'held') this.#exchange.writes.progress(output)
   }
   /** Records the usage so far, for the settlement after a crash. Extends the hold once the call
-   *  costs more than is held, and not before: money that one call may not need can pay for another. */
+   *  costs more, and not before: money that one call may not need can pay for another. */
   checkpoint(usage: Usage): void {
     if (this.#state.at !== 'held') return
     const nanos = this.#setCheckpoint(usage, true)
-    // A gauged usage is bounded by the request, and as much is held.
-    if (usage.isFinalEstimate || nanos <= this.#held || this.#extension !== 'none') return
+    // The request bounds a final estimate, and the hold covers it.
+    if (usage.isFinalEstimate || nanos <= this.#heldAmount || this.#extension !== 'none') return
     this.#extension = 'running'
     void this.#extend(nanos).finally(() => {
       if (this.#extension === 'running') this.#extension = 'none'
     })
   }
   /** For a call that goes on after this usage: holds the initial amount again on top of the usage.
-   *  Returns a fault where the account lacks it; the usage is covered as far as possible. */
+   *  Returns a fault if the balance does not cover it; then the hold covers as much of the usage as
+   *  possible. */
   async preAuthorise(usage: Usage): Promise<Fault | undefined> {
-    if (!this.#isOpen || this.#priced?.usage === usage) return undefined
-    const { payer, held } = this.#terms
+    if (!this.#isOpen || this.#lastPrice?.usage === usage) return undefined
+    const { payer, heldAmount } = this.#terms
     const { ledger, insufficient } = this.#context
-    const more = this.#setCheckpoint(usage, false) + held - this.#held
+    const more = this.#setCheckpoint(usage, false) + heldAmount - this.#heldAmount
     if (more <= 0n) return undefined
     const shortage = await extendHold(ledger, payer, more, this.#process)
     if (!this.#isOpen) return void (shortage ?? ledger.give(payer, more, this.#process))
     if (shortage) {
-      const reason = await insufficient(shortage, payer, held)
+      const reason = await insufficient(shortage, payer, heldAmount)
       await this.collectOverage(usage)
       return reason
     }
@@ -178,19 +180,20 @@ export class MeteredCall {
   get #isOpen(): boolean {
     return this.#state.at === 'admitted' || this.#state.at === 'held'
   }
-  /** Sets what the store charges if this process crashes. Returns the price of the usage. */
-  #setCheckpoint(usage: Usage, streaming: boolean): bigint {
+  /** Sets the usage that the store charges if this process crashes. Returns its price. */
+  #setCheckpoint(usage: Usage, isStreaming: boolean): bigint {
     const nanos = this.priceOf(usage)
     const { id, writes } = this.#exchange
-    const checkpoint = checkpointOf(id, usage, this.#terms, streaming)
+    const checkpoint = checkpointOf(id, usage, this.#terms, isStreaming)
     writes.setCrashStatements(holdAtLeast(id, this.dueFor(usage)), checkpoint)
     return nanos
   }
-  /** Holds the cost so far and half of the hold beyond that. Cuts the call where the account lacks it. */
+  /** Holds the cost so far and half of the hold beyond that. Cuts the call if the balance does not
+   *  cover it. */
   async #extend(nanos: bigint): Promise<void> {
     const { ledger, insufficient } = this.#context
     const { payer } = this.#terms
-    const more = capCharge(nanos + this.#held / 2n + 1n, this.#terms) - this.#held
+    const more = capCharge(nanos + this.#heldAmount / 2n + 1n, this.#terms) - this.#heldAmount
     if (more <= 0n) return
     const shortage = await extendHold(ledger, payer, more, this.#process)
     if (shortage) this.#extension = 'refused'
@@ -200,24 +203,24 @@ export class MeteredCall {
       return this.#isOpen ? this.#exchange.cut(reason) : undefined
     }
     this.#extendBy(more)
-    await this.#exchange.writes.commit().catch(() => {}) // the response's own commit reports it
+    await this.#exchange.writes.commit().catch(() => {}) // the commit of the response reports it
   }
   #extendBy(more: bigint): void {
-    this.#held += more
+    this.#heldAmount += more
     const { id, writes } = this.#exchange
     if (this.#state.at === 'held') writes.add(extendCharge(id, more))
   }
   #closeCharged(usage: Usage): Closing {
-    const charged = this.dueFor(usage)
+    const chargedAmount = this.dueFor(usage)
     const charge = this.#chargeOf(usage)
     const { id } = this.#exchange
-    const settlement = settlementOf(id, this.#terms.payer, usage, charge, charged)
+    const settlement = settlementOf(id, this.#terms.payer, usage, charge, chargedAmount)
     const end =
       this.#state.at === 'held'
         ? [settleCharge(settlement)]
         : singleRowCharge(this.#row(), settlement)
     reportUnpriced(this.#context, id, this.#terms.model, charge.unpriced)
-    return this.#close(end, charged, charge.nanos - charged)
+    return this.#close(end, chargedAmount, charge.nanos - chargedAmount)
   }
   #closeUncharged(): Closing {
     const hasRow = this.#state.at === 'held'
@@ -225,30 +228,34 @@ export class MeteredCall {
   }
   #close(
     statements: readonly Statement[] | undefined,
-    charged?: bigint,
+    chargedAmount?: bigint,
     uncollected = 0n,
   ): Closing {
     const hasRow = this.#state.at === 'held'
-    const closing: Closing = { at: 'closing', hasRow, charged, uncollected, statements }
+    const closing: Closing = { at: 'closing', hasRow, chargedAmount, uncollected, statements }
     this.#state = closing
-    this.#recordCharge(charged ?? 0n)
+    this.#recordCharge(chargedAmount ?? 0n)
     if (statements) this.#exchange.writes.add(...statements)
     return closing
   }
   #recordCharge(amount: bigint): void {
-    const more = amount - this.#recorded
+    const more = amount - this.#recordedAmount
     this.#context.ledger.recordCharge(this.#terms.payer, more, this.#process)
-    this.#recorded = amount
+    this.#recordedAmount = amount
   }
   #chargeOf(usage: Usage): CallCharge {
-    if (this.#priced?.usage !== usage)
-      this.#priced = { usage, charge: priceUsage(usage, this.#terms) }
-    return this.#priced.charge
+    if (this.#lastPrice?.usage !== usage)
+      this.#lastPrice = { usage, charge: priceUsage(usage, this.#terms) }
+    return this.#lastPrice.charge
   }
   #row(): Hold {
-    return { ...holdOf(this.#exchange, this.#terms), process: this.#process, held: this.#held }
+    return {
+      ...holdOf(this.#exchange, this.#terms),
+      process: this.#process,
+      heldAmount: this.#heldAmount,
+    }
   }
-  /** The exchange ended. Its writes may have failed, or nothing has closed this call yet. */
+  /** Closes the call when its exchange ends: its writes may have failed, or it may be open. */
   #onEnd({ end, attempts, fault: reason }: Outcome): void {
     const { id, kind, slots, writes } = this.#exchange
     const { ledger } = this.#context
@@ -259,24 +266,25 @@ export class MeteredCall {
     if (state.at === 'closed') return
     const earlier = state.at === 'closing' ? state : undefined
     const closing = earlier ?? (usage ? this.#closeCharged(usage) : this.#closeUncharged())
-    const { hasRow, charged, statements } = closing
+    const { hasRow, chargedAmount, statements } = closing
     const isInterrupted = end === 'hangup' || end === 'cut'
-    if (charged === undefined && attempts > 0 && isInterrupted) this.#countUncharged()
+    if (chargedAmount === undefined && attempts > 0 && isInterrupted) this.#countUncharged()
     // The last byte was sent after the store had confirmed.
     if (!statements || (end === 'complete' && kind === 'http')) return this.#finish(closing)
-    const list = hasRow ? [holdAtLeast(id, this.#held), ...statements] : statements
-    // A stage refused the call after it was charged: what the client did not get is free.
+    const list = hasRow ? [holdAtLeast(id, this.#heldAmount), ...statements] : statements
+    // A stage refused the call after it was charged: an undelivered response is free.
     const isUndelivered = end === 'refused' && !reason?.paid
-    const refund = isUndelivered && charged !== undefined
+    const refund = isUndelivered && chargedAmount !== undefined
     const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
-    writes.commit().then(onWritten, thrown => {
-      if (isCode(thrown, 'SHARE_GONE')) {
+    writes.commit().then(onWritten, error => {
+      if (isCode(error, 'SHARE_GONE')) {
         ledger.onExpelled(this.#process)
         if (!hasRow) this.#countUncharged()
       }
-      // Refused because its charge could not be written: nothing was delivered, nothing is paid.
+      // Refused because its charge could not be written: an undelivered response is free.
       if (isUndelivered) return this.#refund(closing)
-      // If this process crashes before the write succeeds, the store closes the charge the same way.
+      // If this process crashes before the write succeeds, the store closes the charge the same
+      // way.
       writes.setCrashStatements(...list)
       ledger.ensureClosed(id, list, () => {
         writes.setCrashStatements()
@@ -300,20 +308,20 @@ export class MeteredCall {
   #countUncharged(): void {
     countUncharged(this.#context, this.#terms.model)
   }
-  #finish({ charged = 0n, uncollected }: Closing): void {
+  #finish({ chargedAmount = 0n, uncollected }: Closing): void {
     reportUncollected(this.#context, this.#exchange.id, this.#terms.model, uncollected)
-    this.#returnRest(charged)
+    this.#returnRest(chargedAmount)
   }
-  #refund({ charged = 0n }: Closing): void {
+  #refund({ chargedAmount = 0n }: Closing): void {
     const { ledger } = this.#context
-    refundUndelivered(ledger, this.#exchange, this.#terms.payer, refunded => {
-      // A charge that was written was paid from the lease, and its refund went to the account.
-      if (!refunded) this.#recordCharge(0n)
-      this.#returnRest(refunded ? charged : 0n)
+    refundUndelivered(ledger, this.#exchange, this.#terms.payer, isRefunded => {
+      // A written charge was paid from the lease, and its refund went to the account.
+      if (!isRefunded) this.#recordCharge(0n)
+      this.#returnRest(isRefunded ? chargedAmount : 0n)
     })
   }
-  #returnRest(charged: bigint): void {
+  #returnRest(chargedAmount: bigint): void {
     this.#state = { at: 'closed' }
-    this.#context.ledger.give(this.#terms.payer, this.#held - charged, this.#process)
+    this.#context.ledger.give(this.#terms.payer, this.#heldAmount - chargedAmount, this.#process)
   }
 }

@@ -5,7 +5,7 @@ import { type BillingOptions, compileRule, type Rule } from '../billing/rule.ts'
 import { WorstCaseCosts } from './worst-case-cost.ts'
 
 /** The money options of an entry of `models:`. */
-interface Priced extends BillingOptions {
+interface PriceOptions extends BillingOptions {
   readonly output?: number
   readonly context?: number
 }
@@ -21,9 +21,9 @@ interface Sections {
   readonly settings: Document[string]
 }
 
-const IGNORED: Report = () => {}
+const ignoreProblem: Report = () => {}
 
-const currencyOf = ({ settings }: Sections, report: Report = IGNORED): Currency =>
+const currencyOf = ({ settings }: Sections, report: Report = ignoreProblem): Currency =>
   compileCurrency(
     (settings as { readonly currency?: Json } | undefined)?.currency,
     ['settings', 'currency'],
@@ -34,18 +34,18 @@ export class Prices {
   readonly #prices = new Map<string, Price>()
   readonly currency: Currency
 
-  /** Reports every invalid price; its model has none. */
-  constructor(sections: Sections, report: Report = IGNORED) {
+  /** Reports every invalid price, and leaves its model without one. */
+  constructor(sections: Sections, report: Report = ignoreProblem) {
     this.currency = currencyOf(sections, report)
     for (const [name, entry] of Object.entries(sections.models ?? {})) {
-      const { output, context, ...options } = entry as unknown as Priced
+      const { output, context, ...options } = entry as unknown as PriceOptions
       const where = ['models', name]
       const rule = compileRule(options, { currency: this.currency, where, report })
       if (rule)
         this.#prices.set(name, { rule, worstCase: new WorstCaseCosts(rule), output, context })
     }
   }
-  /** By its key in `models:`. */
+  /** The price of a model by its key in `models:`. */
   of(entry: string): Price | undefined {
     return this.#prices.get(entry)
   }
@@ -54,7 +54,8 @@ export class Prices {
 /** The price of a route, which replaces that of the model. */
 export type Override = Pick<Price, 'rule' | 'worstCase'>
 
-/** Undefined: the route sets no price. Throws its problems, which are reported with the route's position. */
+/** Undefined: the route sets no price. Throws its problems, which the caller reports with the
+ *  position of the route. */
 export const overrideOf = (options: BillingOptions, currency: Currency): Override | undefined => {
   if (options.price === undefined && options.free === undefined) return undefined
   const problems: string[] = []
@@ -64,7 +65,7 @@ export const overrideOf = (options: BillingOptions, currency: Currency): Overrid
   return { rule, worstCase: new WorstCaseCosts(rule) }
 }
 
-export const overridden = (
+export const applyOverride = (
   price: Price | undefined,
   override: Override | undefined,
 ): Price | undefined =>

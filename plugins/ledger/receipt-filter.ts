@@ -1,19 +1,24 @@
-/** Charges a response that is complete before its head leaves: its headers carry charge and balance. */
+/** Charges a response that is complete before its head leaves, and adds charge and balance to its
+ *  headers. */
 import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { isEventStream } from '../formats/sse.ts'
+import { asksForStreamByPath } from '../formats/stream-request.ts'
 import { USAGE } from '../slots.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { endAfter, SettlementFilter } from './settlement-filter.ts'
 import type { UsageEstimator } from './usage-estimator.ts'
 
-/** Bytes of the largest plain response that is buffered, so that its headers can carry its charge. */
+/** Bytes of the largest plain response that is buffered, so that its headers can carry the
+ *  charge. */
 const MAX_RECEIPT_BYTES = 1024 * 1024
 
 const isPlain = ({ reply, request }: Exchange): boolean =>
-  /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) && !request.path.includes(':stream')
+  /\bjson\b/i.test(String(reply.headers['content-type'] ?? '')) &&
+  !asksForStreamByPath(request.path)
 
-/** Charges the response as it passes: with receipt headers where it is complete, at its end otherwise. */
+/** Charges the response: before its head, with receipt headers, if it is complete by then, and at
+ *  its end otherwise. */
 export const meterResponse = async (
   exchange: Exchange,
   call: MeteredCall,
@@ -26,7 +31,7 @@ export const meterResponse = async (
 }
 
 /** Whether the response is sent in one piece: its content-length is small, or its body ends within
- *  the limit. The charge of a longer one, and of a stream, is looked up by the request id. */
+ *  the limit. Clients look up the charge of others by the request id. */
 const isSentWhole = (exchange: Exchange): boolean | Promise<boolean> => {
   if (!isPlain(exchange)) return false
   const length = exchange.reply.headers['content-length']
@@ -40,7 +45,7 @@ const peekWhole = async ({ reply }: Exchange): Promise<boolean> => {
   reply.headers['content-length'] = String(first?.length ?? 0)
   return true
 }
-/** The first bytes leave before the cost is known: the hold and a checkpoint are stored before. */
+/** Stores the hold and a checkpoint before the first byte, since the cost is unknown by then. */
 const holdBeforeHead = (
   { reply, slots }: Exchange,
   call: MeteredCall,
@@ -78,7 +83,7 @@ class ReceiptFilter implements Filter {
       this.#addReceiptHeaders(this.#call.dueFor(usage))
       return this.#call.settle(usage)
     }
-    // The headers carry what was charged, also where the account lacked some of the cost.
+    // The headers carry the charge, also where the balance did not cover all of the cost.
     endAfter(this.#call.collectOverage(usage)?.then(charge) ?? charge(), whole, out)
   }
   fail(reason: Fault, out: Out): void {
@@ -98,5 +103,5 @@ class ReceiptFilter implements Filter {
   }
 }
 const NO_PARTS: Bytes[] = []
-/** Pieces after which they are joined: each takes more memory than its bytes. */
+/** Chunks after which they are concatenated: each takes more memory than its bytes. */
 const MAX_PARTS = 256

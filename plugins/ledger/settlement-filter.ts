@@ -5,12 +5,12 @@ import { isEventStream } from '../formats/sse.ts'
 import type { MeteredCall } from './metered-call.ts'
 import type { UsageEstimator } from './usage-estimator.ts'
 
-/** Ends the response, after the charge where that has to ask the store first. */
+/** Ends the response, after the charge if that is pending. */
 export const endAfter = (charge: Promise<void> | undefined, tail: Bytes | undefined, out: Out) => {
   if (!charge) return out.end(tail)
   charge.then(
     () => out.end(tail),
-    thrown => out.fail(asFault(thrown)),
+    error => out.fail(asFault(error)),
   )
 }
 
@@ -31,7 +31,7 @@ export class SettlementFilter implements Filter {
     endAfter(this.#settle(), tail, out)
   }
   fail(reason: Parameters<Out['fail']>[0], out: Out): void {
-    // An upstream that failed before its first byte costs nothing.
+    // A response that failed before its first byte is free.
     const charge = this.#estimator.hasOutput ? this.#settle() : this.#call.release()
     if (!charge) return out.fail(reason)
     void charge.then(() => out.fail(reason))

@@ -1,4 +1,4 @@
-/** The ledger of this process, with the two jobs that one process of the installation runs for it. */
+/** The ledger of this process, and its two jobs, which one process of the installation runs. */
 import type { Host } from '../../engine/plugin.ts'
 import { reportAudit } from './audit.ts'
 import { settleCheckpoints } from './crash-settlement.ts'

@@ -7,26 +7,27 @@ import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
      amount, uncollected, estimated, usage, lines, closed, key_held, serial, process`
-// No rule: the prices are in the lines, and this call is never priced again.
+// No rule: the lines have the prices, and nothing prices this call again.
 const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}`
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
-/** A free call takes nothing from a share, so only the process table shows that the process is registered. */
-const INSERT_FREE_CHARGE = whileRegistered('ledger: at once for nothing', INSERT_IF_REGISTERED)
-/** Reaping a process deletes its shares: `REDUCE_SHARE` checks once a commit that one is left.
- *  Where several connections write, the process row is locked as well. */
+/** A free call takes nothing from a lease: only the process table shows that the process is
+ *  registered. */
+const INSERT_FREE_CHARGE = whileRegistered('ledger: free charge in one row', INSERT_IF_REGISTERED)
+/** Reaping a process deletes its leases: `REDUCE_LEASE` checks once per commit that one exists.
+ *  Where several connections write, the statement locks the process row as well. */
 const INSERT_CHARGE: Sql = {
-  name: 'ledger: at once',
+  name: 'ledger: charge in one row',
   text: `INSERT INTO charges (${COLUMNS}) VALUES (${VALUES}, ?)`,
 }
 
 /** The work of the settlement trigger, summed for all charges of one commit: see `Sql.sums`. */
-const REDUCE_SHARE: Sql = {
-  name: 'ledger: spent',
+const REDUCE_LEASE: Sql = {
+  name: 'ledger: charge lease',
   text: 'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet IN (?, ?)',
   sums: [0],
 }
 const REDUCE_WALLETS: Sql = {
-  name: 'ledger: paid',
+  name: 'ledger: charge wallets',
   text: `UPDATE wallets SET balance = balance - ?, used = used + ?,
      reserved = reserved - CAST(? AS BIGINT) * CASE WHEN id IN (?, ?) THEN 1 ELSE 0 END
    WHERE id IN (?, ?)`,
@@ -34,8 +35,8 @@ const REDUCE_WALLETS: Sql = {
 }
 const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' }
 
-/** Rejects with CHARGE_EXISTS, or with SHARE_GONE when the process was expelled: what it had
- *  reserved in memory is returned already. */
+/** Rejects with CHARGE_EXISTS, or with SHARE_GONE when the store has reaped the process and
+ *  returned its leases. */
 export const singleRowCharge = (
   hold: Hold,
   settlement: Omit<Settlement, 'request'>,
@@ -44,19 +45,19 @@ export const singleRowCharge = (
   const account = walletOf.account(hold.account)
   const key = hold.key === undefined ? account : walletOf.key(hold.key)
   // The wallet of a key without a quota only counts usage.
-  const quotaWallet = hold.keyHeld ? key : account
+  const quotaWallet = hold.holdsKeyQuota ? key : account
   return [
     insertOf(hold, settlement),
     {
-      sql: REDUCE_SHARE,
+      sql: REDUCE_LEASE,
       values: [amount, hold.process, account, quotaWallet],
-      ...(hold.held > 0n && { rows: 'some' as const, otherwise: 'SHARE_GONE' }),
+      ...(hold.heldAmount > 0n && { rows: 'some' as const, otherwise: 'SHARE_GONE' }),
     },
     { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
   ]
 }
 const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({
-  sql: hold.held > 0n ? INSERT_CHARGE : INSERT_FREE_CHARGE,
+  sql: hold.heldAmount > 0n ? INSERT_CHARGE : INSERT_FREE_CHARGE,
   values: [
     hold.request,
     hold.account,
@@ -64,15 +65,15 @@ const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statemen
     hold.route,
     hold.model,
     hold.version,
-    hold.held,
-    hold.opened,
+    hold.heldAmount,
+    hold.openedAt,
     settlement.amount,
     settlement.uncollected,
-    settlement.estimated ? 1 : 0,
+    settlement.isEstimated ? 1 : 0,
     settlement.usage,
     settlement.lines,
-    settlement.closed,
-    hold.keyHeld ? 1 : 0,
+    settlement.closedAt,
+    hold.holdsKeyQuota ? 1 : 0,
     hold.process,
   ],
   rows: 1,

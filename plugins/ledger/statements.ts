@@ -12,19 +12,19 @@ export interface Hold {
   readonly request: string
   readonly account: number
   readonly key: number | undefined
-  /** Whether the amount was taken from the key's quota too. */
-  readonly keyHeld: boolean
-  /** The process from whose leases the amount was taken. */
+  /** Whether the call took the amount from the quota of its key, too. */
+  readonly holdsKeyQuota: boolean
+  /** The process whose leases the call took the amount from. */
   readonly process: string
   readonly route: string
   readonly model: string
-  /** The configuration version and its price rule, frozen: a reload changes neither. */
+  /** The configuration version and its price rule as JSON: a reload changes neither. */
   readonly version: number
   readonly rule: string
   /** Nanos. */
-  readonly held: bigint
+  readonly heldAmount: bigint
   /** ms since 1970. */
-  readonly opened: number
+  readonly openedAt: number
 }
 /** The cost of a call. `amount` never exceeds the hold. */
 export interface Settlement {
@@ -32,11 +32,11 @@ export interface Settlement {
   readonly amount: bigint
   /** Nanos that the call cost beyond `amount`. */
   readonly uncollected: bigint
-  readonly estimated: boolean
+  readonly isEstimated: boolean
   /** JSON. */
   readonly usage: string
   readonly lines: string
-  readonly closed: number
+  readonly closedAt: number
   /** The wallets of the account and its key: the trigger changes them. */
   readonly wallets: readonly number[]
 }
@@ -46,8 +46,8 @@ const OPEN = whileRegistered(
   `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, opened, key_held)
    SELECT ?, ?, ?, id, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
 )
-/** Orders a charge behind all credits that exist now. The money of the charge was leased before, so
- *  every credit it needs is among them. */
+/** Orders a charge after all credits that exist now. Its process leased the money before, so every
+ *  credit that it needs is among them. */
 export const SERIAL_NOW = '(SELECT coalesce(max(id), 0) FROM credits)'
 const SETTLE = sql(
   'settle',
@@ -68,12 +68,21 @@ const HOLD_MORE = sql(
   "UPDATE charges SET held = ? WHERE request = ? AND state = 'open' AND held < ?",
 )
 
-/** Rejects with CHARGE_EXISTS, or SHARE_GONE when the process was expelled. */
+/** Rejects with CHARGE_EXISTS, or SHARE_GONE when the store has reaped the process. */
 export const openCharge = (hold: Hold): Statement => ({
   sql: OPEN,
   values: [
-    ...[hold.request, hold.account, hold.key ?? null, hold.route, hold.model],
-    ...[hold.version, hold.rule, hold.held, hold.opened, hold.keyHeld ? 1 : 0, hold.process],
+    hold.request,
+    hold.account,
+    hold.key ?? null,
+    hold.route,
+    hold.model,
+    hold.version,
+    hold.rule,
+    hold.heldAmount,
+    hold.openedAt,
+    hold.holdsKeyQuota ? 1 : 0,
+    hold.process,
   ],
   rows: 1,
   otherwise: 'SHARE_GONE',
@@ -83,8 +92,13 @@ export const openCharge = (hold: Hold): Statement => ({
 export const settleCharge = (settlement: Settlement): Statement => ({
   sql: SETTLE,
   values: [
-    ...[settlement.amount, settlement.uncollected, settlement.estimated ? 1 : 0],
-    ...[settlement.usage, settlement.lines, settlement.closed, settlement.request],
+    settlement.amount,
+    settlement.uncollected,
+    settlement.isEstimated ? 1 : 0,
+    settlement.usage,
+    settlement.lines,
+    settlement.closedAt,
+    settlement.request,
   ],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
@@ -93,9 +107,9 @@ export const settleCharge = (settlement: Settlement): Statement => ({
 /** Locks a row that a trigger will change. */
 export const lockOf = (wallet: number) => ({ table: 'wallets', column: 'id', value: wallet })
 /** Closes a hold without a charge. Rejects with CHARGE_CLOSED. */
-export const releaseCharge = (request: string, closed: number): Statement => ({
+export const releaseCharge = (request: string, closedAt: number): Statement => ({
   sql: RELEASE,
-  values: [closed, request],
+  values: [closedAt, request],
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
 })
@@ -106,17 +120,17 @@ export const extendCharge = (request: string, by: bigint): Statement => ({
   rows: 1,
   otherwise: 'CHARGE_CLOSED',
 })
-/** Raises a hold to `held` nanos where it is lower: after extensions whose result is unknown. */
-export const holdAtLeast = (request: string, held: bigint): Statement => ({
+/** Raises a hold to `heldAmount` nanos if it is lower: after extensions whose result is unknown. */
+export const holdAtLeast = (request: string, heldAmount: bigint): Statement => ({
   sql: HOLD_MORE,
-  values: [held, request, held],
+  values: [heldAmount, request, heldAmount],
 })
 
-// ---------------------------------------------------------------- shares
+// ---------------------------------------------------------------- leases (table `shares`)
 
 const ROOM = 'balance + overdraft - reserved'
-/** The largest part of the available balance that one lease gets; a nearly empty wallet grants only
- *  what is needed now. */
+/** The largest part of the available balance that one lease gets. A nearly empty wallet grants only
+ *  the minimum. */
 const PART = `(${ROOM}) / 8`
 const GRANT = sql(
   'grant',
@@ -124,25 +138,26 @@ const GRANT = sql(
    WHERE id = ? AND ${ROOM} >= ? RETURNING granted, balance`,
 )
 const RESERVE = sql('reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
-/** The part of a wallet that this process could get: not leased, or leased by other processes and unused. */
-export const ELSEWHERE = sql(
-  'elsewhere',
+/** The part of a wallet that this process could get: not leased, or leased by other processes and
+ *  unused. */
+export const UNUSED_LEASES = sql(
+  'unused leases',
   `SELECT w.balance + w.overdraft - w.reserved
      + coalesce((SELECT sum(s.amount) FROM shares s WHERE s.wallet = w.id AND s.process <> ?), 0)
      - coalesce((SELECT sum(c.held) FROM charges c WHERE c.state = 'open' AND c.process <> ?
          AND (c.account = w.account OR (c.key = w.key AND coalesce(c.key_held, 1) = 1))), 0) AS room
    FROM wallets w WHERE w.id = ?`,
 )
-const KEEP_SHARE = whileRegistered(
-  'ledger: keep share',
+const RECORD_LEASE = whileRegistered(
+  'ledger: record lease',
   `INSERT INTO shares (process, wallet, amount)
    SELECT ${PROCESSES_TABLE}.id, w.id, w.granted FROM ${PROCESSES_TABLE}, wallets w
    WHERE ${PROCESSES_TABLE}.id = ? AND w.id = ?`,
   `ON CONFLICT (process, wallet) DO UPDATE SET amount = shares.amount + excluded.amount
    RETURNING amount`,
 )
-const SHRINK = sql(
-  'shrink share',
+const REDUCE_LEASE = sql(
+  'reduce lease',
   'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet = ?',
 )
 const UNRESERVE = sql('unreserve', 'UPDATE wallets SET reserved = reserved - ? WHERE id = ?')
@@ -158,31 +173,31 @@ export const ROOM_IN = sql('room', `SELECT ${ROOM} AS room FROM wallets WHERE id
 export const nanosOf = (value: Value | undefined): bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? BigInt(value) : 0n
 
-/** Leases at least `least` nanos, up to `wanted`. The first statement returns `granted` and the
- *  wallet's `balance`, the last the `amount` of the whole lease. Rejects with INSUFFICIENT, or
- *  SHARE_GONE when the process was expelled. */
-export const leaseShare = (
+/** Leases at least `least` nanos, up to `preferredAmount`. The first statement returns `granted`
+ *  and the wallet's `balance`, the last the `amount` of the whole lease. Rejects with INSUFFICIENT,
+ *  or SHARE_GONE when the store has reaped the process. */
+export const grantLease = (
   process: string,
   wallet: number,
   least: bigint,
-  wanted: bigint,
+  preferredAmount: bigint,
 ): readonly Statement[] => [
   {
     sql: GRANT,
-    values: [least, least, wanted, wanted, wallet, least],
+    values: [least, least, preferredAmount, preferredAmount, wallet, least],
     rows: 1,
     otherwise: 'INSUFFICIENT',
   },
   { sql: RESERVE, values: [wallet], rows: 1 },
-  { sql: KEEP_SHARE, values: [process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
+  { sql: RECORD_LEASE, values: [process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
 ]
-/** Rejects with SHARE_GONE when the process was expelled. */
-export const returnShare = (
+/** Rejects with SHARE_GONE when the store has reaped the process. */
+export const returnLease = (
   process: string,
   wallet: number,
   amount: bigint,
 ): readonly Statement[] => [
-  { sql: SHRINK, values: [amount, process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
+  { sql: REDUCE_LEASE, values: [amount, process, wallet], rows: 1, otherwise: 'SHARE_GONE' },
   { sql: UNRESERVE, values: [amount, wallet], rows: 1 },
 ]
 
@@ -203,8 +218,8 @@ const OVERDRAFT = sql(
    WHERE id = ?`,
 )
 
-/** Creates a wallet; an existing one stays unchanged. `quota`: nanos it may spend; undefined: it only
- *  counts usage. */
+/** Creates a wallet; an existing one stays unchanged. `quota`: nanos that it may spend; undefined:
+ *  it only counts usage. */
 export const openWallet = (wallet: number, quota: bigint | undefined): Statement => ({
   sql: OPEN_WALLET,
   values: [wallet, quota ?? 0n, quota === undefined ? 0 : 1],
@@ -214,7 +229,7 @@ export interface Credit {
   readonly kind: 'credit' | 'debit' | 'refund'
   /** Nanos. Negative for a debit. */
   readonly amount: bigint
-  /** The refunded call. Unique: a call is refunded once. */
+  /** The refunded call. Unique: a call has at most one refund. */
   readonly request?: string
   readonly note: string
   readonly at: number
@@ -223,8 +238,12 @@ export interface Credit {
 export const addCredit = (credit: Credit): Statement => ({
   sql: CREDIT,
   values: [
-    ...[credit.account, credit.kind, credit.amount, credit.request ?? null],
-    ...[credit.note, credit.at],
+    credit.account,
+    credit.kind,
+    credit.amount,
+    credit.request ?? null,
+    credit.note,
+    credit.at,
   ],
   rows: 1,
   locks: [lockOf(walletOf.account(credit.account))],
@@ -234,7 +253,8 @@ export const addCredit = (credit: Credit): Statement => ({
     credits_request_key: 'ALREADY_REFUNDED',
   },
 })
-/** Sets how many nanos below zero the account may go. Rejects with OVERDRAWN when it is lower already. */
+/** Sets how many nanos below zero the balance may be. Rejects with OVERDRAWN if it is lower
+ *  already. */
 export const setOverdraft = (wallet: number, overdraft: bigint): Statement => ({
   sql: OVERDRAFT,
   values: [overdraft, overdraft, overdraft, wallet],

@@ -1,13 +1,13 @@
-/** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that closes
- *  a charge, so that no code path can omit it. */
+/** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that
+ *  closes a charge, so that no code path can omit it. */
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
-/** A wallet belongs to an account or to a key: see `walletOf`. `limited` 0: no constraint guards it, as for
- *  a key that has, or once had, no quota: a call that held nothing of it may still be charged to it.
- *  `granted`: the nanos of the last lease, read by the statement that asked for it. `deepest`: the
- *  greatest overdraft ever allowed. */
+/** A wallet belongs to an account or to a key: see `walletOf`. `limited` 0: the wallet has no
+ *  constraint, as for a key that has, or once had, no quota: a call without a hold of its quota may
+ *  still be charged to it. `granted`: the nanos of the last lease, for the next statements of its
+ *  list. `deepest`: the greatest overdraft ever set. `shares`: the budget leases of processes. */
 const TABLES = `
   CREATE TABLE wallets (
     id BIGINT PRIMARY KEY,
@@ -56,19 +56,19 @@ const TABLES = `
     at BIGINT NOT NULL);
   CREATE INDEX credits_account ON credits (account)`
 
-const SETTLED = `
+const SETTLE_WALLETS = `
     UPDATE shares SET amount = amount - NEW.amount
       WHERE process = NEW.process AND wallet IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});
     UPDATE wallets SET balance = balance - NEW.amount, used = used + NEW.amount,
         reserved = reserved - NEW.amount * limited
       WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
-/** A refund credits the account; the used quota of a key stays used. */
-const CREDITED = `
+/** A refund credits the account; the usage of the key's quota stays. */
+const CREDIT_WALLET = `
     UPDATE wallets SET balance = balance + NEW.amount,
         used = used - CASE WHEN NEW.kind = 'refund' THEN NEW.amount ELSE 0 END
       WHERE id = ${walletInSql.account('NEW.account')};`
 
-/** SQLite cannot change a constraint of an existing table: the table is created again. */
+/** SQLite cannot change a constraint of an existing table: this creates the table again. */
 const DEBITS = `
   CREATE TABLE credits_anew (
     id BIGINT PRIMARY KEY,
@@ -84,12 +84,13 @@ const DEBITS = `
   DROP TABLE credits;
   ALTER TABLE credits_anew RENAME TO credits;
   CREATE INDEX credits_account ON credits (account);
-  CREATE TRIGGER credits_made AFTER INSERT ON credits BEGIN ${CREDITED} END`
+  CREATE TRIGGER credits_made AFTER INSERT ON credits BEGIN ${CREDIT_WALLET} END`
 const DEBITS_ON_POSTGRES = `
   ALTER TABLE credits DROP CONSTRAINT credits_kind_check;
   ALTER TABLE credits ADD CHECK (kind IN ('credit', 'debit', 'refund')), ADD CHECK (kind <> 'debit' OR amount < 0)`
 
-/** `key_held`: whether the call was held against the quota of its key; null: as the key's wallet says. */
+/** `key_held`: whether the hold counts against the quota of the key; null: if the key's wallet is
+ *  `limited`. */
 const KEY_HELD = 'ALTER TABLE charges ADD COLUMN key_held BIGINT'
 const SETTLED_AS_HELD = `
     UPDATE shares SET amount = amount - NEW.amount
@@ -100,15 +101,15 @@ const SETTLED_AS_HELD = `
           CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END
       WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
 
-/** The checkpoint of an open charge: output tokens so far (`noted`; other meters in `usage`), and the
- *  request attributes that its price depends on. */
+/** The checkpoint of an open charge: output tokens so far (`noted`; `usage` has the other meters),
+ *  and the request attributes that its price depends on. */
 const NOTED_COLUMN = `
   ALTER TABLE charges ADD COLUMN noted BIGINT;
   ALTER TABLE charges ADD COLUMN attributes TEXT`
 
 /** The `id` of the last credit before a settled charge. It orders the entries of an account
- *  independent of clocks: a credit, then the charges that name it. Null: settled before this column
- *  existed. */
+ *  independently of clocks: a credit, then the charges with its id. Null: settled before this
+ *  column existed. */
 const SERIAL = 'ALTER TABLE charges ADD COLUMN serial BIGINT'
 
 /** A hold that the books keep has no process: see `kept-hold.ts`. SQLite cannot drop a constraint, so
@@ -175,36 +176,36 @@ export const migrations: readonly Migration[] = [
     number: 1,
     text: `${TABLES};
   CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges
-    WHEN OLD.state = 'open' AND NEW.state = 'settled' BEGIN ${SETTLED} END;
+    WHEN OLD.state = 'open' AND NEW.state = 'settled' BEGIN ${SETTLE_WALLETS} END;
   CREATE TRIGGER charges_closed BEFORE UPDATE ON charges
     WHEN OLD.state <> 'open' BEGIN SELECT RAISE(ABORT, 'a closed charge does not change'); END;
-  CREATE TRIGGER credits_made AFTER INSERT ON credits BEGIN ${CREDITED} END`,
+  CREATE TRIGGER credits_made AFTER INSERT ON credits BEGIN ${CREDIT_WALLET} END`,
     postgres: `${TABLES};
-  CREATE FUNCTION tollgate_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${SETTLED} RETURN NULL; END $$;
+  CREATE FUNCTION tollgate_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${SETTLE_WALLETS} RETURN NULL; END $$;
   CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges FOR EACH ROW
     WHEN (OLD.state = 'open' AND NEW.state = 'settled') EXECUTE FUNCTION tollgate_settled();
   CREATE FUNCTION tollgate_closed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     RAISE EXCEPTION 'a closed charge does not change'; END $$;
   CREATE TRIGGER charges_closed BEFORE UPDATE ON charges FOR EACH ROW
     WHEN (OLD.state <> 'open') EXECUTE FUNCTION tollgate_closed();
-  CREATE FUNCTION tollgate_credited() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${CREDITED} RETURN NULL; END $$;
+  CREATE FUNCTION tollgate_credited() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${CREDIT_WALLET} RETURN NULL; END $$;
   CREATE TRIGGER credits_made AFTER INSERT ON credits FOR EACH ROW EXECUTE FUNCTION tollgate_credited()`,
   },
-  // A call that is charged in one row changes the wallets like one that was held before.
+  // A charge in one row changes the wallets like the settlement of a hold.
   {
     number: 2,
     text: `CREATE TRIGGER charges_made AFTER INSERT ON charges
-    WHEN NEW.state = 'settled' BEGIN ${SETTLED} END`,
+    WHEN NEW.state = 'settled' BEGIN ${SETTLE_WALLETS} END`,
     postgres: `CREATE TRIGGER charges_made AFTER INSERT ON charges FOR EACH ROW
     WHEN (NEW.state = 'settled') EXECUTE FUNCTION tollgate_settled()`,
   },
-  // Process membership moves to the engine, with the processes that the ledger knew.
+  // Process membership moves to the engine, with the processes of the ledger.
   {
     number: 3,
     text: `INSERT INTO ${PROCESSES_TABLE} (id, beat) SELECT id, 0 FROM ledger_processes;
   DROP TABLE ledger_processes`,
   },
-  // A summed statement beside the row replaces it: see `singleRowCharge`.
+  // Statements with sums replace the trigger of migration 2: see `singleRowCharge`.
   {
     number: 4,
     text: 'DROP TRIGGER charges_made',

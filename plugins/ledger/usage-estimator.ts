@@ -12,7 +12,7 @@ interface CheckpointTarget {
   reportProgress(output: number): void
   checkpoint(usage: Usage): void
 }
-/** The prompt's tokens are estimated from this. */
+/** The prompt, for an estimate of its tokens. */
 interface PromptSize {
   readonly body: Json
   /** Bytes, without those of files. */
@@ -41,10 +41,10 @@ export class UsageEstimator {
     return this.#exchange.slots.get(USAGE)
   }
   /** Output tokens so far, where a format reads the response. */
-  get #writtenTokens(): OutputSoFar | undefined {
+  get #outputSoFar(): OutputSoFar | undefined {
     return this.#exchange.slots.get(OUTPUT_SO_FAR)
   }
-  /** For a request that asks for a stream: stores a checkpoint before the first byte. */
+  /** Stores a checkpoint before the first byte, for a request that asks for a stream. */
   startCheckpoints(): void {
     if (this.#checkpointedAt > 0) return
     this.#checkpointedAt = performance.now()
@@ -53,20 +53,20 @@ export class UsageEstimator {
   observe(chunk: Bytes): void {
     const first = !this.#hasOutput
     this.#hasOutput ||= chunk.length > 0
-    const written = this.#writtenTokens
-    if (!written) this.#count(chunk)
+    const outputSoFar = this.#outputSoFar
+    if (!outputSoFar) this.#count(chunk)
     if (this.isFree) return
     if (!this.isStream) {
-      // The client has received bytes: from now on a crash charges the known usage.
+      // The client has received bytes: from now on a crash charges the usage of the checkpoint.
       if (first) this.#call.reportProgress(0)
       return
     }
-    this.#call.reportProgress(written?.tokens ?? this.#units)
+    this.#call.reportProgress(outputSoFar?.tokens ?? this.#units)
     const now = performance.now()
     if (now - this.#checkpointedAt < CHECKPOINT_INTERVAL) return
     this.#checkpointedAt = now
-    const used = this.#usage
-    this.#call.checkpoint(used?.isFinalEstimate ? used : this.#countUsage())
+    const usage = this.#usage
+    this.#call.checkpoint(usage?.isFinalEstimate ? usage : this.#countUsage())
   }
   /** The last bytes of the response. In a stream they are its terminator, or its error message. */
   observeTail(tail: Bytes): void {
@@ -80,12 +80,12 @@ export class UsageEstimator {
   get isFree(): boolean {
     return this.#exchange.attempts === 0 && !this.#usage
   }
-  /** The upstream's own counts; where the stream was cut before they were complete, at least what
-   *  was delivered. */
+  /** The upstream's own counts. Where the stream was cut before they were complete: at least the
+   *  delivered output. */
   finalUsage(): Usage {
     return this.estimate(0)
   }
-  /** The same for a response of which this many more bytes follow. */
+  /** The final usage of a response of which `more` bytes follow. */
   estimate(more: number): Usage {
     const usage = this.#usage
     if (usage && (!usage.estimated || usage.isFinalEstimate)) return usage
@@ -96,9 +96,9 @@ export class UsageEstimator {
       estimated: true,
     }
   }
-  #countUsage(more = 0, passed = this.#units + more) {
-    const bytes = this.isStream ? passed : Math.ceil(passed / BYTES_PER_TOKEN)
-    const output = this.#writtenTokens?.tokens ?? bytes
+  #countUsage(more = 0, units = this.#units + more) {
+    const bytes = this.isStream ? units : Math.ceil(units / BYTES_PER_TOKEN)
+    const output = this.#outputSoFar?.tokens ?? bytes
     this.#input ??= promptTokens(this.#prompt.body, this.#prompt.size)
     return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
   }

@@ -1,4 +1,5 @@
-/** Maps accounts and keys to wallet numbers. Numbers, so that the store finds a wallet by its primary key. */
+/** Maps accounts and keys to wallet numbers, so that the store finds a wallet by its primary
+ *  key. */
 
 /** The wallet of an account, or of one of its keys. */
 export const walletOf = {
@@ -9,7 +10,7 @@ export const walletOf = {
 export const walletsOf = (account: number, key: number | undefined): readonly number[] =>
   key === undefined ? [walletOf.account(account)] : [walletOf.account(account), walletOf.key(key)]
 
-/** The same for triggers: the wallet number of the account or key in a column. */
+/** Wallet numbers in triggers: of the account or key in a column. */
 export const walletInSql = {
   account: (column: string): string => `${column} * 2`,
   key: (column: string): string => `${column} * 2 + 1`,

@@ -1,5 +1,5 @@
-/** Caches the worst-case cost of calls: prices by tokens alone are computed for few distinct sizes. */
-
+/** Caches the worst-case cost of calls whose price depends on tokens alone, for few distinct
+ *  sizes. */
 import { isMeter, SUMS } from '../billing/meters.ts'
 import type { RequestBounds } from '../billing/request-bounds.ts'
 import type { Rule } from '../billing/rule.ts'
@@ -12,8 +12,8 @@ const MAX_ENTRIES = 1_000
 
 export class WorstCaseCosts {
   readonly #rule: Rule
-  /** Undefined: the price depends on more than tokens. A Map, which takes no memory while empty:
-   *  there is one for each of ten thousand models. */
+  /** Undefined: the price depends on more than tokens. A Map, since it takes no memory while empty:
+   *  a configuration may have ten thousand models. */
   readonly #cache: Map<string, WorstCase> | undefined
 
   constructor(rule: Rule) {
@@ -25,12 +25,12 @@ export class WorstCaseCosts {
     if (!this.#cache || !isWithoutTools) return worstCase(this.#rule, bounds, facts)
     const steps = Math.ceil(prompt / PROMPT_STEP)
     const key = `${steps} ${completion}`
-    const found = this.#cache.get(key)
-    if (found) return found
-    const made = worstCase(this.#rule, { ...bounds, prompt: steps * PROMPT_STEP }, facts)
+    const cachedCost = this.#cache.get(key)
+    if (cachedCost) return cachedCost
+    const cost = worstCase(this.#rule, { ...bounds, prompt: steps * PROMPT_STEP }, facts)
     if (this.#cache.size >= MAX_ENTRIES) this.#cache.clear()
-    this.#cache.set(key, made)
-    return made
+    this.#cache.set(key, cost)
+    return cost
   }
 }
 

@@ -1,4 +1,5 @@
-/** Retries writes whose result may get lost: writing the same array again is harmless and returns the result. */
+/** Retries writes whose result may get lost. Writing the same array again is harmless and returns
+ *  its result. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database, Row, Statement } from '../../engine/plugin.ts'
 import { isCode } from './faults.ts'
@@ -7,30 +8,30 @@ const ATTEMPTS = 5
 /** ms. */
 const PAUSE = 50
 const RETRY_INTERVAL = 1_000
-/** ms for which a write before the first byte is retried: the client waits. */
+/** ms for which a write before the first byte is retried, since the client waits. */
 export const ADMISSION_TIMEOUT = 500
 
-/** Rejects with STORE_UNKNOWN while the result is unknown, also where the store is unavailable by
- *  then. `within`: ms after which it is not retried. */
+/** Rejects with STORE_UNKNOWN if the result stays unknown, also where the store is unavailable by
+ *  then. `timeout`: ms after which it does not retry. */
 export const writeWithRetry = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
-  within = Number.POSITIVE_INFINITY,
+  timeout = Number.POSITIVE_INFINITY,
 ): Promise<readonly (readonly Row[])[]> => {
-  const until = performance.now() + within
-  let doubt: unknown
-  for (let left = ATTEMPTS; ; left--) {
+  const deadline = performance.now() + timeout
+  let unknownResult: unknown
+  for (let remainingAttempts = ATTEMPTS; ; remainingAttempts--) {
     try {
       return await database.write(list)
-    } catch (thrown) {
-      if (isCode(thrown, 'STORE_UNKNOWN')) doubt = thrown
-      else if (doubt === undefined || !isCode(thrown, 'STORE_UNAVAILABLE')) throw thrown
-      if (left === 0 || performance.now() > until) throw doubt
+    } catch (error) {
+      if (isCode(error, 'STORE_UNKNOWN')) unknownResult = error
+      else if (unknownResult === undefined || !isCode(error, 'STORE_UNAVAILABLE')) throw error
+      if (remainingAttempts === 0 || performance.now() > deadline) throw unknownResult
       await pause(PAUSE)
     }
   }
 }
-/** The same, retried until the result is known, as long as `isWanted` returns true. */
+/** Retries until the result is known, as long as `isWanted` returns true. */
 export const writeUntilKnown = async (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],
@@ -39,14 +40,15 @@ export const writeUntilKnown = async (
   for (;;) {
     try {
       return await writeWithRetry(database, list)
-    } catch (thrown) {
-      if (!isWanted() || !isCode(thrown, 'STORE_UNKNOWN')) throw thrown
+    } catch (error) {
+      if (!isWanted() || !isCode(error, 'STORE_UNKNOWN')) throw error
     }
     await pause(RETRY_INTERVAL)
   }
 }
 
-/** Changes nothing: once it is written, the results of all earlier writes of this process are known. */
+/** Changes nothing. After this write, the results of all earlier writes of this process are
+ *  known. */
 export const BARRIER: Statement = {
   sql: { name: 'ledger: barrier', text: 'UPDATE wallets SET granted = granted WHERE id = 0' },
   values: [],

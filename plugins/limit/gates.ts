@@ -1,5 +1,5 @@
-/** The kinds of limits (concurrency, tokens, requests): each takes from an allowance and releases at the
- *  end of the exchange what is to be returned. */
+/** The kinds of limits: concurrency, tokens, requests. A gate takes units from an allowance and
+ *  returns the unused ones at the end of the exchange. */
 import type { Allowance, Fault, HostBase } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import type { CountedUnit, WindowState } from './headers.ts'
@@ -11,15 +11,15 @@ export type Scope = 'key' | 'account' | 'model'
 export interface Gate {
   readonly scope: Scope
   /** The unit in rate-limit headers; undefined: none. */
-  readonly counted: CountedUnit | undefined
-  /** Whether an exchange takes its tokens, or one. */
+  readonly unit: CountedUnit | undefined
+  /** Whether an exchange takes as many units as it has tokens, or one unit. */
   readonly inTokens: boolean
   readonly allowance: Allowance
   /** The window of a caller. */
   stateOf(caller: string): WindowState | undefined
   refusal(caller: string, amount: bigint): Fault
-  /** At the end of an exchange that took `amount` out of `window` and used `used` tokens. */
-  release(caller: string, amount: bigint, window: number | undefined, used: bigint): void
+  /** Called at the end of an exchange that took `amount` units of `window`. `usage`: its tokens. */
+  release(caller: string, amount: bigint, window: number | undefined, usage: bigint): void
 }
 type Member = keyof Limits
 type CreateGate = (
@@ -35,15 +35,15 @@ export const MEMBERS: readonly Member[] = ['concurrency', 'tokens', 'requests']
 const windowStates =
   (allowance: Allowance, { amount, ms }: Rate) =>
   (caller: string): WindowState => {
-    const { left, ms: wait } = allowance.reading(caller) ?? { left: 0n, ms }
-    return { limit: amount, left, ms: wait }
+    const { remaining, ms: wait } = allowance.reading(caller) ?? { remaining: 0n, ms }
+    return { limit: amount, remaining, ms: wait }
   }
-const seconds = (allowance: Allowance, caller: string): number =>
+const retrySeconds = (allowance: Allowance, caller: string): number =>
   Math.max(1, Math.ceil(allowance.retryAfter(caller) / 1_000))
 const retryAfter = (wait: number, more = {}) => ({
   headers: { 'retry-after': String(wait), ...more },
 })
-/** SDKs of OpenAI's and Anthropic's generator obey this header before all others. */
+/** The SDKs of OpenAI and Anthropic obey this header before all others. */
 const NO_RETRY = { 'x-should-retry': 'false' }
 
 export const GATES: Readonly<Record<Member, CreateGate>> = {
@@ -52,7 +52,7 @@ export const GATES: Readonly<Record<Member, CreateGate>> = {
     return {
       scope,
       allowance,
-      counted: undefined,
+      unit: undefined,
       inTokens: false,
       stateOf: () => undefined,
       refusal: () => fault('CONCURRENCY_EXCEEDED', [limit]),
@@ -61,43 +61,47 @@ export const GATES: Readonly<Record<Member, CreateGate>> = {
   },
   tokens(host, scope, name, limit) {
     const rate = rateOf(limit)
-    const { amount: most, ms, per } = rate
-    const allowance = host.allowance(name, { window: { amount: most, ms, returns: true } })
+    const { amount: limitAmount, ms, per } = rate
+    const allowance = host.allowance(name, { window: { amount: limitAmount, ms, returns: true } })
     return {
       scope,
       allowance,
-      counted: 'tokens',
+      unit: 'tokens',
       inTokens: true,
       stateOf: windowStates(allowance, rate),
       refusal(caller, amount) {
-        const wait = seconds(allowance, caller)
-        return amount > most
+        const wait = retrySeconds(allowance, caller)
+        return amount > limitAmount
           ? fault(
               'TOKENS_TOO_MANY',
-              [String(amount), String(most), per],
+              [String(amount), String(limitAmount), per],
               retryAfter(wait, NO_RETRY),
             )
-          : fault('TOKENS_LIMITED', [String(most), per, String(amount), wait], retryAfter(wait))
+          : fault(
+              'TOKENS_LIMITED',
+              [String(limitAmount), per, String(amount), wait],
+              retryAfter(wait),
+            )
       },
-      release(caller, amount, window, used) {
-        if (used > amount) allowance.spend(caller, used - amount)
-        else if (used < amount) allowance.returnUnits(caller, amount - used, window)
+      release(caller, amount, window, usage) {
+        if (usage > amount) allowance.spend(caller, usage - amount)
+        else if (usage < amount) allowance.returnUnits(caller, amount - usage, window)
       },
     }
   },
   requests(host, scope, name, limit) {
     const rate = rateOf(limit)
-    const { amount: most, ms, per } = rate
-    const allowance = host.allowance(name, { window: { amount: most, ms } })
+    const { amount: limitAmount, ms, per } = rate
+    const allowance = host.allowance(name, { window: { amount: limitAmount, ms } })
     return {
       scope,
       allowance,
-      counted: 'requests',
+      unit: 'requests',
       inTokens: false,
       stateOf: windowStates(allowance, rate),
       refusal(caller) {
-        const wait = seconds(allowance, caller)
-        return fault('RATE_LIMITED', [String(most), per, wait], retryAfter(wait))
+        const wait = retrySeconds(allowance, caller)
+        return fault('RATE_LIMITED', [String(limitAmount), per, wait], retryAfter(wait))
       },
       release() {},
     }

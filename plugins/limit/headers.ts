@@ -5,19 +5,19 @@ import type { Headers } from '../../engine/plugin.ts'
 export interface WindowState {
   readonly limit: bigint
   /** Negative when more was used than allowed. */
-  readonly left: bigint
+  readonly remaining: bigint
   /** ms until the window is full again. */
   readonly ms: number
 }
 /** Units with headers; no client reads headers of other limits. */
 export type CountedUnit = 'requests' | 'tokens'
 export type WindowStates = Partial<Record<CountedUnit, WindowState>>
-export type RateLimitHeaders = (standings: WindowStates) => Headers
+export type RateLimitHeaders = (states: WindowStates) => Headers
 
 interface HeaderNames {
-  limit(counted: CountedUnit): string
-  remaining(counted: CountedUnit): string
-  reset(counted: CountedUnit): string
+  limit(unit: CountedUnit): string
+  remaining(unit: CountedUnit): string
+  reset(unit: CountedUnit): string
   until(ms: number): string
 }
 
@@ -35,32 +35,32 @@ const timestamp = (ms: number): string =>
 
 const DIALECT_HEADERS: Readonly<Record<string, HeaderNames>> = {
   openai: {
-    limit: counted => `x-ratelimit-limit-${counted}`,
-    remaining: counted => `x-ratelimit-remaining-${counted}`,
-    reset: counted => `x-ratelimit-reset-${counted}`,
+    limit: unit => `x-ratelimit-limit-${unit}`,
+    remaining: unit => `x-ratelimit-remaining-${unit}`,
+    reset: unit => `x-ratelimit-reset-${unit}`,
     until: duration,
   },
   anthropic: {
-    limit: counted => `anthropic-ratelimit-${counted}-limit`,
-    remaining: counted => `anthropic-ratelimit-${counted}-remaining`,
-    reset: counted => `anthropic-ratelimit-${counted}-reset`,
+    limit: unit => `anthropic-ratelimit-${unit}-limit`,
+    remaining: unit => `anthropic-ratelimit-${unit}-remaining`,
+    reset: unit => `anthropic-ratelimit-${unit}-reset`,
     until: timestamp,
   },
 }
-const COUNTED: readonly CountedUnit[] = ['requests', 'tokens']
+const COUNTED_UNITS: readonly CountedUnit[] = ['requests', 'tokens']
 
 /** A dialect without rate-limit headers gets none. */
 export const rateLimitHeadersOf = (dialect: unknown): RateLimitHeaders => {
-  const spelling = typeof dialect === 'string' ? DIALECT_HEADERS[dialect] : undefined
-  if (!spelling) return () => ({})
-  return standings => {
+  const names = typeof dialect === 'string' ? DIALECT_HEADERS[dialect] : undefined
+  if (!names) return () => ({})
+  return states => {
     const headers: Headers = {}
-    for (const counted of COUNTED) {
-      const standing = standings[counted]
-      if (!standing) continue
-      headers[spelling.limit(counted)] = String(standing.limit)
-      headers[spelling.remaining(counted)] = String(standing.left > 0n ? standing.left : 0n)
-      headers[spelling.reset(counted)] = spelling.until(standing.ms)
+    for (const unit of COUNTED_UNITS) {
+      const state = states[unit]
+      if (!state) continue
+      headers[names.limit(unit)] = String(state.limit)
+      headers[names.remaining(unit)] = String(state.remaining > 0n ? state.remaining : 0n)
+      headers[names.reset(unit)] = names.until(state.ms)
     }
     return headers
   }

@@ -1,4 +1,5 @@
-/** The plugin `limit`: rate limits of requests and tokens, and concurrency limits, exact across all workers. */
+/** Plugin `limit`: rate limits of requests and tokens, and concurrency limits, exact across all
+ *  workers. */
 import type { Exchange, Host, Next, Plugin } from '../../engine/plugin.ts'
 import { networkOf } from '../credentials/network.ts'
 import { dialectOf } from '../dialects/index.ts'
@@ -11,7 +12,7 @@ import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './s
 
 export default {
   schema: ROUTE,
-  // They set the account, the bytes of files, and the model.
+  // These plugins set the account, the bytes of files, and the model.
   after: ['auth', 'form', 'model'],
   sections: { limits: SECTION },
   check: problemsIn,
@@ -19,12 +20,14 @@ export default {
   default: {},
   setup(options, host) {
     const gates = new Gates(options, host)
-    const tell = rateLimitHeadersOf(dialectOf(host.route))
+    const toHeaders = rateLimitHeadersOf(dialectOf(host.route))
     return {
       handle(exchange, next) {
-        const through = gates.of(exchange)
+        const exchangeGates = gates.of(exchange)
         // Without a limit the stage adds no promise.
-        return through.length === 0 ? next() : passGates(through, tell, exchange, next)
+        return exchangeGates.length === 0
+          ? next()
+          : passGates(exchangeGates, toHeaders, exchange, next)
       },
       explain: exchange => ({ ...options, ...exchange.slots.get(ACCOUNT)?.key?.limits }),
     }
@@ -42,7 +45,7 @@ const passGates = async (
   for (const gate of gates)
     await ticket.pass(gate, CALLERS[gate.scope](account, exchange), toHeaders)
   await next()
-  ticket.tell(toHeaders)
+  ticket.addHeaders(toHeaders)
 }
 
 /** The gates of an exchange of this route, cached by key and model. */
@@ -52,8 +55,9 @@ class Gates {
   readonly #section: Section
   readonly #defaultGates: readonly Gate[]
   readonly #hasNamedModels: boolean
-  /** Gates of keys that have own limits, and of models named under `limits:`. */
-  readonly #found = new WeakMap<object, Map<string, readonly Gate[]>>()
+  /** Gates by the limits object of a key (else the section), then by the model named in
+   *  `limits:`. */
+  readonly #gatesByLimits = new WeakMap<object, Map<string, readonly Gate[]>>()
 
   constructor(route: RouteLimits, host: Host) {
     this.#host = host
@@ -65,19 +69,21 @@ class Gates {
   of({ slots }: Exchange): readonly Gate[] {
     const own = slots.get(ACCOUNT)?.key?.limits
     const model = this.#hasNamedModels ? (slots.get(MODEL)?.entry ?? '') : ''
-    const named = this.#hasNamedModels && this.#section.models?.[model] !== undefined ? model : ''
-    if (!own && named === '') return this.#defaultGates
-    const known = this.#found.get(own ?? this.#section) ?? new Map<string, readonly Gate[]>()
-    this.#found.set(own ?? this.#section, known)
-    const gates = known.get(named) ?? this.#build(own, named)
-    known.set(named, gates)
+    const limitedModel =
+      this.#hasNamedModels && this.#section.models?.[model] !== undefined ? model : ''
+    if (!own && limitedModel === '') return this.#defaultGates
+    const gatesByModel =
+      this.#gatesByLimits.get(own ?? this.#section) ?? new Map<string, readonly Gate[]>()
+    this.#gatesByLimits.set(own ?? this.#section, gatesByModel)
+    const gates = gatesByModel.get(limitedModel) ?? this.#build(own, limitedModel)
+    gatesByModel.set(limitedModel, gates)
     return gates
   }
   #build(own: Limits | undefined, model: string): readonly Gate[] {
-    const { account, model: each, ...key } = this.#route
+    const { account, model: perModel, ...key } = this.#route
     const section = this.#section
     const where = `route ${this.#host.route.name}`
-    const named = section.models?.[model]
+    const modelLimits = section.models?.[model]
     return MEMBERS.flatMap(member => {
       const gate = (scope: Scope, at: string, limits: Limits | undefined): Gate[] => {
         const limit = limits?.[member]
@@ -89,12 +95,12 @@ class Gates {
         own?.[member] !== undefined
           ? gate('key', 'own', own)
           : [...gate('key', where, key), ...gate('key', 'all', section.key)]
-      const models = gate('model', 'all', { ...section.model, ...named })
+      const models = gate('model', 'all', { ...section.model, ...modelLimits })
       const accounts = [
         ...gate('account', where, account),
         ...gate('account', 'all', section.account),
       ]
-      return [...keys, ...accounts, ...gate('model', where, each), ...models]
+      return [...keys, ...accounts, ...gate('model', where, perModel), ...models]
     })
   }
 }

@@ -1,4 +1,4 @@
-/** A limit ticket: what one exchange took of its limits, and what it releases when it ends. */
+/** The units that one exchange took from its limits. Releases them when the exchange ends. */
 import type { Exchange, Fault, Outcome } from '../../engine/plugin.ts'
 import { withRateLimitHeaders } from './faults.ts'
 import type { Gate } from './gates.ts'
@@ -14,40 +14,41 @@ interface Admission {
 
 export class LimitTicket {
   readonly #exchange: Exchange
-  readonly #taken: Admission[] = []
-  readonly #standings: WindowStates = {}
+  readonly #admissions: Admission[] = []
+  readonly #states: WindowStates = {}
   #outcome: Outcome | undefined
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange
     exchange.onEnd(outcome => {
       this.#outcome = outcome
-      for (const taken of this.#taken) this.#release(taken, outcome)
+      for (const admission of this.#admissions) this.#release(admission, outcome)
     })
   }
-  async pass(gate: Gate, caller: string, addHeaders: RateLimitHeaders): Promise<void> {
+  async pass(gate: Gate, caller: string, toHeaders: RateLimitHeaders): Promise<void> {
     const { allowance, inTokens } = gate
     const amount = inTokens ? await estimateTokens(this.#exchange) : 1n
-    const admitted = allowance.take(caller, amount) ?? (await allowance.request(caller, amount))
+    const isAdmitted = allowance.take(caller, amount) ?? (await allowance.request(caller, amount))
     this.#keepTightest(gate, gate.stateOf(caller))
-    if (!admitted) throw this.#withHeaders(gate.refusal(caller, amount), addHeaders)
-    const taken = { gate, caller, amount, window: allowance.reading(caller)?.window }
-    // The exchange may have ended while the allowance was asked: release at once.
-    if (this.#outcome) this.#release(taken, this.#outcome)
-    else this.#taken.push(taken)
+    if (!isAdmitted) throw this.#withHeaders(gate.refusal(caller, amount), toHeaders)
+    const admission = { gate, caller, amount, window: allowance.reading(caller)?.window }
+    // The exchange may have ended while the allowance was requested: release the units at once.
+    if (this.#outcome) this.#release(admission, this.#outcome)
+    else this.#admissions.push(admission)
   }
   /** Adds the rate-limit headers to the response, replacing those of the upstream. */
-  tell(tell: RateLimitHeaders): void {
-    if (this.#exchange.hasReply) Object.assign(this.#exchange.reply.headers, tell(this.#standings))
+  addHeaders(toHeaders: RateLimitHeaders): void {
+    if (this.#exchange.hasReply)
+      Object.assign(this.#exchange.reply.headers, toHeaders(this.#states))
   }
-  #withHeaders(reason: Fault, tell: RateLimitHeaders): Fault {
-    return withRateLimitHeaders(reason, tell(this.#standings))
+  #withHeaders(reason: Fault, toHeaders: RateLimitHeaders): Fault {
+    return withRateLimitHeaders(reason, toHeaders(this.#states))
   }
-  /** Of several limits of a unit the headers show the tightest. */
-  #keepTightest({ counted }: Gate, standing: WindowState | undefined): void {
-    if (!counted || !standing) return
-    const before = this.#standings[counted]
-    if (!before || standing.left < before.left) this.#standings[counted] = standing
+  /** The headers show the tightest of several limits of a unit. */
+  #keepTightest({ unit }: Gate, state: WindowState | undefined): void {
+    if (!unit || !state) return
+    const before = this.#states[unit]
+    if (!before || state.remaining < before.remaining) this.#states[unit] = state
   }
   #release({ gate, caller, amount, window }: Admission, outcome: Outcome): void {
     gate.release(

@@ -19,7 +19,8 @@ const BYTES_PER_TOKEN = 4
 
 const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN)))
 
-/** At least 1. Without a promise where content-length is set, nearly always. Files do not count. */
+/** At least 1, without the bytes of files. Creates no promise if content-length is set, as in
+ *  nearly every request. */
 export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (kind === 'websocket' || (length === undefined && coding === undefined)) return 1n
@@ -28,13 +29,13 @@ export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Pro
   return request.bytes().then(bytes => forBytes(bytes.length - files))
 }
 
-/** The tokens that a call has used; `estimated`: its first estimate. */
-export const tokensUsed = ({ slots }: Exchange, { status }: Outcome, estimated: bigint): bigint => {
+/** The tokens that a call has used. `estimate`: the estimate at its start. */
+export const tokensUsed = ({ slots }: Exchange, { status }: Outcome, estimate: bigint): bigint => {
   const usage = slots.get(USAGE)
-  // No usage is known: a refused call used nothing, others their estimate.
-  if (!usage) return status >= 400 ? 0n : estimated
+  // Without a usage report a refused call counts as 0, any other call as its estimate.
+  if (!usage) return status >= 400 ? 0n : estimate
   let sum = 0
   for (const meter of TOKENS) sum += usage.meters[meter] ?? 0
-  const counted = BigInt(Math.max(0, Math.ceil(sum)))
-  return usage.estimated && counted < estimated ? estimated : counted
+  const total = BigInt(Math.max(0, Math.ceil(sum)))
+  return usage.estimated && total < estimate ? estimate : total
 }

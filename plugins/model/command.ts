@@ -21,10 +21,10 @@ export const commands: Readonly<Record<string, Command>> = {
     async run({ positionals }, host) {
       const [name] = positionals
       const catalogue = readCatalogue(host)
-      const found =
+      const rows =
         name === undefined ? catalogue.all.map(rowOf(host)) : resolvedRow(name, catalogue, host)
-      if (!found) throw fault('MODEL_UNKNOWN', [name])
-      return { text: printRows(found), json: found }
+      if (!rows) throw fault('MODEL_UNKNOWN', [name])
+      return { text: printRows(rows), json: rows }
     },
   },
 }
@@ -33,11 +33,11 @@ const fault = errors({
 })
 
 const rowOf =
-  (host: Pick<HostBase, 'upstreams' | 'section'>, served = endpointRoutes(host)) =>
+  (host: Pick<HostBase, 'upstreams' | 'section'>, routesByEndpoint = endpointRoutes(host)) =>
   (entry: Entry): ModelRow => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
-    endpoints: endpointsOf(entry, host.upstreams, served),
+    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint),
     price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),
   })
 const resolvedRow = (
@@ -45,8 +45,8 @@ const resolvedRow = (
   catalogue: Catalogue,
   host: HostBase,
 ): readonly ModelRow[] | undefined => {
-  const found = catalogue.find(name)
-  return found && [{ ...rowOf(host)(found.entry), name, to: found.targets.map(nameOf) }]
+  const match = catalogue.find(name)
+  return match && [{ ...rowOf(host)(match.entry), name, to: match.targets.map(nameOf) }]
 }
 const nameOf = ({ upstream, name }: Target): string =>
   name === undefined ? upstream : `${upstream}/${name}`

@@ -1,8 +1,8 @@
-/** Plugin `model`: finds the targets of the requested model, checks who may use it and what it
- *  accepts. Owns the `models:` section. */
+/** Plugin `model`: finds the targets of the requested model, checks that the key may use the model,
+ *  and validates the body by the model's schema. Owns the `models:` section. */
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
-import type { Catalogue, Entry, Found } from '../catalogue/catalogue.ts'
+import type { Catalogue, Entry, ModelMatch } from '../catalogue/catalogue.ts'
 import { catalogueOf } from '../catalogue/configured.ts'
 import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
 import { SECTION } from '../catalogue/section.ts'
@@ -36,10 +36,10 @@ const parameter = (description: string) => ({
   minLength: 1,
   examples: ['model'],
 })
-const objectOption = (description: string, required: string, properties: object) => ({
+const objectOption = (description: string, requiredMember: string, properties: object) => ({
   description,
   type: 'object',
-  required: [required],
+  required: [requiredMember],
   additionalProperties: false,
   properties,
 })
@@ -110,12 +110,12 @@ const findStage = (read: Reader, catalogue: Catalogue): Stage => ({
 })
 
 const findAfterRead = async (
-  asked: Promise<unknown>,
+  pendingName: Promise<unknown>,
   catalogue: Catalogue,
   exchange: Exchange,
   next: Next,
 ): Promise<void> => {
-  const rules = resolveModel(await asked, catalogue, exchange)
+  const rules = resolveModel(await pendingName, catalogue, exchange)
   if (rules) await validateBody(rules, exchange)
   await next()
 }
@@ -127,18 +127,17 @@ const validateThenNext = async (
   await validateBody(rules, exchange)
   await next()
 }
-/** Sets the model and the targets of the exchange. Returns the model's schema for the body, if any.
- *  */
+/** Sets the model and the targets of the exchange. Returns the validator of the body, if any. */
 const resolveModel = (
-  asked: unknown,
+  name: unknown,
   catalogue: Catalogue,
   exchange: Exchange,
 ): Validator | undefined => {
-  if (typeof asked !== 'string' || asked === '') throw fault('MODEL_MISSING')
-  const { entry, targets } = findPermitted(asked, catalogue, exchange.slots.get(ACCOUNT))
+  if (typeof name !== 'string' || name === '') throw fault('MODEL_MISSING')
+  const { entry, targets } = findPermitted(name, catalogue, exchange.slots.get(ACCOUNT))
   if (entry.only && !entry.only.has(exchange.route.name)) throw onlyFault(entry.only, exchange)
-  const rules = entry.accepts.size > 0 ? rulesOf(entry, asked, exchange) : undefined
-  exchange.slots.set(MODEL, { asked, entry: entry.name })
+  const rules = entry.accepts.size > 0 ? rulesOf(entry, name, exchange) : undefined
+  exchange.slots.set(MODEL, { asked: name, entry: entry.name })
   exchange.targets = targets
   return rules
 }
@@ -161,31 +160,31 @@ const renameInQuery =
   }
 
 const findPermitted = (
-  asked: string,
+  name: string,
   catalogue: Catalogue,
   account: Account | undefined,
-): Found => {
-  const found = catalogue.find(asked)
-  if (!found) throw fault('MODEL_UNKNOWN', [shorten(asked)])
-  if (!mayUse(account, asked, found.entry)) throw fault('MODEL_FORBIDDEN', [shorten(asked)])
-  return found
+): ModelMatch => {
+  const match = catalogue.find(name)
+  if (!match) throw fault('MODEL_UNKNOWN', [shorten(name)])
+  if (!mayUse(account, name, match.entry)) throw fault('MODEL_FORBIDDEN', [shorten(name)])
+  return match
 }
 /** The list of a key contains model names or keys of `models:`. */
-const mayUse = (account: Account | undefined, asked: string, { name }: Entry): boolean => {
+const mayUse = (account: Account | undefined, requestedName: string, { name }: Entry): boolean => {
   const models = account?.key?.models
-  return models === undefined || models.includes(asked) || models.includes(name)
+  return models === undefined || models.includes(requestedName) || models.includes(name)
 }
 /** Shortens a name for error messages: a client may send a megabyte. */
 const shorten = (name: string): string => (name.length > 128 ? `${name.slice(0, 125)}…` : name)
 
-const rulesOf = ({ accepts }: Entry, asked: string, { route }: Exchange): Validator | undefined => {
+const rulesOf = ({ accepts }: Entry, name: string, { route }: Exchange): Validator | undefined => {
   const rule = accepts.get(route.name) ?? accepts.get('*')
-  if (rule === false) throw fault('MODEL_NOT_HERE', [shorten(asked)])
+  if (rule === false) throw fault('MODEL_NOT_HERE', [shorten(name)])
   return rule
 }
 const validateBody = async (rules: Validator, { request }: Exchange): Promise<void> => {
-  const complaint = rules.validate(await request.json())
-  if (complaint) throw complaint
+  const refusal = rules.validate(await request.json())
+  if (refusal) throw refusal
 }
 
 // ---------------------------------------------------------------- listing models
@@ -195,13 +194,13 @@ const listStage = (
   catalogue: Catalogue,
   host: Host,
 ): Stage => {
-  const served = endpointRoutes(host)
+  const routesByEndpoint = endpointRoutes(host)
   const listItem = (id: string, entry: Entry): ListItem => ({
     id,
     entry,
-    endpoints: endpointsOf(entry, host.upstreams, served),
+    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint),
   })
-  const all = catalogue.named.map(entry => listItem(entry.name, entry))
+  const all = catalogue.exactEntries.map(entry => listItem(entry.name, entry))
   return {
     answers: true,
     async handle(exchange) {

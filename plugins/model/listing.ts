@@ -16,8 +16,7 @@ interface Listing {
   list(models: readonly ListItem[], query: URLSearchParams): Json
 }
 
-/** Creation date of every model, as the gateway does not know it; other gateways report the same.
- *  */
+/** Creation date of every model, s since 1970: a constant that other gateways report too. */
 const CREATED = 1_626_777_600
 const CREATED_AT = new Date(CREATED * 1_000).toISOString()
 
@@ -40,14 +39,14 @@ const anthropic: Listing = {
     created_at: CREATED_AT,
   }),
   list(models, query) {
-    const page = pageBetween(models, query.get('after_id'), query.get('before_id'))
-    const wanted = limitOf(query.get('limit'), 20)
-    const shown = query.has('before_id') ? page.slice(-wanted) : page.slice(0, wanted)
+    const candidates = pageBetween(models, query.get('after_id'), query.get('before_id'))
+    const limit = limitOf(query.get('limit'), 20)
+    const selection = query.has('before_id') ? candidates.slice(-limit) : candidates.slice(0, limit)
     return {
-      data: shown.map(anthropic.one),
-      first_id: shown[0]?.id ?? null,
-      last_id: shown.at(-1)?.id ?? null,
-      has_more: page.length > wanted,
+      data: selection.map(anthropic.one),
+      first_id: selection[0]?.id ?? null,
+      last_id: selection.at(-1)?.id ?? null,
+      has_more: candidates.length > limit,
     }
   },
 }
@@ -67,12 +66,12 @@ const google: Listing = {
     supportedGenerationMethods: endpoints.flatMap(endpoint => lookUp(METHODS, endpoint) ?? []),
   }),
   list(models, query) {
-    const page = pageBetween(models, query.get('pageToken'), null)
-    const wanted = limitOf(query.get('pageSize'), 50)
-    const shown = page.slice(0, wanted)
+    const candidates = pageBetween(models, query.get('pageToken'), null)
+    const limit = limitOf(query.get('pageSize'), 50)
+    const selection = candidates.slice(0, limit)
     return {
-      models: shown.map(google.one),
-      ...(page.length > wanted && { nextPageToken: shown.at(-1)?.id ?? '' }),
+      models: selection.map(google.one),
+      ...(candidates.length > limit && { nextPageToken: selection.at(-1)?.id ?? '' }),
     }
   },
 }

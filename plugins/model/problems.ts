@@ -31,8 +31,8 @@ const routeNames = (document: Document): readonly string[] =>
 const patternOf = (name: string, report: Report): Pattern | undefined => {
   try {
     return parsePattern(name)
-  } catch (thrown) {
-    report(['models', name], 'MODEL_PATTERN', thrown instanceof Error ? thrown.message : 'unusable')
+  } catch (error) {
+    report(['models', name], 'MODEL_PATTERN', error instanceof Error ? error.message : 'unusable')
     return undefined
   }
 }
@@ -58,13 +58,13 @@ const checkTargets = (
     const stars = target.name.split('*').length - 1
     if (stars > (pattern?.stars ?? 0))
       report(where, 'MODEL_CARRY', `"${name}" has no * for every * in "${target.name}"`)
-    for (const [whole, hole = ''] of target.name.matchAll(/\{(\w+)\}/g))
-      if (!pattern?.placeholders.has(hole))
+    for (const [whole, placeholder = ''] of target.name.matchAll(/\{(\w+)\}/g))
+      if (!pattern?.placeholders.has(placeholder))
         report(
           where,
           'MODEL_CARRY',
           `"${name}" has no placeholder ${whole}`,
-          nearest(hole, pattern?.placeholders ?? []),
+          nearest(placeholder, pattern?.placeholders ?? []),
         )
   }
 }
@@ -81,20 +81,20 @@ const checkRoutes = (
   schemas: Schemas,
   report: Report,
 ): void => {
-  const known = (route: string, where: readonly (string | number)[]): void => {
+  const checkRoute = (route: string, where: readonly (string | number)[]): void => {
     if (routes.has(route)) return
     const message = `there is no route named ${JSON.stringify(route)}`
     report(where, 'UNKNOWN_ROUTE', message, nearest(route, routes))
   }
-  for (const [index, route] of only.entries()) known(route, ['models', name, 'only', index])
+  for (const [index, route] of only.entries()) checkRoute(route, ['models', name, 'only', index])
   for (const [route, schema] of Object.entries(accepts)) {
     const where = ['models', name, 'accepts', route]
-    if (route !== '*') known(route, where)
+    if (route !== '*') checkRoute(route, where)
     if (typeof schema === 'string' || typeof schema === 'boolean') continue
     try {
       validatorOf(schema as Json, 'it', schemas)
-    } catch (thrown) {
-      report(where, 'MODEL_SCHEMA', thrown instanceof Error ? thrown.message : 'unusable schema')
+    } catch (error) {
+      report(where, 'MODEL_SCHEMA', error instanceof Error ? error.message : 'unusable schema')
     }
   }
 }

@@ -32,8 +32,8 @@ const verbs: Readonly<Record<string, Verb>> = {
       const { state = null } = values
       if (state !== null && !STATES.includes(state))
         throw new UsageError(`--state must be one of ${STATES.join(', ')}`)
-      const wanted = state === null ? null : String(state)
-      const rows = await database.read(LIST, [wanted, wanted, MAX_EVENTS])
+      const stateFilter = state === null ? null : String(state)
+      const rows = await database.read(LIST, [stateFilter, stateFilter, MAX_EVENTS])
       return { rows: rows.map(rowOf) }
     },
   },
@@ -42,12 +42,12 @@ const verbs: Readonly<Record<string, Verb>> = {
     summary: 'Sends an event again.',
     example: 'tollgate webhooks replay msg_0123',
     async run({ positionals: [id = ''] }, { database }) {
-      const [found] = await database.read(FIND, [id])
-      if (!found) throw fault('EVENT_UNKNOWN', [id])
-      await database.write([replay(id, ATTEMPTS, await database.now())]).catch(thrown => {
-        throw thrown.code === 'NO_ENDPOINT' ? fault('EVENT_UNWANTED', [id]) : thrown
+      const [event] = await database.read(FIND, [id])
+      if (!event) throw fault('EVENT_UNKNOWN', [id])
+      await database.write([replay(id, ATTEMPTS, await database.now())]).catch(error => {
+        throw error.code === 'NO_ENDPOINT' ? fault('EVENT_UNWANTED', [id]) : error
       })
-      const [after = found] = await database.read(FIND, [id])
+      const [after = event] = await database.read(FIND, [id])
       return { rows: [rowOf(after)] }
     },
   },

@@ -1,4 +1,5 @@
-/** Turns threshold crossings into outbox events: at most one per account in ten minutes, none lost. */
+/** Turns threshold crossings into outbox events: at most one per account in ten minutes, and at
+ *  least one after the last crossing. */
 import type { Database, Row, Sql, Statement } from '../../engine/plugin.ts'
 import { lockOf } from '../ledger/statements.ts'
 import { balanceInSql } from '../ledger/views/wallets.ts'
@@ -9,11 +10,13 @@ import { eventBody } from './event.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `notifications: ${name}`, text })
 
-/** ms. Crossings within this window become one event at its end, with the balance of the last one. */
+/** ms. Crossings within this window become one event at its end, with the balance of the last
+ *  crossing. */
 const MERGE_WINDOW = 600_000
 const PAGE = 100
 
-/** Crossings whose window is over, with their open endpoint. Parameters: end of the window, row count. */
+/** Crossings whose window is over, with their open endpoint. Parameters: end of the window, row
+ *  count. */
 const READY = sql(
   'ready',
   `SELECT c.account, c.balance, c.at, p.id AS endpoint FROM notification_crossings c
@@ -25,7 +28,10 @@ const TAKE = sql(
   'take crossing',
   'DELETE FROM notification_crossings WHERE account = ? AND balance = ? AND at = ?',
 )
-const SET_EVENT_TIME = sql('noted', 'UPDATE notification_settings SET noted = ? WHERE account = ?')
+const SET_EVENT_TIME = sql(
+  'set event time',
+  'UPDATE notification_settings SET noted = ? WHERE account = ?',
+)
 const CROSS = sql(
   'cross',
   `INSERT INTO notification_crossings (account, balance, at)
@@ -36,32 +42,38 @@ const CROSS = sql(
      WHERE s.account = ? AND s.threshold > b.balance)
    ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at`,
 )
-const FORGET = sql('forget crossing', 'DELETE FROM notification_crossings WHERE account = ?')
+const DELETE_CROSSING = sql(
+  'delete crossing',
+  'DELETE FROM notification_crossings WHERE account = ?',
+)
 
-/** Records a crossing where a new threshold is above the balance. Must come before the statements that
+/** Records a crossing if a new threshold is above the balance. Must precede the statements that
  *  change the threshold. */
 export const recordCrossing = (account: number, threshold: bigint, now: number): Statement => ({
   sql: CROSS,
   values: [account, now, account, threshold, account],
 })
-export const forgetCrossing = (account: number): Statement => ({ sql: FORGET, values: [account] })
+export const deleteCrossing = (account: number): Statement => ({
+  sql: DELETE_CROSSING,
+  values: [account],
+})
 
 type Store = Pick<Database, 'read' | 'write' | 'now'>
 /** Returns the number of events that were added to the outbox. */
 export const moveCrossings = async (database: Store): Promise<number> => {
   const now = await database.now()
-  let moved = 0
+  let eventCount = 0
   for (const row of await database.read(READY, [now - MERGE_WINDOW, PAGE])) {
     try {
       await database.write(statementsOf(row, now))
-      if (row.endpoint !== null) moved++
-    } catch (thrown) {
-      // A newer crossing replaced it, or its endpoint is gone: the next run reads the current state.
-      if (!['CROSSING_MOVED', 'NO_ENDPOINT'].includes((thrown as { code: string }).code))
-        throw thrown
+      if (row.endpoint !== null) eventCount++
+    } catch (error) {
+      // A newer crossing replaced this one, or its endpoint was deleted: the next run reads the
+      // current state.
+      if (!['CROSSING_MOVED', 'NO_ENDPOINT'].includes((error as { code: string }).code)) throw error
     }
   }
-  return moved
+  return eventCount
 }
 
 const statementsOf = (row: Row, now: number): readonly Statement[] => {
@@ -74,7 +86,8 @@ const statementsOf = (row: Row, now: number): readonly Statement[] => {
     // The lock order of a charge: first the wallet, then by its trigger the crossing.
     locks: [lockOf(walletOf.account(account))],
   }
-  // No receiver. Saving an endpoint later records a crossing again if the balance is still low.
+  // Without a receiver the crossing is deleted. Saving an endpoint records it again if the balance
+  // is still low.
   if (row.endpoint === null) return [take]
   const event = { id: makeEventId(now), endpoint: account, body: eventBody(balance) }
   return [

@@ -3,7 +3,6 @@ import { balanceOf } from '../billing/money.ts'
 
 const TOPIC = 'user_quota_too_low'
 
-/** The format is fixed by the specification; other facts go into headers. `balance`: nanos; the body has
- *  units of the currency. */
+/** The specification fixes the format. `balance`: nanos; the body has units of the currency. */
 export const eventBody = (balance: bigint): string =>
   JSON.stringify({ topic: TOPIC, data: { quota: Number(balanceOf(balance)) } })

@@ -1,4 +1,4 @@
-/** The plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
+/** Plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { ACCOUNT } from '../slots.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
@@ -16,9 +16,9 @@ export default {
     enum: ['show', 'save', 'test'],
     examples: ['show'],
   },
-  // It sets the account.
+  // `auth` sets the account.
   after: ['auth'],
-  // It owns the balances.
+  // `meter` owns the balances.
   needs: ['meter'],
   migrations,
   commands,
@@ -36,29 +36,29 @@ export default {
   },
 } satisfies Plugin<Action>
 
-const success = (shown: Json): Json => ({ success: true, message: '', data: shown })
+const successBody = (data: Json): Json => ({ success: true, message: '', data })
 
 type ActionHandler = (account: number, exchange: Exchange, host: Host) => Promise<Json>
 const ACTIONS: Readonly<Record<Action, ActionHandler>> = {
-  show: async (account, _, { database }) => success(await showSettings(database, account)),
+  show: async (account, _, { database }) => successBody(await showSettings(database, account)),
   async save(account, { request }, host) {
     const change = (await request.json()) as Change
     const secret = await saveSettings(host.database, account, change, host)
-    return success(await showSettings(host.database, account, secret))
+    return successBody(await showSettings(host.database, account, secret))
   },
   async test(account, _, { database }) {
-    const tried = showDelivery(await tryDelivery(database, account))
+    const delivery = showDelivery(await tryDelivery(database, account))
     const message =
-      tried.state === 'pending' ? 'Not sent yet: the delivery is queued.' : tried.message
-    return { success: tried.state !== 'failed', message, data: tried }
+      delivery.state === 'pending' ? 'Not sent yet: the delivery is queued.' : delivery.message
+    return { success: delivery.state !== 'failed', message, data: delivery }
   },
 }
 
-/** Every route registers the job; only one of the name runs. */
+/** Every route registers the job; the engine runs one job of a name. */
 const registerJob = (host: Host): void => {
   const refill = async (): Promise<void> => {
-    const moved = await moveCrossings(host.database)
-    if (moved > 0) host.metrics.count('webhook_events_total', {}, moved)
+    const eventCount = await moveCrossings(host.database)
+    if (eventCount > 0) host.metrics.count('webhook_events_total', {}, eventCount)
   }
   host.job('webhooks', 1_000, signal => emptyOutbox({ ...host, refill }, signal))
 }

@@ -13,7 +13,7 @@ import {
   LIST_OF,
   openEndpoint,
 } from '../webhooks/statements.ts'
-import { forgetCrossing, recordCrossing } from './crossings.ts'
+import { deleteCrossing, recordCrossing } from './crossings.ts'
 
 const fault = errors({
   WEBHOOK_SECRET: [
@@ -44,7 +44,8 @@ export interface Settings {
   readonly threshold: bigint | undefined
   readonly url: string | undefined
   readonly secret: string | undefined
-  readonly disabled: number | undefined
+  /** ms since 1970. */
+  readonly disabledAt: number | undefined
   /** Nanos. */
   readonly balance: bigint
 }
@@ -57,7 +58,7 @@ export const readSettings = async (database: Reader, account: number): Promise<S
     threshold: row.threshold == null ? undefined : nanosOf(row.threshold),
     url: row.url == null ? undefined : String(row.url),
     secret: row.secret == null ? undefined : String(row.secret),
-    disabled: row.disabled == null ? undefined : Number(row.disabled),
+    disabledAt: row.disabled == null ? undefined : Number(row.disabled),
     balance: nanosOf(row.balance ?? 0),
   }
 }
@@ -86,10 +87,10 @@ export const saveSettings = async (
     threshold: threshold === undefined ? before.threshold : (threshold ?? undefined),
   }
   await database.write([
-    // Serialise with charges: each uses either the old threshold or the new one.
+    // Serialises with charges: each charge uses either the old threshold or the new one.
     lockWallet(account),
     after.url === undefined || after.threshold === undefined
-      ? forgetCrossing(account)
+      ? deleteCrossing(account)
       : recordCrossing(account, after.threshold, now),
     ...(threshold === undefined ? [] : [{ sql: THRESHOLD, values: [account, threshold] }]),
     ...endpointOf(account, url, secret ?? before.secret ?? makeSecret()),
@@ -99,15 +100,15 @@ export const saveSettings = async (
 }
 
 const secretOf = (
-  { url: known, secret: old }: Settings,
+  { url: savedUrl, secret: savedSecret }: Settings,
   url: string | null | undefined,
-  given: string | null | undefined,
+  newSecret: string | null | undefined,
 ): string | undefined => {
-  if (given !== undefined && (url === null || (url ?? known) === undefined))
+  if (newSecret !== undefined && (url === null || (url ?? savedUrl) === undefined))
     throw fault('WEBHOOK_SECRET_ALONE')
-  if (typeof given === 'string' && !isSecret(given)) throw fault('WEBHOOK_SECRET')
-  if (given !== undefined) return given ?? makeSecret()
-  return typeof url === 'string' && old === undefined ? makeSecret() : undefined
+  if (typeof newSecret === 'string' && !isSecret(newSecret)) throw fault('WEBHOOK_SECRET')
+  if (newSecret !== undefined) return newSecret ?? makeSecret()
+  return typeof url === 'string' && savedSecret === undefined ? makeSecret() : undefined
 }
 const endpointOf = (
   account: number,
@@ -124,13 +125,13 @@ export const showSettings = async (
   account: number,
   secret?: string,
 ): Promise<Json> => {
-  const now = await readSettings(database, account)
+  const settings = await readSettings(database, account)
   const rows = await database.read(LIST_OF, [account, MAX_DELIVERIES])
   return {
-    url: now.url ?? null,
-    threshold: now.threshold === undefined ? null : Number(printMoney(now.threshold)),
-    secret: secret ?? (now.secret === undefined ? null : maskSecret(now.secret)),
-    disabled: now.disabled === undefined ? null : timeOf(now.disabled),
+    url: settings.url ?? null,
+    threshold: settings.threshold === undefined ? null : Number(printMoney(settings.threshold)),
+    secret: secret ?? (settings.secret === undefined ? null : maskSecret(settings.secret)),
+    disabled: settings.disabledAt === undefined ? null : timeOf(settings.disabledAt),
     deliveries: rows.map(showDelivery),
   }
 }

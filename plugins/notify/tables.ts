@@ -4,8 +4,8 @@ import type { Migration } from '../../engine/plugin.ts'
 import { whenBalanceFalls } from '../ledger/views/wallets.ts'
 import { SLOW, TABLES } from '../webhooks/tables.ts'
 
-/** An endpoint has the number of its account. `threshold`: nanos; `noted`: the time of the last event,
- *  ms. One crossing per account waits; later ones replace it. */
+/** An endpoint has the number of its account. `threshold`: nanos; `noted`: the time of the last
+ *  event, ms. An account has one pending crossing; a later crossing replaces it. */
 const OWN = `${TABLES};
   CREATE TABLE notification_settings (account BIGINT PRIMARY KEY, threshold BIGINT, noted BIGINT);
   CREATE TABLE notification_crossings (
@@ -13,12 +13,12 @@ const OWN = `${TABLES};
     balance BIGINT NOT NULL,
     at BIGINT NOT NULL)`
 
-const CROSSED_V1 = (now: string) => `
+const CROSSING_UPDATE_V1 = (now: string) => `
     INSERT INTO notification_crossings (account, balance, at)
       SELECT account, NEW.balance, ${now} FROM notification_settings
       WHERE account = NEW.id / 2 AND threshold > NEW.balance AND threshold <= OLD.balance
       ON CONFLICT (account) DO UPDATE SET balance = excluded.balance, at = excluded.at;`
-// The first version: the text of an applied migration must not change.
+// Used by migration 1 only: the text of an applied migration must not change.
 const WHEN = 'NEW.balance < OLD.balance AND NEW.id % 2 = 0'
 
 /** The trigger body on the ledger's view of a falling balance. */
@@ -33,10 +33,10 @@ export const migrations: readonly Migration[] = [
     number: 1,
     text: `${OWN};
   CREATE TRIGGER wallets_crossed AFTER UPDATE OF balance ON wallets
-    WHEN ${WHEN} BEGIN ${CROSSED_V1("CAST(unixepoch('subsec') * 1000 AS INTEGER)")} END`,
+    WHEN ${WHEN} BEGIN ${CROSSING_UPDATE_V1("CAST(unixepoch('subsec') * 1000 AS INTEGER)")} END`,
     postgres: `${OWN};
   CREATE FUNCTION tollgate_crossed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    ${CROSSED_V1('CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)')} RETURN NULL; END $$;
+    ${CROSSING_UPDATE_V1('CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)')} RETURN NULL; END $$;
   CREATE TRIGGER wallets_crossed AFTER UPDATE OF balance ON wallets FOR EACH ROW
     WHEN (${WHEN}) EXECUTE FUNCTION tollgate_crossed()`,
   },

@@ -13,24 +13,24 @@ const fault = errors({
   ],
 })
 
-/** ms: the timeout of an attempt, and time for attempts before it. */
+/** ms: the timeout of one attempt, and time for earlier attempts to the endpoint. */
 const TIMEOUT = 5_000
 const POLL_INTERVAL = 100
 
 type Store = Pick<Database, 'read' | 'write' | 'now'>
-/** The event after the wait; still pending where the sender is busy or not running. */
+/** The event after the wait. It is still pending if the sending job is busy or not running. */
 export const tryDelivery = async (
   database: Store,
   account: number,
   timeout = TIMEOUT,
 ): Promise<Row> => {
-  const { url, disabled, balance } = await readSettings(database, account)
-  if (disabled !== undefined) throw fault('WEBHOOK_DISABLED')
+  const { url, disabledAt, balance } = await readSettings(database, account)
+  if (disabledAt !== undefined) throw fault('WEBHOOK_DISABLED')
   if (url === undefined) throw fault('NO_WEBHOOK')
   const now = await database.now()
   const event = { id: makeEventId(now), endpoint: account, body: eventBody(balance) }
-  await database.write([enqueue({ ...event, attempts: 1, now })]).catch(thrown => {
-    throw thrown.code === 'NO_ENDPOINT' ? fault('NO_WEBHOOK') : thrown
+  await database.write([enqueue({ ...event, attempts: 1, now })]).catch(error => {
+    throw error.code === 'NO_ENDPOINT' ? fault('NO_WEBHOOK') : error
   })
   const deadline = performance.now() + timeout
   for (;;) {

@@ -19,7 +19,10 @@ export class BackgroundCalls {
   readonly #log: Log
   readonly #membership: Membership
   readonly #limits: StorageLimits
-  readonly #running = new Map<string, { readonly stop: AbortController; finished: Promise<void> }>()
+  readonly #running = new Map<
+    string,
+    { readonly stop: AbortController; completion: Promise<void> }
+  >()
   #timer: NodeJS.Timeout | undefined
 
   constructor({ database, log, membership }: Host, limits: StorageLimits) {
@@ -34,31 +37,38 @@ export class BackgroundCalls {
     host: Host,
     storage: StorageRequest,
     body: Fields,
-    expanded: Fields,
+    expandedBody: Fields,
   ): Promise<void> {
     const id = `resp_${exchange.id.replace(/^req_/, '')}`
     const echo = echoOf(storage)
-    const queued = { ...queuedOf(id, exchange, storage, body), ...echo }
-    await this.#storeQueued(id, storage, queued)
+    const queuedResponse = { ...queuedResponseOf(id, exchange, storage, body), ...echo }
+    await this.#storeQueued(id, storage, queuedResponse)
     const stop = new AbortController()
     const backgroundStorage = { ...storage, background: { id, echo } }
-    const over = this.#run(exchange, host, backgroundStorage, queued, expanded, stop.signal)
+    const completion = this.#run(
+      exchange,
+      host,
+      backgroundStorage,
+      queuedResponse,
+      expandedBody,
+      stop.signal,
+    )
     const key = nameOf(storage.account, id)
-    this.#running.set(key, { stop, finished: over })
-    void over.finally(() => this.#running.delete(key))
+    this.#running.set(key, { stop, completion: completion })
+    void completion.finally(() => this.#running.delete(key))
     this.#timer ??= setInterval(() => void this.#abortCancelled(), POLL_MS).unref()
-    exchange.answer(200, queued)
+    exchange.answer(200, queuedResponse)
   }
   /** Aborts the running calls and waits until their results are stored. The drain before has waited
    *  for them or cut them. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     for (const { stop } of this.#running.values()) stop.abort()
-    await Promise.all([...this.#running.values()].map(({ finished: over }) => over))
+    await Promise.all([...this.#running.values()].map(({ completion }) => completion))
   }
-  async #storeQueued(id: string, keeping: StorageRequest, queued: Fields): Promise<void> {
-    const { account, created, input, previous, conversation } = keeping
-    const response = JSON.stringify(queued)
+  async #storeQueued(id: string, storage: StorageRequest, queuedResponse: Fields): Promise<void> {
+    const { account, created, input, previous, conversation } = storage
+    const response = JSON.stringify(queuedResponse)
     const row = {
       account,
       id,
@@ -73,8 +83,8 @@ export class BackgroundCalls {
     const process = await this.#membership.name()
     try {
       await writeWithRetry(this.#database, [beginResponse(row, process)])
-    } catch (thrown) {
-      if (!isCode(thrown, 'RESPONSE_BURIED')) throw thrown
+    } catch (error) {
+      if (!isCode(error, 'RESPONSE_REAPED')) throw error
       this.#membership.expelled(process)
       throw fault('BACKGROUND_LOST')
     }
@@ -82,49 +92,49 @@ export class BackgroundCalls {
   async #run(
     { id, request, route, targets, slots }: Exchange,
     host: Host,
-    keeping: StorageRequest,
-    queued: Fields,
-    whole: Fields,
+    storage: StorageRequest,
+    queuedResponse: Fields,
+    expandedBody: Fields,
     signal: AbortSignal,
   ): Promise<void> {
-    const body = Buffer.from(JSON.stringify({ ...whole, store: false }))
-    const fail = (reason: Fields): Promise<void> => this.#fail(keeping, queued, reason)
+    const body = Buffer.from(JSON.stringify({ ...expandedBody, store: false }))
+    const fail = (reason: Fields): Promise<void> => this.#fail(storage, queuedResponse, reason)
     try {
       const reply = await host.run(route.name, {
         after: 'responses',
         id,
         signal,
         targets,
-        slots: { ...slots.saved(), [STORAGE.name]: { ...keeping } },
+        slots: { ...slots.saved(), [STORAGE.name]: { ...storage } },
         request: { method: request.method, path: request.path, headers: headersOf(request), body },
       })
       const bytes = await reply.bytes(this.#limits.largest)
       await fail(
         reply.status < 300 ? errorOf(fault('BACKGROUND_UNREADABLE')) : upstreamErrorIn(bytes),
       )
-    } catch (thrown) {
-      const reason = asFault(thrown)
+    } catch (error) {
+      const reason = asFault(error)
       this.#log.info({ id, code: reason.code }, 'background response failed')
       await fail(reason.code === 'TURN_DRAINED' ? STOPPED_ERROR : errorOf(reason))
     }
   }
   /** Marks the response as failed. Does nothing if it is stored already, or was cancelled. */
   async #fail(
-    { account, background: made }: StorageRequest,
-    queued: Fields,
+    { account, background }: StorageRequest,
+    queuedResponse: Fields,
     { code, message }: Fields,
   ): Promise<void> {
-    const response = { ...queued, status: 'failed', error: { code, message } }
-    const list = [finishResponse(account, made?.id ?? '', 'failed', JSON.stringify(response))]
+    const response = { ...queuedResponse, status: 'failed', error: { code, message } }
+    const list = [finishResponse(account, background?.id ?? '', 'failed', JSON.stringify(response))]
     await writeWithRetry(this.#database, list).catch(error =>
       this.#log.warn(
-        { id: made?.id, error },
+        { id: background?.id, error },
         'could not store the failure of a background response',
       ),
     )
   }
-  /** Aborts calls whose row no longer belongs to this process: they were cancelled or deleted,
-   *  perhaps by another process. */
+  /** Aborts calls whose row no longer belongs to this process: a process has cancelled or deleted
+   *  the response. */
   async #abortCancelled(): Promise<void> {
     const running = [...this.#running]
     if (running.length === 0) {
@@ -148,7 +158,7 @@ const echoOf = ({ previous, conversation }: StorageRequest): Fields => ({
   previous_response_id: previous ?? null,
   ...(conversation !== undefined && { conversation: { id: conversation } }),
 })
-const queuedOf = (
+const queuedResponseOf = (
   id: string,
   { slots }: Exchange,
   { created }: StorageRequest,

@@ -29,11 +29,11 @@ const CHANGE = sql(
    WHERE account = ? AND conversation = ? AND created = ? AND id = ? AND items = ?`,
 )
 const DELETE = sql(
-  'forget',
+  'delete',
   'DELETE FROM stored_conversations WHERE account = ? AND id = ? AND expires > ? RETURNING id',
 )
 const DELETE_TURNS = sql(
-  'forget turns',
+  'delete turns',
   'DELETE FROM stored_turns WHERE account = ? AND conversation = ?',
 )
 const DELETE_EXPIRED_TURNS = sql(

@@ -75,8 +75,7 @@ const createItemsView: View = async (exchange, { database, limits }) => {
 const showItem: View = async (exchange, { database }) => {
   exchange.answer(200, findItem(exchange, await requireTurns(exchange, database)).item)
 }
-/** Leaves null at the item's index, since the ids of other items of the turn contain their index.
- *  */
+/** Leaves null at the index of the item, since ids of other items of the turn contain an index. */
 const deleteItemView: View = async (exchange, { database }) => {
   const conversation = await requireConversation(exchange, database)
   const key = { account: Number(ownerOf(exchange)), id: idOf(exchange) }
@@ -86,21 +85,21 @@ const deleteItemView: View = async (exchange, { database }) => {
     try {
       await writeWithRetry(database, [changeTurn(key, keyOf(turn), JSON.stringify(rest))])
       return void exchange.answer(200, objectOfRow(conversation))
-    } catch (thrown) {
-      if (!isCode(thrown, 'TURN_CHANGED')) throw thrown
+    } catch (error) {
+      if (!isCode(error, 'TURN_CHANGED')) throw error
     }
   }
   throw fault('ITEM_CONTESTED', [exchange.params.item ?? ''])
 }
 /** The newest item with that id, its turn, and its index in the turn. */
 const findItem = (exchange: Exchange, turns: readonly Row[]) => {
-  const wanted = exchange.params.item ?? ''
+  const itemId = exchange.params.item ?? ''
   for (const turn of turns.toReversed())
     for (const [at, value] of parseItems(turn).entries()) {
       const item = isFields(value) ? listItem(value, `${turn.id}_${at}`) : undefined
-      if (item?.id === wanted) return { turn, at, item }
+      if (item?.id === itemId) return { turn, at, item }
     }
-  throw fault('ITEM_NOT_HERE', [wanted, idOf(exchange)])
+  throw fault('ITEM_NOT_HERE', [itemId, idOf(exchange)])
 }
 const listedItems = (turn: Row): readonly Fields[] => listItems(parseItems(turn), String(turn.id))
 const parseItems = ({ items }: Row): readonly Json[] => JSON.parse(String(items)) as Json[]

@@ -40,34 +40,34 @@ export class CreateStage implements Stage {
     const resolvedInput = await resolveReferences(database, account, body.input, context ?? [])
     const resolvedBody = resolvedInput ? { ...body, input: resolvedInput } : body
     const isExpanded = context !== undefined || resolvedInput !== undefined
-    const expanded = targetRequest(resolvedBody, options, context, isExpanded)
+    const targetBody = targetRequest(resolvedBody, options, context, isExpanded)
     const storage =
       account !== undefined && options.store && storageRequest(account, resolvedBody, options)
     if (options.background) {
       if (!storage) throw fault('BACKGROUND_NOBODY')
-      return this.#background.start(exchange, this.#host, storage, body, expanded ?? body)
+      return this.#background.start(exchange, this.#host, storage, body, targetBody ?? body)
     }
     if (storage) slots.set(STORAGE, storage)
-    if (expanded)
+    if (targetBody)
       slots.set(EXPANDED_REQUEST, {
-        body: expanded,
-        size: sizeOf(expanded, isExpanded ? undefined : request),
+        body: targetBody,
+        size: sizeOf(targetBody, isExpanded ? undefined : request),
         longer: isExpanded,
       })
     return next()
   }
   async forward(attempt: Attempt, next: Next): Promise<void> {
     const { exchange } = attempt
-    const { parsed } = exchange.request
-    // Also where bytes pass through: the gateway stores and deletes responses, the upstream stores
-    // none.
-    if (isFields(parsed) && parsed.store !== false)
-      setBodyMember(attempt.request, parsed, ['store', false])
+    const { parsed: body } = exchange.request
+    // The gateway stores and deletes responses: the upstream must not store them, even if bytes
+    // pass through.
+    if (isFields(body) && body.store !== false)
+      setBodyMember(attempt.request, body, ['store', false])
     await next()
     const { reply } = attempt
-    const keeping = exchange.slots.get(STORAGE)
-    if (!keeping || reply.status >= 300 || reply.headers['content-encoding'] !== undefined) return
-    const onResponse = (response: Fields): void => this.#store(exchange, keeping, response)
+    const storage = exchange.slots.get(STORAGE)
+    if (!storage || reply.status >= 300 || reply.headers['content-encoding'] !== undefined) return
+    const onResponse = (response: Fields): void => this.#store(exchange, storage, response)
     reply.through(
       isEventStream(reply)
         ? new StreamRecorder(onResponse)
@@ -75,10 +75,10 @@ export class CreateStage implements Stage {
     )
   }
   explain(): Json {
-    return { kept: this.#limits.lifetime, largest: this.#limits.largest }
+    return { lifetime: this.#limits.lifetime, largest: this.#limits.largest }
   }
-  #store({ id, writes }: Exchange, keeping: StorageRequest, response: Fields): void {
-    const statements = storeStatements(keeping, response, this.#limits)
+  #store({ id, writes }: Exchange, storage: StorageRequest, response: Fields): void {
+    const statements = storeStatements(storage, response, this.#limits)
     if (statements.length === 0)
       this.#host.log.warn(
         { id, response: response.id },

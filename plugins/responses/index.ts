@@ -23,7 +23,7 @@ export default {
     enum: ['create', ...Object.keys(VIEWS)],
     examples: ['create', 'show'],
   },
-  // `meter` prices the expanded request; what `translate` wrote is stored.
+  // `meter` prices the expanded request; the response that `translate` wrote is stored.
   before: ['meter', 'translate'],
   after: ['auth'],
   settings: {

@@ -26,7 +26,7 @@ export const resolveReferences = async (
   const items = itemsOf(input)
   if (items.every(item => referenceOf(item) === undefined)) return undefined
   const historyIds = new Set(itemsOfExchanges(context).map(item => lenientText(item, 'id')))
-  const resolved = new Map<string, Fields>()
+  const itemsById = new Map<string, Fields>()
   const result: Fields[] = []
   let size = 0
   for (const item of items) {
@@ -34,12 +34,12 @@ export const resolveReferences = async (
     // The history contains the item already.
     if (id !== undefined && historyIds.has(id)) continue
     const target =
-      id === undefined ? item : (resolved.get(id) ?? (await findItem(database, account, id)))
+      id === undefined ? item : (itemsById.get(id) ?? (await findItem(database, account, id)))
     if (!target) throw fault('ITEM_MISSING', [id])
-    if (id !== undefined) resolved.set(id, target)
+    if (id !== undefined) itemsById.set(id, target)
     // A request may refer to one item many times.
     size += JSON.stringify(target).length
-    if (size > MAX_BYTES || resolved.size > MAX_RESPONSES)
+    if (size > MAX_BYTES || itemsById.size > MAX_RESPONSES)
       throw fault('CONTEXT_TOO_LONG', [MAX_BYTES, MAX_RESPONSES], { param: 'input' })
     result.push(target)
   }

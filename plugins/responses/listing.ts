@@ -17,12 +17,12 @@ export const listOf = (items: readonly Fields[], query: URLSearchParams): Fields
   const order = query.get('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw fault('LIST_ORDER')
   const limit = limitOf(query.get('limit'))
-  const ordered = order === 'asc' ? items : items.toReversed()
+  const orderedItems = order === 'asc' ? items : items.toReversed()
   const after = query.get('after')
-  const from = after === null ? 0 : ordered.findIndex(({ id }) => id === after) + 1
+  const from = after === null ? 0 : orderedItems.findIndex(({ id }) => id === after) + 1
   if (after !== null && from === 0) throw fault('LIST_AFTER', [after])
-  const page = ordered.slice(from, from + limit)
-  return pageOf(page, from + page.length < ordered.length)
+  const page = orderedItems.slice(from, from + limit)
+  return pageOf(page, from + page.length < orderedItems.length)
 }
 const limitOf = (text: string | null): number => {
   if (text === null) return DEFAULT_LIMIT
@@ -32,8 +32,7 @@ const limitOf = (text: string | null): number => {
 }
 
 /** Items in list form: each with an id, a type, and its content in parts. `owner`: response or turn
- *  id, a part of generated ids. Deleted items are null, so that the index in other ids stays valid.
- *  */
+ *  id, a part of generated ids. Skips null, the mark of a deleted item: indexes stay valid. */
 export const listItems = (items: readonly Json[], owner: string): readonly Fields[] =>
   items.flatMap((item, at) => (isFields(item) ? [listItem(item, `${owner}_${at}`)] : []))
 /** `name`: the end of the generated id of an item without an id. */

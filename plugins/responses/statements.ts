@@ -22,7 +22,7 @@ export interface StoredResponse {
 
 const COLUMNS = 'account, id, created, expires, previous, conversation, status, input, response'
 const SAVE = sql(
-  'keep',
+  'save',
   `INSERT INTO stored_responses (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
    ON CONFLICT (account, id) DO UPDATE SET created = excluded.created, expires = excluded.expires,
      previous = excluded.previous, conversation = excluded.conversation, status = excluded.status,
@@ -38,7 +38,7 @@ const FINISH = sql(
    WHERE account = ? AND id = ? AND process IS NOT NULL`,
 )
 const INDEX_ITEMS: Sql = {
-  name: 'responses: name items',
+  name: 'responses: index items',
   text: `INSERT INTO stored_items (account, id, response) SELECT s.account, item.value, s.id
    FROM stored_responses s, json_each(?) item WHERE s.account = ? AND s.id = ?
    ON CONFLICT (account, id, response) DO NOTHING`,
@@ -52,7 +52,7 @@ const CANCEL = sql(
    WHERE account = ? AND id = ? AND process IS NOT NULL`,
 )
 const DELETE = sql(
-  'forget',
+  'delete',
   'DELETE FROM stored_responses WHERE account = ? AND id = ? AND expires > ? RETURNING id',
 )
 const DELETE_EXPIRED = sql(
@@ -74,10 +74,10 @@ export const FIND_ITEM = sql(
 )
 /** The responses that a process runs. */
 export const RUNNING = sql('running', 'SELECT account, id FROM stored_responses WHERE process = ?')
-/** A response and its history, the oldest first: (account, id, now, account, now, maximum depth).
- *  */
+/** A response and its history, the oldest first. Parameters: account, id, now, account, now,
+ *  maximum depth. */
 export const HISTORY = sql(
-  'chain',
+  'history',
   `WITH RECURSIVE chain (depth, id, previous, conversation, created, status, input, response) AS (
      SELECT 1, id, previous, conversation, created, status, input, response FROM stored_responses
      WHERE account = ? AND id = ? AND expires > ?
@@ -105,11 +105,11 @@ export const saveResponse = (response: StoredResponse): Statement => ({
   sql: SAVE,
   values: columns(response),
 })
-/** Rejects with RESPONSE_BURIED if the process has been reaped. */
+/** Rejects with RESPONSE_REAPED if the process has been reaped. */
 export const beginResponse = (response: StoredResponse, process: string): Statement => ({
   sql: BEGIN,
   values: [...columns(response), process],
-  violates: { stored_owner: 'RESPONSE_BURIED', 'FOREIGN KEY': 'RESPONSE_BURIED' },
+  violates: { stored_owner: 'RESPONSE_REAPED', 'FOREIGN KEY': 'RESPONSE_REAPED' },
 })
 /** Does nothing if the response was cancelled, deleted or finished. */
 export const finishResponse = (

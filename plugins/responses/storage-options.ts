@@ -38,8 +38,7 @@ export const readStorageOptions = (body: Fields): StorageOptions => {
   }
 }
 
-/** What storing the response of a request needs. JSON, since it is passed to the background call.
- *  */
+/** The values that store a response. JSON, since the background call receives them in a slot. */
 export interface StorageRequest {
   readonly account: number
   /** ms. */
@@ -57,8 +56,8 @@ export const STORAGE: Slot<StorageRequest> = { name: 'responses', keep: true }
 const ID = /^[\w.:-]{1,256}$/
 export const isId = (id: string): boolean => ID.test(id)
 
-/** The statements that store a response; none for an invalid id or a response above the size limit.
- *  */
+/** The statements that store a response. Empty if the id is invalid or the response is above the
+ *  size limit. */
 export const storeStatements = (
   request: StorageRequest,
   answer: Fields,
@@ -66,27 +65,27 @@ export const storeStatements = (
 ): readonly Statement[] => {
   const { account, created, input, previous, conversation, background } = request
   // The upstream was asked not to store the response and reports that; the gateway stores it.
-  const stored: Fields = {
+  const storedResponse: Fields = {
     ...answer,
     store: true,
     ...(background && { ...background.echo, id: background.id }),
   }
   const [id, status] = [
-    lenientText(stored, 'id') ?? '',
-    lenientText(stored, 'status') ?? 'completed',
+    lenientText(storedResponse, 'id') ?? '',
+    lenientText(storedResponse, 'status') ?? 'completed',
   ]
-  const response = JSON.stringify(stored)
+  const response = JSON.stringify(storedResponse)
   if (!isId(id) || input.length + response.length > largest) return []
   const expires = created + lifetime
   const row = { account, id, created, expires, previous, conversation, status, input, response }
   return [
     background ? finishResponse(account, id, status, response) : saveResponse(row),
-    ...itemStatements(account, id, stored),
+    ...itemStatements(account, id, storedResponse),
     ...(conversation === undefined
       ? []
       : addTurn(
           { account, id: conversation, expires: Date.now() + lifetime },
-          { id, created, items: JSON.stringify(turnItems(input, stored.output)) },
+          { id, created, items: JSON.stringify(turnItems(input, storedResponse.output)) },
         )),
   ]
 }

@@ -36,23 +36,23 @@ export const anthropicMessages: SandboxFormat = {
   encodeAnswer: (answer, serial) => ({
     ...message(answer, serial),
     content: [block(answer, serial)],
-    stop_reason: stop(answer),
+    stop_reason: stopReasonOf(answer),
     usage: { ...READ, input_tokens: answer.inputTokens, output_tokens: answer.outputTokens },
   }),
   encodeStream(answer, serial) {
-    const started = {
+    const startMessage = {
       ...message(answer, serial),
       usage: { ...READ, input_tokens: answer.inputTokens, output_tokens: 1 },
     }
     const list: readonly Fields[] = [
-      { type: 'message_start', message: started },
-      { type: 'content_block_start', index: 0, content_block: emptied(block(answer, serial)) },
+      { type: 'message_start', message: startMessage },
+      { type: 'content_block_start', index: 0, content_block: clearBlock(block(answer, serial)) },
       { type: 'ping' },
       ...deltas(answer).map(delta => ({ type: 'content_block_delta', index: 0, delta })),
       { type: 'content_block_stop', index: 0 },
       {
         type: 'message_delta',
-        delta: { stop_reason: stop(answer), stop_sequence: null },
+        delta: { stop_reason: stopReasonOf(answer), stop_sequence: null },
         usage: { ...READ, input_tokens: answer.inputTokens, output_tokens: answer.outputTokens },
       },
       { type: 'message_stop' },
@@ -76,18 +76,18 @@ const message = ({ model }: CannedAnswer, { id }: AnswerId): Fields => ({
   stop_reason: null,
   stop_sequence: null,
 })
-const block = ({ chunks: words, call }: CannedAnswer, { id }: AnswerId): Fields =>
+const block = ({ chunks, call }: CannedAnswer, { id }: AnswerId): Fields =>
   call
     ? { type: 'tool_use', id: `toolu_${id}`, name: call.name, input: call.input }
-    : { type: 'text', text: words.join('') }
-const emptied = (whole: Fields): Json =>
+    : { type: 'text', text: chunks.join('') }
+const clearBlock = (whole: Fields): Json =>
   whole.type === 'text' ? { ...whole, text: '' } : { ...whole, input: {} }
-const deltas = ({ chunks: words, call }: CannedAnswer): readonly Json[] =>
+const deltas = ({ chunks, call }: CannedAnswer): readonly Json[] =>
   call
     ? (JSON.stringify(call.input).match(/.{1,12}/gs) ?? []).map(partial_json => ({
         type: 'input_json_delta',
         partial_json,
       }))
-    : words.map(text => ({ type: 'text_delta', text }))
-const stop = ({ call, isTruncated: cut }: CannedAnswer): string =>
-  call ? 'tool_use' : cut ? 'max_tokens' : 'end_turn'
+    : chunks.map(text => ({ type: 'text_delta', text }))
+const stopReasonOf = ({ call, isTruncated }: CannedAnswer): string =>
+  call ? 'tool_use' : isTruncated ? 'max_tokens' : 'end_turn'

@@ -1,5 +1,4 @@
-/** The sandbox's answers: deterministic, in words that tell a new user that no upstream was called.
- *  Pure. */
+/** The sandbox's answers: deterministic texts that say that no upstream was called. Pure. */
 import type { Json } from '../../engine/plugin.ts'
 
 /** A request, independent of its format. */
@@ -62,8 +61,8 @@ export const cannedAnswer = (request: SandboxRequest): CannedAnswer => {
 
 const answerText = ({ model, text, images, toolResult }: SandboxRequest): string => {
   if (toolResult !== undefined) return `The tool answered: ${quote(toolResult)}`
-  const described = images.map(image => `I see ${describeImage(image)}. `).join('')
-  return `${described}This is the sandbox answering as ${model}; no upstream was called. You wrote: ${quote(text)}`
+  const imageText = images.map(image => `I see ${describeImage(image)}. `).join('')
+  return `${imageText}This is the sandbox answering as ${model}; no upstream was called. You wrote: ${quote(text)}`
 }
 const quote = (text: string): string =>
   `"${text.length > 200 ? `${text.slice(0, 200).trimEnd()}…` : text}"`
@@ -100,7 +99,7 @@ const SAMPLES: Readonly<Record<string, (schema: Schema) => Json>> = {
   array: ({ items }) => [sampleValue(items)],
 }
 const sampleObject = ({ properties, required }: Schema): Json => {
-  const known = (properties ?? {}) as Schema
-  const wanted = Array.isArray(required) ? required.map(String) : Object.keys(known)
-  return Object.fromEntries(wanted.map(name => [name, sampleValue(known[name])]))
+  const propertySchemas = (properties ?? {}) as Schema
+  const names = Array.isArray(required) ? required.map(String) : Object.keys(propertySchemas)
+  return Object.fromEntries(names.map(name => [name, sampleValue(propertySchemas[name])]))
 }

@@ -17,7 +17,7 @@ export const openaiEmbeddings: CannedResult = {
     const items = many ? listIn(input) : [input ?? '']
     const size = numberIn(body.dimensions) ?? DEFAULT_SIZE.openai
     const vectors = vectorsOf(items.map(item => ({ item, size })))
-    const packed = body.encoding_format === 'base64'
+    const isBase64 = body.encoding_format === 'base64'
     const tokens = tokensOf(items)
     return (
       vectors && {
@@ -25,7 +25,7 @@ export const openaiEmbeddings: CannedResult = {
         data: vectors.map((vector, index) => ({
           object: 'embedding',
           index,
-          embedding: packed ? base64(vector) : [...vector],
+          embedding: isBase64 ? base64(vector) : [...vector],
         })),
         model: textIn(body.model),
         usage: { prompt_tokens: tokens, total_tokens: tokens },
@@ -62,8 +62,8 @@ const vectorsOf = (
     ? inputs.map(({ item, size }) => vectorOf(JSON.stringify(item), size))
     : undefined
 /** A unit vector that depends only on the text. */
-const vectorOf = (words: string, size: number): Float32Array => {
-  let state = createHash('sha256').update(words).digest().readUInt32LE(0)
+const vectorOf = (text: string, size: number): Float32Array => {
+  let state = createHash('sha256').update(text).digest().readUInt32LE(0)
   const vector = Float32Array.from({ length: size }, () => {
     // The generator of Numerical Recipes: it only has to be deterministic.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

@@ -37,14 +37,14 @@ export const googleGemini: SandboxFormat = {
       answer,
       serial,
       answer.call ? callPart(answer) : [{ text: answer.chunks.join('') }],
-      finish(answer),
+      finishReasonOf(answer),
     ),
   encodeStream(answer, serial, _, query) {
     const last = answer.chunks.length - 1
     const pieces = answer.call
-      ? [piece(answer, serial, callPart(answer), finish(answer))]
+      ? [piece(answer, serial, callPart(answer), finishReasonOf(answer))]
       : answer.chunks.map((text, index) =>
-          piece(answer, serial, [{ text }], index === last ? finish(answer) : undefined),
+          piece(answer, serial, [{ text }], index === last ? finishReasonOf(answer) : undefined),
         )
     return isEvents(query)
       ? pieces.map(each => writeEvent(undefined, each, '\r\n'))
@@ -69,15 +69,16 @@ const imageIn = (part: Fields): string | [] => {
 }
 const toolsIn = (tool: Json): readonly { readonly name: string; readonly schema: Json }[] =>
   listIn(either(fieldsIn(tool), 'functionDeclarations')).map(each => {
-    const declared = fieldsIn(each)
-    const schema = either(declared, 'parametersJsonSchema') ?? declared.parameters ?? {}
-    return { name: textIn(declared.name), schema }
+    const declaration = fieldsIn(each)
+    const schema = either(declaration, 'parametersJsonSchema') ?? declaration.parameters ?? {}
+    return { name: textIn(declaration.name), schema }
   })
 
 const callPart = ({ call }: CannedAnswer): readonly Json[] => [
   { functionCall: { name: call?.name ?? '', args: call?.input ?? {} } },
 ]
-const finish = ({ isTruncated: cut }: CannedAnswer): string => (cut ? 'MAX_TOKENS' : 'STOP')
+const finishReasonOf = ({ isTruncated }: CannedAnswer): string =>
+  isTruncated ? 'MAX_TOKENS' : 'STOP'
 const piece = (
   { model, inputTokens: input, outputTokens: output }: CannedAnswer,
   { id }: AnswerId,

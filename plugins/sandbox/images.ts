@@ -43,8 +43,8 @@ const imageRow = (body: Fields, index: number): Fields => {
   return inline ? { b64_json: base64 } : { url: `data:${mime};base64,${base64}` }
 }
 const generateImage = (body: Fields, index: number) => {
-  const words = `${textIn(body.prompt)} ${index}`
-  const [red = 0, green = 0, blue = 0] = createHash('sha256').update(words).digest()
+  const seed = `${textIn(body.prompt)} ${index}`
+  const [red = 0, green = 0, blue = 0] = createHash('sha256').update(seed).digest()
   if (textIn(body.model).includes('vector')) {
     const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${WIDTH}"><rect width="100%" height="100%" fill="rgb(${red},${green},${blue})"/></svg>`
     return { base64: Buffer.from(svg).toString('base64'), mime: 'image/svg+xml' }

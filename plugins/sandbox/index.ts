@@ -1,5 +1,5 @@
 /** Plugin `sandbox`: answers for upstreams with `url: 'sandbox:'`, so that a new user can try
- *  everything without an API key. Marks every answer with a header, and never answers for a real
+ *  the gateway without an API key. Marks every answer with a header, and never answers for a real
  *  upstream. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt, Bytes, Headers, Host, Json, Plugin } from '../../engine/plugin.ts'
@@ -35,9 +35,9 @@ export default {
   },
   default: {},
   setup(_, { upstreams }) {
-    const ours = sandboxUpstreams(upstreams)
-    if (ours.length === 0) return {}
-    const inside = new Set(ours)
+    const names = sandboxUpstreams(upstreams)
+    if (names.length === 0) return {}
+    const inside = new Set(names)
     return {
       forward: (attempt, next) => (inside.has(attempt.target.upstream) ? answer(attempt) : next()),
     }
@@ -61,12 +61,12 @@ const answer = async (attempt: Attempt): Promise<void> => {
   }
   if (!format) return result && answerResult(attempt, result, body, path, serial)
   const sandboxRequest = format.readRequest(body, path)
-  const canned = cannedAnswer(sandboxRequest)
+  const reply = cannedAnswer(sandboxRequest)
   if (!sandboxRequest.stream) {
-    attempt.answer(200, format.encodeAnswer(canned, serial), SANDBOX_HEADER)
+    attempt.answer(200, format.encodeAnswer(reply, serial), SANDBOX_HEADER)
     return
   }
-  const chunks = format.encodeStream(canned, serial, body, query)
+  const chunks = format.encodeStream(reply, serial, body, query)
   const type = format.streamType?.(query) ?? 'text/event-stream'
   const headers = { ...SANDBOX_HEADER, 'content-type': type, 'cache-control': 'no-cache' }
   attempt.answer(200, sendSlowly(chunks, exchange.signal), headers)

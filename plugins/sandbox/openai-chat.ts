@@ -44,18 +44,18 @@ export const openaiChat: SandboxFormat = {
           ...(answer.call && { tool_calls: [call(answer, serial)] }),
         },
         logprobs: null,
-        finish_reason: finish(answer),
+        finish_reason: finishReasonOf(answer),
       },
     ],
     usage: usage(answer),
   }),
   encodeStream(answer, serial, body) {
-    const counted = fieldsIn(body.stream_options).include_usage === true
+    const includesUsage = fieldsIn(body.stream_options).include_usage === true
     const chunk = (delta: Json, finish_reason: string | null = null): Bytes =>
       writeEvent(undefined, {
         ...head(answer, serial, 'chat.completion.chunk'),
         choices: [{ index: 0, delta, logprobs: null, finish_reason }],
-        ...(counted && { usage: null }),
+        ...(includesUsage && { usage: null }),
       })
     const total = {
       ...head(answer, serial, 'chat.completion.chunk'),
@@ -66,8 +66,8 @@ export const openaiChat: SandboxFormat = {
       chunk({ role: 'assistant', content: answer.call ? null : '', refusal: null }),
       ...answer.chunks.map(content => chunk({ content })),
       ...callDeltas(answer, serial).map(delta => chunk({ tool_calls: [delta] })),
-      chunk({}, finish(answer)),
-      ...(counted ? [writeEvent(undefined, total)] : []),
+      chunk({}, finishReasonOf(answer)),
+      ...(includesUsage ? [writeEvent(undefined, total)] : []),
       Buffer.from('data: [DONE]\n\n'),
     ]
   },
@@ -85,8 +85,8 @@ const head = (
   service_tier: 'default',
   system_fingerprint: 'fp_sandbox',
 })
-const finish = ({ call, isTruncated: cut }: CannedAnswer): string =>
-  call ? 'tool_calls' : cut ? 'length' : 'stop'
+const finishReasonOf = ({ call, isTruncated }: CannedAnswer): string =>
+  call ? 'tool_calls' : isTruncated ? 'length' : 'stop'
 const call = (answer: CannedAnswer, { id }: AnswerId): Json => ({
   id: `call_${id}`,
   type: 'function',

@@ -53,7 +53,7 @@ export const openaiResponses: SandboxFormat = {
       { type: 'response.output_item.done', output_index: 0, item },
       { type: `response.${last}`, response: response(answer, serial, last) },
     ]
-    return list.map(numbered)
+    return list.map(writeNumberedEvent)
   },
 }
 
@@ -62,12 +62,12 @@ const kind = ({ call }: CannedAnswer): 'message' | 'function_call' =>
 /** The members of an item before its content was streamed. */
 const EMPTY = { message: { content: [] }, function_call: { arguments: '' } } as const
 
-const numbered = (event: Fields, index: number): Bytes => {
+const writeNumberedEvent = (event: Fields, index: number): Bytes => {
   const { type, ...rest } = event
   return writeEvent(textIn(type), { type, sequence_number: index, ...rest } as Fields)
 }
 
-const textEvents = ({ chunks: words }: CannedAnswer, place: Fields): readonly Fields[] => {
+const textEvents = ({ chunks }: CannedAnswer, place: Fields): readonly Fields[] => {
   const at = { ...place, content_index: 0 }
   const part = (text: string): Json => ({
     type: 'output_text',
@@ -75,10 +75,10 @@ const textEvents = ({ chunks: words }: CannedAnswer, place: Fields): readonly Fi
     annotations: [],
     logprobs: [],
   })
-  const text = words.join('')
+  const text = chunks.join('')
   return [
     { type: 'response.content_part.added', ...at, part: part('') },
-    ...words.map(delta => ({ type: 'response.output_text.delta', ...at, delta, logprobs: [] })),
+    ...chunks.map(delta => ({ type: 'response.output_text.delta', ...at, delta, logprobs: [] })),
     { type: 'response.output_text.done', ...at, text, logprobs: [] },
     { type: 'response.content_part.done', ...at, part: part(text) },
   ]
@@ -92,7 +92,7 @@ const callEvents = ({ call }: CannedAnswer, place: Fields): readonly Fields[] =>
   ]
 }
 
-const itemOf = ({ chunks: words, call }: CannedAnswer, { id }: AnswerId, status: string): Fields =>
+const itemOf = ({ chunks, call }: CannedAnswer, { id }: AnswerId, status: string): Fields =>
   call
     ? {
         id: `fc_${id}`,
@@ -107,7 +107,7 @@ const itemOf = ({ chunks: words, call }: CannedAnswer, { id }: AnswerId, status:
         type: 'message',
         status,
         role: 'assistant',
-        content: [{ type: 'output_text', text: words.join(''), annotations: [], logprobs: [] }],
+        content: [{ type: 'output_text', text: chunks.join(''), annotations: [], logprobs: [] }],
       }
 
 const response = (answer: CannedAnswer, serial: AnswerId, status: string): Fields => ({

@@ -6,9 +6,14 @@ export interface SandboxFormat {
   /** Matches the paths of its requests. */
   readonly path: RegExp
   readRequest(body: Fields, path: string): SandboxRequest
-  encodeAnswer(play: CannedAnswer, serial: AnswerId): Json
+  encodeAnswer(answer: CannedAnswer, serial: AnswerId): Json
   /** The chunks of a stream, one per interval. `query`: the query string of the request. */
-  encodeStream(play: CannedAnswer, serial: AnswerId, body: Fields, query: string): readonly Bytes[]
+  encodeStream(
+    answer: CannedAnswer,
+    serial: AnswerId,
+    body: Fields,
+    query: string,
+  ): readonly Bytes[]
   /** Content type of a stream. Default: text/event-stream. */
   streamType?(query: string): string
 }

@@ -8,8 +8,7 @@ type Schema = { readonly [key: string]: Json }
 /** The missing bounds of a schema that compiles, each as a message that says how to add it. */
 export const missingBounds = (schema: Json): readonly string[] => [...checkBounds(schema, '')]
 
-/** Keywords that hold values instead of schemas, and keywords that map arbitrary names to schemas.
- *  */
+/** Keywords with values instead of schemas, and keywords that map arbitrary names to schemas. */
 const VALUE_KEYWORDS = new Set(['enum', 'const', 'default', 'examples'])
 const MAP_KEYWORDS = new Set([
   'properties',

@@ -1,5 +1,4 @@
-/** Compiles the JSON Schemas of request bodies: once per content, shared by all routes and reloads.
- *  */
+/** Compiles the JSON Schemas of request bodies, once per content for all routes and reloads. */
 import { createHash } from 'node:crypto'
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -32,8 +31,8 @@ export const fileValidator = (
   let text: string
   try {
     text = host.file(path)
-  } catch (thrown) {
-    throw fault('SCHEMA_UNREADABLE', [path, reason(thrown)])
+  } catch (error) {
+    throw fault('SCHEMA_UNREADABLE', [path, messageOf(error)])
   }
   return validatorOf(parse(path, text), path, host)
 }
@@ -47,12 +46,12 @@ export const validatorOf = (schema: Json, where: string, host: SharedValues): Va
 const parse = (path: string, text: string): Json => {
   try {
     return JSON.parse(text) as Json
-  } catch (thrown) {
-    throw fault('SCHEMA_NOT_JSON', [path, reason(thrown)])
+  } catch (error) {
+    throw fault('SCHEMA_NOT_JSON', [path, messageOf(error)])
   }
 }
-const reason = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown)
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
 
 const compile = (schema: Json, where: string, host: SharedValues): Validator => {
   const compiler = compilerFor(schema, host)
@@ -65,8 +64,8 @@ const compile = (schema: Json, where: string, host: SharedValues): Validator => 
     return {
       validate: body => (validate(body) ? undefined : validationFault(validate.errors ?? [])),
     }
-  } catch (thrown) {
-    throw fault('SCHEMA_REFUSED', [where, reason(thrown)])
+  } catch (error) {
+    throw fault('SCHEMA_REFUSED', [where, messageOf(error)])
   }
 }
 

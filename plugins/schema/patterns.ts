@@ -25,9 +25,8 @@ export const maxTestLength = (pattern: string): number => {
     TIME_LIMIT_NS / (size > LARGE_PROGRAM ? BUILD_FACTOR * size : Math.max(size, COLD_NS)),
   )
 }
-/** ns: the limit of ten milliseconds; the time of one character in a cold automaton, plus one for
- *  each instruction. A large automaton is built while it reads, which takes thirty times as long.
- *  */
+/** ns: the limit of ten milliseconds; the least time of one character in a cold automaton, or one
+ *  for each instruction. A large automaton is built while it reads, in thirty times as long. */
 const TIME_LIMIT_NS = 10_000_000
 const COLD_NS = 200
 const LARGE_PROGRAM = 500
@@ -54,13 +53,13 @@ const isSimple = (pattern: string): boolean => {
   if (body === undefined || !isRegExp(body)) return false
   const items = itemsOf(body)
   if (!items) return false
-  const unbounded = items.findIndex(({ ways }) => ways === Number.POSITIVE_INFINITY)
-  const first = unbounded < 0 ? items.findIndex(({ ways }) => ways > 1) : unbounded
+  const unboundedAt = items.findIndex(({ ways }) => ways === Number.POSITIVE_INFINITY)
+  const first = unboundedAt < 0 ? items.findIndex(({ ways }) => ways > 1) : unboundedAt
   const charactersAfter = items.slice(first + 1).reduce((sum, { length }) => sum + length, 0)
-  const ways = items.reduce((all, each, at) => (at === unbounded ? all : all * each.ways), 1)
+  const ways = items.reduce((all, each, at) => (at === unboundedAt ? all : all * each.ways), 1)
   return (
     ways * Math.max(1, charactersAfter) <=
-    (unbounded < 0 ? RETRY_LIMITS.bounded : RETRY_LIMITS.endless)
+    (unboundedAt < 0 ? RETRY_LIMITS.bounded : RETRY_LIMITS.endless)
   )
 }
 const isRegExp = (text: string): boolean => {

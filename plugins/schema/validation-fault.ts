@@ -124,17 +124,18 @@ const OTHER: KeywordMessage = {
 /** Keywords whose errors only report that a subschema failed. */
 const CONTAINERS = new Set(['anyOf', 'oneOf', 'if', '$ref', 'allOf', 'contains', 'propertyNames'])
 
-export const validationFault = (found: readonly ErrorObject[]): Fault => {
-  const withMessage = found.findLast(
+export const validationFault = (schemaErrors: readonly ErrorObject[]): Fault => {
+  const withMessage = schemaErrors.findLast(
     ({ parentSchema }) => customMessage(parentSchema) !== undefined,
   )
-  const error = withMessage ?? mostSpecific(found)
+  const error = withMessage ?? mostSpecific(schemaErrors)
   if (!error) return fault('INVALID_VALUE', ['The request body is not valid.'])
-  const { code, message: say, field } = ruleOf(error)
+  const { code, message: describe, field } = ruleOf(error)
   const param = join(error.instancePath, field?.(error))
   const name = param === '' ? 'the request body' : `'${param}'`
-  const words = customMessage(error.parentSchema)?.replaceAll('{param}', param) ?? say(error, name)
-  return fault(code, [words], param === '' ? {} : { param })
+  const message =
+    customMessage(error.parentSchema)?.replaceAll('{param}', param) ?? describe(error, name)
+  return fault(code, [message], param === '' ? {} : { param })
 }
 const ruleOf = ({ keyword, schema, instancePath }: ErrorObject): KeywordMessage => {
   const isForbidden = keyword === 'not' && instancePath !== '' && isEmpty(schema)
@@ -151,13 +152,13 @@ const customMessage = (schema: unknown): string | undefined => {
 /** The most specific error. Of the branches of an `anyOf`, the client most likely meant the one
  *  whose error is deepest; at equal depth the branches are different types of one field, and the
  *  message lists all types. */
-const mostSpecific = (found: readonly ErrorObject[]): ErrorObject | undefined => {
-  const leaves = found.filter(({ keyword }) => !CONTAINERS.has(keyword))
+const mostSpecific = (schemaErrors: readonly ErrorObject[]): ErrorObject | undefined => {
+  const leaves = schemaErrors.filter(({ keyword }) => !CONTAINERS.has(keyword))
   const deepest = Math.max(...leaves.map(depthOf))
   const candidates = leaves.filter(error => depthOf(error) === deepest)
   const beyond = candidates.find(({ keyword }) => keyword !== 'type')
   const [first] = candidates
-  if (beyond || !first) return beyond ?? found.at(-1)
+  if (beyond || !first) return beyond ?? schemaErrors.at(-1)
   const type = [...new Set(candidates.flatMap(({ params }) => params.type as string | string[]))]
   return { ...first, params: { type } }
 }
@@ -176,10 +177,10 @@ const join = (pointer: string, last: string | undefined): string => {
 const decodeStep = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
 
 const typeNames = (types: string | readonly string[]): string => {
-  const named = [types].flat().map(type => (TYPE_NAMES[type] ?? `a ${type}`) as string)
-  return named.length < 2
-    ? named.join()
-    : `one of ${named.slice(0, -1).join(', ')} or ${named.at(-1)}`
+  const names = [types].flat().map(type => (TYPE_NAMES[type] ?? `a ${type}`) as string)
+  return names.length < 2
+    ? names.join()
+    : `one of ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 }
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: 'an object',
@@ -208,8 +209,8 @@ const sizeMessage = (
   unit: string,
 ): string => {
   const { length } = data as string | readonly unknown[]
-  const wanted = `${params.limit} ${unit}${params.limit === 1 ? '' : 's'}`
-  return `Invalid ${name}: expected ${bound} ${wanted}, but got ${length} instead.`
+  const size = `${params.limit} ${unit}${params.limit === 1 ? '' : 's'}`
+  return `Invalid ${name}: expected ${bound} ${size}, but got ${length} instead.`
 }
 const rangeMessage = ({ params, data }: ErrorObject, name: string): string =>
   `Invalid ${name}: expected a value ${params.comparison} ${params.limit}, but got ${printValue(data)} instead.`

@@ -6,12 +6,12 @@ import type { Fields } from './task.ts'
 
 /** The billable quantities of the request that the frozen price has lines for. */
 export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): Usage => {
-  const { homes } = thaw(rule)
+  const { pricingMeters } = thaw(rule)
   const meters: { -readonly [K in keyof Meters]: Meters[K] } = { calls: 1 }
   const seconds = numberOf(body.duration ?? body.seconds)
-  if (homes.has('seconds') && seconds !== undefined) meters.seconds = seconds
-  if (homes.has('images')) meters.images = numberOf(body.n) ?? 1
-  if (homes.has('characters') && typeof body.text === 'string')
+  if (pricingMeters.has('seconds') && seconds !== undefined) meters.seconds = seconds
+  if (pricingMeters.has('images')) meters.images = numberOf(body.n) ?? 1
+  if (pricingMeters.has('characters') && typeof body.text === 'string')
     meters.characters = [...body.text].length
   return { meters, estimated: false }
 }

@@ -9,20 +9,21 @@ const fault = errors({
 /** ms until the name of a receiver must be resolved. */
 const RESOLVE_TIMEOUT = 3_000
 
-/** Returns the URL in canonical form. Rejects with WEBHOOK_URL, or an EGRESS_… code of the engine. */
+/** Returns the URL in canonical form. Rejects with WEBHOOK_URL, or an EGRESS_… code of the
+ *  engine. */
 export const admitAddress = async (
   text: string,
-  { checkUrl: judge }: Pick<HostBase, 'checkUrl'>,
+  { checkUrl }: Pick<HostBase, 'checkUrl'>,
 ): Promise<string> => {
-  const refused = refusalOf(text)
-  if (refused) throw fault('WEBHOOK_URL', [refused])
-  const late = Promise.withResolvers<never>()
+  const problem = refusalOf(text)
+  if (problem) throw fault('WEBHOOK_URL', [problem])
+  const deadline = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => late.reject(fault('WEBHOOK_URL', ['its host name could not be resolved in time'])),
+    () => deadline.reject(fault('WEBHOOK_URL', ['its host name could not be resolved in time'])),
     RESOLVE_TIMEOUT,
   )
   try {
-    return await Promise.race([judge(text), late.promise])
+    return await Promise.race([checkUrl(text), deadline.promise])
   } finally {
     clearTimeout(timer)
   }

@@ -1,4 +1,5 @@
-/** Sends an event to its receiver once and classifies the response. Knows no schedule and no store. */
+/** Sends an event to its receiver once and classifies the response. Independent of the schedule and
+ *  the store. */
 import type { HostBase, Reply } from '../../engine/plugin.ts'
 import { hostOf } from './address.ts'
 import { retryAfterOf } from './schedule.ts'
@@ -25,13 +26,13 @@ export interface DeliveryResult {
   readonly pause?: boolean
 }
 
-/** Rejects only where nothing was sent, before the configuration is active. */
+/** Rejects only while the configuration is not active yet: nothing was sent then. */
 export const deliver = async (
   { id, url, secret, body }: DeliveryRequest,
   { send }: Pick<HostBase, 'send'>,
   at: number,
 ): Promise<DeliveryResult> => {
-  // Saving checks the URL; this protects against rows written otherwise.
+  // Saving checks the URL. This check covers rows that another program wrote.
   if (!url.startsWith('https://')) return { outcome: 'WEBHOOK_URL' }
   try {
     const reply = await send('public', {
@@ -48,9 +49,9 @@ export const deliver = async (
     // Read the body to free the connection; errors do not change the status.
     await reply.bytes(MAX_RESPONSE_BYTES).catch(() => {})
     return resultOf(reply, at)
-  } catch (thrown) {
-    const outcome = codeOf(thrown)
-    if (outcome === 'NOT_READY') throw thrown
+  } catch (error) {
+    const outcome = codeOf(error)
+    if (outcome === 'NOT_READY') throw error
     return { outcome }
   }
 }
@@ -78,12 +79,12 @@ export const resultOf = (
 
 const MAX_CAUSE_DEPTH = 8
 /** The code of the innermost cause, which is the most specific one. */
-const codeOf = (thrown: unknown): string => {
+const codeOf = (error: unknown): string => {
   let code = 'INTERNAL'
-  let at = thrown as Error | undefined
+  let at = error as Error | undefined
   for (let depth = 0; at && depth < MAX_CAUSE_DEPTH; depth++, at = at.cause as Error | undefined) {
-    const found = (at as { code?: unknown }).code
-    if (typeof found === 'string' && /^[A-Z_]+$/.test(found)) code = found
+    const innerCode = (at as { code?: unknown }).code
+    if (typeof innerCode === 'string' && /^[A-Z_]+$/.test(innerCode)) code = innerCode
     if (code.startsWith('EGRESS_')) return code
   }
   return code

@@ -1,8 +1,9 @@
-/** Sends the events of the outbox, in one process of the installation. Endpoints do not delay each other. */
+/** Sends the events of the outbox, in one process of the installation. Endpoints do not delay each
+ *  other. */
 import type { Database, HostBase, Row } from '../../engine/plugin.ts'
 import { type DeliveryResult, deliver, logFieldsOf } from './delivery.ts'
 import { delayBefore } from './schedule.ts'
-import { type Attempt, DUE, deleteOld, NEXT, recordAttempt, WAITING } from './statements.ts'
+import { type Attempt, DUE, deleteOld, NEXT, PENDING, recordAttempt } from './statements.ts'
 
 export interface OutboxOptions extends Pick<HostBase, 'log' | 'metrics' | 'send'> {
   readonly database: Pick<Database, 'read' | 'write' | 'now'>
@@ -14,76 +15,80 @@ export interface OutboxOptions extends Pick<HostBase, 'log' | 'metrics' | 'send'
   readonly interval?: number
 }
 
-/** Endpoints served at once: healthy, failing (the last response failed or was slow), and in all. Failing
- *  ones may take the whole timeout, so that they have a limit of their own. */
-const MAX_ENDPOINTS = { well: 100, ill: 200, all: 500 } as const
-/** ms for the events of one endpoint, sent one after another, so that a crash repeats one of them at most.
- *  An endpoint that takes longer no longer counts against the limit of healthy ones. */
-const TURN_TIME = 500
+/** Limits of concurrently served endpoints: healthy ones, failing ones (the last response failed or
+ *  was slow), and all. Failing endpoints have a separate limit because each may take the whole
+ *  timeout. */
+const MAX_ENDPOINTS = { healthy: 100, failing: 200, all: 500 } as const
+/** ms for the events of one endpoint. They are sent one after another, so that a crash repeats at
+ *  most one. An endpoint that takes longer stops counting against the limit of healthy
+ *  endpoints. */
+const TIME_SLICE = 500
 const POLL_INTERVAL = 250
 /** ms until a failed write of a result is retried. */
 const RETRY_INTERVAL = 500
-const [MEASURE, FORGET, KEPT] = [10_000, 3_600_000, 30 * 86_400_000]
+const [GAUGE_INTERVAL, DELETE_INTERVAL, RETENTION] = [10_000, 3_600_000, 30 * 86_400_000]
 
 /** Resolves after `signal` aborts, when the results of all running attempts are written. */
 export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): Promise<void> => {
-  const turns = new Map<number, Turn>()
+  const running = new Map<number, RunningEndpoint>()
   const wakeUp = createWakeUp(signal)
   const begin = (endpoint: number, isFailing: boolean): void => {
-    const done = serveEndpoint(options, endpoint, signal)
+    const completion = serveEndpoint(options, endpoint, signal)
       .catch(error => options.log.warn({ error }, 'sending to a webhook endpoint was interrupted'))
       .finally(() => {
-        turns.delete(endpoint)
+        running.delete(endpoint)
         wakeUp.ring()
       })
-    turns.set(endpoint, { isFailing, done, startedAt: performance.now() })
+    running.set(endpoint, { isFailing, completion, startedAt: performance.now() })
   }
   const startDue = async (): Promise<void> => {
     await options.refill?.()
     const now = await options.database.now()
     const due = await options.database.read(DUE, [now, now, MAX_ENDPOINTS.all * 2])
-    const free = freeSlots(turns)
+    const free = freeSlots(running)
     for (const row of due) {
-      const [endpoint, ill] = [Number(row.endpoint), Number(row.ill) > 0]
-      const lane = ill ? 'ill' : 'well'
-      if (turns.has(endpoint) || free[lane] <= 0 || turns.size >= MAX_ENDPOINTS.all) continue
+      const [endpoint, isFailing] = [Number(row.endpoint), Number(row.failing) > 0]
+      const lane = isFailing ? 'failing' : 'healthy'
+      if (running.has(endpoint) || free[lane] <= 0 || running.size >= MAX_ENDPOINTS.all) continue
       free[lane]--
-      begin(endpoint, ill)
+      begin(endpoint, isFailing)
     }
   }
-  const runChores = createChores(options)
+  const maintain = createMaintenance(options)
   while (!signal.aborted) {
     try {
       await startDue()
-      await runChores()
+      await maintain()
     } catch (error) {
       options.log.warn({ error }, 'the webhook outbox could not be read')
     }
     await wakeUp.wait(options.interval ?? POLL_INTERVAL)
   }
-  await Promise.all([...turns.values()].map(({ done: over }) => over))
+  await Promise.all([...running.values()].map(({ completion }) => completion))
   options.metrics.gauge('webhook_pending', {}, 0)
   options.metrics.gauge('webhook_oldest_seconds', {}, 0)
 }
-interface Turn {
+interface RunningEndpoint {
   readonly isFailing: boolean
   readonly startedAt: number
-  readonly done: Promise<void>
+  readonly completion: Promise<void>
 }
-const freeSlots = (turns: ReadonlyMap<number, Turn>): { well: number; ill: number } => {
-  const all = [...turns.values()]
-  const since = performance.now() - TURN_TIME
+const freeSlots = (
+  running: ReadonlyMap<number, RunningEndpoint>,
+): { healthy: number; failing: number } => {
+  const all = [...running.values()]
+  const since = performance.now() - TIME_SLICE
   return {
-    well:
-      MAX_ENDPOINTS.well -
-      all.filter(({ isFailing: ill, startedAt: start }) => !ill && start > since).length,
-    ill: MAX_ENDPOINTS.ill - all.filter(({ isFailing: ill }) => ill).length,
+    healthy:
+      MAX_ENDPOINTS.healthy -
+      all.filter(({ isFailing, startedAt }) => !isFailing && startedAt > since).length,
+    failing: MAX_ENDPOINTS.failing - all.filter(({ isFailing }) => isFailing).length,
   }
 }
 
 /** A timer that `ring` ends early. */
 const createWakeUp = (signal: AbortSignal) => {
-  // A ring before the wait ends the next wait at once.
+  // If `ring` is called before the wait, the next wait ends at once.
   let isPending = false
   let wake = (): void => {}
   const ring = (): void => {
@@ -106,20 +111,20 @@ const createWakeUp = (signal: AbortSignal) => {
   }
 }
 
-/** Sends events of one endpoint until none is due, one fails, or its time is over. */
+/** Sends events of one endpoint until no event is due, a delivery fails, or its time is over. */
 const serveEndpoint = async (
   options: OutboxOptions,
   endpoint: number,
   signal: AbortSignal,
 ): Promise<void> => {
   const { database } = options
-  const end = performance.now() + TURN_TIME
+  const end = performance.now() + TIME_SLICE
   while (performance.now() < end && !signal.aborted) {
     const now = await database.now()
     const [row] = await database.read(NEXT, [endpoint, now, now])
     if (!row) return
-    const delivered = await attempt(options, endpoint, row, now, signal)
-    if (!delivered) return
+    const isDelivered = await attempt(options, endpoint, row, now, signal)
+    if (!isDelivered) return
   }
 }
 
@@ -131,8 +136,10 @@ const attempt = async (
   signal: AbortSignal,
 ): Promise<boolean> => {
   const request = {
-    ...{ id: String(row.id), body: String(row.body) },
-    ...{ url: String(row.url), secret: String(row.secret) },
+    id: String(row.id),
+    body: String(row.body),
+    url: String(row.url),
+    secret: String(row.secret),
   }
   const startedAt = performance.now()
   const result = await deliver(request, options, at)
@@ -140,14 +147,19 @@ const attempt = async (
   const { log, metrics, random = Math.random } = options
   metrics.count('webhook_attempts_total', { outcome: result.outcome })
   log.info({ ...logFieldsOf(request, result), ms }, 'webhook')
-  const left = Number(row.last) - Number(row.attempts) - 1
-  const next = nextOf(result, at + ms, left, random())
-  const [before, slow] = [Number(row.attempts), ms > TURN_TIME]
+  const remaining = Number(row.last) - Number(row.attempts) - 1
+  const next = nextOf(result, at + ms, remaining, random())
+  const [before, slow] = [Number(row.attempts), ms > TIME_SLICE]
   await record(options, { event: request.id, endpoint, before, at, ms, slow, result, next }, signal)
   return result.outcome === 'delivered'
 }
-const nextOf = ({ outcome, wait }: DeliveryResult, now: number, left: number, random: number) => {
-  const delay = outcome === 'delivered' ? undefined : delayBefore(left, random, wait)
+const nextOf = (
+  { outcome, wait }: DeliveryResult,
+  now: number,
+  remaining: number,
+  random: number,
+) => {
+  const delay = outcome === 'delivered' ? undefined : delayBefore(remaining, random, wait)
   return delay === undefined ? undefined : now + delay
 }
 
@@ -175,21 +187,21 @@ const record = async (
 }
 
 /** Updates the gauges every ten seconds and deletes events older than a month every hour. */
-const createChores = ({ database, metrics }: OutboxOptions): (() => Promise<void>) => {
-  let [measureAt, forgetAt] = [0, 0]
+const createMaintenance = ({ database, metrics }: OutboxOptions): (() => Promise<void>) => {
+  let [gaugeAt, deleteAt] = [0, 0]
   return async () => {
     const tick = performance.now()
-    if (tick >= measureAt) {
-      measureAt = tick + MEASURE
-      const [row] = await database.read(WAITING, [])
+    if (tick >= gaugeAt) {
+      gaugeAt = tick + GAUGE_INTERVAL
+      const [row] = await database.read(PENDING, [])
       const late = row?.oldest == null ? 0 : (await database.now()) - Number(row.oldest)
       metrics.gauge('webhook_pending', {}, Number(row?.number ?? 0))
       metrics.gauge('webhook_oldest_seconds', {}, Math.max(0, late) / 1_000)
     }
-    if (tick >= forgetAt) {
-      const rows = await database.write(deleteOld((await database.now()) - KEPT))
-      // While there are more, delete at every read.
-      if (rows.at(-1)?.length === 0) forgetAt = tick + FORGET
+    if (tick >= deleteAt) {
+      const rows = await database.write(deleteOld((await database.now()) - RETENTION))
+      // While more old events exist, delete at every read.
+      if (rows.at(-1)?.length === 0) deleteAt = tick + DELETE_INTERVAL
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The retry schedule of failed deliveries. Pure. */
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000]
-/** Standard Webhooks: ms between one attempt and the next. */
+/** ms between one attempt and the next, of the Standard Webhooks specification. */
 export const DELAYS: readonly number[] = [
   5 * SECOND,
   5 * MINUTE,
@@ -18,13 +18,17 @@ const JITTER = 0.1
 /** The longest accepted Retry-After: the longest delay of the schedule. */
 const MAX_DELAY = 24 * HOUR
 
-/** ms until the next of the `left` attempts; undefined when none is left. `asked`: ms of the receiver's
- *  Retry-After; `random`: in [0, 1), spreads the retries of receivers that failed together. */
-export const delayBefore = (left: number, random: number, asked = 0): number | undefined => {
-  const delay = left > 0 ? DELAYS[Math.max(0, DELAYS.length - left)] : undefined
+/** ms until the next attempt; undefined if no attempts are `remaining`. `random`: in [0, 1),
+ *  spreads the retries of receivers that failed together; `retryAfter`: ms, from the receiver. */
+export const delayBefore = (
+  remaining: number,
+  random: number,
+  retryAfter = 0,
+): number | undefined => {
+  const delay = remaining > 0 ? DELAYS[Math.max(0, DELAYS.length - remaining)] : undefined
   if (delay === undefined) return undefined
   const spread = delay * (1 - JITTER + 2 * JITTER * random)
-  return Math.round(Math.max(spread, Math.min(asked, MAX_DELAY)))
+  return Math.round(Math.max(spread, Math.min(retryAfter, MAX_DELAY)))
 }
 
 /** RFC 9110 §10.2.3: seconds, or a date. ms from `now`; undefined when it is neither. */

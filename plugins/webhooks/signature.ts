@@ -4,25 +4,25 @@ import type { Headers } from '../../engine/plugin.ts'
 
 const PREFIX = 'whsec_'
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
-const BYTES = { least: 24, made: 32, most: 64 } as const
+const BYTES = { min: 24, default: 32, max: 64 } as const
 
-export const makeSecret = (): string => PREFIX + randomBytes(BYTES.made).toString('base64')
+export const makeSecret = (): string => PREFIX + randomBytes(BYTES.default).toString('base64')
 /** Base64 of 24 to 64 bytes behind `whsec_`. */
 export const isSecret = (text: string): boolean => {
   const { length } = keyOf(text)
-  return SECRET.test(text) && length >= BYTES.least && length <= BYTES.most
+  return SECRET.test(text) && length >= BYTES.min && length <= BYTES.max
 }
 /** Masks a secret; its last four characters identify it. */
 export const maskSecret = (secret: string): string => `${PREFIX}…${secret.slice(-4)}`
 
-export interface Signed {
+export interface SignatureInput {
   readonly id: string
   readonly body: string
   readonly secret: string
   /** The time of the attempt, ms since 1970. */
   readonly at: number
 }
-export const signatureHeaders = ({ id, body, secret, at }: Signed): Headers => {
+export const signatureHeaders = ({ id, body, secret, at }: SignatureInput): Headers => {
   const timestamp = String(Math.floor(at / 1_000))
   return {
     'webhook-id': id,

@@ -19,7 +19,7 @@ const DROP = sql(
   "UPDATE webhook_events SET state = 'failed' WHERE endpoint = ? AND state = 'pending'",
 )
 
-/** Sets the URL of an endpoint, also for waiting events. `secret` applies to a new endpoint only. */
+/** Sets the URL of an endpoint, for pending events too. `secret` applies to a new endpoint only. */
 export const openEndpoint = (id: number, url: string, secret: string): Statement => ({
   sql: OPEN,
   values: [id, url, secret],
@@ -28,13 +28,14 @@ export const changeSecret = (id: number, secret: string): Statement => ({
   sql: SECRET,
   values: [secret, id],
 })
-/** Deletes an endpoint; its waiting events fail. */
+/** Deletes an endpoint; its pending events fail. */
 export const closeEndpoint = (id: number): readonly Statement[] => [
   { sql: CLOSE, values: [id] },
   { sql: DROP, values: [id] },
 ]
 
-/** Subqueries: all endpoints, and those that accept events. Their `id` is their account's. */
+/** Subqueries: all endpoints, and the endpoints that accept events. An endpoint has the `id` of its
+ *  account. */
 export const ENDPOINTS = '(SELECT id, url, secret, disabled FROM webhook_endpoints)'
 export const OPEN_ENDPOINTS = '(SELECT id FROM webhook_endpoints WHERE disabled IS NULL)'
 
@@ -86,16 +87,16 @@ const FINISH = sql(
    WHERE id = ? AND attempts = ? AND state = 'pending'`,
 )
 const INSERT_ATTEMPT = sql(
-  'note attempt',
+  'insert attempt',
   'INSERT INTO webhook_attempts (event, number, at, ms, outcome, status) VALUES (?, ?, ?, ?, ?, ?)',
 )
 const MARK_HEALTHY = sql(
-  'well',
+  'mark healthy',
   `UPDATE webhook_endpoints SET failures = 0, paused = 0, slow = ?
    WHERE id = ? AND (failures > 0 OR slow <> ?)`,
 )
 const MARK_FAILING = sql(
-  'ill',
+  'mark failing',
   'UPDATE webhook_endpoints SET failures = failures + 1, paused = ? WHERE id = ?',
 )
 const DISABLE = sql('disable', 'UPDATE webhook_endpoints SET disabled = ? WHERE id = ?')
@@ -113,8 +114,8 @@ export interface Attempt {
   /** The time of the next attempt, if any. */
   readonly next: number | undefined
 }
-/** Records an attempt for the event, the endpoint and the log. Rejects with EVENT_MOVED when the endpoint
- *  was closed or the event replayed meanwhile. */
+/** Records an attempt: the state of the event, the state of the endpoint and a log row. Rejects
+ *  with EVENT_MOVED when the endpoint was closed or the event replayed meanwhile. */
 export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
   const { event, before, at, ms, result, next } = attempt
   const { outcome, status = null } = result
@@ -145,16 +146,16 @@ const endpointStatements = ({
   return [failing, { sql: DISABLE, values: [at, endpoint] }, { sql: DROP, values: [endpoint] }]
 }
 
-// ---------------------------------------------------------------- what is read
+// ---------------------------------------------------------------- queries
 
-/** Endpoints with due events (parameters: now twice, row count), healthy ones first. `ill`: the last
- *  response failed or was slow. */
+/** Endpoints with due events (parameters: now twice, row count), healthy ones first. `failing`: 1
+ *  if the last response failed or was slow. */
 export const DUE = sql(
   'due',
-  `SELECT e.endpoint, CASE WHEN p.failures > 0 OR p.slow > 0 THEN 1 ELSE 0 END AS ill FROM webhook_events e
+  `SELECT e.endpoint, CASE WHEN p.failures > 0 OR p.slow > 0 THEN 1 ELSE 0 END AS failing FROM webhook_events e
      JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL AND p.paused <= ?
    WHERE e.state = 'pending' AND e.due <= ?
-   GROUP BY e.endpoint, p.failures, p.slow ORDER BY ill, min(e.due) LIMIT ?`,
+   GROUP BY e.endpoint, p.failures, p.slow ORDER BY failing, min(e.due) LIMIT ?`,
 )
 /** The next event of one endpoint (parameters: endpoint, now twice). */
 export const NEXT = sql(
@@ -164,8 +165,8 @@ export const NEXT = sql(
    WHERE e.endpoint = ? AND e.state = 'pending' AND e.due <= ? AND p.paused <= ?
    ORDER BY e.due, e.id LIMIT 1`,
 )
-export const WAITING = sql(
-  'waiting',
+export const PENDING = sql(
+  'pending',
   "SELECT count(*) AS number, min(due) AS oldest FROM webhook_events WHERE state = 'pending'",
 )
 const EVENTS = `SELECT e.id, e.endpoint, e.state, e.attempts, e.created, e.due, a.at, a.outcome, a.status, p.url
@@ -179,20 +180,20 @@ export const LIST = sql(
 export const LIST_OF = sql('list of', `${EVENTS} WHERE e.endpoint = ? ORDER BY e.id DESC LIMIT ?`)
 export const FIND = sql('find', `${EVENTS} WHERE e.id = ?`)
 
-// ---------------------------------------------------------------- what is forgotten
+// ---------------------------------------------------------------- deletion
 
 const OLD = `SELECT id FROM webhook_events WHERE state <> 'pending' AND created < ?
    ORDER BY created, id LIMIT 500`
-const FORGET_ATTEMPTS = sql(
-  'forget attempts',
+const DELETE_ATTEMPTS = sql(
+  'delete attempts',
   `DELETE FROM webhook_attempts WHERE event IN (${OLD})`,
 )
-const FORGET_EVENTS = sql(
-  'forget events',
+const DELETE_EVENTS = sql(
+  'delete events',
   `DELETE FROM webhook_events WHERE id IN (${OLD}) RETURNING id`,
 )
 /** Deletes some old finished events. The last statement returns their ids. */
 export const deleteOld = (before: number): readonly Statement[] => [
-  { sql: FORGET_ATTEMPTS, values: [before] },
-  { sql: FORGET_EVENTS, values: [before] },
+  { sql: DELETE_ATTEMPTS, values: [before] },
+  { sql: DELETE_EVENTS, values: [before] },
 ]

@@ -1,7 +1,7 @@
 /** The tables of webhooks: endpoints, events and attempts. Times in ms since 1970. */
 
-/** Endpoint: `paused`: nothing is sent before this time; `failures`: failed attempts in a row. Event:
- *  `last`: the number of the last attempt. */
+/** Of an endpoint: `paused`: no event is sent before this time; `failures`: failed attempts in a
+ *  row. Of an event: `last`: the number of its last attempt. */
 export const TABLES = `
   CREATE TABLE webhook_endpoints (
     id BIGINT PRIMARY KEY,

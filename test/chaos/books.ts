@@ -7,7 +7,7 @@ import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import { settleCheckpoints } from '../../plugins/ledger/crash-settlement.ts'
-import { giveAllBack } from '../../plugins/ledger/processes.ts'
+import { releaseProcess } from '../../plugins/ledger/processes.ts'
 import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
 import { openEndpoint } from '../../plugins/webhooks/statements.ts'
 import { silent } from '../helpers/core.ts'
@@ -83,7 +83,7 @@ export const readBooks = async (ground: Ground, data: string): Promise<Books> =>
   await reapAll(database, [
     {
       beforeReap: name => settleCheckpoints(database, silent, Date.now(), name),
-      reapStatements: name => giveAllBack(name, Date.now()),
+      reapStatements: name => releaseProcess(name, Date.now()),
     },
   ])
   const rows = await rowsOf(

@@ -41,7 +41,13 @@ export const ofReplies: readonly Mutation[] = [
   },
   {
     bug: 'what was charged is given back to spend again',
-    edits: [edit('plugins/ledger/metered-call.ts', 'this.#held - charged', 'this.#held')],
+    edits: [
+      edit(
+        'plugins/ledger/metered-call.ts',
+        'this.#heldAmount - chargedAmount',
+        'this.#heldAmount',
+      ),
+    ],
     tests: [BILLED],
   },
   {
@@ -49,7 +55,7 @@ export const ofReplies: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/usage-estimator.ts',
-        '    this.#call.reportProgress(written?.tokens ?? this.#units)\n',
+        '    this.#call.reportProgress(outputSoFar?.tokens ?? this.#units)\n',
         '',
       ),
     ],

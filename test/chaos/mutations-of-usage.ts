@@ -42,7 +42,7 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/call-charge.ts',
-        'hosted ? undefined : held * MAX_HOLD_MULTIPLE',
+        'hasHostedTools ? undefined : heldAmount * MAX_HOLD_MULTIPLE',
         'undefined',
       ),
     ],
@@ -64,7 +64,7 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         METERED_CALL,
-        'const refund = isUndelivered && charged !== undefined',
+        'const refund = isUndelivered && chargedAmount !== undefined',
         'const refund = false',
       ),
     ],

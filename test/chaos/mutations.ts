@@ -171,8 +171,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/ledger/metered-call.ts',
-        'nanos <= this.#held || this.#extension',
-        'nanos * 10n <= this.#held * 9n || this.#extension',
+        'nanos <= this.#heldAmount || this.#extension',
+        'nanos * 10n <= this.#heldAmount * 9n || this.#extension',
       ),
     ],
     tests: ['test/journeys/streams-for-ten.test.ts'],

@@ -65,12 +65,12 @@ const recordCalls = async (t: Test, durability: Durability): Promise<Recorded> =
 const atOnce = async (database: OpenDatabase, ledger: Ledger, request: string): Promise<void> => {
   await ledger.take(payer(1), 1_000n)
   const process = await ledger.process()
-  const row = { route: 'chat', model: 'm', version: 1, rule: '', opened: Date.now(), process }
-  const settled = { amount: 400n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]' }
+  const row = { route: 'chat', model: 'm', version: 1, rule: '', openedAt: Date.now(), process }
+  const settled = { amount: 400n, uncollected: 0n, isEstimated: false, usage: '{}', lines: '[]' }
   await database.write(
     singleRowCharge(
-      { request, account: 1, key: undefined, keyHeld: false, held: 1_000n, ...row },
-      { ...settled, closed: Date.now(), wallets: [walletOf.account(1)] },
+      { request, account: 1, key: undefined, holdsKeyQuota: false, heldAmount: 1_000n, ...row },
+      { ...settled, closedAt: Date.now(), wallets: [walletOf.account(1)] },
     ),
   )
   ledger.give(payer(1), 600n, process)

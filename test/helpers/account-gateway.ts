@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
 import { price } from '../../plugins/billing/price.ts'
 import { compileRule, freeze } from '../../plugins/billing/rule.ts'
-import { counted } from '../../plugins/billing/usage.ts'
+import { toExactUsage } from '../../plugins/billing/usage.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import type { Ledger } from '../../plugins/ledger/ledger.ts'
@@ -150,26 +150,25 @@ export const pay = async (
   { account, key, quota, request, model = 'plain', at = Date.now(), meters = {}, cost }: Call,
 ): Promise<void> => {
   if (!rule) throw new Error('the rule of this helper does not compile')
-  const charge = price(counted({ meters }), rule, { at, attributes: {} })
+  const charge = price(toExactUsage({ meters }), rule, { at, attributes: {} })
   const amount = cost ?? charge.nanos
   const payer = { account, key, quota }
   if (await ledger.take(payer, amount)) throw new Error(`${request} is not covered`)
   const process = await ledger.process()
-  const keyHeld = quota !== undefined
   const terms = {
     route: 'chat',
     model,
     version: 1,
     rule: freeze(rule),
-    opened: at,
-    held: amount,
-    keyHeld,
+    openedAt: at,
+    heldAmount: amount,
+    holdsKeyQuota: quota !== undefined,
   }
   const spent = { usage: JSON.stringify(meters), lines: JSON.stringify(charge.lines) }
   await database.write([openCharge({ request, account, key, process, ...terms })])
   await database.write([
     settleCharge({
-      ...{ request, amount, uncollected: 0n, estimated: false, closed: at + 5, ...spent },
+      ...{ request, amount, uncollected: 0n, isEstimated: false, closedAt: at + 5, ...spent },
       wallets: walletsOf(account, key),
     }),
   ])

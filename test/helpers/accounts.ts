@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import type { Database, Exchange, Host, Request, Stage } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
-import auth from '../../plugins/auth.ts'
+import auth from '../../plugins/auth/index.ts'
 import { makeSecret, type Secret } from '../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
 import { ACCOUNT, type Account } from '../../plugins/slots.ts'

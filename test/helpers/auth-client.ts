@@ -1,6 +1,6 @@
 /** A process that lets callers in, as a worker does: `node auth-client.ts <options of the store as JSON>`, callers over IPC. */
 import { openDatabase } from '../../engine/store/database.ts'
-import auth from '../../plugins/auth.ts'
+import auth from '../../plugins/auth/index.ts'
 import { type Caller, hostOver, passThrough } from './accounts.ts'
 
 const database = await openDatabase(JSON.parse(process.argv[2] ?? '{}'))

@@ -1,6 +1,6 @@
 /** What calls cost, row by row: a rule as an operator writes it, a usage, and the charge to the nano with its sentence. */
 import t from 'tap'
-import { formula } from '../../plugins/billing/formula.ts'
+import { printFormula } from '../../plugins/billing/formula.ts'
 import type { Attribute } from '../../plugins/billing/usage.ts'
 import type { Meters } from '../../plugins/slots.ts'
 import { charge, NOON, ruleIn } from './billing.ts'
@@ -21,7 +21,7 @@ export const charged = (table: readonly Row[]): void => {
     t.test(what, async t => {
       const charged = charge(ruleIn(rule), meters, facts, at)
       t.equal(charged.nanos, nanos)
-      if (says !== undefined) t.equal(formula(charged.lines), says)
+      if (says !== undefined) t.equal(printFormula(charged.lines), says)
       t.same(charged.unpriced, unpriced)
       const sum = charged.lines.reduce((total, line) => total + BigInt(line.nanos), 0n)
       t.equal(sum, nanos, 'the lines add up to it')

@@ -3,7 +3,7 @@ import { parse } from 'yaml'
 import { type Currency, compileCurrency } from '../../plugins/billing/currency.ts'
 import { type Charge, price } from '../../plugins/billing/price.ts'
 import { type BillingOptions, compileRule, type Rule } from '../../plugins/billing/rule.ts'
-import { type Attribute, counted } from '../../plugins/billing/usage.ts'
+import { type Attribute, toExactUsage } from '../../plugins/billing/usage.ts'
 import type { Meters } from '../../plugins/slots.ts'
 
 export const RATES = { USD: '7.2', EUR: '7.812345678', CREDIT: '0.036' }
@@ -37,4 +37,4 @@ export const charge = (
   meters: Meters,
   attributes: Readonly<Record<string, Attribute>> = {},
   at = NOON,
-): Charge => price(counted({ meters }), rule, { at, attributes })
+): Charge => price(toExactUsage({ meters }), rule, { at, attributes })

@@ -2,16 +2,16 @@
 import type { Statement } from '../../engine/plugin.ts'
 import { registration } from '../../engine/store/membership.ts'
 import { reapingList } from '../../engine/store/reaper.ts'
-import { giveAllBack } from '../../plugins/ledger/processes.ts'
+import { releaseProcess } from '../../plugins/ledger/processes.ts'
 import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
 import {
   addCredit,
   extendCharge,
-  leaseShare,
+  grantLease,
   openCharge,
   openWallet,
   releaseCharge,
-  returnShare,
+  returnLease,
   setOverdraft,
   settleCharge,
 } from '../../plugins/ledger/statements.ts'
@@ -111,8 +111,8 @@ type Deed = (
 
 const settlement = (charge: ModelCharge, amount: bigint, uncollected: bigint, closed: number) =>
   settleCharge({
-    ...{ request: charge.request, amount, uncollected, closed },
-    ...{ estimated: false, usage: '{}', lines: '[]', wallets: [] },
+    ...{ request: charge.request, amount, uncollected, closedAt: closed },
+    ...{ isEstimated: false, usage: '{}', lines: '[]', wallets: [] },
   })
 const part = (whole: bigint, amount: number): bigint => (whole * BigInt(amount % 101)) / 100n
 
@@ -127,9 +127,9 @@ const open: Deed = (play, order) => {
   const charge = { request, account, key, process: client.name, held }
   const expected = play.model.hold(charge)
   if (!expected) play.move(client, wallets, -held)
-  const facts = { route: 'r', model: 'm', version: 1, rule: '{}', opened: play.now }
+  const facts = { route: 'r', model: 'm', version: 1, rule: '{}', openedAt: play.now }
   return {
-    list: [openCharge({ ...charge, keyHeld: keyHeld(key), ...facts })],
+    list: [openCharge({ ...charge, heldAmount: held, holdsKeyQuota: keyHeld(key), ...facts })],
     expected,
   }
 }
@@ -171,7 +171,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     const wallet = owned === undefined ? order.account * 2 : owned * 2 + 1
     const least = BigInt(order.pick * 9 + 1)
     const expected = play.model.lease(client.name, wallet, least, least + BigInt(order.amount))
-    const list = leaseShare(client.name, wallet, least, least + BigInt(order.amount))
+    const list = grantLease(client.name, wallet, least, least + BigInt(order.amount))
     const done = () => typeof expected === 'bigint' && play.move(client, [wallet], expected)
     return { list, expected, done }
   },
@@ -219,9 +219,9 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     const charge = opened?.expected ? undefined : [...play.model.charges.values()].at(-1)
     const row = charge ?? stranger(play, order)
     const amount = order.pick === 7 && charge ? row.held + 1n : part(row.held, order.amount)
-    const facts = { route: 'r', model: 'm', version: 1, rule: '{}', opened: play.now }
-    const how = { estimated: false, usage: '{}', lines: '[]', wallets: [], closed: play.now }
-    const hold = { ...row, ...facts, keyHeld: keyHeld(row.key) }
+    const facts = { route: 'r', model: 'm', version: 1, rule: '{}', openedAt: play.now }
+    const how = { isEstimated: false, usage: '{}', lines: '[]', wallets: [], closedAt: play.now }
+    const hold = { ...row, ...facts, heldAmount: row.held, holdsKeyQuota: keyHeld(row.key) }
     const list = singleRowCharge(hold, { ...how, amount, uncollected: 0n })
     if (!charge) return { list, expected: opened?.expected }
     const expected = play.model.settle(charge.request, amount, 0n)
@@ -237,13 +237,13 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     const amount = part(client.free.get(wallet) ?? 0n, order.amount)
     if (amount === 0n) return undefined
     const expected = play.model.giveBack(client.name, wallet, amount)
-    const list = returnShare(client.name, wallet, amount)
+    const list = returnLease(client.name, wallet, amount)
     return { list, expected, done: () => play.move(client, [wallet], -amount) }
   },
   bury(play, order) {
     const { name } = play.client(order)
     // Somebody looked at it before its last sign of life: it is left alone.
-    const ledger = { reapStatements: () => giveAllBack(name, play.now) }
+    const ledger = { reapStatements: () => releaseProcess(name, play.now) }
     if (order.pick > 3) return { list: reapingList(name, 1, [ledger]), expected: 'STILL_ALIVE' }
     return { list: reapingList(name, 0, [ledger]), expected: play.model.bury(name) }
   },

@@ -61,18 +61,18 @@ export const call = async (
   const lack = await ledger.take(who, held)
   if (lack) return { lack }
   const process = await ledger.process()
-  const facts = { route: 'chat', model: 'm', version: 1, rule: '{}', opened: Date.now() }
+  const facts = { route: 'chat', model: 'm', version: 1, rule: '{}', openedAt: Date.now() }
   await database.write([
     openCharge({
-      ...{ request, account: who.account, key: who.key, process, held },
-      ...{ keyHeld: who.quota !== undefined, ...facts },
+      ...{ request, account: who.account, key: who.key, process, heldAmount: held },
+      ...{ holdsKeyQuota: who.quota !== undefined, ...facts },
     }),
   ])
   return {
     lack,
     async settle(amount: bigint, uncollected = 0n) {
       const wallets = walletsOf(who.account, who.key)
-      const how = { estimated: false, usage: '{}', lines: '[]', closed: Date.now(), wallets }
+      const how = { isEstimated: false, usage: '{}', lines: '[]', closedAt: Date.now(), wallets }
       await database.write([settleCharge({ request, amount, uncollected, ...how })])
       ledger.give(who, held - amount, process)
     },

@@ -10,7 +10,7 @@ import {
 } from '../../engine/store/membership.ts'
 import { readPeers, reap } from '../../engine/store/reaper.ts'
 import { Ledger } from '../../plugins/ledger/ledger.ts'
-import { giveAllBack } from '../../plugins/ledger/processes.ts'
+import { releaseProcess } from '../../plugins/ledger/processes.ts'
 import { migrations } from '../../plugins/ledger/tables.ts'
 import { silent } from './core.ts'
 import { timeoutsAt } from './timeouts.ts'
@@ -37,7 +37,7 @@ export const makeLedger = async (database: OpenDatabase): Promise<void> => {
   await database.migrate('meter', migrations)
 }
 
-const LEDGER: PeerListener = { reapStatements: name => giveAllBack(name, Date.now()) }
+const LEDGER: PeerListener = { reapStatements: name => releaseProcess(name, Date.now()) }
 /** Every process is taken for dead. Resolves to how many there were. */
 export const reapAll = async (
   database: Store,

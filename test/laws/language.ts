@@ -7,10 +7,8 @@ import { syntaxOf } from './syntax.ts'
 export const GLOSSARY = 'docs/glossary.md'
 const COLUMNS = 100
 /** Folders whose comments and literals are still to be brought in line, and all of test/. */
-const WIDE =
-  /^plugins\/(?:[^/]*$|(?:account|billing|catalogue|credentials|idempotency|ledger|limit|notify|webhooks)\/)/
-const SPREAD =
-  /^(?:engine\/(?:cli|config)|plugins\/(?:account|billing|credentials|ledger|webhooks))\/|^plugins\/[^/]*$/
+const WIDE = /^$/
+const SPREAD = /^engine\/(?:cli|config)\//
 
 interface Found {
   readonly path: string

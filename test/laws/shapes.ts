@@ -17,7 +17,6 @@ const TO_SPLIT: readonly string[] = [
   'engine/processes/primary.ts',
   'engine/processes/worker.ts',
   'engine/store/sqlite/session.ts',
-  'plugins/auth.ts',
   'plugins/formats/field-extractor.ts',
   'plugins/formats/openai-chat/write-stream.ts',
   'plugins/formats/openai-responses/write-stream.ts',

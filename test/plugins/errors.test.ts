@@ -19,21 +19,26 @@ const missing = new TollgateError('REQUIRED_PARAMETER', 400, "Missing required p
   param: 'x',
 })
 const unknown = new TollgateError('MODEL_UNKNOWN', 404, 'No such model.', { param: 'model' })
-const limited = new TollgateError('RATE_LIMITED', 429, 'Slow down.', {
+const rateLimited = new TollgateError('RATE_LIMITED', 429, 'Slow down.', {
   headers: { 'retry-after': '30' },
 })
 const badKey = new TollgateError('AUTH_UNKNOWN', 401, 'Who?')
-const broke = new TollgateError('INSUFFICIENT', 402, 'The balance is used up.')
-const nowhere = new TollgateError('ROUTE_NOT_FOUND', 404, 'Invalid URL (POST /v1/x)')
-const notHere = new TollgateError('METHOD_NOT_ALLOWED', 405, 'GET is not allowed here; POST is.', {
-  headers: { allow: 'POST' },
-})
+const noFunds = new TollgateError('INSUFFICIENT', 402, 'The balance is used up.')
+const unknownRoute = new TollgateError('ROUTE_NOT_FOUND', 404, 'Invalid URL (POST /v1/x)')
+const wrongMethod = new TollgateError(
+  'METHOD_NOT_ALLOWED',
+  405,
+  'GET is not allowed here; POST is.',
+  {
+    headers: { allow: 'POST' },
+  },
+)
 const secret = new TollgateError('STAGE_THREW', 500, 'password is hunter2', { param: 'hunter2' })
 const away = new TollgateError('STORE_UNAVAILABLE', 503, 'Later.', {
   headers: { 'retry-after': '1' },
 })
 
-t.equal(errors.default, 'openai', 'a route that says nothing speaks openai')
+t.equal(errors.default, 'openai', 'the default dialect is openai')
 
 const NOT_PROCESSED =
   'The service is temporarily unavailable and did not process this request. Retry it.'
@@ -61,7 +66,7 @@ for (const dialect of Object.keys(dialects) as DialectName[])
     }
     const suffix = dialect === 'openai' ? ` (request id: ${ID})` : ''
     for (const [code, text] of Object.entries(cases)) {
-      // As the store says it to programmers.
+      // The store's own message is for programmers.
       const inside = new TollgateError(code, 409, 'write the same list again', { expose: false })
       const refusal = render(dialect, inside)
       t.equal(TEXTS[dialect](read(refusal)), text + suffix, code)
@@ -75,29 +80,29 @@ for (const dialect of Object.keys(dialects) as DialectName[])
   t.test(`errors in ${dialect}: an unaffordable call reports its cost`, async t => {
     for (const code of ['INSUFFICIENT', 'KEY_EXHAUSTED']) {
       const text = 'Insufficient balance: this call may cost up to 1.89 CNY, you have 0.40 CNY.'
-      const said = TEXTS[dialect](read(render(dialect, new TollgateError(code, 403, text))))
-      t.ok(String(said).startsWith(text), String(said))
+      const message = TEXTS[dialect](read(render(dialect, new TollgateError(code, 403, text))))
+      t.ok(String(message).startsWith(text), String(message))
     }
   })
 
-t.test('errors: a stream request is recognised by dialect', async t => {
-  const asked = (dialect: DialectName, body: Json, path = '/v1/x') => {
+t.test('errors: each dialect recognises its stream requests', async t => {
+  const streams = (dialect: DialectName, body: Json, path = '/v1/x') => {
     const request = { path, json: async () => body } as unknown as Request
     return errors.setup(dialect).streams(request)
   }
   const STREAM = '/v1beta/models/m:streamGenerateContent'
   for (const dialect of ['openai', 'anthropic'] as const) {
-    t.equal(await asked(dialect, { stream: true }), true, dialect)
+    t.equal(await streams(dialect, { stream: true }), true, dialect)
     for (const body of [{ stream: 'true' }, {}, [true], null, 'stream'])
-      t.equal(await asked(dialect, body, STREAM), false, `${dialect} ${JSON.stringify(body)}`)
+      t.equal(await streams(dialect, body, STREAM), false, `${dialect} ${JSON.stringify(body)}`)
   }
-  t.equal(await asked('google', {}, STREAM), true)
-  t.equal(await asked('google', { stream: true }), false)
+  t.equal(await streams('google', {}, STREAM), true)
+  t.equal(await streams('google', { stream: true }), false)
   for (const dialect of ['vidu', 'midjourney', 'envelope'] as const)
-    t.equal(await asked(dialect, { stream: true }, STREAM), false, dialect)
+    t.equal(await streams(dialect, { stream: true }, STREAM), false, dialect)
 })
 
-t.test('errors: OpenAI dialect', async t => {
+t.test('errors in openai: body, status and stream event', async t => {
   const body = (fault: Fault) => read(render('openai', fault))
   t.same(body(missing), {
     error: {
@@ -109,23 +114,23 @@ t.test('errors: OpenAI dialect', async t => {
   })
   t.match(body(unknown), { error: { code: 'model_not_found', param: 'model' } })
   t.match(body(badKey), { error: { type: 'invalid_request_error', code: 'invalid_api_key' } })
-  t.match(body(limited), { error: { type: 'requests', code: 'rate_limit_exceeded' } })
-  t.match(body(broke), { error: { code: 'insufficient_user_quota' } })
-  t.equal(render('openai', broke).status, 403)
-  t.same(body(nowhere).error, {
+  t.match(body(rateLimited), { error: { type: 'requests', code: 'rate_limit_exceeded' } })
+  t.match(body(noFunds), { error: { code: 'insufficient_user_quota' } })
+  t.equal(render('openai', noFunds).status, 403)
+  t.same(body(unknownRoute).error, {
     message: `Invalid URL (POST /v1/x) (request id: ${ID})`,
     type: 'invalid_request_error',
     param: null,
     code: null,
   })
   t.equal(
-    eventOf(render('openai', limited)),
-    `data: ${JSON.stringify(body(limited))}\n\n`,
+    eventOf(render('openai', rateLimited)),
+    `data: ${JSON.stringify(body(rateLimited))}\n\n`,
     'an event without a name',
   )
 })
 
-t.test('errors: Anthropic dialect', async t => {
+t.test('errors in anthropic: body, status, header and stream event', async t => {
   const refusal = render('anthropic', missing)
   t.same(read(refusal), {
     type: 'error',
@@ -135,33 +140,33 @@ t.test('errors: Anthropic dialect', async t => {
   t.equal(refusal.headers['request-id'], ID)
   t.match(read(render('anthropic', badKey)), { error: { type: 'authentication_error' } })
   t.match(read(render('anthropic', unknown)), { error: { type: 'not_found_error' } })
-  t.match(read(render('anthropic', limited)), { error: { type: 'rate_limit_error' } })
-  t.match(read(render('anthropic', broke)), { error: { type: 'billing_error' } })
-  t.equal(render('anthropic', broke).status, 403)
-  t.equal(render('anthropic', away).status, 529, 'its clients know "later" by 529')
+  t.match(read(render('anthropic', rateLimited)), { error: { type: 'rate_limit_error' } })
+  t.match(read(render('anthropic', noFunds)), { error: { type: 'billing_error' } })
+  t.equal(render('anthropic', noFunds).status, 403)
+  t.equal(render('anthropic', away).status, 529, 'its clients expect 529 for overload')
   t.match(read(render('anthropic', away)), { error: { type: 'overloaded_error' } })
   t.match(eventOf(refusal), /^event: error\ndata: \{"type":"error",.*\}\n\n$/)
 })
 
-t.test('errors: Google dialect', async t => {
+t.test('errors in google: body, status, retry delay and stream event', async t => {
   t.same(read(render('google', missing)), {
     error: { code: 400, message: "Missing required parameter: 'x'.", status: 'INVALID_ARGUMENT' },
   })
   t.match(read(render('google', badKey)), { error: { code: 401, status: 'UNAUTHENTICATED' } })
-  t.match(read(render('google', broke)), { error: { code: 403, status: 'PERMISSION_DENIED' } })
+  t.match(read(render('google', noFunds)), { error: { code: 403, status: 'PERMISSION_DENIED' } })
   t.match(
-    read(render('google', limited)),
+    read(render('google', rateLimited)),
     { error: { code: 429, status: 'RESOURCE_EXHAUSTED', details: [{ retryDelay: '30s' }] } },
-    'its clients wait by the body',
+    'its clients read the retry delay in the body',
   )
   t.match(read(render('google', unknown)), { error: { code: 404, status: 'NOT_FOUND' } })
-  const overloaded = new TollgateError('X', 529, 'Later.')
-  t.equal(render('google', overloaded).status, 503)
-  t.match(read(render('google', overloaded)), { error: { code: 503, status: 'UNAVAILABLE' } })
+  const overload = new TollgateError('X', 529, 'Later.')
+  t.equal(render('google', overload).status, 503)
+  t.match(read(render('google', overload)), { error: { code: 503, status: 'UNAVAILABLE' } })
   t.match(eventOf(render('google', missing)), /^data: \{"error":.*\}\r\n\r\n$/)
 })
 
-t.test('errors: Vidu dialect', async t => {
+t.test('errors in vidu: body and status, without a stream event', async t => {
   t.same(read(render('vidu', missing)), {
     code: 400,
     reason: 'FieldLacking',
@@ -169,53 +174,76 @@ t.test('errors: Vidu dialect', async t => {
     metadata: { trace_id: ID.slice(4) },
   })
   t.match(ID.slice(4), /^[0-9a-f]{32}$/, '32 hexadecimal digits')
-  t.match(read(render('vidu', broke)), { code: 400, reason: 'CreditInsufficient' })
-  t.equal(render('vidu', broke).status, 400)
+  t.match(read(render('vidu', noFunds)), { code: 400, reason: 'CreditInsufficient' })
+  t.equal(render('vidu', noFunds).status, 400)
   t.match(read(render('vidu', badKey)), { code: 401, reason: 'Unauthorized', message: 'Who?' })
-  t.match(read(render('vidu', limited)), { code: 429, reason: 'TooManyRequests' })
-  const crowded = new TollgateError('CONCURRENCY_EXCEEDED', 429, 'Too many at once.')
-  t.match(read(render('vidu', crowded)), { code: 429, reason: 'QuotaExceeded' })
+  t.match(read(render('vidu', rateLimited)), { code: 429, reason: 'TooManyRequests' })
+  const tooManyAtOnce = new TollgateError('CONCURRENCY_EXCEEDED', 429, 'Too many at once.')
+  t.match(read(render('vidu', tooManyAtOnce)), { code: 429, reason: 'QuotaExceeded' })
   t.match(read(render('vidu', secret)), { code: 500, reason: 'InternalServiceFailure' })
   const wrong = new TollgateError('INVALID_TYPE', 400, 'The body is no object.')
-  t.equal(read(render('vidu', wrong)).message, 'The body is no object.', 'no field, no "field"')
-  const sly = new TollgateError('INVALID_VALUE', 400, 'Bad.', { param: "$& $' %s" })
-  t.equal(read(render('vidu', sly)).message, "invalid field: $& $' %s", 'a name is only a name')
-  t.equal(render('vidu', missing).event, undefined, 'there are no streams here')
+  t.equal(
+    read(render('vidu', wrong)).message,
+    'The body is no object.',
+    'without a field the own message stays',
+  )
+  const specialName = new TollgateError('INVALID_VALUE', 400, 'Bad.', { param: "$& $' %s" })
+  t.equal(
+    read(render('vidu', specialName)).message,
+    "invalid field: $& $' %s",
+    'a field name is no replacement pattern',
+  )
+  t.equal(render('vidu', missing).event, undefined, 'the dialect has no streams')
 })
 
-t.test('errors: Midjourney dialect', async t => {
+t.test('errors in midjourney: body with a numeric code', async t => {
   t.same(read(render('midjourney', missing)), {
     description: "Missing required parameter: 'x'.",
     type: 'gateway_error',
     code: 4,
   })
-  t.match(read(render('midjourney', limited)), { code: 30 })
+  t.match(read(render('midjourney', rateLimited)), { code: 30 })
   t.match(read(render('midjourney', unknown)), { code: 3 })
   t.match(read(render('midjourney', secret)), { code: 9 })
   const dead = new TollgateError('TARGET_UNREACHABLE', 502, 'Away.')
   t.match(read(render('midjourney', dead)), { type: 'upstream_error', code: 9 })
 })
 
-t.test('errors: envelope dialect', async t => {
-  t.same(read(render('envelope', badKey)), { success: false, message: 'Who?' }, 'and no data')
+t.test('errors in envelope: body with success and message only', async t => {
+  t.same(read(render('envelope', badKey)), { success: false, message: 'Who?' }, 'no data member')
 })
 
 for (const dialect of Object.keys(dialects) as DialectName[])
-  t.test(`errors in ${dialect}: common rules`, async t => {
-    for (const fault of [missing, unknown, limited, badKey, broke, nowhere, secret, away]) {
-      const { status, headers, body } = render(dialect, fault)
-      t.ok(status >= 400 && status < 600)
-      t.equal(headers['content-type'], 'application/json')
-      t.ok(typeof JSON.parse(Buffer.from(body).toString()) === 'object')
-    }
-    const hidden = render(dialect, secret)
-    t.notMatch(Buffer.from(hidden.body).toString(), /hunter2/, 'what is hidden stays hidden')
-    t.notMatch(eventOf(hidden) ?? '', /hunter2/)
-    t.equal(render(dialect, limited).headers['retry-after'], '30')
-    t.equal(render(dialect, notHere).headers.allow, 'POST')
-    t.equal(render(dialect, notHere).status, 405)
-    t.match(Buffer.from(render(dialect, nowhere).body).toString(), /Invalid URL \(POST \/v1\/x\)/)
-    const odd = new TollgateError('NEVER_HEARD_OF', 418, 'I am a teapot.')
-    t.equal(render(dialect, odd).status, 418, 'a status of no row keeps itself')
-    t.match(Buffer.from(render(dialect, odd).body).toString(), /I am a teapot/)
-  })
+  t.test(
+    `errors in ${dialect}: internal messages stay hidden, status and headers pass`,
+    async t => {
+      for (const fault of [
+        missing,
+        unknown,
+        rateLimited,
+        badKey,
+        noFunds,
+        unknownRoute,
+        secret,
+        away,
+      ]) {
+        const { status, headers, body } = render(dialect, fault)
+        t.ok(status >= 400 && status < 600)
+        t.equal(headers['content-type'], 'application/json')
+        t.ok(typeof JSON.parse(Buffer.from(body).toString()) === 'object')
+      }
+      const refusal = render(dialect, secret)
+      t.notMatch(Buffer.from(refusal.body).toString(), /hunter2/, 'no internal message in the body')
+      t.notMatch(eventOf(refusal) ?? '', /hunter2/)
+      t.equal(render(dialect, rateLimited).headers['retry-after'], '30')
+      t.equal(render(dialect, wrongMethod).headers.allow, 'POST')
+      t.equal(render(dialect, wrongMethod).status, 405)
+      t.match(
+        Buffer.from(render(dialect, unknownRoute).body).toString(),
+        /Invalid URL \(POST \/v1\/x\)/,
+      )
+      const odd = new TollgateError('NEVER_HEARD_OF', 418, 'I am a teapot.')
+      t.equal(render(dialect, odd).status, 418, 'a status without a row is unchanged')
+      t.match(Buffer.from(render(dialect, odd).body).toString(), /I am a teapot/)
+    },
+  )

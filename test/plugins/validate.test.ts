@@ -8,7 +8,7 @@ const CHAT = 'schemas/chat-completions.json'
 const good = { model: 'gp-4.1', messages: [{ role: 'user', content: 'hello' }] }
 const chat = validate.setup(CHAT, fakeHost())
 
-const judge = (body: Json | Buffer, type?: string) => {
+const validationFaultOf = (body: Json | Buffer, type?: string) => {
   const headers = type === undefined ? {} : { 'content-type': type }
   return thrownBy(() => chat.handle(fakeExchange({ body, headers }), noNext))
 }
@@ -66,12 +66,12 @@ const OTHER_TYPES = [
 ]
 t.test('validate: each spelling of the Content-Type is either validated or refused', async t => {
   for (const type of JSON_TYPES) {
-    t.equal(await judge(good, type), undefined, `${JSON.stringify(type)} is JSON`)
-    const fault = await judge({ ...good, model: 7 }, type)
-    t.equal(fault?.code, 'INVALID_TYPE', `${JSON.stringify(type)} is judged`)
+    t.equal(await validationFaultOf(good, type), undefined, `${JSON.stringify(type)} is JSON`)
+    const fault = await validationFaultOf({ ...good, model: 7 }, type)
+    t.equal(fault?.code, 'INVALID_TYPE', `${JSON.stringify(type)} is validated`)
   }
   for (const type of OTHER_TYPES) {
-    const fault = await judge(good, type)
+    const fault = await validationFaultOf(good, type)
     t.match(fault, { code: 'CONTENT_TYPE', status: 415 }, `${JSON.stringify(type)} is refused`)
     t.match(fault?.headers, { 'accept-post': 'application/json' })
   }
@@ -85,10 +85,10 @@ t.test('validate: invalid JSON is refused before the schema', async t => {
     ['{"__proto__":1}', 'BODY_FORBIDDEN_KEY'],
     ['['.repeat(65) + ']'.repeat(65), 'BODY_TOO_DEEP'],
   ] as const)
-    t.equal((await judge(Buffer.from(body)))?.code, code)
+    t.equal((await validationFaultOf(Buffer.from(body)))?.code, code)
 })
 
-t.test('validate: an unusable schema fails at load and is named', async t => {
+t.test('validate: an unusable schema fails at load with its name', async t => {
   const set = (files: Readonly<Record<string, string>>, path = 'schemas/own.json') =>
     thrownBy(() => validate.setup(path, fakeHost({ files })))
   t.match(await set({}, 'schemas/nowhere.json'), {
@@ -96,16 +96,16 @@ t.test('validate: an unusable schema fails at load and is named', async t => {
     message: /schemas\/nowhere\.json/,
   })
   const bad: readonly (readonly [name: string, text: string, code: string, words: RegExp])[] = [
-    ['no JSON', '{"type":', 'SCHEMA_NOT_JSON', /own\.json is not JSON/],
-    ['a type there is not', '{"type":"objekt"}', 'SCHEMA_REFUSED', /own\.json/],
-    ['a keyword there is not', '{"requierd":["a"]}', 'SCHEMA_REFUSED', /requierd/],
-    ['a reference to nothing', '{"$ref":"#/$defs/x"}', 'SCHEMA_REFUSED', /x/],
-    ['a reference elsewhere', '{"$ref":"http://example.com/x"}', 'SCHEMA_REFUSED', /example/],
+    ['invalid JSON', '{"type":', 'SCHEMA_NOT_JSON', /own\.json is not JSON/],
+    ['an unknown type', '{"type":"objekt"}', 'SCHEMA_REFUSED', /own\.json/],
+    ['an unknown keyword', '{"requierd":["a"]}', 'SCHEMA_REFUSED', /requierd/],
+    ['a dangling reference', '{"$ref":"#/$defs/x"}', 'SCHEMA_REFUSED', /x/],
+    ['a remote reference', '{"$ref":"http://example.com/x"}', 'SCHEMA_REFUSED', /example/],
     ['an unknown format', '{"format":"klingon"}', 'SCHEMA_REFUSED', /klingon/],
-    ['a draft there is not', '{"$schema":"http://x/y"}', 'SCHEMA_REFUSED', /http:\/\/x\/y/],
+    ['an unknown draft', '{"$schema":"http://x/y"}', 'SCHEMA_REFUSED', /http:\/\/x\/y/],
     ['look-ahead', '{"pattern":"^(?=a)b"}', 'SCHEMA_REFUSED', /\(\?=/],
     ['a back-reference', '{"pattern":"(a)\\\\1"}', 'SCHEMA_REFUSED', /\\1/],
-    ['half a pattern', '{"pattern":"[a-"}', 'SCHEMA_REFUSED', /\[a-/],
+    ['an incomplete pattern', '{"pattern":"[a-"}', 'SCHEMA_REFUSED', /\[a-/],
     ['$data', '{"properties":{"a":{"pattern":{"$data":"1/b"}}}}', 'SCHEMA_REFUSED', /pattern/],
   ]
   for (const [name, text, code, words] of bad)
@@ -148,7 +148,7 @@ t.test('validate: a schema is compiled once for all routes', async t => {
   t.equal(host.made.filter(key => key.startsWith('schema compiler')).length, 1)
 })
 
-t.test('validate: supports draft-07', async t => {
+t.test('validate: a draft-07 schema is supported', async t => {
   const files = {
     'old.json':
       '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}}}',

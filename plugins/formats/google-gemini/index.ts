@@ -29,6 +29,7 @@ export const googleGemini: Format = {
     return [key, { ...(isFields(config) && config), maxOutputTokens: tokens }]
   },
   limitField: 'maxOutputTokens',
+  streamsByPath: path => path.includes(':stream'),
   usage: {
     key: 'usageMetadata',
     // Some events carry a traffic type without counts, so events are merged and do not replace each

@@ -16,7 +16,8 @@ const CHARGES: Sql = {
     FROM charges WHERE state <> 'open' AND request > ? ORDER BY request LIMIT ?`,
 }
 
-/** One line of the export. Amounts are in units of the currency, negative where the account paid. */
+/** The columns of an entry. Amounts are in units of the currency, negative where the account
+ *  paid. */
 const COLUMNS = [
   'at',
   'account',
@@ -67,7 +68,8 @@ async function* entries(database: Pick<Database, 'pages'>): AsyncGenerator<Entry
 }
 
 const csvLine = (entry: Entry): string => COLUMNS.map(column => cellOf(entry[column])).join(',')
-/** RFC 4180. Customers choose some texts: one that a spreadsheet would run as a formula is quoted. */
+/** A cell of RFC 4180. Customers choose some texts: one that a spreadsheet would run as a formula
+ *  gets an apostrophe. */
 const cellOf = (value: unknown): string => {
   if (value === undefined || value === null) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)

@@ -2,21 +2,21 @@
 import { readFileSync } from 'node:fs'
 import { EXIT } from '../../../engine/cli/kit.ts'
 import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine/plugin.ts'
-import { formula } from '../../billing/formula.ts'
+import { printFormula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
 import { factsOf, requestBoundsOf } from '../../billing/request-bounds.ts'
 import { quote } from '../../billing/worst-case.ts'
-import { overridden, overrideOf, type Price, type Prices } from '../prices.ts'
+import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
 
 /** Access to the configured models, which this folder does not read. */
 export interface Models {
   prices(host: HostBase): Prices
-  /** Whether the requests of a route name one. */
-  called(route: Route): boolean
-  asked(route: Route, body: Json, request: RouteMatch<Route>): string | undefined
-  /** The key in `models:` that answers to a name. */
-  find(name: string, host: HostBase): string | undefined
+  /** Whether the requests of a route name a model. */
+  namesModel(route: Route): boolean
+  requestedModel(route: Route, body: Json, request: RouteMatch<Route>): string | undefined
+  /** The key in `models:` of a model name. */
+  findEntry(name: string, host: HostBase): string | undefined
 }
 
 /** A message that is printed to stderr instead of a price. */
@@ -40,10 +40,10 @@ export const quoteCommand = (models: Models): Command => ({
         throw new QuoteError(EXIT.usage, `a path begins with "/": ${method} /${path}`)
       const match = host.match(method.toUpperCase(), path)
       return match.route ? costOn(match.route, match, values.body, models, host) : noRoute(match)
-    } catch (thrown) {
-      if (!(thrown instanceof QuoteError)) throw thrown
-      process.stderr.write(`${thrown.message}\n`)
-      return thrown.exit
+    } catch (error) {
+      if (!(error instanceof QuoteError)) throw error
+      process.stderr.write(`${error.message}\n`)
+      return error.exit
     }
   },
 })
@@ -54,7 +54,7 @@ interface CommandResult {
   readonly exit?: number
 }
 
-/** No route: the wording of `tollgate explain`, without a price. */
+/** The output for a request without a route, as in `tollgate explain`. */
 const noRoute = ({ allowed }: RouteMatch<Route>): CommandResult => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
@@ -75,20 +75,23 @@ const costOn = (
     text: `0 ${currency}: ${reason}\n`,
     json: { ...summary, most: '0', formula: '0' },
   })
-  if (!isMetered(route) || !models.called(route)) return nothing('the route calls no model')
+  if (!isMetered(route) || !models.namesModel(route)) return nothing('the route calls no model')
   const override = overrideOf(routePrice(route), prices.currency)
   if (override?.rule.free) return nothing('the route is free')
-  const live = route.method === 'WS'
-  const { body, size } = live ? { body: null, size: 0 } : bodyIn(file)
-  const name = models.asked(route, body, match)
-  const entry = name === undefined ? undefined : models.find(name, host)
+  const isLive = route.method === 'WS'
+  const { body, size } = isLive ? { body: null, size: 0 } : bodyIn(file)
+  const name = models.requestedModel(route, body, match)
+  const entry = name === undefined ? undefined : models.findEntry(name, host)
   if (name === undefined || entry === undefined)
-    throw new QuoteError(EXIT.runTime, `no model answers to "${name ?? 'nothing'}"`)
-  const price = overridden(prices.of(entry), override)
+    throw new QuoteError(
+      EXIT.runTime,
+      name === undefined ? 'the request names no model' : `unknown model "${name}"`,
+    )
+  const price = applyOverride(prices.of(entry), override)
   if (!price) throw new QuoteError(EXIT.runTime, `the model ${name} has no price`)
   if (price.rule.free) return nothing(`the model ${entry} is free`)
-  // The messages of a WebSocket are not known before: assume the whole context of the model.
-  const most = mostOf(price, body, live ? (price.context ?? 0) : size)
+  // The messages of a WebSocket are unknown: assume the whole context of the model.
+  const most = mostOf(price, body, isLive ? (price.context ?? 0) : size)
   const missingPrices =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   return {
@@ -100,11 +103,15 @@ const costOn = (
 
 const mostOf = (price: Price, body: Json, size: number) => {
   const { bounds } = requestBoundsOf(body, size, price)
-  const { nanos, lines, unbounded, unpriced } = quote(price.rule, bounds, factsOf(body, Date.now()))
+  const { nanos, lines, unboundedMeters, unpriced } = quote(
+    price.rule,
+    bounds,
+    factsOf(body, Date.now()),
+  )
   return {
     most: printMoney(nanos),
-    formula: formula(lines),
-    lacking: [...unpriced, ...unbounded],
+    formula: printFormula(lines),
+    lacking: [...unpriced, ...unboundedMeters],
   }
 }
 
@@ -113,8 +120,8 @@ const bodyIn = (file: unknown): { readonly body: Json; readonly size: number } =
   try {
     const bytes = readFileSync(file)
     return { body: JSON.parse(bytes.toString()) as Json, size: bytes.length }
-  } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
     throw new QuoteError(EXIT.usage, `cannot read ${file}: ${reason}`)
   }
 }

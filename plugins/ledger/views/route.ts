@@ -2,11 +2,11 @@
 import type { Json, Route } from '../../../engine/plugin.ts'
 import type { BillingOptions } from '../../billing/rule.ts'
 
-/** The price of a route, which replaces that of its models. */
+/** The price of a route, which replaces the prices of its models. */
 export const routePrice = (route: Pick<Route, 'option'>): BillingOptions =>
   (route.option('meter') ?? {}) as BillingOptions
 export const isMetered = (route: Pick<Route, 'has'>): boolean => route.has('meter')
-/** Whether its calls are metered and the route is not free. */
+/** Whether the calls of the route are metered and not free. */
 export const isPaid = (route: Pick<Route, 'has' | 'option'>): boolean =>
   isMetered(route) && !isFree(route.option('meter'))
 const isFree = (option: Json | undefined): boolean =>

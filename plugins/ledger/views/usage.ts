@@ -9,7 +9,8 @@ const CALL = `
   FROM charges c LEFT JOIN credits r ON r.request = c.request`
 /** Parameters: request, account. */
 export const RECEIPT = sql('receipt', `${CALL} WHERE c.request = ? AND c.account = ?`)
-/** Latest first. Parameters: account, from, to, the end of the last page (opened, opened, request), row count. */
+/** Latest first. Parameters: account, from, to, the end of the last page (opened, opened, request),
+ *  row count. */
 export const CALLS = sql(
   'calls',
   `${CALL} WHERE c.account = ? AND c.opened >= ? AND c.opened < ?
@@ -28,8 +29,9 @@ const sums = (group: string): string => `
   FROM charges c LEFT JOIN credits r ON r.request = c.request
   WHERE c.account = ? AND c.opened >= ? AND c.opened < ? AND c.state = 'settled' AND ${group} > ?
   GROUP BY ${group} ORDER BY ${group} LIMIT ?`
-/** Parameters: account, from, to, the group to start after, row count. Days are numbers since 1970, UTC. */
+/** Parameters: account, from, to, the group to start after, row count. Days are numbered from 1970,
+ *  UTC. */
 export const BY_DAY = sql('by day', sums('c.opened / 86400000'))
 export const BY_MODEL = sql('by model', sums('c.model'))
-/** Key 0 is usage without a key. A text, since another statement adds the names of the keys. */
+/** Key 0 is usage without a key. A text, since another statement joins the names of the keys. */
 export const BY_KEY = sums('coalesce(c.key, 0)')

@@ -1,6 +1,7 @@
-/** Wallet operations for other folders: balances, quotas, credits, and a trigger on a falling balance. */
+/** Wallet operations for other folders: balances, quotas, credits, and a trigger for a falling
+ *  balance. */
 import type { Database, Migration, Row, Sql, Statement } from '../../../engine/plugin.ts'
-import { MOST } from '../../billing/money.ts'
+import { MAX_AMOUNT } from '../../billing/money.ts'
 import { addCredit, type Credit, openWallet } from '../statements.ts'
 import { walletOf } from '../wallet.ts'
 
@@ -18,12 +19,13 @@ export const readWallet = async (
   const [row] = await database.read(WALLET, [walletOf.account(account)])
   return row
 }
-/** Adds to the rows of a query on keys the funds of the account (`balance`, `used`) and of the key's quota
- *  (`own_balance`, `own_used`). `keys` must select `id` and `account`. */
+/** Adds funds to the rows of a query on keys: those of the account (`balance`, `used`) and of the
+ *  key's quota (`own_balance`, `own_used`). `keys` must select `id` and `account`. */
 export const withFunds = (keys: string): string => `
   SELECT k.*, w.balance, w.used, o.balance AS own_balance, o.used AS own_used FROM (${keys}) k
     LEFT JOIN wallets w ON w.account = k.account LEFT JOIN wallets o ON o.key = k.id ORDER BY k.id`
-/** A subquery: the balance of an account, 0 without a wallet. `account`: a parameter or a column. */
+/** A subquery: the balance of an account; 0 without a wallet. `account`: a parameter or a
+ *  column. */
 export const balanceInSql = (account: string): string =>
   `coalesce((SELECT balance FROM wallets WHERE account = ${account}), 0)`
 
@@ -38,29 +40,32 @@ export const lockWallet = (account: number): Statement => ({
 })
 
 // A balance never exceeds the largest amount, so that sums stay exact in every store.
-const ROOM = sql('room for', 'UPDATE wallets SET balance = balance WHERE id = ? AND balance <= ?')
-/** Adds a credit; creates the wallet on the first one. Returns `id` last. Rejects with CREDIT_TOO_LARGE,
- *  or like `addCredit`. */
+const CREDIT_LIMIT = sql(
+  'limit credit',
+  'UPDATE wallets SET balance = balance WHERE id = ? AND balance <= ?',
+)
+/** Adds a credit; creates the wallet on the first one. Returns `id` last. Rejects with
+ *  CREDIT_TOO_LARGE, or like `addCredit`. */
 export const creditAccount = (credit: Credit): readonly Statement[] => {
   const wallet = walletOf.account(credit.account)
-  const room = [wallet, MOST - credit.amount]
+  const room = [wallet, MAX_AMOUNT - credit.amount]
   return [
     openWallet(wallet, 0n),
-    { sql: ROOM, values: room, rows: 1, otherwise: 'CREDIT_TOO_LARGE' },
+    { sql: CREDIT_LIMIT, values: room, rows: 1, otherwise: 'CREDIT_TOO_LARGE' },
     addCredit(credit),
   ]
 }
 
 // Usage stays: only the remaining quota changes. Processes may have leased some of it.
-const REQUOTA = sql(
-  'requota',
+const CHANGE_QUOTA = sql(
+  'change quota',
   'UPDATE wallets SET balance = CAST(? AS BIGINT) - used WHERE id = ? AND CAST(? AS BIGINT) - used >= reserved',
 )
-const UNGUARD = sql('unguard', 'UPDATE wallets SET limited = 0 WHERE id = ?')
+const REMOVE_LIMIT = sql('remove limit', 'UPDATE wallets SET limited = 0 WHERE id = ?')
 
-/** Changes the quota of a key, in nanos; undefined: no quota, before or after. Running calls end under the
- *  terms they began with; one that held nothing of a quota may still be charged to it, so no constraint
- *  guards such a wallet. Rejects with QUOTA_IN_USE. */
+/** Changes the quota of a key, in nanos; undefined: no quota. Running calls end under their terms:
+ *  one without a hold of the quota may still be charged to it, so such a wallet has no constraint.
+ *  Rejects with QUOTA_IN_USE. */
 export const changeQuota = (
   key: number,
   before: bigint | undefined,
@@ -70,25 +75,27 @@ export const changeQuota = (
   return [
     // Create the wallet first, or a process with outdated data would create it with the old quota.
     openWallet(wallet, after),
-    ...(before === undefined || after === undefined ? [{ sql: UNGUARD, values: [wallet] }] : []),
-    ...(after === undefined ? [] : [requota(wallet, after)]),
+    ...(before === undefined || after === undefined
+      ? [{ sql: REMOVE_LIMIT, values: [wallet] }]
+      : []),
+    ...(after === undefined ? [] : [updateQuota(wallet, after)]),
   ]
 }
-const requota = (wallet: number, nanos: bigint): Statement => ({
-  sql: REQUOTA,
+const updateQuota = (wallet: number, nanos: bigint): Statement => ({
+  sql: CHANGE_QUOTA,
   values: [nanos, wallet, nanos],
   rows: 1,
   otherwise: 'QUOTA_IN_USE',
 })
 
-// ---------------------------------------------------------------- following
+// ---------------------------------------------------------------- triggers
 
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
 const NOW_ON_POSTGRES = 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)'
 
-/** A trigger that runs a statement in the transaction that lowers the balance of an account; replaces a
- *  trigger of the same name. The statement may use NEW.account, NEW.balance, OLD.balance and `now`.
- *  `call`: the name of its function on PostgreSQL, which may exist already. */
+/** A trigger that runs a statement in the transaction that lowers the balance of an account;
+ *  replaces a trigger of the same name. The statement may use NEW.account, NEW.balance, OLD.balance
+ *  and `now`. `call`: the name of the trigger's function on PostgreSQL, which may exist already. */
 export const whenBalanceFalls = (
   { name, call }: { readonly name: string; readonly call: string },
   statement: (now: string) => string,

@@ -81,5 +81,5 @@ t.test('wrong use, and what nobody answers to', async t => {
   t.match(await quote(t, 'POST', '/plain', ...body('nofile')), { code: 2, err: /cannot read/ })
   t.match(await quote(t, 'POST', '/plain', ...body('bad')), { code: 2, err: /cannot read/ })
   const unknown = await quote(t, 'POST', '/plain', ...body('other'))
-  t.match(unknown, { code: 3, out: '', err: /no model answers to "nosuch"/ })
+  t.match(unknown, { code: 3, out: '', err: /unknown model "nosuch"/ })
 })

@@ -14,10 +14,10 @@ t.test('window: a reading adds the units of the worker and of the owner', async 
   const allowance = machine.open(0, returning(100n))
   t.equal(allowance.reading('a'), undefined, 'nothing was requested')
   await Promise.all([machine.use(0, returning(100n), 'a', 10n), machine.settle()])
-  t.same(allowance.reading('a'), { left: 90n, ms: 100, window: 1_000 })
+  t.same(allowance.reading('a'), { remaining: 90n, ms: 100, window: 1_000 })
   machine.clock += 30
   t.equal(allowance.take('a', 5n), true)
-  t.same(allowance.reading('a'), { left: 85n, ms: 70, window: 1_000 })
+  t.same(allowance.reading('a'), { remaining: 85n, ms: 70, window: 1_000 })
   machine.clock += 70
   t.equal(allowance.reading('a'), undefined, 'the window has ended')
 })
@@ -52,9 +52,9 @@ t.test('window: an overdraft refuses all workers until the next window', async t
   const [one, other] = [machine.open(0, returning(LIMIT)), machine.open(1, returning(LIMIT))]
   one.spend('a', 50n)
   await machine.settle()
-  t.equal(one.reading('a')?.left, -30n)
+  t.equal(one.reading('a')?.remaining, -30n)
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), 0n)
-  t.equal(other.reading('a')?.left, -30n)
+  t.equal(other.reading('a')?.remaining, -30n)
   machine.clock += 100
   t.equal(await machine.exhaust('a', returning(LIMIT), 1), LIMIT)
 })
@@ -65,7 +65,7 @@ t.test('window: spending from the slice needs no message', async t => {
   await Promise.all([machine.use(0, returning(100n), 'a', 1n), machine.settle()])
   allowance.spend('a', 7n)
   t.same(machine.workers[0]?.up.queue, [])
-  t.equal(allowance.reading('a')?.left, 92n)
+  t.equal(allowance.reading('a')?.remaining, 92n)
 })
 
 t.test('held: spending takes units', async t => {

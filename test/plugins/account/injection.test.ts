@@ -1,5 +1,5 @@
-/** SQL in the place of a key: as unknown as any other that was never made, on both engines. The store is told a digest and nothing
- *  else, and is what it was. */
+/** SQL in place of a key, on both engines: it is an unknown key, the store receives only a digest,
+ *  and no table changes. */
 import t, { type Test } from 'tap'
 import type { Database, Exchange, Host, Sql, Value } from '../../../engine/plugin.ts'
 import { KEY_BY_DIGEST } from '../../../plugins/account/statements.ts'
@@ -9,8 +9,8 @@ import { type Caller, exchangeOf, hostOver, openAccountsIn } from '../../helpers
 import { makeLedger } from '../../helpers/membership.ts'
 import { ENGINES, type Engine, startAnyStore } from '../../helpers/store.ts'
 
-/** What a store would answer to that takes them for a part of its question; in place of a space where a header has none. */
-const SAID = [
+/** Texts that would change a statement that contains them literally. */
+const INJECTIONS = [
   "' OR 1=1 --",
   "' OR '1'='1",
   "' UNION SELECT * FROM api_keys --",
@@ -25,28 +25,29 @@ const SAID = [
   '?1',
   '$1',
 ]
-const unspaced = (text: string): string => text.replaceAll(' ', '/**/')
+/** For headers, which cannot contain these spaces. */
+const withoutSpaces = (text: string): string => text.replaceAll(' ', '/**/')
 const TABLES = ['accounts', 'api_keys', 'system_tokens', 'credential_changes', 'wallets', 'credits']
 
-/** The same store, and all that was read of it. */
-const overheard = (database: Database) => {
+/** A host over the same store, and the reads of that host. */
+const recordReads = (database: Database) => {
   const reads: [Sql, readonly Value[]][] = []
-  const read: Database['read'] = (asked, values) => {
-    reads.push([asked, values])
-    return database.read(asked, values)
+  const read: Database['read'] = (sql, values) => {
+    reads.push([sql, values])
+    return database.read(sql, values)
   }
   return { reads, host: hostOver({ ...database, read }) }
 }
-/** What a view answers, or the code it refuses with. */
-const answered = async (view: (exchange: Exchange) => Promise<void>, caller: Caller) => {
-  let said: unknown
+/** The status of a view's response, or the code of its refusal. */
+const statusOrCode = async (view: (exchange: Exchange) => Promise<void>, caller: Caller) => {
+  let result: unknown
   const answer = (status: number): void => {
-    said = status
+    result = status
   }
   await view(Object.assign(exchangeOf(caller), { answer })).catch(({ code }) => {
-    said = code
+    result = code
   })
-  return said
+  return result
 }
 const check = async (t: Test, engine: Engine): Promise<void> => {
   const database = await (await startAnyStore(t, engine)).open()
@@ -62,31 +63,32 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
     return rows
   }
   const before = await all()
-  const { reads, host } = overheard(database)
+  const { reads, host } = recordReads(database)
   const ask = (secret: string, over: Host = host) =>
-    answered(balance(over), { query: `key=${encodeURIComponent(secret)}` })
-  const bear = (secret: string, over: Host = host) =>
-    answered(tokenUsage(over), { headers: { authorization: `Bearer ${secret}` } })
+    statusOrCode(balance(over), { query: `key=${encodeURIComponent(secret)}` })
+  const askWithBearer = (secret: string, over: Host = host) =>
+    statusOrCode(tokenUsage(over), { headers: { authorization: `Bearer ${secret}` } })
 
   const unknown = makeSecret('key').text
-  for (const each of [unknown, ...SAID]) {
+  for (const each of [unknown, ...INJECTIONS]) {
     reads.length = 0
     t.equal(await ask(each), 'KEY_NOT_KNOWN', each)
     t.same(reads, [[KEY_BY_DIGEST, [digestOf(each)]]])
   }
-  const other = overheard(database)
-  for (const each of [unknown, ...SAID].map(unspaced)) {
+  const other = recordReads(database)
+  for (const each of [unknown, ...INJECTIONS].map(withoutSpaces)) {
     other.reads.length = 0
-    t.equal(await bear(each, other.host), 'BEARER_NOT_KNOWN', each)
+    t.equal(await askWithBearer(each, other.host), 'BEARER_NOT_KNOWN', each)
     t.same(other.reads, [[KEY_BY_DIGEST, [digestOf(each)]]])
   }
-  for (const each of SAID)
+  for (const each of INJECTIONS)
     await t.rejects(accounts.route('key')({ headers: { 'x-api-key': each } }), {
       code: 'AUTH_UNKNOWN',
     })
   t.same(await all(), before)
-  t.equal(await ask(text), 200, 'whoever holds a key is told')
-  t.equal(await bear(text), 200)
+  t.equal(await ask(text), 200, 'a valid key gets its balance')
+  t.equal(await askWithBearer(text), 200)
 }
 
-for (const engine of ENGINES) t.test(engine, t => check(t, engine))
+for (const engine of ENGINES)
+  t.test(`key lookup on ${engine}: treats SQL as an unknown key`, t => check(t, engine))

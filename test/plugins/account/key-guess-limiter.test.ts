@@ -1,86 +1,88 @@
-/** Balances without a credential: who tries keys is stopped, who holds one is not, and neither makes memory grow. */
+/** Balance lookups without authentication: guesses are limited, valid keys are not, and memory is
+ *  bounded. */
 import t from 'tap'
 import { KeyGuessLimiter } from '../../../plugins/account/key-guess-limiter.ts'
 
 const setUp = () => {
-  const state = { now: 0, asked: 0 }
-  const guesses = new KeyGuessLimiter(() => state.now)
-  const look = (address: string, secret: string) =>
-    guesses.limit(address, secret, async () => {
-      state.asked++
+  const state = { now: 0, lookups: 0 }
+  const limiter = new KeyGuessLimiter(() => state.now)
+  const lookUp = (address: string, secret: string) =>
+    limiter.limit(address, secret, async () => {
+      state.lookups++
       return secret.startsWith('right') ? secret : undefined
     })
-  /** How many of so many different wrong keys are looked up. */
-  const tries = async (address: string, count: number) => {
+  /** Tries `count` different wrong keys and returns how many were looked up. */
+  const countLookups = async (address: string, count: number) => {
     const outcomes = await Promise.allSettled(
-      Array.from({ length: count }, (_, at) => look(address, `wrong ${state.now} ${at}`)),
+      Array.from({ length: count }, (_, at) => lookUp(address, `wrong ${state.now} ${at}`)),
     )
     return outcomes.filter(({ status }) => status === 'fulfilled').length
   }
-  return { state, look, tries }
+  return { state, lookUp, countLookups }
 }
 
 t.test(
   'key-guess limiter: allows thirty unknown keys a minute from an address, also at once',
   async t => {
-    const { state, look, tries } = setUp()
-    t.equal(await tries('192.0.2.1', 1_000), 30)
-    t.equal(state.asked, 30)
+    const { state, lookUp, countLookups } = setUp()
+    t.equal(await countLookups('192.0.2.1', 1_000), 30)
+    t.equal(state.lookups, 30)
     state.now = 59_001
-    await t.rejects(look('192.0.2.1', 'wrong'), {
-      ...{ code: 'KEYS_GUESSED', headers: { 'retry-after': '1' } },
+    await t.rejects(lookUp('192.0.2.1', 'wrong'), {
+      code: 'KEYS_GUESSED',
+      headers: { 'retry-after': '1' },
     })
     state.now = 60_000
-    t.equal(await tries('192.0.2.1', 40), 30)
+    t.equal(await countLookups('192.0.2.1', 40), 30)
   },
 )
 
 t.test('key-guess limiter: a valid key does not count and passes while others guess', async t => {
-  const { look, tries } = setUp()
-  for (let left = 100; left > 0; left--) t.ok(await look('192.0.2.1', `right ${left}`))
-  t.equal(await tries('192.0.2.1', 40), 30)
-  t.equal(await look('192.0.2.1', 'right 7'), 'right 7')
-  await t.rejects(look('192.0.2.1', 'right, but never seen'), { code: 'KEYS_GUESSED' })
-  t.ok(await look('192.0.2.2', 'right, but never seen'), 'from elsewhere')
+  const { lookUp, countLookups } = setUp()
+  for (let count = 100; count > 0; count--) t.ok(await lookUp('192.0.2.1', `right ${count}`))
+  t.equal(await countLookups('192.0.2.1', 40), 30)
+  t.equal(await lookUp('192.0.2.1', 'right 7'), 'right 7')
+  await t.rejects(lookUp('192.0.2.1', 'right, but never looked up'), { code: 'KEYS_GUESSED' })
+  t.ok(await lookUp('192.0.2.2', 'right, but never looked up'), 'from another address')
 })
 
 t.test('key-guess limiter: looks up an unknown key once', async t => {
-  const { state, look } = setUp()
-  for (let left = 30; left > 0; left--) t.equal(await look('192.0.2.1', 'wrong'), undefined)
-  t.equal(state.asked, 1)
-  await t.rejects(look('192.0.2.1', 'wrong'), { code: 'KEYS_GUESSED' })
+  const { state, lookUp } = setUp()
+  for (let count = 30; count > 0; count--) t.equal(await lookUp('192.0.2.1', 'wrong'), undefined)
+  t.equal(state.lookups, 1)
+  await t.rejects(lookUp('192.0.2.1', 'wrong'), { code: 'KEYS_GUESSED' })
 })
 
 t.test('key-guess limiter: a revoked key counts as unknown', async t => {
-  let there = true
-  const guesses = new KeyGuessLimiter()
-  const look = () => guesses.limit('192.0.2.1', 'right', async () => there || undefined)
-  t.ok(await look())
-  there = false
-  t.equal(await look(), undefined)
+  let isKnown = true
+  const limiter = new KeyGuessLimiter()
+  const lookUp = () => limiter.limit('192.0.2.1', 'right', async () => isKnown || undefined)
+  t.ok(await lookUp())
+  isKnown = false
+  t.equal(await lookUp(), undefined)
 })
 
 t.test('networkOf: groups IPv6 by /64, maps IPv4 in IPv6, keeps other texts', async t => {
-  const { tries } = setUp()
-  t.equal(await tries('2001:db8::1', 20), 20)
-  t.equal(await tries('2001:db8::ffff:2', 20), 10)
-  t.equal(await tries('2001:db8:0:1::1', 20), 20)
-  t.equal(await tries('::ffff:192.0.2.9', 20), 20)
-  t.equal(await tries('192.0.2.9', 20), 10)
-  t.equal(await tries('', 40), 30)
+  const { countLookups } = setUp()
+  t.equal(await countLookups('2001:db8::1', 20), 20)
+  t.equal(await countLookups('2001:db8::ffff:2', 20), 10)
+  t.equal(await countLookups('2001:db8:0:1::1', 20), 20)
+  t.equal(await countLookups('::ffff:192.0.2.9', 20), 20)
+  t.equal(await countLookups('192.0.2.9', 20), 10)
+  t.equal(await countLookups('', 40), 30)
 })
 
 t.test('key-guess limiter: a store failure does not count', async t => {
-  const guesses = new KeyGuessLimiter()
-  const away = () => Promise.reject(new Error('away'))
-  for (let left = 30; left > 0; left--)
-    await t.rejects(guesses.limit('192.0.2.1', 'right', away), { message: 'away' })
-  t.ok(await guesses.limit('192.0.2.1', 'right', async () => true))
+  const limiter = new KeyGuessLimiter()
+  const failingLookup = () => Promise.reject(new Error('away'))
+  for (let count = 30; count > 0; count--)
+    await t.rejects(limiter.limit('192.0.2.1', 'right', failingLookup), { message: 'away' })
+  t.ok(await limiter.limit('192.0.2.1', 'right', async () => true))
 })
 
 t.test('key-guess limiter: memory is bounded', async t => {
-  const { tries, look } = setUp()
+  const { countLookups, lookUp } = setUp()
   for (let at = 0; at < 20_000; at++)
-    await look(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`, `wrong ${at} of many`)
-  t.equal(await tries('10.0.0.0', 40), 30, 'its one try is forgotten')
+    await lookUp(`10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`, `wrong ${at} of many`)
+  t.equal(await countLookups('10.0.0.0', 40), 30, 'the oldest network was dropped')
 })

@@ -1,5 +1,5 @@
-/** `tollgate accounts credit | debit | refund | overdraft | suspend | resume` and `tollgate usage`: what they do to the ledger, what
- *  they print, and that what they refuse changes nothing. */
+/** `tollgate accounts credit | debit | refund | overdraft | suspend | resume` and `tollgate usage`:
+ *  effects on the ledger, output, and refusals that change nothing. */
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
 import { moneyVerbs } from '../../../plugins/account/money.ts'
@@ -9,7 +9,7 @@ import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { ledgerOn, makeLedger } from '../../helpers/membership.ts'
 import { runCommand } from '../../helpers/printed.ts'
 
-const { host, database, ...opened } = await openAccounts(t)
+const { host, database, ...accountHelpers } = await openAccounts(t)
 await makeLedger(database)
 const accounts = (t: Test, ...args: string[]) => runCommand(t, 'accounts', commands, host, args)
 const usage = (t: Test, ...args: string[]) => runCommand(t, 'usage', commands, host, args)
@@ -17,9 +17,9 @@ const rows = (text: string) => database.read({ name: `test: ${text}`, text }, []
 const ledger = () =>
   Promise.all(['wallets', 'credits', 'charges'].map(each => rows(`SELECT * FROM ${each}`)))
 
-const ann = await opened.account('ann')
+const ann = await accountHelpers.account('ann')
 
-t.test('the first credit opens the wallet; the next adds to it', async t => {
+t.test('accounts credit: the first credit opens the wallet, the next adds to it', async t => {
   t.match(await accounts(t, 'credit', 'ann', '12.50', '--note', 'invoice-17'), {
     exit: 0,
     out: /^credit +id +name +balance +used +overdraft\n1 +1 +ann +12\.5 +0 +0\n$/,
@@ -32,8 +32,8 @@ t.test('the first credit opens the wallet; the next adds to it', async t => {
   ])
 })
 
-t.test('two hundred at once all count', async t => {
-  const bob = await opened.account('bob')
+t.test('accounts credit: two hundred concurrent credits all count', async t => {
+  const bob = await accountHelpers.account('bob')
   const credit = moneyVerbs.credit
   const args = { values: { json: true }, positionals: ['bob', '0.01'] }
   const results = await Promise.all(Array.from({ length: 200 }, () => credit?.run(args, host)))
@@ -42,15 +42,17 @@ t.test('two hundred at once all count', async t => {
   t.match(await rows(`SELECT balance FROM wallets WHERE id = ${bob * 2}`), [{ balance: 2e9 }])
 })
 
-t.test('accounts show: the state, the keys and the money of one account', async t => {
-  await opened.account('zoe')
+t.test('accounts show: prints the state, the keys and the money of one account', async t => {
+  await accountHelpers.account('zoe')
   await accounts(t, 'credit', 'zoe', '2.5')
   await accounts(t, 'overdraft', 'zoe', '1')
   await accounts(t, 'suspend', 'zoe')
-  const shown = { name: 'zoe', role: 'customer', state: 'suspended', keys: 0 }
+  const account = { name: 'zoe', role: 'customer', state: 'suspended', keys: 0 }
   t.match((await accounts(t, 'show', 'zoe', '--json')).json(), {
-    ...shown,
-    ...{ balance: '2.5', used: '0', overdraft: '1' },
+    ...account,
+    balance: '2.5',
+    used: '0',
+    overdraft: '1',
   })
   const { exit, out } = await accounts(t, 'show', 'zoe')
   t.equal(exit, 0)
@@ -62,7 +64,7 @@ t.test('accounts show: the state, the keys and the money of one account', async 
   t.match(await accounts(t, 'show'), { exit: 2, err: /^Usage: tollgate accounts show NAME$/m })
 })
 
-t.test('what is no amount, or nobody’s, changes nothing', async t => {
+t.test('money commands: an invalid amount or an unknown account changes nothing', async t => {
   const before = await ledger()
   const WRONG: readonly (readonly [exit: number, words: RegExp, ...args: string[]])[] = [
     [2, /is negative/, 'credit', 'ann', '--', '-5'],
@@ -105,9 +107,9 @@ t.test('what is no amount, or nobody’s, changes nothing', async t => {
     [2, /accounts resume NAME/, 'resume', 'ann', 'bob'],
   ]
   for (const [exit, words, ...args] of WRONG) {
-    const said = await accounts(t, ...args)
+    const output = await accounts(t, ...args)
     t.match(
-      { exit: said.exit, err: said.err, out: said.out },
+      { exit: output.exit, err: output.err, out: output.out },
       { exit, err: words, out: '' },
       args.join(' '),
     )
@@ -115,21 +117,24 @@ t.test('what is no amount, or nobody’s, changes nothing', async t => {
   t.same(await ledger(), before)
 })
 
-t.test('a refund gives back what a call has cost, once', async t => {
-  const cid = await opened.account('cid')
+t.test('accounts refund: returns the cost of a call once', async t => {
+  const cid = await accountHelpers.account('cid')
   await accounts(t, 'credit', 'cid', '1')
   const books = { ...(await openBooks(t)), database }
-  const own = ledgerOn(database)
-  t.teardown(() => own.close())
-  const paid = await call(books, own, 'req_paid', payer(cid), 300_000_000n)
-  const open = await call(books, own, 'req_open', payer(cid), 100_000_000n)
-  await paid.settle?.(250_000_000n)
-  const free = await call(books, own, 'req_free', payer(cid), 1n)
-  await free.settle?.(0n)
-  const released = await call(books, own, 'req_released', payer(cid), 1n)
-  await released.release?.()
+  const ledgerOfProcess = ledgerOn(database)
+  t.teardown(() => ledgerOfProcess.close())
+  const paidCall = await call(books, ledgerOfProcess, 'req_paid', payer(cid), 300_000_000n)
+  const openCall = await call(books, ledgerOfProcess, 'req_open', payer(cid), 100_000_000n)
+  await paidCall.settle?.(250_000_000n)
+  const freeCall = await call(books, ledgerOfProcess, 'req_free', payer(cid), 1n)
+  await freeCall.settle?.(0n)
+  const releasedCall = await call(books, ledgerOfProcess, 'req_released', payer(cid), 1n)
+  await releasedCall.release?.()
   t.match((await accounts(t, 'refund', 'req_paid', '--note', 'sorry', '--json')).json(), {
-    ...{ refunded: '0.25', name: 'cid', balance: '1', used: '0' },
+    refunded: '0.25',
+    name: 'cid',
+    balance: '1',
+    used: '0',
   })
   const before = await ledger()
   for (const [request, words] of [
@@ -140,8 +145,8 @@ t.test('a refund gives back what a call has cost, once', async t => {
   ] as const)
     t.match(await accounts(t, 'refund', request), { exit: 3, err: words }, request)
   t.same(await ledger(), before)
-  await open.settle?.(100_000_000n)
-  t.test('and the usage says both', async t => {
+  await openCall.settle?.(100_000_000n)
+  t.test('usage: shows the cost and the refund', async t => {
     const { out } = await usage(t, 'cid')
     t.match(out, /^day +calls +cost +refunded\n\d{4}-\d\d-\d\d +3 +0\.35 +0\.25\n$/)
     const json = await usage(t, 'cid', '--by', 'call', '--json')
@@ -164,43 +169,47 @@ t.test('a refund gives back what a call has cost, once', async t => {
   })
 })
 
-t.test('an overdraft lets an account go below nothing, no further', async t => {
-  const dan = await opened.account('dan')
+t.test('accounts overdraft: lets the balance fall to the overdraft and no further', async t => {
+  const dan = await accountHelpers.account('dan')
   t.match((await accounts(t, 'overdraft', 'dan', '5', '--json')).json(), {
-    ...{ name: 'dan', balance: '0', overdraft: '5' },
+    name: 'dan',
+    balance: '0',
+    overdraft: '5',
   })
-  const own = ledgerOn(database)
-  t.equal(await own.take(payer(dan), 5_000_000_001n), 'account')
-  t.equal(await own.take(payer(dan), 5_000_000_000n), undefined)
+  const ledgerOfProcess = ledgerOn(database)
+  t.equal(await ledgerOfProcess.take(payer(dan), 5_000_000_001n), 'account')
+  t.equal(await ledgerOfProcess.take(payer(dan), 5_000_000_000n), undefined)
   t.match(await accounts(t, 'overdraft', 'dan', '4.99'), { exit: 3, err: /below that overdraft/ })
-  own.give(payer(dan), 5_000_000_000n, await own.process())
-  await own.close()
+  ledgerOfProcess.give(payer(dan), 5_000_000_000n, await ledgerOfProcess.process())
+  await ledgerOfProcess.close()
   t.match(await accounts(t, 'overdraft', 'dan', '0'), { exit: 0 })
 })
 
-t.test('a mistaken credit is taken back, as far as no call holds it', async t => {
-  const eve = await opened.account('eve')
+t.test('accounts debit: takes at most the money that no call holds', async t => {
+  const eve = await accountHelpers.account('eve')
   t.match(await accounts(t, 'debit', 'eve', '1'), {
     exit: 3,
     err: /Insufficient funds: the balance/,
   })
-  t.same(await rows(`SELECT id FROM wallets WHERE id = ${eve * 2}`), [], 'no wallet either')
+  t.same(await rows(`SELECT id FROM wallets WHERE id = ${eve * 2}`), [], 'no wallet was created')
   await accounts(t, 'credit', 'eve', '10')
-  const own = ledgerOn(database)
-  const held = 4_000_000_000n
-  t.equal(await own.take(payer(eve), held), undefined)
+  const ledgerOfProcess = ledgerOn(database)
+  const hold = 4_000_000_000n
+  t.equal(await ledgerOfProcess.take(payer(eve), hold), undefined)
   t.match(await accounts(t, 'debit', 'eve', '6.000000001'), {
     exit: 3,
     err: /Insufficient funds: the balance/,
   })
   t.match((await accounts(t, 'debit', 'eve', '6', '--note', 'credited twice', '--json')).json(), {
-    ...{ name: 'eve', balance: '4', used: '0' },
+    name: 'eve',
+    balance: '4',
+    used: '0',
   })
   t.match(
     await rows(`SELECT kind, amount, note FROM credits WHERE account = ${eve} AND amount < 0`),
     [{ kind: 'debit', amount: -6_000_000_000, note: 'credited twice' }],
   )
-  own.give(payer(eve), held, await own.process())
+  ledgerOfProcess.give(payer(eve), hold, await ledgerOfProcess.process())
   t.match((await accounts(t, 'debit', 'eve', '4', '--json')).json(), { balance: '0' })
   await accounts(t, 'overdraft', 'eve', '1')
   t.match((await accounts(t, 'debit', 'eve', '1', '--json')).json(), { balance: '-1' })
@@ -208,19 +217,19 @@ t.test('a mistaken credit is taken back, as far as no call holds it', async t =>
     exit: 3,
     err: /Insufficient funds: the balance/,
   })
-  await own.close()
+  await ledgerOfProcess.close()
 })
 
-t.test('suspended, its keys are refused; resumed, they are let in', async t => {
-  const { text } = await opened.key(ann)
+t.test('accounts suspend and resume: keys are refused, then accepted', async t => {
+  const { text } = await accountHelpers.key(ann)
   const caller = { headers: { authorization: `Bearer ${text}` } }
   t.match(await accounts(t, 'suspend', 'ann'), { exit: 0, out: /ann +suspended/ })
-  await t.rejects(opened.route('key', database)(caller), { code: 'AUTH_SUSPENDED' })
+  await t.rejects(accountHelpers.route('key', database)(caller), { code: 'AUTH_SUSPENDED' })
   t.match((await accounts(t, 'list')).out, /ann .*suspended/)
   t.match(await accounts(t, 'resume', 'ann'), { exit: 0, out: /ann +active/ })
-  t.match(await opened.route('key', database)(caller), { name: 'ann' })
+  t.match(await accountHelpers.route('key', database)(caller), { name: 'ann' })
 })
 
-t.test('and the books balance', async t => {
+t.test('ledger audit: finds no difference after all commands', async t => {
   t.same(await audit(database), [])
 })

@@ -1,4 +1,4 @@
-/** The list of prices: ratios converted back into dollars, endpoints that a model is really served on, prices exact. */
+/** The price page: ratios in dollars, the endpoints that serve each model, exact prices. */
 import t from 'tap'
 import { parse } from 'yaml'
 import { pageOf } from '../../../plugins/account/pricing.ts'
@@ -32,7 +32,7 @@ models:
   gift: { to: vd/x, free: true }
   'gizmo-{id:[a-z]+}': { to: gp/x, price: { calls: 0.10 USD } }
 `)
-const ground = (sections: Readonly<Record<string, object>>) => ({
+const hostOf = (sections: Readonly<Record<string, object>>) => ({
   section: <T>(name: string) => (sections[name] ?? {}) as T,
   upstreams: {
     gp: { options: { formats: ['openai-chat', 'openai-responses'] } },
@@ -42,13 +42,17 @@ const ground = (sections: Readonly<Record<string, object>>) => ({
   share: <T extends object>(_: string, __: string, create: (previous: T | undefined) => T) =>
     create(undefined),
 })
-const page = JSON.parse(JSON.stringify(pageOf(ground(SECTIONS))))
+const page = JSON.parse(JSON.stringify(pageOf(hostOf(SECTIONS))))
 const rowOf = (name: string) =>
   page.data.find((row: { model_name: string }) => row.model_name === name)
 
-t.test('price page: ratios of token prices', async t => {
+t.test('price page: token prices are shown as ratios', async t => {
   t.match(rowOf('gp-4.1'), {
-    ...{ model_ratio: 1, completion_ratio: 4, cache_ratio: 0.25, quota_type: 0, model_price: 0 },
+    model_ratio: 1,
+    completion_ratio: 4,
+    cache_ratio: 0.25,
+    quota_type: 0,
+    model_price: 0,
     owner_by: 'gp',
   })
   t.match(rowOf('audio'), { model_ratio: 2, audio_ratio: 8, audio_completion_ratio: 2 })
@@ -57,13 +61,13 @@ t.test('price page: ratios of token prices', async t => {
   t.match(rowOf('third'), { model_ratio: 0.069444444, completion_ratio: 3 }, 'without a code: CNY')
 })
 
-t.test('price page: prices by call', async t => {
+t.test('price page: a price by call is shown in dollars', async t => {
   t.match(rowOf('video'), { quota_type: 1, model_price: 0.07, model_ratio: 0 })
   t.match(rowOf('gizmo-{id:[a-z]+}'), { quota_type: 1, model_price: 0.1 })
   t.match(rowOf('gift'), { free: true, quota_type: 0, model_ratio: 0, prices: [] })
 })
 
-t.test('price page: exact prices in the configured currency', async t => {
+t.test('price page: exact prices are in the configured currency', async t => {
   t.equal(page.currency, 'CNY')
   t.match(rowOf('gp-4.1').prices, [
     { meter: 'input', price: '14.4 / 1M' },
@@ -73,11 +77,15 @@ t.test('price page: exact prices in the configured currency', async t => {
   ])
   t.match(rowOf('tiers').prices[0], { when: { prompt: '>= 200000.000001' }, price: '18 / 1M' })
   t.match(rowOf('video').prices, [{ by: ['resolution'], price: { '720p': '1.08' } }])
-  t.match(rowOf('odd'), { prices: [], model_ratio: 0 }, 'a price that cannot be meant is none')
+  t.match(rowOf('odd'), { prices: [], model_ratio: 0 }, 'a price in an unknown currency is omitted')
 })
 
-t.test('price page: endpoints of each model', async t => {
-  t.same(rowOf('gp-4.1').supported_endpoint_types, ['openai', 'anthropic'], 'one translated')
+t.test('price page: each model lists the endpoints that serve it', async t => {
+  t.same(
+    rowOf('gp-4.1').supported_endpoint_types,
+    ['openai', 'anthropic'],
+    'the second is translated',
+  )
   t.same(rowOf('both').supported_endpoint_types, ['openai', 'anthropic'])
   t.same(rowOf('closed').supported_endpoint_types, ['anthropic'])
   t.same(rowOf('nowhere').supported_endpoint_types, [])
@@ -89,5 +97,5 @@ t.test('price page: endpoints of each model', async t => {
 })
 
 t.test('price page: an empty configuration has an empty list', async t => {
-  t.match(pageOf(ground({})), { success: true, data: [], currency: 'CNY' })
+  t.match(pageOf(hostOf({})), { success: true, data: [], currency: 'CNY' })
 })

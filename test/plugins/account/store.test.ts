@@ -1,10 +1,11 @@
-/** What the account endpoints and the operator's verbs say to the store, on both engines: the same rows, the same refusals. */
+/** The statements of account endpoints and commands on both engines: the same rows, the same
+ *  refusals. */
 import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
 import { fundsOfSecret } from '../../../plugins/account/funds.ts'
 import { CREDENTIALS } from '../../../plugins/account/statements.ts'
 import { type By, usagePage } from '../../../plugins/account/usage.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import {
   addKey,
@@ -36,13 +37,16 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   t.match(
     await database.read({ name: 'early', text: 'SELECT id, kind, amount FROM credits' }, []),
     [{ id: 1, kind: 'credit', amount: 5 }, { kind: 'debit' }],
-    'a store from before there were debits',
+    'credits of the schema without debits survive the migration',
   )
   const ledger = ledgerOn(database)
   t.teardown(() => ledger.close())
   const accounts = async (...args: string[]) => {
-    const said = await runCommand(t, 'accounts', commands, hostOver(database), [...args, '--json'])
-    return { ...said, error: said.err && JSON.parse(said.err).error.code }
+    const output = await runCommand(t, 'accounts', commands, hostOver(database), [
+      ...args,
+      '--json',
+    ])
+    return { ...output, error: output.err && JSON.parse(output.err).error.code }
   }
   const now = Date.now()
   await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
@@ -61,7 +65,10 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   const call = { account: 1, key: 1, quota: 100_000_000n }
   for (const [index, model] of ['b', 'a', 'a'].entries())
     await pay(database, ledger, {
-      ...{ ...call, request: `r${index}`, model, at: NOVEMBER + index * DAY },
+      ...call,
+      request: `r${index}`,
+      model,
+      at: NOVEMBER + index * DAY,
       cost: BigInt(index + 1) * 1_000_000n,
     })
   t.match((await accounts('refund', 'r2')).json(), { refunded: '0.003', used: '0.003' })
@@ -77,14 +84,14 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
     key: [{ key: 1, name: 'k', calls: 3 }],
   }
   for (const [by, rows] of Object.entries(EXPECTED)) {
-    const question = { account: 1, by: by as By, from: NOVEMBER, to: NOVEMBER + 3 * DAY }
-    const seen = []
+    const query = { account: 1, by: by as By, from: NOVEMBER, to: NOVEMBER + 3 * DAY }
+    const rowsOfPages = []
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page = await usagePage(database, { ...question, limit: 1, ...(cursor && { cursor }) })
-      seen.push(...page.rows)
+      const page = await usagePage(database, { ...query, limit: 1, ...(cursor && { cursor }) })
+      rowsOfPages.push(...page.rows)
       cursor = page.next
     }
-    const plain = JSON.parse(JSON.stringify(seen)) as { cost: number; refunded: number }[]
+    const plain = JSON.parse(JSON.stringify(rowsOfPages)) as { cost: number; refunded: number }[]
     t.match(plain, rows, by)
     const sum = (of: 'cost' | 'refunded') => plain.reduce((total, row) => total + row[of] * 1e9, 0)
     t.same([sum('cost'), sum('refunded')], [6_000_000, 3_000_000], `${by}: exact`)
@@ -104,7 +111,9 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
     ...changeQuota(1, 100_000_000n, 18_000_000n),
   ])
   t.match(await fundsOfSecret(database, secret.text), {
-    ...{ limited: true, remaining: 12_000_000n, used: 6_000_000n },
+    hasQuota: true,
+    remaining: 12_000_000n,
+    used: 6_000_000n,
     row: {
       name: 'n',
       expires: now + DAY,
@@ -130,4 +139,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   t.equal(await fundsOfSecret(database, "' OR 1=1 --"), undefined)
 }
 
-for (const engine of ENGINES) t.test(engine, t => check(t, engine))
+for (const engine of ENGINES)
+  t.test(`account statements on ${engine}: change money, usage and credentials`, t =>
+    check(t, engine),
+  )

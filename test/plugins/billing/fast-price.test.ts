@@ -1,5 +1,4 @@
-/** The short way to a price says what the long way says, or nothing. */
-
+/** The fast path of prices returns the same charge as `price`, or undefined. */
 import t from 'tap'
 import { priceFast } from '../../../plugins/billing/fast-price.ts'
 import type { Rule } from '../../../plugins/billing/rule.ts'
@@ -9,45 +8,50 @@ import { asOptions, calls, numbers, rules } from '../../helpers/billing-rules.ts
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
-const short = (rule: Rule, meters: Meters) => rule.fastPrice && priceFast(rule.fastPrice, meters)
-const agrees = (rule: Rule, meters: Meters): boolean => {
-  const found = short(rule, meters)
-  if (!found) return true
+const chargeFast = (rule: Rule, meters: Meters) =>
+  rule.fastPrice && priceFast(rule.fastPrice, meters)
+const isSameCharge = (rule: Rule, meters: Meters): boolean => {
+  const fastCharge = chargeFast(rule, meters)
+  if (!fastCharge) return true
   const { nanos, lines, unpriced } = charge(rule, meters)
-  return found.nanos === nanos && found.lines === JSON.stringify(lines) && unpriced.length === 0
+  return (
+    fastCharge.nanos === nanos &&
+    fastCharge.lines === JSON.stringify(lines) &&
+    unpriced.length === 0
+  )
 }
 const TOKENS = ruleIn(
   'price: { input: 0.15 / 1M, cached: 0.075 / 1M, output: 0.60 USD / 1M, calls: 0.001 / 7 }',
 )
 
-t.test('any rule, any call', async () => {
+t.test('fast price: equals the price of any call under any rule', async () => {
   fc.assert(
     fc.property(rules(), calls, (options, call) =>
-      agrees(ruleOf(asOptions(options, false)), numbers(call)),
+      isSameCharge(ruleOf(asOptions(options, false)), numbers(call)),
     ),
     { numRuns: scaled(2_000, 200_000) },
   )
 })
 
-t.test('prices by tokens take it, whatever is counted', async t => {
+t.test('fast price: applies to prices by tokens for any counts', async t => {
   const count = fc.oneof(fc.nat(1_000_000), fc.nat(3), fc.maxSafeNat())
-  let taken = 0
+  let fastCharges = 0
   fc.assert(
     fc.property(fc.record({ input: count, cached: count, output: count, calls: count }), meters => {
-      if (short(TOKENS, meters)) taken++
-      return agrees(TOKENS, meters)
+      if (chargeFast(TOKENS, meters)) fastCharges++
+      return isSameCharge(TOKENS, meters)
     }),
     { numRuns: scaled(3_000, 100_000) },
   )
-  t.ok(taken > 300, `${taken} of them`)
+  t.ok(fastCharges > 300, `${fastCharges} calls`)
   t.same(
-    short(TOKENS, { input: 152, output: 118 })?.nanos,
+    chargeFast(TOKENS, { input: 152, output: 118 })?.nanos,
     charge(TOKENS, { input: 152, output: 118 }).nanos,
   )
 })
 
-t.test('what it is not sure of it leaves to the long way', async t => {
-  const unsure: readonly Meters[] = [
+t.test('fast price: is undefined where it might be inexact', async t => {
+  const inexactMeters: readonly Meters[] = [
     { input: 1.5 },
     { input: -1 },
     { input: Number.NaN },
@@ -58,7 +62,8 @@ t.test('what it is not sure of it leaves to the long way', async t => {
     { input: 1, images: 1 },
     { calls: 0.5 },
   ]
-  for (const meters of unsure) t.equal(short(TOKENS, meters), undefined, JSON.stringify(meters))
+  for (const meters of inexactMeters)
+    t.equal(chargeFast(TOKENS, meters), undefined, JSON.stringify(meters))
   const prices = [
     'price: [{ meter: input, price: 1, when: { off_peak: true } }, { meter: input, price: 2 }]',
     'price: [{ meter: images, by: size, price: { default: 1 } }]',

@@ -1,10 +1,10 @@
-/** A rule on a hold: text that says the price in the currency of accounts, and means the same after any reload. */
+/** The frozen rule of a hold: JSON in the currency of accounts, which no reload changes. */
 import t from 'tap'
 import { METERS } from '../../../plugins/billing/meters.ts'
 import { compileRule, freeze, thaw } from '../../../plugins/billing/rule.ts'
 import { charge, currencyOf, problemsOf, ruleIn, ruleOf } from '../../helpers/billing.ts'
 
-t.test('the frozen text is the language itself', async t => {
+t.test('frozen rule: is valid price options', async t => {
   const rule = ruleIn(`
 price:
   input: [{ price: 2.50 USD / 1M, when: { prompt: '> 200k', off_peak: false } }, 1.25 USD / 1M]
@@ -27,28 +27,28 @@ max_calls: { web_search: 10 }`)
     max_calls: { web_search: 10 },
   })
   t.strictSame(thaw(freeze(rule)), rule)
-  t.same(problemsOf(JSON.parse(freeze(rule))), [], 'an operator could write it')
+  t.same(problemsOf(JSON.parse(freeze(rule))), [], 'the options compile')
 })
 
-t.test('a rate that changes leaves frozen prices alone', async t => {
-  const frozen = freeze(ruleOf({ price: { input: '1 USD / 1M' } }))
+t.test('frozen rule: keeps its price when an exchange rate changes', async t => {
+  const frozenText = freeze(ruleOf({ price: { input: '1 USD / 1M' } }))
   const cheaper = compileRule(
     { price: { input: '1 USD / 1M' } },
     { currency: currencyOf({ rates: { USD: 7 } }), where: [], report: () => t.fail() },
   )
-  t.equal(charge(thaw(frozen), { input: 1_000_000 }).nanos, 7_200_000_000n)
+  t.equal(charge(thaw(frozenText), { input: 1_000_000 }).nanos, 7_200_000_000n)
   t.equal(cheaper && charge(cheaper, { input: 1_000_000 }).nanos, 7_000_000_000n)
 })
 
-t.test('every place of a converted price is kept', async t => {
+t.test('frozen rule: keeps every decimal place of a converted price', async t => {
   const rule = ruleOf({ price: { input: '0.000000001 EUR' } })
   t.equal(freeze(rule), '{"price":[{"meter":"input","price":"0.000000007812345678"}]}')
   t.equal(charge(thaw(freeze(rule)), { input: 1e12 }).nanos, 7_812_345_678_000n)
 })
 
-t.test('free is frozen too', async t => t.ok(thaw(freeze(ruleOf({ free: true }))).free))
+t.test('frozen rule: can be free', async t => t.ok(thaw(freeze(ruleOf({ free: true }))).free))
 
-t.test('what cannot be a rule is not read', async t => {
+t.test('frozen rule: refuses invalid text', async t => {
   const texts = [
     '',
     'null',
@@ -70,7 +70,7 @@ t.test('what cannot be a rule is not read', async t => {
     t.throws(() => thaw(text), { code: 'RULE_UNREADABLE', status: 503, expose: false }, text)
 })
 
-t.test('every meter can be priced and frozen', async t => {
+t.test('frozen rule: can price every meter', async t => {
   for (const meter of METERS) {
     const rule = thaw(freeze(ruleOf({ price: { [meter]: '0.5' } })))
     t.equal(charge(rule, { calls: 0, [meter]: 2 }).nanos, 1_000_000_000n, meter)

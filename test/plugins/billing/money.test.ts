@@ -1,19 +1,19 @@
-/** Amounts of money: read and written exactly, in nanos, in quota and as a balance; what cannot be one is refused and says why. */
-
+/** Amounts of money: parsed and printed exactly in nanos, quota and balances; invalid ones are
+ *  refused with a reason. */
 import t from 'tap'
 import {
   balanceOf,
-  MOST,
+  MAX_AMOUNT,
   parseMoney,
   parseQuota,
   printMoney,
   quotaOf,
-  quotas,
+  quotasOf,
   UNIT,
 } from '../../../plugins/billing/money.ts'
 import fc from '../../helpers/property.ts'
 
-const READ: readonly (readonly [written: string | number | bigint, nanos: bigint])[] = [
+const VALID: readonly (readonly [input: string | number | bigint, nanos: bigint])[] = [
   ['0', 0n],
   ['-0', 0n],
   [0, 0n],
@@ -27,13 +27,15 @@ const READ: readonly (readonly [written: string | number | bigint, nanos: bigint
   [3n, 3n * UNIT],
   ['1.0000000000000', UNIT],
   ['007', 7n * UNIT],
-  ['1000000000', MOST],
+  ['1000000000', MAX_AMOUNT],
   [999_999_999.999999, 999_999_999_999_999_000n],
 ]
-for (const [written, nanos] of READ)
-  t.test(`${typeof written} ${written} is ${nanos}`, async t => t.equal(parseMoney(written), nanos))
+for (const [input, nanos] of VALID)
+  t.test(`parseMoney: ${typeof input} ${input} is ${nanos} nanos`, async t =>
+    t.equal(parseMoney(input), nanos),
+  )
 
-const REFUSED: readonly (readonly [written: unknown, code: string, message: RegExp])[] = [
+const INVALID: readonly (readonly [input: unknown, code: string, message: RegExp])[] = [
   ['-1', 'AMOUNT_NEGATIVE', /"-1" is negative/],
   [-0.5, 'AMOUNT_NEGATIVE', /-0\.5 is negative/],
   [-3n, 'AMOUNT_NEGATIVE', /-3 is negative/],
@@ -74,26 +76,26 @@ const REFUSED: readonly (readonly [written: unknown, code: string, message: RegE
   [['5'], 'AMOUNT_MALFORMED', /not a decimal/],
   [{ valueOf: () => 5 }, 'AMOUNT_MALFORMED', /not a decimal/],
 ]
-for (const [written, code, message] of REFUSED)
-  t.test(`refused: ${typeof written} ${String(written).slice(0, 30)}`, async t =>
-    t.throws(() => parseMoney(written), { code, message, status: 400, expose: true }),
+for (const [input, code, message] of INVALID)
+  t.test(`parseMoney: refuses ${typeof input} ${String(input).slice(0, 30)}`, async t =>
+    t.throws(() => parseMoney(input), { code, message, status: 400, expose: true }),
   )
 
-t.test('a debt is read where debts may stand', async t => {
+t.test('parseMoney: accepts negative amounts where allowed', async t => {
   t.equal(parseMoney('-0.000002', { negative: true }), -2_000n)
   t.throws(() => parseMoney('-1000000001', { negative: true }), { code: 'AMOUNT_TOO_LARGE' })
 })
 
-t.test('quota: whole, never negative, 2,000 nanos each', async t => {
+t.test('parseQuota: accepts whole quota of 2,000 nanos each', async t => {
   t.equal(parseQuota(500_000), UNIT)
   t.equal(parseQuota('1'), 2_000n)
-  t.equal(parseQuota('500000000000000'), MOST)
+  t.equal(parseQuota('500000000000000'), MAX_AMOUNT)
   t.throws(() => parseQuota(0.5), { code: 'AMOUNT_TOO_FINE' })
   t.throws(() => parseQuota('-1'), { code: 'AMOUNT_NEGATIVE' })
   t.throws(() => parseQuota('500000000000001'), { code: 'AMOUNT_TOO_LARGE' })
 })
 
-t.test('a balance has at most six places and is never more than there is', async t => {
+t.test('balanceOf: has at most six places and rounds down', async t => {
   const table: readonly (readonly [bigint, string])[] = [
     [0n, '0'],
     [1_999n, '0'],
@@ -108,41 +110,46 @@ t.test('a balance has at most six places and is never more than there is', async
   for (const [nanos, balance] of table) t.equal(balanceOf(nanos), balance, `${nanos} nanos`)
 })
 
-const nanos = fc.bigInt({ min: -MOST, max: MOST })
+const nanos = fc.bigInt({ min: -MAX_AMOUNT, max: MAX_AMOUNT })
 const RUNS = { numRuns: 10_000 }
 
-t.test('printed and read again it is the same, to the nano', async () => {
+t.test('printMoney: parses back to the same nanos', async () => {
   fc.assert(
     fc.property(nanos, each => parseMoney(printMoney(each), { negative: true }) === each),
     RUNS,
   )
 })
 
-t.test('as a JSON number a balance is the decimal itself', async () => {
+t.test('balanceOf: is exact as a JSON number', async () => {
   fc.assert(
     fc.property(nanos, each => JSON.stringify(Number(balanceOf(each))) === plain(balanceOf(each))),
     RUNS,
   )
 })
-// JSON.stringify writes the smallest of them with an exponent.
+// JSON.stringify writes the smallest balances with an exponent.
 const plain = (text: string): string =>
   Math.abs(Number(text)) < 1e-6 ? String(Number(text)) : text
 
-t.test('remaining and used are the total, exactly, whatever was spent', async t => {
+t.test('quotasOf: remaining and used add up to the total after any payment', async t => {
   fc.assert(
-    fc.property(fc.bigInt(0n, MOST), fc.bigInt(0n, MOST), fc.bigInt(0n, MOST), (a, b, spent) => {
-      const before = quotas(a, b)
-      const after = quotas(a - (spent % (a + 1n)), b + (spent % (a + 1n)))
-      return (
-        before.remaining + before.used === before.total &&
-        before.remaining === quotaOf(a) &&
-        before.total === quotaOf(a + b) &&
-        before.used >= 0n &&
-        after.total === before.total
-      )
-    }),
+    fc.property(
+      fc.bigInt(0n, MAX_AMOUNT),
+      fc.bigInt(0n, MAX_AMOUNT),
+      fc.bigInt(0n, MAX_AMOUNT),
+      (a, b, payment) => {
+        const before = quotasOf(a, b)
+        const after = quotasOf(a - (payment % (a + 1n)), b + (payment % (a + 1n)))
+        return (
+          before.remaining + before.used === before.total &&
+          before.remaining === quotaOf(a) &&
+          before.total === quotaOf(a + b) &&
+          before.used >= 0n &&
+          after.total === before.total
+        )
+      },
+    ),
     RUNS,
   )
-  t.same(quotas(1_000n, 1_000n), { remaining: 0n, used: 1n, total: 1n })
-  t.same(quotas(-1n, 4_001n), { remaining: -1n, used: 3n, total: 2n })
+  t.same(quotasOf(1_000n, 1_000n), { remaining: 0n, used: 1n, total: 1n })
+  t.same(quotasOf(-1n, 4_001n), { remaining: -1n, used: 3n, total: 2n })
 })

@@ -1,11 +1,11 @@
-/** Prices that cannot be meant: every row is refused with its place, its code and what to do about it. */
+/** Invalid prices: each is refused with its position, a code and a remedy. */
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { problemsOf } from '../../helpers/billing.ts'
 
-const TABLE: readonly (readonly [options: string, ...problems: RegExp[]])[] = [
-  // nothing, or too much
+const TABLE: readonly (readonly [options: string, ...patterns: RegExp[]])[] = [
+  // neither or both of price and free
   ['{}', /^m PRICE_MISSING .*free: true/],
   ['free: false', /^m PRICE_MISSING/],
   ['free: yes', /^m PRICE_MISSING/],
@@ -185,7 +185,7 @@ const TABLE: readonly (readonly [options: string, ...problems: RegExp[]])[] = [
     '{ free: true, max_calls: { web_search: 1000001 } }',
     /^m\.max_calls\.web_search PRICE_MAX_CALLS/,
   ],
-  // all at once
+  // several problems together
   [
     'price: { ouput: 1, input: -1, cached: { price: 1 / 0, by: 7, when: 5, min: x } }',
     /^m\.price\.ouput PRICE_METER/,
@@ -197,15 +197,19 @@ const TABLE: readonly (readonly [options: string, ...problems: RegExp[]])[] = [
   ],
 ]
 
-const refusedWith = (t: Test, found: readonly string[], problems: readonly RegExp[]): void => {
-  t.match(found, problems)
-  t.equal(found.length, problems.length, 'and nothing else')
+const matchProblems = (t: Test, problems: readonly string[], patterns: readonly RegExp[]): void => {
+  t.match(problems, patterns)
+  t.equal(problems.length, patterns.length, 'and no other problem')
 }
-t.test('there are enough of them', async t => t.ok(TABLE.length >= 60, `${TABLE.length}`))
-for (const [options, ...problems] of TABLE)
-  t.test(options, async t => refusedWith(t, problemsOf(parse(options)), problems))
+t.test('price problems: the table has at least 60 rows', async t =>
+  t.ok(TABLE.length >= 60, `${TABLE.length}`),
+)
+for (const [options, ...patterns] of TABLE)
+  t.test(`price problems: ${options}`, async t =>
+    matchProblems(t, problemsOf(parse(options)), patterns),
+  )
 
-t.test('what can be meant has no problems', async t => {
+t.test('price problems: valid prices have none', async t => {
   for (const options of [
     'price: { input: 2.00/1M, output: 8.00 USD/1M }',
     'price: { input: 2.00   USD  /  1M, output: 3 / M, cached: 1 / k, calls: "0.1" }',
@@ -219,9 +223,9 @@ t.test('what can be meant has no problems', async t => {
     t.same(problemsOf(parse(options)), [], options)
 })
 
-t.test('currencies: rates that cannot be meant', async t => {
+t.test('currency problems: invalid names and rates are reported', async t => {
   const rows: readonly (readonly [options: unknown, problem: RegExp])[] = [
-    [{ name: 'yuan' }, /^c\.name CURRENCY_RATE a currency is called by a code/],
+    [{ name: 'yuan' }, /^c\.name CURRENCY_RATE the name of a currency is a code/],
     [{ name: 7 }, /^c\.name CURRENCY_RATE/],
     [{ rates: { usd: 7.2 } }, /^c\.rates\.usd CURRENCY_RATE "usd" is not a code/],
     [{ rates: { USD: 0 } }, /^c\.rates\.USD CURRENCY_RATE .*must be above 0/],
@@ -232,11 +236,11 @@ t.test('currencies: rates that cannot be meant', async t => {
     [{ rates: { CNY: 2 } }, /^c\.rates\.CNY CURRENCY_RATE .*its rate is 1/],
   ]
   for (const [options, problem] of rows) {
-    const found: string[] = []
+    const problems: string[] = []
     compileCurrency(options, ['c'], (where, code, message) =>
-      found.push(`${where.join('.')} ${code} ${message}`),
+      problems.push(`${where.join('.')} ${code} ${message}`),
     )
-    refusedWith(t, found, [problem])
+    matchProblems(t, problems, [problem])
   }
   t.same(
     [

@@ -1,4 +1,5 @@
-/** What holds of every price: exact, never more than was held, the same after it was frozen, and whole numbers all through. */
+/** Properties of every price: exact, never above the hold, unchanged by freezing, without
+ *  floats. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import type { Bounds } from '../../../plugins/billing/bounds.ts'
@@ -17,7 +18,7 @@ const RUNS = { numRuns: scaled(1_000, 200_000) }
 const FEWER = { numRuns: scaled(250, 20_000) }
 const priceOf = (rule: Rule, call: Call) => charge(rule, numbers(call), call.attributes, call.at)
 
-t.test('a charge is what fractions say, and its lines add up to it', async () => {
+t.test('price: equals the sum in fractions, and its lines add up to it', async () => {
   fc.assert(
     fc.property(rules(), calls, fc.boolean(), (options, call, map) => {
       const { nanos, lines } = priceOf(ruleOf(asOptions(options, map)), call)
@@ -28,57 +29,71 @@ t.test('a charge is what fractions say, and its lines add up to it', async () =>
   )
 })
 
-/** Bounds that this call keeps to; `slack` makes them wider. */
+/** Bounds that contain this call; `slack` makes them wider. */
 const boundsOf = (call: Call, slack: number, separate: readonly Meter[]): Bounds => {
-  const used = numbers(call)
+  const usage = numbers(call)
   const sum = (meters: readonly Meter[]): number =>
-    meters.reduce((total, meter) => total + Math.ceil(used[meter] ?? 0), 0) + slack
-  const own = METERS.filter(meter => separate.includes(meter) || !sums.includes(meter))
+    meters.reduce((total, meter) => total + Math.ceil(usage[meter] ?? 0), 0) + slack
+  const own = METERS.filter(meter => separate.includes(meter) || !sumMembers.includes(meter))
   const meters: Meters = Object.fromEntries(
-    own.map(meter => [meter, Math.ceil(used[meter] ?? (meter === 'calls' ? 1 : 0)) + slack]),
+    own.map(meter => [meter, Math.ceil(usage[meter] ?? (meter === 'calls' ? 1 : 0)) + slack]),
   )
   return { prompt: sum(SUMS.prompt), completion: sum(SUMS.completion), meters }
 }
-const sums: readonly Meter[] = [...SUMS.prompt, ...SUMS.completion]
-const before = (call: Call, forgotten: readonly string[]): Facts => ({
+const sumMembers: readonly Meter[] = [...SUMS.prompt, ...SUMS.completion]
+const factsBefore = (call: Call, unknownAttributes: readonly string[]): Facts => ({
   at: call.at,
   attributes: Object.fromEntries(
-    Object.entries(call.attributes).filter(([name]) => !forgotten.includes(name)),
+    Object.entries(call.attributes).filter(([name]) => !unknownAttributes.includes(name)),
   ),
 })
-const forgotten = fc.subarray(['quality', 'size', 'off_peak', 'duration'])
+const unknownAttributes = fc.subarray(['quality', 'size', 'off_peak', 'duration'])
 const slack = fc.constantFrom(0, 1, 300)
-const separate = fc.subarray([...sums])
+const separate = fc.subarray([...sumMembers])
 
-t.test('what is held covers every call within the bounds', async () => {
+t.test('worst-case cost: covers every call within the bounds', async () => {
   fc.assert(
-    fc.property(rules(), calls, slack, separate, forgotten, (options, call, more, own, unsaid) => {
-      const rule = ruleOf(asOptions(options, false))
-      const held = worstCase(rule, boundsOf(call, more, own), before(call, unsaid))
-      const { nanos, unpriced } = priceOf(rule, call)
-      // What a table cannot price was foreseen too: it is refused, not given away.
-      const foreseen = unpriced.every(
-        meter => !rule.priced.has(meter) || held.unpriced.includes(meter),
-      )
-      return held.unbounded.length === 0 && held.nanos >= nanos && foreseen
-    }),
+    fc.property(
+      rules(),
+      calls,
+      slack,
+      separate,
+      unknownAttributes,
+      (options, call, more, own, unknownNames) => {
+        const rule = ruleOf(asOptions(options, false))
+        const worst = worstCase(rule, boundsOf(call, more, own), factsBefore(call, unknownNames))
+        const { nanos, unpriced } = priceOf(rule, call)
+        // A meter that no table prices must be unpriced here, too, so that the call is refused.
+        const isForeseen = unpriced.every(
+          meter => !rule.pricedMeters.has(meter) || worst.unpriced.includes(meter),
+        )
+        return worst.unboundedMeters.length === 0 && worst.nanos >= nanos && isForeseen
+      },
+    ),
     RUNS,
   )
 })
 
-t.test('wider bounds never hold less', async () => {
+t.test('worst-case cost: never falls when bounds grow', async () => {
   fc.assert(
-    fc.property(rules(), calls, slack, separate, forgotten, (options, call, more, own, unsaid) => {
-      const rule = ruleOf(asOptions(options, false))
-      const facts = before(call, unsaid)
-      const narrow = worstCase(rule, boundsOf(call, 0, own), facts).nanos
-      return worstCase(rule, boundsOf(call, more, own), facts).nanos >= narrow
-    }),
+    fc.property(
+      rules(),
+      calls,
+      slack,
+      separate,
+      unknownAttributes,
+      (options, call, more, own, unknownNames) => {
+        const rule = ruleOf(asOptions(options, false))
+        const facts = factsBefore(call, unknownNames)
+        const narrow = worstCase(rule, boundsOf(call, 0, own), facts).nanos
+        return worstCase(rule, boundsOf(call, more, own), facts).nanos >= narrow
+      },
+    ),
     FEWER,
   )
 })
 
-t.test('what is covered is covered, and one more is not', async () => {
+t.test('coverable tokens: the balance covers them, and not one more', async () => {
   fc.assert(
     fc.property(rules(), calls, fc.bigInt(0n, 10n ** 13n), (options, call, available) => {
       const rule = ruleOf(asOptions(options, false))
@@ -92,22 +107,22 @@ t.test('what is covered is covered, and one more is not', async () => {
   )
 })
 
-t.test('frozen and thawed it is the same rule', async () => {
+t.test('frozen rule: is the same rule after it is read', async () => {
   fc.assert(
     fc.property(rules(), calls, fc.boolean(), (options, call, map) => {
       const rule = ruleOf(asOptions(options, map))
-      const thawed = thaw(freeze(rule))
+      const thawedRule = thaw(freeze(rule))
       return (
-        isDeepStrictEqual(thawed, rule) &&
-        freeze(thawed) === freeze(rule) &&
-        priceOf(thawed, call).nanos === priceOf(rule, call).nanos
+        isDeepStrictEqual(thawedRule, rule) &&
+        freeze(thawedRule) === freeze(rule) &&
+        priceOf(thawedRule, call).nanos === priceOf(rule, call).nanos
       )
     }),
     FEWER,
   )
 })
 
-t.test('more use never costs less, where prices do not depend on use', async () => {
+t.test('price: never falls when usage grows, unless it depends on usage', async () => {
   fc.assert(
     fc.property(
       rules({ counted: false }),
@@ -116,17 +131,17 @@ t.test('more use never costs less, where prices do not depend on use', async () 
       fc.nat(1_000),
       (options, call, meter, more) => {
         const rule = ruleOf(asOptions(options, false))
-        const used: Meters = { calls: 1, ...numbers(call) }
-        const grown = { ...used, [meter]: Math.ceil(used[meter] ?? 0) + more }
+        const usage: Meters = { calls: 1, ...numbers(call) }
+        const largerUsage = { ...usage, [meter]: Math.ceil(usage[meter] ?? 0) + more }
         const cost = (meters: Meters) => charge(rule, meters, call.attributes, call.at).nanos
-        return cost(grown) >= cost(used)
+        return cost(largerUsage) >= cost(usage)
       },
     ),
     FEWER,
   )
 })
 
-t.test('no number in any result: bigints, and decimals as text', async () => {
+t.test('price: results have bigints and decimal texts, no numbers', async () => {
   const clean = (value: unknown): boolean =>
     typeof value === 'object' && value !== null
       ? Object.values(value).every(clean)

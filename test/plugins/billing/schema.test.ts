@@ -1,4 +1,5 @@
-/** The schema of prices, as editors and the first check see it: it explains itself, and takes what the catalogue says. */
+/** The JSON Schema of prices: every key has a description and examples, and the catalogue fits
+ *  it. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
@@ -16,7 +17,7 @@ const COMBINED = ['properties', 'additionalProperties', 'items']
 const isSchema = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-t.test('every key says what it means, with an example that fits', async t => {
+t.test('price schema: every key has a description and valid examples', async t => {
   const visit = (schema: Record<string, unknown>, path: string): void => {
     if (typeof schema.description === 'string') {
       t.match(schema.description, /\.$/, `${path}: a sentence`)
@@ -33,13 +34,13 @@ t.test('every key says what it means, with an example that fits', async t => {
   visit(CURRENCY, 'currency')
 })
 
-t.test('its examples are rules', async t => {
+t.test('price schema: its examples compile', async t => {
   for (const each of PRICE.examples) t.same(problemsOf({ price: each }), [], JSON.stringify(each))
   for (const each of MAX_CALLS.examples) t.same(problemsOf({ free: true, max_calls: each }), [])
   for (const each of BILLING.examples) t.same(problemsOf(each), [])
 })
 
-t.test('it refuses what has the wrong shape, before a compiler sees it', async t => {
+t.test('price schema: refuses options of the wrong shape', async t => {
   for (const options of [
     '{}',
     'price: 2',
@@ -66,7 +67,7 @@ t.test('it refuses what has the wrong shape, before a compiler sees it', async t
     t.notOk(fits(parse(options)), options)
 })
 
-t.test('every price of the shipped catalogue is a rule', async t => {
+t.test('shipped catalogue: every price fits the schema and compiles', async t => {
   const files = globSync('models/*.yaml', { cwd: ROOT })
   const models = files.flatMap(file =>
     Object.entries(parse(readFileSync(join(ROOT, file), 'utf8')).models as object),

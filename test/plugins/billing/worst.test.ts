@@ -1,7 +1,8 @@
-/** What a hold takes: the dearest of what may still happen, and by name what nothing bounds and what has no price. */
+/** The worst-case cost of a call: the most expensive usage within its bounds, and the meters
+ *  without a bound or a price. */
 import t from 'tap'
 import type { Bounds } from '../../../plugins/billing/bounds.ts'
-import { formula } from '../../../plugins/billing/formula.ts'
+import { printFormula } from '../../../plugins/billing/formula.ts'
 import type { Attribute } from '../../../plugins/billing/usage.ts'
 import { coverableTokens, quote, worstCase } from '../../../plugins/billing/worst-case.ts'
 import { NOON, ruleIn } from '../../helpers/billing.ts'
@@ -13,7 +14,7 @@ interface Row {
   readonly facts?: Readonly<Record<string, Attribute>>
   readonly at?: number
   readonly nanos: bigint
-  readonly unbounded?: readonly string[]
+  readonly unboundedMeters?: readonly string[]
   readonly unpriced?: readonly string[]
 }
 const TEXT = 'price: { input: 2 / 1M, cached: 0.5 / 1M, output: 8 / 1M }'
@@ -24,113 +25,126 @@ const SIZES = 'price: { images: { by: size, price: { small: 1, large: 4, default
 const HOLES = 'price: { images: { by: size, price: { small: 1, large: 4 } } }'
 const SEARCH = '{ price: { web_search: 25 / 1k }, max_calls: { web_search: 10 } }'
 const NIGHT = `price: { calls: [{ price: 1, when: { time: '22:00-06:00' } }, 2] }`
-const some = { prompt: 1_000, completion: 100 }
+const BOUNDS = { prompt: 1_000, completion: 100 }
 
 const TABLE: readonly Row[] = [
-  { what: 'read and written', rule: TEXT, bounds: some, nanos: 2_800_000n },
+  { what: 'input and output at their bounds', rule: TEXT, bounds: BOUNDS, nanos: 2_800_000n },
   {
-    what: 'what is read is one kind or another, not all of them',
+    what: 'input meters share one bound',
     rule: WRITES,
-    bounds: some,
+    bounds: BOUNDS,
     nanos: 6_000_000n,
   },
   {
-    what: 'a kind that the request rules out',
+    what: 'an input meter that the request excludes costs nothing',
     rule: WRITES,
-    bounds: { ...some, meters: { cache_write_1h: 0 } },
+    bounds: { ...BOUNDS, meters: { cache_write_1h: 0 } },
     nanos: 3_750_000n,
   },
   {
-    what: 'a kind with a bound of its own fills up first, the rest follows',
+    what: 'the most expensive input meter fills its own bound first',
     rule: WRITES,
-    bounds: { ...some, meters: { cache_write_1h: 100 } },
+    bounds: { ...BOUNDS, meters: { cache_write_1h: 100 } },
     nanos: 600_000n + 900n * 3_750n,
   },
   {
-    what: 'a tier that may be reached',
+    what: 'a tier within the bound applies',
     rule: TIERS,
     bounds: { prompt: 200_001 },
     nanos: 1_000_005_000n,
   },
-  { what: 'a tier that cannot', rule: TIERS, bounds: { prompt: 200_000 }, nanos: 400_000_000n },
   {
-    what: 'a cheaper tier is not reckoned with',
+    what: 'a tier beyond the bound does not apply',
+    rule: TIERS,
+    bounds: { prompt: 200_000 },
+    nanos: 400_000_000n,
+  },
+  {
+    what: 'a cheaper tier does not apply',
     rule: CHEAPER,
     bounds: { prompt: 200_001 },
     nanos: 400_002_000n,
   },
   {
-    what: 'nothing bounds the input',
+    what: 'input without a bound is unbounded',
     rule: TEXT,
     bounds: { completion: 100 },
     nanos: 800_000n,
-    unbounded: ['input', 'cached'],
+    unboundedMeters: ['input', 'cached'],
   },
   {
-    what: 'nothing bounds anything',
+    what: 'a request without bounds leaves every meter unbounded',
     rule: TEXT,
     nanos: 0n,
-    unbounded: ['input', 'cached', 'output'],
+    unboundedMeters: ['input', 'cached', 'output'],
   },
   {
-    what: 'what costs nothing needs no bound',
+    what: 'a meter of price 0 needs no bound',
     rule: 'price: { input: 0, calls: 1 }',
     nanos: 1_000_000_000n,
   },
   ...[Number.NaN, -1, Number.POSITIVE_INFINITY, 1e13].map(prompt => ({
-    ...{ what: `${prompt} is no bound`, rule: 'price: { input: 2 / 1M }', bounds: { prompt } },
-    ...{ nanos: 0n, unbounded: ['input'] },
+    what: `${prompt} is no bound`,
+    rule: 'price: { input: 2 / 1M }',
+    bounds: { prompt },
+    nanos: 0n,
+    unboundedMeters: ['input'],
   })),
-  { what: 'searches by max_calls', rule: SEARCH, nanos: 250_000_000n },
+  { what: 'max_calls bounds searches', rule: SEARCH, nanos: 250_000_000n },
   {
-    what: 'searches as the request says',
+    what: 'the request bounds searches',
     rule: SEARCH,
     bounds: { meters: { web_search: 3 } },
     nanos: 75_000_000n,
   },
-  { what: 'no searches', rule: SEARCH, bounds: { meters: { web_search: 0 } }, nanos: 0n },
   {
-    what: 'searches without end',
-    rule: 'price: { web_search: 25 / 1k }',
+    what: 'a request without searches costs nothing',
+    rule: SEARCH,
+    bounds: { meters: { web_search: 0 } },
     nanos: 0n,
-    unbounded: ['web_search'],
   },
   {
-    what: 'a tool that is asked for and has no line',
+    what: 'searches without a bound are unbounded',
+    rule: 'price: { web_search: 25 / 1k }',
+    nanos: 0n,
+    unboundedMeters: ['web_search'],
+  },
+  {
+    what: 'an offered tool without a line is unpriced',
     rule: TEXT,
-    bounds: { ...some, meters: { web_search: 1, file_search: 0 } },
+    bounds: { ...BOUNDS, meters: { web_search: 1, file_search: 0 } },
     nanos: 2_800_000n,
     unpriced: ['web_search'],
   },
   {
-    what: 'a known size',
+    what: 'a known size has its price',
     rule: SIZES,
     bounds: { meters: { images: 2 } },
     facts: { size: 'small' },
     nanos: 2_000_000_000n,
   },
   {
-    what: 'a size nobody wrote down',
+    what: 'a size outside the table has the default price',
     rule: SIZES,
     bounds: { meters: { images: 2 } },
     facts: { size: 'odd' },
     nanos: 6_000_000_000n,
   },
   {
-    what: 'a size yet to be chosen',
+    what: 'an unknown size has the highest price',
     rule: SIZES,
     bounds: { meters: { images: 2 } },
     nanos: 8_000_000_000n,
   },
   {
-    what: 'a known size in a table with holes',
+    what: 'a known size in a table without a default has its price',
     rule: HOLES,
     bounds: { meters: { images: 2 } },
     facts: { size: 'small' },
     nanos: 2_000_000_000n,
   },
   {
-    what: 'a size with no price',
+    what: 'a size outside a table without a default is unpriced',
     rule: HOLES,
     bounds: { meters: { images: 2 } },
     facts: { size: '8K' },
@@ -138,70 +152,79 @@ const TABLE: readonly Row[] = [
     unpriced: ['images'],
   },
   {
-    what: 'a size that may come to have no price',
+    what: 'an unknown size in a table without a default is unpriced',
     rule: HOLES,
     bounds: { meters: { images: 2 } },
     nanos: 8_000_000_000n,
     unpriced: ['images'],
   },
   {
-    what: 'a minimum alone',
+    what: 'a minimum below the cost does not apply',
     rule: 'price: { seconds: { price: 0.05, min: 0.25 } }',
     bounds: { meters: { seconds: 8 } },
     nanos: 400_000_000n,
   },
   {
-    // The cheap kind may take a token, and its minimum, from the dear one.
-    what: 'a minimum among others',
+    // One token may be of the cheap meter, at its minimum, instead of the expensive one.
+    what: 'a minimum of a shared bound is added',
     rule: 'price: { input: [{ price: 10, when: { hd: true } }, { price: 1, min: 5 }], cached: 9 }',
     bounds: { prompt: 100 },
     nanos: 1_005_000_000_000n,
   },
-  { what: 'the time is known', rule: NIGHT, nanos: 2_000_000_000n },
-  { what: 'also at night', rule: NIGHT, at: NOON + 10 * 3_600_000, nanos: 1_000_000_000n },
   {
-    what: 'the least of the whole',
+    what: 'a price by the time of day uses the start of the call',
+    rule: NIGHT,
+    nanos: 2_000_000_000n,
+  },
+  {
+    what: 'a price by the time of day applies at night',
+    rule: NIGHT,
+    at: NOON + 10 * 3_600_000,
+    nanos: 1_000_000_000n,
+  },
+  {
+    what: 'the minimum of the charge applies',
     rule: 'price: { calls: 0.001, min: 0.5 }',
     nanos: 500_000_000n,
   },
-  { what: 'free', rule: 'free: true', nanos: 0n },
+  { what: 'a free rule costs nothing', rule: 'free: true', nanos: 0n },
 ]
 for (const { what, rule, bounds = {}, facts = {}, at = NOON, ...expected } of TABLE)
-  t.test(what, async t => {
-    const { lines, ...held } = quote(ruleIn(rule), bounds, { at, attributes: facts })
-    t.same(worstCase(ruleIn(rule), bounds, { at, attributes: facts }), held)
-    t.same(held, { unbounded: [], unpriced: [], ...expected })
+  t.test(`worst-case cost: ${what}`, async t => {
+    const { lines, ...worst } = quote(ruleIn(rule), bounds, { at, attributes: facts })
+    t.same(worstCase(ruleIn(rule), bounds, { at, attributes: facts }), worst)
+    t.same(worst, { unboundedMeters: [], unpriced: [], ...expected })
     const sum = lines.reduce((total, line) => total + BigInt(line.nanos), 0n)
-    t.equal(sum, held.nanos, 'the lines add up to it')
+    t.equal(sum, worst.nanos, 'the lines add up to it')
   })
 
-t.test('what a call may cost, as a sentence', async t => {
-  const says = (rule: string, bounds: Bounds): string =>
-    formula(quote(ruleIn(rule), bounds, { at: NOON }).lines)
-  t.equal(says(TEXT, some), '1,000 input x 2.00/1M + 100 output x 8.00/1M = 0.0028')
-  t.equal(says(SIZES, { meters: { images: 2 } }), '2 images (large) x 4.00 = 8')
+t.test('worst-case cost: prints its formula', async t => {
+  const formulaOf = (rule: string, bounds: Bounds): string =>
+    printFormula(quote(ruleIn(rule), bounds, { at: NOON }).lines)
+  t.equal(formulaOf(TEXT, BOUNDS), '1,000 input x 2.00/1M + 100 output x 8.00/1M = 0.0028')
+  t.equal(formulaOf(SIZES, { meters: { images: 2 } }), '2 images (large) x 4.00 = 8')
   t.equal(
-    says('price: { seconds: { price: 0.05, min: 1 }, min: 2 }', { meters: { seconds: 8 } }),
+    formulaOf('price: { seconds: { price: 0.05, min: 1 }, min: 2 }', { meters: { seconds: 8 } }),
     '8 seconds x 0.05, at least 1.00 + 1 up to the minimum of 2.00 = 2',
   )
 })
 
-t.test('how much may be written for what there is', async t => {
+t.test('coverable tokens: the most output that a balance covers', async t => {
   const rows: readonly (readonly [available: bigint, bounds: Bounds, tokens: number])[] = [
-    [2_800_000n, some, 100],
-    [2_799_999n, some, 99],
-    [2_008_000n, some, 1],
-    [2_007_999n, some, 0],
-    [2_000_000n, some, 0],
-    [1_999_999n, some, 0],
-    [0n, some, 0],
-    [-5n, some, 0],
-    [10n ** 18n, some, 100],
+    [2_800_000n, BOUNDS, 100],
+    [2_799_999n, BOUNDS, 99],
+    [2_008_000n, BOUNDS, 1],
+    [2_007_999n, BOUNDS, 0],
+    [2_000_000n, BOUNDS, 0],
+    [1_999_999n, BOUNDS, 0],
+    [0n, BOUNDS, 0],
+    [-5n, BOUNDS, 0],
+    [10n ** 18n, BOUNDS, 100],
     [2_800_000n, { prompt: 1_000 }, 100],
     [10n ** 18n, { prompt: 0 }, 1_000_000_000],
     [10n ** 18n, { prompt: 0, completion: 7.9 }, 7],
   ]
   for (const [available, bounds, tokens] of rows)
     t.equal(coverableTokens(ruleIn(TEXT), bounds, { at: NOON }, available), tokens, `${available}`)
-  t.equal(coverableTokens(ruleIn('free: true'), some, { at: NOON }, 0n), 100, 'free')
+  t.equal(coverableTokens(ruleIn('free: true'), BOUNDS, { at: NOON }, 0n), 100, 'free')
 })

@@ -23,8 +23,8 @@ t.test('pattern: matches names and captures parts', async t => {
     ['{x:(?i)ab}c', 'ABc', '<AB>'],
     ['a.c*', 'abc1', undefined],
   ]
-  for (const [text, name, carried] of rows) {
-    const fill = parsePattern(text).match(name)
+  for (const [text, name, expected] of rows) {
+    const captures = parsePattern(text).match(name)
     const template = text.startsWith('v{n:[0-9]+}')
       ? '<{m}><{n}>'
       : text.includes('{x')
@@ -32,7 +32,7 @@ t.test('pattern: matches names and captures parts', async t => {
         : text.includes('{n')
           ? '<{n}>'
           : '<*>'.repeat(text.split('*').length - 1)
-    t.equal(fill && insertCaptures(template, fill), carried, `${text} and ${name}`)
+    t.equal(captures && insertCaptures(template, captures), expected, `${text} and ${name}`)
   }
 })
 
@@ -40,13 +40,13 @@ t.test('pattern: a name matches the pattern of its start and end', async () => {
   const text = fc.string({ minLength: 1, unit: fc.constantFrom(...'ab.-_0/$^\\') })
   fc.assert(
     fc.property(text, text, text, (start, middle, end) => {
-      const fill = parsePattern(`${start}*${end}`).match(start + middle + end)
-      return fill !== undefined && insertCaptures('*', fill) === middle
+      const captures = parsePattern(`${start}*${end}`).match(start + middle + end)
+      return captures !== undefined && insertCaptures('*', captures) === middle
     }),
   )
 })
 
-t.test('pattern: invalid ones are refused with a reason', async t => {
+t.test('pattern: an invalid pattern is refused with a reason', async t => {
   for (const [text, words] of [
     ['a**b', /two adjacent stars/],
     ['a{b', /without a closing brace/],
@@ -66,11 +66,11 @@ t.test('pattern: invalid ones are refused with a reason', async t => {
 })
 
 t.test('pattern order: more literal characters first, then placeholders before stars', async t => {
-  const sorted = ['*', 'cl-*', '{x:.+}', 'cl-*-thinking', 'cl-{id:[a-z]+}', 'cl-a*']
+  const patterns = ['*', 'cl-*', '{x:.+}', 'cl-*-thinking', 'cl-{id:[a-z]+}', 'cl-a*']
     .map(parsePattern)
     .sort(bySpecificity)
   t.same(
-    sorted.map(({ text }) => text),
+    patterns.map(({ text }) => text),
     ['cl-*-thinking', 'cl-a*', 'cl-{id:[a-z]+}', 'cl-*', '{x:.+}', '*'],
   )
 })

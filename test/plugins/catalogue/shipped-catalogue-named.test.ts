@@ -1,4 +1,5 @@
-/** Every model that the specification names is in the shipped catalogue. Reads the names from the document if it is present, or else from a list. */
+/** Every model that the specification names is in the shipped catalogue. The names come from the
+ *  document if it is present, else from a list. */
 import t from 'tap'
 import {
   catalogue,
@@ -11,14 +12,14 @@ import {
 
 const text = specification()
 const BY_HAND = [...SPEAKING, ...DRAWING, ...FILMING]
-const named = text === undefined ? BY_HAND : modelsIn(text)
+const names = text === undefined ? BY_HAND : modelsIn(text)
 const source = text === undefined ? 'the list of its names' : 'service-interface.md'
 
 t.test(`shipped catalogue: each name in ${source} has a target and a price`, t => {
-  t.comment(`${named.length} names, read from ${source}: ${named.join(' ')}`)
-  // Fewer would mean that the document is written in another way, and that nothing was compared.
-  t.ok(named.length >= 20, `${named.length} names`)
-  for (const name of named) {
+  t.comment(`${names.length} names, read from ${source}: ${names.join(' ')}`)
+  // Fewer names mean that the document changed its form and the test read nothing.
+  t.ok(names.length >= 20, `${names.length} names`)
+  for (const name of names) {
     const { targets = [], entry } = catalogue.find(name) ?? {}
     t.ok(targets[0]?.name, `${name} is served`)
     t.ok(Object.keys(Object(entry?.options.price)).length > 0, `${name} has a price`)
@@ -27,14 +28,14 @@ t.test(`shipped catalogue: each name in ${source} has a target and a price`, t =
 })
 
 t.test('shipped catalogue: the list of names equals the document', t => {
-  for (const name of named) t.ok(BY_HAND.includes(name), name)
+  for (const name of names) t.ok(BY_HAND.includes(name), name)
   t.end()
 })
 
 t.test('shipped catalogue: names are read from backticks and examples only', t => {
-  const said =
+  const sentence =
     '`gx-2` and gx-3, `/v1/x-1`, `540p`, `fine-tune`, `a_b`, `gp-4-gizmo-{GIZMO_ID}`, `web`'
-  t.same(modelsIn(`${said} {"model": "vd1.5"}`), ['gx-2', 'gp-4-gizmo-g-aB3', 'vd1.5'])
+  t.same(modelsIn(`${sentence} {"model": "vd1.5"}`), ['gx-2', 'gp-4-gizmo-g-aB3', 'vd1.5'])
   t.end()
 })
 

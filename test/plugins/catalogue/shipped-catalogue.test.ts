@@ -1,4 +1,5 @@
-/** The shipped catalogue: every model has an upstream, a name there, and a price with a known maximum cost. */
+/** The shipped catalogue: every model has an upstream, a target name, and a price with a known
+ *  maximum cost. */
 import t from 'tap'
 import { isIncluded } from '../../../plugins/billing/meters.ts'
 import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
@@ -11,7 +12,7 @@ import type { Meter } from '../../../plugins/slots.ts'
 import { charge } from '../../helpers/billing.ts'
 import { catalogue, document, FILMING, sectionsIn } from '../../helpers/shipped.ts'
 
-t.test('shipped catalogue: has no problems', async t => {
+t.test('shipped catalogue: tollgate check reports no problem', async t => {
   model.check(document, (where, code, message) => t.fail(`${where.join('.')} ${code} ${message}`))
   for (const { name, options, targets } of catalogue.all) {
     t.ok(options.free || Object.keys(options.price ?? {}).length > 0, `${name} has a price`)
@@ -29,8 +30,8 @@ t.test('shipped catalogue: hosted tools with a price have a maximum number of ca
         t.ok(options.max_calls?.[tool], `${name} bounds ${tool}`)
 })
 
-t.test('shipped catalogue: has the models that pass through', async t => {
-  for (const [asked, target] of [
+t.test('shipped catalogue: these names resolve to these targets', async t => {
+  for (const [requestedName, target] of [
     ['gx-2.5-pro', 'gx/gemini-2.5-pro'],
     ['gx-2.5-flash', 'gx/gemini-2.5-flash'],
     ['gx-2.0-flash', 'gx/gemini-2.0-flash'],
@@ -51,14 +52,19 @@ t.test('shipped catalogue: has the models that pass through', async t => {
     ['gp-4-gizmo-g-aB3', 'gp/gpt-4-gizmo-g-aB3'],
     ['gp-4o-gizmo-g-7', 'gp/gpt-4o-gizmo-g-7'],
   ] as const) {
-    const [found] = catalogue.find(asked)?.targets ?? []
-    t.equal(`${found?.upstream}/${found?.name}`, target, asked)
+    const [firstTarget] = catalogue.find(requestedName)?.targets ?? []
+    t.equal(`${firstTarget?.upstream}/${firstTarget?.name}`, target, requestedName)
   }
-  for (const nobody of ['gp-4-gizmo-g-', 'gp-4-gizmo-g-a_b', 'gp-4-gizmo-g-a/b', 'gp-4-gizmo-a'])
-    t.equal(catalogue.find(nobody), undefined, nobody)
+  for (const unknownName of [
+    'gp-4-gizmo-g-',
+    'gp-4-gizmo-g-a_b',
+    'gp-4-gizmo-g-a/b',
+    'gp-4-gizmo-a',
+  ])
+    t.equal(catalogue.find(unknownName), undefined, unknownName)
 })
 
-/** Meters that models of a format can count, and these never do: they neither hear nor speak. */
+/** Meters of a format that these models never count, since they have no audio. */
 const NEVER: Readonly<Record<string, readonly Meter[]>> = {
   'gp-4.1': ['audio_input', 'audio_output'],
   'gp-4.1-mini': ['audio_input', 'audio_output'],
@@ -75,14 +81,15 @@ const upstreams = document.upstreams as Readonly<Record<string, { formats?: stri
 t.test('shipped catalogue: every meter of an upstream has a price', async t => {
   const prices = new Prices({ models: document.models, settings: document.settings })
   for (const { name, targets } of catalogue.all) {
-    const found = prices.of(name)?.rule
-    if (!found || found.free) continue
+    const rule = prices.of(name)?.rule
+    if (!rule || rule.free) continue
     const never =
       (/embedding/.test(name) && WORDLESS) || NEVER[name] || NEVER[name.replace(/-.*/, '-*')] || []
     for (const { upstream, traits } of targets)
       for (const format of (traits?.formats as string[]) ?? upstreams[upstream]?.formats ?? [])
         for (const meter of formats.get(format)?.usage.counts ?? []) {
-          const fits = found.homes.get(meter)?.exact || isIncluded(meter, found.priced)
+          const fits =
+            rule.pricingMeters.get(meter)?.isExact || isIncluded(meter, rule.pricedMeters)
           t.ok(fits || never.includes(meter), `${name}: ${meter} of ${format}`)
         }
   }
@@ -94,7 +101,7 @@ t.test('shipped catalogue: the maximum cost of a plain call is known for each mo
   for (const { name } of catalogue.all) {
     const price = prices.of(name)
     if (!price) continue
-    const { unpriced, unbounded } = price.worstCase.of(
+    const { unpriced, unboundedMeters: unbounded } = price.worstCase.of(
       requestBoundsOf(body, 100, price),
       factsOf(body, 0),
     )
@@ -109,10 +116,13 @@ t.test(
       const { targets = [], entry } = catalogue.find(name) ?? {}
       t.equal(targets[0]?.upstream, 'vd', name)
       t.match(targets[0]?.name, /^vidu/)
-      t.equal(entry?.accepts.get('*'), false, `${name} is on no route that does not name it`)
+      t.equal(entry?.accepts.get('*'), false, `${name} is only on routes that name it`)
       const rule = prices.of(name)?.rule
-      t.ok(rule?.homes.has('seconds') || rule?.homes.has('calls'), `${name} has a price`)
-      t.equal(rule?.homes.has('seconds') && !entry?.options.max_calls?.seconds, false)
+      t.ok(
+        rule?.pricingMeters.has('seconds') || rule?.pricingMeters.has('calls'),
+        `${name} has a price`,
+      )
+      t.equal(rule?.pricingMeters.has('seconds') && !entry?.options.max_calls?.seconds, false)
     }
     const clip = (name: string, body: Readonly<Record<string, Attribute>>) =>
       charge(prices.of(name)?.rule as Rule, { calls: 1, seconds: Number(body.duration) }, body)
@@ -123,13 +133,13 @@ t.test(
     t.equal(
       clip('vdq2', { duration: 5, resolution: '540p' }),
       credits(10 + 4 * 2),
-      'the first costs more',
+      'the first second costs more',
     )
     t.equal(clip('vd2.0', { duration: 4, resolution: '360p' }), credits(20))
     t.equal(clip('vd2.0', { duration: 8, resolution: '720p' }), credits(100))
   },
 )
-/** They speak or listen: they serve no route but their own. */
+/** Audio models, which only audio routes serve. */
 const SOUNDING: Readonly<Record<string, string>> = {
   'tts-1': 'gp/tts-1',
   'tts-1-hd': 'gp/tts-1-hd',
@@ -150,12 +160,13 @@ t.test('shipped catalogue: audio models have a maximum cost on their routes', as
     )
     const price = prices.of(name)
     if (!price) throw new Error(`${name} has no price`)
-    const { nanos, unbounded, unpriced } = price.worstCase.of(
-      requestBoundsOf({}, 1_000_000, price, 999_000),
-      factsOf({}, 0),
-    )
+    const {
+      nanos,
+      unboundedMeters: unbounded,
+      unpriced,
+    } = price.worstCase.of(requestBoundsOf({}, 1_000_000, price, 999_000), factsOf({}, 0))
     t.same([...unbounded, ...unpriced], [])
-    // A megabyte of speech, in the currency of accounts: neither for nothing nor a fortune.
+    // A megabyte of speech, in nanos of the currency: a plausible price.
     t.ok(nanos > 0n && nanos < 250_000_000_000n, `${name} holds ${nanos}`)
   }
 })
@@ -164,8 +175,8 @@ t.test(
   async t => {
     const { upstreams } = sectionsIn('routes.yaml')
     const minutes = (name: string): number => {
-      const given = String(upstreams[name]?.timeout?.first_byte ?? '0m')
-      return given.endsWith('m') ? Number.parseFloat(given) : 0
+      const timeout = String(upstreams[name]?.timeout?.first_byte ?? '0m')
+      return timeout.endsWith('m') ? Number.parseFloat(timeout) : 0
     }
     for (const { name, targets } of catalogue.all.filter(({ name }) =>
       /deep-research|^o\d-pro/.test(name),

@@ -39,62 +39,67 @@ const routes = (document.routes as unknown as readonly Route[]).filter(
 const endpointOf = (route: Route): string =>
   route.embed === undefined ? (formatOf(route.translate)?.endpoint ?? '?') : 'embeddings'
 
-/** A request that goes as far as to its targets. */
+/** Bodies that pass until the targets are known, by endpoint. */
 const bodies: Readonly<Record<string, object>> = {
   embeddings: { input: 'hi', content: { parts: [{ text: 'hi' }] } },
 }
 const stagesOf = (route: Route) => {
-  const way =
+  const formatStage =
     route.embed === undefined
       ? translate.setup(route.translate as never, host)
       : embed.setup(route.embed as never, host)
-  return [model.setup(route.model ?? 'body', host), way]
+  return [model.setup(route.model ?? 'body', host), formatStage]
 }
-const servedStages = routes.map(route => ({ route, stages: stagesOf(route) }))
-/** Whether this route has no way to the model. */
+const routeStages = routes.map(route => ({ route, stages: stagesOf(route) }))
+/** Whether the route refuses the model with 404. */
 const isRefused = async (
-  { route, stages }: (typeof servedStages)[number],
-  asked: string,
+  { route, stages }: (typeof routeStages)[number],
+  name: string,
 ): Promise<boolean> => {
   const [, path = ''] = route.path.split(' ')
   const exchange = fakeExchange({
-    ...{ method: 'POST', path: path.replace('{model}', asked), params: { model: asked } },
+    method: 'POST',
+    path: path.replace('{model}', name),
+    params: { model: name },
     route: route.name ?? route.path,
-    body: JSON.stringify({ model: asked, ...bodies[endpointOf(route)] }),
+    body: JSON.stringify({ model: name, ...bodies[endpointOf(route)] }),
   })
   const run = (index: number): Promise<void> | void =>
     stages[index]?.handle?.(exchange as Exchange, (() => run(index + 1)) as Next)
   const fault = await thrownBy(() => run(0) ?? noNext())
   return fault?.status === 404
 }
-/** A name that the entry answers to. */
-const askable = (name: string): string => name.replace(/\{[^}]*\}|\*/g, 'a1')
+/** A name that the entry matches. */
+const exampleNameOf = (name: string): string => name.replace(/\{[^}]*\}|\*/g, 'a1')
 
-t.test('model list: a model’s endpoints are those that do not answer 404', async t => {
-  let listed = 0
+t.test('model list: lists exactly the endpoints that do not refuse the model with 404', async t => {
+  let endpointCount = 0
   for (const entry of catalogue.all) {
-    const name = askable(entry.name)
-    const said = endpointsOf(entry, upstreams, endpointRoutes(host))
-    const taken = new Set<string>()
-    for (const each of servedStages)
-      if (!(await isRefused(each, name))) taken.add(endpointOf(each.route))
-    t.same([...said].sort(), [...taken].sort(), name)
-    listed += said.length
+    const name = exampleNameOf(entry.name)
+    const endpoints = endpointsOf(entry, upstreams, endpointRoutes(host))
+    const accepted = new Set<string>()
+    for (const each of routeStages)
+      if (!(await isRefused(each, name))) accepted.add(endpointOf(each.route))
+    t.same([...endpoints].sort(), [...accepted].sort(), name)
+    endpointCount += endpoints.length
   }
-  t.ok(routes.length >= 15 && listed > 100, `${routes.length} routes, ${listed} endpoints`)
+  t.ok(
+    routes.length >= 15 && endpointCount > 100,
+    `${routes.length} routes, ${endpointCount} endpoints`,
+  )
 })
 
-t.test('model list: endpoints of each kind of model', async t => {
+t.test('model list: text, image, embedding and audio models list their endpoints', async t => {
   const text = ['openai', 'openai-response', 'anthropic', 'gemini']
-  const drawn = ['image-generation', ...text]
+  const imageEndpoints = ['image-generation', ...text]
   for (const [name, expected] of [
     ['gp-4.1', text],
     ['cl-haiku-4-5', text],
     ['gx-2.5-flash', text],
-    ['rc-v3', drawn],
-    ['rc-v3-svg', drawn],
-    ['gp-4o-image', drawn],
-    ['flux-1.1-pro', drawn],
+    ['rc-v3', imageEndpoints],
+    ['rc-v3-svg', imageEndpoints],
+    ['gp-4o-image', imageEndpoints],
+    ['flux-1.1-pro', imageEndpoints],
     ['gp-embedding-3-small', ['embeddings']],
     ['gx-embedding-001', ['embeddings']],
     ['multimodal-embedding-v1', ['embeddings']],
@@ -102,8 +107,8 @@ t.test('model list: endpoints of each kind of model', async t => {
     ['whisper-1', ['audio-transcription']],
     ['vdq3', []],
   ] as const) {
-    const found = catalogue.find(name)
-    const said = found && endpointsOf(found.entry, upstreams, endpointRoutes(host))
-    t.same([...(said ?? ['?'])].sort(), [...expected].sort(), name)
+    const match = catalogue.find(name)
+    const endpoints = match && endpointsOf(match.entry, upstreams, endpointRoutes(host))
+    t.same([...(endpoints ?? ['?'])].sort(), [...expected].sort(), name)
   }
 })

@@ -1,4 +1,4 @@
-/** `traits:` of models: those that plugins read, those in the schema and those in the docs are the same. */
+/** `traits:` of models: plugins, schema and documentation have the same names. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,9 +8,9 @@ import { tollgate } from '../../helpers/terminal.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8')
-const known = Object.keys(TRAITS.properties).sort()
+const knownTraits = Object.keys(TRAITS.properties).sort()
 
-/** From the entry itself (`thinking: { budget }`), stored among the traits. */
+/** Set by the entry (`thinking: { budget }`) and stored among the traits. */
 const ENTRY_TRAITS = ['thinks']
 /** Members of the Gemini format's own model traits, which derive from these. */
 const DERIVED =
@@ -18,20 +18,20 @@ const DERIVED =
 
 t.test('traits: code, schema and docs have the same names', async t => {
   const sources = globSync('plugins/**/*.ts', { cwd: ROOT }).map(text)
-  // Taken out of its object by name, not by a dot.
+  // Read by destructuring, which the expression below does not match.
   const read = new Set(['search_unit', ...ENTRY_TRAITS])
   for (const source of sources)
     for (const [, name = ''] of source.matchAll(/\btraits\??\.(?!ts\b)([a-z]\w*)/gi))
-      if (known.includes(name) || !DERIVED.test(name)) read.add(name)
-  t.same([...read].filter(name => !ENTRY_TRAITS.includes(name)).sort(), known)
+      if (knownTraits.includes(name) || !DERIVED.test(name)) read.add(name)
+  t.same([...read].filter(name => !ENTRY_TRAITS.includes(name)).sort(), knownTraits)
   const [, page = ''] = text('docs/formats.md').split('### Traits')
   const rows =
     page
       .split('\n## ')[0]
       ?.split('\n')
       .filter(line => line.startsWith('| `')) ?? []
-  const documented = rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`(\w+)/g)])
-  t.same([...new Set(documented.map(([, name]) => name))].sort(), known)
+  const documentedNames = rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`(\w+)/g)])
+  t.same([...new Set(documentedNames.map(([, name]) => name))].sort(), knownTraits)
 })
 
 const configOf = (data: string, traits: string) => `
@@ -52,18 +52,18 @@ t.test('traits: tollgate check refuses unknown names and values', async t => {
     const { problems } = JSON.parse(out) as {
       problems: { line: number; code: string; suggestion?: string; message: string }[]
     }
-    return { code, said: problems.map(each => `${each.line} ${each.code} ${each.suggestion}`) }
+    return { code, lines: problems.map(each => `${each.line} ${each.code} ${each.suggestion}`) }
   }
   t.same(await check('{ thinkin: false, formats: [openai-caht] }'), {
     code: 1,
-    said: [6, 7].flatMap(line => [
+    lines: [6, 7].flatMap(line => [
       `${line} UNKNOWN_KEY thinking`,
       `${line} UNKNOWN_VALUE openai-chat`,
     ]),
   })
   t.same(await check('{ thinking: maybe }'), {
     code: 1,
-    said: ['6 UNKNOWN_VALUE undefined', '7 UNKNOWN_VALUE undefined'],
+    lines: ['6 UNKNOWN_VALUE undefined', '7 UNKNOWN_VALUE undefined'],
   })
-  t.same(await check('{ thinking: false, x-region: { name: eu } }'), { code: 0, said: [] })
+  t.same(await check('{ thinking: false, x-region: { name: eu } }'), { code: 0, lines: [] })
 })

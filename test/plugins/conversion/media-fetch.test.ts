@@ -1,4 +1,5 @@
-/** Media named by URL, for targets that accept no URLs: fetched, typed, bounded, and refused with the path of the request. */
+/** Media by URL for targets that accept no URLs: fetched, typed, bounded, and refused with the path
+ *  of the field. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import { fetchMedia, type Send } from '../../../plugins/conversion/media-fetch.ts'
@@ -7,14 +8,14 @@ import { thrownBy } from '../../helpers/exchange.ts'
 import { fileReply, hostServing } from '../../helpers/translated-attempt.ts'
 
 const A = 'https://a.example/x.mp4'
-const asking = (...urls: string[]): Json => ({
+const requestWith = (...urls: string[]): Json => ({
   messages: [
     { role: 'user', content: urls.map(url => ({ type: 'image_url', image_url: { url } })) },
   ],
 })
-const fetchedFrom = (host: Send, kinds: readonly string[], ...urls: string[]) =>
+const fetchUrls = (host: Send, kinds: readonly string[], ...urls: string[]) =>
   fetchMedia(
-    decodePrompt('openai-chat', asking(...urls)).prompt,
+    decodePrompt('openai-chat', requestWith(...urls)).prompt,
     kinds,
     host,
     new AbortController().signal,
@@ -22,13 +23,13 @@ const fetchedFrom = (host: Send, kinds: readonly string[], ...urls: string[]) =>
 
 t.test('media fetch: sends the fetched data inline', async t => {
   const host = hostServing({ [A]: () => fileReply('film', 'video/mp4; codecs=x') })
-  const { turns } = await fetchedFrom(host, ['video'], A)
+  const { turns } = await fetchUrls(host, ['video'], A)
   const source = { type: 'data', mime: 'video/mp4', data: Buffer.from('film').toString('base64') }
   t.match(turns[0]?.content, [{ kind: 'video', source }])
 })
 t.test('media fetch: a video served at an image URL becomes a video', async t => {
   const url = 'https://a.example/view?id=7'
-  const { turns } = await fetchedFrom(
+  const { turns } = await fetchUrls(
     hostServing({ [url]: () => fileReply('film', 'video/webm') }),
     ['image'],
     url,
@@ -39,12 +40,12 @@ t.test(
   'media fetch: takes the MIME type from the file extension without a content type',
   async t => {
     const host = hostServing({ [A]: () => fileReply('x', 'application/octet-stream') })
-    const { turns } = await fetchedFrom(host, ['video'], A)
+    const { turns } = await fetchUrls(host, ['video'], A)
     t.match(turns[0]?.content, [{ source: { mime: 'video/mp4' } }])
   },
 )
-t.test('media fetch: leaves kinds alone that the target fetches itself', async t => {
-  const { turns } = await fetchedFrom(hostServing({}), ['image'], A)
+t.test('media fetch: leaves URLs of kinds that the target fetches itself', async t => {
+  const { turns } = await fetchUrls(hostServing({}), ['image'], A)
   t.match(turns[0]?.content, [{ source: { type: 'url', url: A } }])
 })
 t.test(
@@ -73,7 +74,7 @@ t.test(
       ],
     ]
     for (const [name, host, code] of cases) {
-      const fault = await thrownBy(() => fetchedFrom(host, ['image', 'video'], other, A))
+      const fault = await thrownBy(() => fetchUrls(host, ['image', 'video'], other, A))
       t.match(fault, { code, status: 400, param }, name)
     }
   },
@@ -85,6 +86,6 @@ t.test('media fetch: all media of a request share one size limit', async t => {
     [A]: () => fileReply(half, 'video/mp4'),
     [B]: () => fileReply(half, 'video/mp4'),
   })
-  t.notOk(await thrownBy(() => fetchedFrom(host, ['video'], A)))
-  t.match(await thrownBy(() => fetchedFrom(host, ['video'], A, B)), { code: 'MEDIA_TOO_LARGE' })
+  t.notOk(await thrownBy(() => fetchUrls(host, ['video'], A)))
+  t.match(await thrownBy(() => fetchUrls(host, ['video'], A, B)), { code: 'MEDIA_TOO_LARGE' })
 })

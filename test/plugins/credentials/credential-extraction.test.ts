@@ -1,7 +1,7 @@
-/** Every place a credential may stand in, and what two of them mean. */
+/** The sources of a credential in a request, and requests with two credentials. */
 import t from 'tap'
 import type { Attempt } from '../../../engine/plugin.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { exchangeOf, hostOver, openAccounts } from '../../helpers/accounts.ts'
 
 const { host, ...accounts } = await openAccounts(t)
@@ -16,9 +16,9 @@ const withKey = { ...asAnn, key: { id: key.id, name: 'test', models: ['gp-4.1'] 
 const withToken = { id: bob, name: 'bob', role: 'admin', token: token.id }
 const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
 
-t.test('credential extraction: key in each header', async t => {
+t.test('credential extraction: mode key reads each header', async t => {
   const call = accounts.route('key')
-  const places: Record<string, string>[] = [
+  const headerSets: Record<string, string>[] = [
     bearer(key.text),
     { authorization: `bearer  ${key.text} ` },
     { authorization: `Token ${key.text}` },
@@ -27,7 +27,8 @@ t.test('credential extraction: key in each header', async t => {
     { 'api-key': key.text },
     { 'mj-api-secret': key.text },
   ]
-  for (const headers of places) t.same(await call({ headers }), withKey, JSON.stringify(headers))
+  for (const headers of headerSets)
+    t.same(await call({ headers }), withKey, JSON.stringify(headers))
   for (const headers of [
     {},
     { authorization: '' },
@@ -46,18 +47,21 @@ t.test('credential extraction: key in each header', async t => {
   await t.rejects(call({ query: `key=${key.text}` }), { code: 'AUTH_MISSING' })
 })
 
-t.test('credential extraction: realtime subprotocol on a WebSocket only', async t => {
-  const call = accounts.route('key')
-  const headers = {
-    'sec-websocket-protocol': `realtime, openai-insecure-api-key.${key.text}, openai-beta.realtime-v1`,
-  }
-  t.same(await call({ headers, kind: 'websocket' }), withKey)
-  await t.rejects(call({ headers }), { code: 'AUTH_MISSING' })
-  const none = { 'sec-websocket-protocol': 'realtime' }
-  await t.rejects(call({ headers: none, kind: 'websocket' }), { code: 'AUTH_MISSING' })
-})
+t.test(
+  'credential extraction: mode key reads the realtime subprotocol of a WebSocket only',
+  async t => {
+    const call = accounts.route('key')
+    const headers = {
+      'sec-websocket-protocol': `realtime, openai-insecure-api-key.${key.text}, openai-beta.realtime-v1`,
+    }
+    t.same(await call({ headers, kind: 'websocket' }), withKey)
+    await t.rejects(call({ headers }), { code: 'AUTH_MISSING' })
+    const none = { 'sec-websocket-protocol': 'realtime' }
+    await t.rejects(call({ headers: none, kind: 'websocket' }), { code: 'AUTH_MISSING' })
+  },
+)
 
-t.test('credential extraction: query-key', async t => {
+t.test('credential extraction: mode query-key reads the query only', async t => {
   const call = accounts.route('query-key')
   t.same(await call({ query: `alt=sse&key=${key.text}` }), withKey)
   t.same(
@@ -94,15 +98,18 @@ t.test(
   },
 )
 
-t.test('credential extraction: system-token', async t => {
-  const call = accounts.route('system-token')
-  t.same(await call({ headers: bearer(token.text) }), withToken)
-  t.same(await call({ headers: { authorization: token.text } }), withToken)
-  await t.rejects(call({ headers: { 'x-api-key': token.text } }), { code: 'AUTH_MISSING' })
-  await t.rejects(call({}), { code: 'AUTH_MISSING', message: /"Authorization: Bearer st-…"/ })
-})
+t.test(
+  'credential extraction: mode system-token reads Authorization with or without Bearer',
+  async t => {
+    const call = accounts.route('system-token')
+    t.same(await call({ headers: bearer(token.text) }), withToken)
+    t.same(await call({ headers: { authorization: token.text } }), withToken)
+    await t.rejects(call({ headers: { 'x-api-key': token.text } }), { code: 'AUTH_MISSING' })
+    await t.rejects(call({}), { code: 'AUTH_MISSING', message: /"Authorization: Bearer st-…"/ })
+  },
+)
 
-t.test('credential extraction: refuses the other kind of credential', async t => {
+t.test('credential extraction: a credential of another kind is refused', async t => {
   await t.rejects(accounts.route('key')({ headers: bearer(token.text) }), {
     code: 'AUTH_KIND',
     status: 401,
@@ -119,64 +126,71 @@ t.test('credential extraction: refuses the other kind of credential', async t =>
   }
 })
 
-t.test('credential extraction: accepts both kinds where the route does', async t => {
+t.test('credential extraction: a route with both modes accepts both kinds', async t => {
   const call = accounts.route(['key', 'system-token'])
   t.same(await call({ headers: bearer(key.text) }), withKey)
   t.same(await call({ headers: bearer(token.text) }), withToken)
   t.same(await call({ headers: { authorization: token.text } }), withToken)
 })
 
-t.test('credential extraction: none, alone and after other modes', async t => {
-  t.same(auth.setup('none', host), {}, 'no stage at all')
-  const call = accounts.route(['key', 'none'])
-  t.equal(await call({}), undefined)
-  t.same(await call({ headers: bearer(key.text) }), withKey)
-  await t.rejects(
-    call({ headers: bearer('sk-wrong') }),
-    { code: 'AUTH_UNKNOWN' },
-    'wrong is not none',
-  )
-  t.equal(auth.default, 'key', 'a route that says nothing does not stand open')
-})
+t.test(
+  'credential extraction: mode none accepts a missing credential and refuses a wrong one',
+  async t => {
+    t.same(auth.setup('none', host), {}, 'no stage')
+    const call = accounts.route(['key', 'none'])
+    t.equal(await call({}), undefined)
+    t.same(await call({ headers: bearer(key.text) }), withKey)
+    await t.rejects(
+      call({ headers: bearer('sk-wrong') }),
+      { code: 'AUTH_UNKNOWN' },
+      'a wrong key is refused',
+    )
+    t.equal(auth.default, 'key', 'the default requires a key')
+  },
+)
 
 t.test('credential extraction: removes the query key before forwarding', async t => {
   const { forward } = auth.setup(['key', 'query-key'], host)
-  const sent = async (path: string) => {
+  const forwardedPath = async (path: string) => {
     const attempt = { request: { path } } as Attempt
     await forward?.(attempt, async () => {})
     return attempt.request.path
   }
-  t.equal(await sent('/v1beta/x'), '/v1beta/x')
-  t.equal(await sent('/v1beta/x?key=sk-1'), '/v1beta/x')
+  t.equal(await forwardedPath('/v1beta/x'), '/v1beta/x')
+  t.equal(await forwardedPath('/v1beta/x?key=sk-1'), '/v1beta/x')
   t.equal(
-    await sent('/v1beta/x?alt=sse&key=sk-1&q=a%20b+c&empty'),
+    await forwardedPath('/v1beta/x?alt=sse&key=sk-1&q=a%20b+c&empty'),
     '/v1beta/x?alt=sse&q=a%20b+c&empty',
   )
   t.equal(
-    await sent('/v1beta/x?k%65y=sk-1&key&key=sk-2&keys=1&monkey=2'),
+    await forwardedPath('/v1beta/x?k%65y=sk-1&key&key=sk-2&keys=1&monkey=2'),
     '/v1beta/x?keys=1&monkey=2',
   )
-  t.equal(auth.setup('key', host).forward, undefined, 'other routes pay nothing')
+  t.equal(auth.setup('key', host).forward, undefined, 'other modes have no forward handler')
 })
 
 t.test('credential extraction: removes the subprotocol key before forwarding', async t => {
   const { forward } = auth.setup('key', hostOver(accounts.database, 'WS'))
-  const sent = async (offered?: string) => {
-    const headers = offered === undefined ? {} : { 'sec-websocket-protocol': offered }
+  const forwardedHeaders = async (protocols?: string) => {
+    const headers = protocols === undefined ? {} : { 'sec-websocket-protocol': protocols }
     await forward?.({ request: { headers } } as Attempt, async () => {})
     return headers
   }
-  t.same(await sent('realtime, openai-insecure-api-key.sk-1,beta'), {
+  t.same(await forwardedHeaders('realtime, openai-insecure-api-key.sk-1,beta'), {
     'sec-websocket-protocol': 'realtime, beta',
   })
-  t.same(await sent('openai-insecure-api-key.sk-1'), {}, 'nothing else was offered')
-  t.same(await sent(), {})
+  t.same(
+    await forwardedHeaders('openai-insecure-api-key.sk-1'),
+    {},
+    'the header is removed if it becomes empty',
+  )
+  t.same(await forwardedHeaders(), {})
 })
 
 t.test('credential extraction: explain names the kind and not the secret', async t => {
   const { explain } = auth.setup(['key', 'query-key'], host)
-  const explained = explain?.(exchangeOf({ headers: bearer(key.text) }))
-  t.same(explained, { takes: ['key', 'query-key'], given: 'an API key (sk-…)' })
+  const explanation = explain?.(exchangeOf({ headers: bearer(key.text) }))
+  t.same(explanation, { takes: ['key', 'query-key'], given: 'an API key (sk-…)' })
   t.match(explain?.(exchangeOf({})), { given: 'none' })
   t.match(explain?.(exchangeOf({ query: 'key=a&key=b' })), { given: 'two that differ' })
   t.match(explain?.(exchangeOf({ query: `key=${token.text}` })), { given: 'a system token (st-…)' })

@@ -1,7 +1,7 @@
-/** The first start makes one admin account and shows its credentials once. */
+/** The bootstrap of an empty store: one admin account, credentials printed once, demo money. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { openAccounts } from '../../helpers/accounts.ts'
 import { makeLedger } from '../../helpers/membership.ts'
 import { sql, statement } from '../../helpers/store.ts'
@@ -12,17 +12,20 @@ const COUNTS = sql(
     (SELECT count(*) FROM system_tokens) AS tokens`,
 )
 
-const { host: bare, store, database, ...accounts } = await openAccounts(t)
-/** The sections of a configuration with these routes, each of which takes what `auth` says. */
+const { host: baseHost, store, database, ...accounts } = await openAccounts(t)
+/** Host members for a configuration with these routes, each with the option `auth`. */
 const withRoutes = (paths: readonly string[], auth: unknown = 'key') => ({
   section: <T>(name: string) => (name === 'routes' ? paths.map(path => ({ path })) : {}) as T,
   match: (method: string, target: string) => {
-    const found = paths.some(path => path.includes(method) && path.endsWith(` ${target}`))
-    const route = { ...bare.route, option: (name: string) => (name === 'auth' ? auth : undefined) }
-    return { params: {}, path: target, search: '', allowed: [], ...(found && { route }) } as never
+    const isMatch = paths.some(path => path.includes(method) && path.endsWith(` ${target}`))
+    const route = {
+      ...baseHost.route,
+      option: (name: string) => (name === 'auth' ? auth : undefined),
+    }
+    return { params: {}, path: target, search: '', allowed: [], ...(isMatch && { route }) } as never
   },
 })
-const host = { ...bare, ...withRoutes(['GET /v1/models', 'POST /v1/chat/completions']) }
+const host = { ...baseHost, ...withRoutes(['GET /v1/models', 'POST /v1/chat/completions']) }
 const empty = () =>
   database.write(
     ['api_keys', 'system_tokens', 'accounts'].map(name => statement(name, `DELETE FROM ${name}`)),
@@ -74,7 +77,7 @@ t.test('bootstrap: the example command names a configured model', async t => {
   t.match(await auth.welcome({ ...host, section }, { url: 'http://x' }), /"model":"only-one"/)
 })
 
-t.test('first start: the command names a route that the configuration has', async t => {
+t.test('bootstrap: the example command calls a configured route', async t => {
   for (const [path, body] of [
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }],
     ['/team/a/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }],
@@ -89,7 +92,7 @@ t.test('first start: the command names a route that the configuration has', asyn
   }
 })
 
-t.test('first start: no command where no route takes a key and a known format', async t => {
+t.test('bootstrap: prints no command if no route accepts a key and a known format', async t => {
   for (const routes of [
     withRoutes([]),
     withRoutes(['GET /v1/chat/completions', 'WS /v1/responses', 'POST /v1/embeddings']),
@@ -107,13 +110,13 @@ t.test('first start: no command where no route takes a key and a known format', 
 const inside = { options: {}, inside: 'sandbox' }
 const CREDITS = sql('credits', 'SELECT account, kind, amount, note FROM credits')
 
-t.test('bootstrap: succeeds without demo money where the ledger is missing', async t => {
+t.test('bootstrap: succeeds without demo money if the ledger is missing', async t => {
   await empty()
   const text = await auth.welcome({ ...host, upstreams: { gp: inside } }, { url: 'http://x' })
   t.match(text, /no balance yet.*\n[\s\S]*curl/)
 })
 
-t.test('bootstrap: credits demo money only where all upstreams are the sandbox', async t => {
+t.test('bootstrap: credits demo money only if all upstreams are the sandbox', async t => {
   await makeLedger(database)
   const settings =
     (more: object) =>
@@ -133,11 +136,11 @@ t.test('bootstrap: credits demo money only where all upstreams are the sandbox',
   }
   await empty()
   const section = settings({ database: 'sqlite:', currency: { name: 'EUR' } })
-  const ground = { ...host, section, upstreams: { gp: inside, cl: inside } }
-  t.match(await auth.welcome(ground, { url: 'http://x' }), /has 100 EUR of demo money/)
+  const sandboxHost = { ...host, section, upstreams: { gp: inside, cl: inside } }
+  t.match(await auth.welcome(sandboxHost, { url: 'http://x' }), /has 100 EUR of demo money/)
   const credit = { account: 1, kind: 'credit', amount: 100_000_000_000, note: 'demo' }
   t.same(await database.read(CREDITS, []), [credit])
-  t.equal(await auth.welcome(ground, { url: 'http://x' }), undefined)
+  t.equal(await auth.welcome(sandboxHost, { url: 'http://x' }), undefined)
   t.same(await database.read(CREDITS, []), [credit], 'once')
 })
 

@@ -1,4 +1,4 @@
-/** Who is not let in, with which code; and that what a caller presents is only ever a value. */
+/** Refused credentials and their codes; a credential is only ever a value of a statement. */
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { revoke, suspendAccount } from '../../../plugins/credentials/statements.ts'
@@ -63,13 +63,13 @@ t.test('auth: refuses SQL in place of a key', async t => {
 t.test('auth: refuses revoked and expired keys and suspended accounts', async t => {
   const later = await accounts.key(ann, { expires: Date.now() + 3_600_000 })
   t.match(await call(bearer(later.text)), { id: ann })
-  const expired = await accounts.key(ann, { expires: Date.now() - 1 })
-  await t.rejects(call(bearer(expired.text)), { code: 'AUTH_EXPIRED', status: 401 })
+  const expiredKey = await accounts.key(ann, { expires: Date.now() - 1 })
+  await t.rejects(call(bearer(expiredKey.text)), { code: 'AUTH_EXPIRED', status: 401 })
 
-  const revoked = await accounts.key(ann)
-  await database.write(revoke('key', revoked.id, Date.now()))
-  await t.rejects(call(bearer(revoked.text)), { code: 'AUTH_REVOKED', status: 401 })
-  await t.rejects(database.write(revoke('key', revoked.id, Date.now())), { code: 'KEY_UNKNOWN' })
+  const revokedKey = await accounts.key(ann)
+  await database.write(revoke('key', revokedKey.id, Date.now()))
+  await t.rejects(call(bearer(revokedKey.text)), { code: 'AUTH_REVOKED', status: 401 })
+  await t.rejects(database.write(revoke('key', revokedKey.id, Date.now())), { code: 'KEY_UNKNOWN' })
   await t.rejects(database.write(revoke('key', 12_345, Date.now())), { code: 'KEY_UNKNOWN' })
 
   const bob = await accounts.account('bob')

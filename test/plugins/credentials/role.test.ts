@@ -1,4 +1,5 @@
-/** A route that demands the role `admin`: other accounts get 403 in the route's dialect, and no mode is lost. */
+/** A route that requires the role `admin`: other accounts get 403 in the route's dialect, in every
+ *  mode. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
-import auth from '../../../plugins/auth.ts'
+import auth from '../../../plugins/auth/index.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
 import { openAccounts, passThrough } from '../../helpers/accounts.ts'
@@ -23,10 +24,10 @@ t.test('auth role: accepts an API key by default', async t => {
   t.match(await admins(bearer((await key(ann)).text)), { id: ann, role: 'admin' })
   const customer = bearer((await key(eve)).text)
   await t.rejects(admins(customer), REFUSED)
-  await t.rejects(admins(customer), REFUSED, 'also from memory')
+  await t.rejects(admins(customer), REFUSED, 'from the cache too')
   await t.rejects(admins(bearer((await token(ann)).text)), { code: 'AUTH_KIND', status: 401 })
   await t.rejects(admins({}), { code: 'AUTH_MISSING', status: 401 })
-  t.match(await route('key')(customer), { id: eve }, 'no demand, no refusal')
+  t.match(await route('key')(customer), { id: eve }, 'a route without the role accepts it')
 })
 
 t.test('auth role: accepts the configured modes', async t => {
@@ -68,11 +69,11 @@ routes:
     await database.close()
     await gateway.stop()
   })
-  // The first start makes its admin only where no account is.
+  // The key of the admin that the bootstrap creates.
   const admin = await gateway.key()
   const now = Date.now()
-  const made = await database.write(createAccount({ name: 'eve', role: 'customer' }, now))
-  const account = Number(made.at(-1)?.[0]?.id)
+  const results = await database.write(createAccount({ name: 'eve', role: 'customer' }, now))
+  const account = Number(results.at(-1)?.[0]?.id)
   const [key, token] = [makeSecret('key'), makeSecret('system-token')]
   await database.write(addKey({ account, name: 'test', secret: key }, now))
   await database.write(addToken({ account, name: 'test', secret: token }, now))
@@ -87,18 +88,18 @@ routes:
     midjourney: { description: text, type: 'gateway_error' },
     envelope: { success: false, message: text },
   }
-  for (const [dialect, body] of Object.entries(BODIES)) {
+  for (const [dialect, expected] of Object.entries(BODIES)) {
     const response = await ask(dialect, dialect === 'envelope' ? token.text : key.text)
     t.equal(response.status, 403, dialect)
-    const said = await response.text()
-    t.match(JSON.parse(said), body, dialect)
-    t.match(said, /an account with the role/)
+    const body = await response.text()
+    t.match(JSON.parse(body), expected, dialect)
+    t.match(body, /an account with the role/)
   }
-  // Whoever is let in meets an upstream that is not there.
+  // An admin passes; the upstream is unreachable.
   t.equal((await ask('openai', admin)).status, 502)
 })
 
-const WRONG: readonly (readonly [auth: string, said: RegExp])[] = [
+const WRONG: readonly (readonly [auth: string, message: RegExp])[] = [
   [
     '{ role: admn }',
     /routes\.yaml:5:\d+ {2}UNKNOWN_VALUE .*auth\.role cannot be admn.*did you mean "admin"\?/,
@@ -111,23 +112,23 @@ t.test('auth role: reports invalid options with their position', async t => {
   const root = fileURLToPath(new URL('../../../', import.meta.url))
   const folder = t.testdir({})
   const config = join(folder, 'routes.yaml')
-  for (const [demand, said] of WRONG) {
+  for (const [option, text] of WRONG) {
     writeFileSync(
       config,
       `settings: { plugins: [${join(root, 'plugins')}] }
 pipeline: [errors, auth]
 upstreams: { up: { url: http://127.0.0.1:1 } }
 routes:
-  - { path: GET /x, upstream: up, auth: ${demand} }
+  - { path: GET /x, upstream: up, auth: ${option} }
 `,
     )
     const env = operatorEnv({ TOLLGATE_CONFIG: config, TOLLGATE_DATA: join(folder, 'data') })
     const [program, args] = swiftly(join(root, 'engine/bin.cjs'), 'check')
-    const ended = await promisify(execFile)(program, args, { env }).then(
+    const result = await promisify(execFile)(program, args, { env }).then(
       ({ stdout }) => ({ code: 0, text: stdout }),
-      thrown => ({ code: thrown.code, text: `${thrown.stdout}${thrown.stderr}` }),
+      error => ({ code: error.code, text: `${error.stdout}${error.stderr}` }),
     )
-    t.not(ended.code, 0, demand)
-    t.match(ended.text, said, demand)
+    t.not(result.code, 0, option)
+    t.match(result.text, text, option)
   }
 })

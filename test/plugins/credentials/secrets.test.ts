@@ -1,4 +1,4 @@
-/** Keys and tokens: what they are made of, and that the store never holds one. */
+/** Keys and tokens: their form, and a store without plain text. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -47,17 +47,17 @@ t.test('secrets: the checksum detects typing errors', async t => {
 t.test('secrets: the store contains no key in plain text', async t => {
   const accounts = await openAccounts(t)
   const ann = await accounts.account('ann')
-  const held = [await accounts.key(ann), await accounts.key(ann), await accounts.token(ann)]
-  await accounts.route('key')({ headers: { 'x-api-key': held[0]?.text ?? '' } })
+  const secrets = [await accounts.key(ann), await accounts.key(ann), await accounts.token(ann)]
+  await accounts.route('key')({ headers: { 'x-api-key': secrets[0]?.text ?? '' } })
   const files = readdirSync(accounts.store.data).filter(name => !name.endsWith('.socket'))
   t.ok(files.includes('tollgate.db-wal'))
   const bytes = Buffer.concat(files.map(name => readFileSync(join(accounts.store.data, name))))
-  for (const { text, digest, lastFour } of held) {
-    t.ok(bytes.includes(digest), 'the digest is there')
+  for (const { text, digest, lastFour } of secrets) {
+    t.ok(bytes.includes(digest), 'the digest is stored')
     t.ok(bytes.includes(lastFour))
-    // Any eight letters in a row beyond what is shown would be a leak.
+    // Any eight consecutive characters beyond the shown prefix would be a leak.
     for (let at = 3; at + 8 <= text.length; at++) {
-      if (bytes.includes(text.slice(at, at + 8))) t.fail(`${at} of the key stands in the store`)
+      if (bytes.includes(text.slice(at, at + 8))) t.fail(`${at} of the key is in the store`)
     }
   }
 })

@@ -1,5 +1,6 @@
-/** How long a look-up takes says nothing of how near a guess was: to one that differs from a key in its first digit, and to one that
- *  differs in its last. Timed in the long form only. */
+/** The duration of a lookup does not reveal how near a guess is: a guess that differs from a key in
+ *  its first digit takes as long as one that differs in its last digit. Runs in the long form
+ *  only. */
 import t, { type Test } from 'tap'
 import type { Database } from '../../../engine/plugin.ts'
 import { fundsOfSecret } from '../../../plugins/account/funds.ts'
@@ -12,13 +13,13 @@ import { makeLedger } from '../../helpers/membership.ts'
 import { createChance } from '../../helpers/seeded.ts'
 import { differenceOf } from '../../helpers/welch.ts'
 
-/** Of each of the two. */
+/** Measurements of each of the two kinds of guesses. */
 const SAMPLES = 100_000
 const GUESSES = 50
-/** Of a key's 43 digits. */
+/** The value of the first of a key's 43 digits. */
 const FIRST = 62n ** 42n
 
-/** With its check digits, so that it is looked up. */
+/** A key with valid check digits, so that it is looked up. */
 const keyOf = (number: bigint) =>
   makeSecret('key', Buffer.from(number.toString(16).padStart(64, '0'), 'hex'))
 const digits = Array.from({ length: 43 }, (_, at) => BigInt((at * 7 + 5) % 62))
@@ -30,7 +31,7 @@ const atFirst = guesses(at => at * FIRST + middle)
 const butLast = middle - (middle % 62n)
 const atLast = guesses(at => 55n * FIRST + butLast + ((middle + 1n + at) % 62n))
 
-t.test('the guesses are what they should be', async t => {
+t.test('timing guesses: differ from the key in the first or the last digit only', async t => {
   const body = (text: string | Buffer): string => text.toString().slice(3, -6)
   for (const guess of atFirst) {
     t.equal(body(guess).slice(1), body(real.text).slice(1))
@@ -43,20 +44,21 @@ t.test('the guesses are what they should be', async t => {
   for (const guess of [...atFirst, ...atLast]) t.ok(isWellFormed(guess.toString()))
 })
 
-/** The two in turns, each round in another order. `begin` readies whoever is asked for one round of all guesses. */
-const timed = async (
-  begin: () => Promise<(presented: string) => Promise<unknown>>,
+/** Measures both kinds of guesses alternately, each round in random order. `begin` prepares one
+ *  round of all guesses. Returns Welch's t. */
+const measureDifference = async (
+  begin: () => Promise<(guess: string) => Promise<unknown>>,
 ): Promise<number> => {
   const kinds = [atFirst, atLast].map(all => ({ all, took: new Float64Array(SAMPLES) }))
   const chance = createChance()
   for (let sample = 0; sample < SAMPLES; ) {
-    const look = await begin()
+    const lookUp = await begin()
     for (let at = 0; at < GUESSES; at++, sample++)
       for (const { all, took } of chance() < 0.5 ? kinds : kinds.toReversed()) {
-        // As it comes with a request: nobody has made a hash of it yet.
-        const presented = (all[at] as Buffer).toString('latin1')
+        // A new string without a cached hash, as in a request.
+        const guess = (all[at] as Buffer).toString('latin1')
         const began = performance.now()
-        await look(presented)
+        await lookUp(guess)
         took[sample] = performance.now() - began
       }
   }
@@ -64,47 +66,51 @@ const timed = async (
   return differenceOf(first as Float64Array, last as Float64Array)
 }
 
-const MOST = 4.5
-const within = (t: Test, difference: number): void => {
-  t.ok(Math.abs(difference) < MOST, `|t| is ${Math.abs(difference).toFixed(2)}`)
+const MAX_T = 4.5
+const assertSmall = (t: Test, difference: number): void => {
+  t.ok(Math.abs(difference) < MAX_T, `|t| is ${Math.abs(difference).toFixed(2)}`)
 }
-t.test('a look-up', { skip: !LONG && 'LONG=1' }, async t => {
-  const { database, account } = await openAccounts(t)
-  await makeLedger(database)
-  const ann = await account('ann')
-  await database.write(addKey({ account: ann, name: 'real', secret: real }, Date.now()))
-  let reads = 0
-  const read: Database['read'] = (asked, values) => {
-    reads++
-    return database.read(asked, values)
-  }
-  const store = { ...database, read }
-
-  await t.test('of whoever calls', async t => {
-    const difference = await timed(async () => {
-      // A guess is remembered: each round begins with nobody known but the owner.
-      const credentials = new Credentials(store, () => 0)
-      const { account } = await credentials.find(real.text, 'key')
-      if (!account) throw new Error('the key itself is not known')
-      return presented => credentials.find(presented, 'key')
-    })
-    t.ok(reads > 2 * SAMPLES, 'each was looked up in the store')
-    within(t, difference)
-  })
-  await t.test('of a balance', async t => {
-    t.ok(await fundsOfSecret(store, real.text))
-    reads = 0
-    within(t, await timed(async () => presented => fundsOfSecret(store, presented)))
-    t.equal(reads, 2 * SAMPLES)
-  })
-  await t.test('one that compares from the left gives itself away', async t => {
-    const { text } = real
-    const nearness = async (presented: string): Promise<number> => {
-      let at = 0
-      while (at < text.length && presented[at] === text[at]) at++
-      return at
+t.test(
+  'lookup timing: is independent of the position of the wrong digit',
+  { skip: !LONG && 'LONG=1' },
+  async t => {
+    const { database, account } = await openAccounts(t)
+    await makeLedger(database)
+    const ann = await account('ann')
+    await database.write(addKey({ account: ann, name: 'real', secret: real }, Date.now()))
+    let reads = 0
+    const read: Database['read'] = (sql, values) => {
+      reads++
+      return database.read(sql, values)
     }
-    const difference = await timed(async () => nearness)
-    t.ok(Math.abs(difference) > MOST, `|t| is ${Math.abs(difference).toFixed(2)}`)
-  })
-})
+    const store = { ...database, read }
+
+    await t.test('credential lookup: no measurable difference', async t => {
+      const difference = await measureDifference(async () => {
+        // Guesses are cached, so each round begins with a cache that has only the real key.
+        const credentials = new Credentials(store, () => 0)
+        const { account } = await credentials.find(real.text, 'key')
+        if (!account) throw new Error('the real key is unknown')
+        return guess => credentials.find(guess, 'key')
+      })
+      t.ok(reads > 2 * SAMPLES, 'every guess was read from the store')
+      assertSmall(t, difference)
+    })
+    await t.test('balance lookup: no measurable difference', async t => {
+      t.ok(await fundsOfSecret(store, real.text))
+      reads = 0
+      assertSmall(t, await measureDifference(async () => guess => fundsOfSecret(store, guess)))
+      t.equal(reads, 2 * SAMPLES)
+    })
+    await t.test('comparison from the left: the measurement finds the difference', async t => {
+      const { text } = real
+      const nearness = async (guess: string): Promise<number> => {
+        let at = 0
+        while (at < text.length && guess[at] === text[at]) at++
+        return at
+      }
+      const difference = await measureDifference(async () => nearness)
+      t.ok(Math.abs(difference) > MAX_T, `|t| is ${Math.abs(difference).toFixed(2)}`)
+    })
+  },
+)

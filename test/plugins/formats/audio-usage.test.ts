@@ -177,7 +177,7 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
     for (const bytes of [1, 499, 501, 25_000, 32_000]) {
       const compiled = ruleIn(rule)
       const question = requestBoundsOf({}, bytes + 300, { rule: compiled }, bytes)
-      const { nanos, unbounded } = worstCase(compiled, question.bounds, { at: 0 })
+      const { nanos, unboundedMeters: unbounded } = worstCase(compiled, question.bounds, { at: 0 })
       t.same(unbounded, [])
       const gauge = transcriptionEstimate({ file: [{ bytes }] }, SECONDS, 'text/plain')
       gauge.observe(Buffer.from('x'.repeat(100_000)))

@@ -1,4 +1,4 @@
-/** Idempotency-Key under the real meter: however often it is asked, whatever fails between, the balance pays once. */
+/** Idempotency-Key with the real meter: repeated requests are charged once, also after failures. */
 import t from 'tap'
 import type { Plugin } from '../../../engine/plugin.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
@@ -11,12 +11,12 @@ import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
 
 const USED = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
-/** 1,000 at 2 and 500 at 8 a million, in nanos. */
+/** Nanos: 1,000 tokens at 2 and 500 tokens at 8 per million. */
 const CHARGE = 6_000_000
 const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
 
 for (const engine of ENGINES)
-  t.test(engine, async t => {
+  t.test(`idempotency with billing on ${engine}: repeated requests are charged once`, async t => {
     const here = await installOn(t, await startAnyStore(t, engine))
     const stages = {
       model: model as Plugin,
@@ -33,7 +33,7 @@ for (const engine of ENGINES)
       addCredit({ account: 1, kind: 'credit', amount: 1_000_000_000n, note: 'test', at: 1 }),
     ])
     const ask = (at: number, key: string) => post(`${workers[at % 2]?.url}/a`, key, { body: BODY })
-    const settled = async (): Promise<readonly number[]> => {
+    const settledAmounts = async (): Promise<readonly number[]> => {
       const text = "SELECT amount FROM charges WHERE state = 'settled' ORDER BY opened"
       return (await here.database.read(sql('settled', text), [])).map(row => Number(row.amount))
     }
@@ -44,9 +44,9 @@ for (const engine of ENGINES)
     for (let at = 0; at < 4; at++) {
       const again = await ask(at, 'k')
       t.equal(again.headers.get('idempotent-replayed'), 'true')
-      t.notOk(again.headers.has('x-tollgate-charge'), 'nothing is charged for it')
+      t.notOk(again.headers.has('x-tollgate-charge'), 'a replay is not charged')
     }
-    t.same(await settled(), [CHARGE])
+    t.same(await settledAmounts(), [CHARGE])
 
     here.script = (_, response) => void response.writeHead(500).end('{}')
     t.equal((await ask(0, 'fails')).status, 500)
@@ -58,7 +58,7 @@ for (const engine of ENGINES)
     const stream = await ask(1, 'fails')
     t.match(stream.text, /\[DONE\]/)
     t.equal((await ask(0, 'fails')).text, stream.text)
-    t.same(await settled(), [CHARGE, CHARGE])
+    t.same(await settledAmounts(), [CHARGE, CHARGE])
     t.equal(here.calls, 3)
     await eventually(async () => {
       const text = "SELECT request FROM charges WHERE state = 'open'"

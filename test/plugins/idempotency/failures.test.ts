@@ -1,4 +1,5 @@
-/** Idempotency-Key where the first call fails: the key is free again, and never while the first may still run. */
+/** Idempotency-Key after a failed first call: the key is freed, but not while the first call may
+ *  still run. */
 import { request as httpRequest } from 'node:http'
 import t from 'tap'
 import type { Plugin, Stage } from '../../../engine/plugin.ts'
@@ -82,14 +83,17 @@ t.test('idempotency: a fault of a later stage and a refused hold free the key', 
   let how = 'throw'
   const refuses = stage({
     handle(exchange, next) {
-      const refused = Object.assign(new Error('no money'), {
-        ...{ code: 'INSUFFICIENT', status: 403, expose: true },
+      const insufficient = Object.assign(new Error('no money'), {
+        code: 'INSUFFICIENT',
+        status: 403,
+        expose: true,
       })
-      if (how === 'throw') throw refused
+      if (how === 'throw') throw insufficient
       if (how === 'hold')
         exchange.writes.add(
           statement('hold', 'DELETE FROM idempotency_keys WHERE 1 = 0', [], {
-            ...{ rows: 1, otherwise: 'INSUFFICIENT' },
+            rows: 1,
+            otherwise: 'INSUFFICIENT',
           }),
         )
       return next()
@@ -143,23 +147,23 @@ t.test('idempotency: response and settlement are stored together or not at all',
   t.equal(await charges(), 1, 'billed once')
 })
 
-t.test('idempotency: a client that left can run its request again', async t => {
+t.test('idempotency: a client that disconnected can run its request again', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   const plain = here.script
-  const reached = Promise.withResolvers<void>()
-  const left = Promise.withResolvers<void>()
+  const requestArrived = Promise.withResolvers<void>()
+  const clientGone = Promise.withResolvers<void>()
   here.script = request => {
-    reached.resolve()
-    request.socket.on('close', () => left.resolve())
+    requestArrived.resolve()
+    request.socket.on('close', () => clientGone.resolve())
   }
   const headers = { 'idempotency-key': 'k', account: '1', 'content-type': 'application/json' }
   const leaving = httpRequest(`${url}/a`, { method: 'POST', headers }).on('error', () => {})
   leaving.end('{"a":1}')
-  await reached.promise
+  await requestArrived.promise
   t.equal((await post(`${url}/a`, 'k')).status, 409)
   leaving.destroy()
-  await left.promise
+  await clientGone.promise
   here.script = plain
   const again = await eventually(async () => {
     const reply = await post(`${url}/a`, 'k')

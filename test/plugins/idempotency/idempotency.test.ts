@@ -1,15 +1,16 @@
-/** Idempotency-Key over real sockets and a real store: one call upstream, the same reply to whoever asks again. */
+/** Idempotency-Key over real sockets and a real store: one upstream call, the same reply to
+ *  repeated requests. */
 import t from 'tap'
 import { install, installOn, post } from '../../helpers/idempotent.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, startAnyStore } from '../../helpers/store.ts'
 
-const status = (all: readonly { readonly status: number }[], wanted: number) =>
-  all.filter(each => each.status === wanted).length
+const countStatus = (all: readonly { readonly status: number }[], expected: number) =>
+  all.filter(each => each.status === expected).length
 
 for (const engine of ENGINES)
   t.test(
-    `${engine}: a hundred at once over two workers: one call; later the same reply`,
+    `idempotency on ${engine}: of a hundred concurrent requests one runs, later ones get its reply`,
     async t => {
       const here = await installOn(t, await startAnyStore(t, engine))
       const workers = [await here.worker(), await here.worker()]
@@ -27,11 +28,11 @@ for (const engine of ENGINES)
       go.resolve()
       const all = await Promise.all(storm)
       t.equal(here.calls, 1)
-      t.equal(status(all, 200), 1)
-      t.equal(status(all, 409), 99)
-      const refused = all.find(each => each.status === 409)
-      t.match(refused?.text, /idempotency_key_in_use/)
-      t.equal(refused?.headers.get('retry-after'), '1')
+      t.equal(countStatus(all, 200), 1)
+      t.equal(countStatus(all, 409), 99)
+      const conflict = all.find(each => each.status === 409)
+      t.match(conflict?.text, /idempotency_key_in_use/)
+      t.equal(conflict?.headers.get('retry-after'), '1')
       const first = all.find(each => each.status === 200)
       for (const { url } of workers) {
         const again = await post(`${url}/a`, 'k')
@@ -49,28 +50,31 @@ for (const engine of ENGINES)
   )
 
 for (const engine of ENGINES)
-  t.test(`${engine}: the key is of one account, one route, one body`, async t => {
-    const here = await installOn(t, await startAnyStore(t, engine))
-    const { url } = await here.worker()
-    t.equal((await post(`${url}/a`, 'k')).text, '{"call":1}')
-    t.equal((await post(`${url}/b`, 'k')).text, '{"call":2}', 'another route')
-    t.equal((await post(`${url}/a`, 'k', { account: '2' })).text, '{"call":3}', 'another account')
-    t.equal((await post(`${url}/a`, 'K')).text, '{"call":4}', 'another key')
-    const other = await post(`${url}/a`, 'k', { body: '{"a":2}' })
-    t.equal(other.status, 422)
-    t.match(other.text, /idempotency_key_reused/)
-    t.equal((await post(`${url}/a?x=1`, 'k')).status, 422, 'another query')
-    t.equal((await post(`${url}/a?key=sk-1`, 'k')).text, '{"call":1}', 'another credential')
-    t.equal((await post(`${url}/a`, '')).text, '{"call":5}', 'without a key it runs')
-    t.equal(
-      (await post(`${url}/a`, 'k', { account: '' })).text,
-      '{"call":6}',
-      'and without an account',
-    )
-    t.equal((await post(`${url}/a`, 'k')).text, '{"call":1}')
-  })
+  t.test(
+    `idempotency on ${engine}: a key belongs to one account, one route and one body`,
+    async t => {
+      const here = await installOn(t, await startAnyStore(t, engine))
+      const { url } = await here.worker()
+      t.equal((await post(`${url}/a`, 'k')).text, '{"call":1}')
+      t.equal((await post(`${url}/b`, 'k')).text, '{"call":2}', 'another route')
+      t.equal((await post(`${url}/a`, 'k', { account: '2' })).text, '{"call":3}', 'another account')
+      t.equal((await post(`${url}/a`, 'K')).text, '{"call":4}', 'another key')
+      const other = await post(`${url}/a`, 'k', { body: '{"a":2}' })
+      t.equal(other.status, 422)
+      t.match(other.text, /idempotency_key_reused/)
+      t.equal((await post(`${url}/a?x=1`, 'k')).status, 422, 'another query')
+      t.equal((await post(`${url}/a?key=sk-1`, 'k')).text, '{"call":1}', 'another credential')
+      t.equal((await post(`${url}/a`, '')).text, '{"call":5}', 'a request without a key runs')
+      t.equal(
+        (await post(`${url}/a`, 'k', { account: '' })).text,
+        '{"call":6}',
+        'a request without an account runs',
+      )
+      t.equal((await post(`${url}/a`, 'k')).text, '{"call":1}')
+    },
+  )
 
-t.test('idempotency: refuses invalid keys', async t => {
+t.test('idempotency: an invalid key is refused', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   for (const wrong of ['a b', 'x'.repeat(256), 'caf\u00e9', '\u0001', ' ', 'a, b'])
@@ -79,7 +83,7 @@ t.test('idempotency: refuses invalid keys', async t => {
         t.equal(reply.status, 400, JSON.stringify(wrong))
         t.match(reply.text, /"type":"invalid_request_error"/)
       },
-      () => t.pass('the client itself will not send it'),
+      () => t.pass('the client refuses to send it'),
     )
   for (const right of [
     '!',
@@ -113,7 +117,7 @@ t.test('idempotency: responses survive a restart and expire after 24 hours', asy
 })
 
 for (const engine of ENGINES)
-  t.test(`${engine}: a stream of events is given again as it was`, async t => {
+  t.test(`idempotency on ${engine}: an event stream is replayed unchanged`, async t => {
     const here = await installOn(t, await startAnyStore(t, engine))
     const { url } = await here.worker()
     here.script = (_, response, call) => {
@@ -128,7 +132,7 @@ for (const engine of ENGINES)
     t.equal(again.headers.get('content-type'), 'text/event-stream')
   })
 
-t.test('idempotency: stores a response without a body', async t => {
+t.test('idempotency: a response without a body is stored', async t => {
   const here = await install(t)
   const { url } = await here.worker()
   here.script = (_, response) => void response.writeHead(204).end()

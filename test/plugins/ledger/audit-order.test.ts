@@ -1,4 +1,4 @@
-/** The audit takes the entries of an account in the order in which the store wrote them, whatever clocks said. */
+/** The audit orders the entries of an account as the store wrote them, independently of clocks. */
 import t, { type Test } from 'tap'
 import type { Value } from '../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
@@ -17,14 +17,22 @@ const PREFIX = 'balance never below the overdraft'
 /** Before the column `serial`. */
 const OLD = migrations.filter(({ number }) => number < 8)
 
-const closing = (closed: number) => ({
-  ...{ amount: 100n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]', closed },
+const settlementAt = (closedAt: number) => ({
+  amount: 100n,
+  uncollected: 0n,
+  isEstimated: false,
+  usage: '{}',
+  lines: '[]',
+  closedAt,
   wallets: walletsOf(1, undefined),
 })
-/** A charge as a row of its own: no trigger follows it, so that other sums are wrong beside it. */
-const plant = (
+/** Inserts a settled charge. No trigger runs, so the charge appears in no other sum. */
+const insertCharge = (
   { database }: Pick<Books, 'database'>,
-  { account, ...row }: { account: number; request: string; closed: number; serial: number | null },
+  {
+    account,
+    ...row
+  }: { account: number; request: string; closedAt: number; serial: number | null },
 ) =>
   database.write([
     {
@@ -33,14 +41,16 @@ const plant = (
         `INSERT INTO charges (request, account, process, route, model, version, rule, state, held, amount, opened,
            closed, serial) VALUES (?, ?, 'gone', 'r', 'm', 1, '{}', 'settled', 100, 100, 0, ?, ?)`,
       ),
-      values: [row.request, account, row.closed, row.serial],
+      values: [row.request, account, row.closedAt, row.serial],
     },
   ])
-const prefixes = async ({ database }: Pick<Books, 'database'>): Promise<readonly string[]> =>
+const overdraftFindings = async ({
+  database,
+}: Pick<Books, 'database'>): Promise<readonly string[]> =>
   (await audit(database)).filter(({ rule }) => rule === PREFIX).map(({ subject }) => subject)
 
 for (const engine of ENGINES)
-  t.test(`the audit's order, ${engine}`, async t => {
+  t.test(`audit order on ${engine}`, async t => {
     const books = await openBooks(t, engine)
     const { database } = books
 
@@ -51,14 +61,22 @@ for (const engine of ENGINES)
         const now = Date.now()
         await giveCredit(database, 1, 200n, now)
         await call(books, ledger, 'back-1', payer(1), 100n)
-        await database.write([settleCharge({ request: 'back-1', ...closing(now - HOUR) })])
+        await database.write([settleCharge({ request: 'back-1', ...settlementAt(now - HOUR) })])
         t.equal(await ledger.take(payer(1), 100n), undefined)
         const hold = {
-          ...{ request: 'back-2', account: 1, key: undefined, keyHeld: false, held: 100n },
-          ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '' },
+          request: 'back-2',
+          account: 1,
+          key: undefined,
+          holdsKeyQuota: false,
+          heldAmount: 100n,
+          process: await ledger.process(),
+          route: 'r',
+          model: 'm',
+          version: 1,
+          rule: '',
+          openedAt: now - HOUR,
         }
-        const opened = now - HOUR
-        await database.write(singleRowCharge({ ...hold, opened }, closing(now - HOUR)))
+        await database.write(singleRowCharge(hold, settlementAt(now - HOUR)))
         const next = now - 2 * HOUR
         await giveCredit(database, 1, 50n, next)
         t.same(await audit(database), [])
@@ -67,33 +85,34 @@ for (const engine of ENGINES)
     )
 
     t.test('audit: finds an overdraft in store order when clocks hide it', async t => {
-      const [last] = await books.rows('SELECT max(id) AS id FROM credits')
+      const [lastCredit] = await books.rows('SELECT max(id) AS id FROM credits')
       await giveCredit(database, 2, 100n, 0)
-      const before = { account: 2, request: 'early', closed: Date.now() }
-      await plant(books, { ...before, serial: Number(last?.id) })
-      t.same(await prefixes(books), ['account 2'])
+      const before = { account: 2, request: 'early', closedAt: Date.now() }
+      await insertCharge(books, { ...before, serial: Number(lastCredit?.id) })
+      t.same(await overdraftFindings(books), ['account 2'])
     })
   })
 
 for (const engine of ENGINES)
-  t.test(`a store of before the order was kept is completed, ${engine}`, async t => {
+  t.test(`audit order on ${engine}: a store from before the column serial is migrated`, async t => {
     const store = await startAnyStore(t, engine)
     const database = await store.open()
     await database.migrate('standing', MEMBERSHIP_TABLES)
     await database.migrate('meter', OLD)
     const now = Date.now()
     await giveCredit(database, 1, 300n, now)
-    await settledBefore(t, { database }, now - HOUR)
+    await settleWithoutSerial(t, { database }, now - HOUR)
     await database.migrate('meter', migrations)
-    const here = await store.open()
-    const ledger = ledgerOn(here)
+    const migrated = await store.open()
+    const ledger = ledgerOn(migrated)
     t.teardown(() => ledger.close())
-    t.same(await audit(here), [], 'its clock was set back, and nothing says that this was wrong')
-    await giveCredit(here, 1, 10n, now - 2 * HOUR)
-    const after = await call({ database: here }, ledger, 'new', payer(1), 100n)
+    t.same(await audit(migrated), [], 'a clock that was set back is no finding')
+    await giveCredit(migrated, 1, 10n, now - 2 * HOUR)
+    const after = await call({ database: migrated }, ledger, 'new', payer(1), 100n)
     await after.settle?.(100n)
-    t.same(await audit(here), [])
-    const read = (text: string, ...values: readonly Value[]) => here.read(sql(text, text), values)
+    t.same(await audit(migrated), [])
+    const read = (text: string, ...values: readonly Value[]) =>
+      migrated.read(sql(text, text), values)
     t.same(await read('SELECT request, serial FROM charges ORDER BY request'), [
       { request: 'new', serial: 2 },
       { request: 'old', serial: null },
@@ -102,17 +121,25 @@ for (const engine of ENGINES)
       { balance: 110 },
     ])
     for (const request of ['more', 'and more', 'too much'])
-      await plant({ database: here }, { account: 1, request, closed: 0, serial: null })
-    t.same(await prefixes({ database: here }), ['account 1'], 'more than the account ever had')
+      await insertCharge({ database: migrated }, { account: 1, request, closedAt: 0, serial: null })
+    t.same(
+      await overdraftFindings({ database: migrated }),
+      ['account 1'],
+      'more than all credits of the account',
+    )
   })
 
-/** As the program of that time settled a call. */
-const settledBefore = async (t: Test, { database }: Pick<Books, 'database'>, closed: number) => {
+/** Settles a call like a version without the column `serial`. */
+const settleWithoutSerial = async (
+  t: Test,
+  { database }: Pick<Books, 'database'>,
+  closedAt: number,
+) => {
   const ledger = ledgerOn(database)
-  const held = await call({ database }, ledger, 'old', payer(1), 100n)
-  t.ok(held.release)
+  const openCall = await call({ database }, ledger, 'old', payer(1), 100n)
+  t.ok(openCall.release)
   const text =
     "UPDATE charges SET state = 'settled', amount = 100, usage = '{}', lines = '[]', closed = ? WHERE request = 'old'"
-  await database.write([{ sql: sql('settle of then', text), values: [closed] }])
+  await database.write([{ sql: sql('settle without serial', text), values: [closedAt] }])
   await ledger.close()
 }

@@ -1,4 +1,5 @@
-/** The audit finds every kind of wrong book, and nothing in right ones. Every hour it is made, and tells a metric and the log. */
+/** The audit finds every broken invariant, and nothing in a correct ledger. A job runs it every
+ *  hour and reports to a metric and the log. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,8 +25,8 @@ import { startStore } from '../../helpers/store.ts'
 const books = await openBooks(t)
 const ledger = await books.ledger()
 await books.credit(1, 1_000n)
-const done = await call(books, ledger, 'a', payer(1, 11, 900n), 100n)
-await done.settle?.(60n)
+const settledCall = await call(books, ledger, 'a', payer(1, 11, 900n), 100n)
+await settledCall.settle?.(60n)
 await call(books, ledger, 'b', payer(1, 11, 900n), 100n)
 const write = (text: string) => books.database.write([{ sql: { name: text, text }, values: [] }])
 
@@ -35,21 +36,21 @@ t.test('audit: finds nothing in a correct ledger', async t => {
 
 t.test('audit: computes each sum once, not once per wallet', async t => {
   const memory = openMemory()
-  const asked: string[] = []
+  const queries: string[] = []
   await audit({
     async read({ text }) {
-      asked.push(text)
+      queries.push(text)
       return []
     },
   })
-  for (const text of asked) {
+  for (const text of queries) {
     const plan = memory.rows(`EXPLAIN QUERY PLAN ${text}`)
     t.ok(plan.length > 0)
     for (const { detail } of plan) t.notMatch(detail, /^SCAN .*LEFT-JOIN/, text)
   }
 })
 
-const WRONG: readonly (readonly [rule: string, spoil: string, mend: string])[] = [
+const CORRUPTIONS: readonly (readonly [rule: string, corrupt: string, repair: string])[] = [
   [
     'balance = sum of entries',
     'UPDATE wallets SET balance = balance + 1 WHERE id = 2',
@@ -61,17 +62,17 @@ const WRONG: readonly (readonly [rule: string, spoil: string, mend: string])[] =
     'UPDATE wallets SET used = used - 1 WHERE id = 2',
   ],
   [
-    'reserved = sum of shares and kept holds',
+    'reserved = sum of leases and kept holds',
     'UPDATE wallets SET reserved = reserved + 1 WHERE id = 2',
     'UPDATE wallets SET reserved = reserved - 1 WHERE id = 2',
   ],
   [
-    'open holds stand in shares',
+    'open holds are within leases',
     "UPDATE charges SET held = held + 5000 WHERE request = 'b'",
     "UPDATE charges SET held = held - 5000 WHERE request = 'b'",
   ],
   [
-    'every charge is closed by somebody who is there',
+    'every open charge has a registered process',
     "UPDATE charges SET process = 'gone' WHERE request = 'b'",
     `UPDATE charges SET process = '${await ledger.process()}' WHERE request = 'b'`,
   ],
@@ -81,11 +82,11 @@ const WRONG: readonly (readonly [rule: string, spoil: string, mend: string])[] =
     'UPDATE credits SET id = id - 1000',
   ],
 ]
-for (const [rule, spoil, mend] of WRONG)
-  t.test(`wrong books: ${rule}`, async t => {
-    await write(spoil)
+for (const [rule, corrupt, repair] of CORRUPTIONS)
+  t.test(`audit: finds a broken invariant: ${rule}`, async t => {
+    await write(corrupt)
     t.ok((await audit(books.database)).some(finding => finding.rule === rule))
-    await write(mend)
+    await write(repair)
     t.same(await audit(books.database), [])
   })
 
@@ -94,10 +95,10 @@ const DOCUMENT = {
   models: { m: { to: 'main/m', price: { calls: 1 } } },
   routes: [{ path: 'POST /a', upstream: 'main', model: 'body' }],
 }
-/** A gateway on these books whose jobs run when a test says so. */
+/** A gateway on this store whose jobs run when a test calls them. */
 const startMetered = async (t: Test) => {
-  const said: (readonly [fields: object, text?: string])[] = []
-  const log = { ...silent, error: (...line: (typeof said)[number]) => void said.push(line) }
+  const logLines: (readonly [fields: object, text?: string])[] = []
+  const log = { ...silent, error: (...line: (typeof logLines)[number]) => void logLines.push(line) }
   const jobs = new Map<string, { readonly every: number; readonly run: Run }>()
   const start: Jobs['start'] = (name, every, run) => {
     jobs.set(name, { every, run })
@@ -112,41 +113,41 @@ const startMetered = async (t: Test) => {
     { database, membership: membershipOn(database), jobs: { start, close: async () => {} } },
   )
   const exposition = createExposition()
-  /** What is read from outside once the job is done. */
-  const shown = async () => {
+  /** Runs the job and returns the metrics that the gateway exposes. */
+  const runAuditJob = async () => {
     await jobs.get('ledger audit')?.run(AbortSignal.timeout(10_000))
     exposition.absorb('worker 1', core.resources.metrics.report())
     return exposition.text()
   }
-  return { jobs, said, shown }
+  return { jobs, logLines, runAuditJob }
 }
 type Run = Parameters<Jobs['start']>[2]
 
 t.test('audit job: sets the metric to the number of findings and logs each', async t => {
-  const { jobs, said, shown } = await startMetered(t)
+  const { jobs, logLines, runAuditJob } = await startMetered(t)
   t.equal(jobs.get('ledger audit')?.every, 3_600_000)
-  const right = await shown()
+  const right = await runAuditJob()
   t.match(right, /^tollgate_ledger_imbalance 0$/m)
   t.match(right, /^tollgate_ledger_charged 6e-8$/m)
-  t.same(said, [])
+  t.same(logLines, [])
   await write('UPDATE wallets SET balance = balance + 1, used = used + 1 WHERE id = 2')
-  t.match(await shown(), /^tollgate_ledger_imbalance 2$/m)
-  t.match(said, [
-    [{ rule: 'balance = sum of entries', subject: 'account 1' }, 'the books do not balance'],
-    [{ rule: 'used = sum of charges less refunds' }, 'the books do not balance'],
+  t.match(await runAuditJob(), /^tollgate_ledger_imbalance 2$/m)
+  t.match(logLines, [
+    [{ rule: 'balance = sum of entries', subject: 'account 1' }, 'the ledger does not balance'],
+    [{ rule: 'used = sum of charges less refunds' }, 'the ledger does not balance'],
   ])
   await write('UPDATE wallets SET balance = balance - 1, used = used - 1 WHERE id = 2')
-  t.match(await shown(), /^tollgate_ledger_imbalance 0$/m)
-  t.equal(said.length, 2)
+  t.match(await runAuditJob(), /^tollgate_ledger_imbalance 0$/m)
+  t.equal(logLines.length, 2)
 })
 
 const MANY = { charges: 1_000_000, accounts: 100_000 }
-/** ms, of processor time, which is what it takes where nothing else runs; others on the machine make even that longer. */
+/** ms of processor time. Other processes on the machine can only increase it. */
 const MOST = 5_000
-const TRIES = 3
+const ATTEMPTS = 3
 
 t.test(
-  'a million charges of a hundred thousand accounts are audited within five seconds',
+  'audit: takes at most five seconds for a million charges of a hundred thousand accounts',
   { skip: !LONG && 'long form only', timeout: 600_000 },
   async t => {
     const store = await startStore(t)
@@ -159,15 +160,15 @@ t.test(
     const [program, args] = swiftly(join(root, 'engine/bin.cjs'), 'audit', 'ledger')
     const env = operatorEnv({ TOLLGATE_CONFIG: config, TOLLGATE_DATA: store.data })
     let least = Number.POSITIVE_INFINITY
-    for (let left = TRIES; left > 0 && least > MOST; left--) {
-      const begun = performance.now()
-      const worked = await workedDuring(async () => {
+    for (let attempts = ATTEMPTS; attempts > 0 && least > MOST; attempts--) {
+      const start = performance.now()
+      const cpuTime = await workedDuring(async () => {
         const { stdout } = await promisify(execFile)(program, args, { env })
-        t.equal(stdout, 'the books balance\n')
+        t.equal(stdout, 'the ledger balances\n')
       })
-      least = Math.min(least, worked)
+      least = Math.min(least, cpuTime)
       t.comment(
-        `${worked} ms of processor time, ${Math.round(performance.now() - begun)} ms in all`,
+        `${cpuTime} ms of processor time, ${Math.round(performance.now() - start)} ms in all`,
       )
     }
     t.ok(least <= MOST)

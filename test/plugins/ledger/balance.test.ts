@@ -1,14 +1,15 @@
-/** The balance that a receipt tells: exact where one process serves the account, and caught up with others soon. */
+/** The local balance on receipts: exact where one process serves the account, refreshed for changes
+ *  of others. */
 import t from 'tap'
 import { Balances } from '../../../plugins/ledger/balances.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { createChance, seed } from '../../helpers/seeded.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
-const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
-for (const [at, books] of opened.entries())
-  t.test(`on ${ENGINES[at]}`, async t => {
+for (const [at, books] of booksByEngine.entries())
+  t.test(`local balance on ${ENGINES[at]}`, async t => {
     t.test('local balance: is exact after forty concurrent calls while leases change', async t => {
       const chance = createChance()
       const random = (below: number): number => Math.floor(chance() * below)
@@ -16,16 +17,17 @@ for (const [at, books] of opened.entries())
       const ledger = await books.ledger()
       let expected = 3_000n
       const one = async (number: number): Promise<void> => {
-        const held = BigInt(1 + random(200))
-        const made = await call(books, ledger, `a${number}`, payer(1), held)
-        if (made.lack) return
-        const amount = BigInt(random(Number(held) + 1))
+        const heldAmount = BigInt(1 + random(200))
+        const newCall = await call(books, ledger, `a${number}`, payer(1), heldAmount)
+        if (newCall.lack) return
+        const amount = BigInt(random(Number(heldAmount) + 1))
         const process = await ledger.process()
         expected -= amount
         ledger.recordCharge(payer(1), amount, process)
-        const told = ledger.balance(1)
-        if (told !== undefined) t.equal(told, expected, `after call ${number}, seed ${seed()}`)
-        await made.settle?.(amount)
+        const balance = ledger.balance(1)
+        if (balance !== undefined)
+          t.equal(balance, expected, `after call ${number}, seed ${seed()}`)
+        await newCall.settle?.(amount)
       }
       for (let round = 0; round < 4; round++)
         await Promise.all(Array.from({ length: 10 }, (_, at) => one(round * 10 + at)))
@@ -39,16 +41,20 @@ for (const [at, books] of opened.entries())
       async t => {
         await books.credit(2, 1_000n)
         const ledger = await books.ledger()
-        t.equal(ledger.balance(2), undefined, 'nothing was asked yet')
+        t.equal(ledger.balance(2), undefined, 'no balance was read yet')
         await call(books, ledger, 'b1', payer(2, 21, 500n), 100n)
         const process = await ledger.process()
         ledger.recordCharge(payer(2, 21, 500n), 100n, process)
         t.equal(ledger.balance(2), 900n)
         ledger.recordCharge(payer(2, 21, 500n), -60n, process)
         t.equal(ledger.balance(2), 960n)
-        ledger.recordCharge(payer(2), 500n, 'somebody else')
+        ledger.recordCharge(payer(2), 500n, 'another process')
         t.equal(ledger.balance(2), 960n)
-        t.equal(ledger.balanceAfter(payer(2), 960n, process), 0n, 'also when all of it is spent')
+        t.equal(
+          ledger.balanceAfter(payer(2), 960n, process),
+          0n,
+          'the last charge uses up the balance',
+        )
         ledger.onExpelled(process)
         t.equal(ledger.balance(2), undefined)
       },
@@ -56,19 +62,19 @@ for (const [at, books] of opened.entries())
   })
 
 t.test(
-  'the store is asked again after a second, once, and not while a share is on its way',
+  'local balance: is read again once after a second, and not during a lease change',
   async t => {
-    const asked: number[] = []
+    const reads: number[] = []
     let now = 0
     let outside = 70
     const balances = new Balances(
       async wallet => {
-        asked.push(wallet)
+        reads.push(wallet)
         return { outside }
       },
       () => now,
     )
-    balances.moving(2)(30n, 70n)
+    balances.beginLeaseChange(2)(30n, 70n)
     t.equal(balances.of(2), 100n)
     outside = 170
     now = 1_000
@@ -77,17 +83,17 @@ t.test(
     balances.of(2)
     balances.of(2)
     await new Promise(setImmediate)
-    t.same(asked, [2])
+    t.same(reads, [2])
     t.equal(balances.of(2), 200n, 'a credit of another process')
     now = 3_000
-    const moved = balances.moving(2)
+    const endChange = balances.beginLeaseChange(2)
     balances.of(2)
-    t.same(asked, [2], 'its answer could not be told from one before the change')
-    moved(-30n)
-    t.equal(balances.of(2), undefined, 'no share, nothing to follow it by')
-    const [first, second] = [balances.moving(2), balances.moving(2)]
+    t.same(reads, [2], 'a read during a change is ambiguous')
+    endChange(-30n)
+    t.equal(balances.of(2), undefined, 'a balance without a lease is unknown')
+    const [first, second] = [balances.beginLeaseChange(2), balances.beginLeaseChange(2)]
     first(10n, 90n)
-    t.equal(balances.of(2), undefined, 'the other may be in it, or not')
+    t.equal(balances.of(2), undefined, 'it may include the other change or not')
     second(5n, 85n)
     t.equal(balances.of(2), undefined)
   },
@@ -99,7 +105,7 @@ t.test('local balance: keeps its value while the store does not answer', async t
     () => Promise.reject(new Error('away')),
     () => now,
   )
-  balances.moving(2)(30n, 70n)
+  balances.beginLeaseChange(2)(30n, 70n)
   now = 5_000
   balances.of(2)
   await new Promise(setImmediate)

@@ -1,4 +1,5 @@
-/** What is noted of a stream that a death cut off: charged at the price on its hold, once, and never beyond it. */
+/** Crash settlement: charges the checkpoint of a crashed stream once, at the price of its hold and
+ *  at most its hold. */
 import t from 'tap'
 import { freeze } from '../../../plugins/billing/rule.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
@@ -17,20 +18,31 @@ import { ENGINES } from '../../helpers/store.ts'
 const rule = ruleIn(`price:
   input: 1 / 1M
   output: [{ price: 2 / 1k, when: { tier: fast } }, 1 / 1k]`)
-const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
-for (const [at, books] of opened.entries())
-  t.test(`on ${ENGINES[at]}`, async t => {
+for (const [at, books] of booksByEngine.entries())
+  t.test(`crash settlement: charges checkpoints on ${ENGINES[at]}`, async t => {
     const { database } = books
     const ledger = await books.ledger()
-    const open = async (request: string, held: bigint) => {
-      t.equal(await ledger.take(payer(1), held), undefined)
-      const facts = { route: 'chat', model: 'm', version: 1, rule: freeze(rule), opened: 1 }
+    const open = async (request: string, heldAmount: bigint) => {
+      t.equal(await ledger.take(payer(1), heldAmount), undefined)
       const process = await ledger.process()
-      const hold = { request, account: 1, key: undefined, keyHeld: false, process, held, ...facts }
+      const hold = {
+        request,
+        account: 1,
+        key: undefined,
+        holdsKeyQuota: false,
+        process,
+        heldAmount,
+        route: 'chat',
+        model: 'm',
+        version: 1,
+        rule: freeze(rule),
+        openedAt: 1,
+      }
       await database.write([openCharge(hold)])
     }
-    const note = (request: string, output: number, attributes: string | null = null) =>
+    const checkpoint = (request: string, output: number, attributes: string | null = null) =>
       database.write([checkpointCharge({ request, output, usage: '{"input":5}', attributes })])
     const row = async (request: string) =>
       (await books.rows(`SELECT * FROM charges WHERE request = '${request}'`))[0]
@@ -40,29 +52,36 @@ for (const [at, books] of opened.entries())
     await open('a2', 10n ** 9n)
     await open('a3', 1_000n)
     await open('a4', 10n ** 9n)
-    const asked = { at: 1, attributes: { tier: 'fast', user: 'ann@example.com' } }
-    t.equal(attributesOf(rule, asked), '{"tier":"fast"}', 'nothing else is kept')
+    const facts = { at: 1, attributes: { tier: 'fast', user: 'ann@example.com' } }
+    t.equal(attributesOf(rule, facts), '{"tier":"fast"}', 'other attributes are not stored')
     t.equal(attributesOf(rule, { at: 1 }), null)
-    await note('a1', 3)
-    await note('a2', 3, attributesOf(rule, asked))
-    await note('a3', 3)
+    await checkpoint('a1', 3)
+    await checkpoint('a2', 3, attributesOf(rule, facts))
+    await checkpoint('a3', 3)
     await settleCheckpoints(database, silent, Date.now())
     t.match(await row('a1'), {
-      ...{ state: 'settled', amount: 3_005_000, uncollected: 0, estimated: 1 },
+      state: 'settled',
+      amount: 3_005_000,
+      uncollected: 0,
+      estimated: 1,
       usage: '{"input":5,"output":3}',
       lines: /"meter":"output","quantity":"3"/,
     })
     t.match(await row('a2'), { amount: 6_005_000, uncollected: 0 })
     t.match(await row('a3'), { amount: 1_000, uncollected: 3_004_000 })
-    t.match(await row('a4'), { state: 'open' }, 'of which nothing was noted')
-    await note('a1', 999)
+    t.match(await row('a4'), { state: 'open' }, 'a hold without a checkpoint stays open')
+    await checkpoint('a1', 999)
     await settleCheckpoints(database, silent, Date.now())
-    t.match(await row('a1'), { noted: 3 }, 'closed is closed')
+    t.match(await row('a1'), { noted: 3 }, 'a closed charge keeps its checkpoint')
     await open('a5', 10n ** 9n)
-    await note('a5', 7)
-    await t.rejects(reapAll(database), { code: 'CHARGES_NOTED' }, 'what was noted comes first')
-    t.match(await row('a4'), { state: 'open' }, 'and nothing was released')
-    await settleCheckpoints(database, silent, Date.now(), 'somebody else')
+    await checkpoint('a5', 7)
+    await t.rejects(
+      reapAll(database),
+      { code: 'CHARGES_NOTED' },
+      'checkpoints are charged before reaping',
+    )
+    t.match(await row('a4'), { state: 'open' }, 'no hold was released')
+    await settleCheckpoints(database, silent, Date.now(), 'another process')
     t.match(await row('a5'), { state: 'open' })
     await settleCheckpoints(database, silent, Date.now(), await ledger.process())
     t.match(await row('a5'), { state: 'settled', amount: 7_005_000 })

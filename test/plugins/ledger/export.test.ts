@@ -1,4 +1,4 @@
-/** `tollgate export ledger`: all that was given and paid, in a form that nothing can be run from. */
+/** `tollgate export ledger`: all credits and closed charges, without cells that run as formulas. */
 import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
@@ -7,23 +7,23 @@ import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { runCommand } from '../../helpers/printed.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
-const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
-for (const [at, books] of opened.entries())
-  t.test(`on ${ENGINES[at]}`, async t => {
+for (const [at, books] of booksByEngine.entries())
+  t.test(`export ledger on ${ENGINES[at]}`, async t => {
     const host = { database: books.database } as unknown as HostBase
     await books.credit(1, 5_000_000_000n)
     const ledger = await books.ledger()
-    const paid = await call(books, ledger, 'a', payer(1, 7), 2_000_000_000n)
-    await paid.settle?.(1_500_000_000n)
-    const free = await call(books, ledger, 'b', payer(1), 1n)
-    await free.release?.()
+    const paidCall = await call(books, ledger, 'a', payer(1, 7), 2_000_000_000n)
+    await paidCall.settle?.(1_500_000_000n)
+    const freeCall = await call(books, ledger, 'b', payer(1), 1n)
+    await freeCall.release?.()
     await call(books, ledger, 'open', payer(1), 1n)
-    const spoilt =
+    const setFormula =
       "UPDATE charges SET model = '=cmd|x', lines = '[{\"meter\":\"input\"}]' WHERE request = 'c'"
-    const odd = await call(books, ledger, 'c', payer(1), 1n)
-    await books.database.write([{ sql: { name: spoilt, text: spoilt }, values: [] }])
-    await odd.release?.()
+    const oddCall = await call(books, ledger, 'c', payer(1), 1n)
+    await books.database.write([{ sql: { name: setFormula, text: setFormula }, values: [] }])
+    await oddCall.release?.()
 
     await t.test('export ledger: prints JSON lines', async t => {
       const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
@@ -34,7 +34,7 @@ for (const [at, books] of opened.entries())
         'ledger',
         '--json',
       ])
-      t.equal(same.out, out, 'as every verb prints JSON')
+      t.equal(same.out, out, '--json prints the same lines')
       t.equal(exit, 0)
       const lines = out
         .trimEnd()
@@ -46,7 +46,7 @@ for (const [at, books] of opened.entries())
         { kind: 'released', request: 'b', amount: '0' },
         { kind: 'released', request: 'c' },
       ])
-      t.equal(lines.length, 4, 'what is open has not happened yet')
+      t.equal(lines.length, 4, 'open charges are not exported')
     })
     await t.test('export ledger: prints CSV', async t => {
       const { exit, out } = await runCommand(t, 'export', { export: exportCommand }, host, [
@@ -56,7 +56,7 @@ for (const [at, books] of opened.entries())
       const [head, , charge, , last = ''] = out.split('\n')
       t.match(head, /^at,account,kind,request,amount,key,model,/)
       t.match(charge, /,1,charge,a,-1.5,7,m,chat,false,0,\{\},\[\],/)
-      t.match(last, ",'=cmd|x,", 'no formula')
+      t.match(last, ",'=cmd|x,", 'the formula is escaped')
       t.match(last, '"[{""meter"":""input""}]"')
     })
   })

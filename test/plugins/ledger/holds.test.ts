@@ -1,20 +1,20 @@
-/** Holds and what closes them: money is taken once, given back once, and never more than there is. */
+/** Holds and their closing: money is taken once, returned once, and never beyond the balance. */
 import t from 'tap'
 import { extendCharge, releaseCharge, settleCharge } from '../../../plugins/ledger/statements.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { ledgerOn, reapAll } from '../../helpers/membership.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
-const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
-for (const [at, books] of opened.entries())
-  t.test(`on ${ENGINES[at]}`, async t => {
+for (const [at, books] of booksByEngine.entries())
+  t.test(`holds on ${ENGINES[at]}`, async t => {
     t.test('hold: a settled call lowers the balance by its cost', async t => {
       await books.credit(1, 1_000n)
       const ledger = await books.ledger()
-      const held = await call(books, ledger, 'a1', payer(1, 11), 300n)
+      const openCall = await call(books, ledger, 'a1', payer(1, 11), 300n)
       t.match(await books.wallet(1), { balance: 1_000n, used: 0n })
-      await held.settle?.(120n)
+      await openCall.settle?.(120n)
       t.match(await books.wallet(1), { balance: 880n, used: 120n })
       t.match(await books.rows('SELECT used, reserved FROM wallets WHERE id = 23'), [
         { used: 120, reserved: 0 },
@@ -26,23 +26,23 @@ for (const [at, books] of opened.entries())
     t.test('hold: a released call costs nothing', async t => {
       await books.credit(2, 1_000n)
       const ledger = await books.ledger()
-      const held = await call(books, ledger, 'b1', payer(2), 1_000n)
-      t.equal(await ledger.take(payer(2), 1n), 'account', 'all of it is held')
-      await held.release?.()
+      const openCall = await call(books, ledger, 'b1', payer(2), 1_000n)
+      t.equal(await ledger.take(payer(2), 1n), 'account', 'the whole balance is held')
+      await openCall.release?.()
       t.equal(await ledger.take(payer(2), 1_000n), undefined)
     })
 
     t.test('hold: closes exactly once', async t => {
       await books.credit(3, 1_000n)
       const ledger = await books.ledger()
-      const held = await call(books, ledger, 'c1', payer(3), 100n)
-      await held.settle?.(100n)
+      const openCall = await call(books, ledger, 'c1', payer(3), 100n)
+      await openCall.settle?.(100n)
       const again = {
         request: 'c1',
         amount: 5n,
         uncollected: 0n,
-        estimated: false,
-        closed: 1,
+        isEstimated: false,
+        closedAt: 1,
         wallets: [],
       }
       const closers = [
@@ -52,24 +52,24 @@ for (const [at, books] of opened.entries())
       ]
       for (const statement of closers)
         await t.rejects(books.database.write([statement]), { code: 'CHARGE_CLOSED' })
-      await t.rejects(held.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
-      const tampered = {
+      await t.rejects(openCall.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
+      const tamper = {
         name: 'tamper',
         text: "UPDATE charges SET amount = 1 WHERE request = 'c1'",
       }
-      await t.rejects(books.database.write([{ sql: tampered, values: [] }]))
+      await t.rejects(books.database.write([{ sql: tamper, values: [] }]))
       t.match(await books.wallet(3), { balance: 900n, used: 100n })
       const twice = call(books, ledger, 'c1', payer(3), 1n)
-      await t.rejects(twice, { code: 'CHARGE_EXISTS' }, 'one row for a request, ever')
+      await t.rejects(twice, { code: 'CHARGE_EXISTS' }, 'a request has one row')
     })
 
     t.test('hold: charges at most the held amount', async t => {
       await books.credit(4, 1_000n)
       const ledger = await books.ledger()
-      const held = await call(books, ledger, 'd1', payer(4), 100n)
-      await t.rejects(held.settle?.(101n) ?? Promise.resolve(), { code: 'STORE_VIOLATION' })
-      await held.settle?.(100n, 1n)
-      t.match(await books.wallet(4), { balance: 900n }, 'what is beyond is written down, not taken')
+      const openCall = await call(books, ledger, 'd1', payer(4), 100n)
+      await t.rejects(openCall.settle?.(101n) ?? Promise.resolve(), { code: 'STORE_VIOLATION' })
+      await openCall.settle?.(100n, 1n)
+      t.match(await books.wallet(4), { balance: 900n }, 'the excess is recorded and not taken')
     })
 
     t.test(
@@ -79,7 +79,7 @@ for (const [at, books] of opened.entries())
         t.equal(await ledger.take(payer(5), 1n), 'account', 'no wallet')
         await books.credit(5, 100n)
         t.equal(await ledger.take(payer(5), 101n), 'account')
-        t.equal(await ledger.take(payer(5), 10n ** 30n), 'account', 'more than a store can count')
+        t.equal(await ledger.take(payer(5), 10n ** 30n), 'account', 'more than a column can store')
         t.equal(await ledger.take(payer(5), 10n ** 18n), 'account')
         t.equal(await ledger.take(payer(5, 51, 60n), 61n), 'key')
         t.equal(await ledger.take(payer(5, 51, 60n), 60n), undefined)
@@ -87,10 +87,10 @@ for (const [at, books] of opened.entries())
         t.equal(
           await ledger.take(payer(5, 52), 40n),
           undefined,
-          'a key without one has what is left',
+          'a key without a quota can use the rest',
         )
         t.equal(await ledger.take(payer(5, 52), 1n), 'account')
-        t.equal(await ledger.take(payer(5, 52), 0n), undefined, 'what is free asks for nothing')
+        t.equal(await ledger.take(payer(5, 52), 0n), undefined, 'a free call needs no balance')
       },
     )
 
@@ -101,12 +101,12 @@ for (const [at, books] of opened.entries())
         const ledgers = [await books.ledger(), await books.ledger()]
         const calls = Array.from({ length: 100 }, async (_, at) => {
           const ledger = ledgers[at % 2]
-          const held = ledger && (await call(books, ledger, `f${at}`, payer(6), 1n))
-          await held?.settle?.(1n)
-          return held?.lack === undefined
+          const openCall = ledger && (await call(books, ledger, `f${at}`, payer(6), 1n))
+          await openCall?.settle?.(1n)
+          return openCall?.lack === undefined
         })
-        const served = (await Promise.all(calls)).filter(Boolean).length
-        t.equal(served, 10)
+        const admittedCount = (await Promise.all(calls)).filter(Boolean).length
+        t.equal(admittedCount, 10)
         t.match(await books.wallet(6), { balance: 0n, reserved: 0n, used: 10n })
       },
     )
@@ -122,58 +122,56 @@ for (const [at, books] of opened.entries())
     t.test('lease: one of two waiting processes gets the unused money of both', async t => {
       await books.credit(20, 1_000n)
       const ledgers = [await books.ledger(), await books.ledger()]
-      const both = (name: string, held: bigint) =>
+      const both = (name: string, heldAmount: bigint) =>
         Promise.all(
-          ledgers.map((ledger, at) => call(books, ledger, `${name}${at}`, payer(20), held)),
+          ledgers.map((ledger, at) => call(books, ledger, `${name}${at}`, payer(20), heldAmount)),
         )
       await both('both', 100n)
-      // Of 800 that are left some lies with either: more than one has, and the wallet.
-      const lacks = (await both('either', 795n)).map(({ lack }) => lack)
-      t.same(lacks.toSorted(), ['account', undefined])
+      // Each process leases a part of the remaining 800; 795 is more than one of them and the
+      // wallet have.
+      const shortages = (await both('either', 795n)).map(({ lack }) => lack)
+      t.same(shortages.toSorted(), ['account', undefined])
     })
 
     t.test('hold: is released when its process crashes', async t => {
       await books.credit(8, 1_000n)
-      const dead = await books.ledger()
-      const name = await dead.process()
-      const held = await call(books, dead, 'h1', payer(8, 81, 500n), 400n)
-      const done = await call(books, dead, 'h2', payer(8, 81, 500n), 100n)
-      await done.settle?.(70n)
+      const crashedLedger = await books.ledger()
+      const name = await crashedLedger.process()
+      const openCall = await call(books, crashedLedger, 'h1', payer(8, 81, 500n), 400n)
+      const settledCall = await call(books, crashedLedger, 'h2', payer(8, 81, 500n), 100n)
+      await settledCall.settle?.(70n)
       t.ok((await reapAll(books.database)) > 0)
       t.match(await books.wallet(8), { balance: 930n, reserved: 0n, used: 70n })
       t.match(await books.rows(`SELECT * FROM shares WHERE process = '${name}'`), [])
       t.match(await books.rows("SELECT state FROM charges WHERE request = 'h1'"), [
         { state: 'released' },
       ])
-      await t.rejects(held.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
+      await t.rejects(openCall.settle?.(1n) ?? Promise.resolve(), { code: 'CHARGE_CLOSED' })
     })
 
-    t.test(
-      'a charge whose group did not come through is closed when the store is back',
-      async t => {
-        await books.credit(9, 1_000n)
-        const ledger = await books.ledger()
-        const held = await call(books, ledger, 'i1', payer(9), 100n)
-        t.notOk(held.lack)
-        const settlement = {
-          request: 'i1',
-          amount: 40n,
-          uncollected: 0n,
-          estimated: true,
-          closed: 1,
-          wallets: [],
-        }
-        await new Promise<void>(resolve => {
-          const statement = settleCharge({ ...settlement, usage: '{}', lines: '[]' })
-          ledger.ensureClosed('i1', [statement], () => resolve())
-        })
-        t.match(await books.wallet(9), { balance: 960n })
-        await new Promise<void>(resolve =>
-          ledger.ensureClosed('i1', [releaseCharge('i1', 1)], () => resolve()),
-        )
-        t.match(await books.wallet(9), { balance: 960n }, 'closed before: nothing changes')
-      },
-    )
+    t.test('hold: a charge whose write failed is closed once the store is available', async t => {
+      await books.credit(9, 1_000n)
+      const ledger = await books.ledger()
+      const openCall = await call(books, ledger, 'i1', payer(9), 100n)
+      t.notOk(openCall.lack)
+      const settlement = {
+        request: 'i1',
+        amount: 40n,
+        uncollected: 0n,
+        isEstimated: true,
+        closedAt: 1,
+        wallets: [],
+      }
+      await new Promise<void>(resolve => {
+        const statement = settleCharge({ ...settlement, usage: '{}', lines: '[]' })
+        ledger.ensureClosed('i1', [statement], () => resolve())
+      })
+      t.match(await books.wallet(9), { balance: 960n })
+      await new Promise<void>(resolve =>
+        ledger.ensureClosed('i1', [releaseCharge('i1', 1)], () => resolve()),
+      )
+      t.match(await books.wallet(9), { balance: 960n }, 'a closed charge does not change')
+    })
 
     t.test('hold: the audit finds nothing afterwards', async t => {
       await new Promise(resolve => setTimeout(resolve, 1_100))
@@ -189,11 +187,11 @@ for (const [at, books] of opened.entries())
 
 t.test('lease: a trial store that discards writes reports what it could grant', async t => {
   const room = { value: 100 }
-  const forgetful = {
+  const discardingStore = {
     write: async (list: readonly unknown[]) => list.map(() => []),
     read: async () => [{ room: room.value }],
   }
-  const ledger = ledgerOn(forgetful)
+  const ledger = ledgerOn(discardingStore)
   t.equal(await ledger.take(payer(1), 100n), undefined)
   t.equal(await ledger.take(payer(1), 101n), 'account')
   await ledger.close()

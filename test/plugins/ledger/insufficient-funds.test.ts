@@ -1,4 +1,5 @@
-/** What a call says that cannot be paid: its cost, what there is, in the currency, and what to do. */
+/** The refusal of a call that the balance does not cover: cost, balance and remedy, in the
+ *  currency. */
 import t from 'tap'
 import { roundMoney } from '../../../plugins/billing/money.ts'
 import { insufficientFunds, type RefusalTerms } from '../../../plugins/ledger/insufficient-funds.ts'
@@ -12,9 +13,9 @@ const refuse = (room: RefusalTerms['ledger']['available'], limitField?: string) 
   insufficientFunds({ ledger: { available: room }, currency: 'CNY', limitField })
 
 t.test('insufficient funds: rounds the cost up and the balance of the account down', async t => {
-  const asked: Payer[] = []
+  const payers: Payer[] = []
   const fault = await refuse(async who => {
-    asked.push(who)
+    payers.push(who)
     return 409_999_999n
   }, 'max_tokens')('account', payer, COST)
   t.match(fault, { code: 'INSUFFICIENT', status: 403, expose: true })
@@ -22,7 +23,11 @@ t.test('insufficient funds: rounds the cost up and the balance of the account do
     fault.message,
     'Insufficient balance: this call may cost up to 1.89 CNY, you have 0.40 CNY. Lower max_tokens or add credit.',
   )
-  t.same(asked, [{ account: 1, key: undefined, quota: undefined }], 'not what its key may spend')
+  t.same(
+    payers,
+    [{ account: 1, key: undefined, quota: undefined }],
+    'the balance of the account, not the quota of its key',
+  )
 })
 
 t.test('insufficient funds: shows the remaining quota of a key', async t => {
@@ -50,10 +55,10 @@ t.test(
 )
 
 t.test(
-  'money that came back meanwhile, or a store that does not answer: no wrong number',
+  'insufficient funds: shows no balance if money was released since, or if the store fails',
   async t => {
     const text =
-      'Insufficient balance: this call may cost up to 1.89 CNY, and other calls hold what is left. Retry when they have ended.'
+      'Insufficient balance: this call may cost up to 1.89 CNY, and other calls hold the rest of the balance. Retry when they have ended.'
     const rooms = [async () => COST, () => Promise.reject(new Error('away'))]
     for (const room of rooms) t.equal((await refuse(room)('account', payer, COST)).message, text)
   },

@@ -1,5 +1,5 @@
-/** A process is taken for dead in the middle of a call, and goes on under another name: what it held has gone back, and nothing
- *  of the call is paid from what another has, nor stays held for nobody. */
+/** A process that the store expels during a call goes on under another name: its holds are
+ *  released, and the call neither uses the money of others nor leaves a hold behind. */
 import t from 'tap'
 import type { Exchange, Outcome } from '../../../engine/plugin.ts'
 import { StatementGroups } from '../../../engine/request/writes.ts'
@@ -14,30 +14,30 @@ import { eventually } from '../../helpers/primary.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
 const currency = compileCurrency({ name: 'USD' }, [], () => {})
-/** A nano a thousandth of a word: 1,000 nanos each. */
+/** 1,000 nanos for each output token. */
 const rule = compileRule(
   { price: { output: '0.000001' } },
   { currency, where: [], report: () => {} },
 )
-const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
-for (const [at, books] of opened.entries())
-  t.test(`on ${ENGINES[at]}`, async t => {
+for (const [at, books] of booksByEngine.entries())
+  t.test(`expelled process on ${ENGINES[at]}`, async t => {
     await t.test(
       'expelled process: reserves again when expelled between account and key quota',
       async t => {
         await books.credit(1, 1_000_000n)
         const ledger = await books.ledger()
-        const who = payer(1, 11, 1_000n)
-        for (const [request, held] of [
+        const caller = payer(1, 11, 1_000n)
+        for (const [request, amount] of [
           ['a1', 300n],
           ['a2', 100n],
         ] as const)
-          await (await call(books, ledger, request, who, held)).settle?.(held)
+          await (await call(books, ledger, request, caller, amount)).settle?.(amount)
         await reapAll(books.database)
         const other = await books.ledger()
         await (await call(books, other, 'a3', payer(1), 1_000n)).settle?.(0n)
-        await (await call(books, ledger, 'a4', who, 400n)).settle?.(400n)
+        await (await call(books, ledger, 'a4', caller, 400n)).settle?.(400n)
         t.same(await audit(books.database), [])
       },
     )
@@ -45,10 +45,10 @@ for (const [at, books] of opened.entries())
     await t.test('expelled process: refuses a call when the key quota is used up', async t => {
       await books.credit(2, 1_000_000n)
       const ledger = await books.ledger()
-      const who = payer(2, 12, 500n)
-      await (await call(books, ledger, 'b1', who, 300n)).settle?.(300n)
+      const caller = payer(2, 12, 500n)
+      await (await call(books, ledger, 'b1', caller, 300n)).settle?.(300n)
       await reapAll(books.database)
-      t.equal((await call(books, ledger, 'b2', who, 400n)).lack, 'key')
+      t.equal((await call(books, ledger, 'b2', caller, 400n)).lack, 'key')
       t.same(await audit(books.database), [])
     })
 
@@ -57,32 +57,43 @@ for (const [at, books] of opened.entries())
       async t => {
         await books.credit(3, 100_000n)
         const ledger = await books.ledger()
-        const who = payer(3)
-        await ledger.take(who, 1_000n)
+        const caller = payer(3)
+        await ledger.take(caller, 1_000n)
         const process = await ledger.process()
         let end: (outcome: Outcome) => void = () => {}
         const writes = new StatementGroups(books.database, 'c1')
         const exchange = {
-          ...{ id: 'c1', kind: 'http', slots: new Map(), reply: { headers: {} }, writes },
+          id: 'c1',
+          kind: 'http',
+          slots: new Map(),
+          reply: { headers: {} },
+          writes,
           route: { name: 'chat' },
           onEnd: (listener: typeof end) => {
             end = listener
           },
         } as unknown as Exchange
-        const kit = { ledger, log: { warn() {}, info() {} }, metrics: { count() {} } }
-        const facts = { payer: who, rule, facts: { at: 1 }, model: 'm', version: 1, held: 1_000n }
-        const bill = new MeteredCall(
-          kit as unknown as LedgerContext,
+        const context = { ledger, log: { warn() {}, info() {} }, metrics: { count() {} } }
+        const terms = {
+          payer: caller,
+          rule,
+          facts: { at: 1 },
+          model: 'm',
+          version: 1,
+          heldAmount: 1_000n,
+        }
+        const meteredCall = new MeteredCall(
+          context as unknown as LedgerContext,
           exchange,
-          facts as never,
+          terms as never,
           process,
         )
         await reapAll(books.database)
-        await bill.settle({ meters: { output: 60 }, estimated: false })
+        await meteredCall.settle({ meters: { output: 60 }, estimated: false })
         await t.rejects(writes.commit(), { code: 'SHARE_GONE' })
         end({ end: 'refused', attempts: 1 } as Outcome)
         const free = async () => (await books.wallet(3)).reserved === 0n || undefined
-        t.ok(await eventually(free), 'nothing stays held')
+        t.ok(await eventually(free), 'no hold remains')
         t.match(await books.wallet(3), { balance: 100_000n })
         t.same(await audit(books.database), [])
       },

@@ -1,5 +1,5 @@
-/** A call that came to more than was held, and a store that does not answer at once: the rest is collected if it answers the
- *  second time. */
+/** A call that costs more than its hold while the store fails: the overage is collected if the
+ *  second attempt succeeds. */
 import t from 'tap'
 import type { Exchange, Outcome, Statement } from '../../../engine/plugin.ts'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
@@ -14,15 +14,16 @@ const rule = compileRule({ price: { output: 1 } }, { currency, where: [], report
 const NANOS = 10n ** 9n
 const payer = { account: 1, key: undefined, quota: undefined }
 
-/** `answers`: what the store says each time it is asked for more; an Error is what it throws. `room`: what there is; `limit`: nanos charged at most. */
-const billOver = (
+/** A metered call. `answers`: the result of each attempt to take more; an Error is thrown. `room`:
+ *  the available balance; `limit`: the maximum charge in nanos. */
+const startCall = (
   answers: (Shortage | Error | undefined)[],
   room: bigint | Error = 0n,
   limit?: bigint,
 ) => {
-  const told: Statement[] = []
-  const warned: object[] = []
-  const counted: string[] = []
+  const statements: Statement[] = []
+  const warnings: object[] = []
+  const counters: string[] = []
   const ledger = {
     take: async () => {
       const answer = answers.shift()
@@ -37,13 +38,13 @@ const billOver = (
     recordCharge() {},
     isCurrentProcess: () => true,
   }
-  const log = { warn: (fields: object) => void warned.push(fields), error() {}, info() {} }
-  const kit = {
+  const log = { warn: (fields: object) => void warnings.push(fields), error() {}, info() {} }
+  const context = {
     ledger,
     log,
-    metrics: { count: (name: string) => void counted.push(name) },
+    metrics: { count: (name: string) => void counters.push(name) },
   } as unknown as LedgerContext
-  const writes = { add: (...list: Statement[]) => void told.push(...list), will() {} }
+  const writes = { add: (...list: Statement[]) => void statements.push(...list), will() {} }
   let end: (outcome: Outcome) => void = () => {}
   const onEnd = (listener: typeof end): void => {
     end = listener
@@ -51,69 +52,72 @@ const billOver = (
   const slots = { get: () => undefined }
   const exchange = { id: 'r1', kind: 'http', route: { name: 'chat' }, onEnd, slots, writes }
   if (!rule) throw new Error('no rule')
-  const facts = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', held: NANOS }
-  const bill = new MeteredCall(
-    kit,
+  const terms = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', heldAmount: NANOS }
+  const meteredCall = new MeteredCall(
+    context,
     exchange as unknown as Exchange,
-    { ...facts, limit } as never,
+    { ...terms, limit } as never,
     'p1',
   )
   const settle = async (usage: Usage): Promise<void> => {
-    await bill.settle(usage)
+    await meteredCall.settle(usage)
     end({ end: 'complete', status: 200, attempts: 1, bytes: 9 })
   }
-  return { settle, told, warned, counted, answers }
+  return { settle, statements, warnings, counters, answers }
 }
-const USED = { meters: { output: 3 }, estimated: false } as const
-const away = () => new Error('STORE_UNAVAILABLE')
-const closed = (told: readonly Statement[]) =>
-  JSON.stringify(told, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))
+const USAGE = { meters: { output: 3 }, estimated: false } as const
+const unavailable = () => new Error('STORE_UNAVAILABLE')
+const printStatements = (statements: readonly Statement[]) =>
+  JSON.stringify(statements, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))
 
 t.test('overage: is collected when the store fails once', async t => {
-  const { settle, told, warned, answers } = billOver([away(), undefined])
-  await settle(USED)
-  t.same(answers, [], 'asked twice')
-  t.match(closed(told), '"3000000000n"')
-  t.same(warned, [])
+  const { settle, statements, warnings, answers } = startCall([unavailable(), undefined])
+  await settle(USAGE)
+  t.same(answers, [], 'two attempts')
+  t.match(printStatements(statements), '"3000000000n"')
+  t.same(warnings, [])
 })
 t.test('overage: is recorded as uncollected when the store fails twice', async t => {
-  const { settle, told, warned, counted } = billOver([away(), away()], away())
-  await settle(USED)
-  t.match(closed(told), '"2000000000n"')
-  t.match(warned, [{ id: 'r1', model: 'm', uncollected: '2000000000' }])
-  t.same(counted, ['uncollected_total'])
+  const { settle, statements, warnings, counters } = startCall(
+    [unavailable(), unavailable()],
+    unavailable(),
+  )
+  await settle(USAGE)
+  t.match(printStatements(statements), '"2000000000n"')
+  t.match(warnings, [{ id: 'r1', model: 'm', uncollected: '2000000000' }])
+  t.same(counters, ['uncollected_total'])
 })
 t.test('overage: an account without balance is not asked again', async t => {
-  const { settle, warned, answers } = billOver(['account', undefined])
-  await settle(USED)
+  const { settle, warnings, answers } = startCall(['account', undefined])
+  await settle(USAGE)
   t.equal(answers.length, 1)
-  t.equal(warned.length, 1)
+  t.equal(warnings.length, 1)
 })
 t.test('overage: takes the available balance when it is smaller', async t => {
-  const { settle, told, warned } = billOver(['account', undefined], NANOS / 2n)
-  await settle(USED)
-  t.match(closed(told), '"1500000000n","1500000000n"', 'charged, and not collected')
-  t.match(warned, [{ uncollected: '1500000000' }])
+  const { settle, statements, warnings } = startCall(['account', undefined], NANOS / 2n)
+  await settle(USAGE)
+  t.match(printStatements(statements), '"1500000000n","1500000000n"', 'charged and uncollected')
+  t.match(warnings, [{ uncollected: '1500000000' }])
 })
 t.test('overage: charges the hold when other calls took the balance', async t => {
-  const { settle, told, warned } = billOver(
+  const { settle, statements, warnings } = startCall(
     ['account', 'account', 'account', 'account'],
     NANOS / 2n,
   )
-  await settle(USED)
-  t.match(closed(told), '"1000000000n","2000000000n"')
-  t.equal(warned.length, 1)
+  await settle(USAGE)
+  t.match(printStatements(statements), '"1000000000n","2000000000n"')
+  t.equal(warnings.length, 1)
 })
 t.test('metered call: charges at most twice its hold and reports the rest', async t => {
-  const { settle, told, warned, counted, answers } = billOver([undefined], 0n, 2n * NANOS)
-  await settle(USED)
-  t.same(answers, [], 'one unit beyond the hold is asked for, not two')
-  t.match(closed(told), '"2000000000n","1000000000n"', 'charged, and not collected')
-  t.match(warned, [{ id: 'r1', model: 'm', uncollected: '1000000000' }])
-  t.same(counted, ['uncollected_total'])
+  const { settle, statements, warnings, counters, answers } = startCall([undefined], 0n, 2n * NANOS)
+  await settle(USAGE)
+  t.same(answers, [], 'takes one unit beyond the hold, not two')
+  t.match(printStatements(statements), '"2000000000n","1000000000n"', 'charged and uncollected')
+  t.match(warnings, [{ id: 'r1', model: 'm', uncollected: '1000000000' }])
+  t.same(counters, ['uncollected_total'])
 })
 t.test('metered call: stores the largest column value for a larger cost', async t => {
-  const { settle, told } = billOver([undefined], 0n, 2n * NANOS)
+  const { settle, statements } = startCall([undefined], 0n, 2n * NANOS)
   await settle({ meters: { output: Number.MAX_SAFE_INTEGER }, estimated: false })
-  t.match(closed(told), `"${2n ** 63n - 1n}n"`)
+  t.match(printStatements(statements), `"${2n ** 63n - 1n}n"`)
 })

@@ -1,5 +1,5 @@
-/** A key that gets a quota of its own, loses it and gets another, while calls of every kind are under way: they end as they
- *  began, and what the books say of the key is what its calls have cost. */
+/** A quota that is set, removed and changed during calls: each call ends under its terms, and the
+ *  wallet of the key has the cost of its calls. */
 import t from 'tap'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { changeQuota } from '../../../plugins/ledger/views/wallets.ts'
@@ -8,10 +8,10 @@ import { reapAll } from '../../helpers/membership.ts'
 import { createChance, seed } from '../../helpers/seeded.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
-const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
 
-for (const [at, books] of opened.entries())
-  t.test(`on ${ENGINES[at]}`, async t => {
+for (const [at, books] of booksByEngine.entries())
+  t.test(`quota change on ${ENGINES[at]}`, async t => {
     const { database } = books
     const key = async (id: number) => {
       const [row] = await books.rows(
@@ -21,29 +21,25 @@ for (const [at, books] of opened.entries())
     }
 
     t.test(
-      'a call that held of the quota, one that did not, each charged under the other',
+      'quota change: calls with and without a hold of the quota are charged under changed terms',
       async t => {
         await books.credit(1, 1_000n)
         const ledger = await books.ledger()
-        const [limited, free] = [payer(1, 11, 500n), payer(1, 11)]
-        const first = await call(books, ledger, 'a1', limited, 100n)
+        const [withQuota, withoutQuota] = [payer(1, 11, 500n), payer(1, 11)]
+        const first = await call(books, ledger, 'a1', withQuota, 100n)
         await database.write(changeQuota(11, 500n, undefined))
         await first.settle?.(40n)
-        const second = await call(books, ledger, 'a2', free, 300n)
+        const second = await call(books, ledger, 'a2', withoutQuota, 300n)
         await database.write(changeQuota(11, undefined, 60n))
         await second.settle?.(300n)
-        t.match(
-          await key(11),
-          { used: 340, balance: -280 },
-          'more than its quota: it began without',
-        )
+        t.match(await key(11), { used: 340, balance: -280 }, 'the call began without a quota')
         await ledger.close()
-        const anew = await books.ledger()
-        t.equal((await call(books, anew, 'a4', payer(1, 11, 60n), 1n)).lack, 'key')
+        const newLedger = await books.ledger()
+        t.equal((await call(books, newLedger, 'a4', payer(1, 11, 60n), 1n)).lack, 'key')
         await t.rejects(database.write(changeQuota(11, 60n, 339n)), { code: 'QUOTA_IN_USE' })
         await database.write(changeQuota(11, 60n, 342n))
-        t.equal((await call(books, anew, 'a5', payer(1, 11, 342n), 3n)).lack, 'key')
-        t.equal((await call(books, anew, 'a6', payer(1, 11, 342n), 1n)).lack, undefined)
+        t.equal((await call(books, newLedger, 'a5', payer(1, 11, 342n), 3n)).lack, 'key')
+        t.equal((await call(books, newLedger, 'a6', payer(1, 11, 342n), 1n)).lack, undefined)
       },
     )
 
@@ -53,8 +49,8 @@ for (const [at, books] of opened.entries())
         await books.credit(2, 1_000n)
         const ledger = await books.ledger()
         await database.write(changeQuota(21, undefined, 50n))
-        const late = await call(books, ledger, 'b1', payer(2, 21), 70n)
-        await late.settle?.(70n)
+        const lateCall = await call(books, ledger, 'b1', payer(2, 21), 70n)
+        await lateCall.settle?.(70n)
         t.match(await key(21), { used: 70, balance: -20, reserved: 0 })
         await database.write(changeQuota(21, 50n, undefined))
         t.match(await key(21), { used: 70, limited: 0 })
@@ -78,41 +74,47 @@ for (const [at, books] of opened.entries())
       await books.credit(4, 100_000n)
       const ledgers = [await books.ledger(), await books.ledger()]
       let quota: bigint | undefined = 4_000n
-      const heard: (bigint | undefined)[] = [quota, quota]
-      let spent = 0n
+      const knownQuotas: (bigint | undefined)[] = [quota, quota]
+      let totalSettled = 0n
       const open: (() => Promise<void>)[] = []
       const end = async () => open.splice(below(open.length), 1)[0]?.()
       for (let step = 0; step < 120; step++) {
-        const which = below(2)
-        const ledger = ledgers[which]
+        const index = below(2)
+        const ledger = ledgers[index]
         if (chance() < 0.15) {
           const next: bigint | undefined = chance() < 0.5 ? undefined : BigInt(3_000 + below(9_000))
-          const done = await database.write(changeQuota(41, quota, next)).catch(thrown => {
-            if (thrown.code !== 'QUOTA_IN_USE') throw thrown
+          const result = await database.write(changeQuota(41, quota, next)).catch(error => {
+            if (error.code !== 'QUOTA_IN_USE') throw error
           })
-          if (done) quota = next
+          if (result) quota = next
         } else if (chance() < 0.4) await end()
         else if (ledger) {
-          // A process hears of a change some time later.
-          if (chance() < 0.5) heard[which] = quota
-          const held = BigInt(1 + below(100))
-          const made = await call(books, ledger, `d${step}`, payer(4, 41, heard[which]), held)
-          const amount = BigInt(below(Number(held) + 1))
-          if (made.lack) continue
+          // A process learns of a change some time later.
+          if (chance() < 0.5) knownQuotas[index] = quota
+          const heldAmount = BigInt(1 + below(100))
+          const newCall = await call(
+            books,
+            ledger,
+            `d${step}`,
+            payer(4, 41, knownQuotas[index]),
+            heldAmount,
+          )
+          const amount = BigInt(below(Number(heldAmount) + 1))
+          if (newCall.lack) continue
           open.push(async () => {
-            await made.settle?.(amount)
-            spent += amount
+            await newCall.settle?.(amount)
+            totalSettled += amount
           })
         }
       }
       while (open.length > 0) await end()
       await Promise.all(ledgers.map(ledger => ledger.close()))
       const row = await key(41)
-      t.equal(BigInt(row?.used as number), spent, `used, seed ${seed()}`)
-      t.equal(row?.reserved, 0, 'nothing stays held')
+      t.equal(BigInt(row?.used as number), totalSettled, `used, seed ${seed()}`)
+      t.equal(row?.reserved, 0, 'no hold remains')
       if (quota !== undefined)
-        t.equal(BigInt(row?.balance as number), quota - spent, 'what is left')
-      t.match(await books.wallet(4), { balance: 100_000n - spent, reserved: 0n })
+        t.equal(BigInt(row?.balance as number), quota - totalSettled, 'the remaining quota')
+      t.match(await books.wallet(4), { balance: 100_000n - totalSettled, reserved: 0n })
     })
 
     t.test('quota change: the audit finds nothing afterwards', async t => {

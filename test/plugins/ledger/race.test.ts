@@ -1,4 +1,5 @@
-/** A process that is buried at the instant in which it holds: whichever comes first, nothing is held by the dead. */
+/** A process that is reaped while it writes a hold or a lease: in either order, no hold of it
+ *  remains. */
 import pg from 'pg'
 import t from 'tap'
 import type { Statement } from '../../../engine/plugin.ts'
@@ -7,7 +8,7 @@ import { translate } from '../../../engine/store/postgres/dialect.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import {
   addCredit,
-  leaseShare,
+  grantLease,
   openCharge,
   openWallet,
 } from '../../../plugins/ledger/statements.ts'
@@ -29,43 +30,44 @@ const run = async (list: readonly Statement[]): Promise<void> => {
   for (const { sql, values } of list)
     await client.query({ text: translate(sql.postgres ?? sql.text).text, values: [...values] })
 }
-const hold = (request: string, held: bigint) =>
+const hold = (request: string, heldAmount: bigint) =>
   openCharge({
-    ...{
-      request,
-      account: 1,
-      key: undefined,
-      keyHeld: false,
-      process: 'p_1',
-      route: 'r',
-      model: 'm',
-    },
-    ...{ version: 1, rule: '{}', held, opened: 0 },
+    request,
+    account: 1,
+    key: undefined,
+    holdsKeyQuota: false,
+    process: 'p_1',
+    route: 'r',
+    model: 'm',
+    version: 1,
+    rule: '{}',
+    heldAmount,
+    openedAt: 0,
   })
-/** Buried as soon as the store lets go of its row. */
-const buried = () =>
+/** Reaps the process as soon as the store unlocks its row. */
+const reapOnce = () =>
   eventually(() => reapAll(database).catch(() => undefined)).then(count => t.equal(count, 1))
 const waits = async (): Promise<true | undefined> => {
   const text = `SELECT 1 AS yes FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
   return (await database.read({ name: 'waits', text }, [])).length > 0 || undefined
 }
 
-for (const [what, list] of Object.entries({
+for (const [name, list] of Object.entries({
   'a hold': [hold('a', 0n)],
-  'a share': leaseShare('p_1', 2, 10n, 10n),
+  'a lease': grantLease('p_1', 2, 10n, 10n),
 }))
-  t.test(`${what} that is not committed when the burial comes goes back with it`, async t => {
+  t.test(`reaping: releases ${name} that was uncommitted when it began`, async t => {
     await database.write([registration('p_1')])
     await client.query('BEGIN')
     await run(list)
-    const burial = buried()
-    await Promise.race([eventually(waits), burial])
+    const reaping = reapOnce()
+    await Promise.race([eventually(waits), reaping])
     await client.query('COMMIT')
-    await burial
+    await reaping
     t.same(await audit(database), [])
-    const [left] = await database.read(
+    const [openCharges] = await database.read(
       { name: 'left', text: "SELECT count(*) AS open FROM charges WHERE state = 'open'" },
       [],
     )
-    t.equal(left?.open, 0)
+    t.equal(openCharges?.open, 0)
   })

@@ -1,4 +1,4 @@
-/** Stages around the meter: an answer without an upstream costs nothing, and what a filter refuses is not paid for. */
+/** Stages around the meter: a response without an upstream is free, and so is a refused one. */
 import t, { type Test } from 'tap'
 import { errors } from '../../../engine/errors.ts'
 import type { Bytes, Exchange, Filter, Out, Plugin, Stage } from '../../../engine/plugin.ts'
@@ -15,9 +15,9 @@ import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
 
 const PLENTY = 1_000_000_000_000n
-/** Nanos: a call and a token. */
+/** The prices of a call and a token in nanos. */
 const [CALL, TOKEN] = [1_000_000, 8_000]
-const USED = { usage: { prompt_tokens: 0, completion_tokens: 500 } }
+const USAGE_COUNTS = { usage: { prompt_tokens: 0, completion_tokens: 500 } }
 const CHARGE = CALL + 500 * TOKEN
 const DOCUMENT = {
   models: { m: { to: 'main/m', price: { output: '8.00 / 1M', calls: '0.001' } } },
@@ -25,23 +25,23 @@ const DOCUMENT = {
 const fault = errors({ BLOCKED: [451, 'It is blocked.'] })
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 const WORD = event({ choices: [{ index: 0, delta: { content: ' word' }, finish_reason: null }] })
-const WHOLE = `${WORD}${event({ choices: [], ...USED })}data: [DONE]\n\n`
+const WHOLE_STREAM = `${WORD}${event({ choices: [], ...USAGE_COUNTS })}data: [DONE]\n\n`
 const body = (stream: boolean) =>
   JSON.stringify({ model: 'm', max_tokens: 500, messages: [], ...(stream && { stream }) })
 
-/** What stands in front of the meter, and what behind it. */
+/** The handlers before and after the meter in the pipeline. */
 interface Around {
   readonly front?: Stage['handle']
   readonly behind?: (exchange: Exchange) => void
 }
-const guardedBy =
+const withFilter =
   (filter: () => Filter): Stage['handle'] =>
   async (exchange, next) => {
     await next()
     exchange.reply.through(filter())
   }
 const arrange = async (t: Test, engine: (typeof ENGINES)[number], { front, behind }: Around) => {
-  const here = await installOn(t, await startAnyStore(t, engine))
+  const installation = await installOn(t, await startAnyStore(t, engine))
   const inner: Stage = {
     handle: async (exchange, next) => (behind ? behind(exchange) : next()),
   }
@@ -53,43 +53,43 @@ const arrange = async (t: Test, engine: (typeof ENGINES)[number], { front, behin
     translate: translate as Plugin,
   }
   const route = { model: 'body', translate: 'openai-chat' }
-  const { url } = await here.worker({ stages, document: DOCUMENT, route })
-  await here.database.write([
+  const { url } = await installation.worker({ stages, document: DOCUMENT, route })
+  await installation.database.write([
     openWallet(walletOf.account(1), 0n),
     addCredit({ account: 1, kind: 'credit', amount: PLENTY, note: 'test', at: 1 }),
   ])
-  const read = (text: string) => here.database.read(sql(text, text), [])
-  const paid = async (): Promise<number> => {
+  const read = (text: string) => installation.database.read(sql(text, text), [])
+  const readPaid = async (): Promise<number> => {
     const [row] = await read(`SELECT balance FROM wallets WHERE id = ${walletOf.account(1)}`)
     return Number(PLENTY - BigInt(Number(row?.balance)))
   }
-  here.script = (request, response) => {
+  installation.script = (request, response) => {
     const streams = request.headers['x-streams'] !== undefined
     response.setHeader('content-type', streams ? 'text/event-stream' : 'application/json')
-    response.end(streams ? WHOLE : JSON.stringify(USED))
+    response.end(streams ? WHOLE_STREAM : JSON.stringify(USAGE_COUNTS))
   }
   return {
-    here,
+    installation,
     ask: (stream: boolean) =>
       post(`${url}/a`, '', {
         body: body(stream),
         headers: stream ? { 'x-streams': '1' } : {},
       }),
     charges: () => read('SELECT state, amount, estimated, usage FROM charges ORDER BY opened'),
-    /** When the store was told of all. */
-    closed: async (nanos: number) => {
+    /** Waits until all charges are closed, and checks their sum. */
+    expectPaid: async (nanos: number) => {
       await eventually(async () => {
         const [row] = await read("SELECT count(*) AS open FROM charges WHERE state = 'open'")
-        return (Number(row?.open) === 0 && (await paid()) === nanos) || undefined
+        return (Number(row?.open) === 0 && (await readPaid()) === nanos) || undefined
       }).catch(() => {})
-      t.equal(await paid(), nanos)
-      t.same(await audit(here.database), [])
+      t.equal(await readPaid(), nanos)
+      t.same(await audit(installation.database), [])
     },
   }
 }
 
-/** Keeps the whole reply, and then does this in place of sending it. */
-const keeping = (end: (out: Out, whole: Bytes) => void) => (): Filter => {
+/** Buffers the whole reply and calls `end` instead of sending it. */
+const bufferReply = (end: (out: Out, whole: Bytes) => void) => (): Filter => {
   const parts: Bytes[] = []
   return {
     write: chunk => void parts.push(chunk),
@@ -98,23 +98,23 @@ const keeping = (end: (out: Out, whole: Bytes) => void) => (): Filter => {
     },
   }
 }
-/** Lets two words of a stream pass and does this at the third. */
-const cutting = (cut: (out: Out) => void) => (): Filter => {
+/** Passes two words of a stream and calls `onThirdWord` at the third. */
+const passTwoWords = (onThirdWord: (out: Out) => void) => (): Filter => {
   let words = 0
   return {
     write(chunk, out) {
       words += Buffer.from(chunk).toString().split('word').length - 1
-      if (words > 2) cut(out)
+      if (words > 2) onThirdWord(out)
       else out.write(chunk)
     },
   }
 }
-const thrown = (): never => {
+const throwError = (): never => {
   throw new Error('a filter threw')
 }
 const REFUSALS: readonly (readonly [what: string, front: Stage['handle'], status: number])[] = [
-  ['a filter throws at the end', guardedBy(keeping(thrown)), 500],
-  ['a filter fails at the end', guardedBy(keeping(out => out.fail(fault('BLOCKED')))), 451],
+  ['a filter throws at the end', withFilter(bufferReply(throwError)), 500],
+  ['a filter fails at the end', withFilter(bufferReply(out => out.fail(fault('BLOCKED')))), 451],
   [
     'a stage throws that has read the reply',
     async (exchange, next) => {
@@ -126,13 +126,13 @@ const REFUSALS: readonly (readonly [what: string, front: Stage['handle'], status
   ],
 ]
 const CUTS: readonly (readonly [what: string, filter: () => Filter])[] = [
-  ['throws', cutting(thrown)],
-  ['fails', cutting(out => out.fail(fault('BLOCKED')))],
-  ['ends it in a fault', cutting(out => out.end(Buffer.from(WORD), fault('BLOCKED')))],
+  ['throws', passTwoWords(throwError)],
+  ['fails', passTwoWords(out => out.fail(fault('BLOCKED')))],
+  ['ends it in a fault', passTwoWords(out => out.end(Buffer.from(WORD), fault('BLOCKED')))],
 ]
 
 for (const engine of ENGINES)
-  t.test(engine, async t => {
+  t.test(`meter on ${engine}`, async t => {
     t.test('meter: charges nothing for an answer without an upstream', async t => {
       const events = async function* () {
         yield Buffer.from(WORD.repeat(20))
@@ -144,7 +144,7 @@ for (const engine of ENGINES)
         (exchange: Exchange) =>
           void exchange.answer(200, events(), { 'content-type': 'text/event-stream' }),
       ]) {
-        const { ask, charges, closed, here } = await arrange(t, engine, { behind })
+        const { ask, charges, expectPaid, installation } = await arrange(t, engine, { behind })
         for (const stream of [false, true]) {
           const { status, headers } = await ask(stream)
           t.equal(status, 200)
@@ -154,53 +154,57 @@ for (const engine of ENGINES)
           (await charges()).filter(({ state }) => state === 'settled'),
           [],
         )
-        t.equal(here.calls, 0)
-        await closed(0)
+        t.equal(installation.calls, 0)
+        await expectPaid(0)
       }
     })
 
-    t.test('meter: charges the usage that a stage says of its own answer', async t => {
+    t.test('meter: charges the usage that a stage sets for its own answer', async t => {
       const behind = (exchange: Exchange): void => {
         exchange.slots.set(USAGE, { meters: { output: 2 }, estimated: false })
         exchange.answer(200, { own: true })
       }
-      const { ask, closed } = await arrange(t, engine, { behind })
+      const { ask, expectPaid } = await arrange(t, engine, { behind })
       t.equal((await ask(false)).headers.get('x-tollgate-charge'), '0.001016')
-      await closed(CALL + 2 * TOKEN)
+      await expectPaid(CALL + 2 * TOKEN)
     })
 
     for (const [what, front, status] of REFUSALS)
-      t.test(`meter: gives back what was charged when ${what}`, async t => {
-        const { ask, closed, here } = await arrange(t, engine, { ...(front && { front }) })
+      t.test(`meter: refunds a charge when ${what}`, async t => {
+        const { ask, expectPaid, installation } = await arrange(t, engine, {
+          ...(front && { front }),
+        })
         for (const stream of [false, true]) t.equal((await ask(stream)).status, status)
-        t.equal(here.calls, 2)
-        await closed(0)
+        t.equal(installation.calls, 2)
+        await expectPaid(0)
       })
 
-    t.test('meter: keeps what was charged when the fault says that it is paid', async t => {
-      const paid = fault('BLOCKED', [], { paid: true })
-      const front = guardedBy(keeping(out => out.fail(paid)))
-      const { ask, closed } = await arrange(t, engine, { ...(front && { front }) })
+    t.test('meter: keeps the charge when the fault is marked as paid', async t => {
+      const paidFault = fault('BLOCKED', [], { paid: true })
+      const front = withFilter(bufferReply(out => out.fail(paidFault)))
+      const { ask, expectPaid } = await arrange(t, engine, { ...(front && { front }) })
       for (const stream of [false, true]) t.equal((await ask(stream)).status, 451)
-      await closed(2 * CHARGE)
+      await expectPaid(2 * CHARGE)
     })
 
     for (const [what, filter] of CUTS)
-      t.test(`meter: charges what was written of a stream when a filter ${what}`, async t => {
-        const front = guardedBy(filter)
-        const { ask, charges, closed, here } = await arrange(t, engine, { ...(front && { front }) })
-        const left = Promise.withResolvers<void>()
-        here.script = async (_, response) => {
+      t.test(`meter: charges the delivered part of a stream when a filter ${what}`, async t => {
+        const front = withFilter(filter)
+        const { ask, charges, expectPaid, installation } = await arrange(t, engine, {
+          ...(front && { front }),
+        })
+        const upstreamClosed = Promise.withResolvers<void>()
+        installation.script = async (_, response) => {
           response.setHeader('content-type', 'text/event-stream')
-          response.on('close', left.resolve)
+          response.on('close', upstreamClosed.resolve)
           for (let words = 0; words < 3; words++) {
             response.write(WORD)
             await new Promise(resolve => setTimeout(resolve, 20))
           }
         }
         t.match((await ask(true)).text, /word/)
-        await left.promise
-        await closed(CALL + 3 * TOKEN)
+        await upstreamClosed.promise
+        await expectPaid(CALL + 3 * TOKEN)
         t.match(await charges(), [{ state: 'settled', estimated: 1, usage: /"output":3/ }])
       })
   })

@@ -1,5 +1,5 @@
-/** A plain answer is one row of the ledger, written before its first byte leaves; whatever may leave earlier is held in
- *  the store before. */
+/** A plain response is one row of the ledger, written before its first byte leaves. A response
+ *  whose first byte may leave earlier has a hold in the store by then. */
 import { type ClientRequest, request as httpRequest, type ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import type { Metrics, Plugin } from '../../../engine/plugin.ts'
@@ -14,21 +14,21 @@ import { reapAll } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store.ts'
 
-const USED = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
+const USAGE = { usage: { prompt_tokens: 1_000, completion_tokens: 500 } }
 const BODY = JSON.stringify({ model: 'm', messages: [], max_tokens: 600 })
 const STREAM = JSON.stringify({ model: 'm', messages: [], max_tokens: 600, stream: true })
 const PLENTY = 1_000_000_000_000n
 
-/** What the meter counted. */
-interface Counted {
+/** One count of a metric. */
+interface Counter {
   readonly name: string
   readonly labels: object
 }
 const arrange = async (t: Test, engine: (typeof ENGINES)[number], balance = PLENTY) => {
-  const here = await installOn(t, await startAnyStore(t, engine))
-  const counted: Counted[] = []
-  const count: Metrics['count'] = (name, labels) => void counted.push({ name, labels })
-  const heard = {
+  const installation = await installOn(t, await startAnyStore(t, engine))
+  const counters: Counter[] = []
+  const count: Metrics['count'] = (name, labels) => void counters.push({ name, labels })
+  const countingMeter = {
     ...(meter as Plugin),
     setup: ((options, host) =>
       (meter as Plugin).setup(options, {
@@ -36,52 +36,55 @@ const arrange = async (t: Test, engine: (typeof ENGINES)[number], balance = PLEN
         metrics: { ...host.metrics, count },
       })) as Plugin['setup'],
   }
-  const stages = { model: model as Plugin, meter: heard, translate: translate as Plugin }
+  const stages = { model: model as Plugin, meter: countingMeter, translate: translate as Plugin }
   const document = {
     models: { m: { to: 'main/m', price: { input: '2.00 / 1M', output: '8.00 / 1M' } } },
   }
   const more = { stages, document, route: { model: 'body', translate: 'openai-chat' } }
-  const worker = await here.worker(more)
-  await here.database.write([
+  const worker = await installation.worker(more)
+  await installation.database.write([
     openWallet(walletOf.account(1), 0n),
     addCredit({ account: 1, kind: 'credit', amount: balance, note: 'test', at: 1 }),
   ])
   const rows = (): Promise<readonly object[]> =>
-    here.database.read(sql('all', 'SELECT state, amount, held FROM charges ORDER BY opened'), [])
-  return { here, url: `${worker.url}/a`, rows, counted }
+    installation.database.read(
+      sql('all', 'SELECT state, amount, held FROM charges ORDER BY opened'),
+      [],
+    )
+  return { installation, url: `${worker.url}/a`, rows, counters }
 }
 const json = (text: string) => ({
   'content-type': 'application/json',
   'content-length': String(text.length),
 })
-const balanced = async (t: Test, { database }: Installation) => t.same(await audit(database), [])
+const auditClean = async (t: Test, { database }: Installation) => t.same(await audit(database), [])
 
 for (const engine of ENGINES)
-  t.test(engine, async t => {
+  t.test(`single-row charge on ${engine}`, async t => {
     t.test('single-row charge: writes one row, before the plain response leaves', async t => {
-      const { here, url, rows } = await arrange(t, engine)
+      const { installation, url, rows } = await arrange(t, engine)
       let during: unknown
-      here.script = async (_, response) => {
+      installation.script = async (_, response) => {
         during = await rows()
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(USED))
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
       }
       const reply = await post(url, '', { body: BODY })
       t.equal(reply.headers.get('x-tollgate-charge'), '0.006')
       t.same(during, [])
       t.match(await rows(), [{ state: 'settled', amount: 6_000_000 }])
-      await balanced(t, here)
+      await auditClean(t, installation)
     })
 
     t.test('hold: a stream has a row before its first byte', async t => {
-      const { here, url, rows } = await arrange(t, engine)
+      const { installation, url, rows } = await arrange(t, engine)
       let during: unknown
-      here.script = async (_, response) => {
+      installation.script = async (_, response) => {
         during = await eventually(async () => {
-          const found = await rows()
-          return found.length > 0 ? found : undefined
+          const currentRows = await rows()
+          return currentRows.length > 0 ? currentRows : undefined
         })
         response.setHeader('content-type', 'text/event-stream')
-        response.end(`data: ${JSON.stringify({ choices: [], ...USED })}\n\ndata: [DONE]\n\n`)
+        response.end(`data: ${JSON.stringify({ choices: [], ...USAGE })}\n\ndata: [DONE]\n\n`)
       }
       t.match((await post(url, '', { body: STREAM })).text, /DONE/)
       t.match(during, [{ state: 'open', amount: 0 }])
@@ -91,7 +94,7 @@ for (const engine of ENGINES)
     t.test(
       'hold: a long response and an unrequested stream have a row before their first byte',
       async t => {
-        const { here, url, rows } = await arrange(t, engine)
+        const { installation, url, rows } = await arrange(t, engine)
         const long = [json('x'.repeat(2_000_000)), 'x'.repeat(1_500_000)] as const
         const events = [
           { 'content-type': 'text/event-stream' },
@@ -100,37 +103,37 @@ for (const engine of ENGINES)
         for (const [head, text] of [long, events]) {
           const before = (await rows()).length
           let close = (): void => {}
-          here.script = (_, response) => {
+          installation.script = (_, response) => {
             response.writeHead(200, head)
             response.write(text)
             close = () => response.destroy()
           }
-          const got = await firstByte(url, BODY)
+          const request = await firstByte(url, BODY)
           t.match((await rows()).slice(before), [{ state: 'open' }])
-          got.destroy()
+          request.destroy()
           close()
           await eventually(async () => (await rows()).every(isClosed) || undefined)
         }
-        await balanced(t, here)
+        await auditClean(t, installation)
       },
     )
 
     t.test('receipt: no byte of a response leaves when the charge cannot be written', async t => {
-      const { here, url, rows, counted } = await arrange(t, engine)
-      const text = JSON.stringify({ ...USED, long: 'x'.repeat(100_000) })
-      const dearer = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 50_000 } })
+      const { installation, url, rows, counters } = await arrange(t, engine)
+      const text = JSON.stringify({ ...USAGE, long: 'x'.repeat(100_000) })
+      const costly = JSON.stringify({ usage: { prompt_tokens: 1_000, completion_tokens: 50_000 } })
       const replies = [
-        [json(dearer), dearer],
-        [{ 'content-type': 'application/json; charset=UTF-8' }, dearer],
+        [json(costly), costly],
+        [{ 'content-type': 'application/json; charset=UTF-8' }, costly],
         [json(text), text],
         [{ 'content-type': 'application/json' }, text],
         [json('x'.repeat(2_000_000)), 'x'.repeat(2_000_000)],
         [{ 'content-type': 'text/event-stream' }, 'data: {"choices":[]}\n\ndata: [DONE]\n\n'],
       ] as const
       for (const [head, body] of replies) {
-        here.script = async (_, response) => {
-          // It took so long that its process counts as dead: what it had taken went back.
-          await reapAll(here.database)
+        installation.script = async (_, response) => {
+          // The store reaps the process during the call, and its leases return.
+          await reapAll(installation.database)
           response.writeHead(200, head).write(body.slice(0, 40))
           setImmediate(() => response.end(body.slice(40)))
         }
@@ -138,77 +141,81 @@ for (const engine of ENGINES)
         t.equal(status, 503, JSON.stringify(head))
       }
       t.same(await rows(), [])
-      t.match(counted, [{ name: 'uncharged_total', labels: { model: 'm' } }])
-      here.script = (_, response) =>
-        void response.setHeader('content-type', 'application/json').end(JSON.stringify(USED))
-      t.equal((await post(url, '', { body: BODY })).status, 200, 'the next goes by a new name')
-      await balanced(t, here)
+      t.match(counters, [{ name: 'uncharged_total', labels: { model: 'm' } }])
+      installation.script = (_, response) =>
+        void response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
+      t.equal(
+        (await post(url, '', { body: BODY })).status,
+        200,
+        'the next call uses a new process name',
+      )
+      await auditClean(t, installation)
     })
 
     t.test(
       'uncharged calls: a client that leaves before the response is not charged and counted',
       async t => {
-        const { here, url, rows, counted } = await arrange(t, engine)
-        const reached = Promise.withResolvers<void>()
-        here.script = () => reached.resolve()
-        const leaving = ask(url, BODY)
-        await reached.promise
-        leaving.destroy()
-        await eventually(() => counted.length > 0 || undefined)
-        t.match(counted, [{ name: 'uncharged_total', labels: { model: 'm' } }])
+        const { installation, url, rows, counters } = await arrange(t, engine)
+        const arrival = Promise.withResolvers<void>()
+        installation.script = () => arrival.resolve()
+        const request = sendRequest(url, BODY)
+        await arrival.promise
+        request.destroy()
+        await eventually(() => counters.length > 0 || undefined)
+        t.match(counters, [{ name: 'uncharged_total', labels: { model: 'm' } }])
         t.same(await rows(), [])
       },
     )
 
     t.test('uncharged calls: a plain response that breaks off is not charged', async t => {
-      const { here, url, rows, counted } = await arrange(t, engine)
+      const { installation, url, rows, counters } = await arrange(t, engine)
       const half = 'x'.repeat(500)
-      let leave = (response: ServerResponse): void => void response.destroy()
-      here.script = (_, response) => {
+      let breakOff = (response: ServerResponse): void => void response.destroy()
+      installation.script = (_, response) => {
         response.writeHead(200, json(half.repeat(2)))
-        response.write(half, () => setTimeout(() => leave(response), 20))
+        response.write(half, () => setTimeout(() => breakOff(response), 20))
       }
       t.equal((await post(url, '', { body: BODY })).status, 502)
-      const left = Promise.withResolvers<void>()
-      const leaving = ask(url, BODY).on('close', () => left.resolve())
-      leave = () => void leaving.destroy()
-      await left.promise
-      await eventually(() => counted.length > 0 || undefined)
+      const clientClosed = Promise.withResolvers<void>()
+      const request = sendRequest(url, BODY).on('close', () => clientClosed.resolve())
+      breakOff = () => void request.destroy()
+      await clientClosed.promise
+      await eventually(() => counters.length > 0 || undefined)
       t.same(await rows(), [])
-      here.script = (_, response) =>
-        void response.setHeader('content-type', 'application/json').end(JSON.stringify(USED))
+      installation.script = (_, response) =>
+        void response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
       t.equal((await post(url, '', { body: BODY })).status, 200)
       t.match(await rows(), [{ state: 'settled', amount: 6_000_000 }])
-      await balanced(t, here)
+      await auditClean(t, installation)
     })
 
     t.test('contended wallet: the hold has a row at once', async t => {
-      const { here, url, rows } = await arrange(t, engine, 10_000_000n)
+      const { installation, url, rows } = await arrange(t, engine, 10_000_000n)
       let during: unknown
-      here.script = async (_, response) => {
+      installation.script = async (_, response) => {
         during = await eventually(async () => {
-          const found = await rows()
-          return found.length > 0 ? found : undefined
+          const currentRows = await rows()
+          return currentRows.length > 0 ? currentRows : undefined
         })
-        response.setHeader('content-type', 'application/json').end(JSON.stringify(USED))
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(USAGE))
       }
       t.equal((await post(url, '', { body: BODY })).status, 200)
       t.match(during, [{ state: 'open' }])
       t.match(await rows(), [{ state: 'settled', amount: 6_000_000 }])
-      await balanced(t, here)
+      await auditClean(t, installation)
     })
   })
 
 const isClosed = (row: object): boolean => 'state' in row && row.state !== 'open'
-const ask = (url: string, body: string): ClientRequest => {
+const sendRequest = (url: string, body: string): ClientRequest => {
   const headers = { account: '1', ...json(body), connection: 'close' }
-  const asking = httpRequest(url, { method: 'POST', headers }).on('error', () => {})
-  asking.end(body)
-  return asking
+  const request = httpRequest(url, { method: 'POST', headers }).on('error', () => {})
+  request.end(body)
+  return request
 }
-/** Resolves when bytes of a reply are there. */
+/** Resolves at the first bytes of the response. */
 const firstByte = (url: string, body: string): Promise<ClientRequest> =>
   new Promise(resolve => {
-    const asking = ask(url, body)
-    asking.on('response', response => response.once('data', () => resolve(asking)))
+    const request = sendRequest(url, body)
+    request.on('response', response => response.once('data', () => resolve(request)))
   })

@@ -1,5 +1,5 @@
-/** A store whose answers are late or lost: what a process believes to have of an account is what the store has written down for
- *  it, never more and, in the end, never less. */
+/** A store whose results are late or lost: the lease in memory never exceeds the lease in the
+ *  store, and equals it in the end. */
 import t, { type Test } from 'tap'
 import type { Database, Statement } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
@@ -10,50 +10,51 @@ import { ledgerOn } from '../../helpers/membership.ts'
 import { eventually } from '../../helpers/primary.ts'
 import { ENGINES } from '../../helpers/store.ts'
 
-/** The same store: what is written is written, but its answers are held back, or lost until the list is asked about again. */
-const behind = ({ database }: Books) => {
-  const written = new Map<readonly Statement[], ReturnType<Database['write']>>()
-  const state = { lost: false, held: undefined as Promise<void> | undefined, asked: 0 }
+/** The same store with late results, or with results that are lost until a list is written
+ *  again. */
+const withLateResults = ({ database }: Books) => {
+  const results = new Map<readonly Statement[], ReturnType<Database['write']>>()
+  const state = { losesResults: false, gate: undefined as Promise<void> | undefined, writes: 0 }
   const write: Database['write'] = async list => {
-    state.asked++
-    if (state.held) {
-      // Each of two that are under way stands by itself.
-      const { held, asked } = state
+    state.writes++
+    if (state.gate) {
+      // Each of two concurrent writes has its own result.
+      const { gate, writes } = state
       const answer = await database.write([...list])
-      if (asked === 1) await held
+      if (writes === 1) await gate
       return answer
     }
-    const answer = written.get(list) ?? database.write(list)
-    written.set(list, answer)
+    const answer = results.get(list) ?? database.write(list)
+    results.set(list, answer)
     await answer
-    if (state.lost) throw Object.assign(new Error('lost'), { code: 'STORE_UNKNOWN' })
-    written.delete(list)
+    if (state.losesResults) throw Object.assign(new Error('lost'), { code: 'STORE_UNKNOWN' })
+    results.delete(list)
     return answer
   }
   return { state, database: { ...database, write } }
 }
-const opened = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
-for (const [at, books] of opened.entries())
-  t.test(`on ${ENGINES[at]}`, async t => {
-    const stand = async (account: number) => {
+const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+for (const [at, books] of booksByEngine.entries())
+  t.test(`unknown write on ${ENGINES[at]}`, async t => {
+    const arrange = async (account: number) => {
       await books.credit(account, 800n)
-      const { state, database } = behind(books)
+      const { state, database } = withLateResults(books)
       const ledger = ledgerOn(database)
       t.teardown(() => ledger.close())
-      return { state, ledger, who: payer(account) }
+      return { state, ledger, caller: payer(account) }
     }
-    const own = async (account: number) =>
+    const leasedBy = async (account: number) =>
       Number(
         (await books.rows(`SELECT sum(amount) AS has FROM shares WHERE wallet = ${account * 2}`))[0]
           ?.has ?? 0,
       )
-    /** All that the account has can be spent, and no more. */
-    const spendAll = async (t: Test, ledger: Ledger, who: Payer, amount: bigint) => {
-      const { account } = who
-      t.equal(await ledger.take(who, amount + 1n), 'account')
+    /** Checks that the whole balance can be spent, and no more. */
+    const spendAll = async (t: Test, ledger: Ledger, caller: Payer, amount: bigint) => {
+      const { account } = caller
+      t.equal(await ledger.take(caller, amount + 1n), 'account')
       const all = await eventually(async () => {
-        const made = await call(books, ledger, `all ${account}`, who, amount)
-        return made.lack ? undefined : made
+        const newCall = await call(books, ledger, `all ${account}`, caller, amount)
+        return newCall.lack ? undefined : newCall
       })
       await all.settle?.(amount)
       t.match(await books.wallet(account), { balance: 0n })
@@ -63,43 +64,43 @@ for (const [at, books] of opened.entries())
     t.test(
       'unknown write: a call is released once when the result arrives after the retry',
       async t => {
-        const { state, ledger, who } = await stand(1)
-        const made = await call(books, ledger, 'a1', who, 100n)
-        await made.settle?.(100n)
+        const { state, ledger, caller } = await arrange(1)
+        const newCall = await call(books, ledger, 'a1', caller, 100n)
+        await newCall.settle?.(100n)
         const gate = Promise.withResolvers<void>()
-        Object.assign(state, { held: gate.promise, asked: 0 })
-        const refunded = new Promise(resolve =>
+        Object.assign(state, { gate: gate.promise, writes: 0 })
+        const refund = new Promise(resolve =>
           ledger.ensureClosed('a1', refundStatements('a1', 1, undefined, 7), ([, rows]) =>
             resolve(rows),
           ),
         )
-        // Longer than a ledger waits before it tries again what it could not close.
+        // Longer than the interval after which a ledger retries a pending charge.
         await new Promise(resolve => setTimeout(resolve, 1_500))
         gate.resolve()
-        t.same(await refunded, [{ request: 'a1' }])
-        state.held = undefined
-        await spendAll(t, ledger, who, 800n)
+        t.same(await refund, [{ request: 'a1' }])
+        state.gate = undefined
+        await spendAll(t, ledger, caller, 800n)
       },
     )
 
     t.test('unknown write: a lease that is being returned is not spent', async t => {
-      const { state, ledger, who } = await stand(2)
-      t.equal(await ledger.take(who, 50n), undefined)
-      state.lost = true
-      ledger.give(who, 50n, await ledger.process())
-      await eventually(async () => ((await own(2)) === 0 ? true : undefined))
-      t.notOk(ledger.takeNow(who, 1n))
-      state.lost = false
-      await spendAll(t, ledger, who, 800n)
+      const { state, ledger, caller } = await arrange(2)
+      t.equal(await ledger.take(caller, 50n), undefined)
+      state.losesResults = true
+      ledger.give(caller, 50n, await ledger.process())
+      await eventually(async () => ((await leasedBy(2)) === 0 ? true : undefined))
+      t.notOk(ledger.takeNow(caller, 1n))
+      state.losesResults = false
+      await spendAll(t, ledger, caller, 800n)
     })
 
     t.test('unknown write: an unconfirmed lease is used once it is known', async t => {
-      const { state, ledger, who } = await stand(3)
+      const { state, ledger, caller } = await arrange(3)
       await ledger.process()
-      state.lost = true
-      await t.rejects(ledger.take(who, 50n), { code: 'STORE_UNKNOWN' })
-      t.ok((await own(3)) > 0)
-      state.lost = false
-      await spendAll(t, ledger, who, 800n)
+      state.losesResults = true
+      await t.rejects(ledger.take(caller, 50n), { code: 'STORE_UNKNOWN' })
+      t.ok((await leasedBy(3)) > 0)
+      state.losesResults = false
+      await spendAll(t, ledger, caller, 800n)
     })
   })

@@ -1,4 +1,4 @@
-/** A wallet says whose it is, also one of a store that was made before it did. */
+/** Owner columns of wallets: also in a store from before these columns. */
 import t from 'tap'
 import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
@@ -15,7 +15,7 @@ const WALLETS = [
 ]
 
 for (const engine of ENGINES)
-  t.test(`wallets of a store of before, ${engine}`, async t => {
+  t.test(`wallets: a migrated store has their owners, on ${engine}`, async t => {
     const store = await startAnyStore(t, engine)
     const database = await store.open()
     await database.migrate('standing', MEMBERSHIP_TABLES)

@@ -1,4 +1,4 @@
-/** Limits over two gateways that share one owner, as the workers of a machine do. */
+/** Limits over two gateways that share allowances, as the workers of a machine do. */
 import { request as httpRequest } from 'node:http'
 import t from 'tap'
 import limit from '../../../plugins/limit/index.ts'
@@ -9,13 +9,13 @@ t.test('requests limit: admits exactly the allowed number by key and by route', 
   const all = await storm(urls, '/x', 80, '7')
   t.equal(count(all, 200), 23)
   t.equal(count(all, 429), 57)
-  const refused = all.find(got => got.status === 429)
-  t.match(refused?.body.error, { type: 'requests', code: 'rate_limit_exceeded' })
-  t.match(refused?.body.error?.message, /23 requests per h/)
-  const wait = Number(refused?.retryAfter)
-  t.ok(wait > 3_500 && wait <= 3_600, 'until the window ends')
-  t.equal(count(await storm(urls, '/x', 2, '8'), 200), 2, 'another key has its own')
-  t.equal(count(await storm(urls, '/y', 2, '7'), 200), 2, 'another route has its own')
+  const refusal = all.find(response => response.status === 429)
+  t.match(refusal?.body.error, { type: 'requests', code: 'rate_limit_exceeded' })
+  t.match(refusal?.body.error?.message, /23 requests per h/)
+  const wait = Number(refusal?.retryAfter)
+  t.ok(wait > 3_500 && wait <= 3_600, 'seconds until the window ends')
+  t.equal(count(await storm(urls, '/x', 2, '8'), 200), 2, 'another key has its own limit')
+  t.equal(count(await storm(urls, '/y', 2, '7'), 200), 2, 'another route has its own limit')
 })
 
 t.test('key limits: replace those of the route and apply across routes', async t => {
@@ -33,39 +33,46 @@ t.test('requests limit: counts by client address without a key', async t => {
   t.equal(count(all, 200), 3)
 })
 
-t.test('concurrency limit: releases at the end and when a client leaves', async t => {
-  const gateways = await startLimited(t, { concurrency: 3 })
-  const { urls } = gateways
-  const reached = async (wanted: number) => {
-    while (gateways.held < wanted) await new Promise(resolve => setImmediate(resolve))
-  }
-  const slow = [0, 1, 0].map(at => get(`${urls[at]}/held`, { key: '1' }))
-  await reached(3)
-  const refused = await get(`${urls[1]}/held`, { key: '1' })
-  t.equal(refused.status, 429)
-  t.equal(refused.retryAfter, '1')
-  t.equal((await get(`${urls[1]}/x`, { key: '2' })).status, 200, 'another key is free')
-  gateways.release()
-  t.same(
-    (await Promise.all(slow)).map(got => got.status),
-    [200, 200, 200],
-  )
+t.test(
+  'concurrency limit: is released at the end of a request and when its client disconnects',
+  async t => {
+    const gateways = await startLimited(t, { concurrency: 3 })
+    const { urls } = gateways
+    const untilHeld = async (expected: number) => {
+      while (gateways.held < expected) await new Promise(resolve => setImmediate(resolve))
+    }
+    const slow = [0, 1, 0].map(at => get(`${urls[at]}/held`, { key: '1' }))
+    await untilHeld(3)
+    const refusal = await get(`${urls[1]}/held`, { key: '1' })
+    t.equal(refusal.status, 429)
+    t.equal(refusal.retryAfter, '1')
+    t.equal((await get(`${urls[1]}/x`, { key: '2' })).status, 200, 'another key is free')
+    gateways.release()
+    t.same(
+      (await Promise.all(slow)).map(response => response.status),
+      [200, 200, 200],
+    )
 
-  const headers = { key: '1', limits: '{"concurrency":3}' }
-  const leaving = [0, 1, 0].map(at => {
-    const request = httpRequest(`${urls[at]}/held`, { headers }).end()
-    request.on('error', () => {})
-    return request
-  })
-  await reached(3)
-  t.equal((await get(`${urls[0]}/x`, headers)).status, 429, "a key's own limit is over all routes")
-  for (const request of leaving) request.destroy()
-  let again: Got
-  do again = await get(`${urls[0]}/x`, headers)
-  while (again.status === 429)
-  t.equal(again.status, 200)
-  gateways.release()
-})
+    const headers = { key: '1', limits: '{"concurrency":3}' }
+    const leaving = [0, 1, 0].map(at => {
+      const request = httpRequest(`${urls[at]}/held`, { headers }).end()
+      request.on('error', () => {})
+      return request
+    })
+    await untilHeld(3)
+    t.equal(
+      (await get(`${urls[0]}/x`, headers)).status,
+      429,
+      "a key's own limit applies across routes",
+    )
+    for (const request of leaving) request.destroy()
+    let again: Got
+    do again = await get(`${urls[0]}/x`, headers)
+    while (again.status === 429)
+    t.equal(again.status, 200)
+    gateways.release()
+  },
+)
 
 t.test('concurrency limit: a refused request does not count against the rate', async t => {
   const gateways = await startLimited(t, { concurrency: 1, requests: '2/h' })
@@ -80,7 +87,11 @@ t.test('concurrency limit: a refused request does not count against the rate', a
   while (gateways.held === 0) await new Promise(resolve => setImmediate(resolve))
   gateways.release()
   t.equal((await second).status, 200)
-  t.equal((await get(`${url}/held`, { key: '1' })).retryAfter?.length, 4, 'now the rate is spent')
+  t.equal(
+    (await get(`${url}/held`, { key: '1' })).retryAfter?.length,
+    4,
+    'the rate limit is reached now',
+  )
 })
 
 t.test('limit schema: refuses invalid limits', async t => {
@@ -91,11 +102,11 @@ t.test('limit schema: refuses invalid limits', async t => {
 })
 
 t.test('requests limit: an IPv6 /64 network counts as one client', async t => {
-  const asked: string[] = []
+  const keys: string[] = []
   const host = {
     route: { name: 'x', option: () => undefined },
     section: () => ({}),
-    allowance: () => ({ take: (key: string) => asked.push(key) > 0, reading: () => undefined }),
+    allowance: () => ({ take: (key: string) => keys.push(key) > 0, reading: () => undefined }),
   }
   const stage = limit.setup({ requests: '1/s' }, host as never)
   const onEnd = () => {}
@@ -110,7 +121,7 @@ t.test('requests limit: an IPv6 /64 network counts as one client', async t => {
       { slots: { get: () => undefined }, request: { client: { address } }, onEnd } as never,
       async () => {},
     )
-  t.same(asked, [
+  t.same(keys, [
     'address 2001:db8:1:2::',
     'address 2001:db8:1:2::',
     'address 10.0.0.1',

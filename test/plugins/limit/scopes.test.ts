@@ -1,4 +1,4 @@
-/** Whom a limit counts: keys, accounts, models, on one route and over all. */
+/** The scopes of a limit: key, account and model, on one route and across routes. */
 import t, { type Test } from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
 import limit from '../../../plugins/limit/index.ts'
@@ -89,32 +89,33 @@ t.test('named model limit: replaces the limit of each model across routes', t =>
   ),
 )
 
-t.test('limit: adds no promise where no limit is set', async t => {
+t.test('limit: adds no promise if no limit is set', async t => {
   const host = {
-    ...{ route: { name: 'x', option: () => 'openai' }, section: () => ({}) },
-    allowance: () => t.fail('no number is opened'),
+    route: { name: 'x', option: () => 'openai' },
+    section: () => ({}),
+    allowance: () => t.fail('no allowance is opened'),
   }
   const stage = limit.setup({}, host as never)
-  const given = Promise.resolve()
+  const nextResult = Promise.resolve()
   const exchange = {
     slots: { get: () => undefined },
-    onEnd: () => t.fail('nothing is listened to'),
+    onEnd: () => t.fail('no end listener is added'),
   }
   t.equal(
-    stage.handle(exchange as never, () => given),
-    given,
+    stage.handle(exchange as never, () => nextResult),
+    nextResult,
   )
 })
 
 t.test('limit: reports a limit of an undefined model', async t => {
-  const found: unknown[] = []
+  const problems: unknown[] = []
   problemsIn(
     { models: { a: {} }, limits: { models: { a: {}, b: {}, constructor: {} } } },
-    (where, code) => found.push([code, ...where]),
+    (where, code) => problems.push([code, ...where]),
   )
-  t.same(found, [
+  t.same(problems, [
     ['LIMIT_MODEL', 'limits', 'models', 'b'],
     ['LIMIT_MODEL', 'limits', 'models', 'constructor'],
   ])
-  problemsIn({}, () => t.fail('no section, no problem'))
+  problemsIn({}, () => t.fail('an absent section has no problem'))
 })

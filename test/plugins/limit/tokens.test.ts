@@ -1,11 +1,11 @@
-/** Tokens per time: let in by the size of the request, corrected by what it used, exact over both workers. */
+/** Token limits: estimated by request size, corrected by usage, exact across two workers. */
 import t from 'tap'
 import { estimateTokens } from '../../../plugins/limit/tokens.ts'
 import { FILES } from '../../../plugins/slots.ts'
 import { fakeExchange } from '../../helpers/exchange.ts'
 import { count, type Got, get, startLimited } from '../../helpers/limited.ts'
 
-/** A body for which so many tokens are estimated. */
+/** A body whose estimate is `tokens`. */
 const body = (tokens: number): string => 'x'.repeat(tokens * 4)
 const key = '7'
 const HOUR = 3_600_000
@@ -16,10 +16,10 @@ t.test('tokens limit: admits exactly the allowed number by request size', async 
     Array.from({ length: 80 }, (_, at) => get(`${urls[at % 2]}/x`, { key }, body(10))),
   )
   t.equal(count(all, 200), 23)
-  const refused = all.find(({ status }) => status === 429)
-  t.match(refused?.body.error, { type: 'tokens', code: 'rate_limit_exceeded' })
-  t.match(refused?.body.error?.message, /230 tokens per h; this request needs about 10\./)
-  const wait = Number(refused?.retryAfter)
+  const refusal = all.find(({ status }) => status === 429)
+  t.match(refusal?.body.error, { type: 'tokens', code: 'rate_limit_exceeded' })
+  t.match(refusal?.body.error?.message, /230 tokens per h; this request needs about 10\./)
+  const wait = Number(refusal?.retryAfter)
   t.ok(wait > 3_500 && wait <= 3_600)
   t.equal((await get(`${urls[0]}/x`, { key: '8' }, body(10))).status, 200)
 })
@@ -31,7 +31,11 @@ t.test('tokens limit: returns unused tokens for all workers', async t => {
     statuses.push(
       (await get(`${urls[at % 2]}/x`, { key, used: '{"input":6,"output":4}' }, body(20))).status,
     )
-  t.same(statuses, [...Array(9).fill(200), 429, 429, 429], 'the tenth would need 20 of 10')
+  t.same(
+    statuses,
+    [...Array(9).fill(200), 429, 429, 429],
+    'the tenth request needs 20 of 10 tokens',
+  )
   t.equal((await get(`${urls[0]}/x`, { key, used: '{"input":10}' }, body(10))).status, 200)
   t.equal((await get(`${urls[1]}/x`, { key }, body(1))).status, 429)
 })
@@ -39,37 +43,41 @@ t.test('tokens limit: returns unused tokens for all workers', async t => {
 t.test('tokens limit: counts tokens used beyond the estimate', async t => {
   const gateways = await startLimited(t, {}, { section: { key: { tokens: '100/h' } } })
   const { urls } = gateways
-  const used = '{"input":10,"cached":20,"output":30,"thinking":200,"images":900,"calls":5}'
-  const first = await get(`${urls[0]}/x`, { key, used }, body(1))
+  const usage = '{"input":10,"cached":20,"output":30,"thinking":200,"images":900,"calls":5}'
+  const first = await get(`${urls[0]}/x`, { key, used: usage }, body(1))
   t.equal(first.status, 200)
   for (const url of urls) {
-    const refused = await get(`${url}/x`, { key }, body(1))
-    t.equal(refused.status, 429)
-    t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '0')
+    const refusal = await get(`${url}/x`, { key }, body(1))
+    t.equal(refusal.status, 429)
+    t.equal(refusal.headers.get('x-ratelimit-remaining-tokens'), '0')
   }
   gateways.ahead = HOUR
-  t.equal((await get(`${urls[1]}/x`, { key }, body(100))).status, 200, 'the next window is whole')
+  t.equal((await get(`${urls[1]}/x`, { key }, body(100))).status, 200, 'the next window is unused')
 })
 
 t.test(
-  'a call that ends in a later window gives that one nothing, and takes what it used',
+  'tokens limit: a call that ends in a later window returns nothing to it, and adds its overuse',
   async t => {
     const gateways = await startLimited(t, {}, { section: { key: { tokens: '100/h' } } })
     const { urls } = gateways
-    const held = async (used: string, ahead: number): Promise<void> => {
-      const call = get(`${urls[0]}/held`, { key, used })
+    const holdAcross = async (usage: string, ahead: number): Promise<void> => {
+      const call = get(`${urls[0]}/held`, { key, used: usage })
       while (gateways.held === 0) await new Promise(resolve => setImmediate(resolve))
       gateways.ahead += ahead
       t.equal((await get(`${urls[1]}/x`, { key }, body(60))).status, 200)
       gateways.release()
       t.equal((await call).status, 200)
     }
-    await held('{"input":0}', HOUR)
+    await holdAcross('{"input":0}', HOUR)
     t.equal((await get(`${urls[1]}/x`, { key }, body(41))).status, 429)
     t.equal((await get(`${urls[1]}/x`, { key }, body(40))).status, 200)
     gateways.ahead += HOUR
-    await held('{"output":31}', HOUR)
-    t.equal((await get(`${urls[0]}/x`, { key }, body(11))).status, 429, '60 and the 30 more')
+    await holdAcross('{"output":31}', HOUR)
+    t.equal(
+      (await get(`${urls[0]}/x`, { key }, body(11))).status,
+      429,
+      '60 and 30 beyond the estimate',
+    )
     t.equal((await get(`${urls[0]}/x`, { key }, body(10))).status, 200)
   },
 )
@@ -79,11 +87,11 @@ t.test('tokens limit: failed and refused requests use nothing', async t => {
   for (const fail of ['500', '400'])
     t.equal((await get(`${urls[0]}/x`, { key, fail }, body(90))).status, Number(fail))
   t.equal((await get(`${urls[1]}/x`, { key }, body(90))).status, 200)
-  const refused = await get(`${urls[1]}/x`, { key }, body(10))
-  t.equal(refused.body.error?.type, 'requests')
-  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '0')
+  const refusal = await get(`${urls[1]}/x`, { key }, body(10))
+  t.equal(refusal.body.error?.type, 'requests')
+  t.equal(refusal.headers.get('x-ratelimit-remaining-tokens'), '0')
   const again = await get(`${urls[0]}/x`, { key }, body(10))
-  t.equal(again.body.error?.type, 'requests', 'its tokens went back')
+  t.equal(again.body.error?.type, 'requests', 'its tokens were returned')
 })
 
 t.test('tokens limit: estimated counts return nothing', async t => {
@@ -95,17 +103,17 @@ t.test('tokens limit: estimated counts return nothing', async t => {
 
 t.test('tokens limit: refuses a request larger than the window', async t => {
   const { urls } = await startLimited(t, { tokens: '100/min' })
-  const refused = await get(`${urls[0]}/x`, { key }, body(101))
-  t.equal(refused.status, 429)
-  t.match(refused.body.error, { type: 'tokens', message: /too large: it needs about 101 tokens/ })
-  t.equal(refused.headers.get('x-should-retry'), 'false')
-  t.ok(Number(refused.retryAfter) > 0)
+  const refusal = await get(`${urls[0]}/x`, { key }, body(101))
+  t.equal(refusal.status, 429)
+  t.match(refusal.body.error, { type: 'tokens', message: /too large: it needs about 101 tokens/ })
+  t.equal(refusal.headers.get('x-should-retry'), 'false')
+  t.ok(Number(refusal.retryAfter) > 0)
   t.equal((await get(`${urls[0]}/x`, { key }, body(100))).status, 200)
 })
 
-t.test('tokens limit: measures a body of unknown length; no body is one token', async t => {
+t.test('tokens limit: a body of unknown length is measured, and no body is one token', async t => {
   const { urls } = await startLimited(t, {}, { section: { key: { tokens: '10/h' } } })
-  const chunked = async (tokens: number): Promise<number> => {
+  const sendChunked = async (tokens: number): Promise<number> => {
     const stream = new Blob([body(tokens)]).stream()
     const options = {
       method: 'POST',
@@ -117,8 +125,8 @@ t.test('tokens limit: measures a body of unknown length; no body is one token', 
     await response.arrayBuffer()
     return response.status
   }
-  t.equal(await chunked(8), 200)
-  t.equal(await chunked(3), 429)
+  t.equal(await sendChunked(8), 200)
+  t.equal(await sendChunked(3), 429)
   const all: Got[] = []
   for (let times = 0; times < 4; times++) all.push(await get(`${urls[0]}/x`, { key }))
   t.equal(count(all, 200), 2)

@@ -10,9 +10,9 @@ const models = {
   'cl-*': { to: ['cl/*', 'spare'] },
 }
 const upstreams = { gp: { options: { formats: ['openai-chat'] } } }
-const run = (t: Test, args: readonly string[], given: object = models) => {
+const run = (t: Test, args: readonly string[], section: object = models) => {
   const routes = [{ path: 'POST /v1/chat/completions', translate: 'openai-chat' }]
-  const host = fakeHost({ document: { models: given, routes } as unknown as Document, upstreams })
+  const host = fakeHost({ document: { models: section, routes } as unknown as Document, upstreams })
   return runCommand(t, 'models', model.commands, host, args)
 }
 

@@ -40,14 +40,16 @@ const host = fakeHost({
 const read = async (
   options: Options,
   request: RequestOptions = {},
-  allowed?: readonly string[],
+  allowedModels?: readonly string[],
 ) => {
   const stage = model.setup(options, host)
   const exchange = fakeExchange({ method: 'GET', ...request })
-  if (allowed)
+  if (allowedModels)
     exchange.slots.set(ACCOUNT, {
-      ...{ id: 1, name: 'ann', role: 'customer' },
-      key: { id: 1, name: 'k', models: allowed },
+      id: 1,
+      name: 'ann',
+      role: 'customer',
+      key: { id: 1, name: 'k', models: allowedModels },
     })
   const fault = await thrownBy(() => stage.handle?.(exchange, noNext))
   if (fault) return fault
@@ -55,21 +57,30 @@ const read = async (
   return JSON.parse((await pour(exchange.requireReply())).text) as Json
 }
 
-t.test('model list: OpenAI dialect', async t => {
+t.test('model list in openai: lists models, or shows one with its endpoints', async t => {
   t.same(await read({ list: 'openai' }), {
     object: 'list',
     success: true,
     data: [
       {
-        ...{ id: 'gp-4.1', object: 'model', created: 1_626_777_600, owned_by: 'us' },
+        id: 'gp-4.1',
+        object: 'model',
+        created: 1_626_777_600,
+        owned_by: 'us',
         supported_endpoint_types: ['openai', 'openai-response', 'anthropic', 'gemini'],
       },
       {
-        ...{ id: 'cl-x', object: 'model', created: 1_626_777_600, owned_by: 'cl' },
+        id: 'cl-x',
+        object: 'model',
+        created: 1_626_777_600,
+        owned_by: 'cl',
         supported_endpoint_types: ['anthropic', 'openai', 'openai-response', 'gemini'],
       },
       {
-        ...{ id: 'gx-2', object: 'model', created: 1_626_777_600, owned_by: 'gx' },
+        id: 'gx-2',
+        object: 'model',
+        created: 1_626_777_600,
+        owned_by: 'gx',
         supported_endpoint_types: [
           'openai',
           'openai-response',
@@ -93,16 +104,20 @@ t.test('model list: OpenAI dialect', async t => {
   t.match(await read(one, { params: { model: 'nope' } }), { code: 'MODEL_UNKNOWN', status: 404 })
 })
 
-t.test('model list: Anthropic dialect with pages', async t => {
+t.test('model list in anthropic: is paged by after_id, before_id and limit', async t => {
   const page = (search: string) => read({ list: 'anthropic' }, { search })
   t.same(await page('limit=1'), {
     data: [
       {
-        ...{ type: 'model', id: 'gp-4.1', display_name: 'GP 4.1' },
+        type: 'model',
+        id: 'gp-4.1',
+        display_name: 'GP 4.1',
         created_at: '2021-07-20T10:40:00.000Z',
       },
     ],
-    ...{ first_id: 'gp-4.1', last_id: 'gp-4.1', has_more: true },
+    first_id: 'gp-4.1',
+    last_id: 'gp-4.1',
+    has_more: true,
   })
   t.match(await page('limit=1&after_id=gp-4.1'), { first_id: 'cl-x', has_more: true })
   t.match(await page('after_id=gx-2'), { data: [], first_id: null, last_id: null, has_more: false })
@@ -111,13 +126,16 @@ t.test('model list: Anthropic dialect with pages', async t => {
     t.match(await page(`limit=${limit}`), { data: { length: 3 } }, `limit=${limit}`)
 })
 
-t.test('model list: Google dialect with pages', async t => {
+t.test('model list in google: is paged by pageToken and pageSize', async t => {
   const page = (search: string) => read({ list: 'google' }, { search })
   t.same(await page('pageSize=1'), {
     models: [
       {
-        ...{ name: 'models/gp-4.1', version: '001', displayName: 'GP 4.1' },
-        ...{ inputTokenLimit: 1_000, outputTokenLimit: 100 },
+        name: 'models/gp-4.1',
+        version: '001',
+        displayName: 'GP 4.1',
+        inputTokenLimit: 1_000,
+        outputTokenLimit: 100,
         supportedGenerationMethods: ['generateContent'],
       },
     ],
@@ -140,11 +158,11 @@ t.test('model list: picks the dialect by the client’s headers', async t => {
   t.match(
     await as({ 'anthropic-version': '1' }, 'google'),
     { models: [{}] },
-    'a google route is one',
+    'a google route stays google',
   )
 })
 
-t.test('model list: a key with a model list sees only its models', async t => {
+t.test('model list: a key with a model list gets only its models', async t => {
   t.match(await read({ list: 'openai' }, {}, ['gx-2']), { data: [{ id: 'gx-2' }] })
   t.match(await read({ list: 'openai' }, {}, []), { data: [] })
   const one = { list: 'openai', one: 'model' } as const

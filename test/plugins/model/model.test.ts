@@ -1,4 +1,4 @@
-/** Plugin `model`: where requests name a model, refusals, keys with model lists, schemas of a model. */
+/** Plugin `model`: the name in a request, refusals, keys with model lists, schemas of a model. */
 import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
@@ -14,11 +14,11 @@ import {
 
 const models = {
   'gp-4.1': { to: 'gp/gpt-4.1' },
-  'two-homes': {
+  'two-targets': {
     to: ['gp/one', { to: 'spare/two', weight: 3, traits: { far: true } }],
     traits: { region: 'eu' },
   },
-  'as-asked': { to: 'gp' },
+  'no-target-name': { to: 'gp' },
   'deep/name': { to: 'gp/org/model' },
   'gp-4-gizmo-g-{id:[A-Za-z0-9]+}': { to: 'gp/gpt-4-gizmo-g-{id}' },
   'cl-*-thinking': { to: 'cl/claude-*' },
@@ -28,22 +28,30 @@ const document = { models, upstreams: { gp: {}, cl: {}, spare: {} } } as unknown
 
 const ask = async (
   request: RequestOptions,
-  { options = 'body' as Options, given = document, key = undefined as Json | undefined } = {},
+  {
+    options = 'body' as Options,
+    configuration = document,
+    key = undefined as Json | undefined,
+  } = {},
 ) => {
-  const stage = model.setup(options, fakeHost({ document: given }))
+  const stage = model.setup(options, fakeHost({ document: configuration }))
   const exchange = fakeExchange(request)
   if (key !== undefined)
     exchange.slots.set(ACCOUNT, { id: 1, name: 'ann', role: 'customer', key: key as never })
   const fault = await thrownBy(() => stage.handle?.(exchange, noNext))
   return { stage, exchange, fault, targets: exchange.targets }
 }
-const asked = (name: Json, more = {}) => ask({ body: { model: name } }, more)
+const askFor = (name: Json, more = {}) => ask({ body: { model: name } }, more)
 
 t.test('model: finds the name in the body', async t => {
-  const { targets, exchange, stage } = await asked('gp-4.1')
+  const { targets, exchange, stage } = await askFor('gp-4.1')
   t.same(targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
   t.same(exchange.slots.get(MODEL), { asked: 'gp-4.1', entry: 'gp-4.1' })
-  t.same(exchange.slots.saved(), { model: { asked: 'gp-4.1', entry: 'gp-4.1' } }, 'and travels')
+  t.same(
+    exchange.slots.saved(),
+    { model: { asked: 'gp-4.1', entry: 'gp-4.1' } },
+    'the slot is saved with a task',
+  )
   t.same(stage.explain?.(exchange), { asked: 'gp-4.1', entry: 'gp-4.1', targets: ['gp/gpt-4.1'] })
   t.equal(stage.targets, true)
 })
@@ -56,17 +64,21 @@ t.test('model: finds the name in the path and in the query', async t => {
   const [target = { upstream: 'none' }] = inQuery.targets
   const attempt = fakeAttempt(inQuery.exchange, target, {}, '/v1/realtime')
   await inQuery.stage.forward?.(attempt, noNext)
-  t.equal(attempt.request.path, '/v1/realtime?model=gpt-4.1&x=1', 'by the target’s own name')
+  t.equal(
+    attempt.request.path,
+    '/v1/realtime?model=gpt-4.1&x=1',
+    'the query has the target’s name of the model',
+  )
 })
 
 t.test('model: resolves several targets with weights and traits', async t => {
-  const { targets } = await asked('two-homes')
+  const { targets } = await askFor('two-targets')
   t.same(targets, [
     { upstream: 'gp', name: 'one', traits: { region: 'eu' } },
     { upstream: 'spare', name: 'two', weight: 3, traits: { region: 'eu', far: true } },
   ])
-  t.same((await asked('as-asked')).targets, [{ upstream: 'gp' }])
-  t.same((await asked('deep/name')).targets, [{ upstream: 'gp', name: 'org/model' }])
+  t.same((await askFor('no-target-name')).targets, [{ upstream: 'gp' }])
+  t.same((await askFor('deep/name')).targets, [{ upstream: 'gp', name: 'org/model' }])
 })
 
 t.test('model: matches patterns, the most specific first', async t => {
@@ -77,7 +89,7 @@ t.test('model: matches patterns, the most specific first', async t => {
     ['gp-4-gizmo-g-aB9', 'gpt-4-gizmo-g-aB9', 'gp-4-gizmo-g-{id:[A-Za-z0-9]+}'],
   ]
   for (const [name, target, entry] of rows) {
-    const { targets, exchange } = await asked(name)
+    const { targets, exchange } = await askFor(name)
     t.equal(targets[0]?.name, target, name)
     t.same(exchange.slots.get(MODEL), { asked: name, entry })
   }
@@ -98,7 +110,7 @@ t.test('model: refuses unknown names', async t => {
     'constructor',
     `cl-${'x'.repeat(10_000)}`,
   ]) {
-    const { fault, targets } = await asked(name)
+    const { fault, targets } = await askFor(name)
     t.match(
       fault,
       { code: 'MODEL_UNKNOWN', status: 404, param: 'model' },
@@ -132,26 +144,28 @@ t.test('model: refuses a request without a name', async t => {
 
 t.test('model: a key with a model list uses only its models', async t => {
   const key = { id: 1, name: 'k', models: ['gp-4.1', 'cl-*'] }
-  t.equal((await asked('gp-4.1', { key })).fault, undefined)
-  t.equal((await asked('cl-opus', { key })).fault, undefined, 'by the key of its entry')
-  t.match((await asked('two-homes', { key })).fault, { code: 'MODEL_FORBIDDEN', status: 403 })
-  t.match((await asked('nope', { key })).fault, { code: 'MODEL_UNKNOWN' })
-  t.match((await asked('gp-4.1', { key: { ...key, models: [] } })).fault, {
+  t.equal((await askFor('gp-4.1', { key })).fault, undefined)
+  t.equal((await askFor('cl-opus', { key })).fault, undefined, 'its pattern is in the list')
+  t.match((await askFor('two-targets', { key })).fault, { code: 'MODEL_FORBIDDEN', status: 403 })
+  t.match((await askFor('nope', { key })).fault, { code: 'MODEL_UNKNOWN' })
+  t.match((await askFor('gp-4.1', { key: { ...key, models: [] } })).fault, {
     code: 'MODEL_FORBIDDEN',
   })
-  t.equal((await asked('gp-4.1', { key: { id: 1, name: 'k' } })).fault, undefined)
+  t.equal((await askFor('gp-4.1', { key: { id: 1, name: 'k' } })).fault, undefined)
 })
 
 t.test('model: other routes refuse a model with `only` and name its route', async t => {
-  const given = {
+  const configuration = {
     models: { pro: { to: 'gp/pro', only: ['responses'] } },
     upstreams: { gp: {} },
     routes: [{ name: 'responses', path: 'POST /v1/responses' }],
   } as unknown as Document
   const on = (route: string) =>
-    ask({ route, path: '/v1/chat/completions', body: { model: 'pro' } }, { given })
+    ask({ route, path: '/v1/chat/completions', body: { model: 'pro' } }, { configuration })
   t.match((await on('chat')).fault, {
-    ...{ code: 'MODEL_ONLY', status: 404, param: 'model' },
+    code: 'MODEL_ONLY',
+    status: 404,
+    param: 'model',
     message: 'This model is only supported in v1/responses and not in v1/chat/completions.',
   })
   t.equal((await on('responses')).fault, undefined)
@@ -159,14 +173,14 @@ t.test('model: other routes refuse a model with `only` and name its route', asyn
 
 t.test('model: applies its schema for one route or for all others', async t => {
   const limit = { type: 'object', required: ['max_tokens'] }
-  const given = {
+  const configuration = {
     models: {
       pro: { to: 'gp/pro', accepts: { chat: false, '*': limit } },
       file: { to: 'gp/file', accepts: { chat: 'schemas/messages.json' } },
     },
     upstreams: { gp: {} },
   } as unknown as Document
-  const on = (route: string, body: Json) => ask({ route, body }, { given })
+  const on = (route: string, body: Json) => ask({ route, body }, { configuration })
   t.match((await on('chat', { model: 'pro' })).fault, { code: 'MODEL_NOT_HERE', status: 404 })
   t.match((await on('messages', { model: 'pro' })).fault, {
     code: 'REQUIRED_PARAMETER',
@@ -175,7 +189,7 @@ t.test('model: applies its schema for one route or for all others', async t => {
   })
   t.equal((await on('messages', { model: 'pro', max_tokens: 1 })).fault, undefined)
   t.match((await on('chat', { model: 'file' })).fault, { param: 'max_tokens' })
-  t.equal((await on('responses', { model: 'file' })).fault, undefined, 'no rule for that route')
+  t.equal((await on('responses', { model: 'file' })).fault, undefined, 'the route has no schema')
 })
 
 t.test('model: ten thousand models on a thousand routes are read once', async t => {
@@ -189,6 +203,6 @@ t.test('model: ten thousand models on a thousand routes are read once', async t 
   const again = fakeExchange({ body: { model: 'm-9999' } })
   await stages[0]?.handle?.(first, noNext)
   await stages[999]?.handle?.(again, noNext)
-  t.equal(first.targets, again.targets, 'the same object: nothing is built for a request')
+  t.equal(first.targets, again.targets, 'the same object, not a copy per request')
   t.same(first.targets, [{ upstream: 'gp', name: '9999' }])
 })

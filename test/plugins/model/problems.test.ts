@@ -4,16 +4,16 @@ import type { Document, Json } from '../../../engine/plugin.ts'
 import model from '../../../plugins/model/index.ts'
 
 const check = (models: Json): readonly string[] => {
-  const found: string[] = []
+  const problems: string[] = []
   const document = {
     models,
     upstreams: { gp: {}, claude: {} },
     routes: [{ path: 'POST /v1/chat', name: 'chat' }, { path: 'POST /v1/messages' }],
   }
   model.check(document as unknown as Document, (where, code, message, suggestion) => {
-    found.push(`${where.join('.')} ${code} ${message}${suggestion ? ` -> ${suggestion}` : ''}`)
+    problems.push(`${where.join('.')} ${code} ${message}${suggestion ? ` -> ${suggestion}` : ''}`)
   })
-  return found
+  return problems
 }
 
 t.test('models check: reports nothing for a valid section', async t => {
@@ -94,14 +94,14 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
 ]
 for (const [what, models, expected] of TABLE)
   t.test(`models check: reports ${what}`, async t => {
-    const found = check(models)
-    t.equal(found.length, 1, found.join('\n'))
-    t.match(found[0], expected)
+    const problems = check(models)
+    t.equal(problems.length, 1, problems.join('\n'))
+    t.match(problems[0], expected)
   })
 
 t.test('models check: reports every problem', async t => {
-  const broken = { to: ['x1/a', 'x2/a'], accepts: { nope: { type: 'objekt' } } }
-  t.equal(check({ a: broken, b: broken }).length, 8)
+  const invalidModel = { to: ['x1/a', 'x2/a'], accepts: { nope: { type: 'objekt' } } }
+  t.equal(check({ a: invalidModel, b: invalidModel }).length, 8)
 })
 
 t.test('models check: checks ten thousand models', async t => {

@@ -33,9 +33,15 @@ import { migrations } from '../../../plugins/responses/tables.ts'
 import { sql, startBoth, statement } from '../../helpers/store.ts'
 
 const LIMITS = { lifetime: 1_000_000, largest: 2_000 }
-const stored = (id: string, more: Partial<StoredResponse> = {}): StoredResponse => ({
-  ...{ account: 1, id, created: Date.now(), expires: Date.now() + 1_000_000, status: 'completed' },
-  ...{ previous: undefined, conversation: undefined, input: JSON.stringify(`to ${id}`) },
+const storedResponse = (id: string, more: Partial<StoredResponse> = {}): StoredResponse => ({
+  account: 1,
+  id,
+  created: Date.now(),
+  expires: Date.now() + 1_000_000,
+  status: 'completed',
+  previous: undefined,
+  conversation: undefined,
+  input: JSON.stringify(`to ${id}`),
   response: JSON.stringify({
     id,
     object: 'response',
@@ -51,30 +57,35 @@ for (const { engine, database } of await startBoth(t, [
   ...migrations.map(each => ({ ...each, number: each.number + MEMBERSHIP_TABLES.length })),
 ])) {
   const reap = (id: string) =>
-    statement('bury', 'DELETE FROM tollgate_processes WHERE id = ?', [id])
+    statement('reap', 'DELETE FROM tollgate_processes WHERE id = ?', [id])
   const find = (id: string, account = 1): Promise<Row> => findResponse(database, account, id)
 
-  t.test(`${engine}: stored responses: are saved, replaced and deleted`, async t => {
-    await database.write([saveResponse(stored('a')), saveResponse(stored('a', { account: 2 }))])
-    await database.write([saveResponse(stored('a', { input: '"again"' }))])
+  t.test(`stored responses on ${engine}: are saved, replaced and deleted`, async t => {
+    await database.write([
+      saveResponse(storedResponse('a')),
+      saveResponse(storedResponse('a', { account: 2 })),
+    ])
+    await database.write([saveResponse(storedResponse('a', { input: '"again"' }))])
     t.match(inputOf(await find('a')), [{ role: 'user', content: 'again' }])
     t.match(inputOf(await find('a', 2)), [{ content: 'to a' }])
     await database.write([deleteResponse(1, 'a', Date.now())])
     await t.rejects(find('a'), { code: 'RESPONSE_UNKNOWN' })
     t.ok(await find('a', 2))
     await t.rejects(findResponse(database, undefined, 'a'), { code: 'RESPONSE_UNKNOWN' })
-    await database.write([saveResponse(stored('old', { expires: Date.now() - 1 }))])
+    await database.write([saveResponse(storedResponse('old', { expires: Date.now() - 1 }))])
     await t.rejects(find('old'), { code: 'RESPONSE_UNKNOWN' })
   })
 
   t.test(
-    `${engine}: history: is read from its start and refused if a part was deleted`,
+    `history on ${engine}: is read from its start and refused if a part was deleted`,
     async t => {
       const history = (previous: string) => readHistory(database, 1, { ...options, previous })
       await database.write(
         [
-          ...[stored('c1'), stored('c2', { previous: 'c1' }), stored('c3', { previous: 'c2' })],
-          stored('c1', { account: 2, input: '"foreign"' }),
+          storedResponse('c1'),
+          storedResponse('c2', { previous: 'c1' }),
+          storedResponse('c3', { previous: 'c2' }),
+          storedResponse('c1', { account: 2, input: '"foreign"' }),
         ].map(saveResponse),
       )
       t.match(await history('c3'), [
@@ -85,16 +96,16 @@ for (const { engine, database } of await startBoth(t, [
       await database.write([deleteResponse(1, 'c1', Date.now())])
       await t.rejects(history('c3'), { code: 'PREVIOUS_UNKNOWN', message: /'c1'/ })
       await t.rejects(history('c9'), { code: 'PREVIOUS_UNKNOWN', message: /'c9'/ })
-      // An upstream that gives one id twice could make a ring.
-      await database.write([saveResponse(stored('r', { previous: 'r' }))])
+      // An upstream that reuses an id can make a response its own predecessor.
+      await database.write([saveResponse(storedResponse('r', { previous: 'r' }))])
       await t.rejects(history('r'), { code: 'CONTEXT_TOO_LONG' })
     },
   )
 
-  t.test(`${engine}: background response: is finished once`, async t => {
+  t.test(`background response on ${engine}: is finished once`, async t => {
     await database.write([registration('p1'), registration('p2')])
     for (const id of ['b1', 'b2', 'b3', 'b4'])
-      await database.write([beginResponse(stored(id, open), id === 'b4' ? 'p2' : 'p1')])
+      await database.write([beginResponse(storedResponse(id, open), id === 'b4' ? 'p2' : 'p1')])
     t.equal(responseOf(await find('b1')).status, 'in_progress')
     await t.rejects(readHistory(database, 1, { ...options, previous: 'b1' }), {
       code: 'PREVIOUS_UNFINISHED',
@@ -116,12 +127,12 @@ for (const { engine, database } of await startBoth(t, [
     t.equal(responseOf(await find('b4')).status, 'in_progress')
     await database.write([finishResponse(1, 'b3', 'completed', '{}')])
     t.equal(responseOf(await find('b3')).status, 'failed', 'a failed response stays failed')
-    await t.rejects(database.write([beginResponse(stored('b5', open), 'p1')]), {
-      code: 'RESPONSE_BURIED',
+    await t.rejects(database.write([beginResponse(storedResponse('b5', open), 'p1')]), {
+      code: 'RESPONSE_REAPED',
     })
   })
 
-  t.test(`${engine}: conversation: grows, and a late turn changes nothing`, async t => {
+  t.test(`conversation on ${engine}: grows, and a late turn changes nothing`, async t => {
     const conversation = { account: 1, id: 'v', created: 1, expires: Date.now() + 1_000_000 }
     await database.write([openConversation({ ...conversation, metadata: '{}' })])
     const storage = { account: 1, created: 5, input: '"hi"', conversation: 'v' }
@@ -138,8 +149,8 @@ for (const { engine, database } of await startBoth(t, [
     const recent = { account: 1, created: Date.now(), input: '"ho"' }
     const output = [{ type: 'message', id: 'm3' }]
     await database.write(storeStatements(recent, { id: 'v3', output }, LIMITS))
-    t.match(await resolve('m3'), output, 'by the name of its upstream')
-    t.match(await resolve('msg_v3_0'), [{ content: [{ text: 'ho' }] }], 'by its place')
+    t.match(await resolve('m3'), output, 'by the id of the upstream')
+    t.match(await resolve('msg_v3_0'), [{ content: [{ text: 'ho' }] }], 'by its generated id')
     t.match(await resolve('msg_v1_0'), [{ content: [{ text: 'hi' }] }], 'of a conversation')
     await t.rejects(resolve('m3', 2), { code: 'ITEM_MISSING', message: /'m3'/ })
     t.same(await readTurns(database, 2, 'v'), [])
@@ -165,20 +176,21 @@ for (const { engine, database } of await startBoth(t, [
     t.notOk(await findConversation(database, 1, 'v'))
     await database.write(storeStatements({ ...storage, created: Date.now() }, { id: 'v2' }, LIMITS))
     t.same(await readTurns(database, 1, 'v'), [])
-    t.ok(await find('v2'), 'the response is kept, and what was paid for it stands')
+    t.ok(await find('v2'), 'the response is stored although its conversation was deleted')
     await database.write([deleteResponse(1, 'v3', Date.now())])
     await t.rejects(resolve('m3'), { code: 'ITEM_MISSING' })
   })
 
-  t.test(`${engine}: deleteExpired: deletes expired rows but none in progress`, async t => {
+  t.test(`deleteExpired on ${engine}: deletes expired rows but none in progress`, async t => {
     const past = { created: 1, expires: 2 }
     await database.write([
       registration('p3'),
-      beginResponse(stored('going', { ...open, ...past }), 'p3'),
+      beginResponse(storedResponse('going', { ...open, ...past }), 'p3'),
     ])
     const conversation = { account: 1, id: 'gone', ...past }
     await database.write([
-      ...[saveResponse(stored('gone', past)), saveResponse(stored('stays'))],
+      saveResponse(storedResponse('gone', past)),
+      saveResponse(storedResponse('stays')),
       openConversation({ ...conversation, metadata: '{}' }),
       ...addTurn(conversation, { id: 't', created: 1, items: '[]' }),
     ])

@@ -1,4 +1,5 @@
-/** The sandbox on audio routes: valid files of the right length, transcriptions in every format, and the sandbox header. */
+/** The sandbox on audio routes: valid files of the expected length, transcriptions in every format,
+ *  and the sandbox header. */
 import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
@@ -54,7 +55,7 @@ t.test('sandbox speech: refuses formats without an encoder', async t => {
 })
 t.test('sandbox transcription: answers in every response format', async t => {
   for (const path of ['transcriptions', 'translations'])
-    for (const [response_format, type, said] of [
+    for (const [response_format, type, body] of [
       [null, 'application/json', /^\{"text":"This is.*5 bytes/],
       ['json', 'application/json', /"usage":/],
       ['text', 'text/plain; charset=utf-8', /^This is the sandbox.*\n$/],
@@ -65,7 +66,7 @@ t.test('sandbox transcription: answers in every response format', async t => {
     ] as const) {
       const { text, headers } = await ask(path, { file, response_format })
       t.equal(headers['content-type'], type)
-      t.match(text, said)
+      t.match(text, body)
     }
 })
 t.test('sandbox transcription: streams events and ends like the format', async t => {

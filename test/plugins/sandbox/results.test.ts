@@ -30,8 +30,8 @@ t.test('sandbox embeddings: are unit vectors, the same for the same text', async
   t.ok(Math.abs(norm(a) - 1) < 1e-5 && Math.abs(norm(b) - 1) < 1e-5)
   t.notSame(a, b)
   t.match(both.usage, { prompt_tokens: Number, total_tokens: Number })
-  const packed = await embed({ input: 'a', dimensions: 8, encoding_format: 'base64' })
-  const bytes = Buffer.from(packed.data[0].embedding, 'base64')
+  const base64Answer = await embed({ input: 'a', dimensions: 8, encoding_format: 'base64' })
+  const bytes = Buffer.from(base64Answer.data[0].embedding, 'base64')
   t.same([...new Float32Array(new Uint8Array(bytes).buffer)], a)
   t.equal((await embed({ input: [1, 2, 3] })).data.length, 1, 'tokens are one item')
   const content = { parts: [{ text: 'a' }] }
@@ -57,9 +57,9 @@ t.test('sandbox images: returns the requested number of images', async t => {
     return { status, ...JSON.parse(text) }
   }
   const { data, usage } = await generate({ prompt: 'x', n: 3, response_format: 'b64_json' })
-  const drawn = data.map(({ b64_json }: { b64_json: string }) => Buffer.from(b64_json, 'base64'))
-  t.equal(new Set(drawn.map(String)).size, 3)
-  for (const png of drawn) {
+  const images = data.map(({ b64_json }: { b64_json: string }) => Buffer.from(b64_json, 'base64'))
+  t.equal(new Set(images.map(String)).size, 3)
+  for (const png of images) {
     const { width, height, pixels } = coloured(png)
     t.same([width, height, pixels.length], [64, 64, 64 * 64 * 3])
   }
@@ -68,9 +68,9 @@ t.test('sandbox images: returns the requested number of images', async t => {
   t.match((await generate({ model: 'gpt-image-1' })).data, [{ b64_json: String }])
   t.match((await generate({ model: 'recraftv3_vector' })).data, [{ url: /svg\+xml/ }])
   for (const n of [0, 11, 'many']) t.equal((await generate({ n })).status, 400, `${n}`)
-  const streamed = await ask('/v1/images/edits', { prompt: 'x', n: 2, stream: true })
+  const stream = await ask('/v1/images/edits', { prompt: 'x', n: 2, stream: true })
   t.same(
-    eventsIn(streamed.bytes).map(({ name }) => name),
+    eventsIn(stream.bytes).map(({ name }) => name),
     ['image_edit.completed', 'image_edit.completed'],
   )
 })

@@ -135,8 +135,8 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
   },
 }
 
-// Streams take the time that people take.
-t.test('sandbox formats', { jobs: 8 }, async t => {
+// Run concurrently: streams are sent at reading speed.
+t.test('sandbox formats: each answers in its own shape', { jobs: 8 }, async t => {
   for (const [name, script] of Object.entries(SCRIPTS)) {
     const format = formats.get(name)
     const plain = async (more: { readonly [key: string]: Json }) => {
@@ -166,8 +166,12 @@ t.test('sandbox formats', { jobs: 8 }, async t => {
         t.equal(headers['x-tollgate-sandbox'], 'true')
         const events = eventsIn(bytes)
         const last = events.at(-1)
-        t.ok(last && format?.stream.isEnd(last), 'the last event ends it')
-        t.equal(events.filter(event => format?.stream.isEnd(event)).length, 1, 'and no other')
+        t.ok(last && format?.stream.isEnd(last), 'the last event ends the stream')
+        t.equal(
+          events.filter(event => format?.stream.isEnd(event)).length,
+          1,
+          'no other event ends it',
+        )
         t.ok(events.length > 3 || name === 'google-gemini')
       }
     })
@@ -206,7 +210,7 @@ t.test('sandbox: a stream ends when the client leaves', async t => {
   t.ok(fault || text.length < 1_000)
 })
 
-const question: SandboxRequest = {
+const request: SandboxRequest = {
   model: 'm',
   text: 'w',
   images: [],
@@ -215,24 +219,24 @@ const question: SandboxRequest = {
   size: 4,
 }
 t.test('sandbox: an output limit truncates the answer and is reported', async t => {
-  t.match(cannedAnswer({ ...question, limit: 2 }), {
+  t.match(cannedAnswer({ ...request, limit: 2 }), {
     isTruncated: true,
     outputTokens: 2,
     chunks: { length: 2 },
   })
-  t.match(cannedAnswer({ ...question, limit: 0 }), { chunks: { length: 1 } })
+  t.match(cannedAnswer({ ...request, limit: 0 }), { chunks: { length: 1 } })
   t.match(
-    cannedAnswer({ ...question, toolResult: 'sunny' }).chunks.join(''),
+    cannedAnswer({ ...request, toolResult: 'sunny' }).chunks.join(''),
     /The tool answered: "sunny"/,
   )
-  t.match(cannedAnswer({ ...question, text: 'x'.repeat(500) }).chunks.join(''), /x…"$/)
+  t.match(cannedAnswer({ ...request, text: 'x'.repeat(500) }).chunks.join(''), /x…"$/)
   t.match(
-    cannedAnswer({ ...question, images: ['https://a/b.png'] }).chunks.join(''),
+    cannedAnswer({ ...request, images: ['https://a/b.png'] }).chunks.join(''),
     /image at https:/,
   )
 })
 
-t.test('sandbox: sample arguments for any schema', async t => {
+t.test('sandbox: sampleValue makes a value for any schema', async t => {
   for (const [schema, expected] of [
     [{ type: 'string', enum: ['a', 'b'] }, 'a'],
     [{ const: 7 }, 7],

@@ -1,4 +1,5 @@
-/** Fifty patterns that stall JavaScript's engine: schemas with them must bound their texts, and validation then takes linear time. */
+/** Fifty patterns that stall JavaScript's engine: a schema with one must bound its texts, and
+ *  validation then takes linear time. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
@@ -25,13 +26,14 @@ const patterns = SHAPES.flatMap(shape =>
 )
 
 const files: Record<string, string> = {}
-const host = fakeHost({ files }) // one, since to make a compiler of schemas takes longer than all else
+// One host for all tests: creating a schema compiler takes longer than the rest.
+const host = fakeHost({ files })
 const validatorOf = (schema: object) => {
   files['it.json'] = JSON.stringify(schema)
   return fileValidator('it.json', host)
 }
-/** `ms`: of processor time. */
-const judge = (schema: object, body: object) => {
+/** Validates a body. `ms`: processor time. */
+const validate = (schema: object, body: object) => {
   const validator = validatorOf(schema)
   const before = process.cpuUsage()
   const fault = validator.validate(body as Json)
@@ -45,8 +47,8 @@ const refusal = (schema: object): string => {
   try {
     validatorOf(schema)
     return 'none'
-  } catch (thrown) {
-    return String((thrown as Error).message)
+  } catch (error) {
+    return String((error as Error).message)
   }
 }
 
@@ -60,8 +62,8 @@ t.test(
       const maxLength = Number(/needs `maxLength` of at most (\d+) beside it$/.exec(message)?.[1])
       t.ok(maxLength > 0, `${pattern}: ${message}`)
       const length = Math.min(LENGTH, maxLength - 1)
-      const { ms, fault } = judge(text(pattern, { maxLength }), { a: `${'a'.repeat(length)}\n` })
-      t.ok(fault, 'it does not fit')
+      const { ms, fault } = validate(text(pattern, { maxLength }), { a: `${'a'.repeat(length)}\n` })
+      t.ok(fault, 'the text does not match')
       slowest = Math.max(slowest, ms)
       t.match(refusal(text(pattern, { maxLength: maxLength + 1 })), /needs `maxLength`/)
     }
@@ -73,8 +75,8 @@ t.test(
 
 t.test('pattern: texts above maxLength are refused before matching', t => {
   const schema = text('^(a+)+$', { maxLength: 10 })
-  t.equal(judge(schema, { a: 'a'.repeat(10) }).fault, undefined)
-  t.match(judge(schema, { a: '?'.repeat(11) }).fault, { message: /at most 10 characters/ })
+  t.equal(validate(schema, { a: 'a'.repeat(10) }).fault, undefined)
+  t.match(validate(schema, { a: '?'.repeat(11) }).fault, { message: /at most 10 characters/ })
   t.end()
 })
 
@@ -88,7 +90,7 @@ t.test('pattern: simple patterns need no maxLength', t => {
   ]
   for (const pattern of simple) {
     t.equal(refusal(text(pattern)), 'none', pattern)
-    const { ms } = judge(text(pattern), { a: `${'a'.repeat(LENGTH)}\n` })
+    const { ms } = validate(text(pattern), { a: `${'a'.repeat(LENGTH)}\n` })
     t.comment(`${pattern}: ${ms.toFixed(1)} ms`)
   }
   for (const pattern of [
@@ -115,7 +117,7 @@ t.test('schema bounds: apply to names, lists and nested schemas', t => {
   ])
     t.match(refusal(schema), /needs `maxLength`/, JSON.stringify(schema))
   const harmless = { properties: { pattern: { enum: [{ pattern: evil }] }, b: { const: evil } } }
-  t.equal(refusal(harmless), 'none', 'a value is no pattern')
+  t.equal(refusal(harmless), 'none', 'a constant value is no pattern')
   const list = (more: object) => ({
     properties: { a: { type: 'array', uniqueItems: true, ...more } },
   })
@@ -141,7 +143,7 @@ t.test('pattern: both engines agree with JavaScript', t => {
   ]
   for (const pattern of [...all, '(?:a|b)$', '^(?:[a-z]+-?)+1?$', '^(a+)+$'])
     for (const a of subjects) {
-      const { fault } = judge(text(pattern, { maxLength: 99 }), { a })
+      const { fault } = validate(text(pattern, { maxLength: 99 }), { a })
       t.equal(
         fault === undefined,
         new RegExp(pattern, 'u').test(a),
@@ -151,14 +153,15 @@ t.test('pattern: both engines agree with JavaScript', t => {
   t.end()
 })
 
-/** Bodies of so many bytes: one long text, many members, many messages. */
+/** Bodies of about `bytes` bytes: one long text, many members, many messages. */
 const widest = (bytes: number): readonly object[] => [
   { model: 'm', name: 'a'.repeat(bytes), messages: [{ role: 'user', content: 'a'.repeat(bytes) }] },
   Object.fromEntries(
     Array.from({ length: 9_999 }, (_, n) => [`${n}${'k'.repeat(bytes / 10_000)}`, n]),
   ),
   {
-    ...{ model: 'm', max_tokens: 1 },
+    model: 'm',
+    max_tokens: 1,
     messages: Array.from({ length: bytes / 32 }, () => ({ role: 'user', content: 'a' })),
   },
   { model: 'm', input: Array.from({ length: bytes / 32 }, () => ({ role: 'user', content: 'a' })) },
@@ -167,7 +170,7 @@ const widest = (bytes: number): readonly object[] => [
   },
 ]
 
-t.test('schema bounds: the shipped schemas have them', t => {
+t.test('schema bounds: the shipped schemas bound all texts and lists', t => {
   const folder = new URL('../../../schemas/', import.meta.url)
   const bodies = readdirSync(folder).filter(name => !/^(engine|routes)\.json$/.test(name))
   t.ok(bodies.length >= 7)
@@ -175,7 +178,7 @@ t.test('schema bounds: the shipped schemas have them', t => {
     const schema = JSON.parse(readFileSync(new URL(name, folder), 'utf8'))
     t.equal(refusal(schema), 'none', name)
     let slowest = 0
-    for (const body of widest(LENGTH)) slowest = Math.max(slowest, judge(schema, body).ms)
+    for (const body of widest(LENGTH)) slowest = Math.max(slowest, validate(schema, body).ms)
     t.comment(`${name}: ${slowest.toFixed(1)} ms for ${LENGTH} bytes`)
   }
   t.end()

@@ -13,7 +13,7 @@ const FILES = {
   gemini: 'schemas/generate-content.json',
 }
 type Name = keyof typeof FILES
-const judge = (name: Name, body: Json) => fileValidator(FILES[name], host).validate(body)
+const validate = (name: Name, body: Json) => fileValidator(FILES[name], host).validate(body)
 const hi = [{ role: 'user', content: 'hi' }]
 const chat = (more: { readonly [key: string]: Json }): Json => ({
   model: 'm',
@@ -123,16 +123,19 @@ const TABLE: readonly Row[] = [
 ]
 
 for (const [name, body, code, param, words] of TABLE)
-  t.test(`validation fault: ${name}: ${JSON.stringify(body).slice(0, 90)}`, async t => {
-    const fault = judge(name, body)
-    t.match(fault, { code, status: 400, expose: true, message: words })
-    t.equal(fault?.param, param)
-  })
+  t.test(
+    `validation fault in ${name}: names the field of ${JSON.stringify(body).slice(0, 90)}`,
+    async t => {
+      const fault = validate(name, body)
+      t.match(fault, { code, status: 400, expose: true, message: words })
+      t.equal(fault?.param, param)
+    },
+  )
 
 t.test('shipped schemas: accept unknown fields', async t => {
-  t.equal(judge('chat', chat({ some_new_field: { a: [1] }, service_tier: 'flex' })), undefined)
-  t.equal(judge('chat', part({ type: 'smell', smell: 'roses' })), undefined)
-  t.equal(judge('messages', chat({ max_tokens: 9, temperature: 0.5 })), undefined)
+  t.equal(validate('chat', chat({ some_new_field: { a: [1] }, service_tier: 'flex' })), undefined)
+  t.equal(validate('chat', part({ type: 'smell', smell: 'roses' })), undefined)
+  t.equal(validate('messages', chat({ max_tokens: 9, temperature: 0.5 })), undefined)
 })
 
 t.test('validation fault: shortens long values and omits objects', async t => {
@@ -147,7 +150,7 @@ t.test('validation fault: names fields with slashes, tildes and digits', async t
   t.equal(validatorOf(schema, 'x', host).validate({ 'a/b~c': { 0: 1 } })?.param, 'a/b~c[0]')
 })
 
-t.test('validation fault: other keywords', async t => {
+t.test('validation fault: each keyword has a message', async t => {
   const rows: readonly (readonly [schema: Json, body: Json, code: string, words: RegExp])[] = [
     [{ additionalProperties: false }, { a: 1 }, 'UNKNOWN_PARAMETER', /Unknown parameter: 'a'/],
     [{ properties: { a: { const: 1 } } }, { a: 2 }, 'INVALID_VALUE', /must be 1/],
@@ -197,19 +200,19 @@ t.test('validation fault: other keywords', async t => {
     )
 })
 
-const recorded = recordings()
+const recordedRequests = recordings()
 t.test(
   'shipped schemas: accept every recorded request that a provider accepted',
-  { skip: recorded === undefined && 'RECORDINGS is not set' },
+  { skip: recordedRequests === undefined && 'RECORDINGS is not set' },
   async t => {
-    let taken = 0
-    for (const { id, format, status, request } of recorded ?? []) {
+    let requestCount = 0
+    for (const { id, format, status, request } of recordedRequests ?? []) {
       const name = format.split('-')[0] ?? ''
       if (status !== 200 || !request || !(name in FILES)) continue
-      const fault = judge(name as Name, request as Json)
-      taken++
+      const fault = validate(name as Name, request as Json)
+      requestCount++
       if (fault) t.fail(`${id}: ${fault.message}`)
     }
-    t.ok(taken > 150, `${taken} requests`)
+    t.ok(requestCount > 150, `${requestCount} requests`)
   },
 )

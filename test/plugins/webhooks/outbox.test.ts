@@ -1,4 +1,4 @@
-/** The outbox over real TLS receivers: what arrives, and what is tried again and when. */
+/** The outbox over real TLS receivers: deliveries and retries. */
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
 import { DELAYS } from '../../../plugins/webhooks/schedule.ts'
@@ -7,23 +7,24 @@ import { ok, outside, startReceiver, status } from '../../helpers/receiver.ts'
 import { ENGINES } from '../../helpers/store.ts'
 import { openDesk, SECRET } from '../../helpers/webhooks.ts'
 
-const over = ({ state }: { state?: unknown }) => state !== 'pending'
-const tried = (times: number) => (row: { attempts?: unknown }) => Number(row.attempts) >= times
+const isFinished = ({ state }: { state?: unknown }) => state !== 'pending'
+const hasAttempts = (times: number) => (row: { attempts?: unknown }) =>
+  Number(row.attempts) >= times
 
 for (const engine of ENGINES)
-  t.test(`an event arrives, signed, with the query as it was: ${engine}`, async t => {
+  t.test(`outbox on ${engine}: delivers a signed event with an unchanged query`, async t => {
     const desk = await openDesk(t, engine)
     const receiver = await startReceiver(t)
     await desk.endpoint(1, `${receiver.origin}/a%20b?token=s%2Fe+c%3Dret&x=1`)
     desk.start()
     const body = '{"topic":"user_quota_too_low","data":{"quota":0.5}}'
     await desk.event('msg_1', 1, { body })
-    await desk.eventually('msg_1', over)
-    const [got] = receiver.received
-    t.match(got, { method: 'POST', url: '/a%20b?token=s%2Fe+c%3Dret&x=1', body })
-    t.equal(got?.headers['content-type'], 'application/json')
-    t.equal(got?.headers['webhook-id'], 'msg_1')
-    t.doesNotThrow(() => new Webhook(SECRET).verify(body, got?.headers ?? {}))
+    await desk.eventually('msg_1', isFinished)
+    const [request] = receiver.received
+    t.match(request, { method: 'POST', url: '/a%20b?token=s%2Fe+c%3Dret&x=1', body })
+    t.equal(request?.headers['content-type'], 'application/json')
+    t.equal(request?.headers['webhook-id'], 'msg_1')
+    t.doesNotThrow(() => new Webhook(SECRET).verify(body, request?.headers ?? {}))
     t.match(await desk.attempts('msg_1'), [{ number: 1, outcome: 'delivered', status: 200 }])
     t.match(desk.counts, ['webhook_attempts_total delivered'])
     t.notMatch(desk.lines.join('\n'), /token|s%2Fe|whsec|a%20b/, 'no secret in the log')
@@ -37,43 +38,46 @@ t.test('outbox: a failing receiver gets ten attempts of one event by schedule', 
   desk.start()
   await desk.event('msg_1', 1)
   for (const [index, delay] of DELAYS.entries()) {
-    const { due, state } = await desk.eventually('msg_1', tried(index + 1))
+    const { due, state } = await desk.eventually('msg_1', hasAttempts(index + 1))
     const wait = Number(due) - (Date.now() + desk.ahead)
     t.ok(wait <= delay && wait > delay - 4_000, `attempt ${index + 2} in ${wait} of ${delay} ms`)
     t.equal(state, 'pending')
     desk.ahead += delay
   }
-  const { state } = await desk.eventually('msg_1', tried(10))
+  const { state } = await desk.eventually('msg_1', hasAttempts(10))
   t.equal(state, 'failed')
   t.same(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])), new Set(['msg_1']))
   for (const { body, headers } of receiver.received.slice(0, 1))
     new Webhook(SECRET).verify(body, headers)
   const stamps = receiver.received.map(({ headers }) => Number(headers['webhook-timestamp']))
   t.same([...stamps].sort(), stamps, 'each attempt has its own time')
-  t.ok((stamps[9] ?? 0) - (stamps[0] ?? 0) > 75 * 3_600, 'over three days')
+  t.ok((stamps[9] ?? 0) - (stamps[0] ?? 0) > 75 * 3_600, 'the attempts span three days')
   t.match(await desk.attempts('msg_1'), Array(10).fill({ outcome: 'refused', status: 500 }))
 })
 
 for (const engine of ENGINES)
-  t.test(`410 ends it, also for what waits: ${engine}`, async t => {
-    const desk = await openDesk(t, engine)
-    const receiver = await startReceiver(t, status(410))
-    await desk.endpoint(1, receiver.origin)
-    for (const id of ['msg_1', 'msg_2']) await desk.event(id, 1)
-    desk.start()
-    await desk.eventually('msg_1', over)
-    await desk.eventually('msg_2', over)
-    t.equal(receiver.received.length, 1)
-    t.match(await desk.rows('SELECT state FROM webhook_events'), [
-      { state: 'failed' },
-      { state: 'failed' },
-    ])
-    await t.rejects(desk.event('msg_3', 1), { code: 'NO_ENDPOINT' })
-    await t.rejects(desk.database.write([replay('msg_1', 10, 0)]), { code: 'NO_ENDPOINT' })
-    await desk.endpoint(1, receiver.origin)
-    await desk.event('msg_3', 1)
-    await receiver.until(2)
-  })
+  t.test(
+    `outbox on ${engine}: a 410 disables the endpoint and fails its pending events`,
+    async t => {
+      const desk = await openDesk(t, engine)
+      const receiver = await startReceiver(t, status(410))
+      await desk.endpoint(1, receiver.origin)
+      for (const id of ['msg_1', 'msg_2']) await desk.event(id, 1)
+      desk.start()
+      await desk.eventually('msg_1', isFinished)
+      await desk.eventually('msg_2', isFinished)
+      t.equal(receiver.received.length, 1)
+      t.match(await desk.rows('SELECT state FROM webhook_events'), [
+        { state: 'failed' },
+        { state: 'failed' },
+      ])
+      await t.rejects(desk.event('msg_3', 1), { code: 'NO_ENDPOINT' })
+      await t.rejects(desk.database.write([replay('msg_1', 10, 0)]), { code: 'NO_ENDPOINT' })
+      await desk.endpoint(1, receiver.origin)
+      await desk.event('msg_3', 1)
+      await receiver.until(2)
+    },
+  )
 
 t.test('outbox: a redirect fails and is not followed', async t => {
   const desk = await openDesk(t)
@@ -82,8 +86,8 @@ t.test('outbox: a redirect fails and is not followed', async t => {
   await desk.endpoint(1, receiver.origin)
   desk.start()
   await desk.event('msg_1', 1)
-  const { state } = await desk.eventually('msg_1', tried(1))
-  t.equal(state, 'pending', 'it will be tried again')
+  const { state } = await desk.eventually('msg_1', hasAttempts(1))
+  t.equal(state, 'pending', 'the event is retried')
   t.match(await desk.attempts('msg_1'), [{ outcome: 'redirected', status: 307 }])
   t.equal(elsewhere.connections(), 0)
 })
@@ -97,17 +101,17 @@ t.test('outbox: pauses an overloaded receiver for its Retry-After', async t => {
   await desk.endpoint(1, receiver.origin)
   desk.start()
   await desk.event('msg_1', 1)
-  const { due } = await desk.eventually('msg_1', tried(1))
-  t.ok(Math.abs(Number(due) - Date.now() - 600_000) < 5_000, 'not after 5 s, but when it said')
+  const { due } = await desk.eventually('msg_1', hasAttempts(1))
+  t.ok(Math.abs(Number(due) - Date.now() - 600_000) < 5_000, 'after its Retry-After instead of 5 s')
   await desk.event('msg_2', 1)
   await desk.endpoint(2, (await startReceiver(t)).origin)
   await desk.event('msg_3', 2)
-  await desk.eventually('msg_3', over)
-  t.equal(receiver.received.length, 1, 'what comes after waits as well')
+  await desk.eventually('msg_3', isFinished)
+  t.equal(receiver.received.length, 1, 'later events to it wait too')
   busy = false
   desk.ahead = 610_000
   for (const id of ['msg_1', 'msg_2'])
-    t.match(await desk.eventually(id, over), { state: 'delivered' })
+    t.match(await desk.eventually(id, isFinished), { state: 'delivered' })
 })
 
 t.test('outbox: retries after broken and refused connections', async t => {
@@ -115,8 +119,11 @@ t.test('outbox: retries after broken and refused connections', async t => {
   const reset = await startReceiver(t, (_, __, incoming) => void incoming.socket.destroy())
   const wrong = await startReceiver(t, ok, '127.0.0.2')
   const urls: Record<string, string> = {
-    ...{ reset: reset.origin, wrong: wrong.origin, nobody: 'https://127.0.0.1:1/' },
-    ...{ nameless: 'https://no-such-name.invalid/', inside: 'https://10.0.0.1/' },
+    reset: reset.origin,
+    wrong: wrong.origin,
+    closedPort: 'https://127.0.0.1:1/',
+    nameless: 'https://no-such-name.invalid/',
+    inside: 'https://10.0.0.1/',
   }
   for (const [index, name] of Object.keys(urls).entries()) {
     await desk.endpoint(index + 1, urls[name] ?? '')
@@ -125,15 +132,18 @@ t.test('outbox: retries after broken and refused connections', async t => {
   desk.start()
   const outcomes: Record<string, unknown> = {}
   for (const name in urls) {
-    await desk.eventually(name, tried(1))
+    await desk.eventually(name, hasAttempts(1))
     const [last] = await desk.attempts(name)
     outcomes[name] = last?.outcome
   }
   t.match(outcomes, {
-    ...{ reset: /^[A-Z_]+$/, nobody: 'ECONNREFUSED', wrong: 'ERR_TLS_CERT_ALTNAME_INVALID' },
-    ...{ nameless: 'EGRESS_NAME', inside: 'EGRESS_ADDRESS' },
+    reset: /^[A-Z_]+$/,
+    closedPort: 'ECONNREFUSED',
+    wrong: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    nameless: 'EGRESS_NAME',
+    inside: 'EGRESS_ADDRESS',
   })
-  t.equal(wrong.received.length, 0, 'whoever is not who the URL says gets nothing')
+  t.equal(wrong.received.length, 0, 'a receiver with a wrong certificate gets nothing')
 })
 
 t.test('outbox: does not repeat an attempt whose result cannot be written', async t => {
@@ -142,10 +152,10 @@ t.test('outbox: does not repeat an attempt whose result cannot be written', asyn
   await desk.endpoint(1, receiver.origin)
   await desk.event('msg_1', 1)
   const { write } = desk.database
-  let broken = 3
+  let failures = 3
   desk.database.write = list => {
     const records = list.some(({ sql }) => sql.name === 'webhooks: finish attempt')
-    return records && broken-- > 0
+    return records && failures-- > 0
       ? Promise.reject(Object.assign(new Error('away'), { code: 'STORE_UNAVAILABLE' }))
       : write(list)
   }
@@ -153,7 +163,7 @@ t.test('outbox: does not repeat an attempt whose result cannot be written', asyn
     desk.database.write = write
   })
   desk.start()
-  t.match(await desk.eventually('msg_1', over), { state: 'delivered', attempts: 1 })
+  t.match(await desk.eventually('msg_1', isFinished), { state: 'delivered', attempts: 1 })
   t.equal(receiver.received.length, 1)
 })
 
@@ -161,13 +171,17 @@ t.test('outbox: refuses a host name that no longer resolves to a public address'
   const desk = await openDesk(t)
   const inside = await startReceiver(t)
   const answers = [['1.1.1.1'], ['127.0.0.1']]
-  let asked = 0
-  const world = outside('', async () => answers[Math.min(asked++, 1)] ?? [])
-  t.equal(await world.checkUrl('https://hook.test/'), 'https://hook.test/', 'when it was saved')
+  let lookups = 0
+  const world = outside('', async () => answers[Math.min(lookups++, 1)] ?? [])
+  t.equal(
+    await world.checkUrl('https://hook.test/'),
+    'https://hook.test/',
+    'the name was public when it was saved',
+  )
   await desk.endpoint(1, 'https://hook.test:8443/')
   await desk.event('msg_1', 1)
   desk.start(world)
-  await desk.eventually('msg_1', tried(1))
+  await desk.eventually('msg_1', hasAttempts(1))
   t.match(await desk.attempts('msg_1'), [{ outcome: 'EGRESS_ADDRESS' }])
   t.equal(inside.connections(), 0)
 })
@@ -177,25 +191,28 @@ t.test('outbox: does not send to a stored URL without https', async t => {
   await desk.endpoint(1, 'http://127.0.0.1:1/')
   await desk.event('msg_1', 1)
   desk.start()
-  await desk.eventually('msg_1', tried(1))
+  await desk.eventually('msg_1', hasAttempts(1))
   t.match(await desk.attempts('msg_1'), [{ outcome: 'WEBHOOK_URL' }])
 })
 
 for (const engine of ENGINES)
-  t.test(`what is over for a month is forgotten, what waits is not: ${engine}`, async t => {
-    const desk = await openDesk(t, engine)
-    const receiver = await startReceiver(t)
-    await desk.endpoint(1, receiver.origin)
-    await desk.endpoint(2, 'https://127.0.0.1:1/')
-    await desk.event('msg_1', 1)
-    await desk.event('msg_2', 2)
-    const stop = desk.start()
-    await desk.eventually('msg_1', over)
-    await desk.eventually('msg_2', tried(1))
-    await stop()
-    desk.ahead = 31 * 86_400_000
-    desk.start()
-    while ((await desk.rows("SELECT id FROM webhook_events WHERE id = 'msg_1'")).length > 0);
-    t.match(await desk.rows('SELECT DISTINCT event FROM webhook_attempts'), [{ event: 'msg_2' }])
-    t.match(await desk.rows('SELECT id FROM webhook_events'), [{ id: 'msg_2' }])
-  })
+  t.test(
+    `outbox on ${engine}: deletes finished events after a month and keeps pending ones`,
+    async t => {
+      const desk = await openDesk(t, engine)
+      const receiver = await startReceiver(t)
+      await desk.endpoint(1, receiver.origin)
+      await desk.endpoint(2, 'https://127.0.0.1:1/')
+      await desk.event('msg_1', 1)
+      await desk.event('msg_2', 2)
+      const stop = desk.start()
+      await desk.eventually('msg_1', isFinished)
+      await desk.eventually('msg_2', hasAttempts(1))
+      await stop()
+      desk.ahead = 31 * 86_400_000
+      desk.start()
+      while ((await desk.rows("SELECT id FROM webhook_events WHERE id = 'msg_1'")).length > 0);
+      t.match(await desk.rows('SELECT DISTINCT event FROM webhook_attempts'), [{ event: 'msg_2' }])
+      t.match(await desk.rows('SELECT id FROM webhook_events'), [{ id: 'msg_2' }])
+    },
+  )

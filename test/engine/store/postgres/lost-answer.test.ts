@@ -94,13 +94,13 @@ const beginCall = async (t: Test, patience: number, request: string) => {
   await giveCredit(direct, 1, 1_000n, 1)
   t.equal(await ledger.take({ account: 1, key: undefined, quota: undefined }, 100n), undefined)
   const hold = {
-    ...{ request, account: 1, key: undefined, keyHeld: false, held: 100n },
+    ...{ request, account: 1, key: undefined, holdsKeyQuota: false, heldAmount: 100n },
     ...{ process: await ledger.process(), route: 'r', model: 'm', version: 1, rule: '{}' },
-    opened: 2,
+    openedAt: 2,
   }
   const settlement = {
-    ...{ amount: 60n, uncollected: 0n, estimated: false, usage: '{}', lines: '[]' },
-    ...{ closed: 3, wallets: walletsOf(1, undefined) },
+    ...{ amount: 60n, uncollected: 0n, isEstimated: false, usage: '{}', lines: '[]' },
+    ...{ closedAt: 3, wallets: walletsOf(1, undefined) },
   }
   return { proxy, direct, database, hold, settlement }
 }

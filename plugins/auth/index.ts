@@ -1,0 +1,56 @@
+/** Plugin `auth`: extracts the credential of a request, looks up its account, and refuses invalid
+ *  credentials. */
+import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
+import { exampleModel, modelsOf } from '../catalogue/configured.ts'
+import { commands } from '../credentials/commands.ts'
+import {
+  type AuthOptions,
+  authRequirementOf,
+  CREDENTIAL_HEADERS,
+  type Mode,
+} from '../credentials/credential-extraction.ts'
+import { Credentials } from '../credentials/credentials.ts'
+import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
+import { bootstrap } from '../credentials/first-run-bootstrap.ts'
+import type { Kind } from '../credentials/secret.ts'
+import { migrations } from '../credentials/tables.ts'
+import { creditAccount } from '../ledger/views/wallets.ts'
+import { AUTH_SCHEMA } from './schema.ts'
+import { createAuthStage } from './stage.ts'
+
+const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
+  key: 'key',
+  'query-key': 'key',
+  'system-token': 'system-token',
+  none: undefined,
+}
+
+export default {
+  schema: AUTH_SCHEMA,
+  credentialHeaders: CREDENTIAL_HEADERS,
+  // A route without the option must not be open.
+  default: 'key',
+  migrations,
+  commands,
+  welcome: (host, { url }) =>
+    bootstrap(host, {
+      url,
+      model: exampleModel(modelsOf(host)),
+      currency: configuredCurrency(host).name,
+      credit: (amount, at) =>
+        creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }),
+    }),
+  setup(options, host): Stage {
+    const requirement = authRequirementOf(options)
+    const kinds = new Set(requirement.modes.flatMap(mode => KINDS[mode] ?? []))
+    if (kinds.size === 0) return {}
+    return createAuthStage({
+      ...requirement,
+      kinds,
+      credentials: host.share('accounts/credentials', '1', () => new Credentials(host.database)),
+      limiter: host.share('accounts/failed-auth-limiter', '1', () => new FailedAuthLimiter()),
+      isWebSocket: host.route.method === 'WS',
+    })
+  },
+} satisfies Plugin<AuthOptions>
