@@ -86,7 +86,8 @@ export interface PricedMeters {
  *  not. Set by `meter` before the request is forwarded; final in every `forward`. */
 export const METERED: Slot<PricedMeters> = { name: 'metered' }
 
-/** A hold that a stage behind `meter` has taken over: what it stores to close the hold later. JSON. */
+/** A hold that a stage behind `meter` has taken over: what it stores to close the hold later.
+ *  JSON. */
 export type KeptHold = {
   readonly request: string
   readonly account: number

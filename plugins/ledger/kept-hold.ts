@@ -1,6 +1,6 @@
-/** Holds that outlive their process: a durable task takes the hold of its call over, stores it with
- *  its own row, and closes it later in any process. The books keep such a hold (`charges.process` is
- *  null); no share stands behind it, so reaping a process leaves it alone. */
+/** Holds that outlive their process: a durable task takes the hold of its call over, stores it
+ *  with its own row, and closes it later in any process. The books keep such a hold
+ *  (`charges.process` is null); no share stands behind it, so reaping a process leaves it alone. */
 import type { Json, Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
 import { price } from '../billing/price.ts'
@@ -24,7 +24,8 @@ const LEAVE_SHARE: Sql = {
   name: 'ledger: leave share',
   text: 'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet IN (?, ?)',
 }
-/** Read in the order of writes, so that it shows whether an earlier list of this process was applied. */
+/** Read in the order of writes, so that it shows whether an earlier list of this process was
+ *  applied. */
 export const KEPT: Sql = {
   name: 'ledger: kept',
   text: 'SELECT request FROM charges WHERE request = ? AND process IS NULL',
@@ -71,7 +72,8 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
   return hold.heldAmount > 0n ? [row, leaveShare] : [row]
 }
 
-/** What the owner of a kept hold stores. `attributes`: those of the request that its price depends on. */
+/** What the owner of a kept hold stores. `attributes`: those of the request that its price
+ *  depends on. */
 export const keptHoldOf = (
   { request, account, key, heldAmount, openedAt, rule }: Hold,
   attributes: string | null,

@@ -141,8 +141,8 @@ export class Ledger {
     this.#leases.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#leases.give(walletOf.key(key), amount)
   }
-  /** Takes nanos out of the lease for good: the books keep them. Call the returned function once it is
-   *  known whether they do; if not, the nanos return to the lease. */
+  /** Takes nanos out of the lease for good: the books keep them. Call the returned function once
+   *  it is known whether they do; if not, the nanos return to the lease. */
   keep(payer: Payer, amount: bigint, process: string): (isKept: boolean) => void {
     const moves = walletsHeld(payer).map(wallet => this.#leases.balances.beginLeaseChange(wallet))
     return isKept => {

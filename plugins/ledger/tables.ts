@@ -112,8 +112,8 @@ const NOTED_COLUMN = `
  *  column existed. */
 const SERIAL = 'ALTER TABLE charges ADD COLUMN serial BIGINT'
 
-/** A hold that the books keep has no process: see `kept-hold.ts`. SQLite cannot drop a constraint, so
- *  the table is created again. */
+/** A hold that the books keep has no process: see `kept-hold.ts`. SQLite cannot drop a
+ *  constraint, so the table is created again. */
 const KEPT_TABLE = `
   CREATE TABLE charges_anew (
     request TEXT PRIMARY KEY,
@@ -146,7 +146,8 @@ const KEPT_TABLE = `
   ALTER TABLE charges_anew RENAME TO charges;
   CREATE INDEX charges_account ON charges (account, opened);
   CREATE INDEX charges_open ON charges (account) WHERE state = 'open'`
-/** 1 where the wallet `id` was held for the charge: the account's, and the key's if it has a quota. */
+/** 1 where the wallet `id` was held for the charge: the account's, and the key's if it has a
+ *  quota. */
 const WAS_HELD = `CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END`
 /** Settling a kept hold frees all of it: no share gets the rest. */
 const SETTLED_OR_KEPT = `

@@ -1,5 +1,6 @@
 /** Works on the due tasks of the installation: submits, polls and ends them. One per process. Of
- *  several processes each claims other tasks, and a dead one's tasks are freed when it is reaped. */
+ *  several processes each claims other tasks, and a dead one's tasks are freed when it is
+ *  reaped. */
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Fault, Host, Json, Reply, Statement } from '../../engine/plugin.ts'

@@ -88,7 +88,8 @@ export interface Move {
   /** Absent: nothing is left to do. */
   readonly due?: number
 }
-/** `keep`: the process goes on with the task. Rejects with TASK_MOVED: another process made a move. */
+/** `keep`: the process goes on with the task. Rejects with TASK_MOVED: another process made a
+ *  move. */
 export const moveTask = (
   task: Task,
   move: Move,

@@ -2,10 +2,11 @@
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
 
-/** `request`: the call that created it, which is also the id of its charge; `path`: of that call.
- *  `body`: the request after defaults. `slots`, `target`: what a resumed call needs. `hold`: null on
- *  a free route. `due`: when the runner looks at it next; null where nothing is left to do.
- *  `process`: the process that works on it now; reaping that process sets the column to null. */
+/** `request`: the call that created it, which is also the id of its charge; `path`: of that
+ *  call. `body`: the request after defaults. `slots`, `target`: what a resumed call needs.
+ *  `hold`: null on a free route. `due`: when the runner looks at it next; null where nothing is
+ *  left to do. `process`: the process that works on it now; reaping that process sets the column
+ *  to null. */
 const TABLES = `
   CREATE TABLE tasks (
     id TEXT PRIMARY KEY,
