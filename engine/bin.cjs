@@ -6,15 +6,16 @@ const { existsSync } = require('node:fs')
 const { enableCompileCache } = require('node:module')
 const path = require('node:path')
 
-// Older lines let smuggled headers through and cannot read TypeScript.
+// Older versions let smuggled headers through and cannot read TypeScript.
 const OLDEST = '24.18.1'
-// Set on the restarted process: if it is still too old it fails instead of restarting for ever.
+// Set on the restarted process: if its runtime is too old as well, it fails instead of restarting
+// again.
 const CHANGED = 'TOLLGATE_CHANGED_RUNTIME'
 
 /**
- * What to do on this runtime: go on (`{}`), `change` to another node binary, or `refuse` with one
- * sentence. Pure. `flags` are the runtime's own (execArgv and NODE_OPTIONS); `pinned` is the binary
- * installed with the program, if any.
+ * Decides what to do on this runtime: continue (`{}`), `change` to another node binary, or `refuse`
+ * with one sentence. Pure. `flags`: those of the runtime (execArgv and NODE_OPTIONS). `pinned`: the
+ * binary that is installed with the program, if any.
  */
 const judge = ({ version, flags, pinned }) => {
   if (flags.some(isLenient))
@@ -33,14 +34,14 @@ const judge = ({ version, flags, pinned }) => {
 const isLenient = flag => /^--insecure-http-parser(=(?!false).*)?$/.test(flag.replaceAll('_', '-'))
 
 const isOlder = (version, other) => {
-  const [left, right] = [version, other].map(text => text.split('.').map(Number))
-  const at = left.findIndex((part, index) => part !== right[index])
-  return at >= 0 && left[at] < right[at]
+  const [parts, otherParts] = [version, other].map(text => text.split('.').map(Number))
+  const index = parts.findIndex((part, at) => part !== otherParts[at])
+  return index >= 0 && parts[index] < otherParts[index]
 }
 
 const flagsOf = (execArgv, options = '') => [...execArgv, ...options.split(/[\s"]+/)]
 
-/** The npm package `node`. Its binary is missing where install scripts were off. */
+/** The binary of the npm package `node`. It is missing if install scripts were disabled. */
 const findPinned = () => {
   try {
     const manifest = require.resolve('node/package.json', { paths: [__dirname] })
@@ -51,27 +52,27 @@ const findPinned = () => {
   }
 }
 
-/** The same command on another binary; signals and the exit code pass through. */
+/** Runs the same command on another binary; passes on signals and the exit code. */
 const change = binary => {
-  // Before the child is there: a signal in between would leave it behind.
+  // Installed before the child starts: a signal in between would end only this process.
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
     process.on(signal, () => {
-      // A terminal sends Ctrl-C to the whole group: the child has had its own.
+      // A terminal sends Ctrl-C to the whole process group, so the child has received it already.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
   const child = spawn(binary, [...process.execArgv, __filename, ...process.argv.slice(2)], {
     stdio: 'inherit',
     env: { ...process.env, [CHANGED]: '1' },
   })
-  // The child sees this process as its parent: what becomes of npm is seen from here.
+  // npm is the parent of this process, not of the child: only this process can see that npm ended.
   const { ppid } = process
-  const look = () => {
+  const checkParent = () => {
     if (process.ppid === ppid) return
     clearInterval(timer)
     child.kill('SIGTERM')
   }
   const { npm_lifecycle_event: event, npm_package_name: name } = process.env
-  const timer = event === 'start' && name === 'tollgate' ? setInterval(look, 250) : undefined
+  const timer = event === 'start' && name === 'tollgate' ? setInterval(checkParent, 250) : undefined
   child.on('exit', (code, signal) => {
     clearInterval(timer)
     if (!signal) process.exit(code ?? 1)
@@ -80,11 +81,11 @@ const change = binary => {
   })
 }
 
-/** Parsing the program costs more than running it: the compiled code is kept in the data folder. */
-const rememberCode = () => {
+/** Caches compiled code in the data folder: parsing the program takes longer than running it. */
+const enableCodeCache = () => {
   const folder = process.env.TOLLGATE_DATA || 'data'
   if (!existsSync(folder)) return
-  // The processes it starts read it from there.
+  // Processes that this one starts inherit the variable.
   process.env.NODE_COMPILE_CACHE ??= path.resolve(folder, 'cache', 'code')
   enableCompileCache(process.env.NODE_COMPILE_CACHE)
 }
@@ -102,9 +103,9 @@ const main = async () => {
     process.exitCode = 2
     return
   }
-  rememberCode()
+  enableCodeCache()
   const cli = await import('./cli.ts')
-  // What a fault left open must not keep a verb that is over.
+  // Handles that a fault left open must not keep the process running after the command ended.
   process.exit(await cli.main(process.argv.slice(2)))
 }
 

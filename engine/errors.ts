@@ -1,10 +1,10 @@
-/** Makes run-time faults from tables: `CODE: [status, 'message with %s', traits]`. */
+/** Creates run-time faults from tables: `CODE: [status, 'message with %s', traits]`. */
 import { format, types } from 'node:util'
 import type { ErrorRows, Fault, Headers } from './plugin.ts'
 
 export interface ErrorTraits {
   readonly retryable?: boolean
-  /** Whether the client may read the message. By default, unless the status is 500. */
+  /** Whether the client may read the message. Defaults to true, except for status 500. */
   readonly expose?: boolean
   readonly headers?: Headers
   readonly param?: string
@@ -41,7 +41,7 @@ export class TollgateError extends Error implements Fault {
   }
 }
 
-/** Makes the constructor of one owner's errors. Arguments fill the `%s` of a row. */
+/** Returns a function that creates faults of a table. `args` fill the `%s` of the message. */
 export const errors =
   <Table extends ErrorTable>(table: Table) =>
   (code: keyof Table & string, args: readonly unknown[] = [], traits: ErrorTraits = {}) => {
@@ -49,44 +49,44 @@ export const errors =
     return new TollgateError(code, status, format(message, ...args), { ...own, ...traits })
   }
 
-/** Makes a fault of any thrown value: one that is no fault becomes a hidden 500. */
-export const asFault = (thrown: unknown): Fault => {
-  if (!isReadable(thrown))
+/** Converts any thrown value to a fault. A value that is no fault gets status 500, not exposed. */
+export const asFault = (error: unknown): Fault => {
+  if (!isReadable(error))
     return internal('a stage threw an object whose properties cannot be read', undefined)
-  return isFault(thrown) ? thrown : internal(textOf(thrown), thrown)
+  return isFault(error) ? error : internal(textOf(error), error)
 }
 const internal = (message: string, cause: unknown): TollgateError =>
   new TollgateError('INTERNAL', 500, message, { expose: false, cause })
 
-/** Whether the members can be read without an exception: a Proxy or an accessor may throw. */
-const isReadable = (thrown: unknown): boolean => {
-  if (types.isProxy(thrown)) return false
-  // A TollgateError has no accessors; reading its stack would cost more than making the error.
-  if (typeof thrown !== 'object' || thrown === null || thrown instanceof TollgateError) return true
+/** Whether all members can be read: a Proxy or an accessor may throw. */
+const isReadable = (error: unknown): boolean => {
+  if (types.isProxy(error)) return false
+  // A TollgateError has no accessors, and reading its stack would cost more than creating it.
+  if (typeof error !== 'object' || error === null || error instanceof TollgateError) return true
   try {
-    for (const name of MEMBERS_READ) Reflect.get(thrown, name)
+    for (const name of MEMBERS_READ) Reflect.get(error, name)
     return true
   } catch {
     return false
   }
 }
-/** Members of a thrown value that are read. */
+/** The members of a thrown value that this project reads. */
 const MEMBERS_READ = 'code status message expose retryable headers param cause stack'.split(' ')
-/** A thrown value, if it can be the cause of a fault. */
-export const causeOf = (thrown: unknown): unknown => (isReadable(thrown) ? thrown : undefined)
+/** A thrown value as the cause of a fault; undefined if its members cannot be read. */
+export const causeOf = (error: unknown): unknown => (isReadable(error) ? error : undefined)
 
 /** The message of a thrown value. */
-export const textOf = (thrown: unknown): string => {
+export const textOf = (error: unknown): string => {
   try {
-    return thrown instanceof Error ? thrown.message : String(thrown)
+    return error instanceof Error ? error.message : String(error)
   } catch {
     return 'a value without a text'
   }
 }
 
-const isFault = (thrown: unknown): thrown is Fault =>
-  typeof thrown === 'object' &&
-  thrown !== null &&
-  typeof (thrown as Fault).code === 'string' &&
-  typeof (thrown as Fault).status === 'number' &&
-  typeof (thrown as Fault).message === 'string'
+const isFault = (error: unknown): error is Fault =>
+  typeof error === 'object' &&
+  error !== null &&
+  typeof (error as Fault).code === 'string' &&
+  typeof (error as Fault).status === 'number' &&
+  typeof (error as Fault).message === 'string'

@@ -1,4 +1,4 @@
-/** Takes every request of a server through its snapshot, from head to response. */
+/** Serves every request of a server with the current snapshot, from its head to its response. */
 import type http from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -37,7 +37,7 @@ const fault = errors({
   CONNECT_REFUSED: [405, 'CONNECT is not served here: this gateway is no tunnel.'],
 })
 
-/** How long a body may take before its pace counts, ms. */
+/** ms after which the pace of a body is checked. */
 const BODY_GRACE = 10_000
 
 export class Gateway {
@@ -55,13 +55,13 @@ export class Gateway {
     const pace = new BodyPace(current().settings.timeouts.body_rate, BODY_GRACE)
     this.#context = { store: resources.database, pace, makeId: createTimedIds() }
   }
-  /** Requests and WebSockets under way. */
-  get open(): number {
+  /** Number of requests and WebSockets in progress. */
+  get openRequests(): number {
     return this.#requests.size
   }
-  /** `expectsContinue`: the client sends its body after `100 Continue` only. */
+  /** `expectsContinue`: the client sends its body only after `100 Continue`. */
   accept(incoming: IncomingMessage, response: ServerResponse, expectsContinue = false): void {
-    // A response without a socket is behind another one on its connection.
+    // A response without a socket waits for an earlier one on the same connection.
     if (response.socket !== null) return this.#accept(incoming, response, expectsContinue)
     const { socket, method } = incoming
     const start = (): void => this.#accept(incoming, response, expectsContinue)
@@ -70,55 +70,55 @@ export class Gateway {
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#startInOrder(incoming, socket, () => this.#upgrade(incoming, socket, head))
   }
-  connect(incoming: IncomingMessage, socket: Duplex): void {
+  refuseConnect(incoming: IncomingMessage, socket: Duplex): void {
     this.#startInOrder(incoming, socket, () => {
       const call = anonymousCall(incoming, this.#context)
       refuseSocket(socket, plainRefusal(fault('CONNECT_REFUSED'), call))
     })
   }
   #accept(incoming: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
-    // Bytes behind a refusal that ends its connection are no request.
+    // Bytes after a refusal that ends its connection are not a request.
     if (this.#closing.has(incoming.socket)) return
-    const started = performance.now()
+    const startTime = performance.now()
     const snapshot = this.#current()
-    let accepted: AcceptedRequest
+    let arrival: AcceptedRequest
     try {
-      accepted = acceptRequest(incoming, snapshot, 'http', this.#context)
-    } catch (thrown) {
-      return this.#refuseHead(incoming, response, snapshot, asFault(thrown))
+      arrival = acceptRequest(incoming, snapshot, 'http', this.#context)
+    } catch (error) {
+      return this.#refuseHead(incoming, response, snapshot, asFault(error))
     }
-    if (expectsContinue) accepted.request.body.onWanted = () => response.writeContinue()
-    const lifecycle = new RequestLifecycle(accepted, snapshot, this.#requests, started, response)
+    if (expectsContinue) arrival.request.body.onFirstRead = () => response.writeContinue()
+    const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests, startTime, response)
     const writer = new ResponseWriter(lifecycle, response)
     lifecycle.refuser = writer
-    const refusal = this.#shed(started) ?? accepted.refusal
+    const refusal = this.#shed(startTime) ?? arrival.refusal
     if (refusal) return writer.refuse(refusal)
-    const { call, compiled } = accepted
+    const { call, compiledRoute: compiled } = arrival
     if (compiled.ping > 0)
       void compiled.streams(call.request).then(yes => {
         if (yes && !call.ended) writer.startPings(compiled.ping)
       })
     void run(writer, lifecycle)
   }
-  /** Node writes no response for an upgrade or CONNECT: waits for the one being written. */
+  /** Node gives no response object for an upgrade or CONNECT; it starts after the open response. */
   #startInOrder({ method }: IncomingMessage, socket: Duplex, start: () => void): void {
     if (!openResponse(socket)) return start()
     socket.on('error', () => {})
     this.#order.take(socket, method, undefined, start)
   }
   #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const started = performance.now()
+    const startTime = performance.now()
     const snapshot = this.#current()
-    let accepted: AcceptedRequest
+    let arrival: AcceptedRequest
     try {
-      accepted = acceptRequest(incoming, snapshot, 'websocket', this.#context)
-    } catch (thrown) {
+      arrival = acceptRequest(incoming, snapshot, 'websocket', this.#context)
+    } catch (error) {
       const call = anonymousCall(incoming, this.#context)
-      return refuseSocket(socket, plainRefusal(asFault(thrown), call))
+      return refuseSocket(socket, plainRefusal(asFault(error), call))
     }
-    const refusal = this.#shed(started)
-    if (refusal) accepted = { ...accepted, refusal }
-    const lifecycle = new RequestLifecycle(accepted, snapshot, this.#requests, started)
+    const refusal = this.#shed(startTime)
+    if (refusal) arrival = { ...arrival, refusal }
+    const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests, startTime)
     const commitAndRefuse = async (reason: Fault): Promise<void> => {
       socket.destroy()
       const { status } = reason
@@ -127,16 +127,16 @@ export class Gateway {
     lifecycle.refuser = { commitAndRefuse }
     this.#webSockets
       .upgrade({ lifecycle, incoming, socket, head })
-      .catch(thrown => commitAndRefuse(asFault(thrown)))
+      .catch(error => commitAndRefuse(asFault(error)))
   }
-  malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-    this.#closing.malformed(error, socket)
+  handleMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+    this.#closing.refuseMalformed(error, socket)
   }
-  /** From now on every reply ends its connection. */
-  leave(): void {
+  /** Makes every reply from now on end its connection. */
+  stopKeepAlive(): void {
     this.#requests.drain()
   }
-  /** `grace`: ms. */
+  /** Waits up to `grace` ms for open requests, then ends them. */
   async drain(server: http.Server, grace: number): Promise<void> {
     this.#requests.drain()
     await drain(server, grace, this.#requests)
@@ -150,7 +150,7 @@ export class Gateway {
       this.#requests.refusal ?? (this.#overload.shouldShed(now) ? fault('OVERLOADED') : undefined)
     )
   }
-  /** Refuses a request for its head, in the nearest route's dialect; ends the connection. */
+  /** Refuses a request because of its head, in the nearest route's dialect; ends the connection. */
   #refuseHead(
     incoming: IncomingMessage,
     response: ServerResponse,
@@ -160,7 +160,7 @@ export class Gateway {
     this.#closing.add(incoming.socket)
     const call = anonymousCall(incoming, this.#context)
     const { id } = call
-    const nearest = snapshot.nearest(roughPath(incoming.url ?? '/'))
+    const nearest = snapshot.findNearest(roughPath(incoming.url ?? '/'))
     const { status, body, headers } = nearest
       ? nearest.fail(reason, call)
       : plainRefusal(reason, call)
@@ -178,23 +178,23 @@ export class Gateway {
   }
 }
 
-/** Runs the pipeline, then delivers its reply, or refuses what it threw. */
+/** Runs the pipeline, then delivers its reply, or refuses the request if a stage threw. */
 const run = async (writer: ResponseWriter, lifecycle: RequestLifecycle): Promise<void> => {
-  const { call, compiled } = lifecycle
+  const { call, compiledRoute: compiled } = lifecycle
   try {
     await compiled.run(call)
     lifecycle.endStages()
     if (call.durable) await call.writes.commit()
     writer.deliver()
-  } catch (thrown) {
+  } catch (error) {
     lifecycle.endStages()
-    const reason = asFault(thrown)
+    const reason = asFault(error)
     lifecycle.logFault(reason)
     void writer.commitAndRefuse(reason)
   }
 }
 
-/** The path of a refused target: without scheme, host and query, long enough for every route. */
+/** The path of an invalid request target, cut to a length that is enough for every route. */
 const roughPath = (target: string): string =>
   target
     .slice(0, 1_000)

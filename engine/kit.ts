@@ -1,4 +1,4 @@
-/** Helpers of the engine and of plugins. Imports types only. */
+/** Helpers of the engine and of plugins. This file imports types only. */
 import type { Bytes, Json } from './plugin.ts'
 
 /** Whether a value is an object with members: neither null nor an array. */
@@ -10,13 +10,13 @@ export const asBuffer = (bytes: Bytes): Buffer =>
   bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 
 /** Whether a thrown value has one of these codes. */
-export const isCode = (thrown: unknown, ...codes: readonly string[]): boolean =>
-  codes.includes((thrown as { readonly code?: string } | null)?.code ?? '')
+export const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  codes.includes((error as { readonly code?: string } | null)?.code ?? '')
 
 /** ms. */
 export const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Bytes. */
 export const SIZES = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, KiB: 1024, MiB: 2 ** 20, GiB: 2 ** 30 }
-/** `1.5h` or `8MiB` as a number; without a unit the number itself. Expects checked text. */
+/** Parses `1.5h` or `8MiB`; a text without a unit is the number itself. The text must be valid. */
 export const amountIn = (text: string, units: Readonly<Record<string, number>>): number =>
   Math.round(Number.parseFloat(text) * (units[text.replace(/^[0-9.]+/, '')] ?? 1))

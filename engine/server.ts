@@ -1,24 +1,25 @@
-/** The listening node:http server: its limits and timeouts, its events, its drain. */
+/** The listening node:http server: its limits, timeouts and events, and how it drains. */
 import { once } from 'node:events'
 import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Settings } from './config/settings.ts'
 import { Gateway } from './gateway.ts'
 import { createServer } from './request/node-http.ts'
 import type { Resources } from './snapshot/resources.ts'
-import type { Settings, Snapshot } from './snapshot/snapshot.ts'
+import type { Snapshot } from './snapshot/snapshot.ts'
 
 export interface GatewayServer {
   readonly http: http.Server
-  /** Requests and WebSockets under way. */
+  /** Number of requests and WebSockets in progress. */
   readonly openRequests: number
   listen(port: number, host: string): Promise<AddressInfo>
-  /** Open connections that `take` accepted. */
+  /** Number of open connections that `serveConnection` got. */
   readonly connections: number
   /** Serves a connection that another process accepted. */
   serveConnection(socket: Socket): void
-  /** From now on every reply ends its connection. */
+  /** Makes every reply from now on end its connection. */
   stopKeepAlive(): void
-  /** Stops accepting; after the grace (ms) cuts what is under way with an event, and settles it. */
+  /** Stops accepting connections. After `grace` ms it ends and settles open requests. */
   drain(grace: number): Promise<void>
 }
 
@@ -30,11 +31,11 @@ export const createGatewayServer = (
   const gateway = new Gateway(current, resources)
   const server = createHttpServer(gateway, current().settings)
   let connections = 0
-  let checking = false
+  let isChecking = false
   return {
     http: server,
     get openRequests() {
-      return gateway.open
+      return gateway.openRequests
     },
     async listen(port, host) {
       server.listen({ port, host, backlog: 1_024 })
@@ -46,14 +47,14 @@ export const createGatewayServer = (
     },
     serveConnection(socket) {
       if (connections >= server.maxConnections) return void socket.destroy()
-      // Node checks header timeouts from `listening` on, which must be emitted here.
-      if (!checking) checking = server.emit('listening')
+      // Node checks header timeouts from `listening` on, which this server emits without a socket.
+      if (!isChecking) isChecking = server.emit('listening')
       connections++
       socket.on('close', () => connections--)
       socket.setNoDelay(true)
       server.emit('connection', socket)
     },
-    stopKeepAlive: () => gateway.leave(),
+    stopKeepAlive: () => gateway.stopKeepAlive(),
     drain: grace => gateway.drain(server, grace),
   }
 }
@@ -65,30 +66,30 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
       maxHeaderSize: limits.header_bytes + limits.url,
       // A head that would be late at the next check is refused at this one.
       headersTimeout: timeouts.header && timeouts.header - checkEvery,
-      requestTimeout: 0, // uploads may take long; a minimum pace limits them (request/body-pace.ts)
+      requestTimeout: 0, // uploads may take long; request/body-pace.ts demands a minimum pace
       keepAliveTimeout: timeouts.keep_alive,
       connectionsCheckingInterval: checkEvery,
-      requireHostHeader: false, // Node would respond by itself, and serve the requests behind it
+      requireHostHeader: false, // Node would respond itself and serve the requests after it
       // Any other offer (h2c) is declined by a response in HTTP/1.1 (RFC 9110 §7.8).
       shouldUpgradeCallback: incoming => incoming.headers.upgrade?.toLowerCase() === 'websocket',
     },
     (incoming, response) => gateway.accept(incoming, response),
   )
   server.maxHeadersCount = 0 // with a limit Node drops headers silently; readHead refuses them
-  server.maxConnections = limits.connections || Math.max(16, openFiles() / 2 - RESERVED)
+  server.maxConnections = limits.connections || Math.max(16, fileLimit() / 2 - RESERVED)
   server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
-  // `100 Continue` is sent when the body is taken; until then a refusal saves the upload.
+  // `100 Continue` is sent when a stage reads the body; a refusal before that saves the upload.
   server.on('checkContinue', (incoming, response) => gateway.accept(incoming, response, true))
   server.on('checkExpectation', (incoming, response) => gateway.accept(incoming, response))
-  server.on('connect', (incoming, socket) => gateway.connect(incoming, socket))
-  server.on('clientError', (error, socket) => gateway.malformed(error, socket))
+  server.on('connect', (incoming, socket) => gateway.refuseConnect(incoming, socket))
+  server.on('clientError', (error, socket) => gateway.handleMalformed(error, socket))
   return server
 }
 
-/** Open files of the process itself: the log, the store, pipes to other processes. */
+/** Number of files that the process itself needs: the log, the store, pipes to other processes. */
 const RESERVED = 24
-const readOpenFiles = (): number => {
-  // Without it the report resolves the names of all peers.
+const readFileLimit = (): number => {
+  // Otherwise the report resolves the host names of all peers.
   const report = Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = report.getReport() as {
     userLimits?: { open_files?: { soft?: number | 'unlimited' } }
@@ -96,8 +97,8 @@ const readOpenFiles = (): number => {
   const soft = userLimits?.open_files?.soft
   return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
 }
-/** The limit of open files. Read once: the report is expensive. */
-const openFiles = ((known?: number) => (): number => {
-  known ??= readOpenFiles()
-  return known
+/** The system's limit of open files. It is read once, since the report is expensive. */
+const fileLimit = ((limit?: number) => (): number => {
+  limit ??= readFileLimit()
+  return limit
 })()

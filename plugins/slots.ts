@@ -39,7 +39,7 @@ export interface Model {
 /** Set by `model` before the request is forwarded; final then. */
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
-/** The billable quantities. They are disjoint: `input` excludes cached tokens, `output` excludes
+/** The paid quantities. They are disjoint: `input` excludes cached tokens, `output` excludes
  *  thinking. */
 export type Meter =
   | 'input'

@@ -1,11 +1,10 @@
-/** `tollgate backup`: copies the embedded store at one instant, with or without a running gateway.
- *  */
+/** `tollgate backup`: copies the embedded store at one instant, also beside a running gateway. */
 import { existsSync, statSync } from 'node:fs'
 import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './offline.ts'
-import { configOf, type Verb } from './verb.ts'
 
 export default {
   arguments: 'FILE',
@@ -19,15 +18,15 @@ export default {
       throw new UsageError('The store is PostgreSQL; back it up with pg_dump')
     const source = locate(database, data).file
     if (!existsSync(source)) {
-      terminal.say(`there is no store at ${source} yet`)
+      terminal.printError(`there is no store at ${source} yet`)
       return EXIT.runTime
     }
     if (existsSync(file)) throw new UsageError(`${file} exists; it was not overwritten`)
     copyStore(source, file)
     const { size } = statSync(file)
-    terminal.out(
+    terminal.print(
       args.values.json ? JSON.stringify({ file, bytes: size }) : `${file}: ${size} bytes`,
     )
     return EXIT.ok
   },
-} satisfies Verb
+} satisfies SingleCommand

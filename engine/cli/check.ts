@@ -1,8 +1,8 @@
 /** `tollgate check`: prints all problems of the configuration, without a gateway. */
 import { format } from '../config/problem.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { UsageError } from './kit.ts'
-import { readOnlyDatabase, withLoaded } from './offline.ts'
-import { configOf, type Verb } from './verb.ts'
+import { readOnlyDatabase, withLoadedConfig } from './offline.ts'
 
 export default {
   summary: 'Checks the configuration and its plugins; prints every problem with its place.',
@@ -15,20 +15,19 @@ export default {
     },
   },
   async run(args, terminal) {
-    const { format: how = args.values.json ? 'json' : 'pretty' } = args.values
-    if (how !== 'pretty' && how !== 'json' && how !== 'github')
-      throw new UsageError(`--format is pretty, json or github, not "${how}"`)
+    const { format: style = args.values.json ? 'json' : 'pretty' } = args.values
+    if (style !== 'pretty' && style !== 'json' && style !== 'github')
+      throw new UsageError(`--format is pretty, json or github, not "${style}"`)
     const config = configOf(args, terminal)
-    return withLoaded(config, terminal, readOnlyDatabase, async ({ snapshot, blueprint }) => {
-      const counts = [count(snapshot.routes, 'route'), count(blueprint.plugins, 'plugin')].join(
-        ', ',
-      )
-      if (how === 'json') terminal.out(format([], new Map(), 'json'))
-      if (how === 'pretty') terminal.out(`${config}: no problems (${counts})`)
+    return withLoadedConfig(config, terminal, readOnlyDatabase, async ({ snapshot, blueprint }) => {
+      const routes = countText(snapshot.routes, 'route')
+      const plugins = countText(blueprint.plugins, 'plugin')
+      if (style === 'json') terminal.print(format([], new Map(), 'json'))
+      if (style === 'pretty') terminal.print(`${config}: no problems (${routes}, ${plugins})`)
       return 0
     })
   },
-} satisfies Verb
+} satisfies SingleCommand
 
-const count = ({ length }: readonly unknown[], what: string): string =>
-  `${length} ${what}${length === 1 ? '' : 's'}`
+const countText = ({ length }: readonly unknown[], noun: string): string =>
+  `${length} ${noun}${length === 1 ? '' : 's'}`

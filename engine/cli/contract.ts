@@ -1,17 +1,18 @@
-/** The page of the plugin contract about what operators use: commands, and endpoints of the admin
- *  listener. Types only. */
+/** The part of the plugin contract for operators: commands, and endpoints of the admin listener.
+ *  Types only. */
 import type { Json } from '../store/contract.ts'
 
 // ---------------------------------------------------------------- commands
 
-/** `tollgate NAME …`: one verb, or a table of verbs as in `tollgate keys create ann`. Its help, its
- *  usage line and  docs/cli.md are made from it. `Host`: what it runs with. */
-export type CommandOf<Host> = VerbOf<Host> | VerbTableOf<Host>
-export interface VerbTableOf<Host> {
+/** `tollgate NAME …`: one command, or a group of commands as in `tollgate keys create ann`. Its
+ *  help, its usage line and docs/cli.md are generated from it. `Host`: the second argument of
+ *  `run`. */
+export type CommandOf<Host> = SingleCommandOf<Host> | CommandGroupOf<Host>
+export interface CommandGroupOf<Host> {
   readonly summary: string
-  readonly verbs: Readonly<Record<string, VerbOf<Host>>>
+  readonly subcommands: Readonly<Record<string, SingleCommandOf<Host>>>
 }
-export interface VerbOf<Host> {
+export interface SingleCommandOf<Host> {
   /** One sentence. */
   readonly summary: string
   /** An example to paste. */
@@ -19,8 +20,9 @@ export interface VerbOf<Host> {
   /** Arguments after the name: `ACCOUNT AMOUNT`, `[NAME]`. A wrong number prints the usage line. */
   readonly arguments?: string
   readonly options?: Readonly<Record<string, CommandOption>>
-  /** Resolves to what is printed, or, where it prints by itself, to the exit code. A thrown
-   *  UsageError, or Fault of status 400, is exit code 2; any other Fault 3. */
+  /** Resolves to the result to print, or to the exit code if the command printed by itself.
+   *  Rejects with a UsageError or a Fault of status 400 for exit code 2, with any other Fault for
+   *  exit code 3. */
   run(args: CommandArguments, host: Host): Promise<CommandResult | number>
 }
 export interface CommandOption {
@@ -50,8 +52,9 @@ export interface CommandResult {
 
 // ---------------------------------------------------------------- the admin listener
 
-/** Answers one endpoint, `'GET /-/spenders'`, in one worker: 200 with the JSON that it returns, the
- *  status and message of a Fault that it throws, else 500 and a line in the log. */
+/** Serves one endpoint, such as `GET /-/spenders`, in one worker. It returns the JSON of a response
+ *  with status 200. A Fault that it throws gives the status and message of the response; any other
+ *  error gives status 500 and a line in the log. */
 export type AdminHandlerOf<Host> = (
   request: AdminRequest,
   host: Host & { readonly gateway: GatewayView },
@@ -66,7 +69,7 @@ export interface AdminRequest {
 /** The state of the gateway. */
 export interface GatewayView {
   readonly url: string
-  /** The live version, and the time since it is live (ISO 8601). */
+  /** The live version; `time`: since when it is live (ISO 8601). */
   readonly version: number
   readonly hash: string
   readonly time: string

@@ -5,11 +5,11 @@ import {
   type ExplainedRequest,
   type Explanation,
   explain,
-  type StageNote,
+  type StageReport,
 } from '../config/explain.ts'
+import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
 import { textOf, UsageError } from './kit.ts'
-import { readOnlyDatabase, withLoaded } from './offline.ts'
-import { type Arguments, configOf, type Terminal, type Verb } from './verb.ts'
+import { readOnlyDatabase, withLoadedConfig } from './offline.ts'
 
 export default {
   arguments: 'METHOD PATH',
@@ -18,26 +18,30 @@ export default {
   options: {
     body: { type: 'string', short: 'b', value: 'FILE', summary: 'the body; - reads stdin' },
     header: {
-      ...{ type: 'string', short: 'H', multiple: true, value: "'NAME: VALUE'" },
+      type: 'string',
+      short: 'H',
+      multiple: true,
+      value: "'NAME: VALUE'",
       summary: 'a header; can be repeated',
     },
     key: { type: 'string', short: 'k', value: 'KEY', summary: 'sent as Authorization: Bearer KEY' },
   },
   run: (args, terminal) =>
-    withLoaded(configOf(args, terminal), terminal, readOnlyDatabase, async loaded => {
-      const { snapshot, resources, secrets } = loaded
-      const asked = askedBy(args)
-      const found = await explain(snapshot, resources.database, asked)
+    withLoadedConfig(configOf(args, terminal), terminal, readOnlyDatabase, async configuration => {
+      const { snapshot, resources, secrets } = configuration
+      const request = requestOf(args)
+      const explanation = await explain(snapshot, resources.database, request)
       const key = textOf(args.values.key)
-      const hide = hider(key === undefined ? secrets : [...secrets, key])
-      terminal.out(
-        hide(args.values.json ? JSON.stringify(found, null, 2) : page(found, asked, terminal)),
-      )
+      const mask = createMask(key === undefined ? secrets : [...secrets, key])
+      const text = args.values.json
+        ? JSON.stringify(explanation, null, 2)
+        : page(explanation, request, terminal)
+      terminal.print(mask(text))
       return 0
     }),
-} satisfies Verb
+} satisfies SingleCommand
 
-const askedBy = ({
+const requestOf = ({
   values,
   positionals: [method = '', target = ''],
 }: Arguments): ExplainedRequest => {
@@ -66,42 +70,43 @@ const read = (file: string): Buffer => {
   }
 }
 
-const hider = (secrets: Iterable<string>) => {
+const createMask = (secrets: Iterable<string>) => {
   const list = [...secrets].filter(secret => secret !== '')
   return (text: string): string => list.reduce((all, each) => all.replaceAll(each, '***'), text)
 }
 
-const page = (found: Explanation, asked: ExplainedRequest, terminal: Terminal): string => {
-  const { route, allowed = [], stages, targets, request } = found
-  const head = terminal.paint('bold', `${asked.method} ${asked.target}`)
+const page = (explanation: Explanation, request: ExplainedRequest, terminal: Terminal): string => {
+  const { route, allowed = [], stages, targets, request: upstreamRequest } = explanation
+  const head = terminal.paint('bold', `${request.method} ${request.target}`)
   if (!route) {
-    const way = allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'
-    return `${head}\n  ${way}`
+    const status = allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'
+    return `${head}\n  ${status}`
   }
   const params = Object.entries(route.params).map(([name, value]) => `${name}=${value}`)
-  const named = targets.map(({ upstream, name }) => [upstream, name].filter(Boolean).join('/'))
+  const names = targets.map(({ upstream, name }) => [upstream, name].filter(Boolean).join('/'))
   const lines = [
     head,
     ['  route   ', `${route.method} ${route.pattern}`, ...params].join(' '),
-    ...stages.map(note => `  ${stageLine(note, terminal)}`),
-    `  target   ${named[0] ?? 'none'}${named.length > 1 ? `, then ${named.slice(1).join(', ')}` : ''}`,
+    ...stages.map(report => `  ${stageLine(report, terminal)}`),
+    `  target   ${names[0] ?? 'none'}${names.length > 1 ? `, then ${names.slice(1).join(', ')}` : ''}`,
   ]
-  if (request) {
-    lines.push('', `${request.method} ${request.url}`)
-    for (const [name, value] of Object.entries(request.headers)) lines.push(`${name}: ${value}`)
-    if (request.body !== '') lines.push('', request.body)
+  if (upstreamRequest) {
+    const { method, url, headers, body } = upstreamRequest
+    lines.push('', `${method} ${url}`)
+    for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
+    if (body !== '') lines.push('', body)
   }
   return lines.join('\n')
 }
 
-const stageLine = (note: StageNote, terminal: Terminal): string => {
-  const { stage, ring, outcome, refusal, says } = note
-  const words = refusal
+const stageLine = (report: StageReport, terminal: Terminal): string => {
+  const { stage, ring, outcome, refusal, says } = report
+  const result = refusal
     ? terminal.paint('red', `refuses  ${refusal.status} ${refusal.code}: ${refusal.message}`)
     : outcome === 'silent'
       ? terminal.paint('red', 'neither answers nor calls next(): is an `await next()` missing?')
       : outcome
-  const saying = says === undefined || says === null ? '' : `  ${JSON.stringify(says)}`
-  return `${RING[ring]}  ${stage.padEnd(12)} ${words}${saying}`
+  const explanation = says === undefined || says === null ? '' : `  ${JSON.stringify(says)}`
+  return `${RING[ring]}  ${stage.padEnd(12)} ${result}${explanation}`
 }
 const RING = { handle: 'stage  ', forward: 'attempt' } as const

@@ -1,68 +1,81 @@
 /** Help pages and usage lines, generated from the tables that parse the arguments. */
+import {
+  COMMON_OPTIONS,
+  type Command,
+  type Options,
+  type SingleCommand,
+  type Terminal,
+} from './command.ts'
 import type { CommandOption } from './contract.ts'
 import { columns } from './kit.ts'
-import { type Command, EVERYWHERE, type Options, type Terminal, type Verb } from './verb.ts'
 
-/** The page of a verb, or of a table of verbs. `name`: `keys`, or `keys create`. */
+/** The page of a command, or of a command group. `name`: `keys`, or `keys create`. */
 export const helpOf = (name: string, command: Command, terminal: Terminal): string =>
-  'verbs' in command ? tablePage(name, command, terminal) : verbPage(name, command, terminal)
+  'subcommands' in command
+    ? groupPage(name, command, terminal)
+    : commandPage(name, command, terminal)
 
-const verbPage = (name: string, verb: Verb, terminal: Terminal): string =>
+const commandPage = (name: string, command: SingleCommand, terminal: Terminal): string =>
   [
-    `${terminal.paint('bold', `tollgate ${name}`)}${behind(verb.arguments)} [options]`,
-    verb.summary,
-    indented(optionRows({ ...verb.options, ...EVERYWHERE })),
-    exampleOf(verb),
+    `${terminal.paint('bold', `tollgate ${name}`)}${argumentsText(command)} [options]`,
+    command.summary,
+    indentRows(optionRows({ ...command.options, ...COMMON_OPTIONS })),
+    exampleOf(command),
   ].join('\n\n')
 
-const tablePage = (
+const groupPage = (
   name: string,
-  { summary, verbs }: Extract<Command, { verbs: unknown }>,
+  { summary, subcommands }: Extract<Command, { subcommands: unknown }>,
   terminal: Terminal,
 ): string => {
-  const entries = Object.entries(verbs)
+  const entries = Object.entries(subcommands)
   return [
-    `${terminal.paint('bold', `tollgate ${name} VERB`)} [options]`,
+    `${terminal.paint('bold', `tollgate ${name} COMMAND`)} [options]`,
     summary,
-    indented(entries.map(([word, verb]) => [`${word}${behind(verb.arguments)}`, verb.summary])),
-    `tollgate ${name} VERB --help explains one verb.`,
-    indented(optionRows(EVERYWHERE)),
-    ...entries.slice(0, 1).map(([, verb]) => exampleOf(verb)),
+    indentRows(entries.map(([name, each]) => [`${name}${argumentsText(each)}`, each.summary])),
+    `tollgate ${name} COMMAND --help explains one command.`,
+    indentRows(optionRows(COMMON_OPTIONS)),
+    ...entries.slice(0, 1).map(([, each]) => exampleOf(each)),
   ].join('\n\n')
 }
-const behind = (words: string | undefined): string => (words === undefined ? '' : ` ${words}`)
-const exampleOf = ({ example }: Verb): string =>
+const argumentsText = ({ arguments: names }: SingleCommand): string =>
+  names === undefined ? '' : ` ${names}`
+const exampleOf = ({ example }: SingleCommand): string =>
   `Example\n  $ tollgate ${example.replace(/^tollgate /, '')}`
 
-/** `Usage: tollgate keys create ACCOUNT [--name NAME]`: a line a verb. */
+/** `Usage: tollgate keys create ACCOUNT [--name NAME]`: one line for each command of a group. */
 export const usageOf = (name: string, command: Command): string => {
   const lines =
-    'verbs' in command
-      ? Object.entries(command.verbs).map(([word, verb]) => usageLine(`${name} ${word}`, verb))
+    'subcommands' in command
+      ? Object.entries(command.subcommands).map(([subcommand, each]) =>
+          usageLine(`${name} ${subcommand}`, each),
+        )
       : [usageLine(name, command)]
-  return lines.map((line, at) => `${at === 0 ? 'Usage:' : '      '} ${line}`).join('\n')
+  return lines.map((line, index) => `${index === 0 ? 'Usage:' : '      '} ${line}`).join('\n')
 }
-const usageLine = (name: string, { arguments: words, options = {} }: Verb): string =>
+const usageLine = (name: string, command: SingleCommand): string =>
   [
-    `tollgate ${name}${behind(words)}`,
-    ...Object.entries(options).map(([option, each]) => `[--${option}${wordOf(each)}]`),
+    `tollgate ${name}${argumentsText(command)}`,
+    ...Object.entries(command.options ?? {}).map(
+      ([option, each]) => `[--${option}${valueName(each)}]`,
+    ),
   ].join(' ')
 
 type Rows = readonly (readonly [string, string])[]
 
-/** `own`: commands of the engine; `lent`: commands of plugins. */
-export const overview = (own: Rows, lent: Rows, terminal: Terminal): string =>
+/** The page of `tollgate --help`: commands of the engine, then those of plugins. */
+export const overview = (engineRows: Rows, pluginRows: Rows, terminal: Terminal): string =>
   [
-    `${terminal.paint('bold', 'tollgate VERB')} [options]`,
-    indented([...own, ...lent]),
-    'tollgate VERB --help explains one verb.\nExit codes: 0 ok, 1 problems in the configuration, 2 wrong use, 3 a fault at run time.',
+    `${terminal.paint('bold', 'tollgate COMMAND')} [options]`,
+    indentRows([...engineRows, ...pluginRows]),
+    'tollgate COMMAND --help explains one command.\nExit codes: 0 ok, 1 problems in the configuration, 2 wrong use, 3 a fault at run time.',
     'Example\n  $ tollgate start',
   ].join('\n\n')
 
-/** A command in the overview: its sentence, and its verbs. */
+/** The sentence of a command in the overview; of a group also the names of its commands. */
 export const summaryOf = (command: Command): string =>
-  'verbs' in command
-    ? `${command.summary.replace(/\.$/, '')}: ${Object.keys(command.verbs).join(', ')}.`
+  'subcommands' in command
+    ? `${command.summary.replace(/\.$/, '')}: ${Object.keys(command.subcommands).join(', ')}.`
     : command.summary
 
 const optionRows = (options: Options): Rows =>
@@ -70,12 +83,12 @@ const optionRows = (options: Options): Rows =>
 
 const flags = (name: string, option: CommandOption): string => {
   const { short, multiple } = option
-  return `${short ? `-${short}, ` : '    '}--${name}${wordOf(option)}${multiple ? ' …' : ''}`
+  return `${short ? `-${short}, ` : '    '}--${name}${valueName(option)}${multiple ? ' …' : ''}`
 }
-const wordOf = ({ type, value }: CommandOption): string =>
+const valueName = ({ type, value }: CommandOption): string =>
   type === 'string' ? ` ${value ?? 'VALUE'}` : ''
 
-const indented = (rows: Rows): string =>
+const indentRows = (rows: Rows): string =>
   columns(rows)
     .map(line => `  ${line}`)
     .join('\n')

@@ -9,19 +9,20 @@ export class UsageError extends Error {
   // A plugin bundle has its own copy of this class, so `instanceof` does not work.
   readonly code = 'USAGE'
 }
-export const isUsageError = (thrown: unknown): boolean => isCode(thrown, 'USAGE')
+export const isUsageError = (error: unknown): boolean => isCode(error, 'USAGE')
 
 export const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
 
-/** Rows as lines, their cells in columns of equal width. */
+/** Formats rows as lines, with cells in columns of equal width. */
 export const columns = (rows: readonly (readonly string[])[]): string[] => {
   const widths: number[] = []
   for (const row of rows)
-    for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length)
+    for (const [index, cell] of row.entries())
+      widths[index] = Math.max(widths[index] ?? 0, cell.length)
   return rows.map(row =>
     row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
       .join('  ')
       .trimEnd(),
   )

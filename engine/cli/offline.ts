@@ -2,8 +2,9 @@
 import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type Loaded, load } from '../config/load.ts'
+import { type LoadedConfig, load } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
+import type { Settings } from '../config/settings.ts'
 import { readSettings } from '../config/settings.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
@@ -11,14 +12,13 @@ import { createLocalAllowances } from '../quota/allowance.ts'
 import { BackgroundCalls } from '../request/background-calls.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import { SharedResources } from '../snapshot/shared-resources.ts'
-import type { Settings } from '../snapshot/snapshot.ts'
 import { type OpenDatabase, openDatabase, openForReading } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
 import { createLazyDatabase } from '../store/lazy-database.ts'
 import { createMembership } from '../store/membership.ts'
-import type { Terminal } from './verb.ts'
+import type { Terminal } from './command.ts'
 
-/** Settings before validation. */
+/** Reads the settings without validation; invalid ones are replaced by the defaults. */
 export const settingsOf = (config: string, { env }: Terminal): Settings => {
   const { settings } = read(config, fileSource(env)).document
   try {
@@ -28,18 +28,18 @@ export const settingsOf = (config: string, { env }: Terminal): Settings => {
   }
 }
 
-export interface Offline extends Loaded {
+export interface OfflineConfig extends LoadedConfig {
   readonly resources: Resources
 }
 export type Open = (settings: Settings) => OpenDatabase
 
-/** Loads the configuration, runs the command and releases everything. `open`: the database for
- *  plugins. */
-export const withLoaded = async <T>(
+/** Loads the configuration, runs the command and releases all resources. `open`: opens the database
+ *  for plugins. */
+export const withLoadedConfig = async <T>(
   config: string,
   terminal: Terminal,
   open: Open,
-  run: (loaded: Offline) => Promise<T>,
+  run: (configuration: OfflineConfig) => Promise<T>,
 ): Promise<T> => {
   const settings = settingsOf(config, terminal)
   const database = open(settings)
@@ -47,19 +47,23 @@ export const withLoaded = async <T>(
   const log = createLog({ level: 'warn', process: 'command', destination: stderr })
   const resources: Resources = {
     role: 'command',
-    ...{ database, metrics, shared: new SharedResources(), allowances: createLocalAllowances() },
     log,
-    ...{ jobs: noJobs, backgroundCalls: new BackgroundCalls() },
+    metrics,
+    database,
+    shared: new SharedResources(),
+    allowances: createLocalAllowances(),
+    jobs: noJobs,
+    backgroundCalls: new BackgroundCalls(),
     membership: createMembership({ database, log }),
   }
   const source = fileSource(terminal.env)
   try {
     return await withCache(settings.data, async cacheFolder => {
-      const loaded = await load({ config, version: 0, cacheFolder, resources, source })
+      const configuration = await load({ config, version: 0, cacheFolder, resources, source })
       try {
-        return await run({ ...loaded, resources })
+        return await run({ ...configuration, resources })
       } finally {
-        await loaded.snapshot.retire()
+        await configuration.snapshot.retire()
       }
     })
   } finally {
@@ -67,15 +71,15 @@ export const withLoaded = async <T>(
     await database.close()
   }
 }
-// stdout belongs to the answer of the verb.
+// stdout is for the result of the command.
 const stderr = { write: (line: string) => void process.stderr.write(line) }
 
-/** The bundle folder of a running gateway, otherwise a temporary folder. */
+/** Calls `run` with the bundle folder of the data folder, otherwise with a temporary folder. */
 export const withCache = async <T>(
   data: string,
   run: (folder: string) => Promise<T>,
 ): Promise<T> => {
-  if (isOurs(data)) return run(resolve(data, 'cache'))
+  if (isWritable(data)) return run(resolve(data, 'cache'))
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
   try {
     return await run(folder)
@@ -84,8 +88,8 @@ export const withCache = async <T>(
   }
 }
 
-/** A read-only checkout cannot hold bundles. */
-const isOurs = (data: string): boolean => {
+/** Whether bundles can be written to a data folder; not so in a read-only checkout. */
+const isWritable = (data: string): boolean => {
   const cache = resolve(data, 'cache')
   try {
     const folder = existsSync(cache) ? cache : data
@@ -103,7 +107,7 @@ export const realDatabase: Open = ({ database: url, data }) =>
 /** A read-only database: writes resolve without effect. */
 export const readOnlyDatabase: Open = ({ database: url, data }) => {
   const opening = openForReading(url, data)
-  // A failed open rejects reads only; commands that do not read continue.
+  // A failed open rejects reads only, so that commands that do not read continue.
   opening.catch(() => {})
   return {
     read: async (sql, values) => (await (await opening)?.read(sql, values)) ?? [],

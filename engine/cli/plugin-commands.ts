@@ -1,47 +1,55 @@
-/** Plugin commands: found by the configuration, run with its database and snapshot. */
+/** Commands of plugins: found in the configuration, run with its database and snapshot. */
 import { createDetachedHost } from '../config/compile/host.ts'
 import type { CommandOf, HostBase } from '../plugin.ts'
-import type { VerbOf } from './contract.ts'
-import { type Offline, type Open, withLoaded } from './offline.ts'
-import type { Command, Terminal, Verb } from './verb.ts'
+import type { Command, SingleCommand, Terminal } from './command.ts'
+import type { SingleCommandOf } from './contract.ts'
+import { type OfflineConfig, type Open, withLoadedConfig } from './offline.ts'
 
-/** Runs with the commands of this configuration's plugins, by name. Throws ProblemsError. */
-export const withLent = <T>(
+/** Loads the configuration and calls `run` with the commands of its plugins, by name. Throws
+ *  ProblemsError. */
+export const withPluginCommands = <T>(
   config: string,
   terminal: Terminal,
   open: Open,
   run: (commands: ReadonlyMap<string, Command>) => Promise<T>,
 ): Promise<T> =>
-  withLoaded(config, terminal, open, loaded =>
+  withLoadedConfig(config, terminal, open, configuration =>
     run(
       new Map(
-        [...loaded.plugins.values()].flatMap(({ commands = {} }) =>
+        [...configuration.plugins.values()].flatMap(({ commands = {} }) =>
           Object.entries(commands).map(([name, command]) => [
             name,
-            withHost(command, run => inHost(loaded, run)),
+            bindHost(command, run => runWithHost(configuration, run)),
           ]),
         ),
       ),
     ),
   )
 
-const inHost = async <T>(loaded: Offline, run: (host: HostBase) => Promise<T>): Promise<T> => {
-  const held: (() => void)[] = []
+const runWithHost = async <T>(
+  configuration: OfflineConfig,
+  run: (host: HostBase) => Promise<T>,
+): Promise<T> => {
+  const releases: (() => void)[] = []
+  const { resources } = configuration
   try {
-    return await run(createDetachedHost(loaded.resources, loaded, held, 'a command runs no routes'))
+    const host = createDetachedHost(resources, configuration, releases, 'a command runs no routes')
+    return await run(host)
   } finally {
-    for (const release of held) release()
+    for (const release of releases) release()
   }
 }
 type WithHost = <T>(run: (host: HostBase) => Promise<T>) => Promise<T>
 
-/** A plugin's command as one of the engine: `lend` gives its verbs the host. */
-export const withHost = (command: CommandOf<HostBase>, lend: WithHost): Command => {
-  const bound = (verb: VerbOf<HostBase>): Verb => ({
-    ...verb,
-    run: args => lend(host => verb.run(args, host)),
+/** Converts a command of a plugin to one of the engine. `withHost` creates the host of each run. */
+export const bindHost = (command: CommandOf<HostBase>, withHost: WithHost): Command => {
+  const bindSingle = (single: SingleCommandOf<HostBase>): SingleCommand => ({
+    ...single,
+    run: args => withHost(host => single.run(args, host)),
   })
-  if (!('verbs' in command)) return bound(command)
-  const verbs = Object.entries(command.verbs).map(([name, verb]) => [name, bound(verb)] as const)
-  return { ...command, verbs: Object.fromEntries(verbs) }
+  if (!('subcommands' in command)) return bindSingle(command)
+  const subcommands = Object.entries(command.subcommands).map(
+    ([name, single]) => [name, bindSingle(single)] as const,
+  )
+  return { ...command, subcommands: Object.fromEntries(subcommands) }
 }

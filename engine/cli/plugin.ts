@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { pluginFolders } from '../config/load.ts'
 import { fileSource, read } from '../config/read.ts'
 import { RESERVED_NAMES } from '../config/schema.ts'
+import { type Command, configOf, type SingleCommand } from './command.ts'
 import { UsageError } from './kit.ts'
-import { type Command, configOf, type Verb } from './verb.ts'
 
 const CONTRACT = fileURLToPath(new URL('../plugin.ts', import.meta.url))
 
-const create: Verb = {
+const create: SingleCommand = {
   arguments: 'NAME',
   summary: 'Writes a small working plugin and its test.',
   example: 'plugin new stamp',
@@ -23,20 +23,21 @@ const create: Verb = {
     const { document, root } = read(configOf(args, terminal), fileSource(terminal.env))
     const file = resolve(root, pluginFolders(document)[0] ?? 'plugins', `${name}.ts`)
     const test = resolve(root, 'test/plugins', `${name}.test.ts`)
-    const taken = [file, test].find(path => existsSync(path))
-    if (taken) throw new UsageError(`${taken} exists; it was not overwritten`)
+    const existing = [file, test].find(path => existsSync(path))
+    if (existing) throw new UsageError(`${existing} exists; it was not overwritten`)
     write(file, source(name, importPath(file, CONTRACT)))
     write(test, testSource(name, importPath(test, file), importPath(test, CONTRACT)))
-    const shown = { plugin: relative('', file), test: relative('', test) }
-    if (args.values.json) terminal.out(JSON.stringify(shown))
-    else terminal.out(`${shown.plugin} and ${shown.test} written\n\n${nextSteps(name, shown.test)}`)
+    const paths = { plugin: relative('', file), test: relative('', test) }
+    if (args.values.json) terminal.print(JSON.stringify(paths))
+    else
+      terminal.print(`${paths.plugin} and ${paths.test} written\n\n${nextSteps(name, paths.test)}`)
     return 0
   },
 }
 
 export default {
-  summary: 'Makes plugins.',
-  verbs: { new: create },
+  summary: 'Creates plugins.',
+  subcommands: { new: create },
 } satisfies Command
 
 const write = (file: string, lines: readonly string[]): void => {
@@ -50,12 +51,12 @@ const importPath = (from: string, to: string): string => {
 const nextSteps = (name: string, test: string): string =>
   [
     `Run its test:       npx tap ${test}`,
-    `Give it a place:    pipeline: [errors, ${name}, …]`,
+    `Add it to:          pipeline: [errors, ${name}, …]`,
     `Use it on a route:  ${name}: hello`,
   ].join('\n')
 
 const source = (name: string, contract: string): string[] => [
-  `/** Puts the header x-${name} on every reply of a route. */`,
+  `/** Adds the header x-${name} to every reply of a route. */`,
   `import type { Plugin } from '${contract}'`,
   '',
   'export default {',
@@ -71,16 +72,16 @@ const source = (name: string, contract: string): string[] => [
 ]
 
 const testSource = (name: string, plugin: string, contract: string): string[] => [
-  `/** ${name} puts its header on the reply, once the reply is there. */`,
+  `/** ${name}: adds its header to the reply. */`,
   "import t from 'tap'",
   `import type { Exchange } from '${contract}'`,
   `import plugin from '${plugin}'`,
   '',
-  `t.test('the reply carries x-${name}', async t => {`,
+  `t.test('${name}: adds the header x-${name} after the reply began', async t => {`,
   "  const stage = plugin.setup('hello')",
   '  const reply = { headers: {} }',
   '  await stage.handle({ reply } as Exchange, async () => {',
-  "    t.same(reply.headers, {}, 'not before the reply is there')",
+  "    t.same(reply.headers, {}, 'no header before the reply')",
   '  })',
   `  t.same(reply.headers, { 'x-${name}': 'hello' })`,
   '})',

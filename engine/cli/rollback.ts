@@ -1,8 +1,8 @@
 /** `tollgate rollback`: puts an earlier version live again. */
 import { requestRollback } from '../processes/running-gateway.ts'
+import type { SingleCommand } from './command.ts'
 import { UsageError } from './kit.ts'
-import { asking, showReport } from './running.ts'
-import type { Verb } from './verb.ts'
+import { askGateway, showReport } from './running.ts'
 
 export default {
   arguments: '[VERSION]',
@@ -13,6 +13,6 @@ export default {
     if (version !== undefined && !/^#?[1-9]\d*$/.test(version))
       throw new UsageError(`a version is a number, not "${version}"; see tollgate status`)
     const to = version === undefined ? undefined : Number(version.replace('#', ''))
-    return asking(running => requestRollback(running, to), showReport)(args, terminal)
+    return askGateway(running => requestRollback(running, to), showReport)(args, terminal)
   },
-} satisfies Verb
+} satisfies SingleCommand

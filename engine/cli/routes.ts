@@ -1,30 +1,30 @@
 /** `tollgate routes`: lists the routes, one per line. */
 import type { CompiledRoute } from '../snapshot/snapshot.ts'
-import { readOnlyDatabase, withLoaded } from './offline.ts'
-import { configOf, table, type Verb } from './verb.ts'
+import { configOf, type SingleCommand, table } from './command.ts'
+import { readOnlyDatabase, withLoadedConfig } from './offline.ts'
 
 export default {
   summary: 'Lists the routes, with their stages and upstreams.',
   example: 'routes --json',
   run: (args, terminal) =>
-    withLoaded(configOf(args, terminal), terminal, readOnlyDatabase, async ({ snapshot }) => {
-      const found = snapshot.routes.map(describe)
-      if (args.values.json) terminal.out(JSON.stringify(found, null, 2))
-      else terminal.out(table([HEAD, ...found.map(cells)], terminal))
+    withLoadedConfig(configOf(args, terminal), terminal, readOnlyDatabase, async ({ snapshot }) => {
+      const rows = snapshot.routes.map(rowOf)
+      if (args.values.json) terminal.print(JSON.stringify(rows, null, 2))
+      else terminal.print(table([HEAD, ...rows.map(cells)], terminal))
       return 0
     }),
-} satisfies Verb
+} satisfies SingleCommand
 
 const HEAD = ['METHOD', 'PATH', 'STAGES', 'UPSTREAMS']
-const describe = ({ route, stages, targets }: CompiledRoute) => ({
+const rowOf = ({ route, stages, targets }: CompiledRoute) => ({
   name: route.name,
   method: route.method,
   path: route.pattern,
   stages: stages.map(({ name }) => name),
   upstreams: targets.map(({ upstream }) => upstream),
 })
-type Described = ReturnType<typeof describe>
-const cells = ({ method, path, stages, upstreams }: Described): string[] => [
+type RouteRow = ReturnType<typeof rowOf>
+const cells = ({ method, path, stages, upstreams }: RouteRow): string[] => [
   method,
   path,
   stages.join(' '),

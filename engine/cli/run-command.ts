@@ -1,18 +1,18 @@
-/** Runs one command: picks its verb, parses its arguments, prints what it returns. */
+/** Runs one command: finds the subcommand of a group, parses the arguments, prints the result. */
 import { parseArgs } from 'node:util'
 import { nearest } from '../config/nearest.ts'
 import type { Fault } from '../plugin.ts'
+import {
+  type Arguments,
+  COMMON_OPTIONS,
+  type Command,
+  type Options,
+  type SingleCommand,
+  type Terminal,
+} from './command.ts'
 import type { CommandResult } from './contract.ts'
 import { helpOf, usageOf } from './help.ts'
 import { columns, EXIT, isUsageError, UsageError } from './kit.ts'
-import {
-  type Arguments,
-  type Command,
-  EVERYWHERE,
-  type Options,
-  type Terminal,
-  type Verb,
-} from './verb.ts'
 
 /** Resolves to the exit code; rejects with a UsageError for wrong usage. */
 export const runCommand = async (
@@ -21,29 +21,28 @@ export const runCommand = async (
   args: readonly string[],
   terminal: Terminal,
 ): Promise<number> => {
-  const parsed = parse(name, optionsOf(command), args)
-  const { path, verb, positionals } = findVerb(name, command, parsed)
-  if (parsed.values.help) {
-    terminal.out(helpOf(path, verb ?? command, terminal))
+  const input = parse(name, optionsOf(command), args)
+  const { path, single, positionals } = findSubcommand(name, command, input)
+  if (input.values.help) {
+    terminal.print(helpOf(path, single ?? command, terminal))
     return EXIT.ok
   }
-  if (!verb) throw new UsageError(usageOf(path, command))
-  const foreign = Object.keys(parsed.values).find(
-    option => !(option in EVERYWHERE) && !(option in (verb.options ?? {})),
+  if (!single) throw new UsageError(usageOf(path, command))
+  const foreign = Object.keys(input.values).find(
+    option => !(option in COMMON_OPTIONS) && !(option in (single.options ?? {})),
   )
   if (foreign !== undefined)
-    throw new UsageError(`--${foreign} is no option here\n${usageOf(path, verb)}`)
-  const [least, most] = countOf(verb)
-  if (positionals.length < least || positionals.length > most)
-    throw new UsageError(usageOf(path, verb))
-  const result = await verb.run({ values: parsed.values, positionals }, terminal)
+    throw new UsageError(`--${foreign} is no option here\n${usageOf(path, single)}`)
+  const [minimum, maximum] = argumentCounts(single)
+  if (positionals.length < minimum || positionals.length > maximum)
+    throw new UsageError(usageOf(path, single))
+  const result = await single.run({ values: input.values, positionals }, terminal)
   if (typeof result === 'number') return result
-  terminal.out(printed(result, parsed.values.json === true))
+  terminal.print(formatResult(result, input.values.json === true))
   return result.exit ?? EXIT.ok
 }
 
-/** The same for commands of plugins, whose faults are part of what they say: as JSON where that is
- *  asked for. */
+/** Runs a command of a plugin. Prints its faults; with `--json`, as JSON. */
 export const runPluginCommand = async (
   name: string,
   command: Command,
@@ -52,59 +51,68 @@ export const runPluginCommand = async (
 ): Promise<number> => {
   try {
     return await runCommand(name, command, args, terminal)
-  } catch (thrown) {
-    const { code, message, status } = thrown as Fault
+  } catch (error) {
+    const { code, message, status } = error as Fault
     const json = args.includes('--json')
-    if (code === undefined && !json) throw thrown
-    terminal.say(json ? JSON.stringify({ error: { code, message } }) : message)
-    return isUsageError(thrown) || status === MALFORMED ? EXIT.usage : EXIT.runTime
+    if (code === undefined && !json) throw error
+    terminal.printError(json ? JSON.stringify({ error: { code, message } }) : message)
+    return isUsageError(error) || status === BAD_REQUEST ? EXIT.usage : EXIT.runTime
   }
 }
-/** Status of a fault that is about how something was written, not about how things stand. */
-const MALFORMED = 400
+/** Status of a fault in the arguments, not in the state of the gateway. */
+const BAD_REQUEST = 400
 
 const optionsOf = (command: Command): Options =>
-  'verbs' in command
-    ? Object.assign({}, ...Object.values(command.verbs).map(({ options }) => options), EVERYWHERE)
-    : { ...command.options, ...EVERYWHERE }
+  'subcommands' in command
+    ? Object.assign(
+        {},
+        ...Object.values(command.subcommands).map(({ options }) => options),
+        COMMON_OPTIONS,
+      )
+    : { ...command.options, ...COMMON_OPTIONS }
 
 const parse = (name: string, options: Options, args: readonly string[]): Arguments => {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true }) as Arguments
-  } catch (thrown) {
-    const wrong = /Unknown option '--?([^']+)'/.exec((thrown as Error).message)?.[1]
-    if (wrong === undefined) throw new UsageError((thrown as Error).message)
-    throw unknown('option', wrong, Object.keys(options), `see tollgate ${name} --help`)
+  } catch (error) {
+    const { message } = error as Error
+    const option = /Unknown option '--?([^']+)'/.exec(message)?.[1]
+    if (option === undefined) throw new UsageError(message)
+    throw unknownWord('option', option, Object.keys(options), `see tollgate ${name} --help`)
   }
 }
 
-/** `verb` is missing where a table of verbs was asked for by its name alone. */
-const findVerb = (name: string, command: Command, { values, positionals }: Arguments) => {
-  if (!('verbs' in command)) return { path: name, verb: command as Verb, positionals }
+/** The command that the arguments select, with its full name. `single` is undefined if they name
+ *  a group without one of its commands. */
+const findSubcommand = (name: string, command: Command, { values, positionals }: Arguments) => {
+  if (!('subcommands' in command)) return { path: name, single: command, positionals }
+  const { subcommands } = command
   const [word, ...rest] = positionals
-  if (word === undefined) return { path: name, verb: undefined, positionals }
-  const verb = Object.hasOwn(command.verbs, word) ? command.verbs[word] : undefined
-  if (verb) return { path: `${name} ${word}`, verb, positionals: rest }
-  if (values.help) return { path: name, verb: undefined, positionals: rest }
-  throw unknown('verb', word, Object.keys(command.verbs), usageOf(name, command))
+  if (word === undefined) return { path: name, single: undefined, positionals }
+  const single = Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
+  if (single) return { path: `${name} ${word}`, single, positionals: rest }
+  if (values.help) return { path: name, single: undefined, positionals: rest }
+  throw unknownWord('command', word, Object.keys(subcommands), usageOf(name, command))
 }
 
-export const unknown = (kind: string, word: string, words: readonly string[], way: string) => {
-  const near = nearest(word, words)
+/** An error for a word that is not among `words`: suggests the nearest, else prints `hint`. */
+export const unknownWord = (kind: string, word: string, words: readonly string[], hint: string) => {
+  const suggestion = nearest(word, words)
   return new UsageError(
-    near === undefined
-      ? `unknown ${kind} "${word}"; ${way}`
-      : `unknown ${kind} "${word}"; did you mean "${near}"?`,
+    suggestion === undefined
+      ? `unknown ${kind} "${word}"; ${hint}`
+      : `unknown ${kind} "${word}"; did you mean "${suggestion}"?`,
   )
 }
 
 /** Minimum and maximum number of arguments of a command. */
-const countOf = ({ arguments: words = '' }: Verb): readonly [number, number] => {
-  const all = words.split(' ').filter(Boolean)
-  return [all.filter(word => !word.startsWith('[')).length, all.length]
+const argumentCounts = ({ arguments: names = '' }: SingleCommand): readonly [number, number] => {
+  const all = names.split(' ').filter(Boolean)
+  return [all.filter(name => !name.startsWith('[')).length, all.length]
 }
 
-const printed = ({ rows = [], text, after = '', json }: CommandResult, asJson: boolean): string => {
+const formatResult = (result: CommandResult, asJson: boolean): string => {
+  const { rows = [], text, after = '', json } = result
   if (asJson) return JSON.stringify(json ?? rows, null, 2)
   if (text !== undefined) return text.replace(/\n$/, '')
   const [first] = rows

@@ -1,30 +1,32 @@
-/** Requests of CLI commands to the running gateway of a data folder, and the output of reloads. */
+/** Requests of commands to the running gateway of a data folder, and the output of reloads. */
 import type { ReloadReport } from '../processes/reload.ts'
 import { findRunning, type RunningGateway } from '../processes/running-gateway.ts'
+import { configOf, type SingleCommand, type Terminal } from './command.ts'
 import { EXIT } from './kit.ts'
 import { settingsOf } from './offline.ts'
-import { configOf, type Terminal, type Verb } from './verb.ts'
 
 /** Sends a request to the running gateway; prints a hint if none responds. */
-export function asking<Answer>(
-  ask: (running: RunningGateway) => Promise<Answer>,
-  show: (answer: Answer, terminal: Terminal) => number,
-): Verb['run'] {
+export function askGateway<View>(
+  request: (running: RunningGateway) => Promise<View>,
+  show: (response: View, terminal: Terminal) => number,
+): SingleCommand['run'] {
   return async (args, terminal) => {
     const { data } = settingsOf(configOf(args, terminal), terminal)
     const running = findRunning(data)
-    const answer = running && (await ask(running).catch(silent))
-    if (!answer) {
-      terminal.say(`no gateway of the data folder "${data}" is running; start one: tollgate start`)
+    const response = running && (await request(running).catch(ignoreRefused))
+    if (!response) {
+      terminal.printError(
+        `no gateway of the data folder "${data}" is running; start one: tollgate start`,
+      )
       return EXIT.runTime
     }
-    if (!args.values.json) return show(answer, terminal)
-    terminal.out(JSON.stringify(answer, null, 2))
-    return show(answer, { ...terminal, out: () => {} })
+    if (!args.values.json) return show(response, terminal)
+    terminal.print(JSON.stringify(response, null, 2))
+    return show(response, { ...terminal, print: () => {} })
   }
 }
-/** Whether the gateway of run.json has crashed: its address refuses connections. */
-const silent = (error: unknown): undefined => {
+/** Ignores a refused connection: the gateway of run.json has crashed. */
+const ignoreRefused = (error: unknown): undefined => {
   if (!(error instanceof TypeError)) throw error
 }
 
@@ -32,10 +34,10 @@ export function showReport(
   { outcome, text, problems = [] }: ReloadReport,
   terminal: Terminal,
 ): number {
-  terminal.out(text)
+  terminal.print(text)
   if (outcome !== 'problems') return EXIT.ok
-  const elsewhere = problems.length > 0 && problems.every(({ code }) => ELSEWHERE.has(code))
-  return elsewhere ? EXIT.runTime : EXIT.problems
+  const isRunTime = problems.length > 0 && problems.every(({ code }) => RUN_TIME_CODES.has(code))
+  return isRunTime ? EXIT.runTime : EXIT.problems
 }
-/** Not a problem of the configuration. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['NO_VERSION', 'LOAD_FAILED'])
+/** Codes of problems that are not in the configuration. */
+const RUN_TIME_CODES: ReadonlySet<string> = new Set(['NO_VERSION', 'LOAD_FAILED'])

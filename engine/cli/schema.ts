@@ -7,8 +7,8 @@ import { bundlePlugins } from '../config/plugins.ts'
 import { ProblemsError } from '../config/problem.ts'
 import { fileSource, read } from '../config/read.ts'
 import { schemaText } from '../config/schema.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { settingsOf, withCache } from './offline.ts'
-import { configOf, type Verb } from './verb.ts'
 
 export default {
   summary: 'Prints the JSON Schema of routes.yaml, including the keys of plugins.',
@@ -20,23 +20,23 @@ export default {
     const config = configOf(args, terminal)
     const { document, root } = read(config, fileSource(terminal.env))
     const text = await withCache(settingsOf(config, terminal).data, async cache => {
-      const bundled = await bundlePlugins(pluginFolders(document), root, cache)
+      const bundleResult = await bundlePlugins(pluginFolders(document), root, cache)
       const { plugins, problems } = await importPlugins(
-        bundled.bundles,
+        bundleResult.bundles,
         root,
-        bundled.inputs,
+        bundleResult.inputs,
         () => {},
       )
-      const found = [...bundled.problems, ...problems]
-      if (found.length > 0) throw new ProblemsError(found, new Map(), root)
+      const allProblems = [...bundleResult.problems, ...problems]
+      if (allProblems.length > 0) throw new ProblemsError(allProblems, new Map(), root)
       return schemaText(plugins)
     })
-    if (!args.values.write) terminal.out(text.trimEnd())
+    if (!args.values.write) terminal.print(text.trimEnd())
     else {
       mkdirSync(join(root, 'schemas'), { recursive: true })
       writeFileSync(join(root, 'schemas/routes.json'), text)
-      terminal.out(`${join(root, 'schemas/routes.json')} written`)
+      terminal.print(`${join(root, 'schemas/routes.json')} written`)
     }
     return 0
   },
-} satisfies Verb
+} satisfies SingleCommand

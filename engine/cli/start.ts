@@ -1,6 +1,6 @@
 /** `tollgate start`: runs the gateway until a signal stops it. */
 import { startGateway } from '../processes/primary.ts'
-import { configOf, type Verb } from './verb.ts'
+import { configOf, type SingleCommand } from './command.ts'
 import { programVersion } from './version.ts'
 
 export default {
@@ -10,6 +10,6 @@ export default {
     startGateway({
       config: configOf(args, terminal),
       program: `tollgate ${programVersion()}`,
-      say: text => terminal.say(args.values.json ? JSON.stringify({ text }) : text),
+      say: text => terminal.printError(args.values.json ? JSON.stringify({ text }) : text),
     }),
-} satisfies Verb
+} satisfies SingleCommand

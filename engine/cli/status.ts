@@ -1,18 +1,18 @@
 /** `tollgate status`: shows the live version, the workers and the last failed reload. */
 import type { ConfigView } from '../processes/admin-listener.ts'
 import { requestStatus } from '../processes/running-gateway.ts'
+import type { SingleCommand, Terminal } from './command.ts'
 import { EXIT } from './kit.ts'
-import { asking } from './running.ts'
-import type { Terminal, Verb } from './verb.ts'
+import { askGateway } from './running.ts'
 
 export default {
   summary: 'Shows what the running gateway serves, and its last failed reload.',
   example: 'status --json',
-  run: asking(requestStatus, (view, terminal) => {
-    terminal.out(describe(view, terminal))
+  run: askGateway(requestStatus, (view, terminal) => {
+    terminal.print(describe(view, terminal))
     return EXIT.ok
   }),
-} satisfies Verb
+} satisfies SingleCommand
 
 const describe = (view: ConfigView, terminal: Terminal): string => {
   const { version, hash, time, url, workers, failure } = view

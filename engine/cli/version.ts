@@ -1,6 +1,6 @@
 /** `tollgate version`: prints the versions of the program and of Node. */
 import { readFileSync } from 'node:fs'
-import type { Verb } from './verb.ts'
+import type { SingleCommand } from './command.ts'
 
 export const programVersion = (): string =>
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
@@ -9,10 +9,12 @@ export default {
   summary: 'Prints the version of the program and of the runtime.',
   example: 'version --json',
   async run({ values }, terminal) {
-    const found = { tollgate: programVersion(), node: process.versions.node }
-    terminal.out(
-      values.json ? JSON.stringify(found) : `tollgate ${found.tollgate} (node ${found.node})`,
+    const versions = { tollgate: programVersion(), node: process.versions.node }
+    terminal.print(
+      values.json
+        ? JSON.stringify(versions)
+        : `tollgate ${versions.tollgate} (node ${versions.node})`,
     )
     return 0
   },
-} satisfies Verb
+} satisfies SingleCommand

@@ -1,7 +1,6 @@
-/** Which endpoints the admin listener can have: those of the engine, and the form of those that
- *  plugins add. */
+/** Endpoints of the admin listener: those of the engine, and the form of those that plugins add. */
 
-/** No plugin can have these. */
+/** Endpoints of the engine, which no plugin can add. */
 export const ENDPOINTS = [
   'GET /-/',
   'GET /-/health',

@@ -1,12 +1,12 @@
 /** Attached files: those that a document names (`format: file`) and those that they reference, read
  *  once and stored with the version. */
 import { dirname, relative, resolve } from 'node:path'
+import { formatPath } from './format-path.ts'
 import { nearest } from './nearest.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Source } from './read.ts'
-import { formatPath } from './shown-path.ts'
 
-const problem = problems({
+const problem = defineProblems({
   FILE_MISSING: 'no readable file %j',
   JSON_SYNTAX: 'invalid JSON: %s',
 })
@@ -22,7 +22,7 @@ export const readAttachments = (
   const texts = new Map<string, string>()
   /** Absolute paths of all files, also of missing ones. */
   const paths: string[] = []
-  const found: Problem[] = []
+  const problems: Problem[] = []
   const add = (name: string, from: string, place: () => Place): void => {
     const path = resolve(from, name)
     const file = formatPath(root, path)
@@ -31,20 +31,20 @@ export const readAttachments = (
     paths.push(path)
     if (text === undefined) {
       const beside = source.list('*', dirname(path)).map(other => relative(from, other))
-      found.push(problem('FILE_MISSING', place(), [name], nearest(relative(from, path), beside)))
+      problems.push(problem('FILE_MISSING', place(), [name], nearest(relative(from, path), beside)))
       return
     }
     texts.set(file, text)
     if (!file.endsWith('.json')) return
     const fault = jsonFault(text)
     if (fault)
-      found.push(problem('JSON_SYNTAX', placeIn(file, text, fault.position), [fault.words]))
+      problems.push(problem('JSON_SYNTAX', placeIn(file, text, fault.position), [fault.text]))
     else
       for (const [match, other = ''] of text.matchAll(/"\$ref"\s*:\s*"([^"#:]+)(?:#[^"]*)?"/g))
         add(other, dirname(path), () => placeIn(file, text, text.indexOf(match), match.length))
   }
   for (const name of names) add(name, root, () => placeOf(name))
-  return { texts, paths, problems: found }
+  return { texts, paths, problems: problems }
 }
 
 const placeIn = (file: string, text: string, position: number, length = 1): Place => {
@@ -52,28 +52,28 @@ const placeIn = (file: string, text: string, position: number, length = 1): Plac
   return { file, line: before.length, column: (before.at(-1)?.length ?? 0) + 1, length }
 }
 
-const jsonFault = (text: string): { position: number; words: string } | undefined => {
-  const message = parseError(text)
+const jsonFault = (json: string): { position: number; text: string } | undefined => {
+  const message = parseError(json)
   if (message === undefined) return undefined
-  const words = message.replace(/,? (\.\.\.)?".*| in JSON at position.*/s, '')
+  const text = message.replace(/,? (\.\.\.)?".*| in JSON at position.*/s, '')
   const position = positionIn(message)
-  if (position !== undefined) return { position, words }
+  if (position !== undefined) return { position, text }
   // V8 reports no position for this message: find where the text stops being a prefix of any JSON.
-  let [low, high] = [0, text.length]
+  let [low, high] = [0, json.length]
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    const part = parseError(text.slice(0, middle)) ?? 'end of JSON'
+    const part = parseError(json.slice(0, middle)) ?? 'end of JSON'
     if (part.includes('end of JSON') || (positionIn(part) ?? -1) >= middle) low = middle
     else high = middle - 1
   }
-  return { position: low, words }
+  return { position: low, text }
 }
 const parseError = (text: string): string | undefined => {
   try {
     JSON.parse(text)
     return undefined
-  } catch (thrown) {
-    return (thrown as Error).message
+  } catch (error) {
+    return (error as Error).message
   }
 }
 const positionIn = (message: string): number | undefined => {

@@ -1,4 +1,4 @@
-/** Summarises the differences of two versions for a reload. It prints names only: values may be
+/** Summarises the differences of two versions for a reload: names only, since values may be
  *  secret. */
 import { isDeepStrictEqual } from 'node:util'
 import { isFields } from '../kit.ts'
@@ -7,7 +7,7 @@ import type { Blueprint } from './compile/blueprint.ts'
 
 type Map = { readonly [key: string]: Json }
 
-/** Changes that are named; further ones are counted. */
+/** Number of changes that are listed; the summary counts the others. */
 const MAX_CHANGES = 6
 
 /** `1 route added, upstream main timeout changed, plugins/stamp.ts rebuilt` */
@@ -21,7 +21,8 @@ export const describeChange = (before: Blueprint, after: Blueprint): string => {
   ]
   if (changes.length === 0) return 'no visible change'
   const rest = changes.length - MAX_CHANGES
-  return [...changes.slice(0, MAX_CHANGES), ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
+  const summary = changes.slice(0, MAX_CHANGES).join(', ')
+  return rest > 0 ? `${summary}, and ${rest} more` : summary
 }
 
 const section = (name: string, before: Json | undefined, after: Json | undefined): string[] => {
@@ -43,23 +44,23 @@ const routes = (value: Json | undefined): Map =>
     ]),
   )
 
-const entries = (noun: string, before: Map, after: Map, otherwise: string): string[] => {
-  const added = Object.keys(after).filter(name => !Object.hasOwn(before, name))
-  const removed = Object.keys(before).filter(name => !Object.hasOwn(after, name))
-  const changed = changedKeys(before, after).filter(
+const entries = (noun: string, before: Map, after: Map, reorderText: string): string[] => {
+  const addedNames = Object.keys(after).filter(name => !Object.hasOwn(before, name))
+  const removedNames = Object.keys(before).filter(name => !Object.hasOwn(after, name))
+  const changedNames = changedKeys(before, after).filter(
     name => Object.hasOwn(before, name) && Object.hasOwn(after, name),
   )
   const parts = [
-    ...countText(added.length, noun, 'added'),
-    ...countText(removed.length, noun, 'removed'),
-    ...(changed.length > 2
-      ? countText(changed.length, noun, 'changed')
-      : changed.map(name => `${noun} ${name}${keysOf(before[name], after[name])} changed`)),
+    ...countText(addedNames.length, noun, 'added'),
+    ...countText(removedNames.length, noun, 'removed'),
+    ...(changedNames.length > 2
+      ? countText(changedNames.length, noun, 'changed')
+      : changedNames.map(name => `${noun} ${name}${keysOf(before[name], after[name])} changed`)),
   ]
-  return parts.length > 0 ? parts : [otherwise]
+  return parts.length > 0 ? parts : [reorderText]
 }
-const countText = (count: number, noun: string, what: string) =>
-  count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'} ${what}`]
+const countText = (count: number, noun: string, change: string) =>
+  count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'} ${change}`]
 
 /** The changed keys of one entry, if there are at most two. */
 const keysOf = (before: Json | undefined, after: Json | undefined): string => {
@@ -82,10 +83,10 @@ const plugins = (before: Blueprint, after: Blueprint): string[] =>
 const files = (
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
-  differs = 'changed',
+  changeWord = 'changed',
 ): string[] =>
   changedKeys(before, after).map(file => {
-    const what =
-      before[file] === undefined ? 'added' : after[file] === undefined ? 'removed' : differs
-    return `${file} ${what}`
+    const change =
+      before[file] === undefined ? 'added' : after[file] === undefined ? 'removed' : changeWord
+    return `${file} ${change}`
   })

@@ -1,18 +1,18 @@
-/** Checks a configuration against the assembled schema, the rules of the engine and those of every
- *  plugin. */
+/** Checks a configuration against the assembled schema, the rules of the engine and the checks of
+ *  every plugin. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { Document, Json } from '../plugin.ts'
 import { readAttachments } from './attachments.ts'
-import { faultsOf, pathOf } from './faults.ts'
+import { pathOf, schemaProblems } from './faults.ts'
 import type { BundledPlugins } from './plugins.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Reading, Source } from './read.ts'
 import { checkRules } from './rules.ts'
 import type { Plugins } from './schema.ts'
 import type { Path } from './source-positions.ts'
 import { createValidator } from './validator.ts'
 
-const problem = problems({
+const problem = defineProblems({
   PLUGIN_SCHEMA: 'the plugin %j has an invalid schema: %s',
   PLUGIN_CHECK: 'the check of plugin %j threw: %s',
 })
@@ -31,40 +31,47 @@ export interface CheckResult {
 /** `plugins`: those of `bundled` that could be imported; the importer reports the others. */
 export const check = (
   reading: Reading,
-  bundled: BundledPlugins,
+  bundleResult: BundledPlugins,
   plugins: Plugins,
   source: Source,
   cacheFolder: string,
 ): CheckResult => {
-  if (reading.broken) return { ...reading, problems: [], files: new Map(), paths: [] }
-  const failed = bundled.bundles.map(({ name }) => name).filter(name => !plugins.has(name))
-  const broken = [...bundled.broken, ...failed]
-  const {
-    validate,
-    fileNames: named,
-    secrets,
-    schemaErrors: refused,
-  } = createValidator(plugins, broken, cacheFolder)
+  if (reading.isBroken) return { ...reading, problems: [], files: new Map(), paths: [] }
+  const failedNames = bundleResult.bundles
+    .map(({ name }) => name)
+    .filter(name => !plugins.has(name))
+  const brokenNames = [...bundleResult.brokenNames, ...failedNames]
+  const { validate, fileNames, secrets, schemaErrors } = createValidator(
+    plugins,
+    brokenNames,
+    cacheFolder,
+  )
   const { document, errors } = validateDocument(validate, reading)
-  const attached = readAttachments(named, reading.root, source, name =>
+  const attachments = readAttachments(fileNames, reading.root, source, name =>
     reading.find(pathOfValue(document as Json, name) ?? []).place('value'),
   )
-  const names = [...plugins.keys(), ...broken]
-  const whole = !reading.problems.some(({ code }) => PARTIAL_CODES.has(code))
-  const found = [
-    ...bundled.bundles
-      .filter(({ name }) => refused.has(name))
+  const names = [...plugins.keys(), ...brokenNames]
+  const isComplete = !reading.problems.some(({ code }) => PARTIAL_CODES.has(code))
+  const problems = [
+    ...bundleResult.bundles
+      .filter(({ name }) => schemaErrors.has(name))
       .map(({ name, file }) =>
-        problem('PLUGIN_SCHEMA', fileStart(file), [name, refused.get(name)]),
+        problem('PLUGIN_SCHEMA', fileStart(file), [name, schemaErrors.get(name)]),
       ),
-    ...attached.problems,
-    ...withoutConsequences(faultsOf(errors, reading), reading.problems),
-    ...(whole
+    ...attachments.problems,
+    ...withoutConsequences(schemaProblems(errors, reading), reading.problems),
+    ...(isComplete
       ? withoutConsequences(checkRules(document, reading, names, plugins), reading.problems)
       : []),
-    ...(whole && errors.length === 0 ? pluginChecks(document, plugins, reading) : []),
+    ...(isComplete && errors.length === 0 ? pluginChecks(document, plugins, reading) : []),
   ]
-  return { document, problems: found, files: attached.texts, paths: attached.paths, secrets }
+  return {
+    document,
+    problems,
+    files: attachments.texts,
+    paths: attachments.paths,
+    secrets,
+  }
 }
 /** Codes after which a file or section is missing, so that references to it are not reported. */
 const PARTIAL_CODES: ReadonlySet<string> = new Set(['NOT_A_MAP', 'INCLUDE_EMPTY', 'INCLUDE_KIND'])
@@ -78,8 +85,8 @@ const validateDocument = (validate: ValidateFunction, reading: Reading) => {
   if (validate(document)) return { document, errors: [] }
   for (const { instancePath, keyword, params, parentSchema, data } of errors()) {
     const path = pathOf(instancePath)
-    const wanted = [keyword === 'type' ? params.type : parentSchema?.type].flat()
-    const value = typeof data === 'string' ? parseScalar(data, wanted) : undefined
+    const types = [keyword === 'type' ? params.type : parentSchema?.type].flat()
+    const value = typeof data === 'string' ? parseScalar(data, types) : undefined
     if (value !== undefined && reading.find(path).hasVariable)
       document = replaceAt(document as Json, path, value) as Document
   }
@@ -89,10 +96,10 @@ const validateDocument = (validate: ValidateFunction, reading: Reading) => {
 const isName = ({ instancePath, keyword }: ErrorObject) =>
   keyword === 'enum' && instancePath.startsWith('/pipeline/')
 
-const parseScalar = (text: string, wanted: readonly unknown[]): number | boolean | undefined => {
-  if (wanted.includes('boolean') && /^(true|false)$/.test(text)) return text === 'true'
-  if (wanted.includes('number') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
-  return wanted.includes('integer') && /^-?\d+$/.test(text) ? Number(text) : undefined
+const parseScalar = (text: string, types: readonly unknown[]): number | boolean | undefined => {
+  if (types.includes('boolean') && /^(true|false)$/.test(text)) return text === 'true'
+  if (types.includes('number') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
+  return types.includes('integer') && /^-?\d+$/.test(text) ? Number(text) : undefined
 }
 const replaceAt = (value: Json, [step, ...rest]: Path, by: Json): Json => {
   if (step === undefined) return by
@@ -102,22 +109,22 @@ const replaceAt = (value: Json, [step, ...rest]: Path, by: Json): Json => {
   return { ...map, [step]: replaceAt(map[step] ?? null, rest, by) }
 }
 
-const pathOfValue = (value: Json, wanted: string): Path | undefined => {
-  if (value === wanted) return []
+const pathOfValue = (value: Json, target: string): Path | undefined => {
+  if (value === target) return []
   if (typeof value !== 'object' || value === null) return undefined
   for (const [step, inner] of Object.entries(value)) {
-    const rest = pathOfValue(inner as Json, wanted)
+    const rest = pathOfValue(inner as Json, target)
     if (rest) return [step, ...rest]
   }
   return undefined
 }
 
-/** Drops problems that follow from another problem at the same place, such as an unset variable. */
+/** Removes problems that follow from another at the same place, such as an unset variable. */
 const withoutConsequences = (
-  found: readonly Problem[],
+  problems: readonly Problem[],
   before: readonly Problem[],
 ): readonly Problem[] =>
-  found.filter(({ file, line, column, length = 1 }) =>
+  problems.filter(({ file, line, column, length = 1 }) =>
     before.every(
       cause =>
         cause.file !== file ||
@@ -128,17 +135,17 @@ const withoutConsequences = (
   )
 
 const pluginChecks = (document: Document, plugins: Plugins, reading: Reading): Problem[] => {
-  const found: Problem[] = []
+  const problems: Problem[] = []
   for (const [name, plugin] of plugins) {
     try {
       plugin.check?.(document, (where, code, message, suggestion) => {
         const place = reading.find(where).place('value')
-        found.push({ code, message, ...place, ...(suggestion !== undefined && { suggestion }) })
+        problems.push({ code, message, ...place, ...(suggestion !== undefined && { suggestion }) })
       })
-    } catch (thrown) {
-      const words = thrown instanceof Error ? thrown.message : String(thrown)
-      found.push(problem('PLUGIN_CHECK', reading.find([]).place('value'), [name, words]))
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      problems.push(problem('PLUGIN_CHECK', reading.find([]).place('value'), [name, message]))
     }
   }
-  return found
+  return problems
 }

@@ -21,7 +21,7 @@ export interface ExplainedRequest {
   readonly headers: Headers
   readonly body?: Bytes
 }
-export interface StageNote {
+export interface StageReport {
   readonly stage: string
   readonly ring: 'handle' | 'forward'
   /** `silent`: it neither responds nor calls next(), which is a bug of the plugin. */
@@ -39,7 +39,7 @@ export interface Explanation {
   }
   /** Methods of the path, if no route matches. */
   readonly allowed?: readonly string[]
-  readonly stages: readonly StageNote[]
+  readonly stages: readonly StageReport[]
   /** In the order of the attempts. */
   readonly targets: readonly Target[]
   /** The request to the first target. */
@@ -74,73 +74,78 @@ export const explain = async (
     targets: compiled.targets,
     hangup: compiled.hangup,
   })
-  const notes = await walk(stages, 'handle', call, call)
+  const reports = await walk(stages, 'handle', call, call)
   const { name, pattern } = route
-  const found = { route: { name, method: route.method, pattern, params } }
-  if (call.hasReply) return { ...found, stages: notes, targets: [] }
+  const result = { route: { name, method: route.method, pattern, params } }
+  if (call.hasReply) return { ...result, stages: reports, targets: [] }
   const candidates = orderedCandidates(call, snapshot, rules)
   const targets = candidates.map(({ target }) => target)
   const [first] = candidates
-  if (!first) return { ...found, stages: notes, targets }
-  const one = createAttempt(call, first, rules.path(call), '0'.repeat(16))
-  notes.push(...(await walk(stages, 'forward', one, call)))
+  if (!first) return { ...result, stages: reports, targets }
+  const attempt = createAttempt(call, first, rules.path(call), '0'.repeat(16))
+  reports.push(...(await walk(stages, 'forward', attempt, call)))
   const inside = first.upstream.inside !== undefined
-  return { ...found, stages: notes, targets, ...(!inside && { request: signedRequest(one) }) }
+  return {
+    ...result,
+    stages: reports,
+    targets,
+    ...(!inside && { request: signedRequest(attempt) }),
+  }
 }
 
-/** Thrown behind the last stage, where the request would be sent: stages unwind as after a fault.
- *  */
+/** Thrown after the last stage, where the request would be sent, so that the stages end as after a
+ *  fault. */
 class EndOfStages extends Error {}
 
 /** Runs the real stages in order. A refusal is recorded, and the walk continues with the next
  *  stage. */
 const walk = async <Subject extends Call | UpstreamAttempt>(
   stages: readonly NamedStage[],
-  ring: StageNote['ring'],
+  ring: StageReport['ring'],
   subject: Subject,
   call: Call,
-): Promise<StageNote[]> => {
-  const notes: StageNote[] = []
-  const from = async (at: number): Promise<void> => {
-    const named = stages[at]
-    if (!named) throw new EndOfStages()
-    const note = (outcome: StageNote['outcome'], more?: Partial<StageNote>): void => {
-      notes.push({
-        stage: named.name,
+): Promise<StageReport[]> => {
+  const reports: StageReport[] = []
+  const runFrom = async (index: number): Promise<void> => {
+    const current = stages[index]
+    if (!current) throw new EndOfStages()
+    const report = (outcome: StageReport['outcome'], more?: Partial<StageReport>): void => {
+      reports.push({
+        stage: current.name,
         ring,
         outcome,
-        ...ownExplanation(named, ring, call),
+        ...ownExplanation(current, ring, call),
         ...more,
       })
     }
-    const { stage } = named
+    const { stage } = current
     const step = stage[ring] as ((subject: Subject, next: Next) => Promise<void>) | undefined
     if (!step) {
-      if (ring === 'handle' && !stage.forward) note('passes')
-      return from(at + 1)
+      if (ring === 'handle' && !stage.forward) report('passes')
+      return runFrom(index + 1)
     }
-    let went = false
+    let hasPassed = false
     const next = (): Promise<void> => {
-      went = true
-      note('passes')
-      return from(at + 1)
+      hasPassed = true
+      report('passes')
+      return runFrom(index + 1)
     }
     try {
       await step.call(stage, subject, next)
-    } catch (thrown) {
-      if (went) throw thrown
-      const { status, code, message } = asFault(thrown)
-      note('refuses', { refusal: { status, code, message } })
-      return from(at + 1)
+    } catch (error) {
+      if (hasPassed) throw error
+      const { status, code, message } = asFault(error)
+      report('refuses', { refusal: { status, code, message } })
+      return runFrom(index + 1)
     }
-    if (went || isAnswered(subject)) return went ? undefined : note('answers')
-    note('silent')
-    return from(at + 1)
+    if (hasPassed || isAnswered(subject)) return hasPassed ? undefined : report('answers')
+    report('silent')
+    return runFrom(index + 1)
   }
-  await from(0).catch((thrown: unknown) => {
-    if (!(thrown instanceof EndOfStages)) throw thrown
+  await runFrom(0).catch((error: unknown) => {
+    if (!(error instanceof EndOfStages)) throw error
   })
-  return notes
+  return reports
 }
 
 const isAnswered = (subject: Call | UpstreamAttempt): boolean => {
@@ -153,7 +158,7 @@ const isAnswered = (subject: Call | UpstreamAttempt): boolean => {
 }
 
 /** The stage's own explanation; once for a stage that is in both rings. */
-const ownExplanation = ({ stage }: NamedStage, ring: StageNote['ring'], call: Call) => {
+const ownExplanation = ({ stage }: NamedStage, ring: StageReport['ring'], call: Call) => {
   if (!stage.explain || (ring === 'forward' && stage.handle)) return {}
   try {
     return { says: stage.explain(call) }
@@ -169,11 +174,11 @@ const orderedCandidates = (
   { balance }: DispatchRules,
 ): Candidate[] => {
   const candidates = candidatesOf(call.targets, snapshot.upstreams)
-  const tried = new Set<Candidate>()
+  const candidateOrder = new Set<Candidate>()
   for (;;) {
-    const next = pick(candidates, tried, balance, { count: 0 }, 0)
-    if (!next) return [...tried]
-    tried.add(next)
+    const next = pick(candidates, candidateOrder, balance, { count: 0 }, 0)
+    if (!next) return [...candidateOrder]
+    candidateOrder.add(next)
   }
 }
 

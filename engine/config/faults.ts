@@ -2,11 +2,11 @@
 import type { ErrorObject } from 'ajv'
 import type { Json } from '../plugin.ts'
 import { nearest } from './nearest.ts'
-import { type Problem, problems } from './problem.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import type { Path } from './source-positions.ts'
 
-const problem = problems({
+const problem = defineProblems({
   UNKNOWN_KEY: 'unknown key %j in %s',
   MISSING_KEY: '%s needs the key %j',
   WRONG_TYPE: '%s must be %s, not %s',
@@ -34,36 +34,37 @@ interface ProblemParts {
   readonly what?: 'key'
   readonly suggestion?: string | undefined
 }
-/** `written`: source text of the value, so that no variable value is printed. */
-type ProblemBuilder = (fault: Fault, label: string, written: string, schema: Schema) => ProblemParts
+/** `source`: source text of the value, in which variables are not expanded. */
+type ProblemBuilder = (fault: Fault, label: string, source: string, schema: Schema) => ProblemParts
 
-export const faultsOf = (errors: readonly ErrorObject[], reading: Reading): Problem[] => {
-  const suggested = new Set<string>()
-  const found = decided(errors as readonly Fault[]).map(fault => {
+export const schemaProblems = (errors: readonly ErrorObject[], reading: Reading): Problem[] => {
+  const suggestedKeys = new Set<string>()
+  const reports = relevantErrors(errors as readonly Fault[]).map(fault => {
     const path = pathOf(fault.instancePath)
     const schema = (fault.parentSchema ?? {}) as Schema
-    const written = schema.format === 'password' ? 'that' : writtenAt(path, fault.data, reading)
-    const parts = (BUILDERS[fault.keyword] ?? otherwise)(fault, labelOf(path), written, schema)
+    const source = schema.format === 'password' ? 'that' : sourceTextAt(path, fault.data, reading)
+    const parts = (BUILDERS[fault.keyword] ?? buildOther)(fault, labelOf(path), source, schema)
     const place = reading.find(parts.path ?? path).place(parts.what ?? 'value')
-    if (parts.suggestion !== undefined) suggested.add(`${fault.instancePath} ${parts.suggestion}`)
+    if (parts.suggestion !== undefined)
+      suggestedKeys.add(`${fault.instancePath} ${parts.suggestion}`)
     return { fault, problem: problem(parts.code, place, parts.args, parts.suggestion) }
   })
   // A misspelled key is not reported as missing too.
-  return found
+  return reports
     .filter(
       ({ fault: { instancePath, params } }) =>
-        !suggested.has(`${instancePath} ${params.missingProperty}`),
+        !suggestedKeys.has(`${instancePath} ${params.missingProperty}`),
     )
     .map(each => each.problem)
 }
 
 /** Source text of a value. For settings also the expanded value unless it is secret, since
- *  `${PORT}`  alone does not show what is wrong. */
-const writtenAt = (path: Path, data: unknown, { find, secrets }: Reading): string => {
-  const { source: written, hasVariable: varies } = find(path)
-  const open = path[0] === 'settings' && varies && !written.includes('${file:')
-  const plain = typeof data === 'string' && ![...secrets].some(secret => data.includes(secret))
-  return open && plain ? `${short(written)}, which is ${short(data)} here` : short(written)
+ *  `${PORT}` alone does not show what is wrong. */
+const sourceTextAt = (path: Path, data: unknown, { find, secrets }: Reading): string => {
+  const { source, hasVariable } = find(path)
+  const isPublic = path[0] === 'settings' && hasVariable && !source.includes('${file:')
+  const isPlain = typeof data === 'string' && ![...secrets].some(secret => data.includes(secret))
+  return isPublic && isPlain ? `${short(source)}, which is ${short(data)} here` : short(source)
 }
 
 export const pathOf = (pointer: string): string[] =>
@@ -72,15 +73,15 @@ export const pathOf = (pointer: string): string[] =>
     .slice(1)
     .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
-/** A path for people: `routes[3].timeout`, `things["a.b"].to`. */
+/** A path as messages show it: `routes[3].timeout`, `things["a.b"].to`. */
 export const labelOf = (path: Path): string =>
   path.length === 0 ? 'the file' : path.map(stepOf).join('').replace(/^\./, '')
 const stepOf = (step: string | number): string => {
   if (/^\d+$/.test(String(step))) return `[${step}]`
   return /^[\w-]+$/.test(String(step)) ? `.${step}` : `[${JSON.stringify(step)}]`
 }
-const short = (written: string): string => {
-  const [line = ''] = written.split('\n', 1)
+const short = (source: string): string => {
+  const [line = ''] = source.split('\n', 1)
   return line.length > 60 ? `${line.slice(0, 60)}…` : line || 'nothing'
 }
 
@@ -96,24 +97,24 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
     args: [label, params.missingProperty],
     what: 'key',
   }),
-  type: ({ params, data }, label, written, schema) =>
-    wrongType([params.type].flat() as string[], data, label, written, schema),
-  anyOf: ({ schema, data }, label, written, parent) => {
+  type: ({ params, data }, label, source, schema) =>
+    wrongType([params.type].flat() as string[], data, label, source, schema),
+  anyOf: ({ schema, data }, label, source, parent) => {
     const types = (schema as Schema[]).flatMap(({ type, enum: words = [] }) =>
       type === undefined ? words.map(String) : type,
     )
-    return wrongType([...new Set(types)], data, label, written, parent)
+    return wrongType([...new Set(types)], data, label, source, parent)
   },
-  enum: ({ params, data }, label, written) =>
-    wrongChoice(params.allowedValues as Json[], data, label, written),
-  const: ({ params, data }, label, written) =>
-    wrongChoice([params.allowedValue as Json], data, label, written),
+  enum: ({ params, data }, label, source) =>
+    wrongChoice(params.allowedValues as Json[], data, label, source),
+  const: ({ params, data }, label, source) =>
+    wrongChoice([params.allowedValue as Json], data, label, source),
   propertyNames: ({ instancePath, params, schema }, label) => {
     const name = String(params.propertyName)
     const at = { path: [...pathOf(instancePath), name], what: 'key' } as const
-    const { pattern, enum: known } = schema as Schema
-    if (known)
-      return { code: 'UNKNOWN_KEY', args: [name, label], ...at, suggestion: nearest(name, known) }
+    const { pattern, enum: names } = schema as Schema
+    if (names)
+      return { code: 'UNKNOWN_KEY', args: [name, label], ...at, suggestion: nearest(name, names) }
     return { code: 'BAD_NAME', args: [name, label, pattern], ...at }
   },
   uniqueItems: ({ instancePath, params, data }, label) => {
@@ -122,15 +123,16 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
     return { code: 'DUPLICATE_ITEM', args, path: [...pathOf(instancePath), later] }
   },
 }
-const otherwise: ProblemBuilder = ({ keyword, message }, label, written, { examples = [] }) => {
-  const shape = keyword === 'pattern' || keyword === 'format'
-  const such = shape ? examples.map(each => JSON.stringify(each)).join(' or ') : ''
-  const way = such === '' ? `it ${message ?? 'breaks the schema'}` : `write it like ${such}`
-  return { code: 'BAD_VALUE', args: [label, written, way] }
+const buildOther: ProblemBuilder = ({ keyword, message }, label, source, { examples = [] }) => {
+  const isText = keyword === 'pattern' || keyword === 'format'
+  const samples = isText ? examples.map(each => JSON.stringify(each)).join(' or ') : ''
+  const advice =
+    samples === '' ? `it ${message ?? 'breaks the schema'}` : `write it like ${samples}`
+  return { code: 'BAD_VALUE', args: [label, source, advice] }
 }
 
-/** Booleans of YAML 1.1, which are mere words since 1.2. */
-const TRUTH: Readonly<Record<string, string>> = {
+/** Booleans of YAML 1.1 that are strings in YAML 1.2, and the boolean that is meant. */
+const OLD_BOOLEANS: Readonly<Record<string, string>> = {
   yes: 'true',
   on: 'true',
   no: 'false',
@@ -149,22 +151,24 @@ const wrongType = (
   types: readonly string[],
   data: unknown,
   label: string,
-  written: string,
+  source: string,
   { examples = [] }: Schema,
 ): ProblemParts => {
-  const wanted = types.map(type => KINDS[type] ?? type).join(' or ') || 'of another kind'
-  const such =
+  const expected = types.map(type => KINDS[type] ?? type).join(' or ') || 'of another kind'
+  const sample =
     examples.length > 0 && !types.includes('boolean')
       ? ` such as ${JSON.stringify(examples[0])}`
       : ''
   const kind = data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data
-  const plain = kind === 'string' || kind === 'number' || kind === 'boolean'
-  const given = plain ? `the ${kind === 'string' ? 'text' : kind} ${written}` : KINDS[kind]
-  const truth = TRUTH[String(data).toLowerCase()] ?? ''
-  const suggestion = types.some(type => type === 'boolean' || type === truth) ? truth : undefined
+  const isScalar = kind === 'string' || kind === 'number' || kind === 'boolean'
+  const received = isScalar ? `the ${kind === 'string' ? 'text' : kind} ${source}` : KINDS[kind]
+  const boolean = OLD_BOOLEANS[String(data).toLowerCase()] ?? ''
+  const suggestion = types.some(type => type === 'boolean' || type === boolean)
+    ? boolean
+    : undefined
   return {
     code: 'WRONG_TYPE',
-    args: [label, `${wanted}${such}`, given],
+    args: [label, `${expected}${sample}`, received],
     ...(suggestion && { suggestion }),
   }
 }
@@ -172,38 +176,38 @@ const wrongChoice = (
   choices: readonly Json[],
   data: unknown,
   label: string,
-  written: string,
+  source: string,
 ): ProblemParts => ({
   code: 'UNKNOWN_VALUE',
-  args: [label, written, choices.map(String).join(', ')],
+  args: [label, source, choices.map(String).join(', ')],
   suggestion: nearest(String(data), choices.map(String)),
 })
 
-/** Of alternatives only the one that was meant is judged; without one, the choice itself is the
- *  fault. */
-const decided = (errors: readonly Fault[]): readonly Fault[] => {
-  let left = errors.filter(each => each.keyword !== 'if' && each.propertyName === undefined)
-  const choices = left.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
+/** Removes errors of alternatives (`anyOf`, `oneOf`) that were not meant. If none of them has the
+ *  right type, only the error of the choice itself remains. */
+const relevantErrors = (errors: readonly Fault[]): readonly Fault[] => {
+  let remaining = errors.filter(each => each.keyword !== 'if' && each.propertyName === undefined)
+  const choices = remaining.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   for (const outer of choices.toSorted((a, b) => a.schemaPath.length - b.schemaPath.length)) {
     const branches = Map.groupBy(
-      left.filter(each => each.schemaPath.startsWith(`${outer.schemaPath}/`)),
+      remaining.filter(each => each.schemaPath.startsWith(`${outer.schemaPath}/`)),
       each => each.schemaPath.slice(outer.schemaPath.length + 1).split('/', 1)[0],
     )
     const faults = [...branches.values()]
-    const alike = faults.filter(branch => branch.every(each => !isOfOtherKind(each, outer)))
-    const [shortest] = alike.toSorted((a, b) => a.length - b.length)
-    const dropped = new Set([
+    const sameType = faults.filter(branch => branch.every(each => !isOfOtherType(each, outer)))
+    const [shortest] = sameType.toSorted((a, b) => a.length - b.length)
+    const irrelevant = new Set([
       ...faults.filter(each => each !== shortest).flat(),
       ...(shortest ? [outer] : []),
     ])
-    left = left.filter(each => !dropped.has(each))
+    remaining = remaining.filter(each => !irrelevant.has(each))
   }
-  return left
+  return remaining
 }
-const isOfOtherKind = ({ keyword, instancePath, params, data }: Fault, outer: Fault) => {
+const isOfOtherType = ({ keyword, instancePath, params, data }: Fault, outer: Fault) => {
   if (instancePath !== outer.instancePath) return false
   if (keyword === 'type') return true
-  // `true` is no near miss of a map, nor a word of a list.
+  // The value `true` was not meant as a map, nor as one of a list of strings.
   const allowed = params.allowedValues as readonly Json[] | undefined
   return keyword === 'enum' && !allowed?.some(each => typeof each === typeof data)
 }

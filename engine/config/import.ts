@@ -1,4 +1,4 @@
-/** Imports bundled plugins and checks their shape. A worker needs only this part of the
+/** Imports bundled plugins and checks their members. Workers load only this part of the
  *  configuration code. */
 import { setSourceMapsSupport } from 'node:module'
 import { resolve } from 'node:path'
@@ -10,31 +10,31 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ENDPOINT, ENDPOINTS } from './admin-endpoints.ts'
 import type { Blueprint, Bundle } from './compile/blueprint.ts'
 import { compile } from './compile/compile.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { formatPath } from './format-path.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import { SECTIONS } from './schema.ts'
-import { formatPath } from './shown-path.ts'
 
-const problem = problems({
+const problem = defineProblems({
   PLUGIN_THREW: 'the plugin %j threw while it was imported: %s',
   PLUGIN_SHAPE: 'the plugin %j %s',
   PLUGIN_CLASH: 'the plugin %j adds the %s %j, which %s already defines',
 })
-/** Longest import or setup of a plugin, ms; a pending promise must not block a reload for ever. */
-const LIMIT = 10_000
+/** Longest import or setup of a plugin, ms, so that a pending promise does not block a reload. */
+const MAX_MS = 10_000
 
 const within = async <T>(limit: number, run: () => Promise<T>): Promise<T> => {
-  const { promise: late, reject } = Promise.withResolvers<never>()
+  const { promise: timeout, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(`did not finish in ${limit} ms`)), limit)
   try {
-    return await Promise.race([run(), late])
+    return await Promise.race([run(), timeout])
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** Imports a bundle. Node caches one module per path, and the path changes with the content. */
-export const importPlugin = async ({ bundle }: Bundle, limit = LIMIT): Promise<Plugin> => {
-  // Stacks then name the source file and line, not those of the bundle.
+export const importPlugin = async ({ bundle }: Bundle, limit = MAX_MS): Promise<Plugin> => {
+  // Stacks then show the source file and line instead of those of the bundle.
   setSourceMapsSupport(true, { nodeModules: false, generatedCode: false })
   const { default: plugin } = await within(limit, () => import(pathToFileURL(bundle).href))
   const fault = shapeFault(plugin)
@@ -61,10 +61,10 @@ const REQUIRED: readonly string[] = ['schema', 'setup']
 const shapeFault = (plugin: unknown): string | undefined => {
   if (!isObject(plugin)) return 'must export an object as its default'
   const members = plugin as Readonly<Record<string, unknown>>
-  for (const [words, fits, names] of SHAPES)
+  for (const [description, fits, names] of SHAPES)
     for (const name of names) {
       const absent = members[name] === undefined && !REQUIRED.includes(name)
-      if (!absent && !fits(members[name])) return `needs its member "${name}" to be ${words}`
+      if (!absent && !fits(members[name])) return `needs its member "${name}" to be ${description}`
     }
   return undefined
 }
@@ -88,33 +88,33 @@ export const importPlugins = async (
   progress: (file: string) => void,
 ): Promise<{ plugins: ReadonlyMap<string, Plugin>; problems: readonly Problem[] }> => {
   const plugins = new Map<string, Plugin>()
-  const found: Problem[] = []
-  // One after another: if one blocks the process, the last reported file is the cause.
+  const problems: Problem[] = []
+  // Imported one after another: if one blocks the process, the last reported file is the cause.
   for (const bundle of bundles) {
     const { name, file } = bundle
     const start = { file, line: 1, column: 1 }
     progress(file)
     try {
       const plugin = await importPlugin(bundle)
-      plugins.set(name, guarded(plugin, file, progress))
-    } catch (thrown) {
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+      plugins.set(name, withTimeLimit(plugin, file, progress))
+    } catch (cause) {
+      const error = cause instanceof Error ? cause : new Error(String(cause))
       if (error instanceof ShapeError)
-        found.push(problem('PLUGIN_SHAPE', start, [name, error.message]))
+        problems.push(problem('PLUGIN_SHAPE', start, [name, error.message]))
       else {
         const place = placeInStack(error.stack, root, inputs) ?? start
-        found.push(problem('PLUGIN_THREW', place, [name, error.message]))
+        problems.push(problem('PLUGIN_THREW', place, [name, error.message]))
       }
     }
   }
-  return { plugins, problems: [...found, ...clashes(plugins, bundles)] }
+  return { plugins, problems: [...problems, ...clashes(plugins, bundles)] }
 }
 
 /** Wraps a plugin so that `setup` reports its file and has a time limit. */
-const guarded = (plugin: Plugin, file: string, progress: (file: string) => void): Plugin => {
+const withTimeLimit = (plugin: Plugin, file: string, progress: (file: string) => void): Plugin => {
   const setup: Plugin['setup'] = (options, host) => {
     progress(file)
-    return within(LIMIT, async () => plugin.setup(options, host))
+    return within(MAX_MS, async () => plugin.setup(options, host))
   }
   return Object.create(plugin, { setup: { value: setup } })
 }
@@ -135,7 +135,7 @@ export const placeInStack = (
 
 /** Reports sections, upstream keys and admin endpoints with more than one owner. */
 const clashes = (plugins: ReadonlyMap<string, Plugin>, bundles: readonly Bundle[]): Problem[] => {
-  const found: Problem[] = []
+  const problems: Problem[] = []
   const owners = new Map<string, string>([
     ...SECTIONS.map(name => [`section ${name}`, 'the engine'] as const),
     ...ENDPOINTS.map(name => [`admin endpoint ${name}`, 'the engine'] as const),
@@ -148,8 +148,8 @@ const clashes = (plugins: ReadonlyMap<string, Plugin>, bundles: readonly Bundle[
         const owner = owners.get(`${kind} ${key}`)
         owners.set(`${kind} ${key}`, owner ?? file)
         const place = { file, line: 1, column: 1 }
-        if (owner) found.push(problem('PLUGIN_CLASH', place, [name, kind, key, owner]))
+        if (owner) problems.push(problem('PLUGIN_CLASH', place, [name, kind, key, owner]))
       }
   }
-  return found
+  return problems
 }

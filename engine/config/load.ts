@@ -1,5 +1,4 @@
-/** Loads a configuration: reads, bundles, checks and compiles it, or reports all problems at once.
- *  */
+/** Loads a configuration: reads, bundles, checks and compiles it, or reports all problems. */
 import { createHash } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
 import type { Document, Json, Plugin } from '../plugin.ts'
@@ -15,7 +14,7 @@ import { type BundledPlugins, bundlePlugins } from './plugins.ts'
 import { type Problem, ProblemsError } from './problem.ts'
 import { fileSource, type Reading, read, type Source } from './read.ts'
 import { isSecret, withPassword } from './variables.ts'
-import { watchedPaths } from './watch.ts'
+import { findWatchedPaths } from './watched-paths.ts'
 
 export { describeChange } from './change.ts'
 export type { Blueprint } from './compile/blueprint.ts'
@@ -30,92 +29,98 @@ export interface PrepareOptions {
   readonly source?: Source
   /** Plugins of an archived version, instead of those in the plugin folders. */
   readonly bundles?: readonly Bundle[]
-  /** Called with the file whose code runs next, to name the cause if the process then hangs. */
+  /** Called with the plugin file whose code runs next: the cause if the process then hangs. */
   progress?(file: string): void
 }
 export interface LoadOptions extends PrepareOptions {
   readonly resources: Resources
 }
 /** The result before any `setup` runs. */
-export interface Prepared {
+export interface PreparedConfig {
   readonly blueprint: Blueprint
   readonly plugins: ReadonlyMap<string, Plugin>
   /** Texts of the configuration files by displayed path, for the history. */
   readonly files: ReadonlyMap<string, string>
   /** Absolute paths and patterns to watch. */
-  readonly watched: readonly string[]
+  readonly watchedPaths: readonly string[]
   readonly secrets: ReadonlySet<string>
 }
-export interface Loaded extends Prepared {
+export interface LoadedConfig extends PreparedConfig {
   readonly snapshot: Snapshot
 }
 
 /** Reads, bundles and checks. Throws ProblemsError with all problems. */
-export const prepare = async (options: PrepareOptions): Promise<Prepared> =>
+export const prepare = async (options: PrepareOptions): Promise<PreparedConfig> =>
   (await prepareState(options)).result
 
 /** Reads, bundles, checks and compiles. Throws ProblemsError with all problems. */
-export const load = async (options: LoadOptions): Promise<Loaded> => {
-  const whole = await prepareState(options)
-  const { blueprint, plugins } = whole.result
+export const load = async (options: LoadOptions): Promise<LoadedConfig> => {
+  const state = await prepareState(options)
+  const { blueprint, plugins } = state.result
   try {
-    return { ...whole.result, snapshot: await compile(blueprint, plugins, options.resources) }
-  } catch (thrown) {
-    if (!(thrown instanceof CompileError)) throw thrown
-    throw whole.fail(thrown.faults.map(each => compileProblem(each, whole)))
+    return { ...state.result, snapshot: await compile(blueprint, plugins, options.resources) }
+  } catch (error) {
+    if (!(error instanceof CompileError)) throw error
+    throw state.fail(error.faults.map(each => compileProblem(each, state)))
   }
 }
 
 interface LoadState {
-  readonly result: Prepared
+  readonly result: PreparedConfig
   readonly reading: Reading
   /** Source files of plugins. */
   readonly inputs: readonly string[]
-  fail(found: readonly Problem[]): ProblemsError
+  fail(problems: readonly Problem[]): ProblemsError
 }
 const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const { config, version, cacheFolder, source = fileSource(), progress = () => {} } = options
   const reading = read(config, source)
   const { root } = reading
   const folders = pluginFolders(reading.document)
-  const bundled: BundledPlugins = options.bundles
-    ? { bundles: options.bundles, broken: [], problems: [], inputs: [] }
+  const bundleResult: BundledPlugins = options.bundles
+    ? { bundles: options.bundles, brokenNames: [], problems: [], inputs: [] }
     : await bundlePlugins(folders, root, cacheFolder)
-  const { bundles, inputs } = bundled
-  const imported = await importPlugins(bundles, root, inputs, progress)
-  const checked = check(reading, bundled, imported.plugins, source, cacheFolder)
-  const shown = [...reading.secrets, ...[...checked.secrets].filter(isSecret)]
+  const { bundles, inputs } = bundleResult
+  const importResult = await importPlugins(bundles, root, inputs, progress)
+  const checkResult = check(reading, bundleResult, importResult.plugins, source, cacheFolder)
+  const secretValues = [...reading.secrets, ...[...checkResult.secrets].filter(isSecret)]
   // Longest first: one secret may be a prefix of another.
-  const longestFirst = shown.flatMap(withPassword).sort((a, b) => b.length - a.length)
+  const longestFirst = secretValues.flatMap(withPassword).sort((a, b) => b.length - a.length)
   const secrets = new Set(longestFirst)
-  const own = [...reading.files.keys(), ...folders, ...includePatterns(reading)]
-  const watched = watchedPaths([
-    ...own.map(path => resolve(root, path)),
-    ...[
-      ...reading.variableFiles,
-      ...checked.paths,
-      ...codePatterns(inputs),
-      ...indexPaths(folders, root),
-    ],
+  const ownPaths = [...reading.files.keys(), ...folders, ...includePatterns(reading)]
+  const pathsToWatch = findWatchedPaths([
+    ...ownPaths.map(path => resolve(root, path)),
+    ...reading.variableFiles,
+    ...checkResult.paths,
+    ...codePatterns(inputs),
+    ...indexPaths(folders, root),
   ])
   const [main] = reading.files.keys()
-  const fail = (found: readonly Problem[]) =>
+  const fail = (problems: readonly Problem[]) =>
     new ProblemsError(
-      maskProblems(found, secrets),
-      textsOf(found, reading, secrets, source),
+      maskProblems(problems, secrets),
+      textsOf(problems, reading, secrets, source),
       root,
-      watched,
+      pathsToWatch,
       main,
     )
-  const found = [reading, bundled, imported, checked].flatMap(({ problems }) => problems)
-  if (found.length > 0) throw fail(found)
-  const { document } = checked
-  const attached = Object.fromEntries(checked.files)
-  const counted = [document, bundles.map(({ name, hash }) => [name, hash]), attached]
-  const hash = createHash('sha256').update(JSON.stringify(counted)).digest('hex').slice(0, 16)
-  const blueprint = { version, hash, root, document, plugins: bundles, files: attached }
-  const files = new Map([...reading.files, ...checked.files])
-  const result = { blueprint, plugins: imported.plugins, files, watched, secrets }
+  const problems = [reading, bundleResult, importResult, checkResult].flatMap(
+    ({ problems }) => problems,
+  )
+  if (problems.length > 0) throw fail(problems)
+  const { document } = checkResult
+  const attachments = Object.fromEntries(checkResult.files)
+  const hashedParts = [document, bundles.map(({ name, hash }) => [name, hash]), attachments]
+  const hash = createHash('sha256').update(JSON.stringify(hashedParts)).digest('hex').slice(0, 16)
+  const blueprint = { version, hash, root, document, plugins: bundles, files: attachments }
+  const files = new Map([...reading.files, ...checkResult.files])
+  const result = {
+    blueprint,
+    plugins: importResult.plugins,
+    files,
+    watchedPaths: pathsToWatch,
+    secrets,
+  }
   return { result, reading, inputs, fail }
 }
 
@@ -125,8 +130,8 @@ export const pluginFolders = ({ settings }: Document): string[] => {
   return Array.isArray(folders) ? folders.filter(each => typeof each === 'string') : ['plugins']
 }
 
-/** Patterns of included files, also of ones that do not exist yet; the whole folder if the pattern
- *  covers subfolders. */
+/** Patterns of included files, also of files that do not exist yet. For a pattern with subfolders,
+ *  the whole folder. */
 const includePatterns = ({ document: { include } }: Reading): string[] =>
   (Array.isArray(include) ? include : []).map(each => {
     const [folder = ''] = /^(?:[^*?[{/]*\/)*/.exec(String(each)) ?? []
@@ -140,40 +145,40 @@ const codePatterns = (inputs: readonly string[]): string[] => [
   ...new Set(inputs.map(each => join(dirname(each), CODE))),
 ]
 
-/** Texts for code frames, also of plugins, with secrets masked. */
+/** Texts of the files with problems, for code frames, with secrets masked. */
 const textsOf = (
-  found: readonly Problem[],
+  problems: readonly Problem[],
   { root, files }: Reading,
   secrets: ReadonlySet<string>,
   source: Source,
 ): Map<string, string> => {
   const texts = new Map<string, string>()
-  for (const file of new Set(found.map(each => each.file))) {
+  for (const file of new Set(problems.map(each => each.file))) {
     const text = files.get(file) ?? source.text(resolve(root, file))
     if (text !== undefined) texts.set(file, mask(text, secrets))
   }
   return texts
 }
 
-/** Shorter passwords occur in messages by chance. */
+/** Length of the shortest secret that is masked: shorter ones occur in messages by chance. */
 const MIN_SECRET = 4
 /** Masks secrets in messages: a plugin may repeat a value, also JSON-encoded. */
 const maskProblems = (
-  found: readonly Problem[],
+  problems: readonly Problem[],
   secrets: ReadonlySet<string>,
 ): readonly Problem[] => {
   const long = [...secrets].filter(secret => secret.length >= MIN_SECRET)
   const forms = long.flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1)])
-  return found.map(each => ({
+  return problems.map(each => ({
     ...each,
     message: mask(each.message, forms),
     ...(each.suggestion !== undefined && { suggestion: mask(each.suggestion, forms) }),
   }))
 }
 const mask = (text: string, secrets: Iterable<string>): string => {
-  let left = text
-  for (const secret of secrets) left = left.replaceAll(secret, '*'.repeat(secret.length))
-  return left
+  let result = text
+  for (const secret of secrets) result = result.replaceAll(secret, '*'.repeat(secret.length))
+  return result
 }
 
 /** Places a fault at the options that a plugin refused, or at the line where its code threw. */
@@ -182,8 +187,8 @@ const compileProblem = (
   { result, reading, inputs }: LoadState,
 ): Problem => {
   const file = result.blueprint.plugins.find(({ name }) => name === plugin)?.file
-  const broke = code.startsWith('PLUGIN_') ? placeInStack(stack, reading.root, inputs) : undefined
-  if (broke) return { code, message: `${message} (in setup for ${labelOf(where)})`, ...broke }
+  const place = code.startsWith('PLUGIN_') ? placeInStack(stack, reading.root, inputs) : undefined
+  if (place) return { code, message: `${message} (in setup for ${labelOf(where)})`, ...place }
   if (file && where.length === 0) return { code, message, file, line: 1, column: 1 }
   return { code, message, ...reading.find(where).place('value') }
 }

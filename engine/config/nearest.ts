@@ -2,19 +2,19 @@
 
 /** The nearest of `words`: at most one edit away, or two for words of six letters and more. */
 export const nearest = (word: string, words: Iterable<string>): string | undefined => {
-  const typed = plain(word)
+  const simplified = simplify(word)
   let best: string | undefined
-  let least = word.length < 6 ? 2 : 3
+  let limit = word.length < 6 ? 2 : 3
   for (const candidate of words) {
     if (candidate === word || Math.abs(candidate.length - word.length) > 3) continue
-    const far = distance(typed, plain(candidate), least)
-    if (far < least) [best, least] = [candidate, far]
+    const edits = distance(simplified, simplify(candidate), limit)
+    if (edits < limit) [best, limit] = [candidate, edits]
   }
   return best
 }
 
-/** Ignores case, `-`, `_` and spaces. */
-const plain = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
+/** Removes case, `-`, `_` and spaces. */
+const simplify = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
 
 /** Edit distance with transpositions (Damerau-Levenshtein); returns `limit` if it is reached. */
 const distance = (from: string, to: string, limit: number): number => {

@@ -1,7 +1,7 @@
 /** Finds plugin files in the plugin folders. */
 import { globSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join, resolve } from 'node:path'
-import { formatPath } from './shown-path.ts'
+import { formatPath } from './format-path.ts'
 
 /** A plugin is NAME.ts directly in a plugin folder, or NAME/index.ts for one of several files.
  *  A file or an index without a default export is shared code, not a plugin. */
@@ -34,14 +34,14 @@ const sourceAt = (directory: string, base: string): string | undefined => {
   if (!FOLDER.test(base)) return undefined
   return INDEXES.map(index => join(path, index)).find(isFile)
 }
-/** Absolute paths at which an index file would make a folder a plugin, for the watch. */
+/** Absolute paths to watch: an index file at one of them makes its folder a plugin. */
 export const indexPaths = (folders: readonly string[], root: string): string[] =>
   folders.flatMap(folder =>
     globSync('*/', { cwd: resolve(root, folder) }).flatMap(base =>
       FOLDER.test(base) ? INDEXES.map(index => resolve(root, folder, base, index)) : [],
     ),
   )
-/** Excludes pipes and devices, whose read would not end; follows links. */
+/** Whether a path is a regular file or a link to one; reading a pipe or device would not end. */
 const isFile = (path: string): boolean => {
   try {
     return statSync(path).isFile()

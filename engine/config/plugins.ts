@@ -20,12 +20,12 @@ import {
   version,
 } from 'esbuild'
 import type { Bundle } from './compile/blueprint.ts'
+import { formatPath } from './format-path.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
-import { type Place, type Problem, problems } from './problem.ts'
+import { defineProblems, type Place, type Problem } from './problem.ts'
 import { RESERVED_NAMES } from './schema.ts'
-import { formatPath } from './shown-path.ts'
 
-const problem = problems({
+const problem = defineProblems({
   PLUGIN_SYNTAX: '%s',
   PLUGIN_IMPORT: '%s',
   PLUGIN_NAME: '%j is not a valid plugin name: %s',
@@ -35,8 +35,8 @@ const NAME = /^[a-z][a-z0-9-]*$/
 
 export interface BundledPlugins {
   readonly bundles: readonly Bundle[]
-  /** Names of plugins that could not be bundled. */
-  readonly broken: readonly string[]
+  /** Names of plugins with a problem. */
+  readonly brokenNames: readonly string[]
   readonly problems: readonly Problem[]
   /** Absolute paths of the bundled source files outside node_modules, to watch. */
   readonly inputs: readonly string[]
@@ -69,7 +69,7 @@ export const bundlePlugins = async (
   const inputs = new Set(candidates.flatMap(({ output }) => Object.keys(output.sources)))
   return {
     bundles: plugins.flatMap(({ output }) => output.bundle ?? []),
-    broken: plugins.flatMap(({ entry, output }) =>
+    brokenNames: plugins.flatMap(({ entry, output }) =>
       output.problems.length > 0 ? [entry.name] : [],
     ),
     problems: [...problems, ...plugins.flatMap(({ output }) => output.problems)],
@@ -114,17 +114,17 @@ const buildPlugin = async (
     const result = await bundle(entry, cacheFolder, sourceReader(sources))
     const [bundleFile] = Object.values(result.metafile.outputs)
     const text = result.outputFiles[0]?.text
-    const plugin = bundleFile?.exports.includes('default') && text !== undefined
+    const isPlugin = bundleFile?.exports.includes('default') && text !== undefined
     const output = {
-      ...(plugin && { bundle: writeBundle(entry, text, cacheFolder) }),
+      ...(isPlugin && { bundle: writeBundle(entry, text, cacheFolder) }),
       problems: [],
       sources,
     }
     writeAtomically(cachePath(entry, cacheFolder), JSON.stringify(output))
     return output
-  } catch (thrown) {
-    const { errors } = thrown as BuildFailure
-    if (!Array.isArray(errors)) throw thrown
+  } catch (error) {
+    const { errors } = error as BuildFailure
+    if (!Array.isArray(errors)) throw error
     const fault = (error: Message) => compileProblem(error, entry, root, cacheFolder)
     return { problems: errors.map(fault), sources }
   }
@@ -155,8 +155,8 @@ const bundle = (
     plugins: [read],
   })
 
-/** An esbuild plugin that reads and hashes the sources, so that the hash belongs to the bundled
- *  bytes even if a file is saved during the build. */
+/** An esbuild plugin that reads and hashes the sources, so that each hash is of the bundled bytes
+ *  even if a file is saved during the build. */
 const sourceReader = (sources: Record<string, string>) => ({
   name: 'reader',
   setup({ onLoad }: PluginBuild) {
@@ -182,22 +182,22 @@ const writeBundle = ({ name, file }: PluginEntry, text: string, cacheFolder: str
 
 /** Writes a file atomically, since another process may read it at any time. */
 export const writeAtomically = (path: string, text: string): void => {
-  const draft = `${path}.${process.pid}`
-  writeFileSync(draft, text)
-  renameSync(draft, path)
+  const temporary = `${path}.${process.pid}`
+  writeFileSync(temporary, text)
+  renameSync(temporary, path)
 }
 
-/** Path of the cached build result. It depends on the real path, so a changed link gets another
- *  one. */
+/** Path of the cached build result. It depends on the real path of the source, since a link may
+ *  change. */
 const cachePath = ({ path, file, name }: PluginEntry, cacheFolder: string): string =>
   join(cacheFolder, `${name}-${digest(`${version}${REQUIRE}${file}\0${realpathSync(path)}`)}.json`)
 
 /** Hashes each file once, since plugins share sources. */
 const createHasher = (): ((path: string) => string) => {
-  const known = new Map<string, string>()
+  const hashes = new Map<string, string>()
   return path => {
-    const hash = known.get(path) ?? digest(readFileSync(path))
-    known.set(path, hash)
+    const hash = hashes.get(path) ?? digest(readFileSync(path))
+    hashes.set(path, hash)
     return hash
   }
 }

@@ -1,7 +1,7 @@
 /** Problems: configuration errors with source positions; collects, sorts and formats them. */
 import { resolve } from 'node:path'
 import { format as fill, styleText } from 'node:util'
-import { formatPath } from './shown-path.ts'
+import { formatPath } from './format-path.ts'
 
 export interface Place {
   /** Displayed path. */
@@ -28,8 +28,8 @@ export interface FormatOptions {
   readonly limit?: number
 }
 
-/** Creates a problem constructor from a table `CODE: 'message with %s'`. */
-export const problems =
+/** Returns a function that creates problems of a table `CODE: 'message with %s'`. */
+export const defineProblems =
   <Table extends Readonly<Record<string, string>>>(table: Table) =>
   (
     code: keyof Table & string,
@@ -46,36 +46,34 @@ export const problems =
     ...(suggestion !== undefined && { suggestion }),
   })
 
-/** All problems of one load. Its message is the formatted text, so that every log of it is useful.
- *  */
+/** All problems of one load. Its message is the formatted text, for logs. */
 export class ProblemsError extends Error {
   readonly problems: readonly Problem[]
   readonly texts: Texts
   readonly root: string | undefined
   readonly main: string | undefined
   /** Paths to watch for a fix while the last good version is live. */
-  readonly watched: readonly string[]
+  readonly watchedPaths: readonly string[]
 
   constructor(
-    found: readonly Problem[],
+    problems: readonly Problem[],
     texts: Texts = new Map(),
     root?: string,
-    watched: readonly string[] = [],
+    watchedPaths: readonly string[] = [],
     main?: string,
   ) {
     const where = { ...(root !== undefined && { root }), ...(main !== undefined && { main }) }
-    super(format(found, texts, 'pretty', where))
+    super(format(problems, texts, 'pretty', where))
     this.name = 'ProblemsError'
-    this.problems = sortProblems(found, main)
+    this.problems = sortProblems(problems, main)
     this.main = main
     this.texts = texts
     this.root = root
-    this.watched = watched
+    this.watchedPaths = watchedPaths
   }
 }
 
-/** Ranks problems by their consequences: unreadable text causes most, wrong keys and values some.
- *  */
+/** Codes of problems that cause others: first of unreadable files, then of keys and values. */
 const CAUSES: readonly RegExp[] = [
   /^(?:YAML_|INCLUDE_|VARIABLE_|JSON_|PLUGIN_|CONFIG_MISSING$|NOT_A_MAP$|UNSAFE_KEY$|DUPLICATE_NAME$|FILE_)/,
   /^(?:UNKNOWN_KEY|MISSING_KEY|WRONG_TYPE|UNKNOWN_VALUE|BAD_VALUE|BAD_NAME|DUPLICATE_ITEM)$/,
@@ -86,50 +84,55 @@ const rankOf = ({ code }: Problem): number => {
 }
 
 /** Sorts by rank of causes, main file first, then by file, line and column. Removes duplicates. */
-export const sortProblems = (found: readonly Problem[], main?: string): readonly Problem[] => {
-  const once = new Map(
-    found.map(p => [`${p.file}:${p.line}:${p.column}:${p.code}:${p.message}`, p]),
+export const sortProblems = (problems: readonly Problem[], main?: string): readonly Problem[] => {
+  const unique = new Map(
+    problems.map(p => [`${p.file}:${p.line}:${p.column}:${p.code}:${p.message}`, p]),
   )
-  const beside = ({ file }: Problem): number => (file === main ? 0 : 1)
-  return [...once.values()].sort(
+  const fileRank = ({ file }: Problem): number => (file === main ? 0 : 1)
+  return [...unique.values()].sort(
     (a, b) =>
       rankOf(a) - rankOf(b) ||
-      beside(a) - beside(b) ||
+      fileRank(a) - fileRank(b) ||
       (a.file < b.file ? -1 : a.file > b.file ? 1 : 0) ||
       a.line - b.line ||
       a.column - b.column,
   )
 }
 
-/** Default number of problems for a person: one misplaced word may cause hundreds. */
+/** Default number of problems for a person: one misplaced word may cause hundreds of problems. */
 export const DEFAULT_LIMIT = 20
-/** Formats problems for a person, a program (all of them) or a pull request. */
+/** Formats problems for a person, for a program (`json`: all problems) or for a pull request. */
 export const format = (
-  found: readonly Problem[],
+  problems: readonly Problem[],
   texts: Texts,
-  how: Format,
+  style: Format,
   options: FormatOptions = {},
 ): string =>
-  FORMATS[how](sortProblems(found, options.main), options.limit ?? DEFAULT_LIMIT, texts, options)
+  FORMATS[style](
+    sortProblems(problems, options.main),
+    options.limit ?? DEFAULT_LIMIT,
+    texts,
+    options,
+  )
 
 const FORMATS: Readonly<
   Record<Format, (all: readonly Problem[], limit: number, texts: Texts, o: FormatOptions) => string>
 > = {
   pretty: (all, limit, texts, options) => {
-    const alike = [...Map.groupBy(all, each => `${each.code} ${sentence(each)}`).values()]
-    const shown = alike.slice(0, limit)
-    const blocks = shown.map(([first, ...others]) =>
+    const groups = [...Map.groupBy(all, each => `${each.code} ${sentence(each)}`).values()]
+    const visible = groups.slice(0, limit)
+    const blocks = visible.map(([first, ...others]) =>
       first === undefined
         ? ''
         : [pretty(first, texts.get(first.file), options), ...also(others, options)].join('\n'),
     )
-    const rest = all.length - shown.flat().length
+    const rest = all.length - visible.flat().length
     if (rest > 0) blocks.push(`and ${rest} more ${rest === 1 ? 'problem' : 'problems'}`)
     return blocks.join('\n\n')
   },
   json: (all, _limit, _texts, options) => {
-    const found = all.map(problem => ({ ...problem, file: shownFile(problem.file, options) }))
-    return JSON.stringify({ problems: found, total: all.length }, null, 2)
+    const problems = all.map(problem => ({ ...problem, file: shownFile(problem.file, options) }))
+    return JSON.stringify({ problems, total: all.length }, null, 2)
   },
   github: (all, limit, _texts, options) => {
     const lines = all.slice(0, limit).map(problem => annotation(problem, options))
@@ -139,13 +142,13 @@ const FORMATS: Readonly<
   },
 }
 
-/** Further places that are listed for the same problem. */
+/** Number of further places that are listed for the same problem. */
 const MAX_PLACES = 3
 const also = (others: readonly Problem[], options: FormatOptions): readonly string[] => {
   if (others.length === 0) return []
-  const named = others.slice(0, MAX_PLACES).map(each => placeOf(each, options))
-  const rest = others.length - named.length
-  return [`  the same at ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`]
+  const places = others.slice(0, MAX_PLACES).map(each => placeOf(each, options))
+  const rest = others.length - places.length
+  return [`  the same at ${places.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`]
 }
 
 const placeOf = ({ file, line, column }: Problem, options: FormatOptions): string =>
@@ -157,8 +160,8 @@ const sentence = ({ message, suggestion }: Problem) =>
   suggestion === undefined ? message : `${message}; did you mean "${suggestion}"?`
 
 const pretty = (problem: Problem, text: string | undefined, options: FormatOptions) => {
-  const paint = (style: Parameters<typeof styleText>[0], words: string) =>
-    options.color ? styleText(style, words, { validateStream: false }) : words
+  const paint = (style: Parameters<typeof styleText>[0], text: string) =>
+    options.color ? styleText(style, text, { validateStream: false }) : text
   const head = `${paint('bold', placeOf(problem, options))}  ${paint('red', problem.code)}  ${printable(sentence(problem))}`
   const lines = text === undefined ? [] : frame(problem, text)
   return [
@@ -178,7 +181,7 @@ const frame = (problem: Problem, text: string): string[] => {
   const width = String(problem.line).length
   const from = Math.max(0, problem.column - 1 - FRAME_MARGIN)
   const to = problem.column - 1 + FRAME_MARGIN
-  const cut = (whole: string) => printable(whole.slice(from, to))
+  const clip = (whole: string) => printable(whole.slice(from, to))
   const carets = Math.max(
     1,
     Math.min(problem.length ?? 1, to - problem.column + 1, line.length - problem.column + 1),
@@ -186,8 +189,8 @@ const frame = (problem: Problem, text: string): string[] => {
   const margin = printable(line.slice(from, problem.column - 1)).replace(/./gu, blank)
   const before = lines[problem.line - 2]
   return [
-    ...(before?.trim() ? [`  ${String(problem.line - 1).padStart(width)} | ${cut(before)}`] : []),
-    `  ${problem.line} | ${cut(line)}`,
+    ...(before?.trim() ? [`  ${String(problem.line - 1).padStart(width)} | ${clip(before)}`] : []),
+    `  ${problem.line} | ${clip(line)}`,
     `  ${' '.repeat(width)} | ${margin}${'^'.repeat(carets)}`,
   ]
 }

@@ -4,12 +4,12 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, matchesGlob, resolve } from 'node:path'
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
-import { type Problem, problems } from './problem.ts'
-import { formatPath } from './shown-path.ts'
+import { formatPath } from './format-path.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import type { Path, SourceNode } from './source-positions.ts'
 import { parseYaml, type YamlFile } from './yaml.ts'
 
-const problem = problems({
+const problem = defineProblems({
   CONFIG_MISSING:
     'no readable file %j; write one, or name another with --config or TOLLGATE_CONFIG',
   NOT_A_MAP: 'the file must contain named sections such as "routes:"',
@@ -27,17 +27,17 @@ export interface Source {
 }
 export interface Reading {
   readonly document: Document
-  /** The folder of the main file: what relative paths start from. */
+  /** The folder of the main file; relative paths start from it. */
   readonly root: string
-  /** The configuration's own files as operators name them (`shownPath`), with their texts. */
+  /** Texts of the main file and its includes, by displayed path (`formatPath`). */
   readonly files: ReadonlyMap<string, string>
-  /** Absolute paths variableFiles in with `${file:…}`; their content is in no archive. */
+  /** Absolute paths of files in `${file:…}`. They are read anew and not archived. */
   readonly variableFiles: readonly string[]
   readonly problems: readonly Problem[]
-  /** Whether a file is spelled so badly that judging the whole would breed false problems. */
-  readonly broken: boolean
+  /** Whether a file cannot be parsed: checking the rest would report false problems. */
+  readonly isBroken: boolean
   readonly secrets: ReadonlySet<string>
-  /** Across all files. */
+  /** Finds a key or value in all files. */
   find(where: Path): SourceNode
 }
 
@@ -53,7 +53,7 @@ export const fileSource = (env: Source['env'] = process.env): Source => ({
   list: (pattern, root) => globSync(pattern, { cwd: root }).map(path => resolve(root, path)),
 })
 
-/** An earlier version's files; what it does not hold (secrets in files) is read as it is now. */
+/** The files of an earlier version; files that it does not have (secrets) are read from `now`. */
 export const archivedSource = (
   root: string,
   files: Readonly<Record<string, string>>,
@@ -81,35 +81,41 @@ export const read = (path: string, source: Source): Reading => {
     files.set(formatPath(root, path), text)
     return parseYaml(formatPath(root, path), text, { env: source.env, file })
   }
-  const found: Problem[] = []
-  const head = open(main)
+  const problems: Problem[] = []
+  const mainFile = open(main)
   const missing = source.text(main) === undefined
-  if (missing) found.push(problem('CONFIG_MISSING', head.find([]).place('value'), [path]))
-  const included = includes(head, root, source, found).filter(each => each !== main)
-  const parts = [head, ...included.map(open)]
-  const sections = missing ? new Map() : collect(parts, found)
+  if (missing) problems.push(problem('CONFIG_MISSING', mainFile.find([]).place('value'), [path]))
+  const includedPaths = includes(mainFile, root, source, problems).filter(each => each !== main)
+  const parts = [mainFile, ...includedPaths.map(open)]
+  const sections = missing ? new Map() : collect(parts, problems)
   return {
     document: Object.fromEntries(
       [...sections].map(([name, pieces]) => [name, mergePieces(pieces)]),
     ),
-    ...{ root, files, variableFiles },
-    problems: [...parts.flatMap(part => part.problems), ...found],
-    broken: missing || parts.some(part => part.broken),
+    root,
+    files,
+    variableFiles,
+    problems: [...parts.flatMap(part => part.problems), ...problems],
+    isBroken: missing || parts.some(part => part.isBroken),
     secrets: new Set(parts.flatMap(part => part.secrets)),
-    find: createFind(sections, head),
+    find: createFind(sections, mainFile),
   }
 }
 
-/** The files that `include:` names, each once, in the order of the patterns and then of their
- *  names. */
-const includes = (head: YamlFile, root: string, source: Source, found: Problem[]): string[] => {
-  const patterns = isFields(head.value) ? head.value.include : undefined
+/** The files of `include:`, each once, in the order of the patterns and then of their names. */
+const includes = (
+  mainFile: YamlFile,
+  root: string,
+  source: Source,
+  problems: Problem[],
+): string[] => {
+  const patterns = isFields(mainFile.value) ? mainFile.value.include : undefined
   const files = new Set<string>()
   for (const [index, pattern] of (Array.isArray(patterns) ? patterns : []).entries()) {
     if (typeof pattern !== 'string') continue
     const matches = source.list(pattern, root).filter(file => source.text(file) !== undefined)
-    const place = head.find(['include', index]).place('value')
-    if (matches.length === 0) found.push(problem('INCLUDE_EMPTY', place, [pattern]))
+    const place = mainFile.find(['include', index]).place('value')
+    if (matches.length === 0) problems.push(problem('INCLUDE_EMPTY', place, [pattern]))
     for (const file of matches.sort()) files.add(file)
   }
   return [...files]
@@ -128,17 +134,17 @@ interface Piece {
 }
 type Sections = ReadonlyMap<string, readonly Piece[]>
 
-const collect = (parts: readonly YamlFile[], found: Problem[]): Sections => {
+const collect = (parts: readonly YamlFile[], problems: Problem[]): Sections => {
   const sections = new Map<string, Piece[]>()
   for (const part of parts.filter(each => each.value !== null)) {
     const own = isFields(part.value) ? Object.entries(part.value) : []
-    if (!isFields(part.value)) found.push(problem('NOT_A_MAP', part.find([]).place('value')))
+    if (!isFields(part.value)) problems.push(problem('NOT_A_MAP', part.find([]).place('value')))
     for (const [name, value] of own) {
       const pieces = sections.get(name) ?? []
       const place = part.find([name]).place('key')
       if (part !== parts[0] && MAIN_FILE_KEYS.includes(name))
-        found.push(problem('INCLUDE_NESTED', place, [name]))
-      else if (value !== null && isMergeable(name, { part, value }, pieces, found))
+        problems.push(problem('INCLUDE_NESTED', place, [name]))
+      else if (value !== null && isMergeable(name, { part, value }, pieces, problems))
         sections.set(name, [...pieces, { part, value }])
     }
   }
@@ -150,7 +156,7 @@ const isMergeable = (
   name: string,
   { part, value }: Piece,
   pieces: readonly Piece[],
-  found: Problem[],
+  problems: Problem[],
 ) => {
   const first = pieces[0]
   if (!first || (Array.isArray(value) && Array.isArray(first.value))) return true
@@ -162,7 +168,7 @@ const isMergeable = (
   ) => {
     const { file, line, column } = other.part.find(path).place('key')
     const place = part.find(path).place('key')
-    found.push(problem(code, place, [...args, file, line, column]))
+    problems.push(problem(code, place, [...args, file, line, column]))
   }
   const [here, there] = [kind(value), kind(first.value)]
   if (here !== there) report('INCLUDE_KIND', [name], first, [name, here, there])
@@ -175,7 +181,7 @@ const isMergeable = (
   return here === there && isFields(value)
 }
 
-/** Concatenates lists and merges maps, whose names are unique by now. */
+/** Concatenates lists and merges maps. Duplicate names were rejected before. */
 const mergePieces = (pieces: readonly Piece[]): Json => {
   const values = pieces.map(({ value }) => value)
   if (values.length === 1) return values[0] ?? null
@@ -183,7 +189,7 @@ const mergePieces = (pieces: readonly Piece[]): Json => {
 }
 
 const createFind =
-  (sections: Sections, head: YamlFile): Reading['find'] =>
+  (sections: Sections, mainFile: YamlFile): Reading['find'] =>
   where => {
     const [name = '', step = '', ...rest] = where
     const pieces = sections.get(String(name)) ?? []
@@ -193,5 +199,5 @@ const createFind =
       else if (Array.isArray(value)) return part.find([name, index, ...rest])
       else if (isFields(value) && Object.hasOwn(value, step)) return part.find(where)
     }
-    return (pieces[0]?.part ?? head).find(where)
+    return (pieces[0]?.part ?? mainFile).find(where)
   }

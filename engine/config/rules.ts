@@ -1,16 +1,14 @@
-/** Rules of the engine that a schema cannot express: references, plugin order and reachable routes.
- *  */
-
+/** Rules of the engine that a schema cannot express: references, plugin order, reachable routes. */
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { readTarget } from '../request/path.ts'
 import { nearest } from './nearest.ts'
-import { type Problem, problems } from './problem.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import { type Plugins, RESERVED_NAMES } from './schema.ts'
 import type { Path } from './source-positions.ts'
 
-const problem = problems({
+const problem = defineProblems({
   UNKNOWN_PLUGIN:
     'no plugin is named %j: no file of that name in a plugin folder has a default export',
   PLUGIN_ORDER:
@@ -29,7 +27,7 @@ interface RuleContext {
   readonly routes: readonly { readonly [key: string]: Json }[]
   /** Names of all plugins, also of those that could not be loaded. */
   readonly plugins: readonly string[]
-  readonly loaded: Plugins
+  readonly pluginsByName: Plugins
   readonly reading: Reading
   report(
     code: Parameters<typeof problem>[0],
@@ -39,23 +37,23 @@ interface RuleContext {
   ): void
 }
 
-/** Checks values of the right type; the schema reports the others. */
+/** Checks only values of the right type; the schema reports the others. */
 export const checkRules = (
   document: Document,
   reading: Reading,
   plugins: readonly string[],
-  loaded: Plugins,
+  pluginsByName: Plugins,
 ): Problem[] => {
-  const found: Problem[] = []
-  const ground: RuleContext = {
+  const problems: Problem[] = []
+  const context: RuleContext = {
     document,
     reading,
     plugins,
-    loaded,
+    pluginsByName,
     routes: listOf(document.routes).map(mapOf),
     report: (code, where, args = [], hint) => {
       const what = code === 'NOT_IN_PIPELINE' && where[0] === 'routes' ? 'key' : 'value'
-      found.push(problem(code, reading.find(where).place(what), args, hint))
+      problems.push(problem(code, reading.find(where).place(what), args, hint))
     },
   }
   for (const rule of [
@@ -66,90 +64,95 @@ export const checkRules = (
     checkPatterns,
     checkDuplicateNames,
   ])
-    rule(ground)
-  return found
+    rule(context)
+  return problems
 }
 
 const mapOf = (value: Json | undefined) => (isFields(value) ? value : {})
 const listOf = (value: Json | undefined) => (Array.isArray(value) ? (value as readonly Json[]) : [])
 
-const checkPipeline = ({ document, routes, plugins, report: say }: RuleContext): void => {
+const checkPipeline = ({ document, routes, plugins, report }: RuleContext): void => {
   const order = listOf(document.pipeline)
   for (const [index, name] of order.entries())
     if (typeof name === 'string' && !plugins.includes(name))
-      say('UNKNOWN_PLUGIN', ['pipeline', index], [name], nearest(name, plugins))
+      report('UNKNOWN_PLUGIN', ['pipeline', index], [name], nearest(name, plugins))
   for (const [index, route] of routes.entries())
     for (const name of Object.keys(route))
       if (plugins.includes(name) && !RESERVED_NAMES.has(name) && !order.includes(name))
-        say('NOT_IN_PIPELINE', ['routes', index, name], [name])
+        report('NOT_IN_PIPELINE', ['routes', index, name], [name])
 }
 
 /** Checks the pipeline order against `before` and `after` of every plugin. */
-const checkOrder = ({ document, loaded, report: say }: RuleContext): void => {
+const checkOrder = ({ document, pluginsByName, report }: RuleContext): void => {
   const names = listOf(document.pipeline)
-  for (const [plugin, { before = [], after = [] }] of loaded) {
+  for (const [plugin, { before = [], after = [] }] of pluginsByName) {
     const pairs = [
       ...before.map(other => ['before', plugin, other] as const),
       ...after.map(other => ['after', other, plugin] as const),
     ]
     for (const [word, first, second] of pairs) {
       const [at, limit] = [names.indexOf(first), names.indexOf(second)]
-      const declared = word === 'before' ? second : first
+      const declaredName = word === 'before' ? second : first
       if (limit >= 0 && at > limit)
-        say('PLUGIN_ORDER', ['pipeline', at], [first, second, plugin, word, declared, second])
+        report(
+          'PLUGIN_ORDER',
+          ['pipeline', at],
+          [first, second, plugin, word, declaredName, second],
+        )
     }
   }
 }
 
 /** Checks `url: NAME:`, which names the plugin that serves the upstream. */
-const checkInProcessUpstreams = ({ document, plugins, report: say }: RuleContext): void => {
+const checkInProcessUpstreams = ({ document, plugins, report }: RuleContext): void => {
   for (const [name, upstream] of Object.entries(mapOf(document.upstreams))) {
     const { url } = mapOf(upstream)
     const plugin = typeof url === 'string' ? /^([a-z][a-z0-9-]*):$/.exec(url)?.[1] : undefined
     const where = ['upstreams', name, 'url']
     if (plugin === undefined) continue
-    if (!plugins.includes(plugin)) say('UNKNOWN_PLUGIN', where, [plugin], nearest(plugin, plugins))
-    else if (!listOf(document.pipeline).includes(plugin)) say('NOT_IN_PIPELINE', where, [plugin])
+    if (!plugins.includes(plugin))
+      report('UNKNOWN_PLUGIN', where, [plugin], nearest(plugin, plugins))
+    else if (!listOf(document.pipeline).includes(plugin)) report('NOT_IN_PIPELINE', where, [plugin])
   }
 }
 
-const checkUpstreams = ({ document, routes, report: say }: RuleContext): void => {
-  const known = Object.keys(mapOf(document.upstreams))
-  const look = (name: Json | undefined, where: Path) => {
-    if (typeof name === 'string' && !known.includes(name))
-      say('UNKNOWN_UPSTREAM', where, [name], nearest(name, known))
+const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
+  const names = Object.keys(mapOf(document.upstreams))
+  const checkName = (name: Json | undefined, where: Path) => {
+    if (typeof name === 'string' && !names.includes(name))
+      report('UNKNOWN_UPSTREAM', where, [name], nearest(name, names))
   }
   for (const [index, { upstream }] of routes.entries()) {
     const where = ['routes', index, 'upstream']
-    look(upstream, where)
-    for (const [place, each] of listOf(upstream).entries())
-      if (isFields(each)) look(each.to, [...where, place, 'to'])
-      else look(each, [...where, place])
+    checkName(upstream, where)
+    for (const [position, each] of listOf(upstream).entries())
+      if (isFields(each)) checkName(each.to, [...where, position, 'to'])
+      else checkName(each, [...where, position])
   }
 }
 
-const checkPatterns = ({ routes, reading, report: say }: RuleContext): void => {
-  const seen = new Map<string, { readonly pattern: string; readonly index: number }>()
+const checkPatterns = ({ routes, reading, report }: RuleContext): void => {
+  const routesByShape = new Map<string, { readonly pattern: string; readonly index: number }>()
   for (const [index, { path, rewrite = '' }] of routes.entries()) {
     const [, methods, pattern] = /^([A-Z|]+) (\/\S*)$/.exec(String(path)) ?? []
     if (methods === undefined || pattern === undefined) continue
     const where = ['routes', index, 'path']
     const parameters = [...pattern.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-    const why = whyUnreachable(pattern)
-    if (!isPattern(pattern, parameters)) say('ROUTE_PATTERN', where, [pattern])
-    else if (why) say('UNREACHABLE_ROUTE', where, [pattern, why])
+    const reason = unreachableReason(pattern)
+    if (!isPattern(pattern, parameters)) report('ROUTE_PATTERN', where, [pattern])
+    else if (reason) report('UNREACHABLE_ROUTE', where, [pattern, reason])
     for (const [, name] of String(rewrite).matchAll(/\{(\w+)\}/g))
       if (!parameters.includes(name))
-        say('UNKNOWN_PARAMETER', ['routes', index, 'rewrite'], [path, name])
+        report('UNKNOWN_PARAMETER', ['routes', index, 'rewrite'], [path, name])
     for (const method of methods.split('|')) {
       const shape = `${method} ${pattern.replace(/\{\w+\}/g, '{}')}`
-      const first = seen.get(shape)
-      seen.set(shape, first ?? { pattern, index })
+      const first = routesByShape.get(shape)
+      routesByShape.set(shape, first ?? { pattern, index })
       if (!first) continue
       const { file, line, column } = reading.find(['routes', first.index, 'path']).place('value')
-      const reason = `${first.pattern} at ${file}:${line}:${column} matches all of them`
-      if (first.pattern !== pattern) say('UNREACHABLE_ROUTE', where, [pattern, reason])
-      else say('DUPLICATE_ROUTE', where, [method, pattern, file, line, column])
+      const earlier = `${first.pattern} at ${file}:${line}:${column} matches all of them`
+      if (first.pattern !== pattern) report('UNREACHABLE_ROUTE', where, [pattern, earlier])
+      else report('DUPLICATE_ROUTE', where, [method, pattern, file, line, column])
     }
   }
 }
@@ -159,7 +162,7 @@ const isPattern = (pattern: string, parameters: readonly unknown[]) =>
   !pattern.includes('}{')
 
 /** Requests are matched by their canonical path; a pattern in another form matches none. */
-const whyUnreachable = (pattern: string): string | undefined => {
+const unreachableReason = (pattern: string): string | undefined => {
   if (pattern.includes('?')) return 'the query is not part of the path'
   const sample = pattern.replace(/[{}]/g, '_')
   try {
@@ -170,13 +173,13 @@ const whyUnreachable = (pattern: string): string | undefined => {
   }
 }
 
-const checkDuplicateNames = ({ routes, reading, report: say }: RuleContext): void => {
-  const seen = new Map<Json, number>()
+const checkDuplicateNames = ({ routes, reading, report }: RuleContext): void => {
+  const indexByName = new Map<Json, number>()
   for (const [index, { name }] of routes.entries()) {
-    const first = name === undefined ? undefined : seen.get(name)
-    if (name !== undefined) seen.set(name, first ?? index)
+    const first = name === undefined ? undefined : indexByName.get(name)
+    if (name !== undefined) indexByName.set(name, first ?? index)
     if (first === undefined) continue
     const { file, line, column } = reading.find(['routes', first, 'name']).place('value')
-    say('DUPLICATE_NAME', ['routes', index, 'name'], [name, file, line, column])
+    report('DUPLICATE_NAME', ['routes', index, 'name'], [name, file, line, column])
   }
 }

@@ -1,5 +1,4 @@
-/** The schema of routes.yaml: the keys of the engine (schemas/engine.json) and those of all
- *  plugins. */
+/** The schema of routes.yaml: the keys of the engine (schemas/engine.json) and of all plugins. */
 import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
 
@@ -10,18 +9,18 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set(Object.keys(routes.it
 /** Sections that no plugin can own. */
 export const SECTIONS: readonly string[] = Object.keys(engine.properties)
 
-/** `broken`: plugins that could not be loaded; their keys are accepted, since their problems are
- *  reported already. */
-export const assembleSchema = (plugins: Plugins, broken: readonly string[] = []): object => {
-  const sorted = [...plugins].sort(([a], [b]) => (a < b ? -1 : 1))
-  const names = [...plugins.keys(), ...broken].sort()
-  const additionalProperties = broken.length > 0
+/** `brokenNames`: plugins that could not be loaded. Their keys are accepted, since their problems
+ *  are reported already. */
+export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] = []): object => {
+  const sortedPlugins = [...plugins].sort(([a], [b]) => (a < b ? -1 : 1))
+  const names = [...plugins.keys(), ...brokenNames].sort()
+  const additionalProperties = brokenNames.length > 0
   const upstream = {
     ...upstreams.additionalProperties,
     additionalProperties,
     properties: Object.assign(
       { ...upstreams.additionalProperties.properties },
-      ...sorted.map(([, plugin]) => plugin.upstream),
+      ...sortedPlugins.map(([, plugin]) => plugin.upstream),
     ),
   }
   const settingsSchema = {
@@ -29,15 +28,17 @@ export const assembleSchema = (plugins: Plugins, broken: readonly string[] = [])
     additionalProperties,
     properties: Object.assign(
       { ...settings.properties },
-      ...sorted.map(([, plugin]) => plugin.settings),
+      ...sortedPlugins.map(([, plugin]) => plugin.settings),
     ),
   }
   const route = {
     ...routes.items,
     properties: {
       ...routes.items.properties,
-      ...Object.fromEntries(sorted.map(([name, { schema }]) => [name, optionsOf(name, schema)])),
-      ...Object.fromEntries(broken.map(name => [name, { description: 'Not loaded.' }])),
+      ...Object.fromEntries(
+        sortedPlugins.map(([name, { schema }]) => [name, optionsOf(name, schema)]),
+      ),
+      ...Object.fromEntries(brokenNames.map(name => [name, { description: 'Not loaded.' }])),
     },
   }
   const order = { ...engine.properties.pipeline.items, ...(names.length > 0 && { enum: names }) }
@@ -50,12 +51,12 @@ export const assembleSchema = (plugins: Plugins, broken: readonly string[] = [])
       { pipeline: { ...engine.properties.pipeline, items: order } },
       { upstreams: { ...upstreams, additionalProperties: upstream } },
       { routes: { ...routes, items: route } },
-      ...sorted.map(([, plugin]) => plugin.sections),
+      ...sortedPlugins.map(([, plugin]) => plugin.sections),
     ),
   }
 }
 
-/** The text of schemas/routes.json: the same for the same plugins, byte for byte. */
+/** The text of schemas/routes.json. It depends only on the plugins, not on their order. */
 export const schemaText = (plugins: Plugins): string =>
   `${JSON.stringify(assembleSchema(plugins), null, 2)}\n`
 

@@ -1,26 +1,58 @@
 /** Reads the `settings:` section with defaults; durations in ms, sizes in bytes. */
-import type { Settings } from '../snapshot/snapshot.ts'
 import { parseDuration, parseSize } from './compile/units.ts'
+
+/** The `settings:` section, in ms and bytes. */
+export interface Settings {
+  readonly listen: string
+  readonly admin: string
+  /** `Host` names that the admin listener accepts besides loopback. */
+  readonly admin_hosts: string
+  readonly public_url: string
+  readonly workers: number | 'auto'
+  readonly data: string
+  readonly database: string
+  readonly durability: 'power' | 'process'
+  readonly egress_allow: string
+  readonly limits: {
+    readonly body: number
+    readonly url: number
+    readonly header_bytes: number
+    readonly header_count: number
+    /** 0: half of the open files that the system allows. */
+    readonly connections: number
+  }
+  readonly timeouts: {
+    readonly header: number
+    /** Bytes a second. */
+    readonly body_rate: number
+    readonly keep_alive: number
+    readonly idle_write: number
+    /** Longest own time of a stage, outside of `next()`; 0: unlimited. */
+    readonly stage: number
+    readonly drain: number
+  }
+  readonly log: { readonly level: string }
+}
 
 type RawSettings<T> = { readonly [K in keyof T]?: unknown }
 const part = <K extends keyof Settings>(
-  given: RawSettings<Settings>,
+  section: RawSettings<Settings>,
   name: K,
-): RawSettings<Settings[K]> => (given[name] ?? {}) as RawSettings<Settings[K]>
+): RawSettings<Settings[K]> => (section[name] ?? {}) as RawSettings<Settings[K]>
 
-/** `given` has passed the schema. Missing settings come from the environment: scripts rely on these
- *  variables even if routes.yaml does not mention them. */
+/** `raw`: a section that is valid. Missing settings come from environment variables, then from
+ *  defaults. */
 export const readSettings = (
   raw: RawSettings<Settings> = {},
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Settings => {
-  const text = (name: keyof Settings, variable: string | undefined, otherwise: string): string =>
-    String(raw[name] ?? '') || variable || otherwise
+  const text = (name: keyof Settings, variable: string | undefined, fallback: string): string =>
+    String(raw[name] ?? '') || variable || fallback
   const limits = part(raw, 'limits')
   const timeouts = part(raw, 'timeouts')
-  const ms = (name: keyof Settings['timeouts'], otherwise: string): number =>
-    parseDuration(String(timeouts[name] ?? otherwise))
-  const bytes = (value: unknown, otherwise: string): number => parseSize(String(value ?? otherwise))
+  const ms = (name: keyof Settings['timeouts'], fallback: string): number =>
+    parseDuration(String(timeouts[name] ?? fallback))
+  const bytes = (value: unknown, fallback: string): number => parseSize(String(value ?? fallback))
   const address = `${env.HOST || '127.0.0.1'}:${env.PORT || '8080'}`
   const listen = text('listen', address, address)
   const workers = text('workers', env.WORKERS, 'auto')

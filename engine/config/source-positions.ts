@@ -13,7 +13,7 @@ import type { Place } from './problem.ts'
 import { hasVariable } from './variables.ts'
 
 export type Path = readonly (string | number)[]
-/** The place of a text range, cut to its first line. */
+/** The place of a text range; its length ends with the first line. */
 export type PlaceOf = (start: number, end?: number) => Place
 /** The node at a path, or the nearest enclosing one. */
 export interface SourceNode {
@@ -33,7 +33,7 @@ export const createPlaceOf =
   (start, end = start + 1) => {
     const { line, col } = lines.linePos(start)
     const first = text.slice(start, end).split(/[\r\n]/, 1)[0] ?? ''
-    // A byte order mark is a character of the file, but editors do not count it as a column.
+    // Editors do not count a byte order mark as a column.
     const column = line === 1 && text.startsWith('\uFEFF') ? col - 1 : col
     const length = Math.max(1, first.trimEnd().length)
     return { file, line: Math.max(1, line), column: Math.max(1, column), length }
@@ -41,25 +41,27 @@ export const createPlaceOf =
 
 export const createFind = (tree: Tree, text: string, at: PlaceOf): ((path: Path) => SourceNode) => {
   const indexes = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
-  const target = (node: unknown) =>
+  const resolveAlias = (node: unknown) =>
     ((isAlias(node) ? node.resolve(tree) : node) ?? undefined) as Node | undefined
   const step = ({ value }: Pair, name: string | number): Pair | undefined => {
     if (isSeq(value))
-      return value.items[Number(name)] ? { value: target(value.items[Number(name)]) } : undefined
+      return value.items[Number(name)]
+        ? { value: resolveAlias(value.items[Number(name)]) }
+        : undefined
     if (!isMap(value)) return undefined
     const index = indexes.get(value) ?? indexOf(value)
     indexes.set(value, index)
     const pair = index.get(String(name))
-    return pair && { ...pair, value: target(pair.value) }
+    return pair && { ...pair, value: resolveAlias(pair.value) }
   }
   return path => {
-    let found: Pair = { value: target(tree.contents) }
+    let pair: Pair = { value: resolveAlias(tree.contents) }
     for (const name of path) {
-      const inner = step(found, name)
+      const inner = step(pair, name)
       if (!inner) break
-      found = inner
+      pair = inner
     }
-    return toSourceNode(found, text, at)
+    return toSourceNode(pair, text, at)
   }
 }
 const indexOf = ({ items }: YAMLMap): ReadonlyMap<string, Pair> =>

@@ -1,5 +1,5 @@
 /** Caches compiled schemas beside the bundles, by hash of the schema. Compiling takes 150 ms of CPU
- *  and loading ajv 50 ms more; reading the compiled code takes 20 ms. */
+ *  time and loading ajv another 50 ms; loading the compiled code takes 20 ms. */
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ type Formats = Readonly<Record<string, Format>>
 /** The export of a cached file. */
 type CachedModule = (require: NodeJS.Require, module: object, formats: Formats) => ValidateFunction
 
-// Packages are loaded on demand: most starts find a compiled schema.
+// Packages are loaded on demand, since most starts find a compiled schema.
 const require = createRequire(import.meta.url)
 
 /** `own`: formats beside those of `ajv-formats`. Throws ajv's error for an invalid schema. */
@@ -26,8 +26,8 @@ export const compileSchema = (
 /** File name; it includes the package versions, since they affect the compiled code. */
 const nameOf = (schema: object): string => {
   const versions = PACKAGES.map(name => (require(`${name}/package.json`) as Package).version)
-  const made = createHash('sha256').update(JSON.stringify([versions, schema]))
-  return `schema-${made.digest('hex').slice(0, 16)}.cjs`
+  const hash = createHash('sha256').update(JSON.stringify([versions, schema]))
+  return `schema-${hash.digest('hex').slice(0, 16)}.cjs`
 }
 const PACKAGES = ['ajv', 'ajv-formats']
 type Package = { readonly version: string }
@@ -36,13 +36,13 @@ type Package = { readonly version: string }
 const readCached = (path: string, own: Formats): ValidateFunction | undefined => {
   try {
     const { fullFormats } = require('ajv-formats/dist/formats') as { fullFormats: Formats }
-    const kept = (require(path) as CachedModule)(
+    const validate = (require(path) as CachedModule)(
       require,
       { exports: {} },
       { ...fullFormats, ...own },
     )
     touch(path)
-    return kept
+    return validate
   } catch {
     return undefined
   }
@@ -58,7 +58,7 @@ const compile = (schema: object, own: Formats, path: string | undefined): Valida
     verbose: true,
     strictTypes: false,
     strictTuples: false,
-    // It validates one document, so the compile time counts, not the run time.
+    // The code validates one document, so the time to compile it matters more than its speed.
     code: { optimize: false, source: path !== undefined, formats: _`formats` },
   })
   ajvFormats.default(ajv)
@@ -67,7 +67,7 @@ const compile = (schema: object, own: Formats, path: string | undefined): Valida
   try {
     if (path) writeAtomically(path, `${PREFIX}${codeOf(ajv, validate)}${SUFFIX}`)
   } catch {
-    // The next start compiles it again.
+    // The folder is not writable; the next start compiles the schema again.
   }
   return validate
 }

@@ -5,48 +5,48 @@ import { compileSchema } from './validator-cache.ts'
 
 export interface Validator {
   readonly validate: ValidateFunction
-  /** Every value at a place with `format: file`, filled by `validate`. */
+  /** Values with `format: file`, filled by `validate`. */
   readonly fileNames: ReadonlySet<string>
-  /** Every value at a place with `format: password`. */
+  /** Values with `format: password`, filled by `validate`. */
   readonly secrets: ReadonlySet<string>
-  /** Messages of ajv for plugins with an invalid schema; they are handled as `broken`. */
+  /** Messages of ajv by plugin with an invalid schema. The keys of these plugins are accepted. */
   readonly schemaErrors: ReadonlyMap<string, string>
 }
 
 /** `folder`: cache of compiled schemas. */
 export const createValidator = (
   plugins: Plugins,
-  broken: readonly string[],
+  brokenNames: readonly string[],
   folder: string,
 ): Validator => {
-  const [named, secrets] = [new Set<string>(), new Set<string>()]
+  const [fileNames, secrets] = [new Set<string>(), new Set<string>()]
   const formats = {
-    file: (name: string) => named.add(name).has(name),
+    file: (name: string) => fileNames.add(name).has(name),
     password: (value: string) => secrets.add(value).has(value),
   }
   try {
-    const validate = compileSchema(assembleSchema(plugins, broken), formats, folder)
-    return { validate, fileNames: named, secrets, schemaErrors: new Map() }
-  } catch (thrown) {
-    // One invalid schema makes the whole fail; compile each alone to find it.
-    const refused = new Map<string, string>()
+    const validate = compileSchema(assembleSchema(plugins, brokenNames), formats, folder)
+    return { validate, fileNames: fileNames, secrets, schemaErrors: new Map() }
+  } catch (error) {
+    // Compiles each schema alone, to find the invalid one.
+    const schemaErrors = new Map<string, string>()
     for (const [name, plugin] of plugins) {
       const { schema, sections = {}, upstream = {} } = plugin
       for (const [what, each] of Object.entries({ schema, ...sections, ...upstream })) {
         try {
           compileSchema(each, formats)
-        } catch (own) {
+        } catch (cause) {
           // ajv lists every keyword that would be valid; the first part is enough.
-          const [words = ''] = (own as Error).message.split(', data/')
-          refused.set(name, words.replace('schema is invalid: data', what))
+          const [message = ''] = (cause as Error).message.split(', data/')
+          schemaErrors.set(name, message.replace('schema is invalid: data', what))
         }
       }
     }
-    if (refused.size === 0) throw thrown
-    const valid = new Map([...plugins].filter(([name]) => !refused.has(name)))
+    if (schemaErrors.size === 0) throw error
+    const valid = new Map([...plugins].filter(([name]) => !schemaErrors.has(name)))
     return {
-      ...createValidator(valid, [...broken, ...refused.keys()], folder),
-      schemaErrors: refused,
+      ...createValidator(valid, [...brokenNames, ...schemaErrors.keys()], folder),
+      schemaErrors: schemaErrors,
     }
   }
 }

@@ -14,7 +14,7 @@ import {
   type YAMLMap,
 } from 'yaml'
 import type { Json } from '../plugin.ts'
-import { type Problem, problems } from './problem.ts'
+import { defineProblems, type Problem } from './problem.ts'
 import {
   createFind,
   createPlaceOf,
@@ -24,7 +24,7 @@ import {
 } from './source-positions.ts'
 import { expand, isSecret, type VariableSource } from './variables.ts'
 
-const problem = problems({
+const problem = defineProblems({
   YAML_SYNTAX: '%s',
   YAML_TAB: 'YAML cannot be indented with tabs; use spaces',
   YAML_UNCLOSED: 'the %s is never closed',
@@ -60,13 +60,13 @@ const TAGS = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
 export interface YamlFile {
   /** Null after a syntax error: a partial document would only cause false problems. */
   readonly value: Json
-  readonly broken: boolean
+  readonly isBroken: boolean
   readonly problems: readonly Problem[]
   readonly secrets: readonly string[]
   find(path: Path): SourceNode
 }
 
-export const parseYaml = (file: string, text: string, supply: VariableSource): YamlFile => {
+export const parseYaml = (file: string, text: string, variables: VariableSource): YamlFile => {
   const lineCounter = new LineCounter()
   const tree = parseDocument(text, {
     lineCounter,
@@ -75,26 +75,26 @@ export const parseYaml = (file: string, text: string, supply: VariableSource): Y
     schema: 'core',
     resolveKnownTags: false,
     logLevel: 'error',
-    // The parser compares every pair of keys, which takes seconds for ten thousand; `Values` checks
-    // instead.
+    // The parser would compare every pair of keys, which takes seconds for ten thousand keys.
+    // `Values` reports duplicates instead.
     uniqueKeys: false,
   })
   const at = createPlaceOf(file, text, lineCounter)
   const find = createFind(tree, text, at)
-  // Report only the first error of a file: the others mostly follow from it, as do errors before
-  // the parser exhausted the stack.
+  // Only the first error of a file is reported, since the others mostly follow from it. If the
+  // parser exhausted the stack, the earlier errors follow from that.
   const errors = tree.errors.toSorted((a, b) => a.pos[0] - b.pos[0])
   const error = errors.find(({ code }) => code === TOO_DEEP) ?? errors[0]
   if (error) {
     const fault = syntaxProblem(error, tree, text, at)
-    return { value: null, broken: true, problems: [fault], secrets: [], find }
+    return { value: null, isBroken: true, problems: [fault], secrets: [], find }
   }
-  const values = new Values(text, at, supply)
+  const values = new Values(text, at, variables)
   const value = values.read(tree.contents)
   const { problems, secrets } = values
   return {
     value,
-    broken: values.hasDuplicateSection || problems.some(isSyntaxCode),
+    isBroken: values.hasDuplicateSection || problems.some(isSyntaxCode),
     problems,
     secrets,
     find,
@@ -117,11 +117,11 @@ const syntaxProblem = (
   if (text.startsWith('${', start - 1))
     return problem('YAML_QUOTE', at(start - 1, text.indexOf('}', start) + 1))
   const kind = message.startsWith('A block sequence') ? 'BAD_INDENT' : code
-  const words = MESSAGES[kind] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
-  return problem('YAML_SYNTAX', at(Math.min(start, text.length), end), [words])
+  const explanation = MESSAGES[kind] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  return problem('YAML_SYNTAX', at(Math.min(start, text.length), end), [explanation])
 }
 
-/** Position of the quote or bracket that was still open at the error. */
+/** Position of the quote or bracket that is not closed at the error. */
 const openerOf = (tree: Tree, end: number): number | undefined => {
   let start: number | undefined
   visit(tree, {
@@ -135,25 +135,25 @@ const openerOf = (tree: Tree, end: number): number | undefined => {
   return start
 }
 
-/** Walks the tree once and returns plain values, with variables and aliases expanded. */
+/** Converts the tree to plain values, with variables and aliases expanded. */
 class Values {
   readonly problems: Problem[] = []
   readonly secrets: string[] = []
-  /** Whether a section is defined twice: one half is not read, so references to it must not be
-   *  reported. */
+  /** Whether a section is defined twice. The second part is not read, so unknown references must
+   *  not be reported. */
   hasDuplicateSection = false
   readonly #text: string
   readonly #at: PlaceOf
-  readonly #supply: VariableSource
+  readonly #variables: VariableSource
   readonly #anchors = new Map<string, Node>()
   readonly #expanding: Node[] = []
   #expandedCount = 0
   #depth = 0
 
-  constructor(text: string, at: PlaceOf, supply: VariableSource) {
+  constructor(text: string, at: PlaceOf, variables: VariableSource) {
     this.#text = text
     this.#at = at
-    this.#supply = supply
+    this.#variables = variables
   }
   read(node: unknown): Json {
     if (this.#expanding.length > 0 && ++this.#expandedCount > ALIAS_LIMIT) return null
@@ -167,33 +167,34 @@ class Values {
   }
   #map({ items }: YAMLMap): Json {
     const map: { [key: string]: Json } = {}
-    const seen = new Map<string, Node>()
-    const outermost = this.#depth++ === 0
+    const keys = new Map<string, Node>()
+    const isOutermost = this.#depth++ === 0
     for (const { key, value } of items) {
       if (!isScalar(key)) continue
       const name = String(key.value)
-      const first = seen.get(name)
+      const first = keys.get(name)
       if (first?.range) {
         const { file, line, column } = this.#at(first.range[0])
         this.#report('DUPLICATE_NAME', key, [name, file, line, column])
-        this.hasDuplicateSection ||= outermost
+        this.hasDuplicateSection ||= isOutermost
       } else if (name === '<<') this.#report('YAML_MERGE_KEY', key)
       else if (name === '__proto__') this.#report('UNSAFE_KEY', key, [name])
       else map[name] = this.read(value)
-      seen.set(name, key)
+      keys.set(name, key)
     }
     this.#depth--
     return map
   }
-  #string(node: Node, written: string): string {
-    const { text, values: substitutions, faults } = expand(written, this.#supply)
+  #string(node: Node, source: string): string {
+    const { text, values: substitutions, faults } = expand(source, this.#variables)
     const [start = 0, end = 0] = node.range ?? []
     for (const { code, name, placeholder, suggestion } of faults) {
-      const found = this.#text.indexOf(placeholder, start)
-      // A placeholder that is folded over two lines is not found; then the place is the whole
-      // value.
-      const inside = found >= start && found < end
-      const place = inside ? this.#at(found, found + placeholder.length) : this.#at(start, end)
+      const position = this.#text.indexOf(placeholder, start)
+      // A placeholder that is folded over two lines is not found; its place is the whole value.
+      const isInside = position >= start && position < end
+      const place = isInside
+        ? this.#at(position, position + placeholder.length)
+        : this.#at(start, end)
       this.problems.push(problem(code, place, [name], suggestion))
     }
     this.secrets.push(...substitutions.filter(isSecret))
@@ -215,7 +216,7 @@ class Values {
     this.#expanding.push(target)
     const value = this.read(target)
     this.#expanding.pop()
-    // Reported once, at the outermost alias beyond the limit.
+    // Reported once: at the outermost alias that exceeds the limit.
     if (this.#expanding.length === 0 && before <= ALIAS_LIMIT && this.#expandedCount > ALIAS_LIMIT)
       this.#report('YAML_ALIAS_BOMB', node, [node.source, ALIAS_LIMIT])
     return value

@@ -20,18 +20,18 @@ export class ChunkedBody {
   position = 0
   #state: State = 'done'
   /** The size while it is read; then bytes of data to come. */
-  #left = 0
+  #remaining = 0
   #digits = 0
   #extension = 0
   #trailers = ''
 
-  get done(): boolean {
+  get isDone(): boolean {
     return this.#state === 'done'
   }
   /** Begins another body. */
   start(): void {
     this.#state = 'size'
-    this.#left = 0
+    this.#remaining = 0
     this.#digits = 0
     this.#extension = 0
     this.#trailers = '\r\n'
@@ -40,19 +40,19 @@ export class ChunkedBody {
   read(buffer: Buffer, from: number, length: number): Buffer | undefined {
     let at = from
     let piece: Buffer | undefined
-    let used = 0
+    let pieceLength = 0
     while (at < length && this.#state !== 'done') {
       if (this.#state === 'data') {
-        const end = Math.min(length, at + this.#left)
+        const end = Math.min(length, at + this.#remaining)
         piece ??= Buffer.allocUnsafe(length - at)
-        used += buffer.copy(piece, used, at, end)
-        this.#left -= end - at
+        pieceLength += buffer.copy(piece, pieceLength, at, end)
+        this.#remaining -= end - at
         at = end
-        if (this.#left === 0) this.#state = 'data-cr'
+        if (this.#remaining === 0) this.#state = 'data-cr'
       } else this.#step(buffer[at++] as number)
     }
     this.position = at
-    return piece && (used === piece.length ? piece : piece.subarray(0, used))
+    return piece && (pieceLength === piece.length ? piece : piece.subarray(0, pieceLength))
   }
   /** Reads one byte between the chunks. */
   #step(byte: number): void {
@@ -68,7 +68,7 @@ export class ChunkedBody {
         requireByte(byte, LF)
         this.#digits = 0
         this.#extension = 0
-        this.#state = this.#left === 0 ? 'trailers' : 'data'
+        this.#state = this.#remaining === 0 ? 'trailers' : 'data'
         return
       case 'data-cr':
         requireByte(byte, CR)
@@ -85,7 +85,7 @@ export class ChunkedBody {
   #readSize(byte: number): void {
     const digit = hexDigit(byte)
     if (digit >= 0 && this.#digits < SIZE_DIGITS) {
-      this.#left = this.#left * 16 + digit
+      this.#remaining = this.#remaining * 16 + digit
       this.#digits++
       return
     }

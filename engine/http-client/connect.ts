@@ -1,4 +1,4 @@
-/** Opens a socket to an address: TCP, or TLS that speaks HTTP/1.1. */
+/** Opens a socket to an address: TCP, or TLS with HTTP/1.1. */
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
@@ -17,14 +17,14 @@ interface ConnectOptions {
   readonly session?: Buffer | undefined
 }
 /** Calls `done` once: with an error, or with a connected socket. */
-export type Connect = (place: Endpoint, connecting: ConnectOptions, done: ConnectCallback) => void
-type ConnectCallback = (...args: [Error, undefined] | [undefined, Socket]) => void
+export type Connect = (endpoint: Endpoint, options: ConnectOptions, callback: OnConnect) => void
+type OnConnect = (...args: [Error, undefined] | [undefined, Socket]) => void
 
 /** ms without traffic until TCP keep-alive probes are sent. */
 const PROBE_AFTER = 60_000
 
-export const connect: Connect = (place, { timeout, onread, session }, done) => {
-  const { host, port, secure } = place
+export const connect: Connect = (endpoint, { timeout, onread, session }, callback) => {
+  const { host, port, secure } = endpoint
   const reading = onread && { onread }
   const socket = secure
     ? connectTls({
@@ -43,9 +43,9 @@ export const connect: Connect = (place, { timeout, onread, session }, done) => {
     clearTimeout(timer)
     socket.removeListener('error', settle)
     socket.removeListener(ready, onReady)
-    if (!error) return done(undefined, socket)
+    if (!error) return callback(undefined, socket)
     socket.on('error', ignore).destroy()
-    done(error, undefined)
+    callback(error, undefined)
   }
   const onReady = (): void => settle(undefined)
   const ready = secure ? 'secureConnect' : 'connect'

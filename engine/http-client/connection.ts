@@ -33,8 +33,8 @@ export class Connection {
   #paused = false
   #closed = false
 
-  constructor(keeper: ConnectionOwner) {
-    this.#owner = keeper
+  constructor(owner: ConnectionOwner) {
+    this.#owner = owner
   }
   /** How long the upstream says that it keeps an idle connection, ms. */
   get keepAliveMs(): number | undefined {
@@ -75,11 +75,11 @@ export class Connection {
   read(buffer: Buffer, length: number): boolean {
     try {
       this.#parser.read(buffer, length)
-    } catch (thrown) {
-      this.#close(thrown as Error)
+    } catch (error) {
+      this.#close(error as Error)
       return false
     }
-    if (this.#parser.done && this.#handler) this.#onResponseEnd()
+    if (this.#parser.isDone && this.#handler) this.#onResponseEnd()
     return !this.#paused
   }
   pause(): void {
@@ -109,15 +109,15 @@ export class Connection {
       if (!this.#parser.close()) this.#close(new Error('the upstream closed the connection'))
       else if (this.#handler) this.#onResponseEnd()
       else this.#close(undefined)
-    } catch (thrown) {
-      this.#close(thrown as Error)
+    } catch (error) {
+      this.#close(error as Error)
     }
   }
   #close(error: Error | undefined): void {
     if (this.#closed) return
     this.#closed = true
     this.#socket?.destroy()
-    const handler = this.#parser.done ? undefined : this.#handler
+    const handler = this.#parser.isDone ? undefined : this.#handler
     this.#handler = undefined
     this.#parser.forget()
     this.#owner.onClosed(this)
@@ -126,7 +126,7 @@ export class Connection {
   async #streamBody(head: string, body: AsyncIterable<Bytes>, length: number): Promise<void> {
     const socket = this.#socket as Socket
     const chunked = length < 0
-    let left = length
+    let rest = length
     this.#sending = true
     socket.write(head, 'latin1')
     try {
@@ -135,15 +135,15 @@ export class Connection {
         if (!(chunk instanceof Uint8Array))
           throw new UnsendableRequest('its body is not made of bytes')
         if (chunk.length === 0) continue
-        left -= chunk.length
-        if (!chunked && left < 0) throw new UnsendableRequest('its body is longer than its length')
+        rest -= chunk.length
+        if (!chunked && rest < 0) throw new UnsendableRequest('its body is longer than its length')
         if (!writeChunk(socket, chunk, chunked)) await drainOrClose(socket)
       }
-      if (!chunked && left > 0) throw new UnsendableRequest('its body is shorter than its length')
+      if (!chunked && rest > 0) throw new UnsendableRequest('its body is shorter than its length')
       if (chunked) socket.write('0\r\n\r\n', 'latin1')
       this.#sending = false
-    } catch (thrown) {
-      this.#close(thrown as Error)
+    } catch (error) {
+      this.#close(error as Error)
     }
   }
 }
@@ -153,9 +153,9 @@ const writeChunk = (socket: Socket, chunk: Bytes, chunked: boolean): boolean => 
   socket.cork()
   socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
   socket.write(chunk)
-  const more = socket.write('\r\n', 'latin1')
+  const canWrite = socket.write('\r\n', 'latin1')
   socket.uncork()
-  return more
+  return canWrite
 }
 /** Resolves when the socket takes more, or is closed. */
 const drainOrClose = (socket: Socket): Promise<void> =>

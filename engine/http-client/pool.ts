@@ -36,7 +36,7 @@ export class Pool implements ConnectionOwner {
   readonly #open = new Set<Connection>()
   /** The longest idle one is used next: a close by its upstream had the most time to arrive. */
   readonly #idle: Connection[] = []
-  readonly #released: Connection[] = []
+  readonly #releasedConnections: Connection[] = []
   #queue: QueuedRequest[] = []
   #queueCheck = QUEUE_CHECK
   #session: Buffer | undefined
@@ -59,7 +59,7 @@ export class Pool implements ConnectionOwner {
     if (connection) return connection.send(head, request, handler)
     // Removes abandoned requests before the queue grows.
     if (this.#queue.length >= this.#queueCheck) this.#prune()
-    this.#queue.push({ head, request, handler: handler })
+    this.#queue.push({ head, request, handler })
     if (this.#open.size < this.#options.connections) this.#openConnection()
   }
   /** Resolves when every request under way or queued has ended. */
@@ -81,7 +81,7 @@ export class Pool implements ConnectionOwner {
   /** Reuses the connection one turn of the event loop later: an upstream that closes it, or sends
    *  excess bytes, has done so by then. */
   onReleased(connection: Connection): void {
-    if (this.#released.push(connection) === 1) setImmediate(() => this.#reuseReleased())
+    if (this.#releasedConnections.push(connection) === 1) setImmediate(() => this.#reuseReleased())
   }
   onClosed(connection: Connection): void {
     this.#open.delete(connection)
@@ -94,18 +94,18 @@ export class Pool implements ConnectionOwner {
     if (this.#open.size === 0 && this.#queue.length === 0) this.#onClosed?.()
   }
   #reuseReleased(): void {
-    for (const connection of this.#released.splice(0))
+    for (const connection of this.#releasedConnections.splice(0))
       if (this.#open.has(connection)) this.#reuse(connection)
   }
   #reuse(connection: Connection): void {
     const next = this.#takeQueued()
     if (next) return connection.send(next.head, next.request, next.handler)
     if (this.#onClosed) return connection.abort()
-    const kept = Math.min(
+    const idleMs = Math.min(
       (connection.keepAliveMs ?? KEEP_IDLE_MS.usual + KEEP_IDLE_MS.margin) - KEEP_IDLE_MS.margin,
       KEEP_IDLE_MS.most,
     )
-    connection.idleUntil = performance.now() + kept
+    connection.idleUntil = performance.now() + idleMs
     this.#idle.push(connection)
     this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_EVERY).unref()
   }
@@ -135,7 +135,7 @@ export class Pool implements ConnectionOwner {
       connection.read(buffer as Buffer, length)
     const onread = { buffer: READ_BUFFER, callback }
     const connecting = { timeout: this.#options.connect, onread, session: this.#session }
-    const failed = (error: Error): void => {
+    const onFailure = (error: Error): void => {
       this.#connecting--
       // A session that the upstream rejects would fail the next connection as well.
       this.#session = undefined
@@ -145,15 +145,15 @@ export class Pool implements ConnectionOwner {
     }
     try {
       this.#connect(this.#endpoint, connecting, (error, socket) => {
-        if (error) return failed(error)
+        if (error) return onFailure(error)
         this.#connecting--
         if (!this.#open.has(connection)) return void socket.on('error', () => {}).destroy()
         if (this.#endpoint.secure) this.#rememberSession(socket)
         connection.attach(socket)
         this.#reuse(connection)
       })
-    } catch (thrown) {
-      failed(thrown as Error)
+    } catch (error) {
+      onFailure(error as Error)
     }
   }
   #rememberSession(socket: Socket): void {

@@ -74,10 +74,10 @@ const bodyLength = (
 ): number | undefined => {
   if (contentLength !== undefined && !isLength(contentLength))
     throw new UnsendableRequest('its content-length is invalid')
-  const announced = contentLength === undefined ? undefined : Number(contentLength)
-  if (body !== undefined && !(body instanceof Uint8Array)) return announced ?? -1
+  const declaredLength = contentLength === undefined ? undefined : Number(contentLength)
+  if (body !== undefined && !(body instanceof Uint8Array)) return declaredLength ?? -1
   const length = body?.length ?? 0
-  if (announced !== undefined && announced !== length)
+  if (declaredLength !== undefined && declaredLength !== length)
     throw new UnsendableRequest('its body is not as long as its length says')
   return body === undefined && !METHODS_WITH_BODY.has(method) ? undefined : length
 }

@@ -29,15 +29,15 @@ export class ResponseParser {
   keepAliveMs: number | undefined
   #parts: ResponseParts | undefined
   #state: 'done' | 'awaiting-head' | 'length' | 'until-close' | 'chunked' = 'done'
-  /** The response is to HEAD: it has no body, whatever its head says. */
+  /** The response is to HEAD: it has no body, also with a length in its head. */
   #bodiless = false
   /** The beginning of a head that is not whole yet. */
   #partialHead: Buffer | undefined
   /** Bytes to come, of a body with a length. */
-  #left = 0
+  #remaining = 0
   readonly #chunks = new ChunkedBody()
 
-  get done(): boolean {
+  get isDone(): boolean {
     return this.#state === 'done'
   }
   /** Begins to wait for the response to a request of this method. */
@@ -81,8 +81,8 @@ export class ResponseParser {
       length = buffer.length
     }
     // The buffer may hold older bytes behind the length.
-    const found = buffer.indexOf(HEAD_END, Math.max(start, before - 3))
-    const end = found + HEAD_END.length > length ? -1 : found
+    const index = buffer.indexOf(HEAD_END, Math.max(start, before - 3))
+    const end = index + HEAD_END.length > length ? -1 : index
     if ((end < 0 ? length : end) - start > HEAD_LIMIT)
       throw new MalformedResponse(`a head of more than ${HEAD_LIMIT} bytes`)
     if (end < 0) {
@@ -94,17 +94,17 @@ export class ResponseParser {
     return end + HEAD_END.length - before + (before > 0 ? from : 0)
   }
   #takeHead(text: string): void {
-    const { status, headers, persistent, keepAliveMs: keeps } = parseResponseHead(text)
+    const { status, headers, persistent, keepAliveMs: keepAlive } = parseResponseHead(text)
     if (status < 200) {
       if (!persistent)
         throw new MalformedResponse('an interim response on a connection that ends with it')
       return
     }
     this.reusable = persistent
-    this.keepAliveMs = keeps
+    this.keepAliveMs = keepAlive
     this.#state = this.#framing(status, headers)
     this.#parts?.onHead(status, headers)
-    if (this.#state === 'length' && this.#left === 0) this.#finish(undefined)
+    if (this.#state === 'length' && this.#remaining === 0) this.#finish(undefined)
   }
   /** RFC 9112 §6.3. */
   #framing(status: number, headers: ResponseHeaders): 'length' | 'until-close' | 'chunked' {
@@ -116,7 +116,7 @@ export class ResponseParser {
       throw new MalformedResponse('a Transfer-Encoding other than chunked')
     if (length !== undefined && (typeof length !== 'string' || !isLength(length)))
       throw new MalformedResponse('a Content-Length that is no number')
-    this.#left = 0
+    this.#remaining = 0
     if (this.#bodiless || status === 204 || status === 304) return 'length'
     if (coding !== undefined) {
       this.#chunks.start()
@@ -126,27 +126,27 @@ export class ResponseParser {
       this.reusable = false
       return 'until-close'
     }
-    this.#left = Number(length)
+    this.#remaining = Number(length)
     return 'length'
   }
   #readLength(buffer: Buffer, at: number, length: number): number {
-    const end = Math.min(length, at + this.#left)
+    const end = Math.min(length, at + this.#remaining)
     if (end === at) return at
     const chunk = copyOf(buffer, at, end)
-    this.#left -= end - at
-    if (this.#left === 0) this.#finish(chunk)
+    this.#remaining -= end - at
+    if (this.#remaining === 0) this.#finish(chunk)
     else this.#parts?.onData(chunk)
     return end
   }
   #readChunks(buffer: Buffer, from: number, length: number): number {
     const piece = this.#chunks.read(buffer, from, length)
-    if (this.#chunks.done) this.#finish(piece)
+    if (this.#chunks.isDone) this.#finish(piece)
     else if (piece) this.#parts?.onData(piece)
     return this.#chunks.position
   }
   #finish(tail: Buffer | undefined): void {
     this.#state = 'done'
-    // An idle connection must not hold what its last request was about.
+    // An idle connection must not hold the objects of its last request.
     const parts = this.#parts
     this.#parts = undefined
     parts?.onEnd(tail)

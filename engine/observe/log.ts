@@ -1,4 +1,4 @@
-/** Writes the log of a process: JSON lines on stdout, with every secret hidden. */
+/** Writes the log of a process: JSON lines on stdout, with all secrets hidden. */
 import { fstatSync } from 'node:fs'
 import pino from 'pino'
 import type { Log } from '../plugin.ts'
@@ -14,11 +14,11 @@ export interface LogOptions {
   readonly secrets?: Iterable<string>
 }
 export interface ProcessLog extends Log {
-  /** The line of a finished request, at `info`: by hand, at a quarter of pino's cost. */
+  /** Writes the line of a finished request, at `info`, at a quarter of the cost of pino. */
   request(line: RequestLine): void
   /** Sets the level, after a reload. */
   level(level: string): void
-  /** Hides these values in every line, for good: old requests may still have them. */
+  /** Hides these values in all later lines, also after a reload: old requests may have them. */
   hide(secrets: Iterable<string>): void
   /** Resolves when every line so far was passed to the operating system. */
   flush(): Promise<void>
@@ -53,10 +53,10 @@ export const createLog = (options: LogOptions): ProcessLog => {
     },
     hide(secrets) {
       values.add(secrets)
-      requests.forget()
+      requests.clear()
     },
     flush: async () => {
-      // The first flush may leave less than one write, which the second writes.
+      // The first flush may leave a rest shorter than one write; the second writes it.
       await flushOnce()
       await flushOnce()
     },
@@ -68,7 +68,7 @@ interface Destination {
   flush?(done: () => void): void
 }
 /** Buffered and asynchronous, since every request writes a line; flushed at exit, also after a
- *  crash. Buffers bytes: of text, the whole buffer would be measured again with every line. */
+ *  crash. It buffers bytes, since pino would measure buffered text again with every line. */
 const toStdout = (): Destination => {
   const stream = pino.destination({
     fd: 1,
@@ -77,12 +77,12 @@ const toStdout = (): Destination => {
     periodicFlush: 250,
     // Workers share one stdout. A pipe takes up to 4 KiB at once, so that lines do not mix.
     ...(fstatSync(1).isFile() ? TO_FILE : TO_PIPE),
-    // When the reader stops, lines are lost instead of memory being used.
+    // If the reader stops, further lines are discarded, so that memory does not grow.
     maxLength: 8 * 1024 * 1024,
   })
-  const takeBytes = stream.write.bind(stream) as unknown as (line: Buffer) => boolean
+  const writeBytes = stream.write.bind(stream) as unknown as (line: Buffer) => boolean
   return {
-    write: line => void takeBytes(Buffer.from(line)),
+    write: line => void writeBytes(Buffer.from(line)),
     flush: done => stream.flush(() => done()),
   }
 }
@@ -90,24 +90,24 @@ const TO_FILE = { minLength: 65_536, maxWrite: 131_072 }
 const TO_PIPE = { minLength: 3584, maxWrite: 4096 }
 
 const SECRET_NAME = /(?:authorization|cookie|secret|password|api[-_]?key)$/i
-const MOST_NAMES = 1000
-const MOST_DEPTH = 8
+const MAX_NAMES = 1000
+const MAX_DEPTH = 8
 
-/** Hides fields with the name of a secret, at any depth. Copies only where it finds one. */
+/** Hides fields with the name of a secret, at any depth. Copies only objects that have one. */
 const createFieldMask = (): ((fields: object) => Record<string, unknown>) => {
-  // Every line has the same few names.
-  const known = new Map<string, boolean>()
+  // Cached, since every line has the same few names.
+  const secretNames = new Map<string, boolean>()
   const isSecret = (name: string): boolean => {
-    const cached = known.get(name)
-    if (cached !== undefined) return cached
+    const isKnownSecret = secretNames.get(name)
+    if (isKnownSecret !== undefined) return isKnownSecret
     const result = SECRET_NAME.test(name)
-    if (known.size < MOST_NAMES) known.set(name, result)
+    if (secretNames.size < MAX_NAMES) secretNames.set(name, result)
     return result
   }
   const mask = (value: unknown, depth: number): unknown => {
     if (typeof value !== 'object' || value === null) return value
-    // Ends circular references as well.
-    if (depth > MOST_DEPTH) return '[deeper]'
+    // This also ends circular references.
+    if (depth > MAX_DEPTH) return '[deeper]'
     if (Array.isArray(value)) return value.map(item => mask(item, depth + 1))
     // The serializer adds the messages and stacks of the whole `cause` chain.
     return hide(value instanceof Error ? pino.stdSerializers.err(value) : value, depth)
@@ -117,41 +117,41 @@ const createFieldMask = (): ((fields: object) => Record<string, unknown>) => {
     let copy: Record<string, unknown> | undefined
     for (const name in source) {
       const value = source[name]
-      const masked = isSecret(name) ? HIDDEN : mask(value, depth + 1)
-      if (masked === value) continue
+      const maskedValue = isSecret(name) ? HIDDEN : mask(value, depth + 1)
+      if (maskedValue === value) continue
       copy ??= { ...source }
-      copy[name] = masked
+      copy[name] = maskedValue
     }
     return copy ?? source
   }
   return fields => hide(fields, 0)
 }
 
-// Any parameter of a query may be a credential (`?key=`), and so may the text before an `@`.
+// Any query parameter may be a credential (`?key=`), and so may the text before an `@`.
 const SUSPECT = /[=@]|bearer |basic |(?:sk|st|pk|rk|key|secret|whsec)[-_]/i
 const QUERY = /([?&][\w.~-]+=)[^&"\s\\#]+/g
 const USERINFO = /:\/\/[^/?#\s"@]+@/g
 const CREDENTIAL = /\b((?:bearer|basic) )[\w.~+/=-]+/gi
 // Shorter values occur in ordinary words.
-const SHORTEST_SECRET = 6
+const MIN_SECRET = 6
 
-/** Hides secrets in a finished line. One expression finds all known values. */
+/** Hides secrets in a complete line. One regular expression finds all known values. */
 const createValueMask = () => {
   const secrets = new Set<string>()
-  let known: RegExp | undefined
+  let pattern: RegExp | undefined
   return {
     add(more: Iterable<string>): void {
       for (const secret of more) {
-        // As it is written in JSON.
-        if (secret.length >= SHORTEST_SECRET) secrets.add(JSON.stringify(secret).slice(1, -1))
+        // The form that the secret has in JSON.
+        if (secret.length >= MIN_SECRET) secrets.add(JSON.stringify(secret).slice(1, -1))
       }
-      // The longest first: one secret may begin like another.
+      // Longest first: one secret may be a prefix of another.
       const longestFirst = [...secrets].sort((a, b) => b.length - a.length)
       const source = longestFirst.map(secret => RegExp.escape(secret)).join('|')
-      known = source === '' ? undefined : new RegExp(source, 'g')
+      pattern = source === '' ? undefined : new RegExp(source, 'g')
     },
     apply(line: string): string {
-      let text = known ? line.replace(known, HIDDEN) : line
+      let text = pattern ? line.replace(pattern, HIDDEN) : line
       if (!SUSPECT.test(text)) return text
       text = text.replace(QUERY, `$1${HIDDEN}`).replace(USERINFO, `://${HIDDEN}@`)
       return hideKeys(text.replace(CREDENTIAL, `$1${HIDDEN}`))

@@ -9,15 +9,15 @@ export interface Sample {
   readonly name: string
   readonly kind: Kind
   readonly labels: Labels
-  /** One number; of a histogram one per bucket, one above the last bound, and the sum. */
+  /** One number. For a histogram: one per bucket, one above the last bound, and the sum. */
   readonly values: readonly number[]
 }
 
-/** The series of one route, looked up once. Times are in ms. */
+/** The series of one route. Times are in ms. */
 interface RouteMeter {
-  /** Counts a finished request. `added`: the gateway's own part of `ms`. */
-  end(status: number, ms: number, added: number, received: number, sent: number): void
-  /** Counts an open stream (`sse`) or connection (`websocket`). Returns how to end it, once. */
+  /** Counts a finished request. `addedMs`: the part of `ms` that the gateway added. */
+  end(status: number, ms: number, addedMs: number, bytesReceived: number, bytesSent: number): void
+  /** Counts an open stream (`sse`) or connection (`websocket`). Returns a function that ends it. */
   open(kind: string): () => void
 }
 export interface GatewayMetrics extends Metrics {
@@ -29,7 +29,7 @@ export interface GatewayMetrics extends Metrics {
   close(): void
 }
 
-/** Bucket bounds in seconds, from a reply out of memory to a stream of ten minutes. */
+/** Bucket bounds in seconds, from a cached reply to a stream of ten minutes. */
 const WIDE_BOUNDS: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600,
 ]
@@ -47,7 +47,7 @@ class Series {
   readonly labels: Labels
   readonly #bounds: readonly number[]
   readonly #values: Float64Array
-  #touched = false
+  #isChanged = false
 
   constructor(name: string, kind: Kind, labels: Labels, bounds: readonly number[]) {
     this.name = name
@@ -58,13 +58,13 @@ class Series {
   }
   add(by: number): void {
     this.#values[0] = (this.#values[0] ?? 0) + by
-    this.#touched = true
+    this.#isChanged = true
   }
   set(value: number): void {
     this.#values[0] = value
-    this.#touched = true
+    this.#isChanged = true
   }
-  /** Most observations are small: the scan from the lowest bucket is short. */
+  /** Scans from the lowest bucket, since most values are small. */
   observe(value: number): void {
     const bounds = this.#bounds
     const values = this.#values
@@ -73,11 +73,11 @@ class Series {
     values[index] = (values[index] ?? 0) + 1
     const sum = bounds.length + 1
     values[sum] = (values[sum] ?? 0) + value
-    this.#touched = true
+    this.#isChanged = true
   }
   take(): Sample | undefined {
-    if (!this.#touched) return undefined
-    this.#touched = false
+    if (!this.#isChanged) return undefined
+    this.#isChanged = false
     const { name, kind, labels } = this
     const values = [...this.#values]
     if (kind !== 'gauge') this.#values.fill(0)
@@ -85,20 +85,20 @@ class Series {
   }
 }
 
-// Most series of a name: a label with values of clients must not fill the memory.
-const MOST_SERIES = 5000
+// Most series of one name, so that a label with client values does not fill the memory.
+const MAX_SERIES = 5000
 
-/** Finds a series by its name and labels. */
-const createSeriesBook = () => {
+/** The series of a process, by name and labels. */
+const createSeriesIndex = () => {
   const all = new Map<string, Series>()
   const sizes = new Map<string, number>()
   const open = (name: string, kind: Kind, labels: Labels): Series => {
     let key = name
     for (const label in labels) key += `\n${labels[label]}`
-    const found = all.get(key)
-    if (found) return found
+    const existing = all.get(key)
+    if (existing) return existing
     const size = sizes.get(name) ?? 0
-    if (size >= MOST_SERIES && !Object.values(labels).every(value => value === OTHER)) {
+    if (size >= MAX_SERIES && !Object.values(labels).every(value => value === OTHER)) {
       return open(name, kind, Object.fromEntries(Object.keys(labels).map(label => [label, OTHER])))
     }
     sizes.set(name, size + 1)
@@ -109,23 +109,23 @@ const createSeriesBook = () => {
   const take = (): Sample[] => [...all.values()].flatMap(series => series.take() ?? [])
   return { open, take }
 }
-type SeriesBook = ReturnType<typeof createSeriesBook>
+type SeriesIndex = ReturnType<typeof createSeriesIndex>
 const OTHER = 'other'
 
 export const createMetrics = (process = 'worker'): GatewayMetrics => {
-  const book = createSeriesBook()
+  const index = createSeriesIndex()
   const routes = new Map<string, RouteMeter>()
   const attempts = new Map<string, Map<string, Series>>()
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
   return {
-    count: (name, labels, by = 1) => book.open(name, 'counter', labels).add(by),
-    time: (name, labels, seconds) => book.open(name, 'histogram', labels).observe(seconds),
-    gauge: (name, labels, value) => book.open(name, 'gauge', labels).set(value),
+    count: (name, labels, by = 1) => index.open(name, 'counter', labels).add(by),
+    time: (name, labels, seconds) => index.open(name, 'histogram', labels).observe(seconds),
+    gauge: (name, labels, value) => index.open(name, 'gauge', labels).set(value),
     route(name) {
-      const known = routes.get(name)
-      if (known) return known
-      const meter = createRouteMeter(book, name)
+      const existing = routes.get(name)
+      if (existing) return existing
+      const meter = createRouteMeter(index, name)
       routes.set(name, meter)
       return meter
     },
@@ -133,52 +133,50 @@ export const createMetrics = (process = 'worker'): GatewayMetrics => {
       const outcomes = attempts.get(upstream) ?? new Map<string, Series>()
       attempts.set(upstream, outcomes)
       const series =
-        outcomes.get(outcome) ?? book.open('attempts_total', 'counter', { upstream, outcome })
+        outcomes.get(outcome) ?? index.open('attempts_total', 'counter', { upstream, outcome })
       outcomes.set(outcome, series)
       series.add(1)
     },
     report() {
-      observeProcess(book, process, delay)
-      return book.take()
+      observeProcess(index, process, delay)
+      return index.take()
     },
     close: () => void delay.disable(),
   }
 }
 
-const createRouteMeter = (book: SeriesBook, route: string): RouteMeter => {
-  const duration = book.open('request_seconds', 'histogram', { route })
-  const own = book.open('added_seconds', 'histogram', { route })
-  const bytesIn = book.open('received_bytes_total', 'counter', { route })
-  const bytesOut = book.open('sent_bytes_total', 'counter', { route })
+const createRouteMeter = (index: SeriesIndex, route: string): RouteMeter => {
+  const duration = index.open('request_seconds', 'histogram', { route })
+  const own = index.open('added_seconds', 'histogram', { route })
+  const bytesIn = index.open('received_bytes_total', 'counter', { route })
+  const bytesOut = index.open('sent_bytes_total', 'counter', { route })
   const statuses: (Series | undefined)[] = []
   const kinds = new Map<string, { readonly series: Series; count: number }>()
   return {
-    end(status, ms, added, received, sent) {
+    end(status, ms, addedMs, bytesReceived, bytesSent) {
       let requests = statuses[status]
       if (!requests) {
-        requests = book.open('requests_total', 'counter', { route, status: String(status) })
+        requests = index.open('requests_total', 'counter', { route, status: String(status) })
         statuses[status] = requests
       }
       requests.add(1)
       duration.observe(ms / 1000)
-      own.observe(added / 1000)
-      if (received > 0) bytesIn.add(received)
-      bytesOut.add(sent)
+      own.observe(addedMs / 1000)
+      if (bytesReceived > 0) bytesIn.add(bytesReceived)
+      bytesOut.add(bytesSent)
     },
     open(kind) {
-      let opened = kinds.get(kind)
-      if (!opened) {
-        opened = { series: book.open('open_streams', 'gauge', { route, kind }), count: 0 }
-        kinds.set(kind, opened)
+      const counter = kinds.get(kind) ?? {
+        series: index.open('open_streams', 'gauge', { route, kind }),
+        count: 0,
       }
-      const { series } = opened
-      const held = opened
-      series.set(++held.count)
-      let closed = false
+      kinds.set(kind, counter)
+      counter.series.set(++counter.count)
+      let isClosed = false
       return () => {
-        if (closed) return
-        closed = true
-        series.set(--held.count)
+        if (isClosed) return
+        isClosed = true
+        counter.series.set(--counter.count)
       }
     },
   }
@@ -187,12 +185,12 @@ const createRouteMeter = (book: SeriesBook, route: string): RouteMeter => {
 type Delay = ReturnType<typeof monitorEventLoopDelay>
 
 /** Records loop delay and memory of the process. The delay is that since the last report. */
-const observeProcess = (book: SeriesBook, name: string, delay: Delay): void => {
+const observeProcess = (index: SeriesIndex, name: string, delay: Delay): void => {
   const quantiles = { p50: delay.percentile(50), p99: delay.percentile(99), max: delay.max }
   for (const [quantile, nanoseconds] of Object.entries(quantiles)) {
-    const series = book.open('loop_delay_seconds', 'gauge', { process: name, quantile })
+    const series = index.open('loop_delay_seconds', 'gauge', { process: name, quantile })
     series.set(Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0)
   }
   delay.reset()
-  book.open('resident_bytes', 'gauge', { process: name }).set(process.memoryUsage.rss())
+  index.open('resident_bytes', 'gauge', { process: name }).set(process.memoryUsage.rss())
 }

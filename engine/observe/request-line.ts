@@ -1,4 +1,4 @@
-/** Formats the log line of a finished request by hand, since every request pays for it. */
+/** Formats the log line of a finished request without a library, since every request has one. */
 import { hideKeysInPath } from './secret-text.ts'
 
 /** One finished request, in the order of its line. */
@@ -12,7 +12,7 @@ export interface RequestLine {
   readonly path: string
   readonly status: number
   readonly end: string
-  /** ms from head to end, and the gateway's own part of them. */
+  /** ms from head to end, and the part of them that the gateway added. */
   readonly ms: number
   readonly added: number
   readonly bytes: number
@@ -25,34 +25,33 @@ type Hide = (text: string) => string
 
 /** Route name of a request that matched none. */
 const NO_ROUTE = 'none'
-/** Most names and paths whose quoted form is cached. */
-const MOST_NAMES = 1_000
-/** Longer paths are not cached. */
-const LONGEST_PATH = 256
+/** Most names, and most paths, whose JSON form is cached. */
+const MAX_NAMES = 1_000
+/** Characters of the longest path that is cached. */
+const MAX_PATH = 256
 
-/** Names of routes and upstreams are the operator's and occur in every line: quoted once. What a
- *  client sent is masked (`hide`). `base`: fields of every line of this process. */
+/** `base`: fields of every line of this process. `hide`: masks secrets in text of the client. */
 export const createRequestLines = (base: object, hide: Hide) => {
-  const quoted = new Map<string, string>()
+  const quotedNames = new Map<string, string>()
   const quoteOnce = (name: string): string => {
-    const found = quoted.get(name)
-    if (found !== undefined) return found
+    const cached = quotedNames.get(name)
+    if (cached !== undefined) return cached
     const result = hide(JSON.stringify(name))
-    if (quoted.size < MOST_NAMES) quoted.set(name, result)
+    if (quotedNames.size < MAX_NAMES) quotedNames.set(name, result)
     return result
   }
-  /** Most requests have a few paths; a client with ever new ones only empties the cache. */
+  /** Most requests have a few paths. A client with ever new paths only empties the cache. */
   const paths = new Map<string, string>()
-  const path = (text: string): string => {
-    const found = paths.get(text)
-    if (found !== undefined) return found
+  const quotePath = (text: string): string => {
+    const cached = paths.get(text)
+    if (cached !== undefined) return cached
     const result = hide(JSON.stringify(text))
-    if (paths.size >= MOST_NAMES) paths.clear()
-    if (text.length <= LONGEST_PATH) paths.set(text, result)
+    if (paths.size >= MAX_NAMES) paths.clear()
+    if (text.length <= MAX_PATH) paths.set(text, result)
     return result
   }
-  // A path without a route may contain a credential, and rarely comes twice.
-  const unmatched = (text: string): string => hide(JSON.stringify(hideKeysInPath(text)))
+  // A path without a route may contain a credential, and is rarely repeated.
+  const quoteUnmatched = (text: string): string => hide(JSON.stringify(hideKeysInPath(text)))
   const prefix = `${JSON.stringify(base).slice(1, -1)},"id":"`
   return {
     write(line: RequestLine): string {
@@ -60,7 +59,7 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.requestId !== undefined)
         text += `,"request_id":${hide(JSON.stringify(line.requestId))}`
       text += `,"trace":"${line.trace}","route":${quoteOnce(line.route)},"method":${quoteOnce(line.method)}`
-      text += `,"path":${line.route === NO_ROUTE ? unmatched(line.path) : path(line.path)}`
+      text += `,"path":${line.route === NO_ROUTE ? quoteUnmatched(line.path) : quotePath(line.path)}`
       text += `,"status":${line.status}`
       text += `,"end":"${line.end}","ms":${round(line.ms)},"added":${round(line.added)}`
       text += `,"bytes":${line.bytes},"attempts":${line.attempts}`
@@ -69,9 +68,9 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.code !== undefined) text += `,"code":${quoteOnce(line.code)}`
       return `${text},"msg":"request"}\n`
     },
-    /** Empties the caches, when there are new secrets. */
-    forget(): void {
-      quoted.clear()
+    /** Empties the caches, for new secrets. */
+    clear(): void {
+      quotedNames.clear()
       paths.clear()
     },
   }

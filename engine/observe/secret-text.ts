@@ -1,6 +1,6 @@
-/** Hides keys in text that are no declared secrets: recognises them by their shape. Pure. */
+/** Hides keys in text that are not declared as secrets: recognises them by their form. Pure. */
 
-/** Replaces a secret. */
+/** The text that replaces a secret. */
 export const HIDDEN = '[hidden]'
 
 /** A key with a prefix such as `sk-`. */
@@ -8,7 +8,8 @@ const KEY = /\b(?:sk|st|pk|rk|key|secret|whsec)[-_](?=[\w.~+%=-]*\d)[\w.~+%=-]{1
 
 export const hideKeys = (text: string): string => text.replace(KEY, HIDDEN)
 
-/** Hides segments that look like a credential, in paths without a route: ids look alike. */
+/** Hides segments that look like a credential. Only for paths without a route, since ids may look
+ *  the same. */
 export const hideKeysInPath = (path: string): string =>
   hideKeys(
     path
@@ -16,5 +17,5 @@ export const hideKeysInPath = (path: string): string =>
       .map(part => (CREDENTIAL_LIKE.test(part) ? HIDDEN : part))
       .join('/'),
   )
-/** Long, with digits and letters of both cases; or 32 hexadecimal digits. */
+/** At least 20 characters with digits and letters of both cases, or 32 hexadecimal digits. */
 const CREDENTIAL_LIKE = /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z]).{20,}$|[0-9A-Fa-f]{32}/

@@ -71,8 +71,8 @@ export const listenAdmin = (options: AdminOptions): Promise<AdminListener> => {
       resolve({
         address: server.address() as AddressInfo,
         close: () =>
-          new Promise(closed => {
-            server.close(() => closed())
+          new Promise(resolveClose => {
+            server.close(() => resolveClose())
             server.closeAllConnections()
           }),
       })
@@ -96,16 +96,16 @@ const respond = async (incoming: IncomingMessage, options: AdminOptions): Promis
   const route = routes[name]
   const pluginNames = plugins?.names() ?? []
   if (!route && !pluginNames.includes(name)) {
-    const known = [...Object.keys(routes), ...pluginNames]
-    const isKnownPath = known.some(each => each.endsWith(` ${path}`))
-    return { status: isKnownPath ? 405 : 404, body: { error: `try ${known.join(', ')}` } }
+    const endpoints = [...Object.keys(routes), ...pluginNames]
+    const isKnownPath = endpoints.some(each => each.endsWith(` ${path}`))
+    return { status: isKnownPath ? 405 : 404, body: { error: `try ${endpoints.join(', ')}` } }
   }
   // CSRF: a page of another origin cannot read a response, but could still send a POST.
   if (verb !== 'GET' && !isSameOrigin(headers))
     return { status: 403, body: { error: 'cross-origin requests cannot change anything here' } }
   if (route) return route(new URLSearchParams(query))
   const body = await readBody(incoming)
-  if ('refused' in body) return body.refused
+  if ('refusal' in body) return body.refusal
   const request = { method: verb, path: path ?? '', query: query ?? '', body: body.json }
   return plugins?.send(request) ?? { status: 404, body: { error: 'no plugin has this endpoint' } }
 }
@@ -114,7 +114,7 @@ const respond = async (incoming: IncomingMessage, options: AdminOptions): Promis
 const MAX_BODY_BYTES = 1024 * 1024
 const readBody = async (
   incoming: IncomingMessage,
-): Promise<{ readonly json: Json | undefined } | { readonly refused: AdminReply }> => {
+): Promise<{ readonly json: Json | undefined } | { readonly refusal: AdminReply }> => {
   const parts: Buffer[] = []
   let size = 0
   for await (const part of incoming as AsyncIterable<Buffer>) {
@@ -123,13 +123,13 @@ const readBody = async (
   }
   if (size > MAX_BODY_BYTES)
     return {
-      refused: { status: 413, body: { error: `the body is larger than ${MAX_BODY_BYTES} bytes` } },
+      refusal: { status: 413, body: { error: `the body is larger than ${MAX_BODY_BYTES} bytes` } },
     }
   if (size === 0) return { json: undefined }
   try {
     return { json: JSON.parse(Buffer.concat(parts).toString()) as Json }
   } catch {
-    return { refused: { status: 400, body: { error: 'the body is not valid JSON' } } }
+    return { refusal: { status: 400, body: { error: 'the body is not valid JSON' } } }
   }
 }
 

@@ -61,8 +61,8 @@ export const adminEndpoints = (options: AdminRoutesOptions) => {
 const unreadyReasons = ({ pool, draining, storeLost }: AdminRoutesOptions): string[] => [
   ...(draining() ? ['draining'] : []),
   ...(pool.workers.some(({ state }) => state === 'serving') ? [] : ['no worker serves']),
-  ...(pool.looping ? ['workers crash again and again'] : []),
-  ...(storeLost() ? ["the store's writer crashes again and again"] : []),
+  ...(pool.looping ? ['workers crash repeatedly'] : []),
+  ...(storeLost() ? ['the writer process of the store crashes repeatedly'] : []),
 ]
 
 const reportReply = (report: ReloadReport): AdminReply => ({

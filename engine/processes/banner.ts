@@ -7,11 +7,17 @@ export interface BannerFacts {
   readonly url: string
   readonly admin: string
   readonly workers: number
-  readonly built: BuiltVersion
+  readonly builtVersion: BuiltVersion
 }
 
-export const formatBanner = ({ program, url, admin, workers, built }: BannerFacts): string => {
-  const { settings, inside, version } = built
+export const formatBanner = ({
+  program,
+  url,
+  admin,
+  workers,
+  builtVersion,
+}: BannerFacts): string => {
+  const { settings, inside, version } = builtVersion
   const rows: readonly (readonly [name: string, text: string])[] = [
     ['url', url],
     ['admin', `${admin}  (/-/health /-/ready /-/config /metrics)`],

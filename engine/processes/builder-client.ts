@@ -51,7 +51,7 @@ export class BuilderClient {
   #failure: keyof typeof FAILURES = 'PLUGIN_ENDS'
 
   constructor(options: BuilderClientOptions) {
-    const { config, log, heartbeatTimeout: patience = 10_000 } = options
+    const { config, log, heartbeatTimeout = 10_000 } = options
     this.#options = options
     this.#runningFile = config
     this.#child = new Child({
@@ -66,7 +66,7 @@ export class BuilderClient {
     })
     this.#timer = setInterval(() => {
       this.#watchdog.tick()
-      if (this.#watchdog.silence(BUILDER_ID) >= patience) this.#kill('PLUGIN_HANGS')
+      if (this.#watchdog.silence(BUILDER_ID) >= heartbeatTimeout) this.#kill('PLUGIN_HANGS')
     }, HEARTBEAT)
   }
   async build(
@@ -83,17 +83,17 @@ export class BuilderClient {
     clearTimeout(timer)
     return outcome ?? failedBuild(this.#runningFile, this.#failure)
   }
-  /** Tells the builder that the version it built is live. */
-  markLive(sealed: EncodedVersion): void {
-    this.#serving = sealed
-    this.#child.send({ type: 'live', version: sealed.version })
+  /** Reports to the builder that the version it built is live. */
+  markLive(encodedVersion: EncodedVersion): void {
+    this.#serving = encodedVersion
+    this.#child.send({ type: 'live', version: encodedVersion.version })
   }
   /** Runs the `welcome` hooks of the plugins and resolves to their texts. */
   async welcome(url: string): Promise<readonly string[]> {
     if (!(await this.#ready())) return []
-    const answer = this.#child.messages.next(ofType('welcomed'))
+    const reply = this.#child.messages.next(ofType('welcomed'))
     this.#child.send({ type: 'welcome', url })
-    return (await answer)?.texts ?? []
+    return (await reply)?.texts ?? []
   }
   stop(): Promise<void> {
     clearInterval(this.#timer)
@@ -111,7 +111,7 @@ export class BuilderClient {
     if (message.type === 'store') needsStore(message.store)
     if (message.type === 'metrics') exposition.absorb('builder', message.samples)
     if (message.type !== 'up') return
-    if (this.#serving) this.#child.send({ type: 'serving', sealed: this.#serving })
+    if (this.#serving) this.#child.send({ type: 'serving', encodedVersion: this.#serving })
     this.#up.resolve(true)
   }
   #onExit(): void {
@@ -140,5 +140,5 @@ const FAILURES = {
 const failedBuild = (file: string, code: keyof typeof FAILURES): BuildProblems => {
   const problem: Problem = { code, message: FAILURES[code], file, line: 1, column: 1 }
   const text = format([problem], new Map(), 'pretty')
-  return { type: 'problems', problems: [problem], text, watched: [] }
+  return { type: 'problems', problems: [problem], text, watchedPaths: [] }
 }

@@ -58,19 +58,19 @@ export class Child<To extends object, From> {
       this.#options.onMessage(message as From)
       this.messages.deliver(message as From)
     })
-    // A message to a process that has just ended; the exit event follows.
+    // A message could not be sent to a process that has just ended; its exit event follows.
     child.on('error', error => {
       this.#options.log.debug({ error }, `the ${this.#options.name} cannot be reached`)
     })
     child.on('exit', (code, signal) => this.#onExit(code, signal))
   }
   #onExit(code: number | null, signal: string | null): void {
-    const { name, log, onExit: ended } = this.#options
+    const { name, log, onExit } = this.#options
     this.#process = undefined
     this.messages.close()
     if (this.#stopping) return this.#exit.resolve()
     log.error({ code, signal }, `the ${name} ended and is started again`)
-    ended?.()
+    onExit?.()
     this.#restart = setTimeout(() => this.#launch(), this.#backoff.recordCrash())
   }
 }

@@ -52,33 +52,33 @@ export class ConnectionDistributor {
       })
     })
   }
-  addWorker(taker: ConnectionReceiver): void {
-    this.#receivers.set(taker, new Map())
+  addWorker(receiver: ConnectionReceiver): void {
+    this.#receivers.set(receiver, new Map())
     this.distribute()
   }
   /** Acknowledges an offer. The worker has not read from the connection before. */
-  acknowledge(taker: ConnectionReceiver, id: number): void {
-    const offers = this.#receivers.get(taker)
+  acknowledge(receiver: ConnectionReceiver, id: number): void {
+    const offers = this.#receivers.get(receiver)
     // Closes the copy of the primary; the connection stays open in the worker.
     offers?.get(id)?.socket.destroy()
     offers?.delete(id)
     this.distribute()
   }
   /** Removes a worker that has exited and queues its unacknowledged connections again. */
-  removeWorker(taker: ConnectionReceiver): void {
-    this.#queue.unshift(...(this.#receivers.get(taker)?.values() ?? []))
-    this.#receivers.delete(taker)
+  removeWorker(receiver: ConnectionReceiver): void {
+    this.#queue.unshift(...(this.#receivers.get(receiver)?.values() ?? []))
+    this.#receivers.delete(receiver)
     this.distribute()
   }
   /** Offers queued connections to workers that are free. */
   distribute(): void {
-    for (let taker = this.#leastLoaded(); taker; taker = this.#leastLoaded()) {
+    for (let receiver = this.#leastLoaded(); receiver; receiver = this.#leastLoaded()) {
       const next = this.#queue.shift()
       if (!next) return
-      const offers = this.#receivers.get(taker) ?? new Map<number, QueuedConnection>()
-      this.#receivers.delete(taker)
-      this.#receivers.set(taker, offers.set(++this.#serial, next))
-      taker.offer(this.#serial, next.socket)
+      const offers = this.#receivers.get(receiver) ?? new Map<number, QueuedConnection>()
+      this.#receivers.delete(receiver)
+      this.#receivers.set(receiver, offers.set(++this.#serial, next))
+      receiver.offer(this.#serial, next.socket)
     }
   }
   close(): void {
@@ -96,13 +96,13 @@ export class ConnectionDistributor {
   }
   /** The open worker with the fewest offers; round robin among equals. */
   #leastLoaded(): ConnectionReceiver | undefined {
-    let found: ConnectionReceiver | undefined
+    let receiver: ConnectionReceiver | undefined
     let least = MAX_OFFERS
-    for (const [taker, offers] of this.#receivers) {
-      if (!taker.open || offers.size >= least) continue
-      found = taker
+    for (const [candidate, offers] of this.#receivers) {
+      if (!candidate.open || offers.size >= least) continue
+      receiver = candidate
       least = offers.size
     }
-    return found
+    return receiver
   }
 }

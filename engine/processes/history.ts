@@ -57,10 +57,12 @@ export class History {
     const draft = `${this.#fileOf(entry.version)}.${process.pid}`
     writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 })
     renameSync(draft, this.#fileOf(entry.version))
-    const all = this.#versions()
-    for (const version of all.slice(0, -MAX_VERSIONS))
+    const versions = this.#versions()
+    for (const version of versions.slice(0, -MAX_VERSIONS))
       rmSync(this.#fileOf(version), { force: true })
-    const bundles = all.slice(-MAX_VERSIONS).flatMap(version => this.find(version)?.plugins ?? [])
+    const bundles = versions
+      .slice(-MAX_VERSIONS)
+      .flatMap(version => this.find(version)?.plugins ?? [])
     pruneBundles(this.#cacheFolder, bundles)
   }
 
@@ -91,12 +93,12 @@ const namesIn = (folder: string): string[] => {
 }
 
 /** Removes bundles and compiled schemas that no stored version uses and that are older than
- *  `UNUSED`. */
+ *  `UNUSED_BUNDLE_AGE`. */
 const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
-  const used = new Set(bundles.map(({ bundle }) => basename(bundle)))
+  const usedNames = new Set(bundles.map(({ bundle }) => basename(bundle)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
-    if (!/\.[cm]js$/.test(name) || used.has(name)) continue
+    if (!/\.[cm]js$/.test(name) || usedNames.has(name)) continue
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > UNUSED_BUNDLE_AGE) rmSync(path, { force: true })
   }

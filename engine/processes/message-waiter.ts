@@ -10,14 +10,14 @@ export class MessageWaiter<From> {
   close(): void {
     for (const listener of [...this.#listeners]) listener(undefined)
   }
-  /** Resolves to the first message that `wanted` accepts, or to undefined if the process ends
+  /** Resolves to the first message that `accepts` admits, or to undefined if the process ends
    *  first. */
   next<Wanted extends From>(
-    wanted: (message: From) => message is Wanted,
+    accepts: (message: From) => message is Wanted,
   ): Promise<Wanted | undefined> {
     return new Promise(resolve => {
       const listener = (message: From | undefined): void => {
-        const isDone = message === undefined || wanted(message)
+        const isDone = message === undefined || accepts(message)
         if (!isDone) return
         this.#listeners.delete(listener)
         resolve(message as Wanted | undefined)

@@ -1,7 +1,7 @@
 /** Messages between the primary and its child processes, JSON over IPC. */
 import type { Problem } from '../config/problem.ts'
+import type { Settings } from '../config/settings.ts'
 import type { Sample } from '../observe/metrics.ts'
-import type { Settings } from '../snapshot/snapshot.ts'
 import type { ConfigView, PluginRequest } from './admin-listener.ts'
 
 export type StoreSettings = Pick<Settings, 'database' | 'data' | 'durability'>
@@ -20,7 +20,7 @@ export interface EncodedVersion {
 export interface BuiltVersion extends EncodedVersion {
   readonly type: 'built'
   readonly settings: Settings
-  readonly watched: readonly string[]
+  readonly watchedPaths: readonly string[]
   /** `1 route added, plugins/stamp.ts rebuilt` */
   readonly change: string
   /** Names of upstreams that plugins serve in-process, for the banner. */
@@ -30,14 +30,14 @@ export interface BuiltVersion extends EncodedVersion {
 }
 export interface UnchangedBuild {
   readonly type: 'unchanged'
-  readonly watched: readonly string[]
+  readonly watchedPaths: readonly string[]
 }
 export interface BuildProblems {
   readonly type: 'problems'
   readonly problems: readonly Problem[]
   /** The problems formatted for people, with source excerpts. */
   readonly text: string
-  readonly watched: readonly string[]
+  readonly watchedPaths: readonly string[]
 }
 
 export interface Build {
@@ -50,7 +50,7 @@ export interface Build {
 }
 export type ToBuilder =
   | Build
-  | { readonly type: 'serving'; readonly sealed: EncodedVersion }
+  | { readonly type: 'serving'; readonly encodedVersion: EncodedVersion }
   | { readonly type: 'live'; readonly version: number }
   | { readonly type: 'welcome'; readonly url: string }
 export type FromBuilder =
@@ -73,7 +73,7 @@ export interface AdminCall {
 }
 
 export type ToWorker =
-  | { readonly type: 'prepare'; readonly sealed: EncodedVersion }
+  | { readonly type: 'prepare'; readonly encodedVersion: EncodedVersion }
   | { readonly type: 'swap' | 'discard'; readonly version: number }
   /** Carries the handle of the connection. */
   | { readonly type: 'connection'; readonly id: number }

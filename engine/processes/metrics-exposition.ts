@@ -27,22 +27,22 @@ type Totals = Map<string, Sample>
 const PREFIX = 'tollgate_'
 
 export const createExposition = (): Exposition => {
-  const counted: Totals = new Map()
+  const counters: Totals = new Map()
   const gauges = new Map<string, Totals>()
   return {
     absorb(process, samples) {
-      const own = gauges.get(process) ?? new Map()
-      gauges.set(process, own)
+      const processGauges = gauges.get(process) ?? new Map()
+      gauges.set(process, processGauges)
       for (const sample of samples) {
         const key = `${sample.name}\n${Object.values(sample.labels).join('\n')}`
-        const known = counted.get(key)
-        if (sample.kind === 'gauge') own.set(key, sample)
-        else counted.set(key, known ? sum(known, sample) : sample)
+        const total = counters.get(key)
+        if (sample.kind === 'gauge') processGauges.set(key, sample)
+        else counters.set(key, total ? sum(total, sample) : sample)
       }
     },
     forget: process => void gauges.delete(process),
     text: () => {
-      const exports = [counted, ...gauges.values()].map(totals =>
+      const exports = [counters, ...gauges.values()].map(totals =>
         exportSamples([...totals.values()]),
       )
       return AggregatorRegistry.aggregate(exports).metrics()
@@ -50,9 +50,9 @@ export const createExposition = (): Exposition => {
   }
 }
 
-const sum = (known: Sample, more: Sample): Sample => ({
-  ...known,
-  values: known.values.map((value, index) => value + (more.values[index] ?? 0)),
+const sum = (total: Sample, more: Sample): Sample => ({
+  ...total,
+  values: total.values.map((value, index) => value + (more.values[index] ?? 0)),
 })
 
 const exportSamples = (samples: readonly Sample[]): Exported[] =>
@@ -98,24 +98,35 @@ const histogram = (help: string, ...labels: string[]): Family => ({
 
 /** Without the prefix `tollgate_` that every name gets in the exposition. */
 export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
-  requests_total: counter('Requests that ended.', 'route', 'status'),
+  requests_total: counter('Completed and failed requests.', 'route', 'status'),
   cut_total: counter(
-    'Replies that broke off, or ended with an error in their last event.',
+    'Replies that ended early, or whose last event was an error.',
     'route',
     'code',
   ),
-  request_seconds: histogram('From the first byte in to the last byte out.', 'route'),
-  added_seconds: histogram('The part of it that the gateway itself took.', 'route'),
+  request_seconds: histogram(
+    'Seconds from the first byte of the request to the last byte of the reply.',
+    'route',
+  ),
+  added_seconds: histogram('The part of request_seconds that the gateway itself added.', 'route'),
   received_bytes_total: counter('Bytes of request bodies.', 'route'),
   sent_bytes_total: counter('Bytes of reply bodies.', 'route'),
-  open_streams: gauge('Streams and WebSockets open now.', 'route', 'kind'),
-  attempts_total: counter('Attempts at upstreams, by how they ended.', 'upstream', 'outcome'),
-  config_version: gauge('The version that serves.'),
+  open_streams: gauge('Open streams and WebSockets.', 'route', 'kind'),
+  attempts_total: counter(
+    'Attempts to send a request to an upstream, by outcome.',
+    'upstream',
+    'outcome',
+  ),
+  config_version: gauge('Number of the live configuration version.'),
   config_reload_ok: gauge('1 if the last reload went live, 0 if it had problems.'),
-  reloads_total: counter('Reloads, by how they ended.', 'outcome'),
-  workers: gauge('Workers that serve.'),
-  worker_restarts_total: counter('Workers replaced, by why the old one ended.', 'reason'),
-  unhandled_total: counter('Rejections of promises that nobody handled.'),
-  loop_delay_seconds: gauge('Delay of the event loop lately.', 'process', 'quantile'),
-  resident_bytes: gauge('Memory of a process.', 'process'),
+  reloads_total: counter('Reloads, by outcome.', 'outcome'),
+  workers: gauge('Workers that accept requests.'),
+  worker_restarts_total: counter('Workers that were replaced, by reason.', 'reason'),
+  unhandled_total: counter('Promise rejections without a handler.'),
+  loop_delay_seconds: gauge(
+    'Delay of the event loop in seconds since the last report.',
+    'process',
+    'quantile',
+  ),
+  resident_bytes: gauge('Resident memory of a process in bytes.', 'process'),
 }

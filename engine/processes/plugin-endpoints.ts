@@ -37,12 +37,12 @@ export const createPluginEndpoints = (
       const pending = worker.messages.next(
         (message): message is AdminResult => message.type === 'admin' && message.id === id,
       )
-      const { promise: late, resolve } = Promise.withResolvers<'late'>()
-      const timer = setTimeout(() => resolve('late'), timeout)
+      const { promise: timedOut, resolve } = Promise.withResolvers<'timeout'>()
+      const timer = setTimeout(() => resolve('timeout'), timeout)
       worker.send({ type: 'admin', id, request, view: view() })
-      const reply = await Promise.race([pending, late])
+      const reply = await Promise.race([pending, timedOut])
       clearTimeout(timer)
-      if (reply === 'late') return refusal(504, 'NO_ANSWER', `no reply within ${timeout} ms`)
+      if (reply === 'timeout') return refusal(504, 'NO_ANSWER', `no reply within ${timeout} ms`)
       if (!reply)
         return refusal(503, 'WORKER_ENDED', 'the worker ended before it replied; try again')
       return { status: reply.status, body: reply.body, type: 'application/json' }
@@ -66,10 +66,10 @@ export const runAdminEndpoint = async (
     const query = new URLSearchParams(request.query)
     const value = await endpoint.answer({ ...request, query }, gatewayView(snapshot, view))
     return { status: 200, body: JSON.stringify(value ?? null) }
-  } catch (thrown) {
-    const { code, status, expose, message } = asFault(thrown)
+  } catch (error) {
+    const { code, status, expose, message } = asFault(error)
     if (expose) return encodeBody(refusal(status, code, message))
-    log.error({ error: thrown, plugin: endpoint.plugin, endpoint: name }, 'an endpoint threw')
+    log.error({ error: error, plugin: endpoint.plugin, endpoint: name }, 'an endpoint threw')
     const text = `the plugin "${endpoint.plugin}" threw an error; see the log for the stack`
     return encodeBody(refusal(500, 'ENDPOINT_THREW', text))
   } finally {

@@ -1,9 +1,9 @@
 /** Reloads: turns a change into a live version or a report of problems. One build runs at a time;
  *  changes during a build cause one more. */
 import { DEFAULT_LIMIT, type Problem } from '../config/problem.ts'
+import type { Settings } from '../config/settings.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
-import type { Settings } from '../snapshot/snapshot.ts'
 import type { BuilderClient } from './builder-client.ts'
 import type { Build, BuiltVersion } from './messages.ts'
 import type { WorkerPool } from './worker-pool.ts'
@@ -34,7 +34,7 @@ export class Reloader {
   /** Content hash of the files when they last went live. */
   #fileHash: string
   #last: Promise<unknown> = Promise.resolve()
-  #queued: Promise<ReloadReport> | undefined
+  #queuedReload: Promise<ReloadReport> | undefined
 
   constructor(options: ReloadOptions) {
     this.#options = options
@@ -57,8 +57,8 @@ export class Reloader {
   /** Reloads after a file change. Unlike `reload`, it leaves files that were rolled back inactive.
    *  */
   filesChanged(): Promise<ReloadReport> {
-    this.#queued ??= this.#enqueue(() => ({ unless: this.#fileHash }))
-    return this.#queued
+    this.#queuedReload ??= this.#enqueue(() => ({ unless: this.#fileHash }))
+    return this.#queuedReload
   }
   /** Puts an earlier version live: the given number, or the one before the live version. */
   rollback(to: number | 'previous'): Promise<ReloadReport> {
@@ -68,23 +68,23 @@ export class Reloader {
   /** Runs reloads one after another. A queued reload includes the changes made while it waits. */
   #enqueue(request: () => BuildRequest): Promise<ReloadReport> {
     const report = this.#last.then(() => {
-      this.#queued = undefined
+      this.#queuedReload = undefined
       return this.#run(request())
     })
     this.#last = report.catch(() => {})
     return report
   }
   async #run(request: BuildRequest): Promise<ReloadReport> {
-    const started = performance.now()
+    const startTime = performance.now()
     const before = this.#serving
     const outcome = await buildAndPublish(this.#options, request)
-    if (outcome.watched.length > 0) this.#options.watch(outcome.watched)
+    if (outcome.watchedPaths.length > 0) this.#options.watch(outcome.watchedPaths)
     if (outcome.type === 'built') {
       this.#serving = { ...outcome, time: now() }
       if (request.rollback === undefined) this.#fileHash = outcome.hash
       applySettings(this.#options, before.settings, outcome.settings)
     }
-    const ms = Math.round(performance.now() - started)
+    const ms = Math.round(performance.now() - startTime)
     const report = describeOutcome(outcome, this.#serving.version, ms, this.#options.first)
     // A repeated file event without a change is not reported, unless it ends a failure.
     if (report.outcome !== 'unchanged' || this.#failure) this.#options.say(report.text)
@@ -98,19 +98,19 @@ const now = (): string => new Date().toISOString()
 
 /** Builds a version, has every worker prepare it, then has all of them swap. */
 const buildAndPublish = async ({ builder, pool, log }: ReloadOptions, request: BuildRequest) => {
-  const built = await builder.build(request)
-  if (built.type !== 'built') return built
-  log.hide(built.secrets)
-  const refused = await pool.publish(built)
-  if (refused === undefined) {
-    builder.markLive(built)
-    return built
+  const build = await builder.build(request)
+  if (build.type !== 'built') return build
+  log.hide(build.secrets)
+  const refusal = await pool.publish(build)
+  if (refusal === undefined) {
+    builder.markLive(build)
+    return build
   }
-  const { watched } = built
-  if (refused !== 'died') return { ...refused, type: 'problems' as const, watched }
+  const { watchedPaths } = build
+  if (refusal !== 'died') return { ...refusal, type: 'problems' as const, watchedPaths }
   const message = 'workers ended twice while they prepared this version; see the log for the reason'
   const problems = [{ code: 'WORKER_ENDS', message, file: 'routes.yaml', line: 1, column: 1 }]
-  return { type: 'problems' as const, problems, text: `WORKER_ENDS  ${message}`, watched }
+  return { type: 'problems' as const, problems, text: `WORKER_ENDS  ${message}`, watchedPaths }
 }
 type Outcome = Awaited<ReturnType<typeof buildAndPublish>>
 
@@ -142,8 +142,8 @@ const describeOutcome = (
     return { outcome: 'problems', version, time, text, problems: outcome.problems }
   }
   const later = START_SETTINGS.filter(name => outcome.settings[name] !== first.settings[name])
-  const notes = later.map(name => `settings.${name} takes effect at the next start`)
-  const text = `reload #${version}: ${[outcome.change, ...notes, `${ms} ms`].join(', ')}`
+  const hints = later.map(name => `settings.${name} takes effect at the next start`)
+  const text = `reload #${version}: ${[outcome.change, ...hints, `${ms} ms`].join(', ')}`
   return { outcome: 'live', version, time, text }
 }
 /** Settings that only a start applies. */
@@ -155,6 +155,6 @@ const recordReport = ({ log, metrics }: ReloadOptions, report: ReloadReport): vo
   metrics.gauge('config_version', {}, version)
   metrics.gauge('config_reload_ok', {}, outcome === 'problems' ? 0 : 1)
   if (!problems) return log.info({ version, outcome }, report.text)
-  const [all, shown] = [problems.length, problems.slice(0, DEFAULT_LIMIT)]
-  log.error({ version, problems: shown, all }, 'a new version has problems')
+  const [all, firstProblems] = [problems.length, problems.slice(0, DEFAULT_LIMIT)]
+  log.error({ version, problems: firstProblems, all }, 'a new version has problems')
 }

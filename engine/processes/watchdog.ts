@@ -21,11 +21,11 @@ export const createWatchdog = (interval: number, now: Clock = monotonic): Watchd
     forget: id => void lastBeats.delete(id),
     silence: id => now() - (lastBeats.get(id) ?? now()),
     tick() {
-      const late = now() - lastTick - interval
+      const delay = now() - lastTick - interval
       lastTick = now()
       // The machine slept or is overloaded, so heartbeats may not have been processed: they do not
       // count as missed.
-      if (late > interval) for (const [id, at] of lastBeats) lastBeats.set(id, at + late)
+      if (delay > interval) for (const [id, at] of lastBeats) lastBeats.set(id, at + delay)
     },
   }
 }

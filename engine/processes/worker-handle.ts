@@ -46,7 +46,7 @@ export class WorkerHandle implements ConnectionReceiver {
     enablePipelining(this.process)
     this.ready = this.messages.next(ofType('up'))
     this.process.on('message', message => this.messages.deliver(message as FromWorker))
-    // A message to a process that has just ended; the exit event follows.
+    // A message could not be sent to a process that has just ended; its exit event follows.
     this.process.on('error', () => {})
     this.process.on('exit', () => this.messages.close())
   }
@@ -67,15 +67,15 @@ export class WorkerHandle implements ConnectionReceiver {
     else this.send(message)
   }
   /** `died`: the worker ended before it replied. */
-  async prepare(sealed: EncodedVersion): Promise<Refusal | 'prepared' | 'died'> {
-    const { version } = sealed
+  async prepare(encodedVersion: EncodedVersion): Promise<Refusal | 'prepared' | 'died'> {
+    const { version } = encodedVersion
     this.isPreparing = true
-    const answer = this.messages.next(
+    const pending = this.messages.next(
       (message): message is Extract<FromWorker, { type: 'prepared' | 'problems' }> =>
         ofType('prepared', 'problems')(message) && message.version === version,
     )
-    this.send({ type: 'prepare', sealed })
-    const reply = await answer
+    this.send({ type: 'prepare', encodedVersion })
+    const reply = await pending
     this.isPreparing = false
     if (!reply) return 'died'
     return reply.type === 'problems' ? reply : 'prepared'
@@ -83,22 +83,23 @@ export class WorkerHandle implements ConnectionReceiver {
   /** Makes the worker serve the version it has prepared. */
   async swap(version: number): Promise<void> {
     this.state = 'serving'
-    const answer = this.messages.next(
+    const pending = this.messages.next(
       (message): message is Extract<FromWorker, { type: 'serving' }> =>
         message.type === 'serving' && message.version === version,
     )
     this.send({ type: 'swap', version })
-    if (await answer) this.version = version
+    if (await pending) this.version = version
   }
-  /** State after `silence` ms without a heartbeat. `mute` is returned once, when a stall begins. */
-  checkHeartbeat(silence: number): 'well' | 'mute' | 'lost' {
+  /** State after `silence` ms without a heartbeat. `stalled` is returned once, when a stall
+   *  begins. */
+  checkHeartbeat(silence: number): 'ok' | 'stalled' | 'overdue' {
     if (silence > STALL_LIMITS[this.isPreparing ? 'preparing' : this.state]) {
       this.reason = 'stalled'
-      return 'lost'
+      return 'overdue'
     }
-    if (silence <= STALL_NOTICE || this.isStalled || this.state !== 'serving') return 'well'
+    if (silence <= STALL_NOTICE || this.isStalled || this.state !== 'serving') return 'ok'
     this.isStalled = true
-    return 'mute'
+    return 'stalled'
   }
   /** Channel for counters that the workers of a machine share. */
   createChannel(): Channel {

@@ -22,8 +22,8 @@ export interface WorkerPoolOptions {
   readonly exposition: Exposition
   readonly allowances: AllowanceOwner
 }
-/** `cannot`: the reason, one sentence. */
-export type StartResult = 'serving' | { readonly cannot: string } | Refusal
+/** `failure`: the reason, one sentence. */
+export type StartResult = 'serving' | { readonly failure: string } | Refusal
 /** Bytes of superseded plugin code, which Node cannot unload, after which a worker is replaced. */
 const MAX_GARBAGE = 50 * 1024 * 1024
 /** Drain time of a replaced worker, ms: its successor serves already, so its streams may finish. */
@@ -59,8 +59,8 @@ export class WorkerPool {
     return this.#backoff.looping
   }
   /** Forks the workers. Resolves when all of them serve, or with the reason why one cannot. */
-  start(sealed: EncodedVersion): Promise<StartResult> {
-    this.#current = sealed
+  start(encodedVersion: EncodedVersion): Promise<StartResult> {
+    this.#current = encodedVersion
     return new Promise(resolve => {
       this.#startResolver = resolve
       for (let number = 1; number <= this.#options.count; number++) this.#launch(number)
@@ -68,28 +68,29 @@ export class WorkerPool {
   }
   /** Has every worker prepare a version; then all swap, or none does and the refusal is returned.
    *  `died`: a worker exited during both attempts. */
-  async publish(sealed: EncodedVersion): Promise<Refusal | 'died' | undefined> {
-    const refused = await this.#publish(sealed)
+  async publish(encodedVersion: EncodedVersion): Promise<Refusal | 'died' | undefined> {
+    const refusal = await this.#publish(encodedVersion)
     // The exit may have another cause than this version, so there is a second attempt.
-    return refused === 'died' ? this.#publish(sealed) : refused
+    return refusal === 'died' ? this.#publish(encodedVersion) : refusal
   }
-  async #publish(sealed: EncodedVersion): Promise<Refusal | 'died' | undefined> {
+  async #publish(encodedVersion: EncodedVersion): Promise<Refusal | 'died' | undefined> {
     // A worker that is being replaced must prepare the version too.
     await this.#untilAllServe()
     const serving = this.#inState('serving')
-    const answers = await Promise.all(serving.map(worker => worker.prepare(sealed)))
-    const refused = answers.find(answer => typeof answer === 'object')
-    if (refused || answers.includes('died')) {
-      for (const worker of serving) worker.send({ type: 'discard', version: sealed.version })
-      return refused ?? 'died'
+    const results = await Promise.all(serving.map(worker => worker.prepare(encodedVersion)))
+    const refusal = results.find(result => typeof result === 'object')
+    if (refusal || results.includes('died')) {
+      for (const worker of serving)
+        worker.send({ type: 'discard', version: encodedVersion.version })
+      return refusal ?? 'died'
     }
     // Workers forked from here on get the new version, also replacements of those that exit while
     // they swap.
-    this.#current = sealed
-    await Promise.all(serving.map(worker => worker.swap(sealed.version)))
+    this.#current = encodedVersion
+    await Promise.all(serving.map(worker => worker.swap(encodedVersion.version)))
     // A worker that began to serve while the others prepared has not prepared this version.
     for (const worker of this.#inState('serving')) {
-      if (!serving.includes(worker) && worker.version !== sealed.version)
+      if (!serving.includes(worker) && worker.version !== encodedVersion.version)
         void this.#prepareCurrent(worker)
     }
     return undefined
@@ -101,13 +102,13 @@ export class WorkerPool {
   }
   /** Adds the metrics of all workers to the exposition. */
   async collect(): Promise<void> {
-    const late = new Promise(resolve => setTimeout(resolve, SCRAPE_TIMEOUT).unref())
+    const timeout = new Promise(resolve => setTimeout(resolve, SCRAPE_TIMEOUT).unref())
     const reports = this.workers.map(worker => {
       const report = worker.messages.next(ofType('metrics'))
       worker.send({ type: 'metrics' })
       return report
     })
-    await Promise.race([Promise.all(reports), late])
+    await Promise.race([Promise.all(reports), timeout])
   }
   /** Ends all workers; each may finish requests within `grace` ms. */
   async drain(grace: number): Promise<void> {
@@ -119,7 +120,7 @@ export class WorkerPool {
     }
     const overdue = setTimeout(() => this.kill(), grace + KILL_MARGIN)
     await Promise.all(
-      this.workers.map(worker => new Promise(left => worker.process.on('exit', left))),
+      this.workers.map(worker => new Promise(resolve => worker.process.on('exit', resolve))),
     )
     clearTimeout(overdue)
   }
@@ -155,16 +156,16 @@ export class WorkerPool {
   }
   /** Brings a worker to the live version, also if a reload changes that version meanwhile. */
   async #prepareCurrent(worker: WorkerHandle): Promise<boolean> {
-    for (let sealed = this.#current; sealed; sealed = this.#current) {
-      const answer = await worker.prepare(sealed)
-      if (answer === 'died') return false
-      if (answer !== 'prepared') {
-        this.#reject(worker, answer)
+    for (let encodedVersion = this.#current; encodedVersion; encodedVersion = this.#current) {
+      const result = await worker.prepare(encodedVersion)
+      if (result === 'died') return false
+      if (result !== 'prepared') {
+        this.#reject(worker, result)
         return false
       }
-      if (sealed !== this.#current) continue
-      await worker.swap(sealed.version)
-      if (sealed === this.#current) return true
+      if (encodedVersion !== this.#current) continue
+      await worker.swap(encodedVersion.version)
+      if (encodedVersion === this.#current) return true
     }
     return false
   }
@@ -214,10 +215,10 @@ export class WorkerPool {
     metrics.count('worker_restarts_total', { reason })
     const delay = this.#backoff.recordCrash()
     log.error({ worker: worker.number, code, signal, reason, delay }, 'a worker ended')
-    if (this.looping) this.#resolveStart({ cannot: `worker ${worker.number} ends again and again` })
+    if (this.looping) this.#resolveStart({ failure: `worker ${worker.number} crashes repeatedly` })
     setTimeout(() => {
-      const wanted = this.#inState('starting', 'serving').length < this.#options.count
-      if (wanted && !this.#draining) this.#launch(worker.number)
+      const isNeeded = this.#inState('starting', 'serving').length < this.#options.count
+      if (isNeeded && !this.#draining) this.#launch(worker.number)
     }, delay)
   }
   /** Replaces workers one at a time; the old one drains once the new one serves. */
@@ -240,10 +241,10 @@ export class WorkerPool {
     for (const worker of this.#workers) {
       const silence = this.#watchdog.silence(worker.pid)
       const state = worker.checkHeartbeat(silence)
-      if (state === 'mute') {
+      if (state === 'stalled') {
         this.#options.log.warn({ worker: worker.number, silence }, 'a worker does not answer')
       }
-      if (state === 'lost') worker.process.kill('SIGKILL')
+      if (state === 'overdue') worker.process.kill('SIGKILL')
     }
   }
 }

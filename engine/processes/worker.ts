@@ -4,20 +4,12 @@ import { Socket } from 'node:net'
 import type { Blueprint } from '../config/compile/blueprint.ts'
 import { CompileError } from '../config/compile/compile-problem.ts'
 import { fromBlueprint } from '../config/import.ts'
-import { readSettings } from '../config/settings.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { createAllowances } from '../quota/allowance.ts'
-import { createLender, type Lender } from '../quota/lender.ts'
+import type { Channel } from '../quota/channel.ts'
 import { BackgroundCalls } from '../request/background-calls.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
-import type { Resources } from '../snapshot/resources.ts'
-import { SharedResources } from '../snapshot/shared-resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
-import { isPostgres, type OpenDatabase, openDatabase } from '../store/database.ts'
-import { createJobs } from '../store/jobs.ts'
-import { Leases } from '../store/leases.ts'
-import { createMembership, type OwnMembership } from '../store/membership.ts'
 import {
   type AdminCall,
   type EncodedVersion,
@@ -26,6 +18,7 @@ import {
   type ToWorker,
 } from './messages.ts'
 import { runAdminEndpoint } from './plugin-endpoints.ts'
+import { openResources, type WorkerResources } from './worker/resources.ts'
 
 /** ms between metrics reports: a killed worker loses at most this much. */
 const METRICS_INTERVAL = 5_000
@@ -35,23 +28,25 @@ const POLL_INTERVAL = 50
 
 /** Resolves when the message is sent. */
 const send = (message: FromWorker): Promise<void> =>
-  new Promise(sent => {
-    if (process.connected) process.send?.(message, () => sent())
-    else sent()
+  new Promise(resolve => {
+    if (process.connected) process.send?.(message, () => resolve())
+    else resolve()
   })
+/** Shared counters use the same IPC channel as the other messages. */
+const channel: Channel = {
+  send: message => void send(message as FromWorker),
+  on: listener => void process.on('message', listener),
+}
 
 class Worker {
   readonly #log
   readonly #metrics
   readonly #bundles = new Set<string>()
-  #database: OpenDatabase | undefined
-  #resources: Resources | undefined
-  #membership: OwnMembership | undefined
-  #lender: Lender | undefined
+  #resources: WorkerResources | undefined
   #current: Snapshot | undefined
-  readonly #prepared = new Map<number, Snapshot>()
+  readonly #preparedVersions = new Map<number, Snapshot>()
   #server: GatewayServer | undefined
-  readonly #turns = new BackgroundCalls()
+  readonly #backgroundCalls = new BackgroundCalls()
   #garbage = 0
   #isDraining = false
 
@@ -63,8 +58,8 @@ class Worker {
     try {
       this.#log.hide(secrets)
       const blueprint = JSON.parse(text) as Blueprint
-      this.#resources ??= await this.#open(blueprint)
-      this.#prepared.set(version, await fromBlueprint(blueprint, this.#resources))
+      this.#resources ??= await openResources(blueprint.document, this.#parts())
+      this.#preparedVersions.set(version, await fromBlueprint(blueprint, this.#resources))
       for (const { bundle } of blueprint.plugins) this.#bundles.add(bundle)
       this.#garbage = (this.#bundles.size - blueprint.plugins.length) * PLUGIN_BYTES
       void send({ type: 'prepared', version })
@@ -76,14 +71,14 @@ class Worker {
   /** Serves a prepared version. Requests in progress keep the version they began with. */
   swap(version: number): void {
     const old = this.#current
-    this.#current = this.#prepared.get(version) ?? old
-    this.#prepared.delete(version)
+    this.#current = this.#preparedVersions.get(version) ?? old
+    this.#preparedVersions.delete(version)
     this.#log.level(this.#serving().settings.log.level)
     if (this.#resources) {
       this.#server ??= createGatewayServer(() => this.#serving(), this.#resources)
     }
     // By now every plugin has added its listeners.
-    this.#membership?.start()
+    this.#resources?.membership.start()
     void send({ type: 'serving', version })
     if (old !== this.#current) void old?.retire()
   }
@@ -95,17 +90,17 @@ class Worker {
     this.#server?.serveConnection(new Socket({ handle, readable: true, writable: true } as object))
   }
   /** Runs one request to an admin endpoint of a plugin. */
-  async runAdminCall(question: AdminCall): Promise<void> {
-    const reply = await runAdminEndpoint(this.#serving(), question, this.#log)
-    void send({ type: 'admin', id: question.id, ...reply })
+  async runAdminCall(call: AdminCall): Promise<void> {
+    const reply = await runAdminEndpoint(this.#serving(), call, this.#log)
+    void send({ type: 'admin', id: call.id, ...reply })
   }
   /** Another process of this gateway has ended. */
   peerExited(): void {
-    this.#membership?.checkPeers()
+    this.#resources?.membership.checkPeers()
   }
   discard(version: number): void {
-    void this.#prepared.get(version)?.retire()
-    this.#prepared.delete(version)
+    void this.#preparedVersions.get(version)?.retire()
+    this.#preparedVersions.delete(version)
   }
   /** Finishes requests within `grace` ms, then exits. `patient`: idle keep-alive connections may
    *  send further requests first. */
@@ -114,22 +109,16 @@ class Worker {
     const jobs = this.#resources?.jobs.close()
     this.#server?.stopKeepAlive()
     // Background calls have no client that waits; only a shutdown limits their time.
-    const late = patient ? undefined : setTimeout(() => this.#turns.cut(), grace)
+    const cutTimer = patient ? undefined : setTimeout(() => this.#backgroundCalls.cut(), grace)
     if (patient) await this.#untilIdle()
     await this.#server?.drain(grace)
-    await this.#turns.whenIdle()
-    clearTimeout(late)
+    await this.#backgroundCalls.whenIdle()
+    clearTimeout(cutTimer)
     await this.#current?.retire()
     // While the store is unavailable, charges of finished calls may still be pending.
     await this.#resources?.shared.closed()
     await jobs
-    this.#lender?.close()
-    // A process that cannot leave keeps its on-crash statements: its peers apply them.
-    const left = await this.#membership?.close().then(
-      () => true,
-      () => false,
-    )
-    if (left !== false) await this.#database?.close()
+    await this.#resources?.close()
     await this.report()
     await this.#log.flush()
     process.exit(0)
@@ -164,37 +153,17 @@ class Worker {
       await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL))
     }
   }
+  #parts() {
+    return {
+      log: this.#log,
+      metrics: this.#metrics,
+      backgroundCalls: this.#backgroundCalls,
+      channel,
+    }
+  }
   #serving(): Snapshot {
     if (!this.#current) throw new Error('nothing is served yet')
     return this.#current
-  }
-  async #open({ document }: Blueprint): Promise<Resources> {
-    const { database: url, data } = readSettings(document.settings as object)
-    const database = await openDatabase({
-      url,
-      data,
-      report: message => this.#log.warn({ message }, 'the store warns'),
-    })
-    this.#database = database
-    const membership = createMembership({ database, log: this.#log })
-    const channel = {
-      send: (message: unknown) => void send(message as FromWorker),
-      on: (listener: (message: unknown) => void) => void process.on('message', listener),
-    }
-    // Only a PostgreSQL store is shared with other machines.
-    if (isPostgres(url)) this.#lender = createLender({ database, log: this.#log, channel })
-    this.#membership = membership
-    return {
-      role: 'worker',
-      log: this.#log,
-      metrics: this.#metrics,
-      database,
-      shared: new SharedResources(),
-      allowances: createAllowances(channel),
-      jobs: createJobs({ leases: new Leases({ database, membership }), log: this.#log }),
-      backgroundCalls: this.#turns,
-      membership,
-    }
   }
 }
 
@@ -220,7 +189,7 @@ const start = (name: string): void => {
   }
   process.on('message', (message: ToWorker, handle: unknown) => {
     if (message.type === 'connection') worker.acceptConnection(message.id, handle)
-    if (message.type === 'prepare') inOrder(() => worker.prepare(message.sealed))
+    if (message.type === 'prepare') inOrder(() => worker.prepare(message.encodedVersion))
     if (message.type === 'swap') inOrder(() => worker.swap(message.version))
     if (message.type === 'discard') inOrder(() => worker.discard(message.version))
     if (message.type === 'drain') void worker.drain(message.grace, message.patient)

@@ -1,7 +1,6 @@
 /** Worker side of allowances, counters that the processes of an installation share exactly: how
  *  each supply takes, requests and returns units. */
-
-import type { Allowance, Supply } from '../plugin.ts'
+import type { Allowance, Reading, Supply } from '../plugin.ts'
 import type { Channel, Revocation, SupplyKind, UnitGrant } from './channel.ts'
 import {
   type AllowancesOptions,
@@ -18,32 +17,33 @@ export interface Allowances {
   close(): void
 }
 
-/** Allowances of a worker, by messages to the counter owner in the primary. */
+/** Creates the allowances of a worker, by messages to the counter owner in the primary. */
 export const createAllowances = (channel: Channel, options: AllowancesOptions = {}): Allowances => {
-  const questions = new UnitRequests(channel)
-  const lines = new Map<string, CounterClient>()
-  const lineOf = (kind: SupplyKind, name: string): CounterClient => {
-    const line = lines.get(name) ?? new CounterClient(kind, name, questions, options)
-    lines.set(name, line)
-    return line
+  const requests = new UnitRequests(channel)
+  const clients = new Map<string, CounterClient>()
+  const clientOf = (kind: SupplyKind, name: string): CounterClient => {
+    const client = clients.get(name) ?? new CounterClient(kind, name, requests, options)
+    clients.set(name, client)
+    return client
   }
-  channel.on(received => {
-    const message = received as UnitGrant | Revocation
+  channel.on(raw => {
+    const message = raw as UnitGrant | Revocation
     if (message?.type !== 'allowance') return
-    if (message.verb === 'answer') questions.settle(message)
-    else if (message.verb === 'recall')
-      lineOf(message.kind, message.name).revoke(message.key, message.round)
+    if (message.verb === 'grant') requests.settle(message)
+    else if (message.verb === 'revoke')
+      clientOf(message.kind, message.name).revoke(message.key, message.round)
   })
   return {
     open(name, supply) {
-      const kind = 'held' in supply ? 'held' : 'window'
-      // The kind is part of the name, so that a window and a held supply never share a counter.
-      const line = lineOf(kind, `${kind} ${name}`)
-      return 'held' in supply
-        ? createHeldAllowance(line, supply.held.amount)
-        : createWindowAllowance(line, supply.window)
+      const kind = 'concurrency' in supply ? 'held' : 'window'
+      // The kind is part of the name, so that supplies of both kinds never share a counter. It is
+      // stored, so it is not renamed.
+      const client = clientOf(kind, `${kind} ${name}`)
+      return 'concurrency' in supply
+        ? createConcurrencyAllowance(client, supply.concurrency.amount)
+        : new WindowAllowance(client, supply.window)
     },
-    close: () => questions.close(),
+    close: () => requests.close(),
   }
 }
 
@@ -61,25 +61,25 @@ const takeFromSlice = (
 /** Requests per take. If windows keep ending before the result arrives, the owner hangs. */
 const MAX_REQUESTS = 3
 
-/** Held supply: at most `limit` units at once. */
-const createHeldAllowance = (line: CounterClient, limit: bigint): Allowance => {
+/** Concurrency supply: at most `limit` units at once. */
+const createConcurrencyAllowance = (client: CounterClient, limit: bigint): Allowance => {
   const terms = String(limit)
   return {
-    take: (key, amount) => takeFromSlice(line.slices.get(key), terms, amount),
+    take: (key, amount) => takeFromSlice(client.slices.get(key), terms, amount),
     request: (key, amount) =>
-      line.request({ key, amount: String(amount), limit: terms, ms: 0 }, answer => {
-        const granted = BigInt(answer.granted)
-        if (granted > amount) line.store(key, { ...EMPTY_SLICE, terms, free: granted - amount })
-        return granted >= amount
+      client.request({ key, amount: String(amount), limit: terms, ms: 0 }, grant => {
+        const units = BigInt(grant.units)
+        if (units > amount) client.store(key, { ...EMPTY_SLICE, terms, free: units - amount })
+        return units >= amount
       }),
     returnUnits(key, amount) {
-      const slice = line.slices.peek(key)
-      if (slice === undefined) line.returnUnits(key, { free: amount, since: 0 })
+      const slice = client.slices.peek(key)
+      if (slice === undefined) client.returnUnits(key, { free: amount, since: 0 })
       else slice.free += amount
     },
     spend: (key, amount) =>
-      void line.request(
-        { key, amount: String(amount), limit: terms, ms: 0, spent: true },
+      void client.request(
+        { key, amount: String(amount), limit: terms, ms: 0, isSpent: true },
         () => true,
       ),
     retryAfter: () => 0,
@@ -90,64 +90,86 @@ const createHeldAllowance = (line: CounterClient, limit: bigint): Allowance => {
 type Window = Extract<Supply, { window: unknown }>['window']
 
 /** Window supply: `limit` per `ms`, in windows that begin with the first use of a key. */
-const createWindowAllowance = (
-  line: CounterClient,
-  { amount: limit, ms, returns = false }: Window,
-): Allowance => {
-  const terms = `${limit}/${ms}`
-  const current = (key: string): Slice | undefined => {
-    const slice = line.slices.get(key)
-    return slice !== undefined && slice.terms === terms && line.now() < slice.ends
-      ? slice
-      : undefined
+class WindowAllowance implements Allowance {
+  readonly #client: CounterClient
+  readonly #limit: bigint
+  readonly #ms: number
+  readonly #acceptsReturns: boolean
+  /** A slice under other terms is not used: a reload may have changed them. */
+  readonly #terms: string
+
+  constructor(client: CounterClient, { amount: limit, ms, returns = false }: Window) {
+    this.#client = client
+    this.#limit = limit
+    this.#ms = ms
+    this.#acceptsReturns = returns
+    this.#terms = `${limit}/${ms}`
   }
-  const lay = (key: string, free: bigint, { since, again, left }: UnitGrant): void =>
-    line.store(key, { free, terms, since, ends: since + ms, again, left: BigInt(left) })
-  const ask = (key: string, amount: bigint, tries: number): Promise<boolean> =>
-    line.request({ key, amount: String(amount), limit: String(limit), ms }, answer => {
-      const granted = BigInt(answer.granted)
-      // The window ended before the result arrived: its units are void, and the next window
-      // decides.
-      if (line.now() >= answer.since + ms)
-        return granted > 0n && tries > 1 && ask(key, amount, tries - 1)
-      lay(key, granted > amount ? granted - amount : 0n, answer)
-      return granted >= amount
+  take(key: string, amount: bigint): boolean | undefined {
+    const slice = this.#currentSlice(key)
+    // Returns of other workers are not announced: if the supply allows returns, only the owner
+    // knows whether the window is exhausted.
+    const isExhausted =
+      slice !== undefined && !this.#acceptsReturns && this.#client.now() < slice.retryAt
+    return takeFromSlice(slice, this.#terms, amount) ?? (isExhausted ? false : undefined)
+  }
+  request(key: string, amount: bigint): Promise<boolean> {
+    return this.#request(key, amount, MAX_REQUESTS)
+  }
+  returnUnits(key: string, amount: bigint, window?: number): void {
+    if (this.#acceptsReturns && window !== undefined)
+      this.#client.returnUnits(key, { free: amount, since: window })
+  }
+  spend(key: string, amount: bigint): void {
+    if (takeFromSlice(this.#currentSlice(key), this.#terms, amount)) return
+    void this.#client.request({ ...this.#requestTerms(key, amount), isSpent: true }, grant => {
+      if (!this.#hasEnded(grant)) this.#storeSlice(key, 0n, grant)
+      return true
     })
-  return {
-    take(key, amount) {
-      const slice = current(key)
-      // Returns of other workers are not announced: if the supply allows returns, ask the owner.
-      const spent = slice !== undefined && !returns && line.now() < slice.again
-      return takeFromSlice(slice, terms, amount) ?? (spent ? false : undefined)
-    },
-    request: (key, amount) => ask(key, amount, MAX_REQUESTS),
-    returnUnits(key, amount, window) {
-      if (returns && window !== undefined) line.returnUnits(key, { free: amount, since: window })
-    },
-    spend(key, amount) {
-      if (takeFromSlice(current(key), terms, amount)) return
-      const question = {
-        key,
-        amount: String(amount),
-        limit: String(limit),
-        ms,
-        spent: true,
-      } as const
-      void line.request(question, answer => {
-        if (line.now() < answer.since + ms) lay(key, 0n, answer)
-        return true
-      })
-    },
-    retryAfter(key) {
-      const slice = current(key)
-      return slice === undefined ? 0 : slice.ends - line.now()
-    },
-    reading(key) {
-      const slice = current(key)
-      if (slice === undefined) return undefined
-      const { left, free, ends, since } = slice
-      return { remaining: left + free, ms: ends - line.now(), window: since }
-    },
+  }
+  retryAfter(key: string): number {
+    const slice = this.#currentSlice(key)
+    return slice === undefined ? 0 : slice.ends - this.#client.now()
+  }
+  reading(key: string): Reading | undefined {
+    const slice = this.#currentSlice(key)
+    if (slice === undefined) return undefined
+    const { remaining, free, ends, since } = slice
+    return { remaining: remaining + free, ms: ends - this.#client.now(), window: since }
+  }
+
+  #request(key: string, amount: bigint, tries: number): Promise<boolean> {
+    return this.#client.request(this.#requestTerms(key, amount), grant => {
+      const units = BigInt(grant.units)
+      // The units of an ended window are void, and the next window decides.
+      if (this.#hasEnded(grant))
+        return units > 0n && tries > 1 && this.#request(key, amount, tries - 1)
+      this.#storeSlice(key, units > amount ? units - amount : 0n, grant)
+      return units >= amount
+    })
+  }
+  #requestTerms(key: string, amount: bigint) {
+    return { key, amount: String(amount), limit: String(this.#limit), ms: this.#ms }
+  }
+  #currentSlice(key: string): Slice | undefined {
+    const slice = this.#client.slices.get(key)
+    const isCurrent =
+      slice !== undefined && slice.terms === this.#terms && this.#client.now() < slice.ends
+    return isCurrent ? slice : undefined
+  }
+  #storeSlice(key: string, free: bigint, { since, retryAt, remaining }: UnitGrant): void {
+    this.#client.store(key, {
+      free,
+      terms: this.#terms,
+      since,
+      ends: since + this.#ms,
+      retryAt,
+      remaining: BigInt(remaining),
+    })
+  }
+  /** Whether the window of a grant ended before the grant arrived. */
+  #hasEnded({ since }: UnitGrant): boolean {
+    return this.#client.now() >= since + this.#ms
   }
 }
 

@@ -1,6 +1,6 @@
 /** Messages between the workers of a machine and the counter owner in the primary. */
 
-/** Ordered and lossless while both ends live: an IPC channel, or a pair in one process. `send`
+/** Ordered and lossless while both processes run: an IPC channel, or a pair in one process. `send`
  *  never throws. */
 export interface Channel {
   send(message: unknown): void
@@ -10,34 +10,34 @@ export interface Channel {
 /** Requests units; it carries the unused units of the worker. Amounts are decimal strings, since
  *  IPC uses JSON. */
 export interface UnitRequest extends UnusedUnits {
-  readonly verb: 'ask'
+  readonly verb: 'request'
   readonly id: number
   readonly amount: string
   readonly limit: string
   readonly ms: number
   /** The units are used already: granted in any case. */
-  readonly spent?: true
+  readonly isSpent?: true
 }
 export interface UnitReturn extends UnusedUnits {
   readonly verb: 'return'
-  /** Round of the revocation that it answers; 0 = voluntary. */
+  /** Round of the revocation that requested the units; 0 = none. */
   readonly round: number
 }
 export interface UnitGrant {
   readonly type: 'allowance'
-  readonly verb: 'answer'
+  readonly verb: 'grant'
   readonly id: number
-  readonly granted: string
+  readonly units: string
   /** Units left with the owner after this grant. */
-  readonly left: string
+  readonly remaining: string
   /** Start of the window of the units. */
   readonly since: number
   /** Time (`monotonic`) before which a further request is useless; 0 = at once. */
-  readonly again: number
+  readonly retryAt: number
 }
 export interface Revocation {
   readonly type: 'allowance'
-  readonly verb: 'recall'
+  readonly verb: 'revoke'
   readonly kind: SupplyKind
   readonly round: number
   readonly name: string
@@ -52,7 +52,8 @@ export interface UnusedUnits {
   readonly free: string
   readonly since: number
 }
-/** The two kinds of supply. */
+/** Kinds of supply; `held`: units of a concurrency limit. The words are part of stored counter ids,
+ *  so they are not renamed. */
 export type SupplyKind = 'window' | 'held'
 
 // ---------------------------------------------------------------- machines
@@ -68,9 +69,13 @@ export type StoreOperation =
       readonly debt: string
     })
   /** `amount`: units to return for a window, units to keep for a held supply. */
-  | (CounterRef & { readonly verb: 'unlease'; readonly amount: string; readonly began: string })
+  | (CounterRef & {
+      readonly verb: 'unlease'
+      readonly amount: string
+      readonly windowStart: string
+    })
   | { readonly type: 'allowance'; readonly verb: 'join'; readonly machine: string }
-  | { readonly type: 'allowance'; readonly verb: 'look'; readonly since: string }
+  | { readonly type: 'allowance'; readonly verb: 'check-refusals'; readonly since: string }
 interface CounterRef {
   readonly type: 'allowance'
   readonly machine: string
@@ -83,27 +88,27 @@ export type StoreResult =
   /** Counters for which a machine was refused; `at`: store time of the last refusal. */
   | {
       readonly type: 'allowance'
-      readonly verb: 'short'
+      readonly verb: 'refusals'
       readonly numbers: readonly string[]
       readonly at: string
     }
-  /** This worker ends: another one must act for the machine. */
+  /** This worker stops: another one must act for the machine. */
   | { readonly type: 'allowance'; readonly verb: 'resign' }
   /** The store has expelled this machine. */
-  | { readonly type: 'allowance'; readonly verb: 'gone'; readonly machine: string }
-/** Result of a lease request; without `granted` if the store does not respond. */
+  | { readonly type: 'allowance'; readonly verb: 'expelled'; readonly machine: string }
+/** Result of a lease request; without `units` if the store does not respond. */
 export interface LeaseResult {
   readonly type: 'allowance'
   readonly verb: 'leased'
   readonly id: number
-  readonly granted?: string
-  /** Held supply: all units that the machine has. */
+  readonly units?: string
+  /** For a held supply: all units that the machine has. */
   readonly slice?: string
   /** Units left in the store. */
-  readonly left?: string
-  /** Start of the window by the store's clock, and ms from `asked` until its end. */
-  readonly began?: string
+  readonly remaining?: string
+  /** Start of the window by the store's clock, and ms from `requestedAt` until its end. */
+  readonly windowStart?: string
   readonly ms?: number
-  readonly asked?: number
+  readonly requestedAt?: number
   readonly machines?: number
 }

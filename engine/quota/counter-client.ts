@@ -10,8 +10,7 @@ export interface AllowancesOptions {
   readonly keys?: number
 }
 
-/** Units of this worker for one key. `give` adds to an existing slice, otherwise it returns the
- *  units to the owner. */
+/** Units of this worker for one key. */
 export interface Slice {
   free: bigint
   /** Limit and window under which it was granted: a reload may change them. */
@@ -19,16 +18,16 @@ export interface Slice {
   readonly since: number
   readonly ends: number
   /** Time before which a further request is useless. */
-  readonly again: number
+  readonly retryAt: number
   /** Units left with the owner at the last request. */
-  readonly left: bigint
+  readonly remaining: bigint
 }
-type Settle = (answer: UnitGrant) => boolean | Promise<boolean>
-type RequestTerms = Pick<UnitRequest, 'key' | 'amount' | 'limit' | 'ms' | 'spent'>
+type OnGrant = (grant: UnitGrant) => boolean | Promise<boolean>
+type RequestTerms = Pick<UnitRequest, 'key' | 'amount' | 'limit' | 'ms' | 'isSpent'>
 
 /** The pending requests of this worker to the owner. */
 export class UnitRequests {
-  readonly #pending = new Map<number, (answer: UnitGrant) => void>()
+  readonly #pending = new Map<number, (grant: UnitGrant) => void>()
   readonly #channel: Channel
   #serial = 0
   #closed = false
@@ -36,36 +35,36 @@ export class UnitRequests {
   constructor(channel: Channel) {
     this.#channel = channel
   }
-  send(ask: Omit<UnitRequest, 'id'>, settle: Settle): Promise<boolean> {
+  send(request: Omit<UnitRequest, 'id'>, onGrant: OnGrant): Promise<boolean> {
     return new Promise(resolve => {
       if (this.#closed) return void resolve(false)
       const id = ++this.#serial
-      this.#pending.set(id, answer => resolve(settle(answer)))
-      this.#channel.send({ ...ask, id } satisfies UnitRequest)
+      this.#pending.set(id, grant => resolve(onGrant(grant)))
+      this.#channel.send({ ...request, id } satisfies UnitRequest)
     })
   }
   returnUnits(units: UnitReturn): void {
     if (!this.#closed) this.#channel.send(units)
   }
-  settle(answer: UnitGrant): void {
-    const settle = this.#pending.get(answer.id)
-    this.#pending.delete(answer.id)
-    settle?.(answer)
+  settle(grant: UnitGrant): void {
+    const onGrant = this.#pending.get(grant.id)
+    this.#pending.delete(grant.id)
+    onGrant?.(grant)
   }
   close(): void {
     this.#closed = true
-    for (const settle of this.#pending.values()) settle(REFUSAL)
+    for (const onGrant of this.#pending.values()) onGrant(REFUSAL)
     this.#pending.clear()
   }
 }
 const REFUSAL: UnitGrant = {
   type: 'allowance',
-  verb: 'answer',
+  verb: 'grant',
   id: 0,
-  granted: '0',
-  left: '0',
+  units: '0',
+  remaining: '0',
   since: 0,
-  again: 0,
+  retryAt: 0,
 }
 
 /** Counter client of one name: its slices by key. */
@@ -79,9 +78,9 @@ export class CounterClient {
   }
   readonly #requests: UnitRequests
 
-  constructor(kind: SupplyKind, name: string, questions: UnitRequests, options: AllowancesOptions) {
+  constructor(kind: SupplyKind, name: string, requests: UnitRequests, options: AllowancesOptions) {
     this.#address = { type: 'allowance', kind, name }
-    this.#requests = questions
+    this.#requests = requests
     this.now = options.now ?? monotonic
     this.slices = new LRUCache({
       // maxSize with size 1 each, since `max` would allocate all slots at once for every name.
@@ -93,12 +92,18 @@ export class CounterClient {
     })
   }
   /** Requests units from the owner and returns the slice with the request, so that the owner
-   *  decides  over all units. `settle` runs when the grant arrives: the new slice must exist before
+   *  decides over all units. `onGrant` runs when the grant arrives: the new slice must exist before
    *  a later revocation. */
-  request(question: RequestTerms, settle: Settle): Promise<boolean> {
-    const { free, since } = this.#removeSlice(question.key)
-    const ask = { ...this.#address, verb: 'ask', ...question, free: String(free), since } as const
-    return this.#requests.send(ask, settle)
+  request(terms: RequestTerms, onGrant: OnGrant): Promise<boolean> {
+    const { free, since } = this.#removeSlice(terms.key)
+    const request = {
+      ...this.#address,
+      verb: 'request',
+      ...terms,
+      free: String(free),
+      since,
+    } as const
+    return this.#requests.send(request, onGrant)
   }
   revoke(key: string, round: number): void {
     const { free, since } = this.#removeSlice(key)
@@ -113,9 +118,9 @@ export class CounterClient {
   /** Stores units of a key. A slice under other terms is returned. */
   store(key: string, slice: Slice): void {
     const old = this.slices.peek(key)
-    const same = old !== undefined && old.terms === slice.terms && old.since === slice.since
-    if (old !== undefined && !same) this.returnUnits(key, old)
-    this.slices.set(key, same ? { ...slice, free: slice.free + old.free } : slice)
+    const isSame = old !== undefined && old.terms === slice.terms && old.since === slice.since
+    if (old !== undefined && !isSame) this.returnUnits(key, old)
+    this.slices.set(key, isSame ? { ...slice, free: slice.free + old.free } : slice)
   }
   #removeSlice(key: string): Pick<Slice, 'free' | 'since'> {
     const slice = this.slices.peek(key)
@@ -127,6 +132,6 @@ export const EMPTY_SLICE = {
   free: 0n,
   since: 0,
   ends: Number.POSITIVE_INFINITY,
-  again: 0,
-  left: 0n,
+  retryAt: 0,
+  remaining: 0n,
 }

@@ -11,8 +11,8 @@ import type {
   UnitReturn,
   UnusedUnits,
 } from './channel.ts'
-import { createCounter, type SharedCounter, startWindow } from './count.ts'
 import { MachineLeases, type MachineLeasesOptions } from './machine-leases.ts'
+import { createCounter, type SharedCounter, startWindow } from './shared-counter.ts'
 
 export interface AllowanceOwner {
   attach(worker: number, channel: Channel): void
@@ -22,7 +22,7 @@ export interface AllowanceOwner {
 }
 export interface OwnerOptions {
   readonly now?: () => number
-  /** Longest wait for a worker that does not answer a revocation, ms. */
+  /** Longest wait for a worker that does not respond to a revocation, ms. */
   readonly revokeTimeout?: number
   /** Windows per name; beyond that the oldest are forgotten. */
   readonly keys?: number
@@ -47,36 +47,36 @@ class CounterOwner implements AllowanceOwner {
 
   constructor({
     now = monotonic,
-    revokeTimeout: patience = 1_000,
+    revokeTimeout = 1_000,
     keys = 100_000,
     machines = false,
   }: OwnerOptions) {
     this.#now = now
-    this.#revokeTimeout = patience
+    this.#revokeTimeout = revokeTimeout
     this.#keys = keys
     if (machines === false) return
-    const pace = {
+    const timing = {
       storeTimeout: 1_000,
       retryDelay: 5_000,
       interval: 500,
       ...(machines !== true && machines),
     }
     this.#leases = new MachineLeases({
-      ...pace,
+      ...timing,
       now,
       channelOf: worker => this.#channels.get(worker),
       find: number => this.#find(number),
-      all: () => [...this.#countersByName.values()].flatMap(book => [...book.values()]),
-      wake: count => this.#wake(count),
+      all: () => [...this.#countersByName.values()].flatMap(counters => [...counters.values()]),
+      wake: counter => this.#wake(counter),
     })
   }
 
   attach(worker: number, channel: Channel): void {
     this.#channels.set(worker, channel)
-    channel.on(received => {
-      const message = received as UnitRequest | UnitReturn | StoreResult
+    channel.on(raw => {
+      const message = raw as UnitRequest | UnitReturn | StoreResult
       if (message?.type !== 'allowance' || this.#channels.get(worker) !== channel) return
-      if (message.verb === 'ask') this.#onRequest(worker, message)
+      if (message.verb === 'request') this.#onRequest(worker, message)
       else if (message.verb === 'return') this.#onReturn(worker, message)
       else this.#leases?.onMessage(worker, message)
     })
@@ -84,13 +84,14 @@ class CounterOwner implements AllowanceOwner {
 
   detach(worker: number): void {
     this.#channels.delete(worker)
-    for (const book of this.#countersByName.values())
-      for (const count of book.values()) {
-        if (count.kind === 'held') this.#credit(count, worker, count.holders.get(worker) ?? 0n)
-        count.holders.delete(worker)
-        const left = count.pending.filter(entry => entry.worker !== worker)
-        count.pending.splice(0, count.pending.length, ...left)
-        if (!this.#onRevoked(book, count, worker)) this.#forget(book, count)
+    for (const counters of this.#countersByName.values())
+      for (const counter of counters.values()) {
+        if (counter.kind === 'held')
+          this.#credit(counter, worker, counter.holders.get(worker) ?? 0n)
+        counter.holders.delete(worker)
+        const others = counter.pending.filter(entry => entry.worker !== worker)
+        counter.pending.splice(0, counter.pending.length, ...others)
+        if (!this.#onRevoked(counters, counter, worker)) this.#forget(counters, counter)
       }
     this.#leases?.detach(worker)
   }
@@ -98,157 +99,169 @@ class CounterOwner implements AllowanceOwner {
     this.#leases?.close()
   }
 
-  #onRequest(worker: number, ask: UnitRequest): void {
-    const book = this.#countersOf(ask.name)
-    const count = book.get(ask.key) ?? this.#create(book, ask)
-    this.#takeBack(count, worker, ask)
-    count.pending.push({ worker, ask })
-    if (count.revoking.size === 0 && !count.lease.isRequesting) this.#serve(book, count)
+  #onRequest(worker: number, request: UnitRequest): void {
+    const counters = this.#countersOf(request.name)
+    const counter = counters.get(request.key) ?? this.#create(counters, request)
+    this.#takeBack(counter, worker, request)
+    counter.pending.push({ worker, request })
+    if (counter.revoking.size === 0 && !counter.lease.isRequesting) this.#serve(counters, counter)
   }
 
   #onReturn(worker: number, message: UnitReturn): void {
-    const book = this.#countersOf(message.name)
-    const count = book.get(message.key)
+    const counters = this.#countersOf(message.name)
+    const counter = counters.get(message.key)
     // The window has ended, and its units are void.
-    if (count === undefined) return
-    this.#takeBack(count, worker, message)
-    // After the timeout of its round, an answer only returns units.
-    const awaited = message.round === count.round && count.revoking.has(worker)
-    if (!awaited || !this.#onRevoked(book, count, worker)) this.#forget(book, count)
+    if (counter === undefined) return
+    this.#takeBack(counter, worker, message)
+    // After the timeout of its round, the message only returns units.
+    const isAwaited = message.round === counter.round && counter.revoking.has(worker)
+    if (!isAwaited || !this.#onRevoked(counters, counter, worker)) this.#forget(counters, counter)
   }
 
   /** Decides the requests of one key in order. Before a refusal it revokes unused units of other
    *  workers. */
-  #serve(book: Counters, count: SharedCounter): void {
-    for (let first = count.pending[0]; first !== undefined; first = count.pending[0]) {
-      const { worker, ask } = first
+  #serve(counters: Counters, counter: SharedCounter): void {
+    for (let first = counter.pending[0]; first !== undefined; first = counter.pending[0]) {
+      const { worker, request } = first
       const now = this.#now()
-      if (count.kind === 'window' && now >= count.since + ask.ms)
-        this.#startWindow(book, count, now)
-      count.ends = count.since + ask.ms
-      const left = this.#limitOf(count, ask) - count.out
-      const amount = BigInt(ask.amount)
-      if (left < amount && count.outstanding.size > 0) return this.#revoke(book, count)
-      if (left < amount && !ask.spent && this.#leases?.requestMore(count, worker, ask, amount))
+      if (counter.kind === 'window' && now >= counter.since + request.ms)
+        this.#startWindow(counters, counter, now)
+      counter.ends = counter.since + request.ms
+      const remaining = this.#limitOf(counter, request) - counter.unitsInUse
+      const amount = BigInt(request.amount)
+      if (remaining < amount && counter.outstanding.size > 0) return this.#revoke(counters, counter)
+      if (
+        remaining < amount &&
+        !request.isSpent &&
+        this.#leases?.requestMore(counter, worker, request, amount)
+      )
         return
-      count.pending.shift()
-      this.#sendGrant(count, worker, ask, ask.spent ? amount : this.#grant(left, amount))
-      if (ask.spent) this.#leases?.reportOverdraft(count, worker, ask)
-      if (count.lease.isRequesting) return
+      counter.pending.shift()
+      this.#sendGrant(
+        counter,
+        worker,
+        request,
+        request.isSpent ? amount : this.#grant(remaining, amount),
+      )
+      if (request.isSpent) this.#leases?.reportOverdraft(counter, worker, request)
+      if (counter.lease.isRequesting) return
     }
-    this.#leases?.release(count)
-    this.#forget(book, count)
+    this.#leases?.release(counter)
+    this.#forget(counters, counter)
   }
 
-  #limitOf(count: SharedCounter, ask: UnitRequest): bigint {
-    return this.#leases ? this.#leases.limitOf(count, ask) : BigInt(ask.limit)
+  #limitOf(counter: SharedCounter, request: UnitRequest): bigint {
+    return this.#leases ? this.#leases.limitOf(counter, request) : BigInt(request.limit)
   }
   /** Time before which a further request is useless; other machines may return units before the
    *  window ends. */
-  #retryAt(count: SharedCounter, ask: UnitRequest): number {
-    return this.#leases ? count.lease.retryAt : count.since + ask.ms
+  #retryAt(counter: SharedCounter, request: UnitRequest): number {
+    return this.#leases ? counter.lease.retryAt : counter.since + request.ms
   }
   #find(number: string): SharedCounter | undefined {
     const [name = '', key = ''] = number.split('\n', 2)
     return this.#countersByName.get(name)?.get(key)
   }
   /** Serves pending requests, or revokes units that other machines need. */
-  #wake(count: SharedCounter): void {
-    const book = this.#countersOf(count.name)
-    if (count.revoking.size > 0 || count.lease.isRequesting) return
-    if (count.lease.isReturnRequested && count.outstanding.size > 0) this.#revoke(book, count)
-    else this.#serve(book, count)
+  #wake(counter: SharedCounter): void {
+    const counters = this.#countersOf(counter.name)
+    if (counter.revoking.size > 0 || counter.lease.isRequesting) return
+    if (counter.lease.isReturnRequested && counter.outstanding.size > 0)
+      this.#revoke(counters, counter)
+    else this.#serve(counters, counter)
   }
   /** The amount plus half of a fair share of the rest: large slices far from the limit, single
    *  units near it. */
-  #grant(left: bigint, amount: bigint): bigint {
-    if (left < amount) return 0n
-    return amount + (left - amount) / BigInt(2 * Math.max(1, this.#channels.size))
+  #grant(remaining: bigint, amount: bigint): bigint {
+    if (remaining < amount) return 0n
+    return amount + (remaining - amount) / BigInt(2 * Math.max(1, this.#channels.size))
   }
 
-  #sendGrant(count: SharedCounter, worker: number, ask: UnitRequest, granted: bigint): void {
-    const before = this.#limitOf(count, ask) - count.out
-    count.out += granted
-    if (count.kind === 'held')
-      count.holders.set(worker, (count.holders.get(worker) ?? 0n) + granted)
-    if (granted > BigInt(ask.amount)) count.outstanding.add(worker)
+  #sendGrant(counter: SharedCounter, worker: number, request: UnitRequest, units: bigint): void {
+    const available = this.#limitOf(counter, request) - counter.unitsInUse
+    counter.unitsInUse += units
+    if (counter.kind === 'held')
+      counter.holders.set(worker, (counter.holders.get(worker) ?? 0n) + units)
+    if (units > BigInt(request.amount)) counter.outstanding.add(worker)
     this.#channels.get(worker)?.send({
       type: 'allowance',
-      verb: 'answer',
-      id: ask.id,
-      granted: String(granted),
-      left: String(before - granted + (this.#leases ? max(count.lease.left, 0n) : 0n)),
-      since: count.since,
-      again: count.kind === 'window' && before <= 0n ? this.#retryAt(count, ask) : 0,
+      verb: 'grant',
+      id: request.id,
+      units: String(units),
+      remaining: String(available - units + (this.#leases ? max(counter.lease.remaining, 0n) : 0n)),
+      since: counter.since,
+      retryAt: counter.kind === 'window' && available <= 0n ? this.#retryAt(counter, request) : 0,
     } satisfies UnitGrant)
   }
 
-  #revoke(book: Counters, count: SharedCounter): void {
-    for (const worker of count.outstanding) count.revoking.add(worker)
-    count.round = ++this.#round
+  #revoke(counters: Counters, counter: SharedCounter): void {
+    for (const worker of counter.outstanding) counter.revoking.add(worker)
+    counter.round = ++this.#round
     // A worker that hangs must not delay the others; its units return later.
-    count.timer = setTimeout(() => {
-      for (const worker of [...count.revoking]) this.#onRevoked(book, count, worker)
+    counter.timer = setTimeout(() => {
+      for (const worker of [...counter.revoking]) this.#onRevoked(counters, counter, worker)
     }, this.#revokeTimeout).unref()
-    const { round, kind, name, key } = count
-    const recall: Revocation = { type: 'allowance', verb: 'recall', kind, round, name, key }
-    for (const worker of [...count.revoking]) this.#channels.get(worker)?.send(recall)
+    const { round, kind, name, key } = counter
+    const revocation: Revocation = { type: 'allowance', verb: 'revoke', kind, round, name, key }
+    for (const worker of [...counter.revoking]) this.#channels.get(worker)?.send(revocation)
   }
 
-  /** Records an answer to a revocation. Returns whether it was the last one, after which pending
-   *  requests are served. */
-  #onRevoked(book: Counters, count: SharedCounter, worker: number): boolean {
-    count.outstanding.delete(worker)
-    if (!count.revoking.delete(worker) || count.revoking.size > 0) return false
-    clearTimeout(count.timer)
-    this.#serve(book, count)
+  /** Records that a worker has responded to a revocation. Returns whether it was the last one: then
+   *  pending requests are served. */
+  #onRevoked(counters: Counters, counter: SharedCounter, worker: number): boolean {
+    counter.outstanding.delete(worker)
+    if (!counter.revoking.delete(worker) || counter.revoking.size > 0) return false
+    clearTimeout(counter.timer)
+    this.#serve(counters, counter)
     return true
   }
 
-  #takeBack(count: SharedCounter, worker: number, { free, since }: UnusedUnits): void {
-    if (count.kind !== 'window' || since === count.since) this.#credit(count, worker, BigInt(free))
+  #takeBack(counter: SharedCounter, worker: number, { free, since }: UnusedUnits): void {
+    if (counter.kind !== 'window' || since === counter.since)
+      this.#credit(counter, worker, BigInt(free))
   }
 
-  #credit(count: SharedCounter, worker: number, units: bigint): void {
-    count.out -= units
-    const held = count.holders.get(worker)
-    if (held === undefined) return
-    if (held > units) count.holders.set(worker, held - units)
-    else count.holders.delete(worker)
+  #credit(counter: SharedCounter, worker: number, units: bigint): void {
+    counter.unitsInUse -= units
+    const heldUnits = counter.holders.get(worker)
+    if (heldUnits === undefined) return
+    if (heldUnits > units) counter.holders.set(worker, heldUnits - units)
+    else counter.holders.delete(worker)
   }
 
   #countersOf(name: string): Counters {
-    const found = this.#countersByName.get(name)
-    if (found !== undefined) return found
-    const book: Counters = new Map()
-    this.#countersByName.set(name, book)
-    return book
+    const existing = this.#countersByName.get(name)
+    if (existing !== undefined) return existing
+    const counters: Counters = new Map()
+    this.#countersByName.set(name, counters)
+    return counters
   }
 
   /** Creates a counter. The map stays ordered by window start, so ended windows are at its head. */
-  #create(book: Counters, handed: UnusedUnits): SharedCounter {
+  #create(counters: Counters, units: UnusedUnits): SharedCounter {
     const now = this.#now()
-    if (handed.kind === 'window')
-      for (const [oldest, count] of book) {
-        if (count.revoking.size > 0 || (count.ends > now && book.size < this.#keys)) break
-        book.delete(oldest)
+    if (units.kind === 'window')
+      for (const [oldest, counter] of counters) {
+        if (counter.revoking.size > 0 || (counter.ends > now && counters.size < this.#keys)) break
+        counters.delete(oldest)
       }
-    const count = createCounter(handed, now)
-    book.set(count.key, count)
-    return count
+    const counter = createCounter(units, now)
+    counters.set(counter.key, counter)
+    return counter
   }
 
-  #startWindow(book: Counters, count: SharedCounter, now: number): void {
-    startWindow(count, now)
-    book.delete(count.key)
-    book.set(count.key, count)
+  #startWindow(counters: Counters, counter: SharedCounter, now: number): void {
+    startWindow(counter, now)
+    counters.delete(counter.key)
+    counters.set(counter.key, counter)
   }
 
   /** Deletes an idle held counter at zero; windows are deleted after their end. */
-  #forget(book: Counters, count: SharedCounter): void {
-    const { lease, out, pending: waiting, revoking: recalled, kind } = count
-    const idle = waiting.length === 0 && recalled.size === 0 && !lease.isRequesting
-    if (idle && kind !== 'window' && out === 0n && lease.units === 0n) book.delete(count.key)
+  #forget(counters: Counters, counter: SharedCounter): void {
+    const { lease, unitsInUse, pending, revoking, kind } = counter
+    const isIdle = pending.length === 0 && revoking.size === 0 && !lease.isRequesting
+    if (isIdle && kind !== 'window' && unitsInUse === 0n && lease.units === 0n)
+      counters.delete(counter.key)
   }
 }
 

@@ -34,8 +34,8 @@ export const createLender = (options: LenderOptions): Lender => {
   const lender = new StoreLender(options)
   // In advance, so that the first caller need not wait.
   lender.prepare().catch(() => {})
-  options.channel.on(received => {
-    const message = received as StoreOperation
+  options.channel.on(raw => {
+    const message = raw as StoreOperation
     if (message?.type === 'allowance') void lender.onMessage(message)
   })
   return lender
@@ -60,7 +60,7 @@ class StoreLender implements Lender {
       if (message.verb === 'lease') await this.#lease(message)
       else if (message.verb === 'join') await this.#join(message.machine)
       else if (message.verb === 'unlease') await this.#returnUnits(message)
-      else if (message.verb === 'look') await this.#checkRefusals(message)
+      else if (message.verb === 'check-refusals') await this.#checkRefusals(message)
     } catch (error) {
       if (message.verb === 'lease') this.#send({ verb: 'leased', id: message.id })
       this.#options.log.debug({ error }, 'the store did not respond for a shared limit')
@@ -77,45 +77,46 @@ class StoreLender implements Lender {
   async #lease(message: Extract<StoreOperation, { verb: 'lease' }>): Promise<void> {
     const { id, kind, machine, number, ms } = message
     await this.#join(machine)
-    const asked = this.#now()
+    const requestedAt = this.#now()
     const amounts = { limit: BigInt(message.limit), least: BigInt(message.least) }
-    const wanted = { kind, machine, number, ms, ...amounts, debt: BigInt(message.debt) }
-    const rows = await this.#options.database.write(leaseUnits(wanted)).catch(thrown => {
-      if ((thrown as { code?: string }).code === MACHINE_GONE) this.#onExpelled(machine)
-      throw thrown
+    const terms = { kind, machine, number, ms, ...amounts, debt: BigInt(message.debt) }
+    const rows = await this.#options.database.write(leaseUnits(terms)).catch(error => {
+      if ((error as { code?: string }).code === MACHINE_GONE) this.#onExpelled(machine)
+      throw error
     })
     const firstRows = rows.map(([row]) => row).filter((row): row is Row => row !== undefined)
     const [row, slice] = firstRows
     if (!row) throw new Error('the store returned no row for a counter')
-    const { granted, taken, began, machines } = row
     this.#send({
       verb: 'leased',
       id,
-      granted: String(granted),
-      began: String(began),
-      asked,
-      left: String(BigInt(message.limit) - BigInt(String(taken))),
+      units: String(row.granted),
+      windowStart: String(row.began),
+      requestedAt,
+      remaining: String(BigInt(message.limit) - BigInt(String(row.taken))),
       ms: Number(row.ms),
-      machines: Number(machines),
+      machines: Number(row.machines),
       ...(slice && { slice: String(slice.amount) }),
     })
   }
   async #returnUnits(message: Extract<StoreOperation, { verb: 'unlease' }>): Promise<void> {
-    const { kind, machine, number, amount, began } = message
+    const { kind, machine, number, amount, windowStart } = message
     const units = BigInt(amount)
-    const window = kind === 'window'
-    const statement = window
-      ? returnToWindow(number, began, units)
-      : shrinkSlice(machine, number, units)
+    const statement =
+      kind === 'window'
+        ? returnToWindow(number, windowStart, units)
+        : shrinkSlice(machine, number, units)
     await this.#options.database.write([statement])
   }
   /** Reports counters for which machines were refused recently. */
-  async #checkRefusals({ since }: Extract<StoreOperation, { verb: 'look' }>): Promise<void> {
+  async #checkRefusals({
+    since,
+  }: Extract<StoreOperation, { verb: 'check-refusals' }>): Promise<void> {
     const { database } = this.#options
     await this.prepare()
     const rows = await database.read(READ_REFUSALS, [BigInt(since)])
     const numbers = rows.map(({ id }) => String(id))
-    if (numbers.length > 0) this.#send({ verb: 'short', numbers, at: String(rows[0]?.short) })
+    if (numbers.length > 0) this.#send({ verb: 'refusals', numbers, at: String(rows[0]?.short) })
     if (this.#now() < this.#lastCleanup + CLEANUP_INTERVAL) return
     this.#lastCleanup = this.#now()
     await database.write([deleteEnded()])
@@ -126,8 +127,8 @@ class StoreLender implements Lender {
     if (this.#machine?.name !== name) {
       this.#machine?.membership.stopHeartbeat()
       const { database, log, timeouts } = this.#options
-      const given = { database, log, name, ...(timeouts && { timeouts }) }
-      const membership = createMembership(given)
+      const options = { database, log, name, ...(timeouts && { timeouts }) }
+      const membership = createMembership(options)
       membership.listen('machine', { onExpelled: () => this.#onExpelled(name) })
       this.#machine = { name, membership }
     }
@@ -137,13 +138,13 @@ class StoreLender implements Lender {
     if (this.#machine?.name !== machine) return
     this.#machine.membership.stopHeartbeat()
     this.#machine = undefined
-    this.#send({ verb: 'gone', machine })
+    this.#send({ verb: 'expelled', machine })
   }
   /** Creates the tables; tries again after a failure. */
   prepare(): Promise<void> {
-    this.#tables ??= this.#createTables().catch(thrown => {
+    this.#tables ??= this.#createTables().catch(error => {
       this.#tables = undefined
-      throw thrown
+      throw error
     })
     return this.#tables
   }

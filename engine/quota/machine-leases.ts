@@ -2,7 +2,7 @@
  *  and when it returns units. While the store is unavailable each machine uses its fair share. */
 import { randomBytes } from 'node:crypto'
 import type { Channel, LeaseResult, StoreOperation, StoreResult, UnitRequest } from './channel.ts'
-import type { SharedCounter } from './count.ts'
+import type { SharedCounter } from './shared-counter.ts'
 import { MACHINE_PREFIX } from './statements.ts'
 
 export interface MachineLeasesOptions {
@@ -19,10 +19,10 @@ export interface MachineLeasesOptions {
   find(number: string): SharedCounter | undefined
   all(): Iterable<SharedCounter>
   /** Serves pending requests and returns requested units, after a change. */
-  wake(count: SharedCounter): void
+  wake(counter: SharedCounter): void
 }
 interface LeaseRequest {
-  readonly count: SharedCounter
+  readonly counter: SharedCounter
   readonly debt: bigint
   readonly least: bigint
   readonly ms: number
@@ -42,7 +42,7 @@ export class MachineLeases {
   /** The worker that acts for this machine at the store. */
   #agent: number | undefined
   #machines = 1
-  #awayUntil = Number.NEGATIVE_INFINITY
+  #unavailableUntil = Number.NEGATIVE_INFINITY
   #serial = 0
   /** Store time of the last known refusal. */
   #lastRefusal = '0'
@@ -56,76 +56,85 @@ export class MachineLeases {
     for (const { timer } of this.#requests.values()) clearTimeout(timer)
   }
   /** Units that this machine may grant. */
-  limitOf(count: SharedCounter, ask: UnitRequest): bigint {
-    const limit = BigInt(ask.limit)
-    const { units } = count.lease
+  limitOf(counter: SharedCounter, request: UnitRequest): bigint {
+    const limit = BigInt(request.limit)
+    const { units } = counter.lease
     if (!this.#isUnavailable) return units < limit ? units : limit
     const fair = (limit + BigInt(this.#machines) - 1n) / BigInt(this.#machines)
     return units > fair ? units : fair
   }
   /** Requests more units from the store if they are needed; true if the requests of this counter
    *  must wait. */
-  requestMore(count: SharedCounter, worker: number, ask: UnitRequest, amount: bigint): boolean {
-    const { lease } = count
+  requestMore(
+    counter: SharedCounter,
+    worker: number,
+    request: UnitRequest,
+    amount: bigint,
+  ): boolean {
+    const { lease } = counter
     lease.lastUse = this.#options.now()
     this.#workers.add(worker)
     if (this.#isUnavailable || lease.lastUse < lease.retryAt) return false
-    const free = lease.units - count.out
+    const free = lease.units - counter.unitsInUse
     const shortage = amount - (free > 0n ? free : 0n)
     // The machine has enough units; a reload has lowered the limit.
     if (shortage <= 0n) return false
-    this.#request(count, worker, ask, shortage)
+    this.#request(counter, worker, request, shortage)
     return true
   }
   /** Reports use beyond the leased units to the store. */
-  reportOverdraft(count: SharedCounter, worker: number, ask: UnitRequest): void {
-    if (count.out > count.lease.units && !this.#isUnavailable && !count.lease.isRequesting)
-      this.#request(count, worker, ask, 0n)
+  reportOverdraft(counter: SharedCounter, worker: number, request: UnitRequest): void {
+    if (
+      counter.unitsInUse > counter.lease.units &&
+      !this.#isUnavailable &&
+      !counter.lease.isRequesting
+    )
+      this.#request(counter, worker, request, 0n)
   }
   onMessage(worker: number, message: StoreResult): void {
-    if (message.verb === 'gone') return this.#onExpelled(message.machine)
+    if (message.verb === 'expelled') return this.#onExpelled(message.machine)
     if (message.verb === 'resign') return this.#removeWorker(worker)
-    if (message.verb === 'short') {
+    if (message.verb === 'refusals') {
       this.#lastRefusal = message.at
       for (const number of message.numbers) this.#requestReturn(this.#options.find(number))
       return
     }
-    const question = this.#requests.get(message.id)
-    if (!question) return
-    this.#settle(message.id, question)
-    if (message.granted === undefined) this.#markUnavailable()
+    const request = this.#requests.get(message.id)
+    if (!request) return
+    this.#settle(message.id, request)
+    if (message.units === undefined) this.#markUnavailable()
     else {
       this.#agent = worker
       this.#machines = Math.max(1, message.machines ?? 1)
-      this.#credit(question, message)
+      this.#credit(request, message)
     }
-    this.#options.wake(question.count)
+    this.#options.wake(request.counter)
   }
   /** Removes a worker that ended, and drops its pending requests. */
   detach(worker: number): void {
-    for (const [id, question] of this.#requests)
-      if (question.worker === worker) {
-        this.#settle(id, question)
-        this.#options.wake(question.count)
+    for (const [id, request] of this.#requests)
+      if (request.worker === worker) {
+        this.#settle(id, request)
+        this.#options.wake(request.counter)
       }
     this.#removeWorker(worker)
   }
   /** Returns unused units if other machines need them. */
-  release(count: SharedCounter): void {
-    const { lease, kind, out } = count
+  release(counter: SharedCounter): void {
+    const { lease, kind, unitsInUse } = counter
     if (!lease.isReturnRequested || lease.isRequesting) return
     lease.isReturnRequested = false
-    const amount = lease.units - (out > 0n ? out : 0n)
+    const amount = lease.units - (unitsInUse > 0n ? unitsInUse : 0n)
     if (amount <= 0n || this.#isUnavailable) return
     lease.units -= amount
-    const back = kind === 'window' ? amount : lease.units
+    const returnedUnits = kind === 'window' ? amount : lease.units
     this.#send(this.#agent, {
       verb: 'unlease',
       machine: this.#machine,
       kind,
-      number: numberOf(count),
-      amount: String(back),
-      began: lease.began || '0',
+      number: numberOf(counter),
+      amount: String(returnedUnits),
+      windowStart: lease.windowStart || '0',
     })
   }
 
@@ -137,10 +146,10 @@ export class MachineLeases {
     this.#send(this.#agent, { verb: 'join', machine: this.#machine })
   }
   get #isUnavailable(): boolean {
-    return this.#options.now() < this.#awayUntil
+    return this.#options.now() < this.#unavailableUntil
   }
   #request(
-    count: SharedCounter,
+    counter: SharedCounter,
     requester: number,
     { limit, ms }: UnitRequest,
     least: bigint,
@@ -148,74 +157,75 @@ export class MachineLeases {
     const worker = this.#options.channelOf(this.#agent ?? requester)
       ? (this.#agent ?? requester)
       : requester
-    const debt = count.out > count.lease.units ? count.out - count.lease.units : 0n
+    const debt =
+      counter.unitsInUse > counter.lease.units ? counter.unitsInUse - counter.lease.units : 0n
     const id = ++this.#serial
-    count.lease.isRequesting = true
+    counter.lease.isRequesting = true
     const timer = setTimeout(() => this.#onTimeout(id), this.#options.storeTimeout).unref()
-    this.#requests.set(id, { count, debt, least, ms, timer, worker })
+    this.#requests.set(id, { counter, debt, least, ms, timer, worker })
     const amounts = { limit, least: String(least), debt: String(debt) }
-    const place = { machine: this.#machine, kind: count.kind, number: numberOf(count) }
-    this.#send(worker, { verb: 'lease', id, ...place, ms, ...amounts })
+    const address = { machine: this.#machine, kind: counter.kind, number: numberOf(counter) }
+    this.#send(worker, { verb: 'lease', id, ...address, ms, ...amounts })
   }
-  #settle(id: number, { count, timer }: LeaseRequest): void {
+  #settle(id: number, { counter, timer }: LeaseRequest): void {
     clearTimeout(timer)
     this.#requests.delete(id)
-    count.lease.isRequesting = false
+    counter.lease.isRequesting = false
   }
   #onTimeout(id: number): void {
-    const question = this.#requests.get(id)
-    if (!question) return
-    this.#settle(id, question)
+    const request = this.#requests.get(id)
+    if (!request) return
+    this.#settle(id, request)
     this.#agent = undefined
     this.#markUnavailable()
-    this.#options.wake(question.count)
+    this.#options.wake(request.counter)
   }
   #markUnavailable(): void {
     if (!this.#isUnavailable) this.#options.onUnavailable?.()
-    this.#awayUntil = this.#options.now() + this.#options.retryDelay
+    this.#unavailableUntil = this.#options.now() + this.#options.retryDelay
   }
-  #credit({ count, debt, least, ms }: LeaseRequest, answer: LeaseResult): void {
-    const { lease } = count
-    const granted = BigInt(answer.granted ?? '0')
-    lease.left = BigInt(answer.left ?? '0')
-    if (granted < least) lease.retryAt = this.#options.now() + this.#options.interval
-    if (count.kind === 'held') {
-      lease.units = BigInt(answer.slice ?? '0')
+  #credit({ counter, debt, least, ms }: LeaseRequest, result: LeaseResult): void {
+    const { lease } = counter
+    const units = BigInt(result.units ?? '0')
+    lease.remaining = BigInt(result.remaining ?? '0')
+    if (units < least) lease.retryAt = this.#options.now() + this.#options.interval
+    if (counter.kind === 'held') {
+      lease.units = BigInt(result.slice ?? '0')
       return
     }
-    const { began = '', asked = 0 } = answer
-    if (began === lease.began) {
-      lease.units += granted + debt
+    const { windowStart = '', requestedAt = 0 } = result
+    if (windowStart === lease.windowStart) {
+      lease.units += units + debt
       return
     }
     // A new window, or the first result of one. It counts from the time of the request, so it ends
     // here before it ends in the store.
-    lease.began = began
-    lease.units = granted + debt
-    count.out = debt
-    count.since = asked + (answer.ms ?? ms) - ms
-    count.outstanding.clear()
+    lease.windowStart = windowStart
+    lease.units = units + debt
+    counter.unitsInUse = debt
+    counter.since = requestedAt + (result.ms ?? ms) - ms
+    counter.outstanding.clear()
   }
   #onExpelled(machine: string): void {
     if (machine !== this.#machine) return
     this.#machine = nameMachine()
     this.#agent = undefined
-    for (const count of this.#options.all()) if (count.kind === 'held') count.lease.units = 0n
+    for (const counter of this.#options.all()) if (counter.kind === 'held') counter.lease.units = 0n
   }
-  #requestReturn(count: SharedCounter | undefined): void {
-    if (!count || count.lease.isRequesting || count.lease.units <= 0n) return
-    count.lease.isReturnRequested = true
-    this.#options.wake(count)
+  #requestReturn(counter: SharedCounter | undefined): void {
+    if (!counter || counter.lease.isRequesting || counter.lease.units <= 0n) return
+    counter.lease.isReturnRequested = true
+    this.#options.wake(counter)
   }
   #check(): void {
     if (this.#agent === undefined || this.#isUnavailable) return
-    this.#send(this.#agent, { verb: 'look', since: this.#lastRefusal })
+    this.#send(this.#agent, { verb: 'check-refusals', since: this.#lastRefusal })
     const now = this.#options.now()
-    for (const count of this.#options.all()) {
-      const { kind, lease } = count
+    for (const counter of this.#options.all()) {
+      const { kind, lease } = counter
       if (kind !== 'held' || lease.units <= 0n || now < lease.lastUse + IDLE) continue
       lease.lastUse = now
-      this.#requestReturn(count)
+      this.#requestReturn(counter)
     }
   }
   #send(worker: number | undefined, message: UntypedOperation): void {

@@ -1,6 +1,6 @@
 /** SQL statements of counters that several machines share. Pure. */
 import type { Migration, Sql, Statement } from '../plugin.ts'
-import { PROCESSES_TABLE } from '../store/registered.ts'
+import { PROCESSES_TABLE } from '../store/while-registered.ts'
 
 /** `began` and `ends` by the store's clock. A window row holds its used units; the units of a held
  *  supply are the sum of its slices, and its row only serialises machines. `short`: time of the
@@ -76,7 +76,7 @@ export const READ_REFUSALS = sql(
   'SELECT id, short FROM tollgate_numbers WHERE short > ? ORDER BY short DESC LIMIT 1000',
 )
 export const MACHINE_GONE = 'MACHINE_GONE'
-/** ms for which the row of what is held outlives its last lease. */
+/** ms for which the row of a held supply outlives its last lease. */
 const HELD_ROW_LIFETIME = 3_600_000
 
 export interface LeaseTerms {
@@ -91,8 +91,8 @@ export interface LeaseTerms {
 }
 /** Statements that lease units. The TAKE statement returns the state of the counter; for a held
  *  supply the last one returns the slice of the machine. Rejects with MACHINE_GONE. */
-export const leaseUnits = (wanted: LeaseTerms): readonly Statement[] => {
-  const { kind, machine, number, limit, ms, least, debt } = wanted
+export const leaseUnits = (terms: LeaseTerms): readonly Statement[] => {
+  const { kind, machine, number, limit, ms, least, debt } = terms
   const values = [limit, debt, least, least, limit, debt, least, number]
   const grant = { sql: GRANT, values, rows: 1 }
   const take = { sql: TAKE, values: [debt, least, number], rows: 1 }
@@ -110,9 +110,9 @@ export const leaseUnits = (wanted: LeaseTerms): readonly Statement[] => {
   ]
 }
 /** Returns units to a window, unless it has ended. */
-export const returnToWindow = (number: string, began: string, amount: bigint): Statement => ({
+export const returnToWindow = (number: string, windowStart: string, amount: bigint): Statement => ({
   sql: RETURN,
-  values: [amount, number, BigInt(began)],
+  values: [amount, number, BigInt(windowStart)],
 })
 /** Reduces the held slice of the machine to `amount`. */
 export const shrinkSlice = (machine: string, number: string, amount: bigint): Statement => ({

@@ -20,7 +20,7 @@ const fault = errors({
 export interface AcceptedRequest {
   readonly call: Call
   /** The route; where none matches, the nearest one, whose dialect renders the refusal. */
-  readonly compiled: CompiledRoute
+  readonly compiledRoute: CompiledRoute
   readonly request: IncomingRequest
   readonly refusal: Fault | undefined
 }
@@ -31,7 +31,7 @@ export interface AcceptContext {
   readonly makeId: () => string
 }
 
-const NO_BODY = { limit: 0, encodings: [], inflated: 0 }
+const NO_BODY = { limit: 0, encodings: [], inflatedLimit: 0 }
 
 /** Throws for a head that no route should see. */
 export const acceptRequest = (
@@ -45,18 +45,18 @@ export const acceptRequest = (
   const target = incoming.url ?? '/'
   const headers = readHead(incoming.rawHeaders, limits.header_count, limits.header_bytes)
   checkHead({ method, target, version: incoming.httpVersion, headers, urlLimit: limits.url })
-  const exact = kind === 'http' ? snapshot.exact(method, target) : undefined
+  const exact = kind === 'http' ? snapshot.findExact(method, target) : undefined
   const { path, search } = exact ? { path: target, search: '' } : readTarget(target, headers.host)
   const match =
     exact ?? (kind === 'http' ? snapshot.find(method, path) : snapshot.findWebSocket(path))
-  const compiled = match?.value ?? snapshot.nearest(path)
+  const compiledRoute = match?.value ?? snapshot.findNearest(path)
   const refusal = match ? undefined : noRouteFault(snapshot, method, path)
-  if (!compiled) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
+  if (!compiledRoute) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
   const head = { path, search, headers, encrypted: 'encrypted' in incoming.socket }
-  const inbound = new IncomingRequest(incoming, head, compiled.body, context.pace)
+  const inbound = new IncomingRequest(incoming, head, compiledRoute.body, context.pace)
   return {
-    call: newCall(kind, match, compiled, inbound, context),
-    compiled,
+    call: newCall(kind, match, compiledRoute, inbound, context),
+    compiledRoute,
     request: inbound,
     refusal,
   }
@@ -65,7 +65,7 @@ export const acceptRequest = (
 const newCall = (
   kind: 'http' | 'websocket',
   match: Match<CompiledRoute> | undefined,
-  compiled: CompiledRoute,
+  compiledRoute: CompiledRoute,
   inbound: IncomingRequest,
   { makeId, store }: AcceptContext,
 ): Call => {
@@ -76,12 +76,12 @@ const newCall = (
     kind,
     requestId: readRequestId(inbound.headers['x-request-id']) ?? id,
     traceId: readTraceId(inbound.headers.traceparent) ?? random,
-    route: match ? compiled.route : NO_ROUTE,
+    route: match ? compiledRoute.route : NO_ROUTE,
     params: match?.params ?? {},
     request: inbound,
     store,
-    targets: compiled.targets,
-    hangup: compiled.hangup,
+    targets: compiledRoute.targets,
+    hangup: compiledRoute.hangup,
   })
 }
 
@@ -102,18 +102,18 @@ const noRouteFault = (snapshot: Snapshot, method: string, path: string): Fault =
   // Text behind a colon is a verb, which a route with a parameter there does not have.
   const hasVerb = (each: string): boolean =>
     !VERB_END.test(path) || VERB_END.test(snapshot.find(each, path)?.value.route.pattern ?? '')
-  const allowed = snapshot.methods(path).filter(hasVerb)
-  if (allowed.length === 0) return fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
-  const allow = allowed.join(', ')
+  const allowedMethods = snapshot.methodsOf(path).filter(hasVerb)
+  if (allowedMethods.length === 0) return fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
+  const allow = allowedMethods.join(', ')
   return fault('METHOD_NOT_ALLOWED', [method, allow], { headers: { allow } })
 }
 
 const VERB_END = /:[^/]*$/
 
 /** A client's own id, if it looks like one; the gateway never identifies the call by it. */
-const readRequestId = (given: string | undefined): string | undefined =>
-  given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : undefined
+const readRequestId = (header: string | undefined): string | undefined =>
+  header !== undefined && /^[\w.:-]{1,128}$/.test(header) ? header : undefined
 /** W3C Trace Context §3.2: version, trace, parent, flags. */
 const TRACEPARENT = /^[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
-const readTraceId = (given: string | undefined): string | undefined =>
-  given === undefined ? undefined : TRACEPARENT.exec(given)?.[1]
+const readTraceId = (header: string | undefined): string | undefined =>
+  header === undefined ? undefined : TRACEPARENT.exec(header)?.[1]

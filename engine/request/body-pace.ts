@@ -9,9 +9,9 @@ const fault = errors({
 
 export interface PacedBody extends Indexed {
   /** When the body was taken (ms, monotonic), later by the time that its reader took. */
-  begunAt: number
+  startedAt: number
   /** Bytes so far. */
-  readonly received: number
+  readonly byteCount: number
   refuse(reason: unknown): void
 }
 
@@ -28,7 +28,7 @@ export class BodyPace {
     this.#timer.unref()
   }
   watch(body: PacedBody): void {
-    body.begunAt = performance.now()
+    body.startedAt = performance.now()
     this.#bodies.add(body)
   }
   remove(body: PacedBody): void {
@@ -39,13 +39,13 @@ export class BodyPace {
     this.#bodies.remove(body)
     const since = performance.now()
     yield chunk
-    body.begunAt += performance.now() - since
+    body.startedAt += performance.now() - since
     this.#bodies.add(body)
   }
   check(now: number): void {
     for (const body of this.#bodies) {
-      const elapsed = now - body.begunAt
-      if (elapsed > this.#graceMs && body.received < (this.rate * elapsed) / 1_000)
+      const elapsedMs = now - body.startedAt
+      if (elapsedMs > this.#graceMs && body.byteCount < (this.rate * elapsedMs) / 1_000)
         body.refuse(fault('BODY_TOO_SLOW', [this.rate]))
     }
   }

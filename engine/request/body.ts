@@ -1,4 +1,4 @@
-/** Reads a request's body: limits, minimum pace, content codings. Reads nothing before it is taken.
+/** Reads a request's body: limits, minimum pace, content codings. Reads nothing early.
  *
  *  waiting ──prepare──▶ receiving ──64 KiB──▶ waiting, with a start ──stream──▶ streaming
  *  waiting ──bytes──▶ receiving ──last byte──▶ whole; with a coding: waiting, to be inflated
@@ -24,7 +24,7 @@ export interface BodyRules {
   readonly limit: number
   readonly encodings: readonly string[]
   /** Most bytes after inflation. */
-  readonly inflated: number
+  readonly inflatedLimit: number
 }
 
 type State =
@@ -41,13 +41,13 @@ const REFUSED: State = { name: 'refused' }
 
 export class IncomingBody implements PacedBody, SendableBody {
   index = -1
-  begunAt = 0
+  startedAt = 0
   /** Bytes so far, as they arrived. */
-  received = 0
+  byteCount = 0
   /** When the whole body was there (ms, monotonic): waiting for it is not the gateway's time. */
   arrivedAt = 0
   /** Called when the body is taken: a client may wait for `100 Continue` before it sends. */
-  onWanted: () => void = NOTHING
+  onFirstRead: () => void = NOTHING
   readonly #incoming: IncomingMessage
   readonly #headers: RequestHeaders
   readonly #rules: BodyRules
@@ -72,12 +72,12 @@ export class IncomingBody implements PacedBody, SendableBody {
   get whole(): Bytes | undefined {
     return this.#state.name === 'whole' ? this.#state.bytes : undefined
   }
-  get streamed(): boolean {
+  get isStreamed(): boolean {
     return this.#state === STREAMING
   }
   get unread(): boolean {
     if (this.#incoming.complete || !this.exists) return false
-    return this.received > 0 || !(Number(this.#headers['content-length']) <= SKIPPABLE)
+    return this.byteCount > 0 || !(Number(this.#headers['content-length']) <= SKIPPABLE)
   }
   prepare(): Promise<unknown> | undefined {
     if (!this.exists || this.whole) return undefined
@@ -100,7 +100,7 @@ export class IncomingBody implements PacedBody, SendableBody {
     this.#state = STREAMING
     this.#open()
     try {
-      yield* inflate(raw, this.#headers['content-encoding'], this.#rules.inflated)
+      yield* inflate(raw, this.#headers['content-encoding'], this.#rules.inflatedLimit)
     } finally {
       this.#pace.remove(this)
     }
@@ -123,11 +123,11 @@ export class IncomingBody implements PacedBody, SendableBody {
   }
   /** From here on the client has to send. */
   #open(): void {
-    this.onWanted()
-    this.onWanted = NOTHING
+    this.onFirstRead()
+    this.onFirstRead = NOTHING
     this.#pace.watch(this)
   }
-  /** Throws what the head shows to be wrong before a byte is read. */
+  /** Throws the faults that the head alone shows, before a byte is read. */
   #checkHead(): void {
     const coding = this.#headers['content-encoding']
     if (coding !== undefined && coding !== 'identity' && !this.#rules.encodings.includes(coding))
@@ -141,24 +141,24 @@ export class IncomingBody implements PacedBody, SendableBody {
       for (let chunk = start.shift(); chunk; chunk = start.shift())
         yield* this.#pace.handToReader(this, chunk)
       for await (const chunk of this.#incoming.iterator({ destroyOnReturn: false })) {
-        this.received += (chunk as Buffer).length
+        this.byteCount += (chunk as Buffer).length
         if (this.#state === REFUSED) return
-        if (this.received > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
+        if (this.byteCount > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
         yield* this.#pace.handToReader(this, chunk as Buffer)
         if (this.#state === REFUSED) return
       }
-    } catch (thrown) {
-      throw thrown instanceof TollgateError ? thrown : fault('BODY_CUT', [], { cause: thrown })
+    } catch (error) {
+      throw error instanceof TollgateError ? error : fault('BODY_CUT', [], { cause: error })
     }
   }
   /** No async function: it would cost a promise more, and most bodies are one chunk. */
   #collect(): Promise<Bytes> {
     if (this.whole) return Promise.resolve(this.whole)
     try {
-      if (this.streamed) throw new Error('the body was already taken as a stream')
+      if (this.isStreamed) throw new Error('the body was already taken as a stream')
       this.#checkHead()
-    } catch (thrown) {
-      return Promise.reject(thrown)
+    } catch (error) {
+      return Promise.reject(error)
     }
     if (!this.exists) {
       this.#state = { name: 'whole', bytes: EMPTY }
@@ -166,10 +166,10 @@ export class IncomingBody implements PacedBody, SendableBody {
     }
     const coding = this.#headers['content-encoding']
     const raw = this.#receive(Number.POSITIVE_INFINITY)
-    return coding === undefined ? raw : this.#inflated(raw, coding)
+    return coding === undefined ? raw : this.#inflateWhole(raw, coding)
   }
-  async #inflated(raw: Promise<Bytes>, coding: string): Promise<Bytes> {
-    const plain = inflate(Readable.from([await raw]), coding, this.#rules.inflated)
+  async #inflateWhole(raw: Promise<Bytes>, coding: string): Promise<Bytes> {
+    const plain = inflate(Readable.from([await raw]), coding, this.#rules.inflatedLimit)
     const bytes = Buffer.concat(await Array.fromAsync(plain))
     this.#state = { name: 'whole', bytes }
     return bytes
@@ -180,7 +180,7 @@ export class IncomingBody implements PacedBody, SendableBody {
     return new Promise((resolve, reject) => {
       const incoming = this.#incoming
       const parts = [...this.#start]
-      let joined = 0
+      let looseAt = 0
       // The state holds `reject`, and no closure over this request: measured, such a closure keeps
       // every request until a full collection.
       this.#state = { name: 'receiving', reject }
@@ -190,14 +190,14 @@ export class IncomingBody implements PacedBody, SendableBody {
         this.arrivedAt = performance.now()
         if (this.#state.name !== 'receiving') return
         const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)
-        const coded = this.#headers['content-encoding'] !== undefined
-        this.#state = coded ? { name: 'waiting', start: [bytes] } : { name: 'whole', bytes }
+        const isEncoded = this.#headers['content-encoding'] !== undefined
+        this.#state = isEncoded ? { name: 'waiting', start: [bytes] } : { name: 'whole', bytes }
         resolve(bytes)
       }
       const onData = (chunk: Buffer): void => {
         if (!this.#accepts(chunk)) parts.length = 0
-        else if (parts.push(chunk) - joined >= LOOSE) joined = joinFrom(parts, joined)
-        if (this.received < most || this.#state.name !== 'receiving') return
+        else if (parts.push(chunk) - looseAt >= LOOSE) looseAt = joinFrom(parts, looseAt)
+        if (this.byteCount < most || this.#state.name !== 'receiving') return
         incoming.off('data', onData).off('end', onEnd).pause()
         this.#pace.remove(this)
         this.#state = { name: 'waiting', start: parts }
@@ -214,8 +214,8 @@ export class IncomingBody implements PacedBody, SendableBody {
   /** Counts a chunk. False when the body was refused, now or before. */
   #accepts(chunk: Buffer): boolean {
     if (this.#state.name !== 'receiving') return false
-    this.received += chunk.length
-    if (this.received <= this.#rules.limit) return true
+    this.byteCount += chunk.length
+    if (this.byteCount <= this.#rules.limit) return true
     this.#incoming.pause()
     this.refuse(fault('BODY_TOO_LARGE', [this.#rules.limit]))
     return false
@@ -224,7 +224,7 @@ export class IncomingBody implements PacedBody, SendableBody {
 
 /** Bytes that must be there before an upstream takes a body as it comes. */
 const START = 65_536
-/** Pieces that are joined into one: a piece of one byte takes 280 bytes of memory, as measured. */
+/** Pieces that are joined into one: measured, a piece of one byte takes 280 bytes of memory. */
 const LOOSE = 256
 const EMPTY = Buffer.alloc(0)
 const NOTHING = (): void => {}

@@ -1,7 +1,7 @@
 /** One request and its reply, as the stages see it. Knows nothing of sockets.
  *
  *  active ──finish──▶ ended: the reply was delivered or refused
- *  active ──abandon──▶ abandoned ──finish──▶ ended: nobody waits, attempts are aborted
+ *  active ──abandon──▶ abandoned ──finish──▶ ended: no client waits, attempts are aborted
  *  The reply is set by `setReply`, at any time before the end; `cut` ends its body early. */
 import { asFault, errors } from '../errors.ts'
 import type {
@@ -30,13 +30,13 @@ const fault = errors({
   ],
 })
 
-/** What an attempt needs to know of a body to send it, or to send it again. */
+/** A body as attempts see it: whether it can be sent, and sent again. */
 export interface SendableBody {
   readonly exists: boolean
   /** The whole body once it was read: it can be sent more than once. */
   readonly whole: Bytes | undefined
   /** Whether the body was taken as a stream: then it cannot be sent again. */
-  readonly streamed: boolean
+  readonly isStreamed: boolean
   /** Whether the connection should end with the reply: much of the body was not read. */
   readonly unread: boolean
   /** Reads JSON whole, since it may have to be sent twice, of any other body the start. Throws the
@@ -75,7 +75,7 @@ export const NO_ROUTE: Route = {
   option: () => undefined,
 }
 
-/** `reason`: why nobody waits for the reply any more; undefined while somebody does. */
+/** `reason`: why no client waits for the reply any more; undefined while one does. */
 type State =
   | { readonly name: 'active'; readonly reason: undefined }
   | { readonly name: 'abandoned'; readonly reason: Fault }
@@ -84,13 +84,13 @@ type State =
 const ACTIVE: State = { name: 'active', reason: undefined }
 const ENDED: State = { name: 'ended', reason: undefined }
 
-/** What the upstreams did for a call so far: for the outcome, the log line and the metrics. */
+/** The attempts of a call so far, for the outcome, the log line and the metrics. */
 export interface UpstreamProgress {
   attempts: number
   /** Target of the last attempt. */
   target: Target | undefined
   /** ms spent waiting for upstreams; the rest of a call's time is the gateway's own. */
-  waited: number
+  waitedMs: number
 }
 
 /** An attempt that has a deadline of its own. */
@@ -116,7 +116,7 @@ export class Call implements Exchange {
   readonly slots: SlotStore
   targets: readonly Target[]
   hangup: Exchange['hangup']
-  readonly progress: UpstreamProgress = { attempts: 0, target: undefined, waited: 0 }
+  readonly progress: UpstreamProgress = { attempts: 0, target: undefined, waitedMs: 0 }
   readonly stages = new StageWatch()
   readonly #store: Store
   #state = ACTIVE
@@ -168,7 +168,7 @@ export class Call implements Exchange {
   get ended(): boolean {
     return this.#state.name === 'ended'
   }
-  /** Why nobody waits for the reply any more; undefined while somebody does. */
+  /** Why no client waits for the reply any more; undefined while one does. */
   get abandonReason(): Fault | undefined {
     return this.#state.reason
   }
@@ -187,7 +187,7 @@ export class Call implements Exchange {
     if (this.#reply) this.#reply.cut(reason)
     else this.abandon(reason)
   }
-  /** Aborts the attempt under way and refuses new ones: nobody waits for the reply any more. */
+  /** Aborts the attempt under way and refuses new ones: no client waits for the reply any more. */
   abandon(reason: Fault): void {
     if (this.abandonReason) return
     this.#state = { name: this.ended ? 'ended' : 'abandoned', reason }
@@ -206,15 +206,15 @@ export class Call implements Exchange {
   }
   /** Fails the innermost waiting stage. Returns the fault where no stage waits. */
   stall(makeFault: (stage: string | undefined) => Fault): Fault | undefined {
-    const { fault, rejected } = this.stages.stall(makeFault)
+    const { fault, wasRejected } = this.stages.stall(makeFault)
     this.abandon(fault)
-    return rejected ? undefined : fault
+    return wasRejected ? undefined : fault
   }
   onEnd(listener: (outcome: Outcome) => void): void {
     this.#endListeners ??= []
     this.#endListeners.push(listener)
   }
-  /** Ends the call, once. Returns what listeners threw, for the caller to log. */
+  /** Ends the call, once. Returns the faults that listeners threw, for the caller to log. */
   finish(outcome: Outcome): readonly Fault[] {
     if (this.ended) return NO_FAULTS
     this.#state = this.abandonReason ? { name: 'ended', reason: this.abandonReason } : ENDED
@@ -225,8 +225,8 @@ export class Call implements Exchange {
     for (const listener of this.#endListeners) {
       try {
         listener(outcome)
-      } catch (thrown) {
-        faults.push(asFault(thrown))
+      } catch (error) {
+        faults.push(asFault(error))
       }
     }
     return faults

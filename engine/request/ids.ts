@@ -9,7 +9,7 @@ export const createIds = (): ((bytes: number) => string) => {
   const pool = Buffer.alloc(POOL)
   let at = POOL
   let digits = ''
-  let used = 0
+  let digitsUsed = 0
   const refill = (): void => {
     if (at + PIECE > POOL) {
       randomFillSync(pool)
@@ -17,13 +17,13 @@ export const createIds = (): ((bytes: number) => string) => {
     }
     digits = pool.toString('hex', at, at + PIECE)
     at += PIECE
-    used = 0
+    digitsUsed = 0
   }
   return bytes => {
-    if (used + bytes * 2 > digits.length) refill()
-    const start = used
-    used += bytes * 2
-    return digits.slice(start, used)
+    if (digitsUsed + bytes * 2 > digits.length) refill()
+    const start = digitsUsed
+    digitsUsed += bytes * 2
+    return digits.slice(start, digitsUsed)
   }
 }
 

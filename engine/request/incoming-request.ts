@@ -27,7 +27,7 @@ export class IncomingRequest implements EngineRequest {
   readonly #encrypted: boolean
   #query: URLSearchParams | undefined
   #json: Promise<Json> | undefined
-  #parsed: Json | undefined
+  #parsedJson: Json | undefined
 
   constructor(incoming: IncomingMessage, target: RequestTarget, rules: BodyRules, pace: BodyPace) {
     this.method = incoming.method ?? 'GET'
@@ -56,16 +56,16 @@ export class IncomingRequest implements EngineRequest {
   }
   json(): Promise<Json> {
     this.#json ??= this.bytes().then(bytes => {
-      this.#parsed = parseJson(bytes)
-      return this.#parsed
+      this.#parsedJson = parseJson(bytes)
+      return this.#parsedJson
     })
     return this.#json
   }
   get parsed(): Json | undefined {
-    return this.#parsed
+    return this.#parsedJson
   }
   setJson(value: Json): void {
-    this.#parsed = value
+    this.#parsedJson = value
     this.#json = Promise.resolve(value)
   }
 }

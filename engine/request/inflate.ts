@@ -33,8 +33,8 @@ export async function* inflate(
       if (size > limit) throw fault('BODY_BOMB', [limit])
       yield chunk
     }
-  } catch (thrown) {
-    if (thrown instanceof TollgateError) throw thrown
-    throw fault('BODY_CORRUPT', [coding], { cause: thrown })
+  } catch (error) {
+    if (error instanceof TollgateError) throw error
+    throw fault('BODY_CORRUPT', [coding], { cause: error })
   }
 }

@@ -1,4 +1,4 @@
-/** Parses JSON bodies after one checking pass, so that no input harms by its shape. */
+/** Parses JSON bodies after one checking pass, so that no shape of input exhausts the process. */
 import { isUtf8 } from 'node:buffer'
 import { errors } from '../errors.ts'
 import { asBuffer } from '../kit.ts'
@@ -28,14 +28,14 @@ export const parseJson = (bytes: Bytes, limits = LIMITS): Json => {
   scan(buffer, limits)
   try {
     return JSON.parse(buffer.toString()) as Json
-  } catch (thrown) {
-    throw fault('BODY_NOT_JSON', [reasonOf(thrown)])
+  } catch (error) {
+    throw fault('BODY_NOT_JSON', [reasonOf(error)])
   }
 }
 
 /** Removes the input that V8 quotes in its message: the customer needs the place only. */
-const reasonOf = (thrown: unknown): string =>
-  (thrown as Error).message.replace(/, (?:\.\.\.)?".*$/s, '').replace(' in JSON', '')
+const reasonOf = (error: unknown): string =>
+  (error as Error).message.replace(/, (?:\.\.\.)?".*$/s, '').replace(' in JSON', '')
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -78,9 +78,9 @@ class OpenKeys {
     return this.#names?.size ?? (this.#positions.length - this.#first) / 3
   }
   /** Adds the key at start..end (inside its quotes). */
-  add(start: number, end: number, escaped: boolean): void {
+  add(start: number, end: number, hasEscapes: boolean): void {
     const length = end - start
-    if (escaped) return this.#addText(decodeKey(this.#bytes, start, end))
+    if (hasEscapes) return this.#addText(decodeKey(this.#bytes, start, end))
     if ((length === 9 || length === 11) && FORBIDDEN.has(this.#text(start, end)))
       throw fault('BODY_FORBIDDEN_KEY', [quote(this.#text(start, end))])
     if (this.#names) return this.#addText(this.#text(start, end))
@@ -134,8 +134,8 @@ const quote = (text: string): string => JSON.stringify(text.slice(0, 64))
 const decodeKey = (bytes: Buffer, start: number, end: number): string => {
   try {
     return JSON.parse(bytes.toString('utf8', start - 1, end + 1)) as string
-  } catch (thrown) {
-    throw fault('BODY_NOT_JSON', [reasonOf(thrown)])
+  } catch (error) {
+    throw fault('BODY_NOT_JSON', [reasonOf(error)])
   }
 }
 const FORBIDDEN = new Set(['__proto__', 'constructor'])
@@ -152,7 +152,7 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
     const byte = bytes[at]
     if (byte === QUOTE) {
       const start = at + 1
-      let escaped = false
+      let hasEscapes = false
       at++
       for (
         const near = at + SHORT_STRING;
@@ -160,20 +160,20 @@ const scan = (bytes: Buffer, limits: JsonLimits): void => {
         at++
       )
         if (bytes[at] === BACKSLASH) {
-          escaped = true
+          hasEscapes = true
           at++
         }
       if (bytes[at] !== QUOTE) {
         const end = closingQuote(bytes, at)
         if (end < 0) return
-        if (wantsKey && !escaped) escaped = bytes.subarray(start, end).includes(BACKSLASH)
+        if (wantsKey && !hasEscapes) hasEscapes = bytes.subarray(start, end).includes(BACKSLASH)
         at = end
       }
       if (wantsKey) {
         if (++total > limits.keys) throw fault('BODY_TOO_MANY_KEYS', [limits.keys, 'in all'])
         if (keys.size >= limits.keysPerObject)
           throw fault('BODY_TOO_MANY_KEYS', [limits.keysPerObject, 'in one object'])
-        keys.add(start, at, escaped)
+        keys.add(start, at, hasEscapes)
         wantsKey = false
       }
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {

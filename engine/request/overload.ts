@@ -1,4 +1,4 @@
-/** Detects overload: timers come late although this process itself is busy.
+/** Detects overload: timers fire late while this process itself uses the CPU.
  *
  *  normal ──two late timers, crowded twice──▶ shedding ──none shed for CALM_MS──▶ normal */
 

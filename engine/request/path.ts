@@ -35,14 +35,14 @@ const CANONICAL = /^(?:\/[A-Za-z0-9\-_~!$&'()*+,=:@][A-Za-z0-9\-._~!$&'()*+,=:@]
 const canonicalPath = (path: string): string => {
   if (CANONICAL.test(path)) return path
   if (/[#;\\]/.test(path)) throw fault('PATH_REFUSED', ['it holds "#", ";" or "\\"'])
-  const decoded = path.replace(/%([0-9A-Fa-f]{2})|%/g, decodeEscape).replace(/\/{2,}/g, '/')
-  if (/(?:^|\/)\.\.?(?:\/|$)/.test(decoded))
+  const canonical = path.replace(/%([0-9A-Fa-f]{2})|%/g, decodeEscape).replace(/\/{2,}/g, '/')
+  if (/(?:^|\/)\.\.?(?:\/|$)/.test(canonical))
     throw fault('PATH_REFUSED', ['it holds "." or ".." segments'])
-  if (!PATH_CHARACTERS.test(decoded))
+  if (!PATH_CHARACTERS.test(canonical))
     throw fault('PATH_REFUSED', ['it holds characters that a path must escape'])
-  if (decoded.includes('%') && !isUtf8Text(decoded))
+  if (canonical.includes('%') && !isUtf8Text(canonical))
     throw fault('PATH_REFUSED', ['its escapes are not UTF-8'])
-  return decoded
+  return canonical
 }
 /** RFC 3986 §3.3: characters that need no escape in a path, and escapes. */
 const PATH_CHARACTERS = /^\/[A-Za-z0-9\-._~!$&'()*+,=:@/%]*$/
@@ -55,11 +55,11 @@ const isUtf8Text = (path: string): boolean => {
   }
 }
 /** RFC 3986 §2.3: decodes an escaped unreserved character, and refuses an escaped separator. */
-const decodeEscape = (encoded: string, hex: string | undefined): string => {
+const decodeEscape = (sequence: string, hex: string | undefined): string => {
   if (hex === undefined) throw fault('PATH_REFUSED', ['a "%" that starts no escape'])
   const character = String.fromCharCode(Number.parseInt(hex, 16))
   if (/[A-Za-z0-9\-._~]/.test(character)) return character
   if (/[\\/#;%?\0]/.test(character) || character < ' ' || character === '\x7f')
-    throw fault('PATH_REFUSED', [`it holds ${encoded}`])
-  return encoded.toUpperCase()
+    throw fault('PATH_REFUSED', [`it holds ${sequence}`])
+  return sequence.toUpperCase()
 }

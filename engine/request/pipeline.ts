@@ -14,7 +14,7 @@ export interface Guard<Subject> {
   /** Returns a promise that can be rejected while the stage at index `at` still runs. */
   wait(subject: Subject, stage: Promise<void>, at: number): Promise<void>
   /** Why no further stage may begin. */
-  closed(subject: Subject): Fault | undefined
+  closeReason(subject: Subject): Fault | undefined
 }
 
 /** `last` runs innermost. Never throws: it rejects. A stage costs one closure, and no promise where
@@ -28,20 +28,20 @@ export const compose = <Subject>(
   steps.reduceRight<Run<Subject>>(
     (inner, step, at) => subject => {
       let run: Promise<void> | undefined
-      let returned = false
+      let hasReturned = false
       const next = (): Promise<void> => {
         if (run) throw fault('NEXT_TWICE')
-        const closed = guard?.closed(subject)
-        if (closed) throw closed
+        const closeReason = guard?.closeReason(subject)
+        if (closeReason) throw closeReason
         run = callStage(inner, subject, next)
-        if (returned) run.catch(ignore)
+        if (hasReturned) run.catch(ignore)
         return run
       }
-      const whole = callStage(step, subject, next)
-      returned = true
+      const stage = callStage(step, subject, next)
+      hasReturned = true
       // Without `await next()`: a rejection must not end the process.
-      if (run && run !== whole) (run as Promise<void>).catch(ignore)
-      return run || !guard ? whole : guard.wait(subject, whole, at)
+      if (run && run !== stage) (run as Promise<void>).catch(ignore)
+      return run || !guard ? stage : guard.wait(subject, stage, at)
     },
     last,
   )
@@ -50,7 +50,7 @@ const ignore = (): void => {}
 const callStage = <Subject>(step: Step<Subject>, subject: Subject, next: Next): Promise<void> => {
   try {
     return step(subject, next) ?? Promise.resolve()
-  } catch (thrown) {
-    return Promise.reject(thrown)
+  } catch (error) {
+    return Promise.reject(error)
   }
 }

@@ -85,37 +85,37 @@ export interface Refuser {
 /** One request, as an object with methods: closures would cost a kilobyte a request. */
 export class RequestLifecycle implements Indexed {
   index = -1
-  readonly accepted: AcceptedRequest
+  readonly acceptedRequest: AcceptedRequest
   readonly #snapshot: Snapshot
   readonly #requests: ActiveRequests
   readonly #response: ServerResponse | undefined
-  readonly #started: number
+  readonly #startedAt: number
   #phase: 'running' | 'replying' = 'running'
   /** The last time at which no stage was known to take time of its own, ms, monotonic. */
   #idleAt: number
   refuser: Refuser | undefined
   /** Retains the snapshot. `started`: ms, monotonic. `response`: none for a WebSocket. */
   constructor(
-    accepted: AcceptedRequest,
+    acceptedRequest: AcceptedRequest,
     snapshot: Snapshot,
     requests: ActiveRequests,
-    started: number,
+    startedAt: number,
     response?: ServerResponse,
   ) {
-    this.accepted = accepted
+    this.acceptedRequest = acceptedRequest
     this.#snapshot = snapshot
     this.#requests = requests
-    this.#started = started
-    this.#idleAt = started
+    this.#startedAt = startedAt
+    this.#idleAt = startedAt
     this.#response = response
     snapshot.retain()
     requests.add(this)
   }
   get call(): Call {
-    return this.accepted.call
+    return this.acceptedRequest.call
   }
-  get compiled(): CompiledRoute {
-    return this.accepted.compiled
+  get compiledRoute(): CompiledRoute {
+    return this.acceptedRequest.compiledRoute
   }
   get version(): string {
     return String(this.#snapshot.version)
@@ -127,7 +127,7 @@ export class RequestLifecycle implements Indexed {
   /** Whether the reply ends its connection. After a declined upgrade Node drops the bytes that came
    *  with the offer, so the client must not continue there. */
   closesConnection(): boolean {
-    const { upgrade, connection } = this.accepted.request.headers
+    const { upgrade, connection } = this.acceptedRequest.request.headers
     return (
       this.#requests.draining ||
       this.call.kind === 'websocket' ||
@@ -143,7 +143,7 @@ export class RequestLifecycle implements Indexed {
   checkStages(now: number): void {
     const { stage: limit } = this.#snapshot.settings.timeouts
     if (this.#phase !== 'running' || limit === 0) return
-    const { call, request } = this.accepted
+    const { call, request } = this.acceptedRequest
     if (call.waitsForUpstream || request.body.index >= 0) this.#idleAt = now
     if (now - this.#idleAt <= limit) return
     this.#idleAt = now - limit + UNWINDING
@@ -155,11 +155,11 @@ export class RequestLifecycle implements Indexed {
     this.logFault(reason)
     void this.refuser?.commitAndRefuse(reason)
   }
-  /** Counts an open stream. Returns how to say that it ended. */
+  /** Counts an open stream. Returns a function to call when it ends. */
   openStream(kind: 'sse' | 'websocket'): () => void {
     return this.#requests.resources.metrics.route(this.call.route.name).open(kind)
   }
-  /** Logs what the client does not read: the message of a hidden fault, the cause of a 503. */
+  /** Logs the parts that the client does not get: a hidden fault, the cause of a 503. */
   logFault(reason: Fault): void {
     const { log } = this.#requests.resources
     const { id, route } = this.call
@@ -182,17 +182,17 @@ export class RequestLifecycle implements Indexed {
   /** Writes the log line and the metrics. */
   #report(outcome: Outcome, headAt: number): void {
     const { log, metrics } = this.#requests.resources
-    const { call, request: inbound } = this.accepted
-    const { attempts, waited, target } = call.progress
+    const { call, request: inbound } = this.acceptedRequest
+    const { attempts, waitedMs, target } = call.progress
     const now = performance.now()
-    const ms = now - this.#started
-    const own = (headAt || now) - Math.max(this.#started, inbound.body.arrivedAt) - waited
-    const added = Math.max(0, own)
+    const ms = now - this.#startedAt
+    const ownMs = (headAt || now) - Math.max(this.#startedAt, inbound.body.arrivedAt) - waitedMs
+    const addedMs = Math.max(0, ownMs)
     if (outcome.end === 'cut')
       metrics.count('cut_total', { route: call.route.name, code: outcome.fault?.code ?? 'none' })
     metrics
       .route(call.route.name)
-      .end(outcome.status, ms, added, inbound.body.received, outcome.bytes)
+      .end(outcome.status, ms, addedMs, inbound.body.byteCount, outcome.bytes)
     for (const reason of call.finish(outcome))
       log.error({ id: call.id, code: reason.code }, `onEnd: ${reason.message}`)
     log.request({
@@ -205,7 +205,7 @@ export class RequestLifecycle implements Indexed {
       status: outcome.status,
       end: outcome.end,
       ms,
-      added,
+      added: addedMs,
       bytes: outcome.bytes,
       attempts,
       upstream: target?.upstream,

@@ -7,7 +7,7 @@ import { openResponse } from '../response/lingering-close.ts'
 /** Methods that change nothing (RFC 9110 §9.2.1). */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
-interface Held {
+interface WaitingRequest {
   readonly safe: boolean
   /** Absent where the connection leaves HTTP with this request. */
   readonly response: ServerResponse | undefined
@@ -16,7 +16,7 @@ interface Held {
 /** One connection with pipelined requests. */
 interface ConnectionQueue {
   readonly running: Map<ServerResponse, boolean>
-  readonly held: Held[]
+  readonly waiting: WaitingRequest[]
 }
 
 export class RequestOrder {
@@ -32,13 +32,13 @@ export class RequestOrder {
     start: () => void,
   ): void {
     const queue = this.#queueOf(socket)
-    queue.held.push({ safe: response !== undefined && SAFE.has(method ?? ''), response, start })
+    queue.waiting.push({ safe: response !== undefined && SAFE.has(method ?? ''), response, start })
     this.#advance(socket, queue)
   }
   #queueOf(socket: Duplex): ConnectionQueue {
-    const known = this.#queues.get(socket)
-    if (known) return known
-    const queue: ConnectionQueue = { running: new Map(), held: [] }
+    const existing = this.#queues.get(socket)
+    if (existing) return existing
+    const queue: ConnectionQueue = { running: new Map(), waiting: [] }
     this.#queues.set(socket, queue)
     const first = openResponse(socket)
     if (first) this.#run(socket, queue, first, SAFE.has(first.req.method ?? ''))
@@ -52,15 +52,15 @@ export class RequestOrder {
     })
   }
   #advance(socket: Duplex, queue: ConnectionQueue): void {
-    for (let next = queue.held[0]; next && mayRun(next, queue); next = queue.held[0]) {
-      queue.held.shift()
+    for (let next = queue.waiting[0]; next && mayRun(next, queue); next = queue.waiting[0]) {
+      queue.waiting.shift()
       if (!socket.writable) continue
       if (next.response) this.#run(socket, queue, next.response, next.safe)
       next.start()
     }
-    if (queue.running.size === 0 && queue.held.length === 0) this.#queues.delete(socket)
+    if (queue.running.size === 0 && queue.waiting.length === 0) this.#queues.delete(socket)
   }
 }
 
-const mayRun = ({ safe }: Held, { running }: ConnectionQueue): boolean =>
+const mayRun = ({ safe }: WaitingRequest, { running }: ConnectionQueue): boolean =>
   running.size === 0 || (safe && running.values().every(each => each))

@@ -37,10 +37,10 @@ export const bufferedRequest = (
       String(value),
     ]),
   )
-  let parsed: Json | undefined
+  let parsedJson: Json | undefined
   const parse = (): Json => {
-    parsed ??= parseJson(whole)
-    return parsed
+    parsedJson ??= parseJson(whole)
+    return parsedJson
   }
   return {
     method: request.method,
@@ -50,7 +50,7 @@ export const bufferedRequest = (
     body: {
       whole,
       exists: whole.length > 0,
-      streamed: false,
+      isStreamed: false,
       unread: false,
       prepare: () => undefined,
     },
@@ -66,7 +66,7 @@ export const bufferedRequest = (
       }
     },
     setJson(value) {
-      parsed = value
+      parsedJson = value
     },
     async *stream() {
       yield whole
@@ -82,12 +82,12 @@ export const createResumedCall = (
 /** 32 hexadecimal digits made of the id: the turns of one task share a trace. */
 const traceOf = (id: string): string => Buffer.from(id).toString('hex').padEnd(32, '0').slice(-32)
 
-/** Abandons the call when the signal aborts or has aborted. Returns how to stop listening. */
+/** Abandons the call when the signal aborts or has aborted. Returns a function that stops it. */
 export const abandonOnAbort = (signal: AbortSignal | undefined, call: Call): (() => void) => {
-  const leave = (): void => call.abandon(fault('TURN_CANCELLED'))
-  if (signal?.aborted) leave()
-  signal?.addEventListener('abort', leave, { once: true })
-  return () => signal?.removeEventListener('abort', leave)
+  const onAbort = (): void => call.abandon(fault('TURN_CANCELLED'))
+  if (signal?.aborted) onAbort()
+  signal?.addEventListener('abort', onAbort, { once: true })
+  return () => signal?.removeEventListener('abort', onAbort)
 }
 
 /** Runs the stages behind `turn.after`. Retains the snapshot until the reply has ended. */
@@ -97,9 +97,9 @@ export const resumeCall = async (
   name: string,
   turn: ResumedCall,
 ): Promise<Reply> => {
-  const compiled: CompiledRoute | undefined = snapshot.named(name)
-  if (!compiled) throw fault('ROUTE_GONE', [name])
-  const call = createResumedCall(compiled.route, {
+  const compiledRoute: CompiledRoute | undefined = snapshot.findByName(name)
+  if (!compiledRoute) throw fault('ROUTE_GONE', [name])
+  const call = createResumedCall(compiledRoute.route, {
     id: turn.id,
     store: resources.database,
     targets: turn.targets,
@@ -110,7 +110,7 @@ export const resumeCall = async (
   call.slots.restore(turn.slots)
   const stopListening = abandonOnAbort(turn.signal, call)
   snapshot.retain()
-  const end = (end: Outcome['end'], status: number, bytes: number, reason?: Fault): void => {
+  const onEnd = (end: Outcome['end'], status: number, bytes: number, reason?: Fault): void => {
     stopListening()
     const outcome = { end, status, attempts: call.attempts, bytes }
     for (const { code, message } of call.finish(reason ? { ...outcome, fault: reason } : outcome))
@@ -119,28 +119,28 @@ export const resumeCall = async (
     resources.backgroundCalls.end(call)
   }
   try {
-    if (!call.abandonReason) await compiled.runAfter(turn.after)(call)
+    if (!call.abandonReason) await compiledRoute.runAfter(turn.after)(call)
     await call.writes.commit()
     if (call.abandonReason) throw call.abandonReason
-    return withDurableEnd(call, end)
-  } catch (thrown) {
-    const reason = asFault(thrown)
+    return withDurableEnd(call, onEnd)
+  } catch (error) {
+    const reason = asFault(error)
     // Commits what stages added while the call failed, such as the release of a hold.
     await call.writes.commit().catch(() => {})
-    end('refused', reason.status, 0, reason)
-    throw thrown
+    onEnd('refused', reason.status, 0, reason)
+    throw error
   }
 }
 
 /** Makes the reply's last byte, or its fault, wait until the groups of the stages are durable. */
 const withDurableEnd = (
   call: Call,
-  over: (end: Outcome['end'], status: number, bytes: number, reason?: Fault) => void,
+  onEnd: (end: Outcome['end'], status: number, bytes: number, reason?: Fault) => void,
 ): Reply => {
   const reply = call.requireReply()
   let bytes = 0
   const cut = (reason: Fault, out: Out): void => {
-    over('cut', reply.status, bytes, reason)
+    onEnd('cut', reply.status, bytes, reason)
     out.fail(reason)
   }
   reply.through({
@@ -152,10 +152,10 @@ const withDurableEnd = (
       bytes += tail?.length ?? 0
       call.writes.commit().then(
         () => {
-          over(reply.endFault ? 'cut' : 'complete', reply.status, bytes, reply.endFault)
+          onEnd(reply.endFault ? 'cut' : 'complete', reply.status, bytes, reply.endFault)
           out.end(tail)
         },
-        thrown => cut(asFault(thrown), out),
+        error => cut(asFault(error), out),
       )
     },
     fail(reason, out) {

@@ -35,11 +35,11 @@ export class Router<T> {
     const exact = this.exact(method, path)
     if (exact) return exact
     if (!this.#methods.has(method)) return undefined
-    const found = this.#tree.find(method as 'GET', path)
-    if (!found) return undefined
-    const params = found.params as Record<string, string>
+    const match = this.#tree.find(method as 'GET', path)
+    if (!match) return undefined
+    const params = match.params as Record<string, string>
     for (const name in params) if (params[name] === '') return undefined
-    return { value: found.store as T, params }
+    return { value: match.store as T, params }
   }
   /** The methods of this path, for a 405. */
   methods(path: string): readonly string[] {

@@ -1,4 +1,4 @@
-/** Holds the slots of one exchange by name, and which travel with a durable task. */
+/** The slots of one exchange by name; those with `keep` are saved with a durable task. */
 import { errors } from '../errors.ts'
 import type { Json, Slot, Slots } from '../plugin.ts'
 
@@ -30,21 +30,21 @@ export class SlotStore implements Slots {
   }
   set<T>(slot: Slot<T>, value: T): void {
     const { name, keep = false } = slot
-    const found = this.#find(name)
-    if (!found) this.#newest = { name, value, keep, next: this.#newest }
+    const entry = this.#find(name)
+    if (!entry) this.#newest = { name, value, keep, next: this.#newest }
     else {
-      found.value = value
-      found.keep ||= keep
+      entry.value = value
+      entry.keep ||= keep
     }
   }
-  saved(): { readonly [name: string]: Json } {
+  toJson(): { readonly [name: string]: Json } {
     const values: [string, Json][] = []
     for (let entry = this.#newest; entry; entry = entry.next)
       if (entry.keep) values.push([entry.name, entry.value as Json])
     return Object.fromEntries(values.reverse())
   }
-  restore(saved: { readonly [name: string]: Json }): void {
-    for (const [name, value] of Object.entries(saved)) this.set({ name, keep: true }, value)
+  restore(values: { readonly [name: string]: Json }): void {
+    for (const [name, value] of Object.entries(values)) this.set({ name, keep: true }, value)
   }
   #find(name: string): Entry | undefined {
     let entry = this.#newest

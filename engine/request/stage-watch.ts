@@ -6,13 +6,13 @@ import type { Fault } from '../plugin.ts'
 export class StageWatch {
   /** Waiting stages, the innermost last; also some that have ended since. */
   #waiting: { readonly name: string | undefined; reject(reason: Fault): void }[] | undefined
-  #stalled: Fault | undefined
+  #stallReason: Fault | undefined
   /** Requests beside the pipeline that a stage waits for. */
   #sends = 0
 
   /** Why no stage may begin any more; undefined while stages may. */
-  get stalled(): Fault | undefined {
-    return this.#stalled
+  get stallReason(): Fault | undefined {
+    return this.#stallReason
   }
   get sending(): boolean {
     return this.#sends > 0
@@ -26,14 +26,14 @@ export class StageWatch {
     })
   }
   /** Rejects the innermost waiting stage. `makeFault` gets its name. */
-  stall(makeFault: (stage: string | undefined) => Fault): { fault: Fault; rejected: boolean } {
+  stall(makeFault: (stage: string | undefined) => Fault): { fault: Fault; wasRejected: boolean } {
     const stage = this.#waiting?.pop()
     const fault = makeFault(stage?.name)
-    this.#stalled = fault
+    this.#stallReason = fault
     stage?.reject(fault)
-    return { fault, rejected: stage !== undefined }
+    return { fault, wasRejected: stage !== undefined }
   }
-  /** Counts a request beside the pipeline. Returns what to call when its reply has ended. */
+  /** Counts a request beside the pipeline. Returns a function to call when its reply has ended. */
   beginSend(): () => void {
     this.#sends++
     let ended = false

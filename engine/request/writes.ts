@@ -1,7 +1,7 @@
 /** Collects groups of statements of one exchange, and commits them one after another. */
 import type { Statement, Writes } from '../plugin.ts'
 
-/** `will` replaces the on-crash statements of this id; an empty list clears them. */
+/** `setCrashStatements` replaces the on-crash statements of this id; an empty list clears them. */
 export interface Store {
   write(statements: readonly Statement[]): Promise<unknown>
   setCrashStatements?(id: string, statements: readonly Statement[]): void
@@ -44,10 +44,7 @@ export class StatementGroups implements Writes {
    *  failed, they stay, and the plugin that retries the write clears them. */
   close(): void {
     if (!this.#hasCrashStatements) return
-    this.commit().then(
-      () => this.#store.setCrashStatements?.(this.#id, []),
-      () => {},
-    )
+    this.commit().then(() => this.#store.setCrashStatements?.(this.#id, []), ignore)
   }
   get idle(): boolean {
     return this.#pending.length === 0 && this.#last === undefined

@@ -14,16 +14,16 @@ export const drain = async (
   requests: ActiveRequests,
 ): Promise<void> => {
   const deadline = performance.now() + grace
-  const quiet = (): boolean => requests.size === 0 && requests.flushing === 0
+  const isQuiet = (): boolean => requests.size === 0 && requests.flushing === 0
   // The close of node:http would destroy a connection whose reply is still being sent.
   const closed = new Promise<void>(resolve => {
     net.Server.prototype.close.call(server, () => resolve())
   })
   await waitUntil(() => requests.flushing === 0, deadline)
   server.closeIdleConnections()
-  await waitUntil(quiet, deadline)
+  await waitUntil(isQuiet, deadline)
   requests.cut()
-  await waitUntil(quiet, performance.now() + LAST_READ)
+  await waitUntil(isQuiet, performance.now() + LAST_READ)
   server.close()
   server.closeAllConnections()
   await closed

@@ -27,9 +27,9 @@ class FilterLink implements Out {
     if (!this.#filter.write) return this.#out.write(chunk)
     try {
       this.#filter.write(chunk, this.#out)
-    } catch (thrown) {
+    } catch (error) {
       this.#ended = true
-      this.#reportThrow(thrown)
+      this.#reportThrow(error)
     }
   }
   end(tail?: Bytes, reason?: Fault): void {
@@ -39,8 +39,8 @@ class FilterLink implements Out {
     if (!this.#filter.end) return this.#out.end(tail)
     try {
       this.#filter.end(tail, this.#out)
-    } catch (thrown) {
-      this.#reportThrow(thrown)
+    } catch (error) {
+      this.#reportThrow(error)
     }
   }
   fail(reason: Fault): void {
@@ -49,12 +49,12 @@ class FilterLink implements Out {
     if (!this.#filter.fail) return this.#out.fail(reason)
     try {
       this.#filter.fail(reason, this.#out)
-    } catch (thrown) {
-      this.#reportThrow(thrown)
+    } catch (error) {
+      this.#reportThrow(error)
     }
   }
-  #reportThrow(thrown: unknown): void {
-    this.#out.fail(fault('STAGE_THREW', [textOf(thrown)], { cause: causeOf(thrown) }))
+  #reportThrow(error: unknown): void {
+    this.#out.fail(fault('STAGE_THREW', [textOf(error)], { cause: causeOf(error) }))
   }
 }
 
@@ -121,7 +121,7 @@ export class FilteredReply implements Reply {
     this.body = bytes
     return bytes
   }
-  peek(enough?: (seen: Bytes) => boolean): Promise<Bytes | undefined> {
+  peek(enough?: (bytes: Bytes) => boolean): Promise<Bytes | undefined> {
     if (!this.#source && this.#filters.length === 0 && (!this.#body || isBytes(this.#body)))
       return Promise.resolve(this.#body)
     return this.#pipe().peek(enough)
@@ -151,9 +151,9 @@ async function* readChunks(pipe: Pipe): AsyncGenerator<Bytes> {
       yield chunk
     }
     over = true
-  } catch (thrown) {
+  } catch (error) {
     over = true
-    throw thrown
+    throw error
   } finally {
     if (!over) pipe.abort(fault('READER_LEFT'))
   }
@@ -163,20 +163,20 @@ const collect = (answer: FilteredReply, limit: number): Promise<Bytes> =>
   new Promise((resolve, reject) => {
     const parts: Bytes[] = []
     let size = 0
-    const keep = (chunk: Bytes): void => {
+    const addChunk = (chunk: Bytes): void => {
       size += chunk.length
       if (size <= limit) parts.push(chunk)
       else {
-        const large = fault('REPLY_TOO_LARGE', [limit])
-        reject(large)
-        answer.cut(large)
+        const reason = fault('REPLY_TOO_LARGE', [limit])
+        reject(reason)
+        answer.cut(reason)
       }
     }
     answer.pipeTo({
-      write: keep,
+      write: addChunk,
       end(tail, reason) {
         if (reason) answer.endFault = reason
-        if (tail) keep(tail)
+        if (tail) addChunk(tail)
         resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts))
       },
       fail: reject,

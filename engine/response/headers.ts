@@ -31,8 +31,8 @@ const HOST = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 export const memoizeByName = <T extends boolean | string>(compute: (name: string) => T) => {
   const results = new Map<string, T>()
   return (name: string): T => {
-    const known = results.get(name)
-    if (known !== undefined) return known
+    const cachedResult = results.get(name)
+    if (cachedResult !== undefined) return cachedResult
     const result = compute(name)
     if (results.size < MOST_NAMES && name.length <= LONGEST_NAME) results.set(name, result)
     return result
@@ -120,16 +120,15 @@ const connectionNames = (
   return new Set(text.split(',').map(name => name.trim().toLowerCase()))
 }
 
-/** Headers that always pass. The operator names more: such a list forgets no secret. */
+/** Headers that always pass. The operator lists further ones: an allow list misses no secret. */
 const PASS_UP = 'accept accept-language content-type user-agent range idempotency-key'
-/** Never sent upstream, whatever an operator lists: the customer's credentials, headers between
+/** Never sent upstream, also if an operator lists them: client credentials, headers between
  *  client and gateway, and the client's claims about its address. */
 const NEVER_UP = setOf(
   HOP_BY_HOP,
   // `content-encoding`: bodies are sent inflated.
   'authorization cookie host content-length content-encoding expect accept-encoding ' +
-    'forwarded x-real-ip x-client-ip true-client-ip ' +
-    'cf-connecting-ip',
+    'forwarded x-real-ip x-client-ip true-client-ip cf-connecting-ip',
 )
 const mayPassUp = (name: string): boolean => !NEVER_UP.has(name) && !name.startsWith('x-forwarded-')
 
@@ -142,19 +141,19 @@ export const createPassRule = (
   const lower = extra.map(name => name.toLowerCase())
   const names = setOf(PASS_UP, ...lower.filter(name => !name.endsWith('*')))
   const prefixes = lower.filter(name => name.endsWith('*')).map(name => name.slice(0, -1))
-  const secret = new Set(credentials)
-  const passes = memoizeByName(
+  const credentialNames = new Set(credentials)
+  const mayPass = memoizeByName(
     name =>
       mayPassUp(name) &&
-      !secret.has(name) &&
+      !credentialNames.has(name) &&
       (names.has(name) || prefixes.some(prefix => name.startsWith(prefix))),
   )
   return headers => {
-    const passed: Headers = {}
-    const dropped = connectionNames(headers.connection)
+    const output: Headers = {}
+    const hopNames = connectionNames(headers.connection)
     for (const name in headers)
-      if (passes(name) && !dropped?.has(name)) passed[name] = headers[name] as string
-    return passed
+      if (mayPass(name) && !hopNames?.has(name)) output[name] = headers[name] as string
+    return output
   }
 }
 
@@ -177,14 +176,14 @@ const responseName = memoizeByName(name => {
 export const responseHeaders = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Headers => {
-  const passed: Headers = {}
-  const dropped = connectionNames(headers.connection)
+  const output: Headers = {}
+  const hopNames = connectionNames(headers.connection)
   for (const name in headers) {
     const value = headers[name]
     const downName = responseName(name)
-    if (downName !== '' && value !== undefined && !dropped?.has(name)) passed[downName] = value
+    if (downName !== '' && value !== undefined && !hopNames?.has(name)) output[downName] = value
   }
-  return passed
+  return output
 }
 
 /** Alternating names and values, without the headers that frame the message. */

@@ -15,12 +15,12 @@ export const endAndClose = (response: ServerResponse, body: Bytes | undefined): 
   const { req: incoming } = response
   if (incoming.complete || incoming.destroyed) return void response.end(body)
   if (body) response.write(body)
-  const late = setTimeout(() => {
+  const timer = setTimeout(() => {
     response.end()
     lingeringClose(incoming.socket)
   }, LINGER_MS)
   const end = (): void => {
-    clearTimeout(late)
+    clearTimeout(timer)
     response.end()
   }
   incoming.once('end', end)
@@ -63,7 +63,7 @@ export const refuseSocket = (
 export class ClosingConnections {
   readonly #sockets = new WeakSet<Duplex>()
   /** Those whose parser has stopped: the requests that it had read are still answered. */
-  readonly #malformed = new WeakSet<Duplex>()
+  readonly #malformedSockets = new WeakSet<Duplex>()
 
   has(socket: Duplex): boolean {
     return this.#sockets.has(socket)
@@ -72,11 +72,11 @@ export class ClosingConnections {
     this.#sockets.add(socket)
   }
   /** Handles bytes that the parser refused. There is no request to take a dialect from. */
-  malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     // It is being closed already.
-    if (this.#sockets.has(socket) || this.#malformed.has(socket)) return
-    this.#malformed.add(socket)
+    if (this.#sockets.has(socket) || this.#malformedSockets.has(socket)) return
+    this.#malformedSockets.add(socket)
     const reply = openResponse(socket)
     if (reply?.req.complete) return closeAfterResponses(socket)
     if (reply?.headersSent) return void socket.destroy() // a 400 would be written into it
@@ -96,12 +96,10 @@ const closeAfterResponses = (socket: Duplex): void => {
 }
 
 const parserRefusal = (code = 'BAD_REQUEST'): Pick<Refusal, 'status' | 'body'> => {
-  const [status, message] = PARSER_ERRORS[code] ?? [
-    400,
-    'The bytes received are no HTTP/1.1 request.',
-  ]
+  const [status, message] = PARSER_ERRORS[code] ?? NOT_HTTP
   return { status, body: Buffer.from(JSON.stringify({ error: { code, message } })) }
 }
+const NOT_HTTP = [400, 'The bytes received are no HTTP/1.1 request.'] as const
 const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The request head is too large.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The chunk extensions are too large.'],

@@ -26,7 +26,7 @@ const fault = errors({
 type State =
   | { readonly name: 'waiting' | 'sending' | 'failing' | 'ended' }
   /** `discarded`: bytes read from the upstream since the client left. */
-  | { readonly name: 'abandoned'; discarded: number }
+  | { readonly name: 'abandoned'; discardedBytes: number }
 
 const WAITING: State = { name: 'waiting' }
 const SENDING: State = { name: 'sending' }
@@ -61,9 +61,9 @@ export class ResponseWriter implements Out {
     if (this.#state === ENDED) return
     const reply = this.call.requireReply()
     if (this.#response.headersSent && reply.status >= 400) {
-      const late = fault('UPSTREAM_REFUSED', [reply.status])
-      reply.cut(late)
-      return this.refuse(late)
+      const lateRefusal = fault('UPSTREAM_REFUSED', [reply.status])
+      reply.cut(lateRefusal)
+      return this.refuse(lateRefusal)
     }
     const length = reply.headers['content-length']
     if (typeof length === 'string') this.#declaredLength = Number(length)
@@ -115,7 +115,7 @@ export class ResponseWriter implements Out {
     if (!this.call.durable) return this.#complete(tail)
     this.call.writes.commit().then(
       () => this.#complete(tail),
-      thrown => this.refuse(asFault(thrown)),
+      error => this.refuse(asFault(error)),
     )
   }
   fail(reason: Fault): void {
@@ -127,7 +127,7 @@ export class ResponseWriter implements Out {
     if (this.call.hasReply) this.call.requireReply().cut(reason)
     if (this.#state === ENDED) return // the cut passed the source and the filters, and ended here
     if (this.#state.name === 'abandoned') return this.#finish('hangup', 499, reason)
-    const refusal = this.#lifecycle.compiled.fail(reason, this.call)
+    const refusal = this.#lifecycle.compiledRoute.fail(reason, this.call)
     if (this.#headAt === 0) return this.#writeRefusal(refusal, reason)
     if (refusal.event && this.#closeStream) {
       // The stream may have broken off within an event: the blank line ends that event.
@@ -170,12 +170,12 @@ export class ResponseWriter implements Out {
     if (this.#state === ENDED) return
     if (this.#state.name === 'abandoned') return this.#finish('hangup', 499, fault('CLIENT_GONE'))
     const size = this.#bodyBytes + (tail?.length ?? 0)
-    const declared = this.#declaredLength
-    if (this.#headAt > 0 && declared >= 0 && declared !== size && !this.#bodiless())
-      return this.#invalidate(fault('LENGTH_WRONG', [declared]))
+    const declaredLength = this.#declaredLength
+    if (this.#headAt > 0 && declaredLength >= 0 && declaredLength !== size && !this.#bodiless())
+      return this.#invalidate(fault('LENGTH_WRONG', [declaredLength]))
     // A reply to HEAD has the length that GET would have.
-    const ofGet = this.call.request.method === 'HEAD' && declared >= 0
-    if (!this.#ensureHead(ofGet ? declared : size)) return
+    const ofGet = this.call.request.method === 'HEAD' && declaredLength >= 0
+    if (!this.#ensureHead(ofGet ? declaredLength : size)) return
     this.#bodyBytes = size
     writeLast(this.#response, this.#bodiless() ? undefined : tail, size)
     closeUnlessComplete(this.#response)
@@ -201,8 +201,8 @@ export class ResponseWriter implements Out {
       list.push('connection', 'close')
     try {
       this.#response.writeHead(status, list)
-    } catch (thrown) {
-      return asFault(thrown)
+    } catch (error) {
+      return asFault(error)
     }
     if (this.#state === WAITING) this.#state = SENDING
     this.#headAt = performance.now()
@@ -214,16 +214,16 @@ export class ResponseWriter implements Out {
     const { statusCode } = this.#response
     return this.call.request.method === 'HEAD' || statusCode === 204 || statusCode === 304
   }
-  #discard(chunk: Bytes, abandoned: State & { name: 'abandoned' }): void {
-    abandoned.discarded += chunk.length
+  #discard(chunk: Bytes, state: State & { name: 'abandoned' }): void {
+    state.discardedBytes += chunk.length
     const { hangup } = this.call
-    if (hangup !== 'cancel' && abandoned.discarded > hangup.bytes)
+    if (hangup !== 'cancel' && state.discardedBytes > hangup.bytes)
       this.call.abandon(fault('CLIENT_GONE'))
   }
   #onClose(): void {
     clearInterval(this.#timer)
     if (this.#state === ENDED || this.#response.writableFinished) return
-    this.#state = { name: 'abandoned', discarded: 0 }
+    this.#state = { name: 'abandoned', discardedBytes: 0 }
     const { hangup } = this.call
     if (hangup === 'cancel') return this.call.abandon(fault('CLIENT_GONE'))
     this.#source.resume()

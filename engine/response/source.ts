@@ -28,10 +28,10 @@ export class Pipe implements Source, Out {
   constructor(owner: { endFault: Fault | undefined }) {
     this.#owner = owner
   }
-  attach(valve: FlowControl, abort: (reason: Fault) => void): void {
-    this.#flow = valve
+  attach(flow: FlowControl, abort: (reason: Fault) => void): void {
+    this.#flow = flow
     this.#abort = abort
-    if (this.#paused) valve.pause()
+    if (this.#paused) flow.pause()
   }
   write(chunk: Bytes): void {
     if (this.#fault || this.#end) return
@@ -73,13 +73,13 @@ export class Pipe implements Source, Out {
     this.fail(reason)
   }
   /** The first bytes, not consumed: one chunk, or as many as `enough` accepts. */
-  async peek(enough?: (seen: Bytes) => boolean): Promise<Bytes | undefined> {
+  async peek(enough?: (bytes: Bytes) => boolean): Promise<Bytes | undefined> {
     for (;;) {
       if (enough && this.#queue.length > 1) this.#queue = [Buffer.concat(this.#queue)]
-      const seen = this.#queue[0]
-      if (seen && (!enough || enough(seen))) return seen
+      const bytes = this.#queue[0]
+      if (bytes && (!enough || enough(bytes))) return bytes
       if (this.#fault) throw this.#fault
-      if (this.#end) return concat(seen, this.#end.tail)
+      if (this.#end) return concat(bytes, this.#end.tail)
       await this.#nextEvent()
     }
   }
@@ -106,8 +106,8 @@ export class Pipe implements Source, Out {
   }
 }
 const PIPE_CHUNKS = 8
-const concat = (seen: Bytes | undefined, tail: Bytes | undefined): Bytes | undefined =>
-  seen && tail ? Buffer.concat([seen, tail]) : (seen ?? tail)
+const concat = (bytes: Bytes | undefined, tail: Bytes | undefined): Bytes | undefined =>
+  bytes && tail ? Buffer.concat([bytes, tail]) : (bytes ?? tail)
 
 /** Makes a Source of an AsyncIterable. Holds one chunk back, so that the last is the tail. */
 export const fromIterable = (body: AsyncIterable<Bytes>): Source => {
@@ -126,10 +126,10 @@ export const fromIterable = (body: AsyncIterable<Bytes>): Source => {
         if (gate) await gate
       }
       if (!ended) out.end(previous)
-    } catch (thrown) {
+    } catch (error) {
       if (ended) return
       if (previous) out.write(previous) // without an end no chunk is the tail
-      out.fail(asFault(thrown))
+      out.fail(asFault(error))
     } finally {
       ended = true
     }

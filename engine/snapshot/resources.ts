@@ -1,4 +1,4 @@
-/** What one process has and its snapshots use: log, metrics, store, quotas, resources. */
+/** The resources of one process that its snapshots use: log, metrics, store, quotas. */
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
 import type { Database, Log, Membership } from '../plugin.ts'

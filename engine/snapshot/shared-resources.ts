@@ -10,7 +10,7 @@ export class SharedResources {
   readonly #entries = new Map<string, Entry>()
   readonly #closing = new Set<Promise<unknown>>()
 
-  /** The entry of a key. For another `version`, `create` gets the old value. */
+  /** The value of a key. `create` replaces the value of another `version`. */
   acquire<T extends object>(
     key: string,
     version: string,
@@ -22,21 +22,21 @@ export class SharedResources {
       entry = { version, value: create(current?.value as T | undefined), uses: 0 }
       this.#entries.set(key, entry)
     }
-    const used = entry
-    used.uses++
-    return { value: used.value as T, release: () => this.#release(key, used) }
+    const currentEntry = entry
+    currentEntry.uses++
+    return { value: currentEntry.value as T, release: () => this.#release(key, currentEntry) }
   }
   get size(): number {
     return this.#entries.size
   }
-  /** Resolves when everything released so far is closed. */
+  /** Resolves when all values released so far are closed. */
   async closed(): Promise<void> {
     await Promise.all(this.#closing)
   }
   #release(key: string, entry: Entry): void {
     if (--entry.uses > 0) return
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
-    // Closing may fail or take long; the resource is unused, so no request depends on it.
+    // No request depends on whether closing fails or how long it takes: the value is unused.
     const closing = Promise.try(() => (entry.value as { close?(): unknown }).close?.())
       .catch(() => {})
       .finally(() => this.#closing.delete(closing))

@@ -1,4 +1,6 @@
-/** The compiled, frozen configuration, released after the last request that retains it. */
+/** The compiled, frozen configuration. It is released after the last request that retains it. */
+
+import type { Settings } from '../config/settings.ts'
 import type {
   AdminRequest,
   Exchange,
@@ -21,39 +23,6 @@ import type { DispatchRules } from '../upstream/dispatch.ts'
 import type { Egress } from '../upstream/egress.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 
-/** The `settings:` section, in ms and bytes. */
-export interface Settings {
-  readonly listen: string
-  readonly admin: string
-  /** `Host` names that the admin listener answers besides loopback. */
-  readonly admin_hosts: string
-  readonly public_url: string
-  readonly workers: number | 'auto'
-  readonly data: string
-  readonly database: string
-  readonly durability: 'power' | 'process'
-  readonly egress_allow: string
-  readonly limits: {
-    readonly body: number
-    readonly url: number
-    readonly header_bytes: number
-    readonly header_count: number
-    /** 0: half of the open files the system allows. */
-    readonly connections: number
-  }
-  readonly timeouts: {
-    readonly header: number
-    /** Bytes a second. */
-    readonly body_rate: number
-    readonly keep_alive: number
-    readonly idle_write: number
-    /** Longest own time of a stage, outside of `next()`; 0: unlimited. */
-    readonly stage: number
-    readonly drain: number
-  }
-  readonly log: { readonly level: string }
-}
-
 /** A stage with the name of its plugin, for explain, errors and resumed calls. */
 export interface NamedStage {
   readonly name: string
@@ -63,11 +32,11 @@ export interface CompiledRoute {
   readonly route: Route
   readonly stages: readonly NamedStage[]
   readonly run: Run<Call>
-  /** Runs the stages behind `plugin` only: for a later turn of a durable task. */
+  /** Runs only the stages after `plugin`, for a later turn of a durable task. */
   runAfter(plugin: string): Run<Call>
-  /** The whole pipeline around another innermost step, for explain. */
+  /** Runs the whole pipeline around another innermost step. */
   runWith(last: Run<Call>): Run<Call>
-  /** The forward ring around another innermost step. */
+  /** Runs the forward ring around another innermost step. */
   forwardWith(last: Run<UpstreamAttempt>): Run<UpstreamAttempt>
   fail(fault: Fault, exchange: Exchange): Refusal
   readonly body: BodyRules
@@ -78,11 +47,11 @@ export interface CompiledRoute {
   streams(request: Request): Promise<boolean>
   /** ms between `: ping` comments until a stream begins; 0: none. */
   readonly ping: number
-  /** Of a WebSocket route. `payload`: bytes of the largest message. */
+  /** For WebSocket routes. `payload`: bytes of the largest message. */
   readonly websocket: { readonly payload: number }
 }
 
-/** An admin endpoint of a plugin, with what its handler needs. */
+/** An admin endpoint of a plugin, bound to its host. */
 export interface Endpoint {
   readonly plugin: string
   answer(request: AdminRequest, gateway: GatewayView): Json | Promise<Json>
@@ -93,7 +62,7 @@ export interface SnapshotParts {
   readonly hash: string
   readonly settings: Settings
   readonly upstreams: ReadonlyMap<string, Upstream>
-  /** Which addresses of customers may be connected to. */
+  /** Which addresses in URLs of customers may be connected to. */
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
@@ -116,9 +85,9 @@ export class Snapshot {
   readonly #websocket = new Router<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
   readonly #release: () => void
-  readonly #released = Promise.withResolvers<void>()
+  readonly #retirement = Promise.withResolvers<void>()
   #users = 0
-  #retiring = false
+  #isRetiring = false
   #isReleased = false
 
   constructor(parts: SnapshotParts) {
@@ -138,7 +107,7 @@ export class Snapshot {
       else for (const each of method.split('|')) this.#http.add(each, pattern, compiled)
     }
   }
-  exact(method: string, path: string): Match<CompiledRoute> | undefined {
+  findExact(method: string, path: string): Match<CompiledRoute> | undefined {
     return this.#http.exact(method, path)
   }
   /** A route of GET answers HEAD, too. */
@@ -149,43 +118,43 @@ export class Snapshot {
   findWebSocket(path: string): Match<CompiledRoute> | undefined {
     return this.#websocket.find('GET', path)
   }
-  /** Matches as commands and plugins do. The method of a WebSocket is `WS`. Throws PATH_REFUSED. */
+  /** The match for commands and plugins. The method of a WebSocket is `WS`. Throws PATH_REFUSED. */
   match(method: string, target: string, host = '') {
     const { path, search } = readTarget(target, host)
     const match = method === 'WS' ? this.findWebSocket(path) : this.find(method, path)
-    const allowed = match ? [] : this.methods(path)
+    const allowed = match ? [] : this.methodsOf(path)
     return { path, search, allowed, params: match?.params ?? {}, compiled: match?.value }
   }
-  named(route: string): CompiledRoute | undefined {
+  findByName(route: string): CompiledRoute | undefined {
     return this.#names.get(route)
   }
-  methods(path: string): readonly string[] {
+  methodsOf(path: string): readonly string[] {
     const methods = this.#http.methods(path)
     return methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
   }
-  nearest(path: string): CompiledRoute | undefined {
+  findNearest(path: string): CompiledRoute | undefined {
     return this.#http.nearest(path) ?? this.#websocket.nearest(path)
   }
   retain(): void {
     this.#users++
   }
   release(): void {
-    if (--this.#users === 0 && this.#retiring) this.#end()
+    if (--this.#users === 0 && this.#isRetiring) this.#end()
   }
   get users(): number {
     return this.#users
   }
   /** Resolves when the last request and all shared resources were released. */
   retire(): Promise<void> {
-    this.#retiring = true
+    this.#isRetiring = true
     if (this.#users === 0) this.#end()
-    return this.#released.promise
+    return this.#retirement.promise
   }
-  /** Once: a turn may begin and end in a snapshot that is released already. */
+  /** Releases once: a turn may begin and end in a snapshot that is released already. */
   #end(): void {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#release()
-    this.#released.resolve()
+    this.#retirement.resolve()
   }
 }

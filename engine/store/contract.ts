@@ -130,7 +130,7 @@ export interface RouteMatch<Route> {
   readonly path: string
   readonly search: string
   /** The methods of this path, if no route has this one. */
-  readonly allowed: readonly string[]
+  readonly allowedMethods: readonly string[]
 }
 /** A call without a client and without stages: `host.send`. */
 export interface Outgoing {
@@ -179,8 +179,8 @@ export interface Durable<Reply, Route> {
   match(method: string, target: string): RouteMatch<Route>
   /** The target with one of its addresses and keys, so that all calls of a task use the same. */
   pin(target: Target): Target
-  /** Runs a resumed call of a task through the stages behind `turn.after`. */
-  run(route: string, turn: ResumedCall): Promise<Reply>
+  /** Runs a resumed call of a task through the stages behind `call.after`. */
+  run(route: string, call: ResumedCall): Promise<Reply>
   /** One call without a route. `upstream`: a key of `upstreams:`, which passes the `forward` of
    *  every plugin with a default, or 'public': global addresses only, no redirects. */
   send(upstream: string, request: Outgoing): Promise<Reply>
@@ -208,7 +208,7 @@ export interface Membership {
   /** False for an earlier name: what was reserved under it has been released. */
   isCurrent(name: string): boolean
   /** The store no longer knows this name: the process registers again under another. */
-  expelled(name: string): void
+  reportExpelled(name: string): void
   /** One listener an owner; a later one replaces the first. */
   listen(owner: string, listener: PeerListener): void
 }
@@ -228,16 +228,16 @@ export interface PeerListener {
 // ---------------------------------------------------------------- allowances
 
 /** `window`: `amount` per `ms`, counted from the first use of a key; `returns`: unused units may be
- *  given back. `held`: at most `amount` at once, given back at the end. */
+ *  given back. `concurrency`: at most `amount` at once, given back at the end. */
 export type Supply =
   | {
       readonly window: { readonly amount: bigint; readonly ms: number; readonly returns?: boolean }
     }
-  | { readonly held: { readonly amount: bigint } }
+  | { readonly concurrency: { readonly amount: bigint } }
 export interface Allowance {
-  /** Takes from the units at hand. `undefined`: `ask` has to decide; `false`: exhausted. */
+  /** Takes from the units at hand. `undefined`: `request` has to decide; `false`: exhausted. */
   take(key: string, amount: bigint): boolean | undefined
-  /** Asks the owner of the number for more. `false`: exhausted. */
+  /** Requests units from the owner of the number. `false`: exhausted. */
   request(key: string, amount: bigint): Promise<boolean>
   /** Gives units back. To a window only where it `returns`, and only to the `window` they were
    *  taken from. */
@@ -245,9 +245,10 @@ export interface Allowance {
   /** Counts units that are used already, allowed or not: a window may fall below zero, and refuses
    *  until it ends. */
   spend(key: string, amount: bigint): void
-  /** ms until a refused key may be asked for again: the end of its window. 0: unknown. */
+  /** ms until a refused key may be requested again: the end of its window. 0: unknown. */
   retryAfter(key: string): number
-  /** The window as far as this process knows it; undefined if it has not asked of late. */
+  /** The window as far as this process knows it; undefined if it has not requested units
+   *  recently. */
   reading(key: string): Reading | undefined
 }
 export interface Reading {

@@ -82,7 +82,7 @@ interface WriterOptions {
   readonly durability?: Durability
 }
 /** Starts the writer process. It sends `{type:'ready', socket}`, or `{type:'failed', code,
- *  message}`  and exits. */
+ *  message}` and exits. */
 export const forkWriter = (
   address: StoreAddress,
   { output = 'inherit', durability = 'power' }: WriterOptions = {},
@@ -108,12 +108,12 @@ const startWriter = async (address: StoreAddress): Promise<ChildProcess> => {
 /** Disconnects from the writer, which exits with its last client; that may be another process. */
 const releaseWriter = (writer: ChildProcess): Promise<void> =>
   new Promise(resolve => {
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       writer.unref()
       resolve()
     }, 250)
     writer.on('exit', () => {
-      clearTimeout(late)
+      clearTimeout(timer)
       resolve()
     })
     if (writer.connected) writer.disconnect()
@@ -121,7 +121,7 @@ const releaseWriter = (writer: ChildProcess): Promise<void> =>
   })
 const isWriterListening = (socket: string): Promise<boolean> =>
   new Promise(resolve => {
-    const tried = connect(socket, () => resolve(true))
-    tried.on('connect', () => tried.end())
-    tried.on('error', () => resolve(false))
+    const probe = connect(socket, () => resolve(true))
+    probe.on('connect', () => probe.end())
+    probe.on('error', () => resolve(false))
   })

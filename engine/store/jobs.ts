@@ -49,7 +49,7 @@ interface JobParts {
 }
 /** For jobs of every process: a lease that all of them hold. */
 const EVERYWHERE: JobParts['leases'] = {
-  open: () => ({ held: true, release: async () => {} }),
+  open: () => ({ isHeld: true, release: async () => {} }),
   refresh: async () => {},
 }
 interface Runner {
@@ -113,7 +113,7 @@ class Job {
     await this.#attempt(() => leases.refresh())
     while (this.#runners.length > 0 || this.#run) {
       const runner = this.#runners.at(-1)
-      if (runner && !this.#run && lease.held && monotonic() >= this.#next) this.#startRun(runner)
+      if (runner && !this.#run && lease.isHeld && monotonic() >= this.#next) this.#startRun(runner)
       if (runner || this.#run) await this.#waitForChange(lease)
     }
     await this.#attempt(() => lease.release())
@@ -144,7 +144,7 @@ class Job {
   }
   /** Waits until the next run is due, or the lease, a runner or the run changes. */
   #waitForChange(lease: Lease): Promise<void> {
-    const due = this.#run || !lease.held ? undefined : this.#next - monotonic()
+    const due = this.#run || !lease.isHeld ? undefined : this.#next - monotonic()
     return new Promise(resolve => {
       const timer = due === undefined ? undefined : setTimeout(resolve, Math.max(1, due)).unref()
       this.#wake = () => {

@@ -15,7 +15,7 @@ const RELEASE = sql('release', 'DELETE FROM tollgate_leases WHERE name = ? AND p
 
 export interface Lease {
   /** Whether this process holds it now. */
-  readonly held: boolean
+  readonly isHeld: boolean
   /** Releases the lease: another process may take it at once. */
   release(): Promise<void>
 }
@@ -44,12 +44,12 @@ export class Leases {
   constructor(options: LeasesOptions) {
     this.#options = options
     const { membership } = options
-    const lose = (): void => this.#loseAll()
-    membership.listen('leases', { onSuspect: lose, onExpelled: lose })
+    const onLoss = (): void => this.#loseAll()
+    membership.listen('leases', { onSuspect: onLoss, onExpelled: onLoss })
     // A running check may have read an older state.
     membership.onPeerLost(() => {
-      const before = this.#refreshing ?? Promise.resolve()
-      void before
+      const running = this.#refreshing ?? Promise.resolve()
+      void running
         .catch(() => {})
         .then(() => this.refresh())
         .catch(() => {})
@@ -64,7 +64,7 @@ export class Leases {
     ).unref()
     const isHeld = (): boolean => this.#isHeld(name)
     return {
-      get held() {
+      get isHeld() {
         return isHeld()
       },
       release: () => this.#release(name),
@@ -85,18 +85,18 @@ export class Leases {
   async #refresh(): Promise<void> {
     const { database, membership } = this.#options
     const process = await membership.name()
-    const doubts = this.#losses
+    const lossesBefore = this.#losses
     const rows = await database.read(ALL_LEASES, [])
     const holders = new Map(rows.map(row => [String(row.name), String(row.process)]))
     for (const [name, listener] of this.#listeners) {
-      const mine = holders.has(name)
+      const isMine = holders.has(name)
         ? holders.get(name) === process
         : await this.#take(name, process)
-      if (doubts !== this.#losses) return
-      if (mine && !this.#isHeld(name)) {
+      if (lossesBefore !== this.#losses) return
+      if (isMine && !this.#isHeld(name)) {
         this.#heldBy.set(name, process)
         listener.onHeld()
-      } else if (!mine && this.#heldBy.delete(name)) listener.onLost()
+      } else if (!isMine && this.#heldBy.delete(name)) listener.onLost()
     }
   }
   async #take(name: string, process: string): Promise<boolean> {
@@ -116,8 +116,8 @@ export class Leases {
   }
   #loseAll(): void {
     this.#losses++
-    const lost = [...this.#heldBy.keys()]
+    const names = [...this.#heldBy.keys()]
     this.#heldBy.clear()
-    for (const name of lost) this.#listeners.get(name)?.onLost()
+    for (const name of names) this.#listeners.get(name)?.onLost()
   }
 }

@@ -131,7 +131,7 @@ class ProcessMembership implements OwnMembership {
   isCurrent(name: string): boolean {
     return this.#registeredName === name
   }
-  expelled(name: string): void {
+  reportExpelled(name: string): void {
     if (!this.isCurrent(name)) return
     clearTimeout(this.#heartbeatTimer)
     clearTimeout(this.#suspectTimer)
@@ -160,18 +160,18 @@ class ProcessMembership implements OwnMembership {
     this.stopHeartbeat()
     const name = this.#registeredName
     if (name === undefined) return
-    this.expelled(name)
-    const released = [...this.#listeners.values()].flatMap(
+    this.reportExpelled(name)
+    const releases = [...this.#listeners.values()].flatMap(
       each => each.reapStatements?.(name) ?? [],
     )
     const leave = { sql: LEAVE, values: [name], rows: 1, otherwise: EXPELLED }
-    await this.#options.database.write([leave, ...released])
+    await this.#options.database.write([leave, ...releases])
   }
   async #register(): Promise<string> {
-    const { database, name: given } = this.#options
-    const name = given ?? `p_${randomBytes(8).toString('hex')}`
+    const { database, name: fixedName } = this.#options
+    const name = fixedName ?? `p_${randomBytes(8).toString('hex')}`
     const sentAt = monotonic()
-    const { key, folder } = (given === undefined && database.process) || {}
+    const { key, folder } = (fixedName === undefined && database.process) || {}
     await database.write([registration(name, key, await folder?.enter(String(key)))])
     this.#registeredName = name
     this.#confirm(sentAt)
@@ -192,9 +192,9 @@ class ProcessMembership implements OwnMembership {
       const beat = { sql: HEARTBEAT, values: [name], rows: 1, otherwise: EXPELLED }
       await this.#options.database.write([beat])
       if (this.isCurrent(name)) this.#confirm(sentAt)
-    } catch (thrown) {
-      if (!isCode(thrown, EXPELLED)) throw thrown
-      this.expelled(name)
+    } catch (error) {
+      if (!isCode(error, EXPELLED)) throw error
+      this.reportExpelled(name)
     }
   }
   /** A confirmed heartbeat counts from the time `sentAt` when it was sent. */
@@ -204,8 +204,8 @@ class ProcessMembership implements OwnMembership {
     this.#confirmedUntil = sentAt + this.timeouts.suspect
     clearTimeout(this.#suspectTimer)
     // A process that was suspended may receive the confirmation after the deadline.
-    const left = Math.max(0, this.#confirmedUntil - monotonic())
-    this.#suspectTimer = setTimeout(() => this.#suspect(), left).unref()
+    const delay = Math.max(0, this.#confirmedUntil - monotonic())
+    this.#suspectTimer = setTimeout(() => this.#suspect(), delay).unref()
   }
   #suspect(): void {
     this.#confirmedUntil = 0

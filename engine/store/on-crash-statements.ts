@@ -37,10 +37,10 @@ export const applyOnCrashStatements = async (
     try {
       const first = { ...remove, rows: 1, otherwise: APPLIED }
       await database.write([first, ...statements.map(statementOf)])
-    } catch (thrown) {
-      const { code, message } = thrown as { readonly code?: string; readonly message: string }
+    } catch (error) {
+      const { code, message } = error as { readonly code?: string; readonly message: string }
       if (code === APPLIED) return
-      if (LATER.has(code)) throw thrown
+      if (LATER.has(code)) throw error
       // The exchange was settled before the crash, or the rows are gone.
       log.warn({ name, code, message }, 'on-crash statements were refused')
       await database.write([remove])

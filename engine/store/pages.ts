@@ -8,13 +8,13 @@ export async function* pagesOf(
   values: readonly Value[],
   size: number,
 ): AsyncGenerator<readonly Row[]> {
-  const before = values.slice(0, -1)
-  let after = values.at(-1) ?? null
+  const firstValues = values.slice(0, -1)
+  let lastKey = values.at(-1) ?? null
   for (;;) {
-    const rows = await read(sql, [...before, after, size])
+    const rows = await read(sql, [...firstValues, lastKey, size])
     const last = rows.at(-1)
     if (last) yield rows
     if (!last || rows.length < size) return
-    after = Object.values(last)[0] ?? null
+    lastKey = Object.values(last)[0] ?? null
   }
 }

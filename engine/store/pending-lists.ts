@@ -11,7 +11,7 @@ export class PendingLists<T> {
   #head = 0
   #slots: (T | undefined)[] = []
   /** Numbers below the window: lists that are repeated after their result was lost. */
-  readonly #repeated = new Map<number, T>()
+  readonly #repeatedLists = new Map<number, T>()
   #size = 0
 
   get size(): number {
@@ -19,19 +19,19 @@ export class PendingLists<T> {
   }
   get(number: number): T | undefined {
     return number < this.#base + this.#head
-      ? this.#repeated.get(number)
+      ? this.#repeatedLists.get(number)
       : this.#slots[number - this.#base]
   }
   /** A new number must be the greatest so far plus one. */
   set(number: number, value: T): void {
-    if (number < this.#base + this.#head) this.#repeated.set(number, value)
+    if (number < this.#base + this.#head) this.#repeatedLists.set(number, value)
     else this.#slots[number - this.#base] = value
     this.#size++
   }
   delete(number: number): void {
     if (this.get(number) === undefined) return
     this.#size--
-    if (this.#repeated.delete(number)) return
+    if (this.#repeatedLists.delete(number)) return
     this.#slots[number - this.#base] = undefined
     while (this.#head < this.#slots.length && this.#slots[this.#head] === undefined) this.#head++
     if (this.#head < SLACK) return
@@ -42,11 +42,11 @@ export class PendingLists<T> {
   /** The least pending number, or `otherwise` if there is none. */
   least(otherwise: number): number {
     const first = this.#head < this.#slots.length ? this.#base + this.#head : otherwise
-    return this.#repeated.size === 0 ? first : Math.min(first, ...this.#repeated.keys())
+    return this.#repeatedLists.size === 0 ? first : Math.min(first, ...this.#repeatedLists.keys())
   }
   /** In ascending order of numbers. */
   values(): readonly T[] {
-    const here = this.#slots.slice(this.#head).filter(each => each !== undefined)
-    return [...this.#repeated.values(), ...here]
+    const inWindow = this.#slots.slice(this.#head).filter(each => each !== undefined)
+    return [...this.#repeatedLists.values(), ...inWindow]
   }
 }

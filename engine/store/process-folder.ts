@@ -95,8 +95,8 @@ export class ProcessFolder {
     const folder = join(this.#data, 'processes')
     for (const name of readdirSync(folder)) {
       const [key = '', socket] = name.split('.')
-      const found = socket ? statSync(join(folder, name), { throwIfNoEntry: false }) : undefined
-      if (!found || Date.now() - found.mtimeMs < STALE_AFTER) continue
+      const stats = socket ? statSync(join(folder, name), { throwIfNoEntry: false }) : undefined
+      if (!stats || Date.now() - stats.mtimeMs < STALE_AFTER) continue
       if ((await this.isAlive(key)) === false) rmSync(join(folder, name), { force: true })
     }
   }
@@ -114,8 +114,8 @@ const readFolderId = (folder: string): string => {
   writeFileSync(draft, randomUUID(), { mode: 0o600 })
   try {
     linkSync(draft, path)
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
     rmSync(draft)
   }

@@ -88,15 +88,15 @@ export class Progress {
   #ensureFile(): number {
     this.#file ??= this.#createFile()
     if (statSync(this.#path, { throwIfNoEntry: false })) return this.#file
-    const before = Buffer.alloc(this.#size * SLOT)
-    readSync(this.#file, before, 0, before.length, 0)
+    const content = Buffer.alloc(this.#size * SLOT)
+    readSync(this.#file, content, 0, content.length, 0)
     const next = this.#createFile()
     try {
-      writeSync(next, before, 0, before.length, 0)
-    } catch (thrown) {
+      writeSync(next, content, 0, content.length, 0)
+    } catch (error) {
       closeSync(next)
       rmSync(this.#path, { force: true })
-      throw thrown
+      throw error
     }
     closeSync(this.#file)
     this.#file = next

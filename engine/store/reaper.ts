@@ -49,7 +49,7 @@ export interface Peer {
   readonly beat: number
   readonly key: string | undefined
   readonly folder: string | undefined
-  readonly connected: boolean | undefined
+  readonly isConnected: boolean | undefined
 }
 /** Divisor of the check interval, and limit of such early checks, while a connection ends. */
 const SOONER = 10
@@ -98,31 +98,31 @@ export class Reaper {
   #observations = new Map<string, Observation>()
   #timer: NodeJS.Timeout | undefined
   /** Keys of processes that were reaped since the last check. */
-  readonly #reaped = new Set<string>()
+  readonly #reapedKeys = new Set<string>()
   #checking: Promise<void> | undefined
   /** Whether a check was requested during a running one. */
   #isCheckRequested = false
   /** Consecutive checks that found a dead process with an open connection. */
-  #endings = 0
-  #started = false
+  #endingChecks = 0
+  #isStarted = false
 
   constructor(options: ReaperOptions) {
     this.#options = options
   }
   start(): void {
-    if (this.#started) return
-    this.#started = true
+    if (this.#isStarted) return
+    this.#isStarted = true
     this.check()
   }
   stop(): void {
-    this.#started = false
+    this.#isStarted = false
     clearTimeout(this.#timer)
   }
   onPeerLost(listener: () => void): void {
     this.#peerLostListeners.add(listener)
   }
   check(): void {
-    if (!this.#started) return
+    if (!this.#isStarted) return
     this.#isCheckRequested = this.#checking !== undefined
     this.#startCheck(true)
   }
@@ -137,28 +137,28 @@ export class Reaper {
         clearTimeout(this.#timer)
         if (this.#isCheckRequested) return this.check()
         const { check } = this.#options.timeouts
-        const soon = this.#endings > 0 && this.#endings <= SOONER
+        const soon = this.#endingChecks > 0 && this.#endingChecks <= SOONER
         const wait = soon ? check / SOONER : check
-        if (this.#started) this.#timer = setTimeout(() => this.#startCheck(soon), wait).unref()
+        if (this.#isStarted) this.#timer = setTimeout(() => this.#startCheck(soon), wait).unref()
       })
   }
   async #checkPeers(isRequested: boolean): Promise<void> {
     const { database, isOwn } = this.#options
     const peers = await readPeers(database)
-    const before = this.#observations
+    const previous = this.#observations
     this.#observations = new Map(
       peers.map(({ name, beat }) => {
-        const last = before.get(name)
+        const last = previous.get(name)
         if (last?.beat !== beat) return [name, { beat, checks: 0, deadChecks: 0 }]
         return [name, isRequested ? last : { ...last, checks: last.checks + 1 }]
       }),
     )
-    const endings = this.#endings
+    const endingChecks = this.#endingChecks
     await this.#removeLateStatements()
     const others = peers.filter(({ name }) => !isOwn(name))
     const dead: Peer[] = []
     for (const peer of others) if (await this.#isDead(peer, peers, isRequested)) dead.push(peer)
-    if (this.#endings === endings) this.#endings = 0
+    if (this.#endingChecks === endingChecks) this.#endingChecks = 0
     for (const { name } of dead) this.#countDead(name)
     const living = peers.filter(peer => !dead.includes(peer))
     for (const peer of dead)
@@ -170,35 +170,36 @@ export class Reaper {
   /** Removes on-crash statements that a writer stored late, from the connection of a process that
    *  was already reaped. */
   async #removeLateStatements(): Promise<void> {
-    for (const key of this.#reaped) {
+    for (const key of this.#reapedKeys) {
       await this.#options.database.write([{ sql: REMOVE_ALL, values: [key] }])
-      this.#reaped.delete(key)
+      this.#reapedKeys.delete(key)
     }
   }
   #countDead(name: string): void {
-    const seen = this.#observations.get(name)
-    if (seen) this.#observations.set(name, { ...seen, deadChecks: seen.deadChecks + 1 })
+    const observation = this.#observations.get(name)
+    if (observation)
+      this.#observations.set(name, { ...observation, deadChecks: observation.deadChecks + 1 })
   }
   #checksOf(name: string): number {
     return this.#observations.get(name)?.checks ?? 0
   }
   async #isDead(peer: Peer, all: readonly Peer[], isRequested: boolean): Promise<boolean> {
     const { timeouts } = this.#options
-    const here = this.#isHere(peer)
+    const isHere = this.#isHere(peer)
     const checks = this.#checksOf(peer.name)
     // A socket is probed only after a missed heartbeat, or when a process is known to have ended.
-    const alive = here && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
+    const alive = isHere && (isRequested || checks >= 2) ? await this.#isAlive(peer) : undefined
     const silence = checks * timeouts.check
     // While PostgreSQL keeps its connection, its last statements may still run.
-    const ending = alive === false && peer.connected === true && silence < timeouts.silent
-    if (ending) this.#endings++
-    if (alive === false) return !ending
-    const span = peer.connected === false ? timeouts.disconnected : timeouts.silent
-    // A process whose connection or socket is open lives, however long it is silent.
-    if (alive || peer.connected || silence < span) return false
+    const isEnding = alive === false && peer.isConnected === true && silence < timeouts.silent
+    if (isEnding) this.#endingChecks++
+    if (alive === false) return !isEnding
+    const span = peer.isConnected === false ? timeouts.disconnected : timeouts.silent
+    // A process whose connection or socket is open is alive, however long it is silent.
+    if (alive || peer.isConnected || silence < span) return false
     // Its progress counts can only be read in its own folder: while any process of that folder
     // sends heartbeats, those processes reap it.
-    return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)
+    return isHere || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)
   }
   #isFolderSilent(folder: string, span: number, all: readonly Peer[]): boolean {
     const { timeouts } = this.#options
@@ -215,8 +216,8 @@ export class Reaper {
    *  next one follows a check later if the dead process is still registered. */
   #isMyTurn(peer: Peer, living: readonly Peer[]): boolean {
     const able = living.filter(({ key }) => key !== undefined)
-    const own = able.filter(({ folder }) => folder === peer.folder)
-    const candidates = own.length > 0 ? own : able
+    const ofSameFolder = able.filter(({ folder }) => folder === peer.folder)
+    const candidates = ofSameFolder.length > 0 ? ofSameFolder : able
     const rank = candidates.findIndex(({ name }) => this.#options.isOwn(name))
     return (this.#observations.get(peer.name)?.deadChecks ?? 0) > Math.max(0, rank)
   }
@@ -231,11 +232,11 @@ export class Reaper {
   }
   async #reap(peer: Peer): Promise<void> {
     const { database, log, listeners } = this.#options
-    const here = this.#isHere(peer)
-    await reap({ database, log, listeners: listeners() }, peer, here || peer.folder === undefined)
-    if (peer.key !== undefined && here && (await this.#isAlive(peer)) === false) {
+    const isHere = this.#isHere(peer)
+    await reap({ database, log, listeners: listeners() }, peer, isHere || peer.folder === undefined)
+    if (peer.key !== undefined && isHere && (await this.#isAlive(peer)) === false) {
       this.#folder?.remove(peer.key)
-      this.#reaped.add(peer.key)
+      this.#reapedKeys.add(peer.key)
     }
     log.info({ dead: peer.name }, 'a process crashed: its reservations were released')
     for (const listener of this.#peerLostListeners) listener()
@@ -258,10 +259,10 @@ export class Reaper {
   }
 }
 
-const parsePeer = ({ id, beat, client, folder, connected }: Row): Peer => ({
+const parsePeer = ({ id, beat, client, folder, connected: hasLock }: Row): Peer => ({
   name: String(id),
   beat: Number(beat),
   key: client === null || client === undefined ? undefined : String(client),
   folder: folder === null ? undefined : String(folder),
-  connected: connected === null ? undefined : connected === 1,
+  isConnected: hasLock === null ? undefined : hasLock === 1,
 })

@@ -4,13 +4,13 @@ import type { Statement } from '../plugin.ts'
 
 // ms in which a caller may repeat a list; until then the writer remembers its number.
 const REPEATABLE = 600_000
-// The writer is told in steps of this many numbers what it can forget, not with every list.
+// The client reports every so many numbers which lists the writer can forget.
 const STRIDE = 64
 
 export class RepeatedLists {
   readonly #numbers = new WeakMap<readonly Statement[], number>()
   readonly #deadlines = new Map<number, number>()
-  #reported = 0
+  #reportedNumber = 0
 
   numberOf(statements: readonly Statement[]): number | undefined {
     return this.#numbers.get(statements)
@@ -25,8 +25,8 @@ export class RepeatedLists {
   /** The number below which no list is repeated, followed by the exceptions; undefined until it has
    *  advanced by `STRIDE`. */
   forgettable(oldestPending: number, now: number): readonly number[] | undefined {
-    if (oldestPending < this.#reported + STRIDE) return undefined
-    this.#reported = oldestPending
+    if (oldestPending < this.#reportedNumber + STRIDE) return undefined
+    this.#reportedNumber = oldestPending
     for (const [number, until] of this.#deadlines) if (until < now) this.#deadlines.delete(number)
     return [oldestPending, ...this.#deadlines.keys()]
   }

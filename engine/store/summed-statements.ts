@@ -35,10 +35,10 @@ export class StatementSums {
   }
   #addByKey(alike: TextSums | undefined, step: Step, sums: readonly number[]): void {
     const key = keyOf(step, sums)
-    const found = alike?.byKey.get(key)
-    if (found) addTo(found, step.values, sums)
-    const last = found ?? { ...step, values: [...step.values] }
-    if (!found) this.#steps.push(last)
+    const sum = alike?.byKey.get(key)
+    if (sum) addTo(sum, step.values, sums)
+    const last = sum ?? { ...step, values: [...step.values] }
+    if (!sum) this.#steps.push(last)
     if (!alike) return void this.#texts.set(step.text, { last, byKey: new Map([[key, last]]) })
     alike.last = last
     alike.byKey.set(key, last)

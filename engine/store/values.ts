@@ -46,9 +46,9 @@ export const withProgress = (
   count: number | undefined,
 ): readonly EncodedStatement[] => {
   if (count === undefined) return statements.some(hasNoProgress) ? [] : statements
-  const known = (wire: Wire): Wire =>
+  const insertCount = (wire: Wire): Wire =>
     typeof wire === 'object' && wire !== null && 'p' in wire ? Math.max(wire.p, count) : wire
-  return statements.map(([text, rows, ...values]) => [text, rows, ...values.map(known)])
+  return statements.map(([text, rows, ...values]) => [text, rows, ...values.map(insertCount)])
 }
 
 const hasNoProgress = ([, , ...values]: EncodedStatement): boolean =>

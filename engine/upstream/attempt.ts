@@ -81,21 +81,17 @@ export const createAttempt = (
     if (length !== undefined && !request.headers['content-encoding'])
       headers['content-length'] = length
   }
-  return new UpstreamAttempt(call, candidate, call.progress.attempts, {
-    method: request.method,
-    path,
-    headers,
-    body,
-  })
+  const outgoing = { method: request.method, path, headers, body }
+  return new UpstreamAttempt(call, candidate, call.progress.attempts, outgoing)
 }
 
 /** The innermost step of the forward ring: adds credentials, joins the path, sends the request. */
-export const sendAttempt = (one: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
-  const { exchange, candidate, request } = one
+export const sendAttempt = (attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
+  const { exchange, candidate, request } = attempt
   const { upstream, origin, base } = candidate
   const { headers } = request
   for (const name in upstream.set) headers[name] = upstream.set[name] ?? ''
-  const path = upstream.sign(headers, joinPath(base, request.path), one.target.pin?.key)
+  const path = upstream.sign(headers, joinPath(base, request.path), attempt.target.pin?.key)
   const sentAt = performance.now()
   const sending = {
     origin,
@@ -110,14 +106,14 @@ export const sendAttempt = (one: UpstreamAttempt, deadlines: Deadlines): Promise
   }
   return new Promise((resolve, reject) => {
     const addWait = (): void => {
-      exchange.progress.waited += performance.now() - sentAt
+      exchange.progress.waitedMs += performance.now() - sentAt
     }
     send(
       sending,
       exchange,
       reply => {
         addWait()
-        one.setReply(reply)
+        attempt.setReply(reply)
         resolve()
       },
       reason => {

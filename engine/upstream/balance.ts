@@ -36,17 +36,15 @@ const PICKERS: Readonly<Record<Balance, Pick>> = {
 /** The next untried candidate. When none is available, the one that will be available soonest. */
 export const pick = (
   candidates: readonly Candidate[],
-  tried: ReadonlySet<Candidate>,
+  picks: ReadonlySet<Candidate>,
   balance: Balance,
   state: PickState,
   now: number,
 ): Candidate | undefined => {
   const only = candidates[0]
-  if (candidates.length === 1 && only) return tried.has(only) ? undefined : only
-  const untried = candidates.filter(candidate => !tried.has(candidate))
-  const available = untried.filter(candidate => candidate.origin.health.isAvailable(now))
+  if (candidates.length === 1 && only) return picks.has(only) ? undefined : only
+  const remaining = candidates.filter(candidate => !picks.has(candidate))
+  const available = remaining.filter(candidate => candidate.origin.health.isAvailable(now))
   if (available.length > 0) return PICKERS[balance](available, state)
-  return untried.toSorted(
-    (one, two) => one.origin.health.availableAt - two.origin.health.availableAt,
-  )[0]
+  return remaining.toSorted((a, b) => a.origin.health.availableAt - b.origin.health.availableAt)[0]
 }

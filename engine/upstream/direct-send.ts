@@ -36,20 +36,20 @@ export const sendDirect = async (
   const call = createResumedCall(DIRECT_ROUTE, { id: 'outside', store: NO_STORE, request })
   const stopLimits = limitCall(call, outgoing, upstream)
   const endSend = callOf(outgoing.signal)?.stages.beginSend()
-  let sent: DirectRequest | undefined
+  let directRequest: DirectRequest | undefined
   const release = (): void => {
     stopLimits()
     endSend?.()
-    sent?.close()
+    directRequest?.close()
   }
   try {
-    sent = url
+    directRequest = url
       ? sendPublic(call, url, outgoing, snapshot.egress)
       : sendUpstream(call, snapshot, upstream, outgoing)
-    return onReplyEnd(call.setReply(await sent.reply), release)
-  } catch (thrown) {
+    return onReplyEnd(call.setReply(await directRequest.reply), release)
+  } catch (error) {
     release()
-    throw thrown
+    throw error
   }
 }
 
@@ -77,8 +77,8 @@ const sendPublic = (
   egress: Egress,
 ): DirectRequest => {
   const { requestId, traceId, request } = call
-  const traced = { 'x-request-id': requestId, traceparent: `00-${traceId}-${SPAN}-01` }
-  const headers = { ...traced, ...(request.headers as Headers) }
+  const traceHeaders = { 'x-request-id': requestId, traceparent: `00-${traceId}-${SPAN}-01` }
+  const headers = { ...traceHeaders, ...(request.headers as Headers) }
   return sendGuarded(url, { method, headers, body }, call, egress)
 }
 

@@ -28,7 +28,7 @@ export interface DispatchRules {
   /** 16 hexadecimal digits. */
   spanId(): string
   /** Sends an attempt as a request, or as a WebSocket. */
-  send(one: UpstreamAttempt, deadlines: Deadlines): Promise<void>
+  send(attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void>
   /** Called at the end of every attempt. */
   observe(upstream: string, outcome: string): void
 }
@@ -46,32 +46,32 @@ export const createDispatcher = (
 ): Run<Call> => {
   const pickState: PickState = { count: 0 }
   const cache = new WeakMap<readonly Target[], readonly Candidate[]>()
-  const send = (one: UpstreamAttempt): Promise<void> =>
-    rules.send(one, rules.deadlines(one.candidate.upstream))
+  const send = (attempt: UpstreamAttempt): Promise<void> =>
+    rules.send(attempt, rules.deadlines(attempt.candidate.upstream))
   const forward = compose(ring, send, guard)
   const candidates = (targets: readonly Target[]): readonly Candidate[] => {
-    const found = cache.get(targets)
-    if (found) return found
+    const cachedList = cache.get(targets)
+    if (cachedList) return cachedList
     const list = candidatesOf(targets, rules.upstreams)
     cache.set(targets, list)
     return list
   }
   return async call => {
-    const prepared = call.request.body.prepare()
-    if (prepared) await prepared
+    const preparation = call.request.body.prepare()
+    if (preparation) await preparation
     // The pending group (a hold) is written beside the upstream call, which takes far longer.
     const durable = call.durable ? call.writes.commit() : undefined
-    durable?.catch(thrown => call.abandon(asFault(thrown)))
+    durable?.catch(error => call.abandon(asFault(error)))
     const choice = new CandidateChoice(candidates(call.targets), rules, pickState)
     let reply: FilteredReply | undefined
     while (!reply) {
       if (call.abandonReason) throw call.abandonReason
-      const one = beginAttempt(call, choice.next(), rules)
+      const attempt = beginAttempt(call, choice.next(), rules)
       try {
-        await forward(one)
-        reply = choice.acceptReply(one)
-      } catch (thrown) {
-        choice.handleFault(one, thrown)
+        await forward(attempt)
+        reply = choice.acceptReply(attempt)
+      } catch (error) {
+        choice.handleFault(attempt, error)
       }
     }
     if (durable) await durable
@@ -91,56 +91,56 @@ class CandidateChoice {
   readonly #candidates: readonly Candidate[]
   readonly #rules: DispatchRules
   readonly #pickState: PickState
-  readonly #tried: Set<Candidate> | undefined
+  readonly #picks: Set<Candidate> | undefined
   #retriesLeft: number
-  #lastThrown: unknown
-  constructor(candidates: readonly Candidate[], rules: DispatchRules, turns: PickState) {
+  #lastError: unknown
+  constructor(candidates: readonly Candidate[], rules: DispatchRules, pickState: PickState) {
     this.#candidates = candidates
     this.#rules = rules
-    this.#pickState = turns
+    this.#pickState = pickState
     this.#retriesLeft = rules.retries
     // Most calls have one candidate.
-    if (candidates.length !== 1 || rules.retries > 0) this.#tried = new Set()
+    if (candidates.length !== 1 || rules.retries > 0) this.#picks = new Set()
   }
   /** Throws the last fault when there is no other candidate. */
   next(): Candidate {
     const candidates = this.#candidates
-    const tried = this.#tried
-    if (!tried) return candidates[0] as Candidate
-    if (tried.size === candidates.length && this.#retriesLeft > 0) {
+    const picks = this.#picks
+    if (!picks) return candidates[0] as Candidate
+    if (picks.size === candidates.length && this.#retriesLeft > 0) {
       this.#retriesLeft--
-      tried.clear()
+      picks.clear()
     }
-    const found = pick(candidates, tried, this.#rules.balance, this.#pickState, performance.now())
-    if (!found) throw this.#lastThrown ?? fault('NO_TARGET')
-    tried.add(found)
-    return found
+    const next = pick(candidates, picks, this.#rules.balance, this.#pickState, performance.now())
+    if (!next) throw this.#lastError ?? fault('NO_TARGET')
+    picks.add(next)
+    return next
   }
   /** Returns the reply of an attempt; undefined where another candidate is tried instead. */
-  acceptReply(one: UpstreamAttempt): FilteredReply | undefined {
-    const { exchange: call, candidate } = one
-    const reply = one.requireReply()
-    const refused = REFUSAL_STATUSES.has(reply.status)
-    this.#rules.observe(candidate.upstream.name, refused ? 'refused' : 'answered')
+  acceptReply(attempt: UpstreamAttempt): FilteredReply | undefined {
+    const { exchange: call, candidate } = attempt
+    const reply = attempt.requireReply()
+    const refuses = REFUSAL_STATUSES.has(reply.status)
+    this.#rules.observe(candidate.upstream.name, refuses ? 'refused' : 'answered')
     if (call.ended || call.abandonReason) reply.cut(call.abandonReason ?? fault('CLIENT_GONE'))
-    if (!refused || !this.#canTryAnother || !mayRetryStatus(call, reply.status) || !canResend(call))
+    if (!refuses || !this.#canTryAnother || !mayRetryStatus(call, reply.status) || !canResend(call))
       return reply
     reply.cut(fault('REFUSAL_DROPPED'))
     return undefined
   }
   /** Throws the fault of an attempt where no other candidate can be tried. */
-  handleFault(one: UpstreamAttempt, thrown: unknown): void {
-    const { exchange: call, candidate } = one
-    const reason = asFault(thrown)
-    one.discardReply(reason)
+  handleFault(attempt: UpstreamAttempt, error: unknown): void {
+    const { exchange: call, candidate } = attempt
+    const reason = asFault(error)
+    attempt.discardReply(reason)
     this.#rules.observe(candidate.upstream.name, call.abandonReason ? 'abandoned' : reason.code)
-    if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw thrown
-    this.#lastThrown = thrown
+    if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw error
+    this.#lastError = error
   }
   get #canTryAnother(): boolean {
     return (
-      this.#tried !== undefined &&
-      (this.#tried.size < this.#candidates.length || this.#retriesLeft > 0)
+      this.#picks !== undefined &&
+      (this.#picks.size < this.#candidates.length || this.#retriesLeft > 0)
     )
   }
 }
@@ -149,4 +149,4 @@ const mayRetryStatus = ({ request: { method } }: Call, status: number): boolean 
   (IDEMPOTENT.has(method) ? REFUSAL_STATUSES : NOT_PROCESSED).has(status)
 /** A streamed body cannot be sent by a second attempt. */
 const canResend = ({ request: { body } }: Call): boolean =>
-  body.whole !== undefined || !body.exists || !body.streamed
+  body.whole !== undefined || !body.exists || !body.isStreamed

@@ -15,7 +15,7 @@ const fault = errors({
 export interface Egress {
   /** Returns the canonical URL, or throws a fault. Does not resolve the name. */
   checkUrl(url: string | URL): URL
-  /** As `judge`, and resolves the name: every address of it must be allowed. */
+  /** As `checkUrl`, and resolves the name: every address of it must be allowed. */
   checkResolvedUrl(url: string): Promise<string>
   /** Makes a connector that opens sockets to allowed addresses only. */
   guard(connect: Connector): Connector
@@ -32,7 +32,7 @@ const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
 const TRIES = 3
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
-interface Allowed {
+interface AllowRule {
   readonly network: readonly [Address, number]
   readonly port: number | undefined
 }
@@ -40,99 +40,99 @@ interface Allowed {
 /** `allow`: further networks, `127.0.0.1:9000 10.0.0.0/8 [fd00::/8]:8443`. */
 export const createEgress = (allow: string, options: EgressOptions = {}): Egress => {
   const list = readAllow(allow)
-  const resolve = options.resolve ?? everyAddress
+  const resolveName = options.resolve ?? lookupAll
   const check = (text: string, port: number): void => {
     if (!mayReach(text, port, list)) throw fault('EGRESS_ADDRESS', [text])
   }
   const open = (connect: Connector, options: buildConnector.Options, port: number) =>
-    new Promise<Socket>((done, failed) => {
+    new Promise<Socket>((resolve, reject) => {
       check(options.hostname, port)
       connect(options, (error, socket) => {
-        if (error) return failed(error)
+        if (error) return reject(error)
         try {
           check(socket.remoteAddress ?? '', port)
-          done(socket)
-        } catch (thrown) {
+          resolve(socket)
+        } catch (cause) {
           socket.destroy()
-          failed(thrown)
+          reject(cause)
         }
       })
     })
-  const find = async (host: string, port: number): Promise<readonly string[]> => {
-    const addresses = isIP(host) ? [host] : await resolve(host)
+  const resolveAll = async (host: string, port: number): Promise<readonly string[]> => {
+    const addresses = isIP(host) ? [host] : await resolveName(host)
     // One forbidden address refuses the name: the next DNS answer may have only that one.
     for (const address of addresses) check(address, port)
     return addresses
   }
-  const reach = async (connect: Connector, options: buildConnector.Options): Promise<Socket> => {
-    const { hostname: host, protocol, port: written } = options
+  const dial = async (connect: Connector, options: buildConnector.Options): Promise<Socket> => {
+    const { hostname: host, protocol, port: portText } = options
     const secure = protocol === 'https:'
-    const port = Number(written) || (secure ? 443 : 80)
+    const port = Number(portText) || (secure ? 443 : 80)
     let last: unknown = fault('EGRESS_NAME', [host])
     // Connects to the checked address, never to the name; the certificate is that of the name.
     const { servername: _, ...rest } = options
-    const named = secure && !isIP(host) ? { ...rest, servername: host } : rest
-    for (const address of (await find(host, port)).slice(0, TRIES)) {
+    const target = secure && !isIP(host) ? { ...rest, servername: host } : rest
+    for (const address of (await resolveAll(host, port)).slice(0, TRIES)) {
       try {
-        return await open(connect, { ...named, hostname: address }, port)
-      } catch (thrown) {
-        last = thrown
+        return await open(connect, { ...target, hostname: address }, port)
+      } catch (error) {
+        last = error
       }
     }
     throw last
   }
   return {
-    checkUrl: url => judgeUrl(url, list),
+    checkUrl: url => parseAllowedUrl(url, list),
     async checkResolvedUrl(text) {
-      const url = judgeUrl(text, list)
+      const url = parseAllowedUrl(text, list)
       const { host, port } = endpointOf(url)
-      const addresses = await find(host, port)
+      const addresses = await resolveAll(host, port)
       if (addresses.length === 0) throw fault('EGRESS_NAME', [host])
       return url.href
     },
-    guard: connect => (options, done) => {
-      reach(connect, options).then(
-        socket => done(null, socket),
-        thrown => done(thrown, null),
+    guard: connect => (options, callback) => {
+      dial(connect, options).then(
+        socket => callback(null, socket),
+        error => callback(error, null),
       )
     },
   }
 }
 
-const everyAddress = async (name: string): Promise<readonly string[]> => {
-  const found = await lookup(name, { all: true }).catch(cause => {
+const lookupAll = async (name: string): Promise<readonly string[]> => {
+  const records = await lookup(name, { all: true }).catch(cause => {
     throw fault('EGRESS_NAME', [name], { cause })
   })
-  return found.map(({ address }) => address)
+  return records.map(({ address }) => address)
 }
 
 /** Checks after `new URL`, which has turned `0x7f.1` and `①②⑦.0.0.1` into addresses. */
-const judgeUrl = (given: string | URL, list: readonly Allowed[]): URL => {
-  const no = (why: string) => fault('EGRESS_URL', [why])
-  if (!URL.canParse(String(given))) throw no('it is no URL')
-  const url = new URL(String(given))
-  if (!SCHEMES.has(url.protocol)) throw no('only http and https are supported')
-  if (url.username !== '' || url.password !== '') throw no('it contains a credential')
+const parseAllowedUrl = (input: string | URL, list: readonly AllowRule[]): URL => {
+  const urlFault = (why: string) => fault('EGRESS_URL', [why])
+  if (!URL.canParse(String(input))) throw urlFault('it is no URL')
+  const url = new URL(String(input))
+  if (!SCHEMES.has(url.protocol)) throw urlFault('only http and https are supported')
+  if (url.username !== '' || url.password !== '') throw urlFault('it contains a credential')
   const { host, port } = endpointOf(url)
   if (isIP(host)) {
     if (!mayReach(host, port, list)) throw fault('EGRESS_ADDRESS', [host])
-  } else if (!PORTS.has(port) && !list.some(allowed => fits(allowed, port)))
-    throw no(`port ${port} is not allowed`)
+  } else if (!PORTS.has(port) && !list.some(entry => portFits(entry, port)))
+    throw urlFault(`port ${port} is not allowed`)
   url.hash = ''
   return url
 }
 
-const fits = (allowed: Allowed, port: number): boolean =>
-  allowed.port === undefined || allowed.port === port
+const portFits = (entry: AllowRule, port: number): boolean =>
+  entry.port === undefined || entry.port === port
 
 /** Whether an address is public at a usual port, or allowed by the operator. */
-export const mayReach = (text: string, port: number, list: readonly Allowed[] = []): boolean => {
+export const mayReach = (text: string, port: number, list: readonly AllowRule[] = []): boolean => {
   if (!ipaddr.isValid(text) || text.includes('%')) return false
   const address = ipaddr.process(text) // ::ffff:a.b.c.d is a.b.c.d
-  const listed = list.some(allowed => fits(allowed, port) && within(address, allowed.network))
-  return listed || (PORTS.has(port) && isGlobal(address))
+  const isListed = list.some(entry => portFits(entry, port) && within(address, entry.network))
+  return isListed || (PORTS.has(port) && isGlobal(address))
 }
-const within = (address: Address, [network, bits]: Allowed['network']): boolean =>
+const within = (address: Address, [network, bits]: AllowRule['network']): boolean =>
   address.kind() === network.kind() && address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
 /** Beside the special ranges, no IPv6 address outside 2000::/3 is assigned (RFC 4291 §2.4);
  *  addresses mapped, tunnelled or translated from IPv4 (6to4, Teredo, NAT64) are special ranges. */
@@ -143,15 +143,15 @@ const isGlobal = (address: Address): boolean =>
 /** `10.0.0.0/8`, `127.0.0.1:9000`, `fd00::/8`, `[fd00::/8]:8443`; commas or spaces between them. */
 const ENTRY =
   /^(?:\[([0-9a-f:.]+(?:\/\d+)?)\]|([0-9.]+(?:\/\d+)?)|([0-9a-f:]+(?:\/\d+)?))(?::(\d+))?$/i
-export const readAllow = (text: string): readonly Allowed[] =>
+export const readAllow = (text: string): readonly AllowRule[] =>
   text
     .split(/[\s,]+/)
     .filter(entry => entry !== '')
     .map(readEntry)
 
-const readEntry = (entry: string): Allowed => {
-  const [, bracketed, four, six, port] = ENTRY.exec(entry) ?? []
-  const network = bracketed ?? four ?? six ?? ''
+const readEntry = (entry: string): AllowRule => {
+  const [, inBrackets, four, six, port] = ENTRY.exec(entry) ?? []
+  const network = inBrackets ?? four ?? six ?? ''
   const number = port === undefined ? undefined : Number(port)
   const whole = ipaddr.isValid(network)
   const cidr = ipaddr.isValidCIDR(network)

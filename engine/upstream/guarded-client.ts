@@ -50,13 +50,10 @@ export const sendGuarded = (
         signal: aborter.signal,
         body: body && !(body instanceof Uint8Array) ? Readable.from(body) : (body ?? null),
       })
-      return new FilteredReply(
-        response.statusCode,
-        responseHeaders(response.headers),
-        withFaults(response.body),
-      )
-    } catch (thrown) {
-      throw faultOf(thrown, 'TARGET_BROKE')
+      const replyBody = withFaults(response.body)
+      return new FilteredReply(response.statusCode, responseHeaders(response.headers), replyBody)
+    } catch (error) {
+      throw faultOf(error, 'TARGET_BROKE')
     }
   }
   const close = (): void => void opening.then(client => client.destroy()).catch(() => {})
@@ -68,10 +65,10 @@ const openClient = async (origin: string, egress: Egress) => {
   const { buildConnector, Client } = await import('undici')
   // A TLS session of one customer is not resumed for another.
   const options = { timeout: CONNECT, allowH2: false, maxCachedSessions: 0 }
-  const guarded = egress.guard(buildConnector(options))
-  const connect: Connector = (place, done) =>
-    guarded(place, (...[error, socket]) =>
-      error ? done(faultOf(error, 'TARGET_UNREACHABLE'), null) : done(null, socket),
+  const guardedConnect = egress.guard(buildConnector(options))
+  const connect: Connector = (address, callback) =>
+    guardedConnect(address, (...[error, socket]) =>
+      error ? callback(faultOf(error, 'TARGET_UNREACHABLE'), null) : callback(null, socket),
     )
   const deadlines = { headersTimeout: FIRST_BYTE, bodyTimeout: IDLE }
   return new Client(origin, { ...deadlines, connect, maxHeaderSize: HEAD_BYTES })
@@ -80,8 +77,8 @@ const openClient = async (origin: string, egress: Egress) => {
 const withFaults = async function* (body: AsyncIterable<Bytes>): AsyncGenerator<Bytes> {
   try {
     yield* body
-  } catch (thrown) {
-    throw faultOf(thrown, 'TARGET_CUT')
+  } catch (error) {
+    throw faultOf(error, 'TARGET_CUT')
   }
 }
 
@@ -91,13 +88,13 @@ const UNSENDABLE: ReadonlySet<string> = new Set([
   'UND_ERR_NOT_SUPPORTED',
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
-type Broken = 'TARGET_UNREACHABLE' | 'TARGET_BROKE' | 'TARGET_CUT'
+type BrokenCode = 'TARGET_UNREACHABLE' | 'TARGET_BROKE' | 'TARGET_CUT'
 /** `otherwise`: the fault of any other error at this stage. */
-const faultOf = (thrown: unknown, otherwise: Broken): TollgateError => {
+const faultOf = (error: unknown, otherwise: BrokenCode): TollgateError => {
   // The egress rules refused the address, the caller aborted, or a stage refused the body.
-  if (thrown instanceof TollgateError) return thrown
-  const { code = '', message } = thrown as Error & { readonly code?: string }
-  const cause = { cause: thrown }
+  if (error instanceof TollgateError) return error
+  const { code = '', message } = error as Error & { readonly code?: string }
+  const cause = { cause: error }
   if (UNSENDABLE.has(code)) return targetFault('REQUEST_UNSENDABLE', [NAME, message], cause)
   if (code === 'UND_ERR_HEADERS_TIMEOUT')
     return targetFault('TARGET_TIMEOUT', [NAME, FIRST_BYTE], cause)

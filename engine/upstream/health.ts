@@ -63,7 +63,7 @@ export class Health {
     this.#ejectedUntil = now + rules.eject
     return true
   }
-  /** Pauses the origin as it asked (Retry-After): no failure, but not the next pick either. */
+  /** Pauses the origin for its Retry-After: no failure, but it is not picked meanwhile. */
   rest(until: number): void {
     this.#probing = false
     this.#restUntil = Math.max(this.#restUntil, until)

@@ -13,7 +13,7 @@ import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
 import type { Source } from '../response/source.ts'
 import type { HealthRules } from './health.ts'
-import type { InactivityWatched } from './inactivity-timer.ts'
+import type { TimedRequest } from './inactivity-timer.ts'
 import type { Origin } from './origin.ts'
 import type { Deadlines } from './upstreams.ts'
 
@@ -59,7 +59,7 @@ const STREAMING: State = { name: 'streaming' }
 const COMPLETE: State = { name: 'complete' }
 
 /** Turns the response of a connection into a Source. The last chunk becomes the tail. */
-class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUnderWay {
+class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWay {
   index = -1
   activeAt = 0
   /** ms that may pass without activity, in the present state. */
@@ -97,12 +97,12 @@ class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUn
   send(): void {
     if (this.over) return // the client left before
     const { origin, method, path, headers, body } = this.#sending
-    const streamed = body !== undefined && !(body instanceof Uint8Array)
-    const sent = streamed ? this.#upload(body) : body
+    const isStream = body !== undefined && !(body instanceof Uint8Array)
+    const sendableBody = isStream ? this.#upload(body) : body
     try {
-      origin.pool?.send({ method, path, headers, body: sent }, this)
-    } catch (thrown) {
-      this.onError(thrown as Error)
+      origin.pool?.send({ method, path, headers, body: sendableBody }, this)
+    } catch (error) {
+      this.onError(error as Error)
     }
   }
   onStart(connection: Connection): void {
@@ -135,11 +135,11 @@ class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUn
     if (this.over) return
     const { origin, health } = this.#sending
     // A fault of the client's body, or of a request that a stage made, is not the upstream's fault.
-    const own =
+    const ownFault =
       error instanceof UnsendableRequest ? this.#unsendableFault(error) : clientFault(error)
-    if (own) origin.health.recordAbandoned()
+    if (ownFault) origin.health.recordAbandoned()
     else origin.health.recordFailure(performance.now(), health)
-    this.#fail(own ?? this.#connectionFault(error))
+    this.#fail(ownFault ?? this.#connectionFault(error))
   }
   onTimeout(): void {
     if (this.over) return
@@ -148,9 +148,9 @@ class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUn
     this.abort(this.#timeoutFault())
   }
   start(out: Out): void {
-    const early = this.#early
+    const earlyChunks = this.#early
     this.#early = undefined
-    if (early) for (const chunk of early) out.write(chunk)
+    if (earlyChunks) for (const chunk of earlyChunks) out.write(chunk)
     this.#out = out
     if (this.#state.name === 'failed') return out.fail(this.#state.fault)
     if (this.#state === COMPLETE) return out.end(this.#tail)
@@ -231,7 +231,7 @@ class Transport implements Source, InactivityWatched, ResponseHandler, AttemptUn
 const clientFault = (error: Error): Fault | undefined =>
   error instanceof TollgateError && error.status < 500 ? error : undefined
 
-/** Aborts the attempt under way when nobody waits for its reply any more. */
+/** Aborts the attempt under way when no client waits for its reply any more. */
 export interface Aborter {
   awaitAttempt(attempt: AttemptUnderWay): void
 }

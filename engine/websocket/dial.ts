@@ -67,10 +67,10 @@ export const createDialer =
     if (origin.address === undefined) throw fault('INSIDE_SILENT', [upstream.name])
     const headers = { ...request.headers, ...upstream.set }
     const url = origin.address + upstream.sign(headers, joinPath(base, request.path))
-    const began = performance.now()
+    const startedAt = performance.now()
     const handshake = new Handshake(url, headers, { name: upstream.name, deadlines, payload })
     origin.busy++
-    origin.health.recordAttempt(began)
+    origin.health.recordAttempt(startedAt)
     handshake.socket.on('close', () => origin.busy--)
     const underWay = { waiting: true, abort: (reason: Fault) => handshake.fail(reason) }
     exchange.awaitAttempt(underWay)
@@ -80,22 +80,22 @@ export const createDialer =
       attempt.setReply(
         new FilteredReply(101, headers, undefined, new UpstreamSocket(handshake.socket)),
       )
-    } catch (thrown) {
-      recordFailure(candidate, thrown as Fault, exchange.abandonReason !== undefined)
-      throw thrown
+    } catch (error) {
+      recordFailure(candidate, error as Fault, exchange.abandonReason !== undefined)
+      throw error
     } finally {
       underWay.waiting = false
-      exchange.progress.waited += performance.now() - began
+      exchange.progress.waitedMs += performance.now() - startedAt
     }
   }
 
 const recordFailure = (
   { origin, upstream }: Candidate,
   { status, headers }: Fault,
-  left: boolean,
+  wasAbandoned: boolean,
 ) => {
   const now = performance.now()
-  if (left) origin.health.recordAbandoned()
+  if (wasAbandoned) origin.health.recordAbandoned()
   else if (status === 429) origin.health.rest(now + Number(headers?.['retry-after'] ?? 1) * 1_000)
   else origin.health.recordFailure(now, upstream.health)
 }
@@ -111,23 +111,23 @@ class Handshake {
   readonly socket: WebSocket
   readonly done: Promise<Headers>
   readonly #options: HandshakeOptions
-  readonly #settled = Promise.withResolvers<Headers>()
+  readonly #headers = Promise.withResolvers<Headers>()
   #responseHeaders: Headers = {}
   #connected = false
   #timer: NodeJS.Timeout
 
-  constructor(url: string, headers: Headers, facts: HandshakeOptions) {
-    this.#options = facts
-    this.done = this.#settled.promise
-    const { 'sec-websocket-protocol': offered, ...others } = headers
-    this.socket = new WebSocket(url, readProtocols(offered), {
+  constructor(url: string, headers: Headers, options: HandshakeOptions) {
+    this.#options = options
+    this.done = this.#headers.promise
+    const { 'sec-websocket-protocol': offeredProtocols, ...others } = headers
+    this.socket = new WebSocket(url, readProtocols(offeredProtocols), {
       ...SOCKET_LIMITS,
-      maxPayload: facts.payload,
+      maxPayload: options.payload,
       headers: others,
       agent: false, // a connection whose upgrade was refused must not be used again
       finishRequest: request => this.#send(request),
     })
-    this.#timer = setTimeout(() => this.#onTimeout(), facts.deadlines.connect)
+    this.#timer = setTimeout(() => this.#onTimeout(), options.deadlines.connect)
     // Stays registered: later errors show in the close code.
     this.socket.on('error', cause => this.fail(this.#connectionFault(cause)))
     this.socket.once('upgrade', response => {
@@ -137,12 +137,12 @@ class Handshake {
     this.socket.once('open', () => {
       this.socket.pause()
       clearTimeout(this.#timer)
-      this.#settled.resolve(this.#responseHeaders)
+      this.#headers.resolve(this.#responseHeaders)
     })
   }
   fail(reason: Fault): void {
     clearTimeout(this.#timer)
-    this.#settled.reject(reason)
+    this.#headers.reject(reason)
     if (this.socket.readyState === WebSocket.CONNECTING) this.socket.terminate()
   }
   #send(request: ClientRequest): void {

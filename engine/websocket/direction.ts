@@ -24,7 +24,7 @@ export class Direction {
   #isFull = false
   #closeAction: (() => void) | undefined
 
-  constructor(name: Message['from'], parts: RelayParts, failed: (thrown: unknown) => void) {
+  constructor(name: Message['from'], parts: RelayParts, onFailure: (error: unknown) => void) {
     const [from, to] =
       name === 'client' ? [parts.client, parts.upstream] : [parts.upstream, parts.client]
     this.#from = from
@@ -36,14 +36,14 @@ export class Direction {
     let next = (message: Message): void => this.#send(message.payload, !message.text)
     const queues: StageQueue[] = []
     for (const stage of stages) {
-      const queue = new StageQueue(stage, parts.exchange, { next, hold, failed })
+      const queue = new StageQueue(stage, parts.exchange, { next, hold, onFailure })
       next = message => queue.accept(message)
       queues.push(queue)
     }
     this.#first = next
     this.#queues = queues
   }
-  get held(): boolean {
+  get isHeld(): boolean {
     return this.#holdCount > 0
   }
   accept(payload: Buffer, binary: boolean): void {
@@ -59,12 +59,12 @@ export class Direction {
   }
   #send(payload: Uint8Array, binary: boolean): void {
     if (this.#to.readyState !== WebSocket.OPEN) return
-    this.#to.send(payload, { binary }, this.#sent)
+    this.#to.send(payload, { binary }, this.#onSent)
     if (this.#isFull || this.#to.bufferedAmount <= PAUSE_ABOVE) return
     this.#isFull = true
     this.#hold(true)
   }
-  readonly #sent = (): void => {
+  readonly #onSent = (): void => {
     this.hasProgress = true
     if (this.#isFull && this.#to.bufferedAmount <= RESUME_BELOW) {
       this.#isFull = false
@@ -90,7 +90,7 @@ interface QueueEnds {
   next(message: Message): void
   /** Pauses and resumes the socket the messages come from. */
   hold(paused: boolean): void
-  failed(thrown: unknown): void
+  onFailure(error: unknown): void
 }
 
 /** Runs one stage on messages in order; a promise holds the next message back. */
@@ -118,15 +118,15 @@ class StageQueue {
     try {
       const promise = this.#stage.message?.(message, this.#ends.next, this.#exchange)
       if (promise) this.#wait(promise)
-    } catch (thrown) {
-      this.#ends.failed(thrown)
+    } catch (error) {
+      this.#ends.onFailure(error)
     }
   }
   #wait(promise: Promise<void>): void {
     this.#busy = true
     this.#ends.hold(true)
     promise
-      .catch(thrown => this.#ends.failed(thrown))
+      .catch(error => this.#ends.onFailure(error))
       .finally(() => {
         this.#busy = false
         for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {

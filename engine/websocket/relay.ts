@@ -64,22 +64,22 @@ export class Relay implements Indexed {
 
   constructor(parts: RelayParts) {
     const { client, upstream } = parts
-    const failed = (thrown: unknown): void => this.cut(asFault(thrown))
+    const onFailure = (error: unknown): void => this.cut(asFault(error))
     this.#client = client
     this.#upstream = upstream
-    this.#up = new Direction('client', parts, failed)
-    this.#down = new Direction('upstream', parts, failed)
+    this.#up = new Direction('client', parts, onFailure)
+    this.#down = new Direction('upstream', parts, onFailure)
     this.done = this.#result.promise
     this.#listenToClient()
     this.#listenToUpstream()
     upstream.resume()
   }
   /** Bytes of messages from the client. */
-  get received(): number {
+  get bytesUp(): number {
     return this.#up.bytes
   }
   /** Bytes of messages from the upstream. */
-  get sent(): number {
+  get bytesDown(): number {
     return this.#down.bytes
   }
   /** Closes the client with the reason, the upstream with 1001. */
@@ -94,8 +94,8 @@ export class Relay implements Indexed {
   /** Called at intervals: pings both peers, and drops one without a frame since the last check. */
   checkPeers(): void {
     // A paused peer is not read: its frames cannot be seen.
-    this.#clientLiveness.check(this.#client, this.#down, this.#up.held)
-    this.#upstreamLiveness.check(this.#upstream, this.#up, this.#down.held)
+    this.#clientLiveness.check(this.#client, this.#down, this.#up.isHeld)
+    this.#upstreamLiveness.check(this.#upstream, this.#up, this.#down.isHeld)
   }
   #listenToClient(): void {
     const onFrame = (): void => this.#onClientFrame()
@@ -108,8 +108,8 @@ export class Relay implements Indexed {
       .on('pong', onFrame)
       .on('error', cause => {
         // `ws` closes the client's socket with the code of the rule; the close event adds nothing.
-        const broken = fault('CLIENT_UNRULY', [cause.message], { cause })
-        this.#finish({ end: 'cut', fault: broken }, undefined, [GOING_AWAY])
+        const reason = fault('CLIENT_UNRULY', [cause.message], { cause })
+        this.#finish({ end: 'cut', fault: reason }, undefined, [GOING_AWAY])
       })
       .on('close', (code, reason) => {
         // After an abnormal closure no client reads the answers to messages on their way up.
@@ -131,17 +131,17 @@ export class Relay implements Indexed {
       .on('ping', onFrame)
       .on('pong', onFrame)
       .on('error', cause => {
-        const broken = fault('UPSTREAM_UNRULY', [cause.message], { cause })
+        const reason = fault('UPSTREAM_UNRULY', [cause.message], { cause })
         this.#down.close(() =>
-          this.#finish({ end: 'cut', fault: broken }, [INTERNAL_ERROR, broken.message], undefined),
+          this.#finish({ end: 'cut', fault: reason }, [INTERNAL_ERROR, reason.message], undefined),
         )
       })
-      .on('close', (code, reason) => {
-        const cut = fault('UPSTREAM_CUT')
+      .on('close', (code, text) => {
+        const reason = fault('UPSTREAM_CUT')
         this.#down.close(() => {
-          if (code !== ABNORMAL_CLOSURE)
-            this.#finish({ end: 'complete' }, [code, reason], undefined)
-          else this.#finish({ end: 'cut', fault: cut }, [INTERNAL_ERROR, cut.message], undefined)
+          if (code !== ABNORMAL_CLOSURE) this.#finish({ end: 'complete' }, [code, text], undefined)
+          else
+            this.#finish({ end: 'cut', fault: reason }, [INTERNAL_ERROR, reason.message], undefined)
         })
         this.#onPeerClosed()
       })

@@ -48,9 +48,9 @@ export class WebSockets {
     const { call } = lifecycle
     const stop = onClientLeave(socket, () => call.abandon(fault('CLIENT_GONE')))
     try {
-      if (lifecycle.accepted.refusal) throw lifecycle.accepted.refusal
+      if (lifecycle.acceptedRequest.refusal) throw lifecycle.acceptedRequest.refusal
       checkHandshake(request)
-      await lifecycle.compiled.run(call)
+      await lifecycle.compiledRoute.run(call)
       if (call.durable) await call.writes.commit()
       const { source } = call.requireReply()
       if (!(source instanceof UpstreamSocket))
@@ -58,8 +58,8 @@ export class WebSockets {
       const client = await accept(request, source.socket)
       stop()
       await this.#relay(lifecycle, client, source)
-    } catch (thrown) {
-      const reason = asFault(thrown)
+    } catch (error) {
+      const reason = asFault(error)
       lifecycle.logFault(reason)
       await respond(request, writer => void writer.commitAndRefuse(reason))
     } finally {
@@ -74,8 +74,8 @@ export class WebSockets {
     client: WebSocket,
     source: UpstreamSocket,
   ): Promise<void> {
-    const { call, compiled, request: inbound } = lifecycle.accepted
-    const stages = compiled.stages.flatMap(({ stage }) => (stage.message ? [stage] : []))
+    const { call, compiledRoute, request: inbound } = lifecycle.acceptedRequest
+    const stages = compiledRoute.stages.flatMap(({ stage }) => (stage.message ? [stage] : []))
     const relay = new Relay({ client, upstream: source.socket, exchange: call, stages })
     source.onCut = reason => relay.cut(reason)
     if (call.abandonReason) relay.cut(call.abandonReason)
@@ -86,22 +86,22 @@ export class WebSockets {
     const end = await relay.done
     this.#relays.remove(relay)
     closeStream()
-    inbound.body.received += relay.received
-    if (call.durable)
-      await call.writes.commit().catch(thrown => lifecycle.logFault(asFault(thrown)))
-    lifecycle.end({ ...end, status: 101, attempts: call.attempts, bytes: relay.sent }, openedAt)
+    const { bytesUp, bytesDown: bytes } = relay
+    inbound.body.byteCount += bytesUp
+    if (call.durable) await call.writes.commit().catch(error => lifecycle.logFault(asFault(error)))
+    lifecycle.end({ ...end, status: 101, attempts: call.attempts, bytes }, openedAt)
   }
 }
 
-/** Calls `leave` when the client leaves before the relay. Consumes nothing. */
-const onClientLeave = (socket: Duplex, leave: () => void): (() => void) => {
-  const look = (): void => {
+/** Calls `onLeave` when the client leaves before the relay. Consumes nothing. */
+const onClientLeave = (socket: Duplex, onLeave: () => void): (() => void) => {
+  const detectEnd = (): void => {
     if (socket.readableLength === 0) socket.read()
   }
-  socket.on('error', leave).on('close', leave).on('end', leave).on('readable', look)
+  socket.on('error', onLeave).on('close', onLeave).on('end', onLeave).on('readable', detectEnd)
   return () => {
     // The error listener stays: an unhandled error would end the process.
-    socket.off('close', leave).off('end', leave).off('readable', look)
+    socket.off('close', onLeave).off('end', onLeave).off('readable', detectEnd)
   }
 }
 
@@ -109,19 +109,19 @@ const onClientLeave = (socket: Duplex, leave: () => void): (() => void) => {
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const KEY = /^[+/0-9A-Za-z]{22}==$/
 
-const malformed = (why: string): Fault => fault('UPGRADE_MALFORMED', [why])
+const refusal = (why: string): Fault => fault('UPGRADE_MALFORMED', [why])
 
-/** Refuses what `ws` would accept, or refuse by itself in no dialect. Throws a fault. */
+/** Refuses handshakes that `ws` would accept, or refuse in no dialect. Throws a fault. */
 const checkHandshake = ({ incoming, lifecycle, head }: Upgrade): void => {
-  const { headers } = lifecycle.accepted.request
-  if (incoming.method !== 'GET') throw malformed('its method is not GET')
-  if (incoming.httpVersion !== '1.1') throw malformed('it is not HTTP/1.1')
+  const { headers } = lifecycle.acceptedRequest.request
+  if (incoming.method !== 'GET') throw refusal('its method is not GET')
+  if (incoming.httpVersion !== '1.1') throw refusal('it is not HTTP/1.1')
   if (headers['sec-websocket-version'] !== '13') throw fault('UPGRADE_VERSION')
-  if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw malformed('its key is not sixteen bytes')
+  if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw refusal('its key is not sixteen bytes')
   const protocols = readProtocols(headers['sec-websocket-protocol'])
   if (!protocols.every(name => NAME.test(name)) || new Set(protocols).size < protocols.length)
-    throw malformed('its subprotocols are no list of different names')
-  if (head.length > 0) throw malformed('bytes came behind it before the response')
+    throw refusal('its subprotocols are no list of different names')
+  if (head.length > 0) throw refusal('bytes came behind it before the response')
 }
 
 /** Responds 101 with the subprotocol that the upstream chose. The returned socket is paused. */
@@ -134,7 +134,7 @@ const accept = (request: Upgrade, upstream: WebSocket): Promise<WebSocket> =>
       ...SOCKET_LIMITS,
       noServer: true,
       clientTracking: false,
-      maxPayload: lifecycle.compiled.websocket.payload,
+      maxPayload: lifecycle.compiledRoute.websocket.payload,
       handleProtocols: () => upstream.protocol || false,
     })
     server.on('headers', lines =>

@@ -1,6 +1,6 @@
 /** The commands `tollgate accounts` and `tollgate usage`. */
 import { textOf } from '../../engine/cli/kit.ts'
-import type { Command, Json, Verb } from '../../engine/plugin.ts'
+import type { Command, Json, SingleCommand } from '../../engine/plugin.ts'
 import { accountVerbs } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
 import { periodOf } from './input.ts'
@@ -11,7 +11,7 @@ import { byOf, usagePage } from './usage.ts'
 
 const PAGE = 1_000
 
-const runUsage: Verb['run'] = async ({ positionals, values }, { database }) => {
+const runUsage: SingleCommand['run'] = async ({ positionals, values }, { database }) => {
   const [nameOrId = ''] = positionals
   const by = byOf(textOf(values.by), 'day')
   const range = { from: textOf(values.from), to: textOf(values.to) }
@@ -41,7 +41,7 @@ const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string,
 export const commands: Readonly<Record<string, Command>> = {
   accounts: {
     summary: 'Manages accounts and their money.',
-    verbs: { ...accountVerbs, show: showVerb, ...moneyVerbs },
+    subcommands: { ...accountVerbs, show: showVerb, ...moneyVerbs },
   },
   usage: {
     arguments: 'NAME',

@@ -1,7 +1,7 @@
 /** The commands `tollgate accounts credit | debit | refund | overdraft | suspend | resume`. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { UsageError } from '../../engine/cli/kit.ts'
-import type { Database, Row, Value, Verb } from '../../engine/plugin.ts'
+import type { Database, Row, SingleCommand, Value } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
 import { findAccount, type NamedAccount } from '../credentials/find.ts'
@@ -38,7 +38,7 @@ const payableOf = async (database: Pick<Database, 'read'>, account: number): Pro
 
 const NOTE = { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' } as const
 
-export const moneyVerbs: Readonly<Record<string, Verb>> = {
+export const moneyVerbs: Readonly<Record<string, SingleCommand>> = {
   credit: {
     arguments: 'NAME AMOUNT',
     summary: 'Adds money to an account.',
@@ -128,7 +128,7 @@ export const moneyVerbs: Readonly<Record<string, Verb>> = {
   },
 }
 
-function suspension(since: (now: number) => number | null): Verb['run'] {
+function suspension(since: (now: number) => number | null): SingleCommand['run'] {
   return async ({ positionals }, { database }) => {
     const [nameOrId = ''] = positionals
     const account = await findAccount(database, nameOrId)

@@ -1,10 +1,10 @@
 /** `tollgate accounts show`: one account, its state and its money. */
-import type { Verb } from '../../engine/plugin.ts'
+import type { SingleCommand } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
 import { LIST_ACCOUNTS } from '../credentials/statements.ts'
 import { fundsRow } from './money.ts'
 
-export const showVerb: Verb = {
+export const showVerb: SingleCommand = {
   arguments: 'NAME',
   summary: 'Shows an account, its state and its balance.',
   example: 'tollgate accounts show ann',

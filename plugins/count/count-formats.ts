@@ -1,6 +1,6 @@
 /** Token count requests and responses of the formats that have them. */
 import type { Fields } from '../formats/fields.ts'
-import { countedRequest } from '../formats/google-gemini/read-prompt.ts'
+import { requestToCount } from '../formats/google-gemini/read-prompt.ts'
 
 export interface CountFormat {
   /** The request whose tokens are counted. */
@@ -22,7 +22,7 @@ export const countFormats: ReadonlyMap<string, CountFormat> = new Map<string, Co
   [
     'google-gemini',
     {
-      countedRequest: countedRequest,
+      countedRequest: requestToCount,
       renameModel: (body, model) =>
         Object.fromEntries(
           Object.entries(body).map(([key, value]) =>

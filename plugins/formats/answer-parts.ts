@@ -43,7 +43,7 @@ export class Collector {
       ...this.#stops.keys(),
       ...[...this.#blocks.values()].map(block => block.choice),
     ])
-    for (const number of [...numbers].sort((left, right) => left - right))
+    for (const number of [...numbers].sort((first, second) => first - second))
       choices.push({
         content: [...this.#blocks.values()]
           .filter(({ choice }) => choice === number)

@@ -7,30 +7,30 @@ import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
 export class AnswerFilter implements Filter {
   /** Undefined if the answer is not JSON. */
   readonly #extractor: FieldExtractor | undefined
-  readonly #watch: ResponseListener
-  readonly #tally: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
-  constructor(marks: WatchedMarks, watch: ResponseListener, json = true) {
+  readonly #listener: ResponseListener
+  readonly #counter: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
+  constructor(marks: WatchedMarks, listener: ResponseListener, json = true) {
     this.#extractor = json ? new FieldExtractor(marks.key) : undefined
-    this.#watch = watch
-    this.#tally = marks.count.countAnswer?.()
+    this.#listener = listener
+    this.#counter = marks.count.countAnswer?.()
   }
   write(chunk: Bytes, out: Out): void {
-    this.#see(chunk)
+    this.#observe(chunk)
     out.write(chunk)
   }
   end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#see(tail)
+    if (tail) this.#observe(tail)
     const counts = parse(this.#extractor?.value)
-    this.#watch.onUsage(this.#tally ? { ...counts, ...this.#tally.counts } : counts, true)
+    this.#listener.onUsage(this.#counter ? { ...counts, ...this.#counter.counts } : counts, true)
     out.end(tail)
   }
-  #see(chunk: Bytes): void {
+  #observe(chunk: Bytes): void {
     this.#extractor?.push(chunk)
-    this.#tally?.push(chunk)
-    this.#watch.onBytes?.(chunk, false)
+    this.#counter?.push(chunk)
+    this.#listener.onBytes?.(chunk, false)
   }
   fail(reason: Fault, out: Out): void {
-    this.#watch.onUsage(undefined, false)
+    this.#listener.onUsage(undefined, false)
     out.fail(reason)
   }
 }

@@ -23,7 +23,7 @@ export class BlockSequence {
   constructor(emit: (part: Part) => void) {
     this.#emit = emit
   }
-  /** Returns false if more text waits than WAITING_LIMIT. */
+  /** Returns false if more text waits than MAX_WAITING. */
   add(part: Part): boolean {
     if (!('index' in part)) {
       if (part.type === 'stop' || part.type === 'end') this.#flush()

@@ -18,8 +18,8 @@ const DIGEST_PREFIX = 'call_h'
 
 export const encodeCallId = (id: string, rule: IdRule): string => {
   if (id !== '' && id.length <= rule.maxLength && rule.pattern.test(id)) return id
-  const encoded = ENCODED_PREFIX + Buffer.from(id).toString('base64url')
-  if (id !== '' && encoded.length <= rule.maxLength) return encoded
+  const encodedId = ENCODED_PREFIX + Buffer.from(id).toString('base64url')
+  if (id !== '' && encodedId.length <= rule.maxLength) return encodedId
   return DIGEST_PREFIX + createHash('sha256').update(id).digest('base64url')
 }
 

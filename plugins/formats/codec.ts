@@ -36,8 +36,8 @@ export interface Codec extends TargetCodec {
   encodeAnswer(answer: Answer, context: EncodeContext): Fields
   encodeStream(context: EncodeContext): StreamEncoder
   /** Whether the gateway must translate this request although client and target use the same
-   *  format: it uses our own extensions (a preset tool, a video given as an image URL), or asks for
-   *  more than this target does in one call. */
+   *  format: it uses the gateway's own extensions (a preset tool, a video given as an image URL),
+   *  or asks for more than this target does in one call. */
   needsTranslation?(body: Fields, traits: TargetFacts['traits']): boolean
   /** True if the format has no field for thoughts and signatures, so that many clients do not send
    *  them back. */
@@ -84,7 +84,7 @@ export interface DroppedFields {
   add(field: string): void
 }
 
-/** What an answer encoder needs to know of the request. */
+/** The facts about a request that encoders of its answer need. */
 export interface EncodeContext {
   /** The exchange's id without its `req_` prefix; the format's own ids derive from it. */
   readonly id: string

@@ -60,7 +60,7 @@ export interface Media extends WithPayload {
   /** The path in the client's request for error messages: `messages[2].content[1]`. */
   readonly at?: string
 }
-/** `data`: standard base64. `file`: an id that only `origin` knows. */
+/** `data`: standard base64. `file`: an id at the provider `origin`. */
 export type Source =
   | { readonly type: 'data'; readonly data: string; readonly mime: string }
   | { readonly type: 'url'; readonly url: string; readonly mime?: string }

@@ -10,15 +10,15 @@ export type EmbeddingName = keyof typeof FORMAT_NAMES
 export const embeddingNames = Object.keys(FORMAT_NAMES) as readonly EmbeddingName[]
 export const embeddingFormats: readonly string[] = Object.values(FORMAT_NAMES)
 
-/** The format in which to call a target: the first that it supports, or `usual` for a target that
- *  lists no formats. Undefined: the target supports no embeddings. */
+/** The format in which to call a target: the first that it supports, or `fallback` for a target
+ *  that lists no formats. Undefined: the target supports no embeddings. */
 export const embeddingFormatFor = (
-  supported: readonly string[],
+  formatNames: readonly string[],
   fallback: EmbeddingName = 'openai',
 ): EmbeddingName | undefined =>
-  supported.length === 0
+  formatNames.length === 0
     ? fallback
-    : embeddingNames.find(name => supported.includes(FORMAT_NAMES[name]))
+    : embeddingNames.find(name => formatNames.includes(FORMAT_NAMES[name]))
 
 /** Looks up the value of an option of a route or an upstream. */
 export const embeddingFormatNamed = (name: string): EmbeddingName | undefined =>

@@ -6,20 +6,20 @@ import { openaiErrorIn } from './openai-error.ts'
 import type { SseEvent } from './sse.ts'
 
 /** Returns the usage of an event of this `type`, and undefined for other events. */
-export const usageIn =
+export const usageInEvent =
   (type: string) =>
   (event: Fields): Fields | undefined =>
     event.type === type && isFields(event.usage) ? event.usage : undefined
 
 export const streamEndingWith = (type: string): Format['stream'] => {
-  const ends = (event: SseEvent): boolean => eventFields(event)?.type === type
+  const endsStream = (event: SseEvent): boolean => eventFields(event)?.type === type
   return {
     usageMark: type,
     isCumulative: false,
     endMarks: [type],
-    isEnd: ends,
+    isEnd: endsStream,
     afterEnd: 'dropped',
-    completesWithoutTerminator: ends,
+    completesWithoutTerminator: endsStream,
     error: openaiErrorIn,
   }
 }

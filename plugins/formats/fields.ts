@@ -24,8 +24,8 @@ export const lenientObject = (fields: Fields, key: string): Fields => {
 }
 const EMPTY: Fields = Object.freeze({})
 
-// ---------------------------------------------------------------- clients; `at`: the field's path
-// for error messages
+// ---------------------------------------------------------------- clients
+// `at`: the path of the field, for error messages.
 
 /** Undefined if the member is absent or null. */
 export const textIn = (fields: Fields, key: string, at = key): string | undefined =>

@@ -1,11 +1,11 @@
-/** What the gateway must know of a wire format to pass its bytes through. Each format is a folder
+/** A wire format, as far as the gateway needs it to pass bytes through. Each format is a folder
  *  that implements this type. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Codec, TargetCodec } from './codec.ts'
 import type { Fields } from './fields.ts'
 import type { SseEvent } from './sse.ts'
-import type { TextPattern } from './written-text.ts'
+import type { TextPattern } from './text-pattern.ts'
 
 export interface Format {
   readonly name: string
@@ -46,12 +46,12 @@ export interface UsageFacts {
   readonly key: string
   /** The upstream's counts in a stream event, unconverted. */
   inEvent(event: Fields): Fields | undefined
-  /** Converts the counts to our meters. A part of a count never exceeds the whole. */
+  /** Converts the counts to the gateway's meters. A part of a count never exceeds the whole. */
   meters(counts: Fields): Meters
   /** Members of the counts that sum input and output. An invalid or missing sum is estimated. */
-  readonly sums: { readonly read: readonly string[]; readonly written: readonly string[] }
+  readonly sums: { readonly input: readonly string[]; readonly output: readonly string[] }
   /** Members that hold text of the model, in whole answers and in events: the basis of an estimate.
-   *  Absent: `gauge` or our own counts cover all usage. */
+   *  Absent: `estimate` or the gateway's own counts cover all usage. */
   readonly text?: { readonly plain: TextPattern; readonly events: TextPattern }
   /** All meters that `meters` may return; models of this format need prices for them. */
   readonly counts: readonly Meter[]
@@ -63,7 +63,7 @@ export interface UsageFacts {
   readonly hostedTools?: HostedUsageFacts
   /** Estimates the usage from request and answer, for upstreams that often send no counts. Called
    *  once per answer with its content type. */
-  estimate?(request: Fields, paid: PricedMeters, type: string): UsageEstimate
+  estimate?(request: Fields, prices: PricedMeters, type: string): UsageEstimate
 }
 export interface UsageEstimate {
   /** Receives the answer as it passes, a stream in whole events. */

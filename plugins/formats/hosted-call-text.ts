@@ -1,15 +1,14 @@
-/** Describes a hosted tool call as text, for providers that do not know the provider that ran
- *  it. */
+/** Describes a hosted tool call as text, for providers other than the one that ran it. */
 import type { DroppedFields } from './codec.ts'
 import type { HostedCall, Text } from './content.ts'
 import { isFields } from './fields.ts'
 
 /** Returns undefined and reports the call as dropped if it holds only opaque data of its
  *  provider. */
-export const describeHostedCall = (work: HostedCall, dropped: DroppedFields): Text | undefined => {
-  const { tool, output, sources } = work
-  if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(work)
-  dropped.add(providerName(work))
+export const describeHostedCall = (call: HostedCall, dropped: DroppedFields): Text | undefined => {
+  const { tool, output, sources } = call
+  if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(call)
+  dropped.add(providerName(call))
   return undefined
 }
 /** The provider's name for the call: its type, or the only member of its item. */

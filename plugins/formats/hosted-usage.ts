@@ -31,11 +31,11 @@ const isHosted = (tool: Json): boolean => {
 const MAX_ANSWER = 64 * 1024 * 1024
 
 export class AnswerUsageFilter implements Filter {
-  readonly #tally: HostedUsage
+  readonly #hostedUsage: HostedUsage
   #parts: Bytes[] = []
   #size = 0
-  constructor(tally: HostedUsage) {
-    this.#tally = tally
+  constructor(hostedUsage: HostedUsage) {
+    this.#hostedUsage = hostedUsage
   }
   write(chunk: Bytes, out: Out): void {
     this.#buffer(chunk)
@@ -59,7 +59,7 @@ export class AnswerUsageFilter implements Filter {
       const body = JSON.parse(Buffer.concat(this.#parts).toString()) as Json
       // Google's streams without `alt=sse` are a list of answers.
       for (const each of Array.isArray(body) ? body : [body])
-        if (isFields(each)) this.#tally.observe(each)
+        if (isFields(each)) this.#hostedUsage.observe(each)
     } catch {
       // Not JSON: the reader of the answer reports that.
     }
@@ -68,11 +68,11 @@ export class AnswerUsageFilter implements Filter {
 }
 
 export class StreamUsageFilter implements Filter {
-  readonly #tally: HostedUsage
+  readonly #hostedUsage: HostedUsage
   readonly #marks: readonly Buffer[]
   readonly #splitter = new Splitter()
-  constructor(tally: HostedUsage, marks: readonly string[]) {
-    this.#tally = tally
+  constructor(hostedUsage: HostedUsage, marks: readonly string[]) {
+    this.#hostedUsage = hostedUsage
     this.#marks = marks.map(mark => Buffer.from(mark))
   }
   write(chunk: Bytes, out: Out): void {
@@ -99,7 +99,7 @@ export class StreamUsageFilter implements Filter {
       return
     for (const event of eventsIn(bytes)) {
       const fields = eventFields(event)
-      if (fields) this.#tally.observe(fields)
+      if (fields) this.#hostedUsage.observe(fields)
     }
   }
 }

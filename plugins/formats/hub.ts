@@ -33,7 +33,7 @@ export interface Prompt {
 export interface Turn {
   readonly role: 'system' | 'user' | 'assistant'
   readonly content: readonly Content[]
-  /** The name of the speaker among several. */
+  /** The name of the participant, in conversations of several. */
   readonly name?: string
 }
 
@@ -69,7 +69,7 @@ export interface Settings {
   readonly cacheKey?: string
   /** The kinds of content that the answer may hold: `text`, `image`, `audio`. */
   readonly modalities?: readonly string[]
-  /** Voice and format of a spoken answer. */
+  /** Voice and format of an audio answer. */
   readonly audio?: Json
   readonly safety?: Json
 }
@@ -130,7 +130,7 @@ export interface HostedTool {
   readonly stores?: readonly string[]
   readonly cache?: Cache
 }
-/** A tool that only its own provider knows. */
+/** A tool of one provider, which no other provider supports. */
 interface ForeignTool {
   readonly type: 'foreign'
   readonly origin: string

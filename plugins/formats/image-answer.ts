@@ -76,9 +76,9 @@ export const joinImageAnswers = (bodies: readonly Fields[]): Fields => {
   }
 }
 /** Adds two usage records, number by number. */
-export const addCounts = (left: Fields, right: Fields): Fields => {
-  const sum: { [key: string]: Json } = { ...left }
-  for (const [key, value] of Object.entries(right)) {
+export const addCounts = (total: Fields, addend: Fields): Fields => {
+  const sum: { [key: string]: Json } = { ...total }
+  for (const [key, value] of Object.entries(addend)) {
     const current = sum[key]
     // A value that cannot be a count makes a sum that cannot be one either.
     if (typeof value === 'number') sum[key] = typeof current === 'number' ? current + value : value

@@ -23,12 +23,12 @@ export const toImagePrompt = (
   const lastIndex = turns.findLastIndex(({ role }) => role === 'user')
   const lastTurn = turns[lastIndex]
   if (!lastTurn) throw fault('MEMBER_VALUE', ['messages', 'no user message describes the image'])
-  const shownImages = imagesOf(lastTurn)
-  const [first] = shownImages
-  if (first && traits.edits === false) throw unsupportedMedia(first)
+  const turnImages = imagesOf(lastTurn)
+  const [firstImage] = turnImages
+  if (firstImage && traits.edits === false) throw unsupportedMedia(firstImage)
   const images =
-    shownImages.length > 0 || traits.edits === false || traits.edits === 'shown'
-      ? shownImages
+    turnImages.length > 0 || traits.edits === false || traits.edits === 'shown'
+      ? turnImages
       : lastGenerated(turns.slice(0, lastIndex))
   const describingTurns = turns.filter((turn, index) =>
     isDescription(turn, index === lastIndex, images.length > 0),
@@ -67,14 +67,14 @@ export const batchSizes = (count: number, batchSize: number): readonly number[] 
 
 /** Picks fields of the client's body. `response_format` may be the object of a chat request. */
 export const pickFields = (body: Fields, names: ReadonlySet<string>): Fields => {
-  const picked: { [key: string]: Fields[string] } = {}
+  const fields: { [key: string]: Fields[string] } = {}
   for (const key of names) {
     const value = body[key]
-    if (value !== undefined && value !== null && key !== 'response_format') picked[key] = value
+    if (value !== undefined && value !== null && key !== 'response_format') fields[key] = value
   }
   const format = isFields(body.response_format) ? body.response_format.type : body.response_format
-  if (format === 'url' || format === 'b64_json') picked.response_format = format
-  return picked
+  if (format === 'url' || format === 'b64_json') fields.response_format = format
+  return fields
 }
 
 export const unsupportedMedia = ({ at = 'messages', kind }: Media) =>

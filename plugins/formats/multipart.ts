@@ -11,7 +11,7 @@ export interface FormFile {
   readonly bytes: Bytes
 }
 
-/** `fields`: names from our code, values from the client. No value can contain the boundary,
+/** `fields`: names from the code, values from the client. No value can contain the boundary,
  *  because it is random and made after the value. */
 export const writeForm = (
   fields: readonly (readonly [name: string, value: string])[],

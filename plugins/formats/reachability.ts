@@ -9,6 +9,6 @@ import { supportsFormat } from './supported-formats.ts'
 export const reachableFormats = ({ imageGeneration }: Codec): readonly TargetFormat[] =>
   [...targetFormats.values()].filter(({ codec }) => !imageGeneration || codec.imageGeneration)
 
-export const canReach = ({ name, codec }: Format, supported: readonly string[]): boolean =>
-  supportsFormat(supported, name) ||
-  (codec !== undefined && reachableFormats(codec).some(target => supported.includes(target.name)))
+export const canReach = ({ name, codec }: Format, formatNames: readonly string[]): boolean =>
+  supportsFormat(formatNames, name) ||
+  (codec !== undefined && reachableFormats(codec).some(target => formatNames.includes(target.name)))

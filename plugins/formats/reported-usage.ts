@@ -14,21 +14,21 @@ export interface ReportedUsage {
   readonly invalidNames: readonly string[]
 }
 
-export const reportedUsage = (
+export const readReportedUsage = (
   { sums, meters }: Pick<UsageFacts, 'sums' | 'meters'>,
   counts: Fields | undefined,
 ): ReportedUsage => {
   if (!counts) return NOT_REPORTED
-  const invalid = invalidIn(counts, [...sums.read, ...sums.written])
+  const invalid = invalidIn(counts, [...sums.input, ...sums.output])
   // The first member is the sum; without it, another member may be the only count.
   const isReported = ([sum = '', ...others]: readonly string[]): boolean =>
     (isCount(counts[sum]) || others.some(name => count(counts[name]) > 0)) &&
     ![sum, ...others].some(name => invalid.includes(name))
-  const [read, written] = [isReported(sums.read), isReported(sums.written)]
+  const [isInputReported, isOutputReported] = [isReported(sums.input), isReported(sums.output)]
   return {
     meters: meters(counts),
-    isInputReported: read,
-    isOutputReported: written,
+    isInputReported: isInputReported,
+    isOutputReported: isOutputReported,
     invalidNames: invalid,
   }
 }
@@ -60,7 +60,7 @@ const invalidIn = (counts: Fields, sums: readonly string[]): readonly string[] =
 }
 
 /** Merges the counts of an event into the earlier ones; missing and null members change nothing. */
-export const mergedCounts = (earlier: Fields | undefined, later: Fields): Fields => {
+export const mergeCounts = (earlier: Fields | undefined, later: Fields): Fields => {
   const result: { [key: string]: Json } = { ...earlier }
   for (const name in later) {
     const value = later[name]

@@ -13,16 +13,17 @@ export type SettingAliases = Readonly<
  *  values, the alias is reported to `dropped`. */
 export const clientNamesIn = (
   body: Fields,
-  spellings: SettingAliases,
+  aliases: SettingAliases,
   dropped: DroppedFields,
 ): Required<Pick<Prompt, 'clientNames'>> => {
   const names: { [setting: string]: string } = {}
-  for (const [name, [first, second]] of Object.entries(spellings)) {
-    const preferred = body[first] ?? undefined
-    const alias = body[second] ?? undefined
-    if (preferred !== undefined) names[name] = first
-    else if (alias !== undefined) names[name] = second
-    if (preferred !== undefined && alias !== undefined && preferred !== alias) dropped.add(second)
+  for (const [name, [first, second]] of Object.entries(aliases)) {
+    const preferredValue = body[first] ?? undefined
+    const aliasValue = body[second] ?? undefined
+    if (preferredValue !== undefined) names[name] = first
+    else if (aliasValue !== undefined) names[name] = second
+    if (preferredValue !== undefined && aliasValue !== undefined && preferredValue !== aliasValue)
+      dropped.add(second)
   }
   return { clientNames: names }
 }

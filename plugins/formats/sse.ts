@@ -6,11 +6,11 @@ const LF = 0x0a
 const CR = 0x0d
 /** A longer event is passed on in pieces and not parsed, which bounds memory against any
  *  upstream. */
-const MAX_HELD = 32 * 1024 * 1024
+const MAX_BUFFERED = 32 * 1024 * 1024
 
 /** Cuts a stream after the last complete event. Complete events pass at once and without a copy;
- *  the start of the next event is held until it is complete, so that a stream can always be ended
- *  between two events. */
+ *  the start of the next event is buffered until it is complete, so that a stream can always be
+ *  ended between two events. */
 export class Splitter {
   #chunks: Bytes[] = []
   #size = 0
@@ -25,17 +25,17 @@ export class Splitter {
     this.#rememberLast(chunk)
     if (end === chunk.length && this.#size === 0) return end === 0 ? undefined : chunk
     if (end < 0) {
-      this.#hold(chunk)
-      return this.#size > MAX_HELD ? this.take() : undefined
+      this.#buffer(chunk)
+      return this.#size > MAX_BUFFERED ? this.take() : undefined
     }
     this.#chunks.push(chunk.subarray(0, end))
     const whole = this.#joinChunks()
     this.#chunks = []
     this.#size = 0
-    if (end < chunk.length) this.#hold(chunk.subarray(end))
+    if (end < chunk.length) this.#buffer(chunk.subarray(end))
     return whole
   }
-  /** Returns the held bytes: an event without its blank line. */
+  /** Returns the buffered bytes: an event without its blank line. */
   take(): Bytes | undefined {
     if (this.#size === 0) return undefined
     const rest = this.#joinChunks()
@@ -43,7 +43,7 @@ export class Splitter {
     this.#size = 0
     return rest
   }
-  #hold(part: Bytes): void {
+  #buffer(part: Bytes): void {
     this.#chunks.push(part)
     this.#size += part.length
   }

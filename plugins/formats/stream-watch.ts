@@ -4,10 +4,10 @@ import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import type { Fields } from './fields.ts'
 import { eventFields, type Format, type StreamFacts } from './format.ts'
 import { addCounts } from './image-answer.ts'
-import { mergedCounts } from './reported-usage.ts'
+import { mergeCounts } from './reported-usage.ts'
 import { eventsIn, Splitter, type SseEvent } from './sse.ts'
 
-/** Receives what a watcher finds, and supplies what it needs. */
+/** Receives the findings of a watcher, and supplies the errors that it sends. */
 export interface ResponseListener {
   /** Called once, at the end, with the upstream's own counts, undefined if it sent none; `whole`:
    *  they are final. */
@@ -25,7 +25,7 @@ export interface ResponseListener {
   onLinger(): void
 }
 
-/** What the watchers of a format search for, prepared once. */
+/** The texts that the watchers of a format search for, prepared once. */
 export interface WatchedMarks {
   readonly facts: StreamFacts
   readonly usage: Bytes
@@ -45,7 +45,7 @@ export const watchedMarksOf = ({ stream, usage }: Format): WatchedMarks => {
   }
 }
 
-const holds = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
+const contains = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
 
 /** A text that occurs in every error event, and in few others. */
 const ERROR_MARK = Buffer.from('error')
@@ -57,28 +57,28 @@ const LINGER_MS = 1_000
  *  the tail. */
 export class StreamFilter implements Filter {
   readonly #marks: WatchedMarks
-  readonly #watch: ResponseListener
+  readonly #listener: ResponseListener
   readonly #isHidden: ((event: SseEvent) => boolean) | undefined
   readonly #splitter = new Splitter()
   #counts: Fields | undefined
   /** The counts of earlier answers in the same stream. */
   #earlierCounts: Fields | undefined
   /** The last bytes with cumulative counts, parsed at the end. */
-  #unread: Bytes | undefined
+  #unreadCounts: Bytes | undefined
   #lastBytes: Bytes | undefined
   /** The bytes from the terminal event on. */
   #tail: Bytes[] | undefined
   #hasBegun = false
-  #linger: NodeJS.Timeout | undefined
+  #lingerTimer: NodeJS.Timeout | undefined
 
-  /** `hidden`: selects events with counts that only the gateway requested. */
+  /** `isHidden`: selects events with counts that only the gateway requested. */
   constructor(
     marks: WatchedMarks,
-    watch: ResponseListener,
+    listener: ResponseListener,
     isHidden?: (event: SseEvent) => boolean,
   ) {
     this.#marks = marks
-    this.#watch = watch
+    this.#listener = listener
     this.#isHidden = isHidden
   }
   write(chunk: Bytes, out: Out): void {
@@ -94,30 +94,30 @@ export class StreamFilter implements Filter {
       this.#pass(rest, out)
     this.#reportCounts()
     if (this.#tail || (this.#lastBytes && this.#closes(this.#lastBytes))) return this.#close(out)
-    this.#break(this.#watch.truncationFault(), out)
+    this.#break(this.#listener.truncationFault(), out)
   }
   fail(reason: Fault, out: Out): void {
     this.#reportCounts()
     // A connection error after the terminal event leaves a complete answer. An error event that the
     // upstream sent is not repeated.
-    if (this.#tail || this.#reports(lastEvent(this.#lastBytes))) return this.#close(out)
+    if (this.#tail || this.#isError(lastEvent(this.#lastBytes))) return this.#close(out)
     this.#break(reason, out)
   }
   /** The stream is complete, although its content may be an error. */
   #close(out: Out): void {
     if (
       this.#lastBytes &&
-      holds(this.#lastBytes, ERROR_MARK) &&
-      this.#reports(lastEvent(this.#lastBytes))
+      contains(this.#lastBytes, ERROR_MARK) &&
+      this.#isError(lastEvent(this.#lastBytes))
     )
-      this.#watch.onBroken()
+      this.#listener.onBroken()
     out.end(this.#tail && join(this.#tail))
   }
   /** Bytes after the terminal event are passed or dropped separately. */
   #pass(bytes: Bytes, out: Out): void {
     const { afterEnd, isEnd } = this.#marks.facts
     if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)
-    const lastInBytes = this.#marks.ends.some(mark => holds(bytes, mark))
+    const lastInBytes = this.#marks.ends.some(mark => contains(bytes, mark))
       ? eventsIn(bytes).find(event => isEnd(event))
       : undefined
     if (!lastInBytes || lastInBytes.end === bytes.length) return this.#passPiece(bytes, out)
@@ -130,13 +130,13 @@ export class StreamFilter implements Filter {
     this.#tail?.push(...comments.map(({ start, end }) => bytes.subarray(start, end)))
   }
   #passPiece(bytes: Bytes, out: Out): void {
-    const counts = holds(bytes, this.#marks.usage)
+    const counts = contains(bytes, this.#marks.usage)
     if (this.#tail && this.#marks.facts.afterEnd === 'added' && hasData(bytes)) this.#beginAnother()
     if (counts) this.#count(bytes)
-    this.#watch.onBytes?.(bytes, counts)
-    const visible = counts && this.#isHidden ? without(bytes, this.#isHidden) : bytes
+    this.#listener.onBytes?.(bytes, counts)
+    const visible = counts && this.#isHidden ? withoutHidden(bytes, this.#isHidden) : bytes
     if (visible.length === 0) return
-    if (this.#tail) return this.#after(visible, out)
+    if (this.#tail) return this.#continueAfterEnd(visible, out)
     const at = this.#endsAt(visible, counts)
     if (at < 0) {
       this.#lastBytes = visible
@@ -155,7 +155,7 @@ export class StreamFilter implements Filter {
     this.#counts = undefined
   }
   /** Data after the end means that this was not the end; white space belongs to the tail. */
-  #after(bytes: Bytes, out: Out): void {
+  #continueAfterEnd(bytes: Bytes, out: Out): void {
     const tail = this.#tail ?? []
     if (!hasData(bytes)) {
       tail.push(bytes)
@@ -166,8 +166,8 @@ export class StreamFilter implements Filter {
   }
   #hold(bytes: Bytes): void {
     this.#tail = [bytes]
-    clearTimeout(this.#linger)
-    this.#linger = setTimeout(() => this.#watch.onLinger(), LINGER_MS)
+    clearTimeout(this.#lingerTimer)
+    this.#lingerTimer = setTimeout(() => this.#listener.onLinger(), LINGER_MS)
   }
   #send(bytes: Bytes, out: Out): void {
     this.#hasBegun = true
@@ -177,12 +177,12 @@ export class StreamFilter implements Filter {
   #endsAt(bytes: Bytes, counts: boolean): number {
     const { ends, facts, usage } = this.#marks
     for (const mark of ends)
-      if (mark === usage ? counts : holds(bytes, mark))
+      if (mark === usage ? counts : contains(bytes, mark))
         return eventsIn(bytes).find(event => facts.isEnd(event))?.start ?? -1
     return -1
   }
   #count(bytes: Bytes): void {
-    if (this.#marks.facts.isCumulative) this.#unread = bytes
+    if (this.#marks.facts.isCumulative) this.#unreadCounts = bytes
     else this.#read(bytes)
   }
   #read(bytes: Bytes): void {
@@ -193,42 +193,42 @@ export class StreamFilter implements Filter {
       if (counts)
         this.#counts = count.isAdditive
           ? addCounts(this.#counts ?? {}, counts)
-          : mergedCounts(this.#counts, counts)
+          : mergeCounts(this.#counts, counts)
     }
   }
   #reportCounts(): void {
-    clearTimeout(this.#linger)
+    clearTimeout(this.#lingerTimer)
     this.#readCounts()
     const counts = this.#earlierCounts
       ? addCounts(this.#earlierCounts, this.#counts ?? {})
       : this.#counts
-    this.#watch.onUsage(counts, this.#tail !== undefined)
+    this.#listener.onUsage(counts, this.#tail !== undefined)
   }
   #readCounts(): void {
-    if (this.#unread) this.#read(this.#unread)
-    this.#unread = undefined
+    if (this.#unreadCounts) this.#read(this.#unreadCounts)
+    this.#unreadCounts = undefined
   }
   /** Whether only a terminator is missing, which some upstreams never send. */
   #closes(bytes: Bytes): boolean {
     const last = lastEvent(bytes)
     return (
       last !== undefined &&
-      (this.#marks.facts.completesWithoutTerminator(last) || this.#reports(last))
+      (this.#marks.facts.completesWithoutTerminator(last) || this.#isError(last))
     )
   }
   /** Whether the upstream itself sent the error to the client. */
-  #reports(event: SseEvent | undefined): boolean {
+  #isError(event: SseEvent | undefined): boolean {
     return event !== undefined && this.#marks.facts.error(event) !== undefined
   }
   /** Before the first event, the fault can still become an error reply. */
   #break(reason: Fault, out: Out): void {
     if (!this.#hasBegun) return out.fail(reason)
-    this.#watch.onBroken()
-    out.end(this.#watch.encodeFailure(reason, lastEvent(this.#lastBytes)), reason)
+    this.#listener.onBroken()
+    out.end(this.#listener.encodeFailure(reason, lastEvent(this.#lastBytes)), reason)
   }
 }
 /** Removes these events. */
-const without = (bytes: Bytes, isHidden: (event: SseEvent) => boolean): Bytes => {
+const withoutHidden = (bytes: Bytes, isHidden: (event: SseEvent) => boolean): Bytes => {
   const visible = eventsIn(bytes).filter(event => !isHidden(event))
   return join(visible.map(({ start, end }) => bytes.subarray(start, end)))
 }

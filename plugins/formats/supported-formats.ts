@@ -7,8 +7,8 @@ export const supportedFormats = (
   upstream: UpstreamView | undefined,
 ): readonly string[] => listOf(traits?.formats) ?? listOf(upstream?.options.formats) ?? []
 
-export const supportsFormat = (supported: readonly string[], format: string): boolean =>
-  supported.length === 0 || supported.includes(format)
+export const supportsFormat = (formatNames: readonly string[], format: string): boolean =>
+  formatNames.length === 0 || formatNames.includes(format)
 
 const listOf = (value: Json | undefined): readonly string[] | undefined =>
   Array.isArray(value) ? (value as readonly string[]) : undefined

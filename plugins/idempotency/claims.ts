@@ -116,7 +116,7 @@ export class Claims {
       const isResultUnknown = isCode(error, 'STORE_UNKNOWN')
       this.release(exchange.id, isResultUnknown ? freeKey(exchange.id) : undefined)
       if (!isCode(error, 'IDEMPOTENCY_REAPED')) throw error
-      this.#membership.expelled(process)
+      this.#membership.reportExpelled(process)
       throw fault('IDEMPOTENCY_LOST')
     }
   }

@@ -1,6 +1,6 @@
 /** The tables of Idempotency-Keys: claims and stored responses. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 
 /** A claim belongs to a process until its response is stored. The statement that reaps a process
  *  deletes its claims too, and a reaped process cannot claim keys. */

@@ -1,7 +1,7 @@
 /** Audits the ledger: one query for each invariant. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
-import type { Command, Database, Host, Row, Sql, Verb } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import type { Command, Database, Host, Row, SingleCommand, Sql } from '../../engine/plugin.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
 import { walletInSql } from './wallet.ts'
@@ -171,7 +171,7 @@ export const reportAudit = async ({ database, metrics, log }: Host): Promise<voi
 
 // ---------------------------------------------------------------- command
 
-const auditLedger: Verb = {
+const auditLedger: SingleCommand = {
   summary: 'Checks whether the ledger balances.',
   example: 'tollgate audit ledger',
   async run(_, { database }) {
@@ -187,5 +187,5 @@ const auditLedger: Verb = {
 }
 export const auditCommand: Command = {
   summary: 'Checks stored data for consistency.',
-  verbs: { ledger: auditLedger },
+  subcommands: { ledger: auditLedger },
 }

@@ -2,7 +2,7 @@
  *  with its own row, and closes it later in any process. The books keep such a hold
  *  (`charges.process` is null); no share stands behind it, so reaping a process leaves it alone. */
 import type { Json, Sql, Statement } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import { price } from '../billing/price.ts'
 import { thaw } from '../billing/rule.ts'
 import { type Attribute, toExactUsage } from '../billing/usage.ts'

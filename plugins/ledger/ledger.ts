@@ -65,7 +65,7 @@ export class Ledger {
     this.#leases = new BudgetLeases({
       database,
       process: () => this.#membership.name(),
-      onExpelled: process => this.#membership.expelled(process),
+      onExpelled: process => this.#membership.reportExpelled(process),
     })
     membership.listen('ledger', {
       onExpelled: () => this.#leases.forget(),
@@ -92,7 +92,7 @@ export class Ledger {
   }
   /** Reports that the store has reaped this name: the process registers under another. */
   onExpelled(process: string): void {
-    this.#membership.expelled(process)
+    this.#membership.reportExpelled(process)
   }
   /** Takes `amount` nanos for a call from local leases. False: call `take`. */
   takeNow({ account, key, quota }: Payer, amount: bigint): boolean {

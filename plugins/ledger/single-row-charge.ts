@@ -1,7 +1,7 @@
 /** Holds and settles a call in one row: a response that is complete before its first byte leaves
  *  needs no hold in the store. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import { type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
 import { walletOf } from './wallet.ts'
 

@@ -1,6 +1,6 @@
 /** The statements of the ledger. Pure: callers combine them with their own in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import { walletOf } from './wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })

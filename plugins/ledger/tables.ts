@@ -1,7 +1,7 @@
 /** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that
  *  closes a charge, so that no code path can omit it. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
 /** A wallet belongs to an account or to a key: see `walletOf`. `limited` 0: the wallet has no

@@ -1,7 +1,7 @@
 /** Estimates the usage of a response: for crash checkpoints while it streams, and at its end where
  *  the upstream reports no counts. */
 import type { Bytes, Exchange, Json } from '../../engine/plugin.ts'
-import { BYTES_PER_TOKEN, promptTokens } from '../formats/prompt-tokens.ts'
+import { BYTES_PER_TOKEN, estimatePromptTokens } from '../formats/prompt-tokens.ts'
 import { OUTPUT_SO_FAR, type OutputSoFar, USAGE, type Usage } from '../slots.ts'
 
 /** ms between two checkpoints of a stream. */
@@ -99,7 +99,7 @@ export class UsageEstimator {
   #countUsage(more = 0, units = this.#units + more) {
     const bytes = this.isStream ? units : Math.ceil(units / BYTES_PER_TOKEN)
     const output = this.#outputSoFar?.tokens ?? bytes
-    this.#input ??= promptTokens(this.#prompt.body, this.#prompt.size)
+    this.#input ??= estimatePromptTokens(this.#prompt.body, this.#prompt.size)
     return { meters: { input: this.#input, output }, estimated: true } satisfies Usage
   }
   #count(chunk: Bytes): void {

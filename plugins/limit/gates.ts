@@ -48,7 +48,7 @@ const NO_RETRY = { 'x-should-retry': 'false' }
 
 export const GATES: Readonly<Record<Member, CreateGate>> = {
   concurrency(host, scope, name, limit) {
-    const allowance = host.allowance(name, { held: { amount: BigInt(limit) } })
+    const allowance = host.allowance(name, { concurrency: { amount: BigInt(limit) } })
     return {
       scope,
       allowance,

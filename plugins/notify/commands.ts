@@ -1,7 +1,7 @@
 /** The command `tollgate webhooks`: lists events and sends them again. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
-import type { Command, Row, Verb } from '../../engine/plugin.ts'
+import type { Command, Row, SingleCommand } from '../../engine/plugin.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { ATTEMPTS } from '../webhooks/schedule.ts'
 import { FIND, LIST, replay } from '../webhooks/statements.ts'
@@ -17,7 +17,7 @@ const fault = errors({
 const MAX_EVENTS = 100
 const STATES: readonly unknown[] = ['pending', 'delivered', 'failed']
 
-const verbs: Readonly<Record<string, Verb>> = {
+const verbs: Readonly<Record<string, SingleCommand>> = {
   list: {
     summary: 'Lists the last events, newest first.',
     example: 'tollgate webhooks list --state failed',
@@ -67,5 +67,5 @@ const rowOf = (row: Row) => {
 }
 
 export const commands: Readonly<Record<string, Command>> = {
-  webhooks: { summary: 'Shows webhook events and sends them again.', verbs },
+  webhooks: { summary: 'Shows webhook events and sends them again.', subcommands: verbs },
 }

@@ -85,7 +85,7 @@ export class BackgroundCalls {
       await writeWithRetry(this.#database, [beginResponse(row, process)])
     } catch (error) {
       if (!isCode(error, 'RESPONSE_REAPED')) throw error
-      this.#membership.expelled(process)
+      this.#membership.reportExpelled(process)
       throw fault('BACKGROUND_LOST')
     }
   }
@@ -105,7 +105,7 @@ export class BackgroundCalls {
         id,
         signal,
         targets,
-        slots: { ...slots.saved(), [STORAGE.name]: { ...storage } },
+        slots: { ...slots.toJson(), [STORAGE.name]: { ...storage } },
         request: { method: request.method, path: request.path, headers: headersOf(request), body },
       })
       const bytes = await reply.bytes(this.#limits.largest)

@@ -1,6 +1,6 @@
 /** Tables of stored responses, conversations and their turns. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 
 /** A background response in progress belongs to a process. Reaping that process sets the column to
  *  NULL: an unfinished response without a process has failed. */

@@ -1,7 +1,7 @@
 /** The command `tollgate tasks`: shows tasks, and decides those whose fate is unknown. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
-import type { Command, HostBase, Row, Verb } from '../../engine/plugin.ts'
+import type { Command, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { closeHold } from './runner.ts'
@@ -38,7 +38,7 @@ const decide = async (
   return { rows: [rowOf(await findTask(host, task.id))] }
 }
 
-const verbs: Readonly<Record<string, Verb>> = {
+const subcommands: Readonly<Record<string, SingleCommand>> = {
   list: {
     summary: 'Lists the latest tasks, newest first.',
     example: 'tollgate tasks list --state unknown',
@@ -125,5 +125,5 @@ const rowOf = (task: Task) => ({
 })
 
 export const commands: Readonly<Record<string, Command>> = {
-  tasks: { summary: 'Shows tasks, and decides those whose fate is unknown.', verbs },
+  tasks: { summary: 'Shows tasks, and decides those whose fate is unknown.', subcommands },
 }

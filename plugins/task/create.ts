@@ -39,7 +39,7 @@ export class CreateStage implements Stage {
       model: slots.get(MODEL)?.asked ?? '',
       state: 'accepted',
       body,
-      slots: slots.saved(),
+      slots: slots.toJson(),
       target: this.#host.pin(first),
       hold,
       upstreamId: undefined,

@@ -1,7 +1,7 @@
 /** Statements over tasks. A move names the state that it leaves and the process that makes it.
  *  Pure. */
 import type { Json, Sql, Statement } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import type { State, Task, TaskError } from './task.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({

@@ -1,6 +1,6 @@
 /** The table of durable tasks. Times in ms since 1970; JSON in texts. */
 import type { Migration } from '../../engine/plugin.ts'
-import { PROCESSES_TABLE } from '../../engine/store/registered.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 
 /** `request`: the call that created it, which is also the id of its charge; `path`: of that
  *  call. `body`: the request after defaults. `slots`, `target`: what a resumed call needs.

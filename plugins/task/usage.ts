@@ -4,7 +4,7 @@ import { thaw } from '../billing/rule.ts'
 import type { KeptHold, Meters, Usage } from '../slots.ts'
 import type { Fields } from './task.ts'
 
-/** The billable quantities of the request that the frozen price has lines for. */
+/** The paid quantities of the request that the frozen price has lines for. */
 export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): Usage => {
   const { pricingMeters } = thaw(rule)
   const meters: { -readonly [K in keyof Meters]: Meters[K] } = { calls: 1 }

@@ -4,9 +4,10 @@
 import type { Attempt, Bytes, Log } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { HostedUsage, UsageFacts } from '../formats/format.ts'
-import { promptTokens } from '../formats/prompt-tokens.ts'
-import { mergedCounts, type ReportedUsage, reportedUsage } from '../formats/reported-usage.ts'
-import { OutputTextEstimator, type TextPattern } from '../formats/written-text.ts'
+import { OutputTextEstimator } from '../formats/output-text.ts'
+import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
+import { mergeCounts, type ReportedUsage, readReportedUsage } from '../formats/reported-usage.ts'
+import type { TextPattern } from '../formats/text-pattern.ts'
 import {
   EXPANDED_REQUEST,
   METERED,
@@ -36,26 +37,26 @@ export class AnswerUsage implements OutputSoFar {
 
   constructor(
     attempt: Attempt,
-    { facts, streamed }: { readonly facts: UsageFacts; readonly streamed: boolean },
-    tally: HostedUsage | undefined,
+    { facts, isStream }: { readonly facts: UsageFacts; readonly isStream: boolean },
+    hostedUsage: HostedUsage | undefined,
     log: Log,
   ) {
     this.#attempt = attempt
     this.#facts = facts
-    this.#hostedUsage = tally
+    this.#hostedUsage = hostedUsage
     this.#log = log
-    const pattern = this.#textPattern(streamed)
+    const pattern = this.#patternFor(isStream)
     this.#outputText = pattern && new OutputTextEstimator(pattern)
-    this.#unreadChunks = streamed ? undefined : []
+    this.#unreadChunks = isStream ? undefined : []
     const { slots } = attempt.exchange
     if (this.#outputText) slots.set(OUTPUT_SO_FAR, this)
     // An earlier target of this exchange may have left usage before it failed.
     if (slots.get(USAGE)) slots.set(USAGE, { meters: {}, estimated: true })
   }
-  #textPattern(streamed: boolean): TextPattern | undefined {
+  #patternFor(isStream: boolean): TextPattern | undefined {
     const { text } = this.#facts
     if (!text || !this.#attempt.exchange.slots.get(METERED)) return undefined
-    return streamed ? text.events : text.plain
+    return isStream ? text.events : text.plain
   }
   /** Output tokens so far, estimated: at least one for each event with text. */
   get tokens(): number {
@@ -79,7 +80,7 @@ export class AnswerUsage implements OutputSoFar {
   /** Collects the counts of a stream event. Returns whether the event has counts. */
   addEvent(fields: Fields): boolean {
     const counts = this.#facts.inEvent(fields)
-    if (counts) this.#counts = mergedCounts(this.#counts, counts)
+    if (counts) this.#counts = mergeCounts(this.#counts, counts)
     return counts !== undefined
   }
   /** Collects the counts of a plain answer. */
@@ -90,55 +91,68 @@ export class AnswerUsage implements OutputSoFar {
   /** Sets the final usage. `whole`: the answer is complete. */
   finish(whole: boolean, counts = this.#counts): void {
     const { id, slots } = this.#attempt.exchange
-    const reported = reportedUsage(this.#facts, counts)
-    const { invalidNames, isInputReported, isOutputReported } = reported
+    const upstreamUsage = readReportedUsage(this.#facts, counts)
+    const { invalidNames, isInputReported, isOutputReported } = upstreamUsage
     if (invalidNames.length > 0) this.#warnOfCounts(id, invalidNames)
-    const reportedMeters = { ...reported.meters, ...this.#hostedUsage?.meters }
-    const uncounted = this.#unreadChunks ? 0 : (this.#outputText?.tokens ?? 0) - this.#countedTokens
+    const reportedMeters = { ...upstreamUsage.meters, ...this.#hostedUsage?.meters }
+    const uncountedTokens = this.#unreadChunks
+      ? 0
+      : (this.#outputText?.tokens ?? 0) - this.#countedTokens
     const complete =
-      whole && isInputReported && isOutputReported && invalidNames.length === 0 && uncounted <= 0
+      whole &&
+      isInputReported &&
+      isOutputReported &&
+      invalidNames.length === 0 &&
+      uncountedTokens <= 0
     if (complete) return slots.set(USAGE, { meters: reportedMeters, estimated: false })
     if (!this.#outputText) {
-      const estimated = !whole || !(isInputReported || isOutputReported) || invalidNames.length > 0
-      return slots.set(USAGE, { meters: reportedMeters, estimated })
+      const isEstimate = !whole || !(isInputReported || isOutputReported) || invalidNames.length > 0
+      return slots.set(USAGE, { meters: reportedMeters, estimated: isEstimate })
     }
-    const meters = { ...reportedMeters, ...this.#estimated(reported, whole, uncounted) }
+    const meters = {
+      ...reportedMeters,
+      ...this.#estimateMeters(upstreamUsage, whole, uncountedTokens),
+    }
     // An answer without text has no output tokens, whether the upstream counts them or not.
-    const estimated =
+    const isEstimate =
       !whole ||
       !isInputReported ||
       invalidNames.length > 0 ||
       meters.output !== reportedMeters.output
-    slots.set(USAGE, { meters, estimated, ...(estimated && { isFinalEstimate: true as const }) })
+    slots.set(USAGE, {
+      meters,
+      estimated: isEstimate,
+      ...(isEstimate && { isFinalEstimate: true as const }),
+    })
   }
-  #warnOfCounts(id: string, invalid: readonly string[]): void {
+  #warnOfCounts(id: string, invalidNames: readonly string[]): void {
     const { upstream, name } = this.#attempt.target
     this.#log.warn(
-      { id, upstream, target: name, counts: invalid },
+      { id, upstream, target: name, counts: invalidNames },
       'upstream reported implausible token counts; estimating them instead',
     )
   }
   /** `uncounted`: estimated tokens of the text after the upstream's latest counts. */
-  #estimated(
+  #estimateMeters(
     { meters, isInputReported, isOutputReported }: ReportedUsage,
     whole: boolean,
-    uncounted: number,
+    uncountedTokens: number,
   ): Meters {
     const { input = 0, output = 0, thinking = 0, audio_output = 0 } = meters
     const text = whole ? (this.#readText()?.tokens ?? 0) : this.tokens
-    const rest = Math.max(output, text - thinking - audio_output)
+    const outputTokens = Math.max(output, text - thinking - audio_output)
     return {
       input: isInputReported
         ? input
-        : Math.max(input, this.#promptTokens() - otherInputTokens(meters)),
-      output: whole && isOutputReported ? output + Math.max(0, uncounted) : rest,
+        : Math.max(input, this.#estimatePromptTokens() - otherInputTokens(meters)),
+      output: whole && isOutputReported ? output + Math.max(0, uncountedTokens) : outputTokens,
     }
   }
-  #promptTokens(): number {
+  #estimatePromptTokens(): number {
     const { request, slots } = this.#attempt.exchange
     const whole = slots.get(EXPANDED_REQUEST)
     const size = whole?.size ?? Number(request.headers['content-length'] ?? 0)
-    return promptTokens(whole?.body ?? request.parsed ?? null, size)
+    return estimatePromptTokens(whole?.body ?? request.parsed ?? null, size)
   }
   #readText(): OutputTextEstimator | undefined {
     for (const bytes of this.#unreadChunks?.splice(0) ?? []) this.#outputText?.push(bytes)

@@ -29,18 +29,18 @@ export class AttemptListener implements TranslationListener {
     target: TargetFormat,
     log: Log,
     attempt: Attempt,
-    listener: ThoughtRecorder | undefined,
-    tally: HostedUsage | undefined,
-    streamed: boolean,
+    thoughts: ThoughtRecorder | undefined,
+    hostedUsage: HostedUsage | undefined,
+    isStream: boolean,
   ) {
     this.#dialect = client.dialect
     this.#target = target
     this.#log = log
     this.#attempt = attempt
-    this.#thoughts = listener
-    this.#hostedUsage = tally
+    this.#thoughts = thoughts
+    this.#hostedUsage = hostedUsage
     const { usage: facts } = target
-    if (facts?.text) this.#usage = new AnswerUsage(attempt, { facts, streamed }, tally, log)
+    if (facts?.text) this.#usage = new AnswerUsage(attempt, { facts, isStream }, hostedUsage, log)
   }
   onBytes(bytes: Bytes, event?: Fields): void {
     const counts = event !== undefined && this.#usage?.addEvent(event) === true
@@ -57,9 +57,9 @@ export class AttemptListener implements TranslationListener {
   }
   onUsage(meters: Meters | undefined, whole: boolean): void {
     if (this.#usage) return this.#usage.finish(whole)
-    const estimated = !whole || meters === undefined
+    const isEstimate = !whole || meters === undefined
     const all = { ...meters, ...this.#hostedUsage?.meters }
-    this.#attempt.exchange.slots.set(USAGE, { meters: all, estimated })
+    this.#attempt.exchange.slots.set(USAGE, { meters: all, estimated: isEstimate })
   }
   bodyOf(reason: Fault): Fields {
     return bodyOf(this.#dialect, reason, this.#attempt.exchange.id)

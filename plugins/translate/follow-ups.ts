@@ -21,25 +21,25 @@ export const sendFollowUps = async (
   requests: readonly UpstreamRequest[],
   headers: Headers | undefined,
   host: Send,
-): Promise<{ readonly replies: readonly Reply[]; readonly refused?: Reply }> => {
-  const results = await Promise.allSettled(
-    requests.map(sent =>
+): Promise<{ readonly replies: readonly Reply[]; readonly refusal?: Reply }> => {
+  const outcomes = await Promise.allSettled(
+    requests.map(request =>
       host.send(target.upstream, {
         method: 'POST',
-        path: sent.path,
-        body: encodeBody(sent),
+        path: request.path,
+        body: encodeBody(request),
         signal: exchange.signal,
-        headers: { ...JSON_TYPE, ...headers, ...sent.headers },
+        headers: { ...JSON_TYPE, ...headers, ...request.headers },
       }),
     ),
   )
-  const replies = results.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
-  const failed = results.find(each => each.status === 'rejected')
-  const refused = replies.find(({ status }) => status >= 300)
-  if (!failed && !refused) return { replies: [reply, ...replies] }
-  await Promise.all([reply, ...replies].filter(each => each !== refused).map(discardBody))
-  if (!refused) throw failed?.reason
-  return { replies: [], refused }
+  const replies = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+  const failure = outcomes.find(each => each.status === 'rejected')
+  const refusal = replies.find(({ status }) => status >= 300)
+  if (!failure && !refusal) return { replies: [reply, ...replies] }
+  await Promise.all([reply, ...replies].filter(each => each !== refusal).map(discardBody))
+  if (!refusal) throw failure?.reason
+  return { replies: [], refusal }
 }
 
 /** Joins the answers into one reply. `format`: the format that they must have. */

@@ -7,15 +7,13 @@ import { AnswerUsageFilter, StreamUsageFilter } from '../formats/hosted-usage.ts
 export const watchHostedTools = (
   { reply, target }: Attempt,
   { usage }: Pick<TargetFormat, 'usage'>,
-  { offers, streamed }: { readonly offers: boolean; readonly streamed: boolean },
+  { offers, isStream }: { readonly offers: boolean; readonly isStream: boolean },
 ): HostedUsage | undefined => {
-  const hosted = usage?.hostedTools
-  if (!hosted || !offers) return undefined
-  const hostedUsage = hosted.begin(target.traits ?? {})
+  const facts = usage?.hostedTools
+  if (!facts || !offers) return undefined
+  const hostedUsage = facts.begin(target.traits ?? {})
   reply.through(
-    streamed
-      ? new StreamUsageFilter(hostedUsage, hosted.marks)
-      : new AnswerUsageFilter(hostedUsage),
+    isStream ? new StreamUsageFilter(hostedUsage, facts.marks) : new AnswerUsageFilter(hostedUsage),
   )
   return hostedUsage
 }

@@ -1,4 +1,4 @@
-/** Plugin `translate`: passes bytes through untouched where client and target speak the same wire
+/** Plugin `translate`: passes bytes through untouched where client and target use the same wire
  *  format, and otherwise decodes them into the hub and encodes them in the other format. */
 import type { Plugin } from '../../engine/plugin.ts'
 import {
@@ -13,18 +13,14 @@ import { TranslationPlanner } from './planner.ts'
 const names = [...formats.keys()]
 
 export default {
-  schema: clientFormatSchema(
-    'The wire format that clients of this route speak.',
-    names,
-    'openai-chat',
-  ),
+  schema: clientFormatSchema('The wire format of the clients of this route.', names, 'openai-chat'),
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
   after: ['model'],
   upstream: {
     formats: {
       description:
-        'The wire formats this upstream speaks. Without it: any format that clients send.',
+        'The wire formats that this upstream supports. Without it: any format that clients send.',
       type: 'array',
       items: {
         type: 'string',
@@ -46,7 +42,7 @@ export default {
     },
     upload: {
       description:
-        'The largest file that is uploaded to this upstream separately because it does not fit into a request. Without it such a file is refused. Only for upstreams that speak google-gemini, with one address and one key.',
+        'The largest file that is uploaded to this upstream separately because it does not fit into a request. Without it such a file is refused. Only for upstreams with the format google-gemini, with one address and one key.',
       type: 'string',
       pattern: '^[1-9][0-9]{0,3}(MiB|GiB)$',
       examples: ['2GiB'],
@@ -56,17 +52,17 @@ export default {
     const { format: name, strict } = readClientFormat(options)
     const format = formats.get(name)
     if (!format) throw new Error(`there is no format "${name}"; there are ${names.join(', ')}`)
-    const ways = new TranslationPlanner(format, strict, host)
+    const planner = new TranslationPlanner(format, strict, host)
     return {
       handle(exchange, next) {
-        ways.removeUnreachable(exchange)
+        planner.removeUnreachable(exchange)
         return next()
       },
-      forward: (attempt, next) => ways.planFor(attempt).forward(attempt, next),
+      forward: (attempt, next) => planner.planFor(attempt).forward(attempt, next),
       explain: ({ targets }) => ({
         format: name,
         strict,
-        targets: targets.map(each => ways.describe(each)),
+        targets: targets.map(each => planner.describe(each)),
       }),
     }
   },

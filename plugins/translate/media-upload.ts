@@ -53,19 +53,19 @@ export class MediaUpload {
     const { body, ...startRequest } = this.#upload.startRequest(file)
     let uploadPath: string | undefined
     try {
-      const started = await this.#request(file, { method: 'POST', ...startRequest }, body)
-      uploadPath = this.#upload.uploadPath(started.headers)
-      await discardBody(started)
+      const startReply = await this.#request(file, { method: 'POST', ...startRequest }, body)
+      uploadPath = this.#upload.uploadPath(startReply.headers)
+      await discardBody(startReply)
     } finally {
       if (uploadPath === undefined) await discardBody(reply)
     }
     if (uploadPath === undefined) throw fault('UPLOAD_FAILED')
-    const sent = await this.#readState(await this.#sendFile(reply, uploadPath, file))
-    this.#deleteAtEnd(sent)
-    return this.#awaitReady(sent, file)
+    const uploadedFile = await this.#readState(await this.#sendFile(reply, uploadPath, file))
+    this.#deleteAtEnd(uploadedFile)
+    return this.#awaitReady(uploadedFile, file)
   }
   async #sendFile(reply: Reply, path: string, file: File): Promise<Reply> {
-    const progress = { size: 0, broken: false }
+    const progress = { size: 0, isBroken: false }
     try {
       return await this.#request(file, {
         method: 'POST',
@@ -73,30 +73,32 @@ export class MediaUpload {
         body: checkedBody(reply, file.size, progress),
         headers: { ...this.#upload.uploadHeaders, 'content-length': String(file.size) },
       })
-    } catch (thrown) {
+    } catch (error) {
       await discardBody(reply)
-      if (progress.broken) throw fault('MEDIA_BROKEN', [file.path], { param: file.path })
-      throw thrown
+      if (progress.isBroken) throw fault('MEDIA_BROKEN', [file.path], { param: file.path })
+      throw error
     }
   }
   async #awaitReady(first: UploadedFile, file: File): Promise<Source> {
     const { signal } = this.#context.exchange
-    const until = performance.now() + READY_TIMEOUT_S * 1_000
-    let now = first
-    for (let wait = POLL_MS.first; now.state === 'waiting'; wait *= 2) {
-      if (performance.now() > until) throw fault('UPLOAD_SLOW', [READY_TIMEOUT_S])
+    const deadline = performance.now() + READY_TIMEOUT_S * 1_000
+    let current = first
+    for (let wait = POLL_MS.first; current.state === 'waiting'; wait *= 2) {
+      if (performance.now() > deadline) throw fault('UPLOAD_SLOW', [READY_TIMEOUT_S])
       await pause(Math.min(wait, POLL_MS.last), undefined, { signal })
-      now = await this.#readState(await this.#request(file, { method: 'GET', path: first.path }))
+      current = await this.#readState(
+        await this.#request(file, { method: 'GET', path: first.path }),
+      )
     }
-    if (now.state === 'failed')
-      throw fault('UPLOAD_REFUSED', [file.path, now.error ?? ''], { param: file.path })
-    return { mime: file.mime, ...now.source }
+    if (current.state === 'failed')
+      throw fault('UPLOAD_REFUSED', [file.path, current.error ?? ''], { param: file.path })
+    return { mime: file.mime, ...current.source }
   }
   async #readState(reply: Reply): Promise<UploadedFile> {
     const body = parseJson(Buffer.from(await reply.bytes(ERROR_LIMIT)).toString())
-    const uploaded = isFields(body) ? this.#upload.readStatus(body) : undefined
-    if (!uploaded) throw fault('UPLOAD_FAILED')
-    return uploaded
+    const status = isFields(body) ? this.#upload.readStatus(body) : undefined
+    if (!status) throw fault('UPLOAD_FAILED')
+    return status
   }
   /** Throws a fault for the client if the upstream refuses. */
   async #request(file: File, request: Outgoing, body?: Fields): Promise<Reply> {
@@ -133,7 +135,7 @@ export class MediaUpload {
 async function* checkedBody(
   { body }: Reply,
   size: number,
-  progress: { size: number; broken: boolean },
+  progress: { size: number; isBroken: boolean },
 ): AsyncGenerator<Bytes> {
   try {
     for await (const chunk of body instanceof Uint8Array ? [body] : (body ?? [])) {
@@ -141,10 +143,10 @@ async function* checkedBody(
       if (progress.size > size) break
       yield chunk
     }
-  } catch (thrown) {
-    progress.broken = true
-    throw thrown
+  } catch (error) {
+    progress.isBroken = true
+    throw error
   }
-  progress.broken = progress.size !== size
-  if (progress.broken) throw new Error('length differs from content-length')
+  progress.isBroken = progress.size !== size
+  if (progress.isBroken) throw new Error('length differs from content-length')
 }

@@ -1,4 +1,4 @@
-/** Pass-through: client and target speak the same format. Bytes pass untouched except the model's
+/** Pass-through: client and target use the same format. Bytes pass untouched except the model's
  *  name; filters watch the response for usage and its end. */
 import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
@@ -9,7 +9,7 @@ import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
 import { offersHostedTools } from '../formats/hosted-usage.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
-import { eventsIn, hasEvent, isEventStream, type SseEvent } from '../formats/sse.ts'
+import { isEventStream, type SseEvent } from '../formats/sse.ts'
 import {
   type ResponseListener,
   StreamFilter,
@@ -18,10 +18,8 @@ import {
 } from '../formats/stream-watch.ts'
 import { METERED, MODEL, OUTPUT_LIMIT, type PricedMeters, STREAM_ERRORED, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
+import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'
 import { watchHostedTools } from './hosted-tools.ts'
-
-/** Bytes: a first event that is longer is taken as no error. */
-export const PEEK_LIMIT = 64 * 1024
 
 export class PassThrough {
   readonly #format: Format
@@ -38,33 +36,34 @@ export class PassThrough {
     return renaming ? renaming.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
   }
   #send(attempt: Attempt, next: () => Promise<void>): Promise<void> {
-    const hidden = this.#askForUsage(attempt)
+    const isHidden = this.#requestUsage(attempt)
     this.#applyOutputLimit(attempt)
-    return next().then(() => this.#watchResponse(attempt, hidden))
+    return next().then(() => this.#watchResponse(attempt, isHidden))
   }
-  #watchResponse(attempt: Attempt, hidden: StreamOptions['hidden']): Promise<void> | undefined {
+  #watchResponse(attempt: Attempt, isHidden: StreamOptions['isHidden']): Promise<void> | undefined {
     const { reply } = attempt
     if (reply.status >= 300) return checkError(this.#log, this.#format, attempt)
-    const gauge = this.#startEstimate(attempt)
+    const estimate = this.#startEstimate(attempt)
     // The gateway asks for no compression. A compressed answer passes unread, with estimated usage.
     if (reply.headers['content-encoding'] !== undefined) {
-      const unread = gauge?.usage(undefined, true) ?? { meters: {}, estimated: true }
-      attempt.exchange.slots.set(USAGE, unread)
+      const usage = estimate?.usage(undefined, true) ?? { meters: {}, estimated: true }
+      attempt.exchange.slots.set(USAGE, usage)
       return undefined
     }
     const offers = offersHostedTools(attempt.exchange.request.parsed)
-    if (isEventStream(reply)) return this.#watchStream(attempt, reply, { hidden, offers, gauge })
-    const tally = watchHostedTools(attempt, this.#format, { offers, streamed: false })
-    const watch = this.#listen(attempt, tally, gauge, false)
-    setInitialUsage(attempt, gauge)
-    reply.through(new AnswerFilter(this.#marks, watch, !gauge || isJson(reply)))
+    if (isEventStream(reply))
+      return this.#watchStream(attempt, reply, { isHidden, offers, estimate })
+    const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: false })
+    const listener = this.#listen(attempt, hostedUsage, estimate, false)
+    setInitialUsage(attempt, estimate)
+    reply.through(new AnswerFilter(this.#marks, listener, !estimate || isJson(reply)))
     return undefined
   }
   #startEstimate({ exchange, reply }: Attempt): UsageEstimate | undefined {
     const { parsed } = exchange.request
     return this.#format.usage.estimate?.(
       isFields(parsed) ? parsed : {},
-      exchange.slots.get(METERED) ?? NOTHING_PAID,
+      exchange.slots.get(METERED) ?? NOTHING_PRICED,
       String(reply.headers['content-type'] ?? ''),
     )
   }
@@ -73,17 +72,17 @@ export class PassThrough {
     const { model, headers } = this.#format
     for (const name in headers) request.headers[name] ??= headers[name] ?? ''
     if (!isFormBody(request)) request.headers['content-type'] = 'application/json'
-    const asked = exchange.slots.get(MODEL)?.asked
+    const requestedModel = exchange.slots.get(MODEL)?.asked
     if (model !== 'body') {
       request.path = model.rename(request.path, target.name)
       return undefined
     }
-    if (target.name === undefined || target.name === asked) return undefined
+    if (target.name === undefined || target.name === requestedModel) return undefined
     return renameModel(request, exchange, target.name)
   }
   /** Asks the upstream for counts where the exchange is metered. Returns the test for events that
    *  must be hidden from the client, which did not ask for counts. */
-  #askForUsage({ request, exchange }: Attempt): UsageOption['isUsageOnly'] | undefined {
+  #requestUsage({ request, exchange }: Attempt): UsageOption['isUsageOnly'] | undefined {
     const { usageOption } = this.#format.stream
     const body = exchange.request.parsed
     if (!usageOption || !isFields(body) || !exchange.slots.get(METERED)) return undefined
@@ -101,16 +100,16 @@ export class PassThrough {
   async #watchStream(
     attempt: Attempt,
     reply: Reply,
-    { hidden, offers, gauge }: StreamOptions,
+    { isHidden, offers, estimate }: StreamOptions,
   ): Promise<void> {
-    const first = await reply.peek(seen => seen.length > PEEK_LIMIT || hasEvent(seen))
-    const event = first && eventsIn(first).find(each => each.data !== undefined)
-    const error = event && this.#format.stream.error(event)
+    const error = errorInFirstEvent(await reply.peek(hasFirstEvent), this.#format.stream)
     if (error) return this.#answerErrorEvent(attempt, reply, error)
-    setInitialUsage(attempt, gauge)
+    setInitialUsage(attempt, estimate)
     delete reply.headers['content-length'] // an appended error event would exceed it
-    const tally = watchHostedTools(attempt, this.#format, { offers, streamed: true })
-    reply.through(new StreamFilter(this.#marks, this.#listen(attempt, tally, gauge, true), hidden))
+    const hostedUsage = watchHostedTools(attempt, this.#format, { offers, isStream: true })
+    reply.through(
+      new StreamFilter(this.#marks, this.#listen(attempt, hostedUsage, estimate, true), isHidden),
+    )
   }
   /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
   async #answerErrorEvent(
@@ -125,26 +124,26 @@ export class PassThrough {
   }
   #listen(
     attempt: Attempt,
-    tally: HostedUsage | undefined,
-    gauge: UsageEstimate | undefined,
-    streamed: boolean,
+    hostedUsage: HostedUsage | undefined,
+    estimate: UsageEstimate | undefined,
+    isStream: boolean,
   ): ResponseListener {
-    const answer = { facts: this.#format.usage, streamed }
-    const usage = gauge ? undefined : new AnswerUsage(attempt, answer, tally, this.#log)
-    return new PassThroughListener(this.#format, this.#log, attempt, gauge, usage)
+    const answer = { facts: this.#format.usage, isStream }
+    const usage = estimate ? undefined : new AnswerUsage(attempt, answer, hostedUsage, this.#log)
+    return new PassThroughListener(this.#format, this.#log, attempt, estimate, usage)
   }
 }
 
 interface StreamOptions {
-  readonly hidden: UsageOption['isUsageOnly'] | undefined
+  readonly isHidden: UsageOption['isUsageOnly'] | undefined
   readonly offers: boolean
-  readonly gauge: UsageEstimate | undefined
+  readonly estimate: UsageEstimate | undefined
 }
-const NOTHING_PAID: PricedMeters = { has: () => false }
+const NOTHING_PRICED: PricedMeters = { has: () => false }
 /** Sets the usage known at the head of the answer, so that the crash checkpoint of the hold
  *  includes it. */
-const setInitialUsage = ({ exchange }: Attempt, gauge: UsageEstimate | undefined): void => {
-  if (gauge) exchange.slots.set(USAGE, gauge.usage(undefined, false))
+const setInitialUsage = ({ exchange }: Attempt, estimate: UsageEstimate | undefined): void => {
+  if (estimate) exchange.slots.set(USAGE, estimate.usage(undefined, false))
 }
 const isJson = ({ headers }: Reply): boolean => /\bjson\b/i.test(String(headers['content-type']))
 
@@ -154,30 +153,30 @@ class PassThroughListener implements ResponseListener {
   readonly #log: Log
   readonly #exchange: Exchange
   readonly #target: Target
-  readonly #gauge: UsageEstimate | undefined
+  readonly #estimate: UsageEstimate | undefined
   readonly #usage: AnswerUsage | undefined
   constructor(
     format: Format,
     log: Log,
     { exchange, target }: Attempt,
-    gauge: UsageEstimate | undefined,
+    estimate: UsageEstimate | undefined,
     usage: AnswerUsage | undefined,
   ) {
     this.#format = format
     this.#log = log
     this.#exchange = exchange
     this.#target = target
-    this.#gauge = gauge
+    this.#estimate = estimate
     this.#usage = usage
   }
   onBytes(bytes: Bytes, counts: boolean): void {
     this.#usage?.addBytes(bytes, counts)
-    if (!this.#gauge) return
-    this.#gauge.observe(bytes)
-    this.#exchange.slots.set(USAGE, this.#gauge.usage(undefined, false))
+    if (!this.#estimate) return
+    this.#estimate.observe(bytes)
+    this.#exchange.slots.set(USAGE, this.#estimate.usage(undefined, false))
   }
   onUsage(counts: Fields | undefined, whole: boolean): void {
-    if (this.#gauge) return this.#exchange.slots.set(USAGE, this.#gauge.usage(counts, whole))
+    if (this.#estimate) return this.#exchange.slots.set(USAGE, this.#estimate.usage(counts, whole))
     this.#usage?.finish(whole, counts ?? {})
   }
   encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes {

@@ -13,7 +13,8 @@ import { EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { PassThrough } from './pass-through.ts'
 import { thinksByDefault } from './thinking.ts'
 import { ThoughtCache } from './thought-cache.ts'
-import { isTranslatable, type TranslatableFormat, Translator } from './translator.ts'
+import { isTranslatable, type TranslatableFormat } from './translation-context.ts'
+import { Translator } from './translator.ts'
 
 export class TranslationPlanner {
   readonly #format: Format
@@ -58,46 +59,48 @@ export class TranslationPlanner {
       throw fault('MODEL_NOT_HERE', [exchange.slots.get(MODEL)?.asked ?? ''])
   }
   planFor({ target, exchange, request }: Attempt): PassThrough | Translator {
-    const spoken = this.#formatsOf(target)
+    const formatNames = this.#formatsOf(target)
     const { parsed } = exchange.request
-    if (!this.#supportsClientFormat(spoken))
-      return this.#translatorFor(spoken, parsed) ?? this.#passThrough
+    if (!this.#supportsClientFormat(formatNames))
+      return this.#translatorFor(formatNames, parsed) ?? this.#passThrough
     if (thinksByDefault(target.traits) || exchange.slots.get(EXPANDED_REQUEST)?.longer)
       return this.#rewriter()
     if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, target.traits ?? {}))
       return (
         this.#translatorFor(
-          spoken.filter(name => name !== this.#format.name),
+          formatNames.filter(name => name !== this.#format.name),
           parsed,
         ) ?? this.#rewriter()
       )
     // Opaque payloads of another provider must not reach this one.
-    const sealed = request.body instanceof Uint8Array && hasForeignPayload(request.body)
-    return sealed ? this.#rewriter() : this.#passThrough
+    const hasForeign = request.body instanceof Uint8Array && hasForeignPayload(request.body)
+    return hasForeign ? this.#rewriter() : this.#passThrough
   }
   /** The plan for a target, for `tollgate explain`. */
   describe(target: Target): Json {
-    const spoken = this.#formatsOf(target)
-    const same = this.#supportsClientFormat(spoken)
+    const formatNames = this.#formatsOf(target)
+    const isSameFormat = this.#supportsClientFormat(formatNames)
     return {
       upstream: target.upstream,
-      format: same ? this.#format.name : (spoken.find(name => this.#translators.has(name)) ?? null),
-      bytes: same ? "pass untouched except the model's name" : 'are translated',
+      format: isSameFormat
+        ? this.#format.name
+        : (formatNames.find(name => this.#translators.has(name)) ?? null),
+      bytes: isSameFormat ? "pass untouched except the model's name" : 'are translated',
     }
   }
   #rewriter(): PassThrough | Translator {
     return this.#translators.get(this.#format.name) ?? this.#passThrough
   }
-  #supportsClientFormat(spoken: readonly string[]): boolean {
-    return supportsFormat(spoken, this.#format.name)
+  #supportsClientFormat(formatNames: readonly string[]): boolean {
+    return supportsFormat(formatNames, this.#format.name)
   }
   #isReachable(target: Target): boolean {
     return canReach(this.#format, this.#formatsOf(target))
   }
   /** The translator to the first supported format. For requests with hosted tools: to the first
    *  format that has hosted tools. */
-  #translatorFor(spoken: readonly string[], body?: Json): Translator | undefined {
-    const [first, ...others] = spoken.flatMap(name => this.#translators.get(name) ?? [])
+  #translatorFor(formatNames: readonly string[], body?: Json): Translator | undefined {
+    const [first, ...others] = formatNames.flatMap(name => this.#translators.get(name) ?? [])
     if (!first || first.runsHostedTools || others.length === 0 || !offersHostedTools(body))
       return first
     return others.find(({ runsHostedTools }) => runsHostedTools) ?? first

@@ -1,5 +1,4 @@
-/** Encodes the parts of an answer in the client's format: as an event stream, or as one JSON body.
- *  */
+/** Encodes the parts of an answer for the client: as an event stream, or as one JSON body. */
 import type { Bytes } from '../../engine/plugin.ts'
 import { modelFault } from '../conversion/faults.ts'
 import type { Answer, Part } from '../formats/answer.ts'

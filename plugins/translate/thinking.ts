@@ -18,25 +18,25 @@ export const thinksByDefault = (traits: { readonly [key: string]: Json } | undef
 export const addDefaultThinking = (
   prompt: Prompt,
   traits: { readonly [key: string]: Json },
-  loss: DroppedFields,
+  dropped: DroppedFields,
 ): Prompt => {
   const trait = traits.thinks
   if (!isFields(trait) || prompt.thinking) return prompt
   const limit = Math.max(MIN_LIMIT, prompt.settings.limit ?? DEFAULT_LIMIT)
   const thinking = { mode: 'budget', budget: budgetOf(trait.budget, limit), show: true } as const
-  return { ...prompt, thinking, settings: { ...removeRefused(prompt.settings, loss), limit } }
+  return { ...prompt, thinking, settings: { ...removeRefused(prompt.settings, dropped), limit } }
 }
 /** `budget`: a number of tokens, or a percentage of the limit. */
 const budgetOf = (budget: Json | undefined, limit: number): number => {
   if (typeof budget === 'number') return Math.min(budget, limit - 1)
-  const share = typeof budget === 'string' ? Number.parseFloat(budget) / 100 : 0.8
-  return Math.floor(limit * share)
+  const fraction = typeof budget === 'string' ? Number.parseFloat(budget) / 100 : 0.8
+  return Math.floor(limit * fraction)
 }
-const removeRefused = (settings: Settings, loss: DroppedFields): Settings => {
+const removeRefused = (settings: Settings, dropped: DroppedFields): Settings => {
   const result: { -readonly [Name in keyof Settings]: Settings[Name] } = { ...settings }
   for (const name of REFUSED_SETTINGS) {
     if (result[name] === undefined) continue
-    if (name !== 'temperature' || result[name] !== 1) loss.add(name)
+    if (name !== 'temperature' || result[name] !== 1) dropped.add(name)
     delete result[name]
   }
   return result

@@ -2,9 +2,11 @@
  *  field for, by the id of the tool call they precede. Bounded in size and time; not used for
  *  clients that send them back themselves. */
 import { LRUCache } from 'lru-cache'
+import type { Exchange } from '../../engine/plugin.ts'
 import type { Part } from '../formats/answer.ts'
 import type { Content, OpaquePayload, Thought } from '../formats/content.ts'
 import type { Prompt, Turn } from '../formats/hub.ts'
+import { ACCOUNT } from '../slots.ts'
 
 /** Size limit of one process's cache, bytes. */
 const MAX_BYTES = 16 * 1024 * 1024
@@ -21,11 +23,11 @@ export class ThoughtCache {
   readonly #entries = new LRUCache<string, CacheEntry>({
     maxSize: MAX_BYTES,
     ttl: TTL_MS,
-    sizeCalculation: kept => JSON.stringify(kept).length + 64,
+    sizeCalculation: entry => JSON.stringify(entry).length + 64,
   })
   /** `owner`: the account; entries are never shared between accounts. */
   recorder(owner: string): ThoughtRecorder {
-    return new ThoughtRecorder((id, kept) => this.#entries.set(`${owner} ${id}`, kept))
+    return new ThoughtRecorder((id, entry) => this.#entries.set(`${owner} ${id}`, entry))
   }
   /** Adds the remembered thoughts and payloads to calls that the client sent back without them. */
   restore(prompt: Prompt, owner: string): Prompt {
@@ -38,32 +40,35 @@ export class ThoughtCache {
     if (turn.role !== 'assistant' || !turn.content.some(({ type }) => type === 'call')) return turn
     if (turn.content.some(each => 'payload' in each && each.payload)) return turn
     const content: Content[] = []
-    let known = false
+    let hasMatch = false
     for (const each of turn.content) {
-      const kept = each.type === 'call' ? this.#entries.get(`${owner} ${each.id}`) : undefined
-      if (!kept) {
+      const entry = each.type === 'call' ? this.#entries.get(`${owner} ${each.id}`) : undefined
+      if (!entry) {
         content.push(each)
         continue
       }
-      if (!known) content.push(...kept.thoughts)
-      known = true
-      content.push(kept.payload ? ({ ...each, payload: kept.payload } as Content) : each)
+      if (!hasMatch) content.push(...entry.thoughts)
+      hasMatch = true
+      content.push(entry.payload ? ({ ...each, payload: entry.payload } as Content) : each)
     }
     // The client's text of these thoughts is a summary; the ones with payloads are authoritative.
-    return known
+    return hasMatch
       ? { ...turn, content: content.filter(each => each.type !== 'thought' || each.payload) }
       : turn
   }
 }
 
+/** The owner of remembered thoughts: the account. */
+export const ownerOf = ({ slots }: Exchange): string => String(slots.get(ACCOUNT)?.id ?? '')
+
 /** Records the thoughts and calls of one answer. */
 export class ThoughtRecorder {
-  readonly #save: (id: string, kept: CacheEntry) => void
+  readonly #save: (id: string, entry: CacheEntry) => void
   readonly #thoughts = new Map<number, Thought>()
   readonly #calls = new Map<number, { readonly id: string; payload?: OpaquePayload }>()
 
-  constructor(keep: (id: string, kept: CacheEntry) => void) {
-    this.#save = keep
+  constructor(save: (id: string, entry: CacheEntry) => void) {
+    this.#save = save
   }
   add(part: Part): void {
     if (part.type === 'open') this.#addContent(part.index, part.content)

@@ -57,13 +57,13 @@ export class TranslatedStream implements Filter {
   constructor(
     target: TargetCodec,
     format: string,
-    sink: ResponseEncoder,
-    report: TranslationListener,
+    encoder: ResponseEncoder,
+    listener: TranslationListener,
   ) {
     this.#decoder = target.decodeStream()
     this.#format = format
-    this.#encoder = sink
-    this.#listener = report
+    this.#encoder = encoder
+    this.#listener = listener
   }
   write(chunk: Bytes, out: Out): void {
     const whole = this.#splitter.push(chunk)
@@ -88,14 +88,14 @@ export class TranslatedStream implements Filter {
       if (isBrokenJson(event)) return this.#break(fault('UPSTREAM_UNREADABLE', [this.#format]), out)
       try {
         this.#decoder.push(event, this.#emit)
-      } catch (thrown) {
-        return this.#break(asFault(thrown), out)
+      } catch (cause) {
+        return this.#break(asFault(cause), out)
       }
     }
-    const written = this.#encoder.takeBytes()
-    if (!written) return
+    const encodedBytes = this.#encoder.takeBytes()
+    if (!encodedBytes) return
     this.#hasStarted = true
-    out.write(written)
+    out.write(encodedBytes)
   }
   #onPart(part: Part): void {
     if (part.type === 'count' || (part.type === 'begin' && part.meters)) this.#meters = part.meters
@@ -144,13 +144,13 @@ export class TranslatedAnswer implements Filter {
   constructor(
     target: TargetCodec,
     format: string,
-    sink: ResponseEncoder,
-    report: TranslationListener,
+    encoder: ResponseEncoder,
+    listener: TranslationListener,
   ) {
     this.#target = target
     this.#format = format
-    this.#encoder = sink
-    this.#listener = report
+    this.#encoder = encoder
+    this.#listener = listener
   }
   write(chunk: Bytes): void {
     this.#listener.onBytes(chunk)
@@ -190,8 +190,8 @@ const finish = (out: Out, tail: () => Bytes): void => {
   let bytes: Bytes
   try {
     bytes = tail()
-  } catch (thrown) {
-    return out.fail(asFault(thrown))
+  } catch (cause) {
+    return out.fail(asFault(cause))
   }
   out.end(bytes)
 }

@@ -1,11 +1,10 @@
-/** What the bench sends and what its upstream answers: one size of each, so that every subject does the same work. */
-
+/** Requests of the bench and responses of its upstream, of one size for every subject. */
 export const QUESTION =
   'We run a reverse proxy in front of three providers and see that the time to the first byte grows when many clients stream at once. Which parts of a proxy add latency, how does connection pooling help, and which figures should we look at first? Please keep it short and add one example with numbers that the team can be shown tomorrow.'
 export const RULES =
   'You are a careful assistant for the support desk of a software company. Answer in at most five sentences. If you do not know, say so. Use metric units, ISO dates and the language of the user. When a question is about billing, point to the billing page.'
 
-/** How the upstream behaves, told by the name of the model. */
+/** How the upstream responds; the model name of the request selects it. */
 export type Manner = 'plain' | 'burst' | 'idle'
 export const NAMES: Readonly<Record<Manner, string>> = {
   plain: 'bench-plain',

@@ -1,5 +1,6 @@
-/** The least a gateway on undici must do: buffer, parse, ajv, dispatch, parse the usage; with a file named, also a row of
- *  SQLite for each request, fsynced. What Tollgate is measured against. */
+/** The proxy that Tollgate is compared with: the least work of a gateway on undici. It buffers,
+ *  parses, validates with ajv, dispatches and reads the usage; with a file, it also writes one row
+ *  of SQLite per request, fsynced. */
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,11 +26,11 @@ const upHeaders = (raw: readonly string[]): string[] => {
   return headers
 }
 
-const metered = { input: 0, output: 0 }
+const usageTotals = { input: 0, output: 0 }
 const meter = (text: string): void => {
   const { usage, id } = JSON.parse(text)
-  metered.input += usage.prompt_tokens
-  metered.output += usage.completion_tokens
+  usageTotals.input += usage.prompt_tokens
+  usageTotals.output += usage.completion_tokens
   rows?.add(String(id), usage.prompt_tokens, usage.completion_tokens)
 }
 
@@ -89,13 +90,13 @@ const refuse = (response: http.ServerResponse, message: string): void => {
 }
 
 const serve = (request: http.IncomingMessage, response: http.ServerResponse, body: Buffer) => {
-  let parsed: unknown
+  let document: unknown
   try {
-    parsed = JSON.parse(body.toString())
+    document = JSON.parse(body.toString())
   } catch {
     return refuse(response, 'not JSON')
   }
-  if (!validate(parsed)) return refuse(response, JSON.stringify(validate.errors))
+  if (!validate(document)) return refuse(response, JSON.stringify(validate.errors))
   pool.dispatch(
     {
       path: request.url ?? '/',

@@ -1,4 +1,4 @@
-/** The bench runs anywhere and counts rightly: its tables, its verdicts, a short run of every part. No figure is asserted. */
+/** The bench: tables, verdicts, and a short run of every part. No measured figure is asserted. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,24 +8,30 @@ import { scaled } from '../helpers/long.ts'
 import { swiftly } from '../helpers/operator.ts'
 import { isLinux } from './processes.ts'
 import { growthTable, latencyTable, requestsTable, verdicts } from './report.ts'
-import { joined, median, type Round } from './tables.ts'
-import { grown, type Translation, translationTable } from './translation-report.ts'
+import { joinSlices, median, type Round } from './tables.ts'
+import { measureGrowth, type Translation, translationTable } from './translation-report.ts'
 
 const round = (cpu: number, more: Partial<Round> = {}): Round => ({
-  ...{ requests: 1_000, failed: 0, events: 0, seconds: 1, p50: 1, p99: 2, resident: 2_048 },
+  requests: 1_000,
+  failed: 0,
+  events: 0,
+  seconds: 1,
+  p50: 1,
+  p99: 2,
+  resident: 2_048,
   ...more,
   cpu,
 })
 const rounds = (rows: Readonly<Record<string, readonly Round[]>>) => new Map(Object.entries(rows))
 
 t.setTimeout(300_000)
-t.test('median', async t => {
+t.test('bench median: the middle value, or the mean of two', async t => {
   t.equal(median([3, 1, 2]), 2)
   t.equal(median([4, 1, 2, 3]), 2.5)
   t.equal(median([7]), 7)
 })
 
-t.test('tables print medians, and ratios to the bare proxy', async t => {
+t.test('bench tables: print medians, and ratios to the bare proxy', async t => {
   const requests = rounds({
     direct: [round(Number.NaN)],
     bare: [round(0.03), round(0.04), round(0.2)],
@@ -34,7 +40,11 @@ t.test('tables print medians, and ratios to the bare proxy', async t => {
   const [, , direct, bare, tollgate] = requestsTable(requests).split('\n')
   t.equal(direct, '| direct | 1000 |  |  |  |  | 1.00 / 2.00 |  | 0 |')
   t.equal(bare, '| bare | 1000 | 40.0 | 30.0–200.0 | 1.00 |  | 1.00 / 2.00 | 2 | 0 |')
-  t.match(tollgate, /^\| tollgate \| 1000 \| 60\.0 \| .* \| 1\.25 \|/, 'of the same round')
+  t.match(
+    tollgate,
+    /^\| tollgate \| 1000 \| 60\.0 \| .* \| 1\.25 \|/,
+    'the ratio is of the same round',
+  )
   const latency = rounds({
     direct: [round(Number.NaN, { p99: 1 })],
     bare: [round(0.1, { p99: 2 })],
@@ -47,9 +57,9 @@ t.test('tables print medians, and ratios to the bare proxy', async t => {
   t.match(growthTable(growth), /\| large \| 50\.0 \| .* \| 1\.25 \| 2 \|/)
 })
 
-t.test('slices of a round are added, and what cannot be added has its median', async t => {
+t.test('bench rounds: slices are added, and latencies have their median', async t => {
   const slices = [round(0.5, { p99: 4 }), round(0.25, { p99: 2 }), round(1, { p99: 9 })]
-  t.match(joined(slices), {
+  t.match(joinSlices(slices), {
     requests: 3_000,
     seconds: 3,
     cpu: 1.75,
@@ -59,92 +69,106 @@ t.test('slices of a round are added, and what cannot be added has its median', a
   })
 })
 
-t.test('verdicts', async t => {
+t.test('bench verdicts: compare each figure with its target', async t => {
   const requests = rounds({ bare: [round(0.04)], tollgate: [round(0.05)] })
   t.same(verdicts({ requests }), ['reached  CPU per request, × bare proxy: 1.25 (≤ 1.25)'])
-  const billed = rounds({ row: [round(0.04)], billed: [round(0.055)] })
-  t.same(verdicts({ requests: billed }), [
+  const pricedRequests = rounds({ row: [round(0.04)], billed: [round(0.055)] })
+  t.same(verdicts({ requests: pricedRequests }), [
     'MISSED   CPU billed, × bare proxy with a row: 1.38 (≤ 1.35)',
   ])
   t.match(verdicts({ ledger: rounds({ none: [round(0.04)], many: [round(0.04)] }) }), [/^reached/])
   const slow = rounds({ bare: [round(0.04)], tollgate: [round(0.051)] })
   t.match(verdicts({ requests: slow }), [/^MISSED/])
-  const held = [{ name: 'tollgate', streams: 10, resident: 60, kernel: 5 }]
-  t.same(verdicts({ held }), ['MISSED   KiB per idle stream: 65.00 (≤ 64.00)'])
-  t.same(verdicts({ requests: rounds({ bare: [round(0.04)] }) }), [], 'nothing of nobody')
+  const streamMemory = [{ name: 'tollgate', streams: 10, resident: 60, kernel: 5 }]
+  t.same(verdicts({ streamMemory }), ['MISSED   KiB per idle stream: 65.00 (≤ 64.00)'])
+  t.same(
+    verdicts({ requests: rounds({ bare: [round(0.04)] }) }),
+    [],
+    'no verdict without both subjects',
+  )
 })
 
-const crossed = (cpu: number, streamed: number, kept: number): Translation => ({
-  pairs: [{ identity: 'a → a', crossed: 'a → b' }],
+const translationOf = (cpu: number, streamCpu: number, growthPerSample: number): Translation => ({
+  pairs: [{ passThrough: 'a → a', translation: 'a → b' }],
   plain: rounds({ 'a → a': [round(0.1)], 'a → b': [round(cpu)] }),
-  streams: rounds({ 'a → a': [round(0.4)], 'a → b': [round(streamed)] }),
-  long: new Map([['a → b', [Array.from({ length: 100 }, (_, at) => 1_024 * (90 + at * kept))]]]),
+  streams: rounds({ 'a → a': [round(0.4)], 'a → b': [round(streamCpu)] }),
+  long: new Map([
+    ['a → b', [Array.from({ length: 100 }, (_, at) => 1_024 * (90 + at * growthPerSample))]],
+  ]),
 })
 
-t.test('a translation is judged beside its own client', async t => {
-  t.same(verdicts({ translation: crossed(0.2, 2.8, 0) }), [
-    'reached  CPU of a → b, × identity: 2.00 (≤ 2.00)',
-    'reached  µs per event of a → b over identity: 12.00 (≤ 12.00)',
+t.test('bench verdicts: a translation is compared with the pass-through of its client', async t => {
+  t.same(verdicts({ translation: translationOf(0.2, 2.8, 0) }), [
+    'reached  CPU of a → b, × pass-through: 2.00 (≤ 2.00)',
+    'reached  µs per event of a → b over pass-through: 12.00 (≤ 12.00)',
     'reached  MiB grown in a long stream of a → b: 0.00 (≤ 4.00)',
   ])
-  const missed = verdicts({ translation: crossed(0.21, 2.9, 0.05) })
-  t.equal(missed.length, 3)
-  for (const line of missed) t.match(line, /^MISSED/)
-  const [, , , row] = translationTable(crossed(0.2, 2.8, 0.05)).split('\n')
+  const misses = verdicts({ translation: translationOf(0.21, 2.9, 0.05) })
+  t.equal(misses.length, 3)
+  for (const line of misses) t.match(line, /^MISSED/)
+  const [, , , row] = translationTable(translationOf(0.2, 2.8, 0.05)).split('\n')
   t.equal(row, '| a → b | 200.0 | 200.0 | 2.00 | 14.00 | 14.00 | 12.00 | 90 | 4.5 |')
-  t.equal(grown([5_120, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 2_048]), -3)
+  t.equal(measureGrowth([5_120, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 2_048]), -3)
 })
 
 const MEASURED = ['requests', 'latency', 'events']
-/** Each starts gateways of its own; CI and the long form run them all. */
+/** Each part starts gateways of its own; CI and long runs have all parts. */
 const PARTS = ['requests', 'streams', ...scaled([], ['latency', 'events', 'ledger', 'translation'])]
 
-t.test('a short run of its parts', { skip: !isLinux && 'figures come from /proc' }, async t => {
-  const json = join(t.testdir({}), 'out.json')
-  const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
-  const short = '--rounds 1 --slices 2 --seconds 0.05 --rate 50 --streams 20'.split(' ')
-  short.push('--charges', '1000', '--events', '1000')
-  const run = spawnSync(...swiftly(bench, ...short, '--only', PARTS.join(), '--json', json), {
-    encoding: 'utf8',
-    timeout: 250_000,
-  })
-  t.equal(run.status, 0, run.stderr)
-  const found = JSON.parse(readFileSync(json, 'utf8'))
-  for (const part of PARTS.filter(part => MEASURED.includes(part)))
-    for (const name of ['direct', 'bare', 'tollgate', 'row', 'billed']) {
-      const [only] = found[part][name]
-      t.ok(only.requests > 0, `${part}: ${name} answered`)
-      t.equal(only.failed, 0, `${part}: ${name} failed nothing`)
-    }
-  for (const { events, requests } of found.events?.tollgate ?? []) t.equal(events / requests, 200)
-  t.match(found.held, [
-    { name: 'bare', streams: 20 },
-    { name: 'tollgate', streams: 20 },
-    { name: 'row', streams: 20 },
-    { name: 'billed', streams: 20 },
-  ])
-  for (const [only] of Object.values(found.ledger ?? {}) as {
-    requests: number
-    failed: number
-  }[][])
-    t.match(only, { failed: 0 })
-  for (const name of ['plain', 'streams'])
-    for (const [crossing, [only]] of Object.entries(found.translation?.[name] ?? {}) as [
+t.test(
+  'bench: a short run of each part completes',
+  { skip: !isLinux && 'figures come from /proc' },
+  async t => {
+    const json = join(t.testdir({}), 'out.json')
+    const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
+    const short = '--rounds 1 --slices 2 --seconds 0.05 --rate 50 --streams 20'.split(' ')
+    short.push('--charges', '1000', '--events', '1000')
+    const run = spawnSync(...swiftly(bench, ...short, '--only', PARTS.join(), '--json', json), {
+      encoding: 'utf8',
+      timeout: 250_000,
+    })
+    t.equal(run.status, 0, run.stderr)
+    const findings = JSON.parse(readFileSync(json, 'utf8'))
+    for (const part of PARTS.filter(part => MEASURED.includes(part)))
+      for (const name of ['direct', 'bare', 'tollgate', 'row', 'billed']) {
+        const [only] = findings[part][name]
+        t.ok(only.requests > 0, `${part}: ${name} answered`)
+        t.equal(only.failed, 0, `${part}: ${name} failed nothing`)
+      }
+    for (const { events, requests } of findings.events?.tollgate ?? [])
+      t.equal(events / requests, 200)
+    t.match(findings.streamMemory, [
+      { name: 'bare', streams: 20 },
+      { name: 'tollgate', streams: 20 },
+      { name: 'row', streams: 20 },
+      { name: 'billed', streams: 20 },
+    ])
+    for (const [only] of Object.values(findings.ledger ?? {}) as {
+      requests: number
+      failed: number
+    }[][])
+      t.match(only, { failed: 0 })
+    for (const name of ['plain', 'streams'])
+      for (const [pairName, [only]] of Object.entries(findings.translation?.[name] ?? {}) as [
+        string,
+        Round[],
+      ][])
+        t.match(only, { failed: 0 }, `${name}: ${pairName}`)
+    // Each delta of the upstream is one event for the client; a few more events frame them.
+    for (const [pairName, [only]] of Object.entries(findings.translation?.streams ?? {}) as [
       string,
       Round[],
-    ][])
-      t.match(only, { failed: 0 }, `${name}: ${crossing}`)
-  // Each delta of the upstream is one of the client's, and a few events more frame them.
-  for (const [crossing, [only]] of Object.entries(found.translation?.streams ?? {}) as [
-    string,
-    Round[],
-  ][]) {
-    const told = (only?.events ?? 0) / (only?.requests ?? 1)
-    t.ok(told > 200 && told < 210, `${crossing}: ${told} events`)
-  }
-  for (const [samples] of Object.values(found.translation?.long ?? {}) as number[][][])
-    t.ok(
-      samples?.every(kib => kib > 1_024),
-      `${samples?.length} samples of the worker`,
-    )
-})
+    ][]) {
+      const eventsPerRequest = (only?.events ?? 0) / (only?.requests ?? 1)
+      t.ok(
+        eventsPerRequest > 200 && eventsPerRequest < 210,
+        `${pairName}: ${eventsPerRequest} events`,
+      )
+    }
+    for (const [samples] of Object.values(findings.translation?.long ?? {}) as number[][][])
+      t.ok(
+        samples?.every(kib => kib > 1_024),
+        `${samples?.length} samples of the worker`,
+      )
+  },
+)

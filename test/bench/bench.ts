@@ -1,11 +1,11 @@
-/** `npm run bench`: what Tollgate costs beside a bare proxy and beside nothing, as tables of medians. */
+/** `npm run bench`: measures Tollgate, a bare proxy and the upstream alone; prints medians. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fill } from './books.ts'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
-import { isLinux, type Part, pinned, start } from './processes.ts'
+import { fillLedger } from './ledger-fixture.ts'
+import { canPin, isLinux, type Part, start } from './processes.ts'
 import {
   eventsTable,
   type Findings,
@@ -33,7 +33,7 @@ const HELP = `npm run bench -- [options]
   --events N        of a long stream of the part translation; 50000
   --json FILE       also write every round, for a program`
 
-/** The proxy under test has a core of its own; load and upstream share the other. */
+/** The proxy under test has its own core; load and upstream run on the other. */
 const SUBJECT_CORE = 0
 const LOAD_CORE = 1
 const SMALL: Size = { routes: 10, models: 10 }
@@ -63,58 +63,58 @@ const readOptions = () => {
 }
 type Options = ReturnType<typeof readOptions>
 
-/** What is running, and how more of it is started. */
+/** The running processes, and functions that start further gateways. */
 interface Bench {
   readonly options: Options
   readonly subjects: readonly Subject[]
   readonly load: Load
   gateway(name: string, size: Size): Promise<Subject>
-  /** With prices, and books of so many charges. */
-  billed(name: string, charges: number): Promise<Subject>
-  /** With every format to every format. */
-  crossed(): Promise<Subject>
+  /** Starts a gateway with prices, and a ledger of `charges` charges. */
+  startBilled(name: string, charges: number): Promise<Subject>
+  /** Starts a gateway with translations from every format to every format. */
+  startTranslating(): Promise<Subject>
 }
 
-/** Each part returns its table, and leaves what it found for the verdicts. */
-const PARTS: Readonly<Record<string, (bench: Bench, found: Findings) => Promise<string>>> = {
-  async requests({ subjects, load, options: { rounds, seconds, slices } }, found) {
+/** Each part returns its table, and stores its findings for the verdicts. */
+const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promise<string>>> = {
+  async requests({ subjects, load, options: { rounds, seconds, slices } }, findings) {
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.requests = await interleave(subjects, load, rounds, job, slices)
-    return requestsTable(found.requests)
+    findings.requests = await interleave(subjects, load, rounds, job, slices)
+    return requestsTable(findings.requests)
   },
-  async latency({ subjects, load, options: { rounds, seconds, rate } }, found) {
+  async latency({ subjects, load, options: { rounds, seconds, rate } }, findings) {
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds, rate })
-    found.latency = await interleave(subjects, load, rounds, job)
-    return latencyTable(found.latency, rate)
+    findings.latency = await interleave(subjects, load, rounds, job)
+    return latencyTable(findings.latency, rate)
   },
-  async events({ subjects, load, options: { rounds, seconds } }, found) {
+  async events({ subjects, load, options: { rounds, seconds } }, findings) {
     const job = (subject: Subject) => jobFor(subject, 'burst', { seconds, connections: 16 })
-    found.events = await interleave(subjects, load, rounds, job)
-    return eventsTable(found.events)
+    findings.events = await interleave(subjects, load, rounds, job)
+    return eventsTable(findings.events)
   },
-  async growth({ gateway, load, options: { rounds, seconds, slices } }, found) {
-    const named = ({ routes, models }: Size) => `${routes} routes, ${models} models`
-    const sizes = [await gateway(named(SMALL), SMALL), await gateway(named(LARGE), LARGE)]
+  async growth({ gateway, load, options: { rounds, seconds, slices } }, findings) {
+    const nameSize = ({ routes, models }: Size) => `${routes} routes, ${models} models`
+    const sizes = [await gateway(nameSize(SMALL), SMALL), await gateway(nameSize(LARGE), LARGE)]
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.growth = await interleave(sizes, load, rounds, job, slices)
-    return growthTable(found.growth)
+    findings.growth = await interleave(sizes, load, rounds, job, slices)
+    return growthTable(findings.growth)
   },
-  async ledger({ billed, load, options: { rounds, seconds, slices, charges } }, found) {
-    const books = [
-      await billed('no charges', 0),
-      await billed(`${charges} charges, ${Math.min(charges, ACCOUNTS)} accounts`, charges),
+  async ledger({ startBilled, load, options: { rounds, seconds, slices, charges } }, findings) {
+    const ledgerSubjects = [
+      await startBilled('no charges', 0),
+      await startBilled(`${charges} charges, ${Math.min(charges, ACCOUNTS)} accounts`, charges),
     ]
     const job = (subject: Subject) => jobFor(subject, 'plain', { seconds })
-    found.ledger = await interleave(books, load, rounds, job, slices)
-    return growthTable(found.ledger)
+    findings.ledger = await interleave(ledgerSubjects, load, rounds, job, slices)
+    return growthTable(findings.ledger)
   },
-  async streams({ subjects, load, options: { streams } }, found) {
-    found.held = await holdStreams(subjects, load, streams)
-    return streamsTable(found.held)
+  async streams({ subjects, load, options: { streams } }, findings) {
+    findings.streamMemory = await holdStreams(subjects, load, streams)
+    return streamsTable(findings.streamMemory)
   },
-  async translation({ crossed, load, options }, found) {
-    found.translation = await measureTranslation(await crossed(), load, options)
-    return translationTable(found.translation)
+  async translation({ startTranslating, load, options }, findings) {
+    findings.translation = await measureTranslation(await startTranslating(), load, options)
+    return translationTable(findings.translation)
   },
 }
 
@@ -135,7 +135,7 @@ const run = async (options: Options): Promise<void> => {
     ends.push(() => child.kill('SIGTERM'))
     return { name, ...rest }
   }
-  const billed = async (name: string, charges: number): Promise<Subject> => {
+  const startBilled = async (name: string, charges: number): Promise<Subject> => {
     const { child, store, ...rest } = await startGateway(
       SMALL,
       upstream.port,
@@ -143,13 +143,13 @@ const run = async (options: Options): Promise<void> => {
       'billed',
     )
     ends.push(() => child.kill('SIGTERM'))
-    if (charges > 0) await fill(store, { charges, accounts: Math.min(charges, ACCOUNTS) })
+    if (charges > 0) await fillLedger(store, { charges, accounts: Math.min(charges, ACCOUNTS) })
     return { name, ...rest }
   }
-  const crossed = async (): Promise<Subject> => {
-    const { child, ...rest } = await startGateway(SMALL, upstream.port, SUBJECT_CORE, 'crossed')
+  const startTranslating = async (): Promise<Subject> => {
+    const { child, ...rest } = await startGateway(SMALL, upstream.port, SUBJECT_CORE, 'translating')
     ends.push(() => child.kill('SIGTERM'))
-    return { name: 'crossed', ...rest }
+    return { name: 'translating', ...rest }
   }
   const make: Readonly<Record<string, () => Promise<Subject>>> = {
     direct: async () => ({ name: 'direct', port: upstream.port, key: 'none' }),
@@ -171,28 +171,29 @@ const run = async (options: Options): Promise<void> => {
       )
       return { name: 'row', pid, port, key: 'none' }
     },
-    billed: () => billed('billed', 0),
+    billed: () => startBilled('billed', 0),
   }
   try {
     const load = loadThrough(await launch('load.ts', LOAD_CORE))
     const subjects: Subject[] = []
     for (const name of options.names.filter(Boolean)) subjects.push(await pick(make, name)())
-    const found: Findings = {}
+    const findings: Findings = {}
     for (const name of options.only)
       console.log(
-        `${await pick(PARTS, name)({ options, subjects, load, gateway, billed, crossed }, found)}\n`,
+        `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating }, findings)}\n`,
       )
-    console.log(verdicts(found).join('\n'))
-    if (options.json) writeFileSync(options.json, JSON.stringify(found, mapsAsObjects, 2))
+    console.log(verdicts(findings).join('\n'))
+    if (options.json) writeFileSync(options.json, JSON.stringify(findings, mapsAsObjects, 2))
   } finally {
     end()
   }
 }
 
 const pick = <T>(from: Readonly<Record<string, T>>, name: string): T => {
-  const found = from[name]
-  if (found === undefined) throw new Error(`"${name}" is none of ${Object.keys(from).join(', ')}`)
-  return found
+  const findings = from[name]
+  if (findings === undefined)
+    throw new Error(`unknown name "${name}": use one of ${Object.keys(from).join(', ')}`)
+  return findings
 }
 const mapsAsObjects = (_: string, value: unknown): unknown =>
   value instanceof Map ? Object.fromEntries(value) : value
@@ -201,6 +202,6 @@ const options = readOptions()
 if (options.help) console.log(HELP)
 else {
   if (!isLinux) console.log('CPU and memory come from /proc: without it only rates are printed.')
-  if (!pinned) console.log('Without taskset all processes share all cores: figures will vary.')
+  if (!canPin) console.log('Without taskset all processes share all cores: figures vary.')
   await run(options)
 }

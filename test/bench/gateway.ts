@@ -1,4 +1,5 @@
-/** Tollgate as the bench runs it: a configuration of a given size with the full chain, an account with a key, the real program. */
+/** Starts Tollgate for the bench: a configuration of a given size with the full pipeline, and an
+ *  account with a key. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,8 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { usedFolder } from '../helpers/cache.ts'
 import { NAMES } from './answers.ts'
-import { endow } from './books.ts'
-import { DIALOGUES, FORMATS, type FormatName, TOLD } from './dialogue.ts'
+import { DIALOGUES, FORMATS, type FormatName, MODEL_NAMES } from './dialogue.ts'
+import { creditBenchAccount } from './ledger-fixture.ts'
 import { pin } from './processes.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -32,11 +33,12 @@ const filler = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: Math.max(0, count) }, (_, index) => make(index))
 
 const PRICE = {
-  ...{ context: 128_000, output: 16_384 },
+  context: 128_000,
+  output: 16_384,
   price: { input: '0.15 / 1M', cached: '0.075 / 1M', output: '0.60 / 1M' },
 }
 
-/** Every client format to every format of upstreams: `FORMAT-told-plain` is answered in FORMAT. */
+/** Routes of every client format; the model `FORMAT-translate-plain` has an upstream of FORMAT. */
 const CHAINS: Readonly<Record<FormatName, object>> = {
   'openai-chat': { auth: 'key', model: 'body', errors: 'openai' },
   'openai-responses': { auth: 'key', model: 'body', errors: 'openai' },
@@ -49,7 +51,7 @@ const SCHEMAS: Readonly<Record<FormatName, string>> = {
   'anthropic-messages': join(root, 'schemas/messages.json'),
   'google-gemini': join(root, 'schemas/generate-content.json'),
 }
-const crossings = (upstream: string) => ({
+const translationSections = (upstream: string) => ({
   upstreams: Object.fromEntries(
     FORMATS.map(format => [
       format,
@@ -58,7 +60,7 @@ const crossings = (upstream: string) => ({
   ),
   models: Object.fromEntries(
     FORMATS.flatMap(format =>
-      Object.values(TOLD).map(name => [
+      Object.values(MODEL_NAMES).map(name => [
         `${format}-${name}`,
         { to: `${format}/${name}`, output: 16_384 },
       ]),
@@ -70,55 +72,70 @@ const crossings = (upstream: string) => ({
       .filter(path => path !== PATH)
       .map(path => ({
         path: `POST ${path}`,
-        ...{ validate: SCHEMAS[format], translate: format, ...CHAINS[format] },
+        validate: SCHEMAS[format],
+        translate: format,
+        ...CHAINS[format],
       }))
   }),
 })
 
-/** `billed`: every call has a price, and the account plenty. `crossed`: with every format to every format. */
-type Kind = 'free' | 'billed' | 'crossed'
+/** `billed`: every call has a price, and the account has credit. `translating`: routes of every
+ *  client format, and upstreams of every format. */
+type Kind = 'free' | 'billed' | 'translating'
 
-/** JSON is YAML, and a config of ten thousand names is not meant for eyes. */
+/** The configuration as JSON, which is YAML. */
 const configuration = (size: Size, upstream: number, data: string, kind: Kind): string => {
   const own = Object.values(NAMES)
-  const billed = kind === 'billed'
-  const crossed = kind === 'crossed' ? crossings(`http://127.0.0.1:${upstream}`) : undefined
+  const isBilled = kind === 'billed'
+  const translation =
+    kind === 'translating' ? translationSections(`http://127.0.0.1:${upstream}`) : undefined
   const chain = {
-    ...{ auth: 'key', validate: SCHEMA, model: 'body' },
-    ...{ translate: 'openai-chat', errors: 'openai' },
+    auth: 'key',
+    validate: SCHEMA,
+    model: 'body',
+    translate: 'openai-chat',
+    errors: 'openai',
   }
   const document = {
     settings: {
-      ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: 1, data },
+      listen: '127.0.0.1:0',
+      admin: '127.0.0.1:0',
+      workers: 1,
+      data,
       plugins: [join(root, 'plugins')],
     },
     pipeline: [
-      ...['errors', 'auth', 'validate', 'model', 'limit'],
-      ...(billed ? ['meter'] : []),
-      ...['translate', 'sandbox'],
+      'errors',
+      'auth',
+      'validate',
+      'model',
+      'limit',
+      ...(isBilled ? ['meter'] : []),
+      'translate',
+      'sandbox',
     ],
     upstreams: {
       up: {
         url: `http://127.0.0.1:${upstream}/v1`,
         key: 'sk-upstream-0123456789abcdef',
         formats: ['openai-chat'],
-        // As many as there are streams: none may wait for another.
+        // At least the number of streams: no stream may wait for a connection.
         connections: 4096,
       },
-      ...crossed?.upstreams,
+      ...translation?.upstreams,
     },
     models: Object.fromEntries([
-      ...own.map(name => [name, { to: `up/${name}`, ...(billed && PRICE) }]),
+      ...own.map(name => [name, { to: `up/${name}`, ...(isBilled && PRICE) }]),
       ...filler(size.models - own.length, index => [
         `filler-${index}`,
-        { to: 'up/filler', ...(billed && PRICE) },
+        { to: 'up/filler', ...(isBilled && PRICE) },
       ]),
-      ...Object.entries(crossed?.models ?? {}),
+      ...Object.entries(translation?.models ?? {}),
     ]),
     routes: [
       ...filler(size.routes - 1, index => ({ path: `POST /filler/${index}/{id}`, ...chain })),
       { path: `POST ${PATH}`, ...chain },
-      ...(crossed?.routes ?? []),
+      ...(translation?.routes ?? []),
     ],
   }
   return JSON.stringify(document, null, 1)
@@ -131,7 +148,7 @@ export const startGateway = async (
   kind: Kind = 'free',
 ): Promise<Gateway> => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-  // Beside what is watched, a log that grows would be charged to the watch.
+  // In a watched folder the growing log would cost watch events.
   const config = join(mkdtempSync(join(folder, 'config-')), 'routes.yaml')
   const store = usedFolder(join(folder, 'data'))
   writeFileSync(config, configuration(size, upstream, store, kind))
@@ -142,17 +159,17 @@ export const startGateway = async (
   closeSync(log)
   child.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const pid = child.pid ?? 0
-  const said = await banner(child)
-  if (kind === 'billed') await endow(store)
+  const startup = await readBanner(child)
+  if (kind === 'billed') await creditBenchAccount(store)
   pin(pid, core)
-  return { child, pid, store, ...said }
+  return { child, pid, store, ...startup }
 }
 
 /** ms. */
 const START = 60_000
 
-/** The port and the key of the first start, as an operator reads them. */
-const banner = (child: ChildProcess): Promise<{ port: number; key: string }> =>
+/** Reads the port and the API key from the banner of the first start. */
+const readBanner = (child: ChildProcess): Promise<{ port: number; key: string }> =>
   new Promise((resolve, reject) => {
     let text = ''
     child.stderr?.on('data', chunk => {

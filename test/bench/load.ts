@@ -1,4 +1,4 @@
-/** The bench's client, a process of its own: closed loop, open loop at a rate, or streams held open. */
+/** The client process of the bench: closed loop, open loop at a rate, or streams that stay open. */
 import net from 'node:net'
 
 export interface Job {
@@ -7,9 +7,10 @@ export interface Job {
   readonly request: string
   readonly connections: number
   readonly seconds: number
-  /** Requests a second, due whether or not earlier ones were answered; without it, each connection asks again at once. */
+  /** Requests a second, independent of responses. Without it each connection sends its next request
+   *  right after a response. */
   readonly rate?: number
-  /** Only opens one stream per connection, waits for its first event and holds it until the next job. */
+  /** Opens one stream per connection, waits for its first event, and keeps it open. */
   readonly hold?: boolean
 }
 export interface Outcome {
@@ -22,13 +23,13 @@ export interface Outcome {
   readonly p99: number
 }
 
-/** One connection, one request at a time. Finds an answer's end by its framing, and counts events. */
+/** One connection with one request at a time. Finds the end of a response, and counts events. */
 class Connection {
   readonly socket: net.Socket
   readonly #request: Buffer
-  #answered: (ok: boolean) => void = () => {}
+  #onAnswer: (ok: boolean) => void = () => {}
   #firstEvent: (() => void) | undefined
-  #left = 0
+  #remaining = 0
   #inBody = false
   #chunked = false
   #status = 0
@@ -43,12 +44,12 @@ class Connection {
     this.socket.on('error', () => this.#end(false))
     this.socket.on('close', () => this.#end(false))
   }
-  ask(answered: (ok: boolean) => void): void {
+  ask(onAnswer: (ok: boolean) => void): void {
     this.busy = true
-    this.#answered = answered
+    this.#onAnswer = onAnswer
     this.socket.write(this.#request)
   }
-  /** Resolves when the first event is there. */
+  /** Resolves when the first event has arrived. */
   hold(): Promise<void> {
     return new Promise(resolve => {
       this.#firstEvent = resolve
@@ -61,14 +62,14 @@ class Connection {
       const end = bytes.indexOf('\r\n\r\n')
       const head = bytes.toString('latin1', 0, end).toLowerCase()
       this.#status = Number(head.slice(9, 12))
-      this.#left = Number(/\ncontent-length: *(\d+)/.exec(head)?.[1] ?? 0)
+      this.#remaining = Number(/\ncontent-length: *(\d+)/.exec(head)?.[1] ?? 0)
       this.#chunked = head.includes('transfer-encoding: chunked')
       this.#inBody = true
       from = end + 4
     }
     if (!this.#chunked) {
-      this.#left -= bytes.length - from
-      if (this.#left <= 0) this.#end(this.#status === 200)
+      this.#remaining -= bytes.length - from
+      if (this.#remaining <= 0) this.#end(this.#status === 200)
       return
     }
     const text = this.#tail + bytes.toString('latin1', from)
@@ -76,7 +77,7 @@ class Connection {
       this.events++
     if (this.events > 0) this.#firstEvent?.()
     if (text.endsWith('0\r\n\r\n')) this.#end(this.#status === 200)
-    // Shorter than `data: `, so that nothing is counted twice.
+    // Shorter than `data: `, so that no event is counted twice.
     else this.#tail = text.slice(-5)
   }
   #end(ok: boolean): void {
@@ -84,23 +85,23 @@ class Connection {
     this.busy = false
     this.#inBody = false
     this.#tail = ''
-    this.#answered(ok)
+    this.#onAnswer(ok)
   }
 }
 
-class Tally {
+class Measurements {
   readonly #times: number[] = []
   failed = 0
-  note(ok: boolean, ms: number): void {
+  add(ok: boolean, ms: number): void {
     if (ok) this.#times.push(ms)
     else this.failed++
   }
   outcome(events: number, seconds: number): Outcome {
-    const sorted = this.#times.sort((left, right) => left - right)
+    const times = this.#times.sort((remaining, right) => remaining - right)
     const at = (share: number): number =>
-      sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
+      times[Math.floor(share * (times.length - 1))] ?? Number.NaN
     return {
-      requests: sorted.length,
+      requests: times.length,
       failed: this.failed,
       events,
       seconds,
@@ -110,7 +111,11 @@ class Tally {
   }
 }
 
-const closedLoop = (connections: readonly Connection[], seconds: number, tally: Tally) => {
+const closedLoop = (
+  connections: readonly Connection[],
+  seconds: number,
+  measurements: Measurements,
+) => {
   const end = performance.now() + seconds * 1000
   return Promise.all(
     connections.map(
@@ -120,7 +125,7 @@ const closedLoop = (connections: readonly Connection[], seconds: number, tally: 
             const due = performance.now()
             if (due >= end || connection.socket.destroyed) return resolve()
             connection.ask(ok => {
-              tally.note(ok, performance.now() - due)
+              measurements.add(ok, performance.now() - due)
               again()
             })
           }
@@ -134,59 +139,59 @@ const openLoop = (
   connections: readonly Connection[],
   seconds: number,
   rate: number,
-  tally: Tally,
+  measurements: Measurements,
 ) =>
   new Promise<void>(resolve => {
     const start = performance.now()
-    // A warming that is shorter than the pause between two requests still sends one.
+    // A warm-up shorter than the pause between two requests still sends one.
     const total = Math.max(1, Math.round(seconds * rate))
-    let sent = 0
-    let answered = 0
+    let sentCount = 0
+    let onAnswer = 0
     const tick = (): void => {
-      while (sent < total) {
-        const due = start + (sent * 1000) / rate
+      while (sentCount < total) {
+        const due = start + (sentCount * 1000) / rate
         const free = performance.now() >= due && connections.find(each => !each.busy)
         if (!free) break
-        sent++
+        sentCount++
         free.ask(ok => {
-          tally.note(ok, performance.now() - due)
-          if (++answered === total) resolve()
+          measurements.add(ok, performance.now() - due)
+          if (++onAnswer === total) resolve()
         })
       }
-      if (sent < total) setTimeout(tick, 1)
+      if (sentCount < total) setTimeout(tick, 1)
     }
     tick()
   })
 
-/** ms: the longest stream takes seconds, and more on a busy machine. */
+/** ms beyond the job until unanswered requests fail: the longest stream takes seconds. */
 const LATE = 60_000
 
-const run = async (job: Job, held: Connection[]): Promise<Outcome> => {
-  for (const connection of held.splice(0)) connection.socket.destroy()
+const run = async (job: Job, openStreams: Connection[]): Promise<Outcome> => {
+  for (const connection of openStreams.splice(0)) connection.socket.destroy()
   const request = Buffer.from(job.request)
   const connections = Array.from(
     { length: job.connections },
     () => new Connection(job.port, request),
   )
-  const tally = new Tally()
+  const measurements = new Measurements()
   const start = performance.now()
-  // What is not answered by then never will be: it counts as failed.
+  // Requests without a response by then count as failed.
   const end = () => connections.forEach(connection => void connection.socket.destroy())
   const late = setTimeout(end, job.seconds * 1000 + LATE)
   if (job.hold) {
-    held.push(...connections)
+    openStreams.push(...connections)
     for (const connection of connections) await connection.hold()
-  } else if (job.rate) await openLoop(connections, job.seconds, job.rate, tally)
-  else await closedLoop(connections, job.seconds, tally)
+  } else if (job.rate) await openLoop(connections, job.seconds, job.rate, measurements)
+  else await closedLoop(connections, job.seconds, measurements)
   const events = connections.reduce((sum, connection) => sum + connection.events, 0)
   clearTimeout(late)
   if (!job.hold) end()
-  return tally.outcome(events, (performance.now() - start) / 1000)
+  return measurements.outcome(events, (performance.now() - start) / 1000)
 }
 
 if (import.meta.main) {
-  const held: Connection[] = []
-  process.on('message', async (job: Job) => process.send?.(await run(job, held)))
+  const openStreams: Connection[] = []
+  process.on('message', async (job: Job) => process.send?.(await run(job, openStreams)))
   process.on('disconnect', () => process.exit(0))
   process.send?.({})
 }

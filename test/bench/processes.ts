@@ -1,15 +1,16 @@
-/** Starts the bench's processes on their cores, and reads what a whole process tree costs from /proc. */
+/** Starts processes of the bench on their cores, and reads CPU and memory of process trees from
+ *  /proc. */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 export const isLinux = process.platform === 'linux'
-export const pinned = isLinux && spawnSync('taskset', ['-V']).status === 0
+export const canPin = isLinux && spawnSync('taskset', ['-V']).status === 0
 
-/** Moves a whole tree, and whom it starts later, to one core. */
+/** Moves a process tree, with processes that it starts later, to one core. */
 export const pin = (pid: number, core: number): void => {
-  if (!pinned) return
+  if (!canPin) return
   for (const each of treeOf(pid)) spawnSync('taskset', ['-a', '-c', '-p', `${core}`, `${each}`])
 }
 
@@ -20,7 +21,7 @@ export interface Part {
   readonly origin: string
 }
 
-/** A process of the bench that says its port; it ends with the bench. */
+/** Starts a process of the bench and waits for its port; the process ends with the bench. */
 export const start = async (file: string, core: number, args: readonly string[]): Promise<Part> => {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { stdio: 'inherit' })
   const pid = child.pid ?? 0
@@ -30,7 +31,7 @@ export const start = async (file: string, core: number, args: readonly string[])
   return { child, pid, port, origin: `http://127.0.0.1:${port}` }
 }
 
-/** Every process of a tree; one that ends meanwhile is left out. */
+/** The ids of every process of a tree, without processes that end meanwhile. */
 export const treeOf = (pid: number): number[] => {
   const children = (task: string): number[] =>
     read(`/proc/${pid}/task/${task}/children`)
@@ -52,11 +53,11 @@ export const cpuOf = (pid: number): number =>
 /** Resident memory of the tree, in KiB. */
 export const residentOf = (pid: number): number =>
   treeOf(pid).reduce((sum, each) => sum + residentIn(each), 0)
-/** Of one process. */
+/** Resident memory of one process, in KiB. */
 export const residentIn = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(read(`/proc/${pid}/status`))?.[1] ?? 0)
 
-/** Who of a gateway's tree serves. */
+/** The id of the worker in the tree of a gateway; 0 without one. */
 export const workerOf = (pid: number): number =>
   treeOf(pid).find(each => read(`/proc/${each}/cmdline`).includes('/worker.ts')) ?? 0
 

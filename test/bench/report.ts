@@ -8,14 +8,14 @@ export interface Findings {
   events?: Rounds
   growth?: Rounds
   ledger?: Rounds
-  held?: readonly Held[]
+  streamMemory?: readonly StreamMemory[]
   translation?: Translation
 }
 
-const of = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
+const medianOf = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
   median((rounds.get(name) ?? []).map(value))
 
-/** Of two subjects in the same round, and of all rounds the middle. */
+/** The ratio of two subjects within each round; of all rounds the median. */
 const ratio = (rounds: Rounds, name: string, to: string): number => {
   const others = rounds.get(to) ?? []
   const pairs = (rounds.get(name) ?? []).flatMap((round, at) => {
@@ -51,28 +51,28 @@ export const requestsTable = (rounds: Rounds): string =>
       return [
         name,
         figure(
-          of(rounds, name, round => round.requests / round.seconds),
+          medianOf(rounds, name, round => round.requests / round.seconds),
           0,
         ),
-        direct ? '' : figure(of(rounds, name, perRequest)),
+        direct ? '' : figure(medianOf(rounds, name, perRequest)),
         direct ? '' : spread(rounds, name, perRequest),
         direct ? '' : figure(ratio(rounds, name, 'bare'), 2),
         direct ? '' : figure(ratio(rounds, name, 'row'), 2),
         `${figure(
-          of(rounds, name, round => round.p50),
+          medianOf(rounds, name, round => round.p50),
           2,
         )} / ${figure(
-          of(rounds, name, round => round.p99),
+          medianOf(rounds, name, round => round.p99),
           2,
         )}`,
         direct
           ? ''
           : figure(
-              of(rounds, name, round => round.resident / 1024),
+              medianOf(rounds, name, round => round.resident / 1024),
               0,
             ),
         figure(
-          of(rounds, name, round => round.failed),
+          medianOf(rounds, name, round => round.failed),
           0,
         ),
       ]
@@ -80,23 +80,23 @@ export const requestsTable = (rounds: Rounds): string =>
   )
 
 export const latencyTable = (rounds: Rounds, rate: number): string => {
-  const added = (name: string, at: 'p50' | 'p99'): number =>
-    of(rounds, name, round => round[at]) - of(rounds, 'direct', round => round[at])
+  const addedMs = (name: string, at: 'p50' | 'p99'): number =>
+    medianOf(rounds, name, round => round[at]) - medianOf(rounds, 'direct', round => round[at])
   return table(
     [`${rate} requests/s`, 'p50 ms', 'p99 ms', 'added p50 ms', 'added p99 ms', 'CPU µs/request'],
     [...rounds.keys()].map(name => [
       name,
       figure(
-        of(rounds, name, round => round.p50),
+        medianOf(rounds, name, round => round.p50),
         3,
       ),
       figure(
-        of(rounds, name, round => round.p99),
+        medianOf(rounds, name, round => round.p99),
         3,
       ),
-      name === 'direct' ? '' : figure(added(name, 'p50'), 3),
-      name === 'direct' ? '' : figure(added(name, 'p99'), 3),
-      name === 'direct' ? '' : figure(of(rounds, name, perRequest)),
+      name === 'direct' ? '' : figure(addedMs(name, 'p50'), 3),
+      name === 'direct' ? '' : figure(addedMs(name, 'p99'), 3),
+      name === 'direct' ? '' : figure(medianOf(rounds, name, perRequest)),
     ]),
   )
 }
@@ -107,10 +107,10 @@ export const eventsTable = (rounds: Rounds): string =>
     [...rounds.keys()].map(name => [
       name,
       figure(
-        of(rounds, name, round => round.events / round.seconds),
+        medianOf(rounds, name, round => round.events / round.seconds),
         0,
       ),
-      name === 'direct' ? '' : figure(of(rounds, name, perEvent), 2),
+      name === 'direct' ? '' : figure(medianOf(rounds, name, perEvent), 2),
       name === 'direct' ? '' : spread(rounds, name, perEvent),
     ]),
   )
@@ -121,59 +121,66 @@ export const growthTable = (rounds: Rounds): string => {
     ['size', 'CPU µs/request', 'min–max', '× first', 'RSS MiB'],
     [...rounds.keys()].map(name => [
       name,
-      figure(of(rounds, name, perRequest)),
+      figure(medianOf(rounds, name, perRequest)),
       spread(rounds, name, perRequest),
       figure(ratio(rounds, name, first), 2),
       figure(
-        of(rounds, name, round => round.resident / 1024),
+        medianOf(rounds, name, round => round.resident / 1024),
         0,
       ),
     ]),
   )
 }
 
-export interface Held {
+export interface StreamMemory {
   readonly name: string
   readonly streams: number
   /** KiB a stream. */
   readonly resident: number
   readonly kernel: number
 }
-export const streamsTable = (held: readonly Held[]): string =>
+export const streamsTable = (streamMemory: readonly StreamMemory[]): string =>
   table(
     ['idle open streams', 'count', 'RSS KiB/stream', 'kernel TCP KiB/stream'],
-    held.map(row => [row.name, String(row.streams), figure(row.resident), figure(row.kernel)]),
+    streamMemory.map(row => [
+      row.name,
+      String(row.streams),
+      figure(row.resident),
+      figure(row.kernel),
+    ]),
   )
 
-/** The figures to reach, and whether they were. */
-export const verdicts = (found: Findings): string[] => {
-  const { requests, latency, growth, ledger, held, translation } = found
+/** Compares the findings with their targets: one line each. */
+export const verdicts = (findings: Findings): string[] => {
+  const { requests, latency, growth, ledger, streamMemory, translation } = findings
   const lines: string[] = []
-  const say = (text: string, value: number, reach: number): void => {
+  const addVerdict = (text: string, value: number, reach: number): void => {
     if (!Number.isNaN(value))
       lines.push(
         `${value <= reach ? 'reached' : 'MISSED '}  ${text}: ${figure(value, 2)} (≤ ${figure(reach, 2)})`,
       )
   }
   if (requests) {
-    say('CPU per request, × bare proxy', ratio(requests, 'tollgate', 'bare'), 1.25)
-    say('CPU billed, × bare proxy with a row', ratio(requests, 'billed', 'row'), 1.35)
+    addVerdict('CPU per request, × bare proxy', ratio(requests, 'tollgate', 'bare'), 1.25)
+    addVerdict('CPU billed, × bare proxy with a row', ratio(requests, 'billed', 'row'), 1.35)
   }
   if (latency) {
-    const added = (name: string): number =>
-      of(latency, name, round => round.p99) - of(latency, 'direct', round => round.p99)
-    say('added p99, ms', added('tollgate'), 1.5 * Math.max(0, added('bare')) + 1)
-    say('added p99 billed, ms', added('billed'), 1.5 * Math.max(0, added('row')) + 1)
+    const addedMs = (name: string): number =>
+      medianOf(latency, name, round => round.p99) - medianOf(latency, 'direct', round => round.p99)
+    addVerdict('added p99, ms', addedMs('tollgate'), 1.5 * Math.max(0, addedMs('bare')) + 1)
+    addVerdict('added p99 billed, ms', addedMs('billed'), 1.5 * Math.max(0, addedMs('row')) + 1)
   }
-  const grown = (rounds: Rounds, text: string): void => {
+  const reportGrowth = (rounds: Rounds, text: string): void => {
     const [small = '', large = ''] = rounds.keys()
-    say(text, ratio(rounds, large, small), 1.1)
+    addVerdict(text, ratio(rounds, large, small), 1.1)
   }
-  if (growth) grown(growth, 'CPU of the large configuration, × small')
-  if (ledger) grown(ledger, 'CPU with full books, × empty')
-  const own = held?.find(row => row.name === 'tollgate')
-  if (own) say('KiB per idle stream', own.resident + own.kernel, 64)
+  if (growth) reportGrowth(growth, 'CPU of the large configuration, × small')
+  if (ledger) reportGrowth(ledger, 'CPU with full books, × empty')
+  const tollgateMemory = streamMemory?.find(row => row.name === 'tollgate')
+  if (tollgateMemory)
+    addVerdict('KiB per idle stream', tollgateMemory.resident + tollgateMemory.kernel, 64)
   if (translation)
-    for (const { text, value, reach } of translationFigures(translation)) say(text, value, reach)
+    for (const { text, value, reach } of translationFigures(translation))
+      addVerdict(text, value, reach)
   return lines
 }

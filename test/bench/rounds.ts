@@ -1,15 +1,15 @@
-/** Runs measurements in interleaved rounds: subject after subject, round after round, each warmed before it counts. */
+/** Runs measurements in interleaved rounds: each subject in turn, warmed up before it counts. */
 import { once } from 'node:events'
 import { type Manner, requestBody } from './answers.ts'
 import { PATH } from './gateway.ts'
 import type { Job, Outcome } from './load.ts'
 import { cpuOf, kernelTcp, type Part, residentOf } from './processes.ts'
-import type { Held } from './report.ts'
-import { joined, type Round, type Rounds } from './tables.ts'
+import type { StreamMemory } from './report.ts'
+import { joinSlices, type Round, type Rounds } from './tables.ts'
 
 export interface Subject {
   readonly name: string
-  /** Of the process tree whose cost counts; none for the upstream alone. */
+  /** Root of the measured process tree; none for the upstream alone. */
   readonly pid?: number
   readonly port: number
   readonly key: string
@@ -47,7 +47,8 @@ export const requestOf = ({ port, key }: Subject, path: string, body: string): s
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Each round in so many slices, taken by turns: whatever else the machine does falls on every subject alike. */
+/** Divides each round into slices that alternate between subjects: other load on the machine
+ *  affects all subjects alike. */
 export const interleave = async (
   subjects: readonly Subject[],
   load: Load,
@@ -55,25 +56,25 @@ export const interleave = async (
   job: (subject: Subject) => Job,
   slices = 1,
 ): Promise<Rounds> => {
-  const found = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
+  const results = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
   for (const subject of subjects) {
-    // Until the compilers of the runtime have settled: seen in what they say of themselves.
-    const wanted = job(subject)
-    await load({ ...wanted, seconds: 4 * wanted.seconds })
+    // Until the JIT compilers of the runtime have finished most of their work.
+    const plan = job(subject)
+    await load({ ...plan, seconds: 4 * plan.seconds })
   }
   for (let round = 0; round < rounds; round++) {
     const parts = new Map<string, Round[]>(subjects.map(({ name }) => [name, []]))
     for (let slice = 0; slice < slices; slice++)
       for (const subject of subjects) {
-        const wanted = job(subject)
-        const seconds = wanted.seconds / slices
-        await load({ ...wanted, seconds: seconds / 6 })
-        const part = await measure(subject, load, { ...wanted, seconds })
+        const plan = job(subject)
+        const seconds = plan.seconds / slices
+        await load({ ...plan, seconds: seconds / 6 })
+        const part = await measure(subject, load, { ...plan, seconds })
         parts.get(subject.name)?.push(part)
       }
-    for (const [name, list] of parts) found.get(name)?.push(joined(list))
+    for (const [name, list] of parts) results.get(name)?.push(joinSlices(list))
   }
-  return found
+  return results
 }
 
 const measure = async ({ pid }: Subject, load: Load, job: Job): Promise<Round> => {
@@ -86,13 +87,13 @@ const measure = async ({ pid }: Subject, load: Load, job: Job): Promise<Round> =
   }
 }
 
-/** Memory of streams that are open and silent. */
+/** Measures the memory of idle open streams. */
 export const holdStreams = async (
   subjects: readonly Subject[],
   load: Load,
   streams: number,
-): Promise<Held[]> => {
-  const rows: Held[] = []
+): Promise<StreamMemory[]> => {
+  const rows: StreamMemory[] = []
   for (const subject of subjects) {
     const { name, pid } = subject
     if (!pid) continue

@@ -1,7 +1,8 @@
-/** What a proxy does that keeps books and nothing else: a row a request, many in one fsynced commit, behind the reply. */
+/** Minimal accounting of a proxy: one row per request, written behind the reply, many rows in one
+ *  fsynced commit. */
 import { DatabaseSync } from 'node:sqlite'
 
-/** ms that rows gather. */
+/** ms that rows wait for one commit. */
 const GATHER = 5
 type Row = readonly (string | number)[]
 
@@ -14,20 +15,20 @@ export const openRows = (file: string) => {
     `INSERT INTO log (ts, key_hash, model, provider, status, pt, ct, cost, dur_us, rid)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
-  let gathered: Row[] = []
+  let pendingRows: Row[] = []
   const flush = (): void => {
-    const rows = gathered
-    gathered = []
+    const rows = pendingRows
+    pendingRows = []
     database.exec('BEGIN')
     for (const row of rows) insert.run(...row)
     database.exec('COMMIT')
   }
   return {
     add(id: string, input: number, output: number): void {
-      if (gathered.length === 0) setTimeout(flush, GATHER)
+      if (pendingRows.length === 0) setTimeout(flush, GATHER)
       const cost = input * 0.15e-6 + output * 0.6e-6
-      const who = ['k_0123456789abcdef', 'bench-plain', 'openai'] as const
-      gathered.push([Date.now(), ...who, 200, input, output, cost, 1_000, id])
+      const origin = ['k_0123456789abcdef', 'bench-plain', 'openai'] as const
+      pendingRows.push([Date.now(), ...origin, 200, input, output, cost, 1_000, id])
     },
   }
 }

@@ -1,4 +1,4 @@
-/** The words all tables of the bench are made of. Pure. */
+/** Rounds, medians and Markdown tables of the bench. Pure. */
 import type { Outcome } from './load.ts'
 
 export interface Round extends Outcome {
@@ -10,14 +10,14 @@ export interface Round extends Outcome {
 export type Rounds = ReadonlyMap<string, readonly Round[]>
 
 export const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((left, right) => left - right)
-  const half = sorted.length / 2
-  const low = sorted[Math.ceil(half) - 1] ?? Number.NaN
-  return (low + (sorted[Math.floor(half)] ?? low)) / 2
+  const ascending = [...values].sort((a, b) => a - b)
+  const half = ascending.length / 2
+  const low = ascending[Math.ceil(half) - 1] ?? Number.NaN
+  return (low + (ascending[Math.floor(half)] ?? low)) / 2
 }
 
-/** Slices of one round as one: sums, and medians of what cannot be added. */
-export const joined = (slices: readonly Round[]): Round => {
+/** Adds the slices of one round up: sums, and medians of latencies. */
+export const joinSlices = (slices: readonly Round[]): Round => {
   const sum = (value: (slice: Round) => number): number =>
     slices.reduce((all, slice) => all + value(slice), 0)
   return {

@@ -1,7 +1,7 @@
-/** The bench's upstream: HTTP/1.1 by hand over node:net, so that it costs little beside what is measured. */
+/** The upstream of the bench: minimal HTTP/1.1 over node:net, so that it costs little CPU. */
 import net from 'node:net'
 import { DONE, EVENTS, event, NAMES, plainAnswer } from './answers.ts'
-import { DIALOGUES, FORMATS, type FormatName, TOLD } from './dialogue.ts'
+import { DIALOGUES, FORMATS, type FormatName, MODEL_NAMES } from './dialogue.ts'
 
 /** Events of a long stream. */
 const LONG = Number(process.argv[2] ?? 50_000)
@@ -20,8 +20,8 @@ const EVENT_CHUNKS = Array.from({ length: EVENTS - 1 }, (_, index) =>
 const END = '0\r\n\r\n'
 const LAST = Buffer.from(chunk(DONE) + END)
 
-/** Made once for each format: what is measured is not how they are written. */
-const told = Object.fromEntries(
+/** Responses of each format, made once: their creation is not measured. */
+const responses = Object.fromEntries(
   FORMATS.map(format => {
     const { plain, opening, piece, closing } = DIALOGUES[format]
     const pieces = Array.from({ length: EVENTS }, (_, at) => Buffer.from(chunk(piece(at))))
@@ -31,38 +31,43 @@ const told = Object.fromEntries(
   }),
 )
 
-const tell = async (socket: net.Socket, format: FormatName, question: string): Promise<void> => {
-  const of = told[format]
-  if (!of) return
-  if (question.includes(TOLD.plain)) return void socket.write(of.plain)
-  const count = question.includes(TOLD.long) ? LONG : EVENTS
-  socket.write(of.begin)
+const writeResponse = async (
+  socket: net.Socket,
+  format: FormatName,
+  question: string,
+): Promise<void> => {
+  const response = responses[format]
+  if (!response) return
+  if (question.includes(MODEL_NAMES.plain)) return void socket.write(response.plain)
+  const count = question.includes(MODEL_NAMES.long) ? LONG : EVENTS
+  socket.write(response.begin)
   for (let at = 0; at < count && !socket.destroyed; at++) {
-    const [first] = of.pieces
-    if (first && !socket.write(of.pieces[at % of.pieces.length] ?? first)) await drained(socket)
+    const [first] = response.pieces
+    if (first && !socket.write(response.pieces[at % response.pieces.length] ?? first))
+      await drainOrClose(socket)
   }
-  socket.write(chunk(of.closing(count)) + END)
+  socket.write(chunk(response.closing(count)) + END)
 }
-/** Or gone. */
-const drained = (socket: net.Socket): Promise<void> =>
+/** Resolves when the socket takes more, or is closed. */
+const drainOrClose = (socket: net.Socket): Promise<void> =>
   new Promise(resolve => {
-    const done = (): void => {
-      socket.off('drain', done).off('close', done)
+    const onReady = (): void => {
+      socket.off('drain', onReady).off('close', onReady)
       resolve()
     }
-    socket.on('drain', done).on('close', done)
+    socket.on('drain', onReady).on('close', onReady)
   })
 
 const answer = (socket: net.Socket, question: string): void => {
   const line = question.slice(0, question.indexOf('\r\n'))
-  if (/told-/.test(question)) {
+  if (/translate-/.test(question)) {
     const format = FORMATS.find(each => line.includes(DIALOGUES[each].mark))
-    return void (format && tell(socket, format, question))
+    return void (format && writeResponse(socket, format, question))
   }
   if (question.includes(NAMES.plain)) return void socket.write(PLAIN)
   socket.write(STREAM_HEAD)
   if (question.includes(NAMES.idle)) return void socket.write(EVENT_CHUNKS[0] ?? LAST)
-  // One write an event, as a real upstream has them.
+  // One write per event, as a real upstream sends them.
   for (const each of EVENT_CHUNKS) socket.write(each)
   socket.write(LAST)
 }

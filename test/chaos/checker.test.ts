@@ -1,178 +1,244 @@
-/** The checker believes nobody: each thing that may never be is planted once, and found. */
+/** Tests of the checker: each violation is planted once and must be found. */
 import t from 'tap'
 import {
+  type Balance,
   type ClientCall,
   check,
   type Kill,
   type LedgerRow,
   type Logs,
-  type Purse,
   type SinkEvent,
   type UpstreamCall,
   unpaid,
 } from './checker.ts'
 
 const client: ClientCall = {
-  ...{ client: 'c1', stream: true, outcome: 'complete', status: 200 },
-  ...{ received: 10, endedAt: 10_000, left: false },
-  came: Array.from({ length: 10 }, () => 0),
+  client: 'c1',
+  stream: true,
+  outcome: 'complete',
+  status: 200,
+  received: 10,
+  endedAt: 10_000,
+  hasLeft: false,
+  arrivals: Array.from({ length: 10 }, () => 0),
 }
-const call: UpstreamCall = { request: 'req_1', client: 'c1', emitted: 10, finished: true }
+const call: UpstreamCall = { request: 'req_1', client: 'c1', wordsWritten: 10, isFinished: true }
 const row: LedgerRow = {
   request: 'req_1',
   account: 1,
   state: 'settled',
   amount: 20n,
-  held: 90n,
+  hold: 90n,
   uncollected: 0n,
-  estimated: false,
+  isEstimated: false,
   refunded: 0n,
 }
-const right: Logs = {
-  ...{ clients: [client], upstream: [call], ledger: [row], kills: [] },
-  ...{ price: 2n, lag: 1_000, events: [] },
-  purses: [{ account: 1, given: 100n, balance: 80n, reserved: 0n }],
-  said: { calls: 20n, models: 20n, metric: 20n },
+const valid: Logs = {
+  clients: [client],
+  upstream: [call],
+  ledger: [row],
+  kills: [],
+  price: 2n,
+  lag: 1_000,
+  events: [],
+  balances: [{ account: 1, credited: 100n, balance: 80n, reserved: 0n }],
+  reports: { calls: 20n, models: 20n, metric: 20n },
 }
-/** The books follow, so that only what is planted is wrong. */
-const booked = (logs: Logs): Logs => {
-  const spent = logs.ledger.reduce((sum, { amount }) => sum + amount, 0n)
-  const purses = logs.purses.map(purse => ({ ...purse, balance: purse.given - spent }))
-  return { ...logs, purses, said: { calls: spent, models: spent, metric: spent } }
+/** Updates balances and reports to the ledger, so that only the planted violation is wrong. */
+const withBalances = (logs: Logs): Logs => {
+  const spentAmount = logs.ledger.reduce((sum, { amount }) => sum + amount, 0n)
+  const balances = logs.balances.map(each => ({ ...each, balance: each.credited - spentAmount }))
+  return {
+    ...logs,
+    balances,
+    reports: { calls: spentAmount, models: spentAmount, metric: spentAmount },
+  }
 }
-/** Its only account, changed. */
-const kept = (more: Partial<Purse>, logs: Logs = right): Logs => ({
+/** Changes the only account. */
+const withBalance = (more: Partial<Balance>, logs: Logs = valid): Logs => ({
   ...logs,
-  purses: logs.purses.map(purse => ({ ...purse, ...more })),
+  balances: logs.balances.map(each => ({ ...each, ...more })),
 })
-const event: SinkEvent = { account: 1, id: 'msg_1', body: '{}', signed: true }
-const low = kept({ threshold: 90n })
-const found = (logs: Logs): readonly string[] => check(logs).map(({ invariant }) => invariant)
-const cut: ClientCall = { ...client, outcome: 'cut' }
-/** Before its first byte. */
-const refused: ClientCall = { ...client, outcome: 'refused', status: 503, received: 0, came: [] }
-const refusing = (status: number, of: Partial<LedgerRow> = {}): Logs =>
-  booked({ ...right, clients: [{ ...refused, status }], ledger: [{ ...row, ...of }] })
-const far = 1_000_000
+const event: SinkEvent = { account: 1, id: 'msg_1', body: '{}', hasValidSignature: true }
+const lowBalance = withBalance({ threshold: 90n })
+const violationsIn = (logs: Logs): readonly string[] =>
+  check(logs).map(({ invariant }) => invariant)
+const cutCall: ClientCall = { ...client, outcome: 'cut' }
+/** Refused before its first byte. */
+const refusedCall: ClientCall = {
+  ...client,
+  outcome: 'refused',
+  status: 503,
+  received: 0,
+  arrivals: [],
+}
+const withRefusal = (status: number, of: Partial<LedgerRow> = {}): Logs =>
+  withBalances({ ...valid, clients: [{ ...refusedCall, status }], ledger: [{ ...row, ...of }] })
+const later = 1_000_000
 const early = (count: number) => Array.from({ length: count }, () => 0)
 const late = (count: number) => Array.from({ length: count }, () => 9_900)
 
-t.test('nothing wrong', async t => {
-  t.same(found(right), [])
+t.test('chaos checker: finds no violation in valid logs', async t => {
+  t.same(violationsIn(valid), [])
   t.same(
-    found({ ...right, clients: [cut] }),
+    violationsIn({ ...valid, clients: [cutCall] }),
     [],
-    'charged to the end, and cut before the last byte',
+    'charged completely, cut before the last byte',
   )
-  t.same(found({ ...low, events: [event, event] }), [], 'told twice, by one name')
-  const back = kept({ threshold: 80n, refunded: 5n })
-  t.same(found({ ...back, events: [event] }), [], 'told of what was given back later')
-  const released = { state: 'released', amount: 0n }
-  t.same(found(refusing(503, released)), [], 'refused, and released')
-  t.same(found(refusing(503, { refunded: 20n })), [], 'refused, and given back')
-  const nowhere = { ...refusing(503), upstream: [], ledger: [] }
-  t.same(found(booked(nowhere)), [], 'refused before anybody was asked')
+  t.same(
+    violationsIn({ ...lowBalance, events: [event, event] }),
+    [],
+    'an event delivered twice with one id',
+  )
+  const refundedLater = withBalance({ threshold: 80n, refunded: 5n })
+  t.same(
+    violationsIn({ ...refundedLater, events: [event] }),
+    [],
+    'a low balance that a later refund raised',
+  )
+  const releasedRow = { state: 'released', amount: 0n }
+  t.same(violationsIn(withRefusal(503, releasedRow)), [], 'refused and released')
+  t.same(violationsIn(withRefusal(503, { refunded: 20n })), [], 'refused and refunded')
+  const unreachedCall = { ...withRefusal(503), upstream: [], ledger: [] }
+  t.same(violationsIn(withBalances(unreachedCall)), [], 'refused before the upstream call')
 })
 
 const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
-  'a whole reply without a row': ['I1', booked({ ...right, ledger: [] })],
-  'a whole reply that was released': [
+  'a complete reply without a row': ['I1', withBalances({ ...valid, ledger: [] })],
+  'a complete reply that was released': [
     'I1',
-    booked({ ...right, ledger: [{ ...row, state: 'released', amount: 0n }] }),
+    withBalances({ ...valid, ledger: [{ ...row, state: 'released', amount: 0n }] }),
   ],
-  'one word too many': ['I1', booked({ ...right, ledger: [{ ...row, amount: 22n }] })],
-  'one word too few': ['I1', booked({ ...right, ledger: [{ ...row, amount: 18n }] })],
-  'a whole reply that nobody wrote': ['I1', { ...right, upstream: [{ ...call, finished: false }] }],
-  'what could not be collected': ['I1', { ...right, ledger: [{ ...row, uncollected: 2n }] }],
+  'a charge for one word too many': [
+    'I1',
+    withBalances({ ...valid, ledger: [{ ...row, amount: 22n }] }),
+  ],
+  'a charge for one word too few': [
+    'I1',
+    withBalances({ ...valid, ledger: [{ ...row, amount: 18n }] }),
+  ],
+  'a complete reply that the upstream did not finish': [
+    'I1',
+    { ...valid, upstream: [{ ...call, isFinished: false }] },
+  ],
+  'an uncollected amount': ['I1', { ...valid, ledger: [{ ...row, uncollected: 2n }] }],
   'a charge without a call': [
     'I2',
-    booked({ ...right, ledger: [row, { ...row, request: 'req_2' }] }),
+    withBalances({ ...valid, ledger: [row, { ...row, request: 'req_2' }] }),
   ],
   'a stream charged by a kill before its first word': [
     'I2',
-    booked({
-      ...{ ...right, kills: [{ at: 9_990, kind: 'worker' }] },
-      clients: [{ ...cut, received: 0, came: [] }],
-      ledger: [{ ...row, amount: 0n, estimated: true }],
+    withBalances({
+      ...valid,
+      kills: [{ at: 9_990, kind: 'worker' }],
+      clients: [{ ...cutCall, received: 0, arrivals: [] }],
+      ledger: [{ ...row, amount: 0n, isEstimated: true }],
     }),
   ],
-  'two rows for one request': ['I3', booked({ ...right, ledger: [row, row] })],
-  'a balance that is not the sum': ['I4', kept({ balance: 81n })],
-  'a balance below zero': ['I5', booked(kept({ given: 10n }))],
-  'a hold that stays': [
+  'two rows for one request': ['I3', withBalances({ ...valid, ledger: [row, row] })],
+  'a balance that is not the sum': ['I4', withBalance({ balance: 81n })],
+  'a balance below zero': ['I5', withBalances(withBalance({ credited: 10n }))],
+  'a hold without an end': [
     'I6',
-    booked({ ...right, clients: [], ledger: [{ ...row, state: 'open', amount: 0n }] }),
+    withBalances({ ...valid, clients: [], ledger: [{ ...row, state: 'open', amount: 0n }] }),
   ],
-  'a share that stays': ['I6', kept({ reserved: 1n })],
-  'a low balance that nobody was told of': ['I10', low],
-  'an event of a balance that is not low': ['I10', { ...right, events: [event] }],
-  'two events of one crossing': ['I10', { ...low, events: [event, { ...event, id: 'msg_2' }] }],
-  'an event that is not signed': ['I10', { ...low, events: [{ ...event, signed: false }] }],
-  'an event that changes on its way': [
+  'a reservation without an end': ['I6', withBalance({ reserved: 1n })],
+  'a low balance without an event': ['I10', lowBalance],
+  'an event of a balance that is not low': ['I10', { ...valid, events: [event] }],
+  'two events of one crossing': [
     'I10',
-    { ...low, events: [event, { ...event, body: '{"quota":1}' }] },
+    { ...lowBalance, events: [event, { ...event, id: 'msg_2' }] },
   ],
-  'a call that the usage does not tell': [
+  'an event without a valid signature': [
+    'I10',
+    { ...lowBalance, events: [{ ...event, hasValidSignature: false }] },
+  ],
+  'an event whose body changes': [
+    'I10',
+    { ...lowBalance, events: [event, { ...event, body: '{"quota":1}' }] },
+  ],
+  'a usage report without a call': [
     'I12',
-    { ...right, said: { calls: 18n, models: 20n, metric: 20n } },
+    { ...valid, reports: { calls: 18n, models: 20n, metric: 20n } },
   ],
-  'a sum that is not of its calls': [
+  'a usage sum that differs from its calls': [
     'I12',
-    { ...right, said: { calls: 20n, models: 22n, metric: 20n } },
+    { ...valid, reports: { calls: 20n, models: 22n, metric: 20n } },
   ],
-  'a metric that is not the ledger': [
+  'a metric that differs from the ledger': [
     'I12',
-    { ...right, said: { calls: 20n, models: 20n, metric: 0n } },
+    { ...valid, reports: { calls: 20n, models: 20n, metric: 0n } },
   ],
-  'a second call': ['I7', { ...right, upstream: [call, call] }],
-  'more than was written': [
+  'two upstream calls': ['I7', { ...valid, upstream: [call, call] }],
+  'a charge for more words than were written': [
     'I8',
-    { ...right, clients: [cut], upstream: [{ ...call, emitted: 9, finished: false }] },
+    { ...valid, clients: [cutCall], upstream: [{ ...call, wordsWritten: 9, isFinished: false }] },
   ],
-  'a refusal that is charged': ['refused', refusing(503)],
-  'a refusal that is given back in part': ['refused', refusing(503, { refunded: 18n })],
-  'a refusal that is owed': ['refused', refusing(503, { amount: 0n, uncollected: 2n })],
-  'a refusal of another kind': ['refused', refusing(500, { state: 'released', amount: 0n })],
-  'less than a client got that left': [
+  'a refusal that is charged': ['refused', withRefusal(503)],
+  'a refusal that is refunded in part': ['refused', withRefusal(503, { refunded: 18n })],
+  'a refusal with an uncollected amount': [
+    'refused',
+    withRefusal(503, { amount: 0n, uncollected: 2n }),
+  ],
+  'a refusal with another status than 503': [
+    'refused',
+    withRefusal(500, { state: 'released', amount: 0n }),
+  ],
+  'a charge below the words of a client that disconnected': [
     'I8',
-    booked({
-      ...{ ...right, kills: [{ at: far, kind: 'all' }], ledger: [{ ...row, amount: 18n }] },
-      clients: [{ ...cut, left: true, came: [] }],
+    withBalances({
+      ...valid,
+      kills: [{ at: later, kind: 'all' }],
+      ledger: [{ ...row, amount: 18n }],
+      clients: [{ ...cutCall, hasLeft: true, arrivals: [] }],
     }),
   ],
-  'less than arrived long before a kill': [
+  'a charge below the words that arrived long before a kill': [
     'I8',
-    booked({
-      ...right,
-      clients: [{ ...cut, came: [...early(9), 10_000] }],
+    withBalances({
+      ...valid,
+      clients: [{ ...cutCall, arrivals: [...early(9), 10_000] }],
       ledger: [{ ...row, amount: 16n }],
     }),
   ],
 }
 for (const [name, [invariant, logs]] of Object.entries(WRONG))
-  t.test(name, async t => {
-    t.ok(found(logs).includes(invariant), found(logs).join(', ') || 'nothing was found')
+  t.test(`chaos checker: finds ${name}`, async t => {
+    t.ok(violationsIn(logs).includes(invariant), violationsIn(logs).join(', ') || 'no violation')
   })
 
-t.test('what a kill may cost is counted', async t => {
-  const logs = booked({
-    ...{ ...right, kills: [{ at: 10_001, kind: 'all' }], ledger: [{ ...row, amount: 12n }] },
-    clients: [{ ...cut, came: [...early(5), ...late(5)] }],
+t.test('chaos checker: counts the words that a kill may leave unpaid', async t => {
+  const logs = withBalances({
+    ...valid,
+    kills: [{ at: 10_001, kind: 'all' }],
+    ledger: [{ ...row, amount: 12n }],
+    clients: [{ ...cutCall, arrivals: [...early(5), ...late(5)] }],
   })
-  t.same(found(logs), [])
+  t.same(violationsIn(logs), [])
   t.equal(unpaid(logs), 4)
 })
 
-t.test('a store that was away knows less, if the process dies that could tell it', async t => {
-  const harmed = (...kills: Kill[]) =>
-    found(
-      booked({
-        ...{ ...right, kills, ledger: [{ ...row, amount: 8n }] },
-        clients: [{ ...cut, came: [...early(4), ...Array.from({ length: 6 }, () => 7_000)] }],
-      }),
+t.test(
+  'chaos checker: allows unknown progress only if the store was away and the process was killed',
+  async t => {
+    const violationsAfter = (...kills: Kill[]) =>
+      violationsIn(
+        withBalances({
+          ...valid,
+          kills,
+          ledger: [{ ...row, amount: 8n }],
+          clients: [
+            { ...cutCall, arrivals: [...early(4), ...Array.from({ length: 6 }, () => 7_000)] },
+          ],
+        }),
+      )
+    const away = { at: 6_500, kind: 'restart' }
+    t.same(violationsAfter(away, { at: 11_000, kind: 'worker' }), [])
+    t.same(
+      violationsAfter(away),
+      ['I8'],
+      'a live process reports its progress when the store is back',
     )
-  const away = { at: 6_500, kind: 'restart' }
-  t.same(harmed(away, { at: 11_000, kind: 'worker' }), [])
-  t.same(harmed(away), ['I8'], 'whoever lives tells it when it is back')
-  t.same(harmed({ at: 11_000, kind: 'worker' }), ['I8'], 'it was there')
-})
+    t.same(violationsAfter({ at: 11_000, kind: 'worker' }), ['I8'], 'the store was available')
+  },
+)

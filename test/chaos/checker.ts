@@ -1,42 +1,43 @@
-/** Compares what clients got, what the upstream wrote, what webhooks told and what the ledger says. Believes none of them; pure. */
+/** Compares the records of clients, upstream, webhook receiver and ledger after a chaos run. Pure,
+ *  and trusts none of them. */
 
 export interface ClientCall {
-  /** The client's own name for it, which the upstream sees in the body. */
+  /** The client's id of the call, which the upstream reads in the body. */
   readonly client: string
   readonly stream: boolean
   readonly outcome: 'complete' | 'cut' | 'refused' | 'unreached'
-  /** 0: no answer came. */
+  /** 0 if no response arrived. */
   readonly status: number
-  /** Words that arrived. */
+  /** The number of words that arrived. */
   readonly received: number
-  /** When each of these did, ms since 1970. */
-  readonly came: readonly number[]
-  /** ms since 1970. */
+  /** The arrival time of each word, in milliseconds since 1970. */
+  readonly arrivals: readonly number[]
+  /** Milliseconds since 1970. */
   readonly endedAt: number
-  /** It hung up by itself. */
-  readonly left: boolean
+  /** Whether the client disconnected by itself. */
+  readonly hasLeft: boolean
 }
 export interface UpstreamCall {
-  /** The gateway's name for it, which the ledger has. */
+  /** The gateway's request id, as in the ledger. */
   readonly request: string
   readonly client: string
-  /** Words written, at most. */
-  readonly emitted: number
-  readonly finished: boolean
+  /** The number of words written, at most. */
+  readonly wordsWritten: number
+  readonly isFinished: boolean
 }
 export interface LedgerRow {
   readonly request: string
   readonly account: number
   readonly state: string
   readonly amount: bigint
-  readonly held: bigint
+  readonly hold: bigint
   readonly uncollected: bigint
-  readonly estimated: boolean
-  /** Given back later. */
+  readonly isEstimated: boolean
+  /** The refunded part. */
   readonly refunded: bigint
 }
 export interface Kill {
-  /** ms since 1970. */
+  /** Milliseconds since 1970. */
   readonly at: number
   readonly kind: string
 }
@@ -45,34 +46,34 @@ export interface Logs {
   readonly upstream: readonly UpstreamCall[]
   readonly ledger: readonly LedgerRow[]
   readonly kills: readonly Kill[]
-  /** ms within which the store must know how far a stream has come. */
+  /** Milliseconds within which the store must know the progress of a stream. */
   readonly lag: number
-  /** Nanos a word. */
+  /** Nanos per word. */
   readonly price: bigint
-  readonly purses: readonly Purse[]
+  readonly balances: readonly Balance[]
   readonly events: readonly SinkEvent[]
-  /** What is told of the first account's charges; the metric of everybody's. */
-  readonly said: Said
+  /** The reported spending of the first account, and the metric of all accounts. */
+  readonly reports: Reports
 }
-/** What an account was given, and what is left of it. */
-export interface Purse {
+/** The credit of an account and its balance. */
+export interface Balance {
   readonly account: number
-  readonly given: bigint
+  readonly credited: bigint
   readonly balance: bigint
   readonly reserved: bigint
-  /** Of what was charged, since nobody got it: until then the balance was lower. */
+  /** Refunds of undelivered calls: before them the balance was lower. */
   readonly refunded?: bigint
-  /** Below it its owner is told. */
+  /** A balance below it causes an event. */
   readonly threshold?: bigint
 }
 export interface SinkEvent {
   readonly account: number
   readonly id: string
   readonly body: string
-  readonly signed: boolean
+  readonly hasValidSignature: boolean
 }
-/** Nanos: by the usage call by call, by its sums, and by the metric. */
-export interface Said {
+/** In nanos: usage call by call, usage sums, and the metric. */
+export interface Reports {
   readonly calls: bigint
   readonly models: bigint
   readonly metric: bigint
@@ -86,164 +87,189 @@ export interface Violation {
 export const check = (logs: Logs): readonly Violation[] => {
   const calls = Map.groupBy(logs.upstream, ({ client }) => client)
   const rows = Map.groupBy(logs.ledger, ({ request }) => request)
-  const called = new Set(logs.upstream.map(({ request }) => request))
+  const calledIds = new Set(logs.upstream.map(({ request }) => request))
   return [
     ...logs.clients.flatMap(client => {
-      const mine = calls.get(client.client) ?? []
-      const names = [...new Set(mine.map(({ request }) => request))]
-      const own = names.flatMap(name => rows.get(name) ?? [])
+      const ownCalls = calls.get(client.client) ?? []
+      const names = [...new Set(ownCalls.map(({ request }) => request))]
+      const ownRows = names.flatMap(name => rows.get(name) ?? [])
       const near = logs.kills.filter(({ at }) => Math.abs(client.endedAt - at) < NEAR)
-      const killed = near
+      const killsNearby = near
         .map(({ at, kind }) => `${kind} ${client.endedAt - at} ms before`)
         .join(', ')
-      const early = earlyOf(client, logs)
-      return ofClient({ client, calls: mine, rows: own, price: logs.price, killed, early })
+      const knownWords = knownWordsOf(client, logs)
+      return ofClient({
+        client,
+        calls: ownCalls,
+        rows: ownRows,
+        price: logs.price,
+        killsNearby,
+        knownWords,
+      })
     }),
-    ...[...rows.values()].flatMap(all => ofRows(all, called)),
-    ...logs.purses.flatMap(purse => ofPurse(purse, logs)),
-    ...ofSaid(logs),
+    ...[...rows.values()].flatMap(all => ofRows(all, calledIds)),
+    ...logs.balances.flatMap(balance => ofBalance(balance, logs)),
+    ...ofReports(logs),
   ]
 }
 
-/** ms: what ended this close to a kill may have been ended by it. */
+/** Milliseconds: a call that ended this close to a kill may have been ended by it. */
 const NEAR = 2_000
-/** ms for which a process may not have told a store that was away; if it is killed then, nobody knows more. */
-const UNTOLD = 12_000
-/** What is killed of a gateway; whatever else is harmed is its store. */
+/** Milliseconds during which a process may not have reported progress to an unavailable store; if
+ *  it is killed then, the progress is lost. */
+const MAX_UNREPORTED = 12_000
+/** Kills of gateway processes; all other kinds harm the store. */
 const PROCESSES: ReadonlySet<string> = new Set(['worker', 'all', 'primary'])
 
-/** Words that the store must know of: those that came well before the end, and where the process was killed behind a fault of the
- *  store, well before that. */
-const earlyOf = ({ came, endedAt }: ClientCall, { kills, lag }: Logs): number => {
-  const killed = kills.some(
-    ({ at, kind }) => PROCESSES.has(kind) && at > endedAt - NEAR && at < endedAt + UNTOLD,
+/** The number of words that the store must know: those that arrived well before the end. If the
+ *  process was killed after a fault of the store, those before that fault. */
+const knownWordsOf = ({ arrivals: came, endedAt }: ClientCall, { kills, lag }: Logs): number => {
+  const isKilled = kills.some(
+    ({ at, kind }) => PROCESSES.has(kind) && at > endedAt - NEAR && at < endedAt + MAX_UNREPORTED,
   )
-  const away = kills.filter(
-    ({ at, kind }) => !PROCESSES.has(kind) && at > endedAt - UNTOLD && at <= endedAt,
+  const outages = kills.filter(
+    ({ at, kind }) => !PROCESSES.has(kind) && at > endedAt - MAX_UNREPORTED && at <= endedAt,
   )
-  const known = killed ? Math.min(endedAt, ...away.map(({ at }) => at)) : endedAt
-  return came.filter(at => known - at > lag).length
+  const knownUntil = isKilled ? Math.min(endedAt, ...outages.map(({ at }) => at)) : endedAt
+  return came.filter(at => knownUntil - at > lag).length
 }
 
-/** One call from end to end. */
-interface Traced {
+/** One call with all its records. */
+interface CallRecords {
   readonly client: ClientCall
   readonly calls: readonly UpstreamCall[]
   readonly rows: readonly LedgerRow[]
   readonly price: bigint
-  /** What was killed as it ended. */
-  readonly killed: string
-  /** Words that must be paid for in any case. */
-  readonly early: number
+  /** The kills close to its end. */
+  readonly killsNearby: string
+  /** The number of words that must be charged in any case. */
+  readonly knownWords: number
 }
-const ofClient = (traced: Traced): readonly Violation[] => {
-  const { client, calls, rows } = traced
+const ofClient = (records: CallRecords): readonly Violation[] => {
+  const { client, calls, rows } = records
   const subject = `${client.client} (${calls.map(({ request }) => request).join(', ') || 'never called'})`
-  const said = (invariant: string, detail: string) => [{ invariant, subject, detail }]
-  // The upstream never fails: there was nothing to try again.
-  if (calls.length > 1) return said('I7', `it was called ${calls.length} times`)
-  if (rows.length > 1) return said('I3', `${rows.length} rows`)
-  const wrong = OF[client.outcome](traced)
-  return wrong === undefined ? [] : said(...wrong)
+  const violation = (invariant: string, detail: string) => [{ invariant, subject, detail }]
+  // The upstream never fails, so no attempt is repeated.
+  if (calls.length > 1) return violation('I7', `the upstream was called ${calls.length} times`)
+  if (rows.length > 1) return violation('I3', `${rows.length} rows`)
+  const wrong = OF[client.outcome](records)
+  return wrong === undefined ? [] : violation(...wrong)
 }
-type Wrong = readonly [invariant: string, detail: string] | undefined
+type Breach = readonly [invariant: string, detail: string] | undefined
 
-const ofComplete = ({ calls: [call], rows: [row], price }: Traced): Wrong => {
-  if (!call?.finished) return ['I1', 'the client has it whole, the upstream never finished it']
+const ofComplete = ({ calls: [call], rows: [row], price }: CallRecords): Breach => {
+  if (!call?.isFinished)
+    return ['I1', 'the client has a complete reply that the upstream did not finish']
   if (row?.state !== 'settled')
-    return ['I1', `lost: the client has it whole, its row is ${row?.state}`]
-  const due = BigInt(call.emitted) * price
+    return ['I1', `lost: the client has a complete reply, its row is ${row?.state}`]
+  const due = BigInt(call.wordsWritten) * price
   return row.amount === due && row.uncollected === 0n
     ? undefined
     : [
         'I1',
-        `${call.emitted} words cost ${due}, charged ${row.amount}, uncollected ${row.uncollected}`,
+        `${call.wordsWritten} words cost ${due}, charged ${row.amount}, uncollected ${row.uncollected}`,
       ]
 }
-/** Between what arrived and what was written, to the word. */
-const ofCut = ({ client, calls: [call], rows: [row], price, killed, early }: Traced): Wrong => {
-  const charged = row?.state === 'settled' ? row.amount + row.uncollected : 0n
-  const most = BigInt(call?.emitted ?? 0) * price
-  if (charged > most) return ['I8', `${call?.emitted} words were written, charged ${charged}`]
-  if (killed !== '' && client.received === 0 && row?.state === 'settled' && row.estimated)
-    return ['I2', `charged ${charged} by a kill, and the client had got nothing`]
-  const least = BigInt(client.left && killed === '' ? client.received : early) * price
-  if (charged >= least) return undefined
-  const how = client.left ? 'left after' : `was cut (killed: ${killed || 'nothing'}) after`
-  const paid = `charged ${charged / price} (${row?.state})`
-  return ['I8', `the client ${how} ${client.received} words, ${paid}`]
+/** A charge between the words that arrived and the words written, exactly. */
+const ofCut = ({
+  client,
+  calls: [call],
+  rows: [row],
+  price,
+  killsNearby,
+  knownWords,
+}: CallRecords): Breach => {
+  const chargedAmount = row?.state === 'settled' ? row.amount + row.uncollected : 0n
+  const maximum = BigInt(call?.wordsWritten ?? 0) * price
+  if (chargedAmount > maximum)
+    return ['I8', `${call?.wordsWritten} words were written, charged ${chargedAmount}`]
+  if (killsNearby !== '' && client.received === 0 && row?.state === 'settled' && row.isEstimated)
+    return ['I2', `charged ${chargedAmount} by a kill, although the client received nothing`]
+  const minimum =
+    BigInt(client.hasLeft && killsNearby === '' ? client.received : knownWords) * price
+  if (chargedAmount >= minimum) return undefined
+  const how = client.hasLeft ? 'left after' : `was cut (killed: ${killsNearby || 'nothing'}) after`
+  const payment = `charged ${chargedAmount / price} (${row?.state})`
+  return ['I8', `the client ${how} ${client.received} words, ${payment}`]
 }
-/** The upstream never fails and accounts have enough: only a store that is away refuses; and nobody pays for what nobody got. */
-const ofRefused = ({ client: { status }, rows: [row] }: Traced): Wrong => {
+/** The upstream never fails and accounts have enough, so only an unavailable store refuses;
+ *  undelivered calls are free. */
+const ofRefused = ({ client: { status }, rows: [row] }: CallRecords): Breach => {
   if (status !== 503) return ['refused', `with ${status}, not with 503`]
-  const charged = row?.state === 'settled' ? row.amount + row.uncollected - row.refunded : 0n
-  return charged === 0n ? undefined : ['refused', `and ${charged} stays charged`]
+  const chargedAmount = row?.state === 'settled' ? row.amount + row.uncollected - row.refunded : 0n
+  return chargedAmount === 0n ? undefined : ['refused', `${chargedAmount} stays charged`]
 }
 const OF = { complete: ofComplete, refused: ofRefused, cut: ofCut, unreached: ofCut } as const
 
-/** Words that clients got of streams that were cut, and that nobody paid for: what a kill may cost. */
+/** The number of words delivered in cut streams without a charge, which a kill may cause. */
 export const unpaid = ({ clients, upstream, ledger, price }: Logs): number => {
   const names = new Map(upstream.map(({ client, request }) => [client, request]))
-  const paid = new Map(ledger.map(({ request, amount }) => [request, Number(amount / price)]))
-  const of = ({ client, received }: ClientCall): number =>
-    Math.max(0, received - (paid.get(names.get(client) ?? '') ?? 0))
-  return clients.reduce((sum, call) => sum + (call.outcome === 'cut' ? of(call) : 0), 0)
+  const chargedWords = new Map(
+    ledger.map(({ request, amount }) => [request, Number(amount / price)]),
+  )
+  const unpaidOf = ({ client, received }: ClientCall): number =>
+    Math.max(0, received - (chargedWords.get(names.get(client) ?? '') ?? 0))
+  return clients.reduce((sum, call) => sum + (call.outcome === 'cut' ? unpaidOf(call) : 0), 0)
 }
 
-/** All rows of one name. */
-const ofRows = (rows: readonly LedgerRow[], called: ReadonlySet<string>): readonly Violation[] =>
+/** Violations in the rows of one request. */
+const ofRows = (rows: readonly LedgerRow[], calledIds: ReadonlySet<string>): readonly Violation[] =>
   rows.flatMap((row, index) => {
-    const said = (invariant: string, detail: string) => [
+    const violation = (invariant: string, detail: string) => [
       { invariant, subject: row.request, detail },
     ]
-    if (index > 0) return said('I3', 'a second row')
-    if (row.state === 'open') return said('I6', `${row.held} is still held`)
-    if (row.amount > 0n && !called.has(row.request))
-      return said('I2', `phantom: ${row.amount} for a call that never left`)
+    if (index > 0) return violation('I3', 'a second row')
+    if (row.state === 'open') return violation('I6', `${row.hold} is still held`)
+    if (row.amount > 0n && !calledIds.has(row.request))
+      return violation('I2', `phantom: ${row.amount} for a call that did not reach the upstream`)
     return []
   })
 
-const ofPurse = (purse: Purse, { ledger, events }: Logs): readonly Violation[] => {
-  const { account, given, balance, reserved } = purse
-  const spent = sumOf(ledger.filter(row => row.account === account))
-  const told = events.filter(event => event.account === account)
-  const crossed = purse.threshold !== undefined && balance < purse.threshold
-  const least = balance - (purse.refunded ?? 0n)
-  const passing = purse.threshold !== undefined && least < purse.threshold
-  const ids = new Set(told.map(({ id }) => id)).size
-  const books = [
-    ['I4', balance !== given - spent, `given ${given}, spent ${spent}, left ${balance}`],
-    ['I5', balance < 0n, `the balance is ${balance}`],
-    ['I6', reserved !== 0n, `nobody is left, and ${reserved} is reserved`],
-    ['I10', crossed && ids === 0, 'its balance is low, and nobody was told'],
+const ofBalance = (record: Balance, { ledger, events }: Logs): readonly Violation[] => {
+  const { account, credited, balance, reserved } = record
+  const spentAmount = sumOf(ledger.filter(row => row.account === account))
+  const ownEvents = events.filter(event => event.account === account)
+  const isLow = record.threshold !== undefined && balance < record.threshold
+  const lowest = balance - (record.refunded ?? 0n)
+  const wasLow = record.threshold !== undefined && lowest < record.threshold
+  const ids = new Set(ownEvents.map(({ id }) => id)).size
+  const rules = [
     [
-      'I10',
-      !passing && ids > 0,
-      `its balance is ${balance}, and its owner was told that it is low`,
+      'I4',
+      balance !== credited - spentAmount,
+      `credited ${credited}, spent ${spentAmount}, balance ${balance}`,
     ],
-    ['I10', ids > 1, `one crossing, and events ${told.map(({ id }) => id).join(', ')}`],
-    ['I10', told.some(({ signed }) => !signed), 'an event without a good signature'],
+    ['I5', balance < 0n, `the balance is ${balance}`],
+    ['I6', reserved !== 0n, `all processes ended, and ${reserved} is reserved`],
+    ['I10', isLow && ids === 0, 'the balance is low without an event'],
+    ['I10', !wasLow && ids > 0, `the balance is ${balance}, but there is a low-balance event`],
+    ['I10', ids > 1, `one crossing, and events ${ownEvents.map(({ id }) => id).join(', ')}`],
     [
       'I10',
-      new Set(told.map(({ body }) => body)).size > 1,
-      'an event that comes again says something else',
+      ownEvents.some(({ hasValidSignature }) => !hasValidSignature),
+      'an event without a valid signature',
+    ],
+    [
+      'I10',
+      new Set(ownEvents.map(({ body }) => body)).size > 1,
+      'a repeated event has another body',
     ],
   ] as const
-  return books.flatMap(([invariant, wrong, detail]) =>
-    wrong ? [{ invariant, subject: `account ${account}`, detail }] : [],
+  return rules.flatMap(([invariant, isBroken, detail]) =>
+    isBroken ? [{ invariant, subject: `account ${account}`, detail }] : [],
   )
 }
 const sumOf = (rows: readonly LedgerRow[]): bigint =>
   rows.reduce((sum, { amount }) => sum + amount, 0n)
 
-const ofSaid = ({ ledger, said }: Logs): readonly Violation[] => {
+const ofReports = ({ ledger, reports }: Logs): readonly Violation[] => {
   const first = sumOf(ledger.filter(({ account }) => account === 1))
-  const [calls, models, metric] = [said.calls, said.models, said.metric]
+  const [calls, models, metric] = [reports.calls, reports.models, reports.metric]
   const all = sumOf(ledger)
   return [
     ...(calls === first && models === first
       ? []
       : [`the ledger has ${first}, the usage ${calls} call by call and ${models} in sum`]),
     ...(metric === all ? [] : [`the ledger has ${all}, the metric ${metric}`]),
-  ].map(detail => ({ invariant: 'I12', subject: 'what is told', detail }))
+  ].map(detail => ({ invariant: 'I12', subject: 'reports', detail }))
 }

@@ -1,15 +1,15 @@
-/** A bug to be planted: edits of the tree, and the tests that must turn red at it. */
+/** A bug to plant: edits of the tree, and the tests that must fail with it. */
 
 interface Edit {
   readonly file: string
-  /** Found exactly once. */
+  /** Occurs exactly once in the file. */
   readonly find: string
   readonly put: string
 }
 export interface Mutation {
   readonly bug: string
   readonly edits: readonly Edit[]
-  /** Any of them. */
+  /** At least one of them must fail. */
   readonly tests: readonly string[]
 }
 export const edit = (file: string, find: string, put: string): Edit => ({ file, find, put })

@@ -1,8 +1,9 @@
-/** Bugs on a reply's way out: what leaves before it is held, noted or charged, and what is charged for it. */
+/** Bugs on the way of a response to the client: bytes sent before the hold, the progress record or
+ *  the charge, and wrong charges. */
 import { edit, type Mutation } from './mutation.ts'
 
 const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
-const BILLED = 'test/rooms/billed.test.ts'
+const BILLED = 'test/suites/billed.test.ts'
 const RECEIPT = 'plugins/ledger/receipt-filter.ts'
 
 export const ofReplies: readonly Mutation[] = [
@@ -18,7 +19,7 @@ export const ofReplies: readonly Mutation[] = [
     tests: ['test/engine/response/gates.test.ts'],
   },
   {
-    bug: 'what failed is charged',
+    bug: 'a failed call is charged',
     edits: [
       edit(
         'plugins/meter.ts',
@@ -29,7 +30,7 @@ export const ofReplies: readonly Mutation[] = [
     tests: [BILLED],
   },
   {
-    bug: "the upstream's own counts are not believed",
+    bug: "the upstream's own usage is ignored",
     edits: [
       edit(
         'plugins/ledger/usage-estimator.ts',
@@ -51,7 +52,7 @@ export const ofReplies: readonly Mutation[] = [
     tests: [BILLED],
   },
   {
-    bug: 'the words of a stream leave before anybody notes them',
+    bug: 'the words of a stream are sent before their progress is recorded',
     edits: [
       edit(
         'plugins/ledger/usage-estimator.ts',
@@ -62,12 +63,12 @@ export const ofReplies: readonly Mutation[] = [
     tests: ['test/chaos/chaos.test.ts'],
   },
   {
-    bug: 'a stream that nobody asked for leaves without a hold',
+    bug: 'an unrequested stream is sent without a hold',
     edits: [edit(RECEIPT, 'if (!isWhole) holdBeforeHead(exchange, call, estimator)', '')],
     tests: [AT_ONCE],
   },
   {
-    bug: 'pieces of a plain answer leave before its charge',
+    bug: 'pieces of a plain answer are sent before its charge',
     edits: [
       edit(RECEIPT, 'write(chunk: Bytes): void {', 'write(chunk: Bytes, out: Out): void {'),
       edit(RECEIPT, 'this.#parts.push(chunk)', 'out.write(chunk)'),

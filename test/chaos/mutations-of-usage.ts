@@ -1,9 +1,9 @@
-/** Bugs in what a call is charged for: estimates, counts that cannot be, bounds, refusals. */
+/** Bugs in the usage of a call: estimates, impossible counts, limits and refusals. */
 import { edit, type Mutation } from './mutation.ts'
 
 const ESTIMATE = 'test/plugins/translate/usage-estimate.test.ts'
 const REFUSED = 'test/plugins/ledger/refused.test.ts'
-const BILLED = 'test/rooms/billed.test.ts'
+const BILLED = 'test/suites/billed.test.ts'
 const ANSWER = 'plugins/translate/answer-usage.ts'
 const METERED_CALL = 'plugins/ledger/metered-call.ts'
 
@@ -14,13 +14,13 @@ export const ofUsage: readonly Mutation[] = [
       edit(
         ANSWER,
         'const text = whole ? (this.#readText()?.tokens ?? 0) : this.tokens',
-        'const text = this.#unread ? Math.ceil(this.#size / 4) : this.tokens',
+        'const text = this.#unreadChunks ? Math.ceil(this.#unreadBytes / 4) : this.tokens',
       ),
     ],
     tests: [ESTIMATE],
   },
   {
-    bug: 'counts that are negative, fractional or beyond 2^53 are believed',
+    bug: 'counts that are negative, fractional or beyond 2^53 are accepted',
     edits: [
       edit(
         'plugins/formats/fields.ts',
@@ -99,7 +99,7 @@ export const ofUsage: readonly Mutation[] = [
   },
   {
     bug: 'text behind the last counts is delivered and not charged',
-    edits: [edit(ANSWER, 'output + Math.max(0, uncounted)', 'output')],
+    edits: [edit(ANSWER, 'output + Math.max(0, uncountedTokens)', 'output')],
     tests: [ESTIMATE],
   },
 ]

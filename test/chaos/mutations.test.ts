@@ -1,33 +1,37 @@
-/** Tests of money have teeth: each planted bug turns one of them red, and without a bug they are green. */
+/** Mutation tests of money: each planted bug fails one of its tests, and without a bug all pass. */
 import { existsSync } from 'node:fs'
 import t from 'tap'
 import { LONG } from '../helpers/long.ts'
-import { copyTree } from './mutated.ts'
+import { copyTree } from './mutated-tree.ts'
 import { mutations } from './mutations.ts'
 
 t.setTimeout(1_200_000)
 const copy = copyTree()
 t.teardown(() => copy.remove())
 
-t.test('every edit has its place', async t => {
+t.test('mutations: every edit matches the source exactly once', async t => {
   for (const { bug, edits, tests } of mutations) {
-    t.doesNotThrow(() => copy.redWith({ bug, edits, tests: [] }), bug)
-    // One that is not there would be red whatever is planted.
+    t.doesNotThrow(() => copy.firstFailure({ bug, edits, tests: [] }), bug)
+    // A missing test would fail whatever is planted.
     t.same(
       tests.filter(test => !existsSync(test)),
       [],
-      'its tests are there',
+      'its tests exist',
     )
   }
-  const lost = [{ file: 'routes.yaml', find: 'is nowhere', put: '' }]
-  t.throws(() => copy.redWith({ bug: 'none', edits: lost, tests: [] }))
+  const unmatched = [{ file: 'routes.yaml', find: 'is nowhere', put: '' }]
+  t.throws(() => copy.firstFailure({ bug: 'none', edits: unmatched, tests: [] }))
 })
 
-t.test('planted bugs are noticed', { skip: !LONG && 'LONG=1' }, async t => {
+t.test('mutations: each planted bug fails a test', { skip: !LONG && 'LONG=1' }, async t => {
   const tests = [...new Set(mutations.flatMap(mutation => mutation.tests))]
-  t.equal(copy.redWith({ bug: 'none', edits: [], tests }), undefined, 'green before')
+  t.equal(
+    copy.firstFailure({ bug: 'none', edits: [], tests }),
+    undefined,
+    'all tests pass without a bug',
+  )
   for (const mutation of mutations) {
-    const red = copy.redWith(mutation)
-    t.ok(red, `${mutation.bug}: ${red ?? 'nobody noticed'}`)
+    const failure = copy.firstFailure(mutation)
+    t.ok(failure, `${mutation.bug}: ${failure ?? 'no test failed'}`)
   }
 })

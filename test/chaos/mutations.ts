@@ -1,4 +1,4 @@
-/** Money bugs that somebody could write, and the tests that must turn red at each. */
+/** Bugs in the handling of money, and the tests that must fail with each. */
 import { edit, type Mutation } from './mutation.ts'
 import { ofReplies } from './mutations-of-replies.ts'
 import { ofUsage } from './mutations-of-usage.ts'
@@ -6,7 +6,7 @@ import { ofUsage } from './mutations-of-usage.ts'
 const MODEL = 'test/plugins/ledger/model.property.test.ts'
 const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
 const HOLDS = 'test/plugins/ledger/holds.test.ts'
-const BILLED = 'test/rooms/billed.test.ts'
+const BILLED = 'test/suites/billed.test.ts'
 const TABLES = 'plugins/ledger/tables.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const MEMBERSHIP = 'engine/store/membership.ts'
@@ -23,7 +23,7 @@ export const mutations: readonly Mutation[] = [
     tests: [MODEL, HOLDS],
   },
   {
-    bug: 'check, then act: what is available is looked at, and not taken in the same step',
+    bug: 'check, then act: the available amount is read and reserved in two steps',
     edits: [
       edit(
         TABLES,
@@ -50,7 +50,7 @@ export const mutations: readonly Mutation[] = [
     tests: [MODEL],
   },
   {
-    bug: 'a refund stands outside the transaction that undoes its call',
+    bug: 'a refund is written outside the transaction that undoes its call',
     edits: [
       edit(
         REFUND,
@@ -67,7 +67,7 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/plugins/ledger/refund-undelivered.test.ts'],
   },
   {
-    bug: 'what was used is summed twice',
+    bug: 'usage is summed twice',
     edits: [edit('plugins/billing/sum.ts', '    sum += amount\n', '    sum += amount + amount\n')],
     tests: ['test/plugins/billing/price.test.ts', BILLED],
   },
@@ -104,17 +104,17 @@ export const mutations: readonly Mutation[] = [
     tests: [MODEL, HOLDS],
   },
   {
-    bug: 'what was charged stays reserved',
+    bug: 'a charged amount stays reserved',
     edits: [edit(TABLES, 'reserved = reserved - NEW.amount *\n', 'reserved = reserved - 0 *\n')],
     tests: [MODEL],
   },
   {
-    bug: 'the dead keep what they hold',
+    bug: 'reaped processes keep their holds',
     edits: [edit(PROCESSES, '  { sql: RELEASE_ALL, values: [now, process] },\n', '')],
     tests: [MODEL, HOLDS],
   },
   {
-    bug: 'the living are buried',
+    bug: 'live processes are reaped',
     edits: [
       edit(
         REAPER,
@@ -134,7 +134,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       edit(
         REAPER,
-        'return here || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)',
+        'return isHere || peer.folder === undefined || this.#isFolderSilent(peer.folder, span, all)',
         'return true',
       ),
     ],
@@ -146,7 +146,7 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/engine/store/on-crash-statements.test.ts'],
   },
   {
-    bug: 'a process that was buried holds on',
+    bug: 'a reaped process opens new holds',
     edits: [
       edit(
         STATEMENTS,
@@ -164,7 +164,7 @@ export const mutations: readonly Mutation[] = [
   {
     bug: 'an extension is not held',
     edits: [edit(STATEMENTS, 'SET held = held + ? WHERE', 'SET held = max(held, held - ?) WHERE')],
-    tests: ['test/journeys/billed/cut.test.ts'],
+    tests: ['test/journeys/billed/overage.test.ts'],
   },
   {
     bug: 'a hold is extended before the call costs more than it: others are refused meanwhile',
@@ -175,7 +175,7 @@ export const mutations: readonly Mutation[] = [
         'nanos * 10n <= this.#heldAmount * 9n || this.#extension',
       ),
     ],
-    tests: ['test/journeys/streams-for-ten.test.ts'],
+    tests: ['test/journeys/concurrent-streams.test.ts'],
   },
   {
     bug: 'the audit orders the entries of an account by the clock',
@@ -186,17 +186,17 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/plugins/ledger/audit-order.test.ts'],
   },
   {
-    bug: 'what was taken before a burial is given to the new life',
+    bug: 'what was reserved before a reaping belongs to the new registration',
     edits: [edit(MEMBERSHIP, 'return this.#registeredName === name', 'return name !== ""')],
     tests: ['test/plugins/ledger/reaped-process.test.ts'],
   },
   {
-    bug: 'an extension that was lost leaves the charge open for good',
+    bug: 'a lost extension leaves the charge open for good',
     edits: [edit(STATEMENTS, "state = 'open' AND held < ?", "state = 'open' AND held > ?")],
     tests: ['test/plugins/ledger/extend-hold.test.ts'],
   },
   {
-    bug: 'what is charged in one row is not taken from the share',
+    bug: 'a single-row charge is not taken from the lease',
     edits: [
       edit(
         'plugins/ledger/single-row-charge.ts',
@@ -207,7 +207,7 @@ export const mutations: readonly Mutation[] = [
     tests: [MODEL],
   },
   {
-    bug: 'of sums that are added up the first is lost',
+    bug: 'the first of added sums is lost',
     edits: [
       edit(
         'engine/store/summed-statements.ts',
@@ -215,21 +215,21 @@ export const mutations: readonly Mutation[] = [
         'values[at] = more[at]',
       ),
     ],
-    tests: ['test/engine/store/sums.test.ts', AT_ONCE],
+    tests: ['test/engine/store/summed-statements.test.ts', AT_ONCE],
   },
   {
-    bug: 'what is added up is applied behind what looks at it',
+    bug: 'added sums are applied after the statement that reads them',
     edits: [
       edit(
         'engine/store/sqlite/group-commit.ts',
-        'const broken = sums && !first ? applySums(store, sums, at) : undefined',
-        'const broken = undefined as Refusal | undefined',
+        'const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined',
+        'const sumsRefusal = undefined as Refusal | undefined',
       ),
     ],
-    tests: ['test/engine/store/sums.test.ts'],
+    tests: ['test/engine/store/summed-statements.test.ts'],
   },
   {
-    bug: 'what was taken in memory is charged after a burial',
+    bug: 'a local reservation is charged after a reaping',
     edits: [
       edit(
         'plugins/ledger/single-row-charge.ts',

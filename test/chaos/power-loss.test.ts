@@ -1,5 +1,5 @@
-/** A power cut: whoever was told that a charge is in the books finds it there, whatever the disk had of what was not synced.
- *  The long form looks at ten thousand images of it (`LONG=1`). */
+/** Power cuts: every charge that a client saw acknowledged is in the ledger, whatever part of the
+ *  unsynced writes reached the disk. The long form checks ten thousand disk images (`LONG=1`). */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -18,29 +18,30 @@ import { ledgerOn, makeLedger } from '../helpers/membership.ts'
 import { inMemory } from '../helpers/postgres.ts'
 import { createChance } from '../helpers/seeded.ts'
 import { startStore } from '../helpers/store.ts'
-import { type Files, type Image, imagesOf, record } from './power.ts'
-import { canSpoil } from './trouble.ts'
+import { type Files, type Image, imagesOf, startRecording } from './disk-images.ts'
+import { canInjectFaults } from './faulty-gateway.ts'
 
 t.setTimeout(LONG ? 1_200_000 : 60_000)
-const without = canSpoil() ? false : 'no strace here, or not allowed to trace'
+const skip = canInjectFaults() ? false : 'no strace here, or not allowed to trace'
 const WAVES = scaled(110, 400)
 
-interface Recorded {
+interface Recording {
   readonly before: Files
-  readonly events: Awaited<ReturnType<Awaited<ReturnType<typeof record>>['stop']>>
+  readonly events: Awaited<ReturnType<Awaited<ReturnType<typeof startRecording>>['stop']>>
 }
 const filesOf = (file: string): Files => {
   const read = (path: string) => (existsSync(path) ? readFileSync(path) : Buffer.alloc(0))
   return { db: read(file), wal: read(`${file}-wal`) }
 }
-/** Calls of two processes, many at once: held, settled, given back, and charged in one. */
-const recordCalls = async (t: Test, durability: Durability): Promise<Recorded> => {
+/** Concurrent calls of two processes: holds that are settled or released, and single-row
+ *  charges. */
+const recordCalls = async (t: Test, durability: Durability): Promise<Recording> => {
   const { writer, address, data, open } = await startStore(t, durability)
   const first = await open()
   await makeLedger(first)
   await giveCredit(first, 1, 10n ** 12n)
   const before = filesOf(address.file)
-  const recorded = await record(writer.pid ?? 0, join(data, 'calls.strace'))
+  const recorder = await startRecording(writer.pid ?? 0, join(data, 'calls.strace'))
   const chance = createChance()
   const processes = await Promise.all(
     [0, 1].map(async () => {
@@ -48,21 +49,27 @@ const recordCalls = async (t: Test, durability: Durability): Promise<Recorded> =
       return { database, ledger: ledgerOn(database) }
     }),
   )
-  let made = 0
-  const one = async (): Promise<void> => {
-    const { database, ledger } = processes[made % processes.length] as (typeof processes)[number]
-    const request = `call ${++made}`
-    if (chance() < 0.5) return atOnce(database, ledger, request)
-    const held = await call({ database }, ledger, request, payer(1), 1_000n)
-    await (chance() < 0.8 ? held.settle?.(400n) : held.release?.())
+  let callCount = 0
+  const makeCall = async (): Promise<void> => {
+    const { database, ledger } = processes[
+      callCount % processes.length
+    ] as (typeof processes)[number]
+    const request = `call ${++callCount}`
+    if (chance() < 0.5) return chargeInOneRow(database, ledger, request)
+    const hold = await call({ database }, ledger, request, payer(1), 1_000n)
+    await (chance() < 0.8 ? hold.settle?.(400n) : hold.release?.())
   }
   for (let wave = 0; wave < WAVES; wave++)
-    await Promise.all(Array.from({ length: 1 + Math.floor(chance() * 12) }, one))
-  const events = await recorded.stop()
+    await Promise.all(Array.from({ length: 1 + Math.floor(chance() * 12) }, makeCall))
+  const events = await recorder.stop()
   for (const { ledger } of processes) await ledger.close()
   return { before, events }
 }
-const atOnce = async (database: OpenDatabase, ledger: Ledger, request: string): Promise<void> => {
+const chargeInOneRow = async (
+  database: OpenDatabase,
+  ledger: Ledger,
+  request: string,
+): Promise<void> => {
   await ledger.take(payer(1), 1_000n)
   const process = await ledger.process()
   const row = { route: 'chat', model: 'm', version: 1, rule: '', openedAt: Date.now(), process }
@@ -76,8 +83,11 @@ const atOnce = async (database: OpenDatabase, ledger: Ledger, request: string): 
   ledger.give(payer(1), 600n, process)
 }
 
-/** What is wrong with it once SQLite has read it again. */
-const faultsOf = async ({ files, told }: Image, file: string): Promise<readonly string[]> => {
+/** The faults in an image after SQLite recovered it. */
+const faultsOf = async (
+  { files, acknowledged }: Image,
+  file: string,
+): Promise<readonly string[]> => {
   for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
   writeFileSync(file, files.db)
   writeFileSync(`${file}-wal`, files.wal)
@@ -88,13 +98,13 @@ const faultsOf = async ({ files, told }: Image, file: string): Promise<readonly 
     const states = new Map(
       ask('SELECT request, state FROM charges').map(row => [String(row.request), row.state]),
     )
-    const lost = told.filter(
+    const lostCharges = acknowledged.filter(
       ({ request, closed }) => !states.has(request) || (closed && states.get(request) === 'open'),
     )
     const findings = await audit({ read: async ({ text }) => ask(text) })
     return [
       ...whole.filter(each => each !== 'ok'),
-      ...lost.map(({ request }) => `${request} was answered, and is lost`),
+      ...lostCharges.map(({ request }) => `${request} was acknowledged, and is lost`),
       ...findings.map(({ rule, detail }) => `${rule}: ${detail}`),
     ]
   } catch (error) {
@@ -105,35 +115,44 @@ const faultsOf = async ({ files, told }: Image, file: string): Promise<readonly 
 }
 const folder = mkdtempSync(join(inMemory(), 'tollgate-images-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-const look = async ({ before, events }: Recorded, count: number) => {
+const checkImages = async ({ before, events }: Recording, count: number) => {
   const bad = new Map<string, string>()
-  let [looked, known] = [0, 0]
+  let [imageCount, acknowledgedCount] = [0, 0]
   for (const image of imagesOf(before, events, count, createChance())) {
     const [fault] = await faultsOf(image, join(folder, 'image.db'))
-    if (fault !== undefined) bad.set(`image ${looked}, ${image.way}`, fault)
-    looked++
-    known += image.told.length
+    if (fault !== undefined) bad.set(`image ${imageCount}, ${image.way}`, fault)
+    imageCount++
+    acknowledgedCount += image.acknowledged.length
   }
-  return { bad: Object.fromEntries(bad), looked, known }
+  return { bad: Object.fromEntries(bad), imageCount, acknowledgedCount }
 }
 
-t.test('nobody who was told loses it, and the books balance', { skip: without }, async t => {
-  const recorded = await recordCalls(t, 'power')
-  const moved = recorded.events.some(event => event.kind === 'sync' && event.name === 'db')
-  t.ok(moved, 'meanwhile the log was moved into the file')
+t.test('power loss: no acknowledged charge is lost, and the ledger balances', { skip }, async t => {
+  const recording = await recordCalls(t, 'power')
+  const isCheckpointed = recording.events.some(
+    event => event.kind === 'sync' && event.name === 'db',
+  )
+  t.ok(isCheckpointed, 'the log was checkpointed during the calls')
   const count = scaled(200, 10_000)
-  const { bad, looked, known } = await look(recorded, count)
+  const { bad, imageCount, acknowledgedCount } = await checkImages(recording, count)
   t.same(bad, {})
-  t.equal(looked, count)
-  t.ok(known > count, `${known} answers stood in ${recorded.events.length} events`)
+  t.equal(imageCount, count)
+  t.ok(
+    acknowledgedCount > count,
+    `${acknowledgedCount} acknowledgements in ${recording.events.length} events`,
+  )
 })
 
 t.test(
-  'without a sync for each commit the same look finds what is lost',
-  { skip: without },
+  'power loss: without a sync for each commit the check finds lost charges',
+  { skip },
   async t => {
-    const { bad } = await look(await recordCalls(t, 'process'), 50)
-    t.match(Object.values(bad).join('\n'), /was answered, and is lost/)
-    t.notMatch(Object.values(bad).join('\n'), /malformed|corrupt|balance/i, 'but nothing is broken')
+    const { bad } = await checkImages(await recordCalls(t, 'process'), 50)
+    t.match(Object.values(bad).join('\n'), /was acknowledged, and is lost/)
+    t.notMatch(
+      Object.values(bad).join('\n'),
+      /malformed|corrupt|balance/i,
+      'but nothing is corrupt',
+    )
   },
 )

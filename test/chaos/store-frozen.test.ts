@@ -1,5 +1,5 @@
-/** PostgreSQL does not answer: what is billed is refused at once and told when to come again, what is free goes on, and both are
- *  as before when it does. */
+/** A frozen PostgreSQL: billed calls are refused quickly with Retry-After, free calls are served,
+ *  and both work as before after it continues. */
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
@@ -10,10 +10,10 @@ import { startGateway } from '../helpers/gateway.ts'
 import { harmedPostgres } from '../helpers/postgres.ts'
 import { eventually } from '../helpers/primary.ts'
 import { startUpstream } from '../helpers/upstream.ts'
-import { createAsking } from './asking.ts'
-import { tellsWhen } from './trouble.ts'
+import { createClient } from './call-client.ts'
+import { checkRefusals } from './faulty-gateway.ts'
 
-t.test('what costs nothing is served', async t => {
+t.test('frozen PostgreSQL: billed calls are refused quickly, free calls are served', async t => {
   const server = await harmedPostgres()
   const url = await server.create()
   const upstream = await startUpstream()
@@ -36,28 +36,29 @@ routes:
   const database = await openDatabase({ url, writeTimeout: 10_000 })
   t.teardown(() => database.close())
   await giveCredit(database, 1, 10n ** 15n)
-  const asking = createAsking(`${gateway.url}/v1/chat/completions`, await gateway.key())
-  const stranger = createAsking(`${gateway.url}/v1/chat/completions`, makeSecret('key').text)
-  t.teardown(() => [asking, stranger].map(each => each.close()))
+  const client = createClient(`${gateway.url}/v1/chat/completions`, await gateway.key())
+  const unknownClient = createClient(`${gateway.url}/v1/chat/completions`, makeSecret('key').text)
+  t.teardown(() => [client, unknownClient].map(each => each.close()))
   const body = (model: string) => ({ model, messages: [], stream: false })
-  const billed = () => asking.ask(body('words'))
-  const free = () => asking.ask(body('gift'))
-  t.equal((await billed()).status, 200)
+  const askBilled = () => client.ask(body('words'))
+  const askFree = () => client.ask(body('gift'))
+  t.equal((await askBilled()).status, 200)
 
   server.signal('SIGSTOP')
   t.teardown(() => server.signal('SIGCONT'))
-  // Longer than anything that was heard of the store before is believed without it.
+  // Longer than the time for which earlier answers of the store are trusted.
   await pause(1_200)
-  const refused = await Promise.all([billed(), billed(), stranger.ask(body('gift'))])
+  const refusals = await Promise.all([askBilled(), askBilled(), unknownClient.ask(body('gift'))])
   t.same(
-    refused.map(({ status }) => status),
+    refusals.map(({ status }) => status),
     [503, 503, 503],
   )
-  tellsWhen(t, refused)
-  for (const { status } of await Promise.all([free(), free(), free()])) t.equal(status, 200)
+  checkRefusals(t, refusals)
+  for (const { status } of await Promise.all([askFree(), askFree(), askFree()]))
+    t.equal(status, 200)
 
   server.signal('SIGCONT')
-  await eventually(async () => ((await billed()).status === 200 ? true : undefined))
-  t.equal((await free()).status, 200)
-  t.equal((await stranger.ask(body('gift'))).status, 401)
+  await eventually(async () => ((await askBilled()).status === 200 ? true : undefined))
+  t.equal((await askFree()).status, 200)
+  t.equal((await unknownClient.ask(body('gift'))).status, 401)
 })

@@ -1,28 +1,31 @@
-/** What a chaos run stands on: the embedded store or PostgreSQL, how each is harmed, and how it is read when everybody is gone. */
+/** The stores of chaos runs: how to open each, how to harm it, and how to read it after all
+ *  processes ended. */
 import { once } from 'node:events'
 import { locate, type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 import { forkSwiftly } from '../helpers/operator.ts'
 import { startPostgres } from '../helpers/postgres.ts'
 
-export interface Ground {
-  /** For `settings.database`. */
+export interface StoreSetup {
+  /** The value of `settings.database`. */
   readonly url: string
-  /** What is killed here beside worker, primary and all. */
+  /** Kinds of kills of the store, beside those of the gateway. */
   readonly kinds: readonly string[]
-  /** Harms the store itself; false: that kind is the gateway's. Resolves when it answers again, or will. */
+  /** Harms the store itself. Resolves to false if the kind is one of the gateway, otherwise when
+   *  the store answers or will. */
   harm(kind: string, chance: () => number): Promise<boolean>
-  /** While the gateway runs, or while nobody is there. */
+  /** Opens the store while the gateway runs or has ended. */
   open(data: string): Promise<OpenDatabase>
-  /** Nobody is there any more, and nobody is given time to come back. Close it by `close`. */
+  /** Opens the store after all processes ended for good. End it with `close`. */
   openLast(data: string): Promise<{ readonly database: OpenDatabase; close(): Promise<void> }>
-  /** Faults of the store itself. */
-  whole(database: OpenDatabase): Promise<string | undefined>
+  /** Faults of the store's own files. */
+  corruptionIn(database: OpenDatabase): Promise<string | undefined>
   end(): Promise<void>
 }
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
-const sqlite = async (): Promise<Ground> => ({
-  ...{ url: 'sqlite:', kinds: ['writer'] },
+const sqlite = async (): Promise<StoreSetup> => ({
+  url: 'sqlite:',
+  kinds: ['writer'],
   harm: async () => false,
   open: data => openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 }),
   async openLast(data) {
@@ -35,13 +38,13 @@ const sqlite = async (): Promise<Ground> => ({
       database,
       async close() {
         await database.close()
-        const gone = once(writer, 'exit')
+        const exit = once(writer, 'exit')
         writer.send({ type: 'stop' })
-        await gone
+        await exit
       },
     }
   },
-  async whole(database) {
+  async corruptionIn(database) {
     const text = 'SELECT * FROM pragma_integrity_check()'
     const [row] = await database.read({ name: 'integrity', text }, [])
     return row?.integrity_check === 'ok' ? undefined : JSON.stringify(row)
@@ -49,7 +52,7 @@ const sqlite = async (): Promise<Ground> => ({
   end: async () => {},
 })
 
-const postgres = async (): Promise<Ground> => {
+const postgres = async (): Promise<StoreSetup> => {
   const server = await startPostgres()
   const url = await server.create()
   const harms: Readonly<Record<string, (chance: () => number) => Promise<void>>> = {
@@ -69,19 +72,20 @@ const postgres = async (): Promise<Ground> => {
     },
   }
   return {
-    ...{ url, kinds: Object.keys(harms) },
+    url,
+    kinds: Object.keys(harms),
     async harm(kind, chance) {
-      const act = harms[kind]
-      await act?.(chance)
-      return act !== undefined
+      const harmStore = harms[kind]
+      await harmStore?.(chance)
+      return harmStore !== undefined
     },
     open: data => openDatabase({ url, data, writeTimeout: 10_000 }),
     async openLast(data) {
       const database = await openDatabase({ url, data, writeTimeout: 10_000 })
       return { database, close: () => database.close() }
     },
-    // The server checks its pages itself, and says so when one is read.
-    whole: async () => undefined,
+    // The server checks its pages itself and reports faults when it reads one.
+    corruptionIn: async () => undefined,
     end: () => server.stop(),
   }
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 export interface Block {
   readonly language: string
-  /** What follows the language: the name of a file. */
+  /** The file name that follows the language; empty without one. */
   readonly file: string
   readonly text: string
 }
@@ -29,7 +29,7 @@ export const blocksOf = (path: string): Block[] =>
 export const blockOf = (path: string, language: string): string =>
   blocksOf(path).find(block => block.language === language)?.text ?? ''
 
-/** `npm start` is the caller's: it does not end. */
+/** The lines of all shell blocks, without `npm start`, which does not end. */
 export const sessionOf = (path: string): string =>
   blocksOf(path)
     .filter(({ language }) => language === 'sh')

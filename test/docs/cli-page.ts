@@ -1,11 +1,11 @@
-/** Makes docs/cli.md from the help pages: `npm run docs`. */
+/** Writes docs/cli.md from the help pages: `npm run docs`. */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import type { Command, Terminal } from '../../engine/cli/command.ts'
+import { COMMANDS } from '../../engine/cli/commands.ts'
 import { helpOf } from '../../engine/cli/help.ts'
 import { readOnlyDatabase } from '../../engine/cli/offline.ts'
-import { withLent } from '../../engine/cli/plugin-commands.ts'
-import type { Command, Terminal } from '../../engine/cli/verb.ts'
-import { COMMANDS } from '../../engine/cli.ts'
+import { withPluginCommands } from '../../engine/cli/plugin-commands.ts'
 import { remembering, tollgate } from '../helpers/terminal.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -18,14 +18,14 @@ With \`--json\` every command prints JSON for programs. Nothing asks questions; 
 the commands (\`npm run docs\`).
 `
 
-/** The help of a command, and below it that of each of its verbs. */
+/** The help of a command; for a group also the help of each of its commands. */
 const pagesOf = (name: string, command: Command, terminal: Terminal): string => {
-  const verbs = 'verbs' in command ? Object.entries(command.verbs) : []
+  const subcommands = 'subcommands' in command ? Object.entries(command.subcommands) : []
   return [
-    `## ${name}\n\n${fenced(helpOf(name, command, terminal))}`,
-    ...verbs.map(([word, verb]) => {
-      const path = `${name} ${word}`
-      return `### ${path}\n\n${fenced(helpOf(path, verb, terminal))}`
+    `## ${name}\n\n${fence(helpOf(name, command, terminal))}`,
+    ...subcommands.map(([subcommand, each]) => {
+      const path = `${name} ${subcommand}`
+      return `### ${path}\n\n${fence(helpOf(path, each, terminal))}`
     }),
   ].join('\n')
 }
@@ -34,14 +34,14 @@ export const cliPage = async (env: Readonly<Record<string, string>> = {}): Promi
   const config = `${root}/routes.yaml`
   const terminal = remembering(env)
   const overview = (await tollgate(['--help'], { ...env, TOLLGATE_CONFIG: config })).out
-  const own = await Promise.all(
+  const enginePages = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, load]) => pagesOf(name, await load(), terminal)),
   )
-  const lent = await withLent(config, terminal, readOnlyDatabase, async commands =>
+  const pluginPages = await withPluginCommands(config, terminal, readOnlyDatabase, async commands =>
     [...commands].map(([name, command]) => pagesOf(name, command, terminal)),
   )
-  return [INTRODUCTION, fenced(overview), ...own, ...lent].join('\n')
+  return [INTRODUCTION, fence(overview), ...enginePages, ...pluginPages].join('\n')
 }
-const fenced = (text: string): string => `\`\`\`\n${text}\n\`\`\`\n`
+const fence = (text: string): string => `\`\`\`\n${text}\n\`\`\`\n`
 
 if (import.meta.main) writeFileSync(PAGE, await cliPage())

@@ -1,4 +1,4 @@
-/** A folder as a fresh clone has it, with a gateway started the way the README says, and a shell in it. */
+/** A copy of the project like a fresh clone, with a gateway started by `npm start`, and a shell. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -12,17 +12,22 @@ import { operatorEnv, plainly } from '../helpers/operator.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = [
-  ...['engine', 'plugins', 'models', 'schemas', 'routes.yaml', 'package.json'],
-  // What `npx tap` reads by its settings in package.json.
+  'engine',
+  'plugins',
+  'models',
+  'schemas',
+  'routes.yaml',
+  'package.json',
+  // Files that `npx tap` loads by its settings in package.json.
   ...['code', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),
 ]
 
 export interface Clone {
   readonly folder: string
-  /** Runs lines of bash; resolves to what they print, or throws with it. */
+  /** Runs lines of bash. Resolves to their output; rejects with it when a line fails. */
   shell(text: string): Promise<string>
-  /** `npm start`; resolves when its banner stands. */
-  start(more?: Environment): Promise<Voice>
+  /** Runs `npm start`; resolves when its banner is printed. */
+  start(more?: Environment): Promise<ProcessOutput>
 }
 
 const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
@@ -33,18 +38,18 @@ export const clone = async (t: Test): Promise<Clone> => {
   for (const name of COPIED) cpSync(join(root, name), join(folder, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   usedFolder(join(folder, 'data'))
-  const env = environment(await freePort(), await freePort())
+  const env = createEnvironment(await freePort(), await freePort())
   const shell = async (text: string): Promise<string> => {
     const options = ['-euo', 'pipefail', '-O', 'expand_aliases']
-    const child = spawn(...plainly('bash', ...options, '-c', local(text, env)), {
+    const child = spawn(...plainly('bash', ...options, '-c', useOwnPorts(text, env)), {
       cwd: folder,
       env,
       stdio,
     })
-    const voice = voiceOf(child)
+    const output = readOutput(child)
     const [code] = await once(child, 'close')
-    if (code !== 0) throw new Error(`exit ${code} of:\n${text}\n${voice.text()}`)
-    return voice.text()
+    if (code !== 0) throw new Error(`exit ${code} of:\n${text}\n${output.text()}`)
+    return output.text()
   }
   const start = async (more: Environment = {}) => {
     const child = spawn(...plainly('npm', 'start'), {
@@ -52,48 +57,48 @@ export const clone = async (t: Test): Promise<Clone> => {
       env: { ...env, ...more },
       stdio,
     })
-    const voice = voiceOf(child)
+    const output = readOutput(child)
     t.teardown(() => stop(folder, child))
-    await voice.until(/System token/)
-    env.KEY = /API key +(\S+)/.exec(voice.text())?.[1] ?? ''
-    env.TOKEN = /System token +(\S+)/.exec(voice.text())?.[1] ?? ''
-    return voice
+    await output.until(/System token/)
+    env.KEY = /API key +(\S+)/.exec(output.text())?.[1] ?? ''
+    env.TOKEN = /System token +(\S+)/.exec(output.text())?.[1] ?? ''
+    return output
   }
   return { folder, shell, start }
 }
 
-/** What a gateway says, and when it has said something. */
-export interface Voice {
+/** The output of a process, and a wait for a pattern in it. */
+export interface ProcessOutput {
   text(): string
   until(pattern: RegExp): Promise<void>
 }
-const voiceOf = (child: ChildProcess): Voice => {
+const readOutput = (child: ChildProcess): ProcessOutput => {
   let text = ''
   const waiting = new Set<() => void>()
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', chunk => {
       text += chunk
-      for (const look of waiting) look()
+      for (const check of waiting) check()
     })
   return {
     text: () => text,
     until: pattern =>
       new Promise((resolve, reject) => {
-        const look = (): void => {
+        const check = (): void => {
           if (!pattern.test(text)) return
-          waiting.delete(look)
+          waiting.delete(check)
           resolve()
         }
-        waiting.add(look)
+        waiting.add(check)
         child.on('exit', () => reject(new Error(`it ended without ${pattern}:\n${text}`)))
-        look()
+        check()
       }),
   }
 }
 
 type Environment = Record<string, string>
-/** No path leads to the pinned runtime: npm and the guard find it. */
-const environment = (port: number, admin: number): Environment => {
+/** PATH has no pinned runtime: npm and the version guard must find it. */
+const createEnvironment = (port: number, admin: number): Environment => {
   const folders = (process.env.PATH ?? '').split(':')
   return operatorEnv({
     PATH: folders.filter(folder => !folder.includes('node_modules')).join(':'),
@@ -101,18 +106,18 @@ const environment = (port: number, admin: number): Environment => {
     ADMIN_PORT: String(admin),
     WORKERS: '1',
     CI: 'true',
-    // Compiled code is that of the files where these were copied from.
+    // The compile cache holds code of the files that were copied.
     NODE_COMPILE_CACHE_PORTABLE: '1',
   })
 }
 
-/** The ports that the pages speak of are the reader's; here they may be taken. */
-const local = (text: string, { PORT = '', ADMIN_PORT = '' }: Environment): string =>
+/** Replaces the ports of the pages, which may be in use here. */
+const useOwnPorts = (text: string, { PORT = '', ADMIN_PORT = '' }: Environment): string =>
   text
     .replaceAll('127.0.0.1:8080', `127.0.0.1:${PORT}`)
     .replaceAll('127.0.0.1:9090', `127.0.0.1:${ADMIN_PORT}`)
 
-/** By the process that announced itself: npm stands between. */
+/** Stops the gateway by the process id in data/run.json: npm does not pass signals on. */
 const stop = async (folder: string, child: ChildProcess): Promise<void> => {
   if (child.exitCode !== null) return
   const { pid } = JSON.parse(readFileSync(join(folder, 'data/run.json'), 'utf8'))

@@ -1,61 +1,61 @@
-/** The commands of the README run, in its order, in a fresh clone; what it shows is what the program says. */
+/** README.md: its commands run in order in a fresh clone, and print what it shows. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { LONG } from '../helpers/long.ts'
 import { blockOf, blocksOf, pageOf, sessionOf } from './blocks.ts'
-import { type Clone, clone, type Voice } from './clone.ts'
+import { type Clone, clone, type ProcessOutput } from './clone.ts'
 
-/** These cost a start each, and have tests of their own: CI and the long form run them here. */
-const DEAR = /^(?:npx tap|tollgate (?:accounts|keys)) /
+/** Commands that start a process each and have their own tests: only long runs include them. */
+const SLOW_COMMANDS = /^(?:npx tap|tollgate (?:accounts|keys)) /
 const session = sessionOf('README.md')
   .split('\n')
-  .filter(line => LONG || !DEAR.test(line))
+  .filter(line => LONG || !SLOW_COMMANDS.test(line))
   .join('\n')
 
-t.test('from npm start to a plugin of one’s own', async t => {
-  const place = await clone(t)
-  const voice = await place.start()
-  t.match(voice.text(), /tollgate 0\.1\.0 serves\n[\s\S]*sandbox +gp/)
-  const out = await place.shell(session)
+t.test('README.md: its session runs from npm start to a new plugin', async t => {
+  const copy = await clone(t)
+  const output = await copy.start()
+  t.match(output.text(), /tollgate 0\.1\.0 serves\n[\s\S]*sandbox +gp/)
+  const out = await copy.shell(session)
   t.match(out, /"object": ?"chat\.completion"/)
   t.match(out, /no problems[\s\S]*target +gp\/gpt-4\.1/)
   t.match(out, /plugins\/stamp\.ts and test\/plugins\/stamp\.test\.ts written/)
   t.match(out, /"ready":true[\s\S]*tollgate_workers[\s\S]*serves #\d/)
-  t.equal(readFileSync(join(place.folder, 'plugins/stamp.ts'), 'utf8'), blockOf('README.md', 'ts'))
-  await edits(place, voice)
-  const shown = blocksOf('README.md').find(({ text }) => text.startsWith('reload #2'))
-  for (const words of (shown?.text ?? 'nothing').trim().split('\n\n'))
-    t.ok(plain(voice.text()).includes(plain(words)), words)
+  t.equal(readFileSync(join(copy.folder, 'plugins/stamp.ts'), 'utf8'), blockOf('README.md', 'ts'))
+  await applyEdits(copy, output)
+  const reloadBlock = blocksOf('README.md').find(({ text }) => text.startsWith('reload #2'))
+  for (const words of (reloadBlock?.text ?? 'nothing').trim().split('\n\n'))
+    t.ok(normalize(output.text()).includes(normalize(words)), words)
 })
-/** Versions and times vary. */
-const plain = (text: string): string => text.replace(/#\d+|\d+ ms/g, '…')
+/** Removes versions and times, which vary. */
+const normalize = (text: string): string => text.replace(/#\d+|\d+ ms/g, '…')
 
-/** The edits that the README speaks of, each saved as an editor does. */
-const edits = async ({ folder, shell }: Clone, voice: Voice): Promise<void> => {
+/** Applies the edits of the README, each saved as an editor does. */
+const applyEdits = async ({ folder, shell }: Clone, output: ProcessOutput): Promise<void> => {
   const edit = (file: string, from: string, to: string): void => {
     const path = join(folder, file)
     writeFileSync(path, readFileSync(path, 'utf8').replace(from, to))
   }
   edit('models/gp.yaml', 'input: 2.00 USD', 'input: 2.10 USD')
-  await voice.until(/reload #\d+: model gp-4\.1 price changed, \d+ ms/)
+  await output.until(/reload #\d+: model gp-4\.1 price changed, \d+ ms/)
   edit('routes.yaml', '    errors: openai\n', '    errors: openai\n    retrys: 1\n')
-  await voice.until(/UNKNOWN_KEY[\s\S]*still serving/)
+  await output.until(/UNKNOWN_KEY[\s\S]*still serving/)
   edit('routes.yaml', '    retrys: 1\n', '    stamp: hello\n')
   edit('routes.yaml', '[errors,', '[errors, stamp,')
-  await voice.until(/reload #\d+: pipeline changed, route chat stamp changed/)
+  await output.until(/reload #\d+: pipeline changed, route chat stamp changed/)
   const call = /^curl [\s\S]*?\n(?=\n)/m.exec(`${sessionOf('README.md')}\n`)?.[0] ?? ''
   const reply = await shell(call.replace('curl -s', 'curl -si').split('\nalias')[0] ?? '')
   if (!/^x-stamp: hello\r$/m.test(reply)) throw new Error(`no stamp on\n${reply}`)
 }
 
-t.test('the yaml is the shipped one', async t => {
-  const shipped = pageOf('routes.yaml')
+t.test('README.md: its YAML is part of the shipped routes.yaml', async t => {
+  const shippedConfig = pageOf('routes.yaml')
   const sections = blockOf('README.md', 'yaml').split(/^(?=\w)/m)
   t.equal(sections.length, 2)
   for (const section of sections) {
     const [head = '', ...inside] = section.replace('# …\n', '').trimEnd().split('\n')
-    t.ok(shipped.includes(`\n${head}\n`), head)
-    t.ok(shipped.includes(inside.join('\n')), inside[0] ?? '')
+    t.ok(shippedConfig.includes(`\n${head}\n`), head)
+    t.ok(shippedConfig.includes(inside.join('\n')), inside[0] ?? '')
   }
 })

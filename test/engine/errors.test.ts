@@ -1,4 +1,4 @@
-/** Faults from tables, and what any thrown value becomes. */
+/** Faults from tables, and the conversion of any thrown value to a fault. */
 import t from 'tap'
 import type { ErrorTable } from '../../engine/errors.ts'
 import { asFault, errors, TollgateError } from '../../engine/errors.ts'
@@ -9,7 +9,7 @@ const fault = errors({
   SHOWN: [500, 'Shown.', { expose: true }],
 })
 
-t.test('a row is a status, a message with its arguments, and traits', async t => {
+t.test('fault table: a row has a status, a message with arguments, and traits', async t => {
   const busy = fault('BUSY', ['one', 2])
   t.type(busy, TollgateError)
   t.type(busy, Error)
@@ -22,38 +22,38 @@ t.test('a row is a status, a message with its arguments, and traits', async t =>
     headers: { 'retry-after': '1' },
     param: undefined,
   })
-  t.match(busy.stack, /errors\.test\.ts/, 'where it was thrown')
+  t.match(busy.stack, /errors\.test\.ts/, 'the stack shows the caller')
 })
 
-t.test('an accident of ours is not for the client, unless the row says so', async t => {
+t.test('fault table: status 500 is not exposed unless the row or the caller says so', async t => {
   t.equal(fault('BROKEN').expose, false)
   t.equal(fault('BROKEN').retryable, false)
   t.equal(fault('SHOWN').expose, true)
-  t.equal(fault('BROKEN', [], { expose: true }).expose, true, 'or whoever throws it')
+  t.equal(fault('BROKEN', [], { expose: true }).expose, true, 'by the caller')
 })
 
-t.test('who throws it adds traits, and the cause', async t => {
+t.test('fault table: the caller can override traits and add a cause', async t => {
   const cause = new Error('why')
   const busy = fault('BUSY', [1, 2], { retryable: false, param: 'body.n', cause })
   t.match(busy, { retryable: false, param: 'body.n', cause, headers: { 'retry-after': '1' } })
   t.notOk('cause' in fault('BROKEN'))
 })
 
-t.test('a code that no row has is an accident named by it', async t => {
+t.test('fault table: an unknown code becomes status 500 with the code as message', async t => {
   const loose: ErrorTable = {}
-  t.match(errors(loose)('NOBODY'), { code: 'NOBODY', status: 500, message: 'NOBODY' })
+  t.match(errors(loose)('UNKNOWN'), { code: 'UNKNOWN', status: 500, message: 'UNKNOWN' })
 })
 
-t.test('whatever is thrown is a fault; what was none is hidden', async t => {
-  const own = fault('BUSY', [1, 2])
-  t.equal(asFault(own), own)
+t.test('asFault: returns faults unchanged and hides other thrown values', async t => {
+  const busy = fault('BUSY', [1, 2])
+  t.equal(asFault(busy), busy)
   const plain = { code: 'X', status: 418, message: 'x', expose: true }
-  t.equal(asFault(plain), plain, 'a plugin need not use our class')
+  t.equal(asFault(plain), plain, 'any object with the members of a fault')
   const error = new Error('a secret')
   t.match(asFault(error), { code: 'INTERNAL', status: 500, expose: false, cause: error })
   t.equal(asFault(error).message, 'a secret', 'for the log')
   const others: unknown[] = ['text', 7, null, undefined, { code: 'X' }, { code: 'X', status: 1 }]
-  for (const thrown of [...others, { code: 1, status: 400, message: 'x' }])
-    t.match(asFault(thrown), { code: 'INTERNAL', status: 500, expose: false })
+  for (const value of [...others, { code: 1, status: 400, message: 'x' }])
+    t.match(asFault(value), { code: 'INTERNAL', status: 500, expose: false })
   t.equal(asFault('text').message, 'text')
 })

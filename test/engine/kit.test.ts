@@ -4,12 +4,12 @@ import t from 'tap'
 import { columns, isUsageError, textOf, UsageError } from '../../engine/cli/kit.ts'
 import { amountIn, asBuffer, DURATIONS, isCode, isFields, SIZES } from '../../engine/kit.ts'
 
-t.test('isFields: objects with members only', async t => {
+t.test('isFields: accepts objects with members only', async t => {
   for (const value of [{}, { a: 1 }, runInNewContext('({})')]) t.ok(isFields(value))
   for (const value of [null, undefined, [], 'text', 1, true]) t.notOk(isFields(value))
 })
 
-t.test('asBuffer: the same memory, and the same Buffer', async t => {
+t.test('asBuffer: shares the memory, and returns the same Buffer', async t => {
   const bytes = new Uint8Array([9, 1, 2, 9]).subarray(1, 3)
   const buffer = asBuffer(bytes)
   t.same([...buffer], [1, 2])
@@ -18,13 +18,13 @@ t.test('asBuffer: the same memory, and the same Buffer', async t => {
   t.equal(asBuffer(buffer), buffer)
 })
 
-t.test('isCode: any of several codes, whatever was thrown', async t => {
+t.test('isCode: finds any of several codes in any thrown value', async t => {
   t.ok(isCode({ code: 'A' }, 'A'))
   t.ok(isCode(Object.assign(new Error('x'), { code: 'B' }), 'A', 'B'))
-  for (const thrown of [undefined, null, 'A', {}, { code: 'C' }]) t.notOk(isCode(thrown, 'A', 'B'))
+  for (const value of [undefined, null, 'A', {}, { code: 'C' }]) t.notOk(isCode(value, 'A', 'B'))
 })
 
-t.test('amountIn: units of time and of size', async t => {
+t.test('amountIn: converts units of time and of size', async t => {
   t.equal(amountIn('30d', DURATIONS), 30 * 86_400_000)
   t.equal(amountIn('250ms', DURATIONS), 250)
   t.equal(amountIn('1.5h', DURATIONS), 5_400_000)
@@ -33,19 +33,19 @@ t.test('amountIn: units of time and of size', async t => {
   t.equal(amountIn('512', SIZES), 512)
 })
 
-t.test('columns: as wide as the widest cell, rows of unequal length', async t => {
+t.test('columns: are as wide as the widest cell, also for rows of unequal length', async t => {
   const rows = [['NAME', 'ROLE'], ['ann', 'customer', 'more'], ['bartholomew']]
   t.same(columns(rows), ['NAME         ROLE', 'ann          customer  more', 'bartholomew'])
   t.same(columns([]), [])
 })
 
-t.test('UsageError: known also when another copy of the class threw it', async t => {
+t.test('UsageError: is recognised if another copy of the class created it', async t => {
   t.ok(isUsageError(new UsageError('it is: x')))
   t.ok(isUsageError({ code: 'USAGE', message: 'of a plugin, which has its own copy' }))
   t.notOk(isUsageError(new Error('x')))
 })
 
-t.test('textOf: texts only', async t => {
+t.test('textOf: returns texts only', async t => {
   t.equal(textOf('a'), 'a')
   for (const value of [undefined, true, 1, ['a']]) t.equal(textOf(value), undefined)
 })

@@ -61,8 +61,8 @@ export class Machine {
     const worker = this.workers[id]
     if (!worker?.alive || worker[way].queue.length === 0) return false
     const message = worker[way].queue.shift() as UnitRequest | UnitGrant
-    if (message.verb === 'ask') this.#asked.set(`${id} ${message.id}`, message.key)
-    if (message.verb === 'answer') this.#note(this.#asked.get(`${id} ${message.id}`) ?? '', message)
+    if (message.verb === 'request') this.#asked.set(`${id} ${message.id}`, message.key)
+    if (message.verb === 'grant') this.#note(this.#asked.get(`${id} ${message.id}`) ?? '', message)
     worker[way].listener(message)
     return true
   }

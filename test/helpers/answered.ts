@@ -2,7 +2,7 @@
  *  when first asked for. What passes although the types do not know it is named, with its reason. */
 import { readFileSync } from 'node:fs'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { ANSWERED, fileOf } from '../laws/sdk-schemas.ts'
+import { ANSWER_TYPES, fileOf } from '../laws/sdk-schemas.ts'
 import { type Any, list, object } from './loose.ts'
 
 type Kind = 'answer' | 'event'
@@ -45,7 +45,7 @@ export const judgeOf = (name: string): Judge => {
     ...schema
   } = JSON.parse(readFileSync(fileOf(`${name}-answered`), 'utf8'))
   const ajv = new Ajv({ strict: false }).addSchema(discriminated(schema) as Any, 'sdk')
-  const root = `sdk#/definitions/${ANSWERED[`${name}-answered`]}/properties/`
+  const root = `sdk#/definitions/${ANSWER_TYPES[`${name}-answered`]}/properties/`
   const met = new Set<string>()
   const compiled = new Map<Kind, ValidateFunction>()
   /** What is excused is made as the types would have it, and judged again. */

@@ -33,7 +33,7 @@ export const collectDropped = (): DroppedFieldList => {
 export const decodePrompt = (name: string, body: Json, path = '/') => {
   const dropped = collectDropped()
   const prompt = codecOf(name).decodePrompt(body as Fields, path, dropped)
-  return { prompt, lost: dropped.fields }
+  return { prompt, dropped: dropped.fields }
 }
 export const encodePrompt = (name: string, prompt: Prompt, facts: Partial<TargetFacts> = {}) => {
   const dropped = collectDropped()
@@ -45,7 +45,7 @@ export const encodePrompt = (name: string, prompt: Prompt, facts: Partial<Target
   return {
     ...request,
     body: request.body as { readonly [key: string]: never },
-    lost: dropped.fields,
+    dropped: dropped.fields,
   }
 }
 

@@ -43,7 +43,7 @@ export const fakeResources = (store: FakeStore, log: Log = silent): Resources =>
     membership: {
       name: async () => 'p_test',
       isCurrent: () => true,
-      expelled() {},
+      reportExpelled() {},
       listen() {},
     },
     database: {

@@ -82,7 +82,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
       secret: absent,
       url: absent,
     },
-    membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },
+    membership: { name: absent, isCurrent: absent, reportExpelled: absent, listen() {} },
   }
 }
 
@@ -118,7 +118,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       path,
       search,
       headers,
-      body: { whole, exists: true, streamed: false, unread: false, prepare: () => undefined },
+      body: { whole, exists: true, isStreamed: false, unread: false, prepare: () => undefined },
       query: new URLSearchParams(search),
       client: { address: '127.0.0.1', encrypted: false },
       json: parsed,

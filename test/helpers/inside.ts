@@ -58,6 +58,6 @@ const resourcesOf = (): Resources => {
     backgroundCalls: new BackgroundCalls(),
     allowances: createLocalAllowances(),
     jobs: { start: absent } as unknown as Resources['jobs'],
-    membership: { name: absent, isCurrent: absent, expelled: absent, listen() {} },
+    membership: { name: absent, isCurrent: absent, reportExpelled: absent, listen() {} },
   }
 }

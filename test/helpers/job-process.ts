@@ -1,4 +1,5 @@
-/** A process that does a job: `node job-process.ts <options of the store as JSON> <ms between two heartbeats>`. Says when a run begins and ends. */
+/** A process with a job (`node job-process.ts <store options as JSON> <heartbeat interval in ms>`):
+ *  reports the begin and the end of each run to its parent. */
 import { openDatabase } from '../../engine/store/database.ts'
 import { createJobs } from '../../engine/store/jobs.ts'
 import { Leases } from '../../engine/store/leases.ts'
@@ -15,15 +16,21 @@ membership.start()
 const say = (what: string): void => {
   process.send?.({ what, pid: process.pid })
 }
-/** Works until told to stop. Every step is a row: the database has them in order. */
-const step = { name: 'step', text: 'INSERT INTO steps (pid) VALUES (?)' }
+/** Runs until the signal is aborted. Every step is a row, so that the database has the order of all
+ *  steps. A write may fail when the process was suspended for longer than the write timeout: then
+ *  the run has ended as well. */
+const STEP = { name: 'step', text: 'INSERT INTO steps (pid) VALUES (?)' }
 const job = jobs.start('sweep', 1, async signal => {
-  for (let steps = 0; !signal.aborted; steps++) {
-    await database.write([{ sql: step, values: [process.pid] }])
-    if (steps === 0) say('begin')
-    await new Promise(resolve => setTimeout(resolve, 5))
+  let steps = 0
+  try {
+    for (; !signal.aborted; steps++) {
+      await database.write([{ sql: STEP, values: [process.pid] }])
+      if (steps === 0) say('begin')
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+  } finally {
+    if (steps > 0) say('end')
   }
-  say('end')
 })
 process.on('message', async message => {
   if (message !== 'stop') return

@@ -2,7 +2,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Database, Row, Statement, Value } from '../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../engine/store/membership.ts'
-import { toFault } from '../../engine/store/refused-list.ts'
+import { toFault } from '../../engine/store/refusal-fault.ts'
 import { createGroup } from '../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../engine/store/sqlite/migrate.ts'
 import type { Sqlite } from '../../engine/store/sqlite/sqlite.ts'
@@ -33,7 +33,7 @@ export const openMemory = (): Memory => {
       const [outcome] = group([{ client: 'test', isRepeat: false, steps }])
       if (outcome && 'rows' in outcome) return { rows: outcome.rows[0] ?? [] }
       if (!outcome) throw new Error('no outcome')
-      return { code: toFault(outcome.refused, list).code, rows: [] }
+      return { code: toFault(outcome.refusal, list).code, rows: [] }
     },
     rows: text => store.run(text, []).rows,
     read: async ({ text }, values) => store.run(text, values).rows,

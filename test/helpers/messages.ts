@@ -33,11 +33,11 @@ export const asking = (turns: readonly Turn[], more: Partial<Prompt> = {}): Prom
   ...more,
 })
 export const write = (prompt: Prompt, traits: Fields = {}, output?: number) => {
-  const { body, lost } = encodePrompt(NAME, prompt, {
+  const { body, dropped } = encodePrompt(NAME, prompt, {
     traits,
     ...(output !== undefined && { maxOutput: output }),
   })
-  return { body: body as Fields, lost }
+  return { body: body as Fields, dropped }
 }
 export const sent = (turns: readonly Turn[], traits: Fields = {}): Fields =>
   write(asking(turns), traits).body

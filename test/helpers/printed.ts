@@ -1,6 +1,6 @@
 /** Runs a command of a plugin as the command line does, and remembers what it prints. */
 import type { Test } from 'tap'
-import { withHost } from '../../engine/cli/plugin-commands.ts'
+import { bindHost } from '../../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../../engine/cli/run-command.ts'
 import type { Command, HostBase } from '../../engine/plugin.ts'
 import { remembering } from './terminal.ts'
@@ -22,7 +22,7 @@ export const runCommand = async (
   const command = commands[name]
   if (!command) throw new Error('there is no such command')
   const terminal = remembering({})
-  const bound = withHost(command, run => run(host))
+  const bound = bindHost(command, run => run(host))
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   let exit: number
   try {

@@ -51,7 +51,7 @@ const toCase = (recording: Recording, index: number): Case => {
     body,
     request: { ...rest, ...(stream && { stream: true }) },
     // A long stream in single bytes proves no more than a short one.
-    ...(stream && { cut: { piece: body.length > 20_000 ? Math.max(piece, 64) : piece } }),
+    ...(stream && { chunking: { piece: body.length > 20_000 ? Math.max(piece, 64) : piece } }),
     sdk: status === 200 ? {} : { throws: { status } },
   }
 }

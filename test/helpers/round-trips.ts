@@ -34,7 +34,7 @@ export const sendThrough = (
   formats: readonly string[],
   able: boolean,
 ): TripResult | undefined => {
-  const lost: string[] = []
+  const dropped: string[] = []
   const unread: string[] = []
   let current = prompt
   try {
@@ -43,15 +43,15 @@ export const sendThrough = (
       const encoded = encodePrompt(format, current, { maxOutput: 65_536, traits })
       // Serialised, so that nothing is shared with the prompt.
       const decoded = decodePrompt(format, JSON.parse(JSON.stringify(encoded.body)), encoded.path)
-      lost.push(...encoded.lost)
-      unread.push(...decoded.lost)
+      dropped.push(...encoded.dropped)
+      unread.push(...decoded.dropped)
       current = decoded.prompt
     }
   } catch (thrown) {
     if ((thrown as { status?: number }).status === 400) return undefined
     throw thrown
   }
-  return { prompt: current, dropped: lost, droppedByUs: unread }
+  return { prompt: current, dropped: dropped, droppedByUs: unread }
 }
 
 /** Dropped field -> the facts that it accounts for. */
@@ -76,8 +76,8 @@ const FACTS_OF_FIELD: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/\.max_uses$/, /^tool\.maxCalls /],
   [/(allowed|blocked)_domains$/, /^tool\.domains /],
 ]
-const isReported = (fact: string, lost: readonly string[]): boolean =>
-  lost.some(
+const isReported = (fact: string, dropped: readonly string[]): boolean =>
+  dropped.some(
     name =>
       fact === `settings.${name}` ||
       FACTS_OF_FIELD.some(([loss, facts]) => loss.test(name) && facts.test(fact)),

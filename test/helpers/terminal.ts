@@ -1,7 +1,7 @@
 /** Runs the command line in this process, with a terminal that remembers. */
 import './environment.ts'
 import type { Test } from 'tap'
-import type { Terminal } from '../../engine/cli/verb.ts'
+import type { Terminal } from '../../engine/cli/command.ts'
 import { main } from '../../engine/cli.ts'
 
 export interface Said {
@@ -19,8 +19,8 @@ export const remembering = (env: Readonly<Record<string, string>>): Remembering 
   const errs: string[] = []
   return {
     ...{ env, outs, errs },
-    out: text => outs.push(text),
-    say: text => errs.push(text),
+    print: text => outs.push(text),
+    printError: text => errs.push(text),
     paint: (_, text) => text,
     colors: false,
   }

@@ -8,8 +8,8 @@ import { ThoughtCache } from '../../plugins/translate/thought-cache.ts'
 import {
   isTranslatable,
   type TranslationContext,
-  Translator,
-} from '../../plugins/translate/translator.ts'
+} from '../../plugins/translate/translation-context.ts'
+import { Translator } from '../../plugins/translate/translator.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour, thrownBy, type Upstreamed } from './exchange.ts'
 
 export interface AttemptOptions {
@@ -45,13 +45,28 @@ export const translateAttempt = async (options: AttemptOptions) => {
     { upstream: 'up', name: 'there', traits },
     options.upstreamReply,
   )
-  const crossing = new Translator(from, to, ground)
-  const fault = await thrownBy(() => crossing.forward(attempt, attempt.next))
+  const translator = new Translator(from, to, ground)
+  const fault = await thrownBy(() => translator.forward(attempt, attempt.next))
   const request = attempt.request.body
-  const sent = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
-  if (fault) return { exchange, host, fault, sent: undefined, reply: undefined, poured: undefined }
+  const upstreamRequest = request instanceof Uint8Array ? Buffer.from(request).toString() : ''
+  if (fault)
+    return {
+      exchange,
+      host,
+      fault,
+      upstreamRequest: undefined,
+      reply: undefined,
+      output: undefined,
+    }
   const { reply } = attempt
-  return { exchange, host, fault, sent: JSON.parse(sent), reply, poured: await pour(reply) }
+  return {
+    exchange,
+    host,
+    fault,
+    upstreamRequest: JSON.parse(upstreamRequest),
+    reply,
+    output: await pour(reply),
+  }
 }
 
 /** A host whose `send` serves files by path. */

@@ -1,39 +1,40 @@
-/** A watch over real files that has settled, and how to say what it tells. */
+/** A watch of real files, and functions that wait for its reports. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type Watch, watchedPaths, watchFiles } from '../../engine/config/watch.ts'
+import { type Watch, watchFiles } from '../../engine/config/watch.ts'
+import { findWatchedPaths } from '../../engine/config/watched-paths.ts'
 
-/** Ten times what a burst may take. */
-const PATIENCE = 20_000
+/** ms: a hundred times the longest burst. */
+const TIMEOUT = 20_000
 
-interface Watched {
+interface TestWatch {
   readonly folder: string
   readonly watch: Watch
-  /** Resolves when a change was told after `act`. */
-  told(act: () => void): Promise<void>
-  /** How often one was told so far. */
+  /** Calls `act` and resolves at the next report of a change. */
+  waitForChange(act: () => void): Promise<void>
+  /** Number of reports so far. */
   count(): number
 }
-/** A watch that has settled: its first looks are behind it. */
-export const watched = async (
+/** A watch of `paths` in a folder with `files`, after its first report. */
+export const watchFolder = async (
   t: Test,
   files: Record<string, unknown>,
   paths = ['routes.yaml'],
-): Promise<Watched> => {
+): Promise<TestWatch> => {
   const folder = t.testdir(files as Parameters<Test['testdir']>[0])
-  return settled(t, folder, paths)
+  return startWatch(t, folder, paths)
 }
-export const settled = async (
+export const startWatch = async (
   t: Test,
   folder: string,
   paths: readonly string[],
-): Promise<Watched> => {
+): Promise<TestWatch> => {
   let count = 0
   let wake = () => {}
   const first = Promise.withResolvers<void>()
   wake = first.resolve
-  const places = watchedPaths(paths.map(path => join(folder, path)))
+  const places = findWatchedPaths(paths.map(path => join(folder, path)))
   const watch = watchFiles({
     places,
     onChange: () => {
@@ -43,29 +44,32 @@ export const settled = async (
   })
   t.teardown(() => watch.close())
   const within = (promise: Promise<void>) => {
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(() => late.reject(new Error('no change was told')), PATIENCE)
-    return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
+    const timeout = Promise.withResolvers<never>()
+    const timer = setTimeout(() => timeout.reject(new Error('no change was reported')), TIMEOUT)
+    return Promise.race([promise, timeout.promise]).finally(() => clearTimeout(timer))
   }
   await within(first.promise)
-  const told = async (act: () => void) => {
+  const waitForChange = async (act: () => void) => {
     const next = Promise.withResolvers<void>()
     wake = next.resolve
     act()
     await within(next.promise)
   }
-  return { folder, watch, told, count: () => count }
+  return { folder, watch, waitForChange, count: () => count }
 }
-/** What is told next is the last of these changes: everything before it was not told. */
-export const untold = async (
-  { told, count, folder }: Watched,
+/** Calls `act` and counts the reports that follow. Then changes routes.yaml and waits for its
+ *  report, so that a late report is counted in no other test. */
+export const countChanges = async (
+  { waitForChange, count, folder }: TestWatch,
   act: () => void,
 ): Promise<number> => {
   const before = count()
   act()
-  // Longer than any burst: a wrong call would have come.
+  // Longer than any burst: a report of `act` comes before.
   await new Promise(resolve => setTimeout(resolve, 300))
-  const wrong = count() - before
-  await told(() => writeFileSync(join(folder, 'routes.yaml'), `${before} ${Math.random()}`))
-  return wrong
+  const changes = count() - before
+  await waitForChange(() =>
+    writeFileSync(join(folder, 'routes.yaml'), `${before} ${Math.random()}`),
+  )
+  return changes
 }

@@ -1,4 +1,5 @@
-/** Admin endpoints of plugins: one file added to a running gateway, answered by one worker with what the gateway knows. */
+/** Admin endpoints of plugins: a file added to a running gateway serves them on one worker, with
+ *  the gateway's state. */
 import { once } from 'node:events'
 import t from 'tap'
 import { ENDPOINTS } from '../../engine/config/admin-endpoints.ts'
@@ -44,7 +45,7 @@ export default {
 }
 `
 
-t.test('one plugin file with `admin` answers without a restart', async t => {
+t.test('admin endpoints: a plugin file with `admin` serves without a restart', async t => {
   t.match(await ask('/-/overview'), { status: 404, json: { error: /GET \/-\/health/ } })
   primary.write('plugins/overview.ts', OVERVIEW)
   await primary.until(/reload #2: plugins\/overview\.ts added/)
@@ -65,7 +66,11 @@ t.test('one plugin file with `admin` answers without a restart', async t => {
     failure: null,
   })
   t.same(gateway.routes[0], {
-    ...{ name: 'stamp', method: 'GET', path: '/stamp', stages: ['stamp'], upstreams: [] },
+    name: 'stamp',
+    method: 'GET',
+    path: '/stamp',
+    stages: ['stamp'],
+    upstreams: [],
   })
   t.same(gateway.upstreams, {
     up: [
@@ -75,55 +80,69 @@ t.test('one plugin file with `admin` answers without a restart', async t => {
   })
 })
 
-t.test('the index lists endpoints of the engine and of plugins', async t => {
+t.test('admin endpoints: the index lists those of the engine and of plugins', async t => {
   const { endpoints } = (await ask('/-/')).json as { readonly endpoints: readonly string[] }
   t.same(endpoints.slice(0, ENDPOINTS.length), ENDPOINTS)
   t.same(endpoints.slice(ENDPOINTS.length), [
-    ...['GET /-/big', 'GET /-/exit', 'GET /-/overview', 'GET /-/refuse', 'GET /-/throw'],
+    'GET /-/big',
+    'GET /-/exit',
+    'GET /-/overview',
+    'GET /-/refuse',
+    'GET /-/throw',
     'POST /-/echo',
   ])
 })
 
-t.test('an unknown path is 404, another method 405, and both name what there is', async t => {
-  t.match(await ask('/-/nothing'), { status: 404, json: { error: /GET \/-\/overview/ } })
-  t.match(await ask('/-/echo'), { status: 405, json: { error: /POST \/-\/echo/ } })
-})
+t.test(
+  'admin endpoints: 404 for an unknown path and 405 for a wrong method, both with the valid ones',
+  async t => {
+    t.match(await ask('/-/nothing'), { status: 404, json: { error: /GET \/-\/overview/ } })
+    t.match(await ask('/-/echo'), { status: 405, json: { error: /POST \/-\/echo/ } })
+  },
+)
 
-t.test('a body is JSON of at most 1 MiB', async t => {
+t.test('admin endpoints: a body is JSON of at most 1 MiB', async t => {
   const post = (body?: string) => ask('/-/echo', { method: 'POST', ...(body && { body }) })
   t.match(await post('{"a":[1]}'), { status: 200, json: { body: { a: [1] } } })
   t.match(await post(), { status: 200, json: { body: 'none' } })
   t.match(await post('{'), { status: 400, json: { error: 'the body is not valid JSON' } })
   t.match(await post(`"${'x'.repeat(1024 * 1024)}"`), { status: 413 })
   const page = { method: 'POST', headers: { origin: 'http://evil.example' } }
-  t.equal((await ask('/-/echo', page)).status, 403, 'nor from a web page')
+  t.equal((await ask('/-/echo', page)).status, 403, 'not from a web page')
 })
 
-t.test('a fault answers its status; another error is 500 and logged', async t => {
-  t.match(await ask('/-/refuse'), {
-    ...{ status: 409, json: { error: { code: 'CLOSED', message: 'not today' } } },
-  })
-  for (const name of ['throw', 'big']) {
-    const { status, json } = await ask(`/-/${name}`)
-    t.match({ status, json }, { status: 500, json: { error: { code: 'ENDPOINT_THREW' } } })
-    t.notMatch(JSON.stringify(json), /secret/)
-    const line = await eventually(() =>
-      primary.log().find(each => each.endpoint === `GET /-/${name}`),
+t.test(
+  'admin endpoints: a fault has its own status; other errors are logged and become 500',
+  async t => {
+    t.match(await ask('/-/refuse'), {
+      status: 409,
+      json: { error: { code: 'CLOSED', message: 'not today' } },
+    })
+    for (const name of ['throw', 'big']) {
+      const { status, json } = await ask(`/-/${name}`)
+      t.match({ status, json }, { status: 500, json: { error: { code: 'ENDPOINT_THREW' } } })
+      t.notMatch(JSON.stringify(json), /secret/)
+      const line = await eventually(() =>
+        primary.log().find(each => each.endpoint === `GET /-/${name}`),
+      )
+      t.match(line, { plugin: 'overview', level: 'error', process: 'worker 1' })
+    }
+  },
+)
+
+t.test(
+  'admin endpoints: 503 if the worker ends during the call, and the next worker answers',
+  async t => {
+    const [worker] = (await primary.config()).workers
+    t.match(await ask('/-/exit'), { status: 503, json: { error: { code: 'WORKER_ENDED' } } })
+    await primary.state(({ workers }) =>
+      workers.some(({ version, pid }) => version === 2 && pid !== worker?.pid),
     )
-    t.match(line, { plugin: 'overview', level: 'error', process: 'worker 1' })
-  }
-})
+    t.equal((await ask('/-/overview')).status, 200)
+  },
+)
 
-t.test('a worker that ends meanwhile is 503, and the next one answers', async t => {
-  const [worker] = (await primary.config()).workers
-  t.match(await ask('/-/exit'), { status: 503, json: { error: { code: 'WORKER_ENDED' } } })
-  await primary.state(({ workers }) =>
-    workers.some(({ version, pid }) => version === 2 && pid !== worker?.pid),
-  )
-  t.equal((await ask('/-/overview')).status, 200)
-})
-
-t.test('an endpoint whose plugin is taken away is 404', async t => {
+t.test('admin endpoints: 404 after the plugin is removed', async t => {
   primary.write('plugins/overview.ts', 'export const nothing = 1\n')
   await primary.until(/reload #3: plugins\/overview\.ts removed/)
   t.equal((await ask('/-/overview')).status, 404)

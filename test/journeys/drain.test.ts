@@ -1,4 +1,5 @@
-/** A signal ends the gateway in order: not ready, no new connections, streams end, the rest are cut with an event. */
+/** A signal drains the gateway: not ready, no new connections, streams finish, and the rest is cut
+ *  with an error event. */
 import t from 'tap'
 import { scaled } from '../helpers/long.ts'
 import { eventually, folderWith, getAlone, type Primary, startPrimary } from '../helpers/primary.ts'
@@ -8,18 +9,18 @@ const stream = async (primary: Primary, count: number, every: number) => {
   const response = await fetch(`${primary.url}/events?count=${count}&every=${every}`)
   return response
 }
-const notReady = (primary: Primary) =>
+const untilNotReady = (primary: Primary) =>
   eventually(async () => ((await primary.ready()) === 503 ? true : undefined))
 
-t.test('streams that end inside the grace end whole', async t => {
+t.test('drain: streams that end within the grace period are complete', async t => {
   const primary = await startPrimary(t, { files: drainWithin('20s'), workers: 2 })
   const many = scaled(30, 300)
   const streams = await Promise.all(Array.from({ length: many }, () => stream(primary, 20, 30)))
   const slow = fetch(`${primary.url}/fault?do=slow`)
-  // What came after it has been taken, so it has been taken as well.
+  // A later connection was accepted, so this one was accepted, too.
   await getAlone(`${primary.url}/stamp`)
   primary.child.kill('SIGTERM')
-  await notReady(primary)
+  await untilNotReady(primary)
   t.equal((await slow).headers.get('connection'), 'close')
   await t.rejects(getAlone(`${primary.url}/stamp`), { code: 'ECONNREFUSED' })
   const texts = await Promise.all(streams.map(each => each.text()))
@@ -28,7 +29,7 @@ t.test('streams that end inside the grace end whole', async t => {
   t.notOk(primary.log().some(line => line.level === 'error'))
 })
 
-t.test('what does not end is cut at the end of the grace', async t => {
+t.test('drain: a stream without an end is cut at the end of the grace period', async t => {
   const primary = await startPrimary(t, { files: drainWithin('300ms') })
   const endless = await stream(primary, 10_000, 20)
   const text = endless.text().catch(error => String(error))
@@ -37,12 +38,12 @@ t.test('what does not end is cut at the end of the grace', async t => {
   t.match(await text, /data: 0\n\n.*event: error\ndata: DRAINING\n\n$/s)
 })
 
-t.test('a second signal ends it at once', async t => {
+t.test('drain: a second signal ends the gateway at once', async t => {
   const primary = await startPrimary(t, { files: drainWithin('60s') })
   const endless = await stream(primary, 10_000, 20)
   const text = endless.text().catch(error => String(error))
   primary.child.kill('SIGTERM')
-  await notReady(primary)
+  await untilNotReady(primary)
   primary.child.kill('SIGTERM')
   t.equal(await primary.ended(), 143)
   t.notMatch(await text, 'data: end')

@@ -1,4 +1,5 @@
-/** `npm start` for real: whatever ends npm ends the gateway in order, and leaves nothing on the port. */
+/** `npm start` as a real process: each signal to npm drains the gateway and leaves no listener on
+ *  the port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -16,7 +17,7 @@ import { processesOf } from '../helpers/traces.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
-/** What each case starts, and how it ends it. The child leads a process group of its own. */
+/** How each case ends the child, which leads its own process group. */
 const ENDS: Readonly<Record<string, (child: ChildProcess) => boolean>> = {
   'SIGTERM to npm': child => child.kill('SIGTERM'),
   'SIGTERM to the process group of npm': child => process.kill(-groupOf(child), 'SIGTERM'),
@@ -25,9 +26,9 @@ const ENDS: Readonly<Record<string, (child: ChildProcess) => boolean>> = {
   'SIGTERM to the shell of the script': child => child.kill('SIGTERM'),
 }
 
-/** The group that it leads. */
+/** The process group that the child leads. */
 const groupOf = ({ pid }: ChildProcess): number => {
-  if (pid === undefined || pid < 2) throw new Error('it was not started')
+  if (pid === undefined || pid < 2) throw new Error('the process did not start')
   return pid
 }
 const isThere = (pid: number): boolean => {
@@ -38,39 +39,50 @@ const isThere = (pid: number): boolean => {
   }
 }
 
-/** An upstream that answers when it is told to. */
+/** An upstream that answers when its request is resolved. */
 const startUpstream = async (t: Test) => {
-  const asked = Promise.withResolvers<() => void>()
-  const server = createServer((_, response) => asked.resolve(() => void response.end('whole')))
+  const request = Promise.withResolvers<() => void>()
+  const server = createServer((_, response) => request.resolve(() => void response.end('whole')))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => server.close())
-  return { port: (server.address() as AddressInfo).port, asked: asked.promise }
+  return { port: (server.address() as AddressInfo).port, asked: request.promise }
 }
 
 const start = (t: Test, folder: string, byNpm: boolean) => {
   const path = (process.env.PATH ?? '').split(delimiter)
   const env = operatorEnv({
     PATH: path.filter(each => !each.includes('node_modules')).join(delimiter),
-    ...{ HOST: '127.0.0.1', PORT: '0', ADMIN_PORT: '0', WORKERS: '1', NO_COLOR: '1' },
-    ...{ TOLLGATE_CONFIG: join(folder, 'routes.yaml'), TOLLGATE_DATA: join(folder, 'data') },
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    WORKERS: '1',
+    NO_COLOR: '1',
+    TOLLGATE_CONFIG: join(folder, 'routes.yaml'),
+    TOLLGATE_DATA: join(folder, 'data'),
   })
-  const pinned = `${join(ROOT, 'node_modules/.bin')}${delimiter}${env.PATH}`
-  const lifecycle = { npm_lifecycle_event: 'start', npm_package_name: 'tollgate', PATH: pinned }
+  const pathWithBin = `${join(ROOT, 'node_modules/.bin')}${delimiter}${env.PATH}`
+  const lifecycle = {
+    npm_lifecycle_event: 'start',
+    npm_package_name: 'tollgate',
+    PATH: pathWithBin,
+  }
   const command = byNpm ? ['npm', 'start'] : ['sh', '-c', scripts.start as string]
   const [program, args] = byNpm ? plainly(...command) : (['sh', command.slice(1)] as const)
   const child = spawn(program, args, {
-    ...{ cwd: ROOT, detached: true, env: byNpm ? env : { ...env, ...lifecycle } },
+    cwd: ROOT,
+    detached: true,
+    env: byNpm ? env : { ...env, ...lifecycle },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', text => {
-      said += text
+      output += text
     })
   t.teardown(() => {
     if (isThere(-groupOf(child))) process.kill(-groupOf(child), 'SIGKILL')
   })
-  return { child, said: () => said }
+  return { child, readOutput: () => output }
 }
 
 for (const [what, end] of Object.entries(ENDS))
@@ -85,21 +97,21 @@ routes: [{ path: GET /, upstream: up }]
 `,
     })
     usedFolder(join(folder, 'data'))
-    const { child, said } = start(t, folder, !what.includes('shell'))
+    const { child, readOutput } = start(t, folder, !what.includes('shell'))
     const exit = once(child, 'exit')
     const running = await eventually(() => {
-      if (child.exitCode !== null) throw new Error(said())
+      if (child.exitCode !== null) throw new Error(readOutput())
       return findRunning(join(folder, 'data'))
     })
     const tree = processesOf(running.pid)
-    t.ok(tree.length >= 3, 'a primary, a worker, a builder')
+    t.ok(tree.length >= 3, 'a primary, a worker and a builder')
     const reply = fetch(running.url).then(response => response.text())
     const answer = await upstream.asked
     t.equal(end(child), true)
-    await eventually(() => (/"msg":"draining"/.test(said()) ? true : undefined))
+    await eventually(() => (/"msg":"draining"/.test(readOutput()) ? true : undefined))
     answer()
-    t.equal(await reply, 'whole', 'what was under way is answered')
+    t.equal(await reply, 'whole', 'the running request is answered')
     await exit
     await eventually(() => (tree.some(isThere) ? undefined : true))
-    await t.rejects(fetch(running.url), 'nobody listens on the port')
+    await t.rejects(fetch(running.url), 'no listener on the port')
   })

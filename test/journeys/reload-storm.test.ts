@@ -1,4 +1,5 @@
-/** Edits come faster than they can be built, under load: nothing fails, nothing is cut, the last edit wins. */
+/** Edits faster than versions can be built, under load: no request fails, no stream is cut, and the
+ *  last edit wins. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import t from 'tap'
@@ -8,13 +9,13 @@ import { eventually, folderWith, getAlone, routes, startPrimary } from '../helpe
 import { createChance, seed } from '../helpers/seeded.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 
-/** `EDITS=400 LONG=1 node …` is a smaller storm. */
+/** `EDITS=400 LONG=1 node …` makes fewer edits. */
 const EDITS = scaled(30, Number(process.env.EDITS ?? 1_200))
 const PER_SECOND = 20
 const RATE = scaled(200, 500)
 const STREAMS = scaled(20, 200)
 const SOCKETS = scaled(10, 100)
-/** ms between two events of a stream. */
+/** Milliseconds between two events of a stream. */
 const EVERY = 50
 
 const upstream = await startUpstream()
@@ -29,11 +30,11 @@ await upstream.script('events', [
   {
     do: 'send',
     bytes: 'data: {n}\n\n',
-    chunked: true,
+    inChunks: true,
     times: (seconds * 1000) / EVERY,
     every: EVERY,
   },
-  { do: 'send', bytes: 'data: end\n\n', chunked: true },
+  { do: 'send', bytes: 'data: end\n\n', inChunks: true },
   { do: 'send', bytes: '0\r\n\r\n' },
 ])
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
@@ -45,12 +46,12 @@ const config = (text: string): string =>
       "  - { path: 'GET /s/{name}', upstream: up }\n  - { path: 'WS /s/{name}', upstream: up }\n",
     )
 
-t.test('a storm of edits under load', async t => {
+t.test('reload storm: edits under load fail no request and cut no stream', async t => {
   const files = { ...folderWith(), 'routes.yaml': config('edit-0') }
   const primary = await startPrimary(t, { files, workers: 2 })
-  let over = false
+  let isOver = false
 
-  // Streams and WebSockets that are open all the while.
+  // Streams and WebSockets stay open during all reloads.
   const streams = Array.from({ length: STREAMS }, async () => {
     const text = await (await fetch(`${primary.url}/s/events`)).text()
     return text.endsWith('data: end\n\n') ? 'whole' : 'cut'
@@ -58,14 +59,14 @@ t.test('a storm of edits under load', async t => {
   const sockets = await Promise.all(
     Array.from({ length: SOCKETS }, async () => {
       const socket = new WebSocket(`${primary.url.replace('http', 'ws')}/s/echo`)
-      const closed: unknown[] = []
-      socket.on('close', code => closed.push(code))
+      const closeCodes: unknown[] = []
+      socket.on('close', code => closeCodes.push(code))
       await once(socket, 'open')
-      return { socket, closed }
+      return { socket, closeCodes }
     }),
   )
 
-  // Requests at a steady rate over a few connections that are kept, each of which must only ever see newer versions.
+  // Requests at a steady rate over kept connections, on each of which versions may only increase.
   const lanes = Array.from(
     { length: scaled(8, 24) },
     () => new Agent({ keepAlive: true, maxSockets: 1 }),
@@ -77,9 +78,9 @@ t.test('a storm of edits under load', async t => {
   const versions = new Set<number>()
   const count = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
   const lane = async (agent: Agent) => {
-    let [socket, seen]: [unknown, number] = [undefined, 0]
-    while (!over) {
-      const started = performance.now()
+    let [socket, lastVersion]: [unknown, number] = [undefined, 0]
+    while (!isOver) {
+      const start = performance.now()
       const outgoing = request(`${primary.url}/stamp`, { agent }).end()
       const response = await once(outgoing, 'response').then(
         ([each]) => each,
@@ -89,26 +90,26 @@ t.test('a storm of edits under load', async t => {
       response.resume()
       await once(response, 'end')
       const version = Number(response.headers['x-tollgate-version'])
-      if (outgoing.socket !== socket) [socket, seen] = [outgoing.socket, 0]
+      if (outgoing.socket !== socket) [socket, lastVersion] = [outgoing.socket, 0]
       count(
         response.statusCode !== 200
           ? `status ${response.statusCode}`
-          : version < seen
+          : version < lastVersion
             ? 'older'
             : 'served',
       )
-      seen = version
+      lastVersion = version
       versions.add(version)
-      const rest = (1000 * lanes.length) / RATE - (performance.now() - started)
+      const rest = (1000 * lanes.length) / RATE - (performance.now() - start)
       if (rest > 0) await new Promise(resolve => setTimeout(resolve, rest))
     }
   }
   const load = Promise.all(lanes.map(lane))
 
-  const started = performance.now()
+  const start = performance.now()
   for (let edit = 1; edit <= EDITS; edit++) {
     primary.write('routes.yaml', config(`edit-${edit}`))
-    const due = started + (edit * 1000) / PER_SECOND
+    const due = start + (edit * 1000) / PER_SECOND
     await new Promise(resolve => setTimeout(resolve, Math.max(0, due - performance.now())))
   }
   const last = performance.now()
@@ -125,15 +126,15 @@ t.test('a storm of edits under load', async t => {
     t.equal(String(answer), 'still there?')
   }
   t.same(
-    sockets.flatMap(({ closed }) => closed),
+    sockets.flatMap(({ closeCodes }) => closeCodes),
     [],
     'no WebSocket was closed',
   )
   for (const { socket } of sockets) socket.terminate()
   t.same(new Set(await Promise.all(streams)), new Set(['whole']), 'no stream was cut')
-  over = true
+  isOver = true
   await load
-  t.same([...outcomes.keys()], ['served'], 'no request failed, and none met an older version')
+  t.same([...outcomes.keys()], ['served'], 'no request failed or got an older version')
   const rate = live / (EDITS / PER_SECOND)
   t.comment(
     `${live} versions, ${rate.toFixed(1)}/s; the last was live after ${Math.round(lag)} ms; ${outcomes.get('served')} requests`,
@@ -142,29 +143,32 @@ t.test('a storm of edits under load', async t => {
   if (LONG) t.ok(rate >= 3 && lag <= 1_000)
 })
 
-t.test(`workers die while versions change: all end on the last one (SEED=${seed()})`, async t => {
-  const primary = await startPrimary(t, { files: folderWith('edit-0'), workers: 2 })
-  const chance = createChance()
-  const edits = scaled(12, 200)
-  let kills = scaled(3, 30)
-  for (let edit = 1; edit <= edits; edit++) {
-    primary.write('routes.yaml', routes(`edit-${edit}`))
-    if (kills > 0 && chance() < 0.4) {
-      const { workers } = await primary.config()
-      const victim = workers[Math.floor(chance() * workers.length)]
-      if (victim?.state === 'serving' && kills-- > 0) process.kill(victim.pid, 'SIGKILL')
+t.test(
+  `reload storm: workers killed during reloads end on the last version (SEED=${seed()})`,
+  async t => {
+    const primary = await startPrimary(t, { files: folderWith('edit-0'), workers: 2 })
+    const chance = createChance()
+    const edits = scaled(12, 200)
+    let kills = scaled(3, 30)
+    for (let edit = 1; edit <= edits; edit++) {
+      primary.write('routes.yaml', routes(`edit-${edit}`))
+      if (kills > 0 && chance() < 0.4) {
+        const { workers } = await primary.config()
+        const victim = workers[Math.floor(chance() * workers.length)]
+        if (victim?.state === 'serving' && kills-- > 0) process.kill(victim.pid, 'SIGKILL')
+      }
+      await new Promise(resolve => setTimeout(resolve, 50 + chance() * 50))
     }
-    await new Promise(resolve => setTimeout(resolve, 50 + chance() * 50))
-  }
-  await eventually(async () => {
-    const { text } = JSON.parse((await getAlone(`${primary.url}/stamp`)).text)
-    return text === `edit-${edits}` || undefined
-  })
-  const { version } = await primary.state(
-    view =>
-      view.workers.length === 2 &&
-      view.workers.every(each => each.state === 'serving' && each.version === view.version) &&
-      view.failure === null,
-  )
-  t.match(await primary.ask('reload'), { outcome: 'unchanged', version })
-})
+    await eventually(async () => {
+      const { text } = JSON.parse((await getAlone(`${primary.url}/stamp`)).text)
+      return text === `edit-${edits}` || undefined
+    })
+    const { version } = await primary.state(
+      view =>
+        view.workers.length === 2 &&
+        view.workers.every(each => each.state === 'serving' && each.version === view.version) &&
+        view.failure === null,
+    )
+    t.match(await primary.ask('reload'), { outcome: 'unchanged', version })
+  },
+)

@@ -1,4 +1,4 @@
-/** A change goes live by itself, says what changed, and can be taken back. */
+/** A changed file goes live without a command, reports its changes, and can be rolled back. */
 import {
   existsSync,
   readdirSync,
@@ -26,7 +26,7 @@ const upperCase = (plugins['plugins/stamp.ts'] ?? '').replace(
   '{ text: text.toUpperCase(),',
 )
 
-// As a mounted folder looks: a link to a link.
+// Like a mounted ConfigMap: a link to a link.
 const first = await startPrimary(t, {
   files: { ...plugins, '..1/routes.yaml': config('one'), '..2/routes.yaml': config('two') },
   prepare: folder => {
@@ -43,7 +43,7 @@ const stamp = async (primary: Primary = first) => {
   return { text, version, header: Number(response.headers.get('x-tollgate-version')) }
 }
 
-t.test('a mounted folder whose link is swapped', async t => {
+t.test('reload: a mounted folder whose link is swapped', async t => {
   t.same(await stamp(), { text: 'one', version: 1, header: 1 })
   symlinkSync('..2', join(folder, '..next'))
   renameSync(join(folder, '..next'), join(folder, '..now'))
@@ -53,14 +53,14 @@ t.test('a mounted folder whose link is swapped', async t => {
   t.equal(await first.metric('config_reload_ok'), 1)
 })
 
-t.test('an atomic save, as editors do it', async t => {
+t.test('reload: an atomic save as editors do it', async t => {
   first.write('.routes.yaml.swp', config('three'))
   renameSync(join(folder, '.routes.yaml.swp'), file)
   await first.until(/reload #3: /)
   t.match(await stamp(), { text: 'three', version: 3 })
 })
 
-t.test('a half-written file is a problem until the rest arrives', async t => {
+t.test('reload: a half-written file is a problem until the rest arrives', async t => {
   const whole = config('four')
   writeFileSync(file, whole.slice(0, whole.length - 30))
   await first.until(/still serving #3/)
@@ -74,31 +74,31 @@ t.test('a half-written file is a problem until the rest arrives', async t => {
   t.equal((await first.config()).failure, null)
 })
 
-t.test('the same content again is no new version', async t => {
+t.test('reload: equal content makes no new version', async t => {
   writeFileSync(file, config('four'))
   t.match(await first.ask('reload'), { outcome: 'unchanged', version: 4 })
   t.match(await stamp(), { version: 4 })
 })
 
-t.test('another source of a plugin is another version', async t => {
+t.test('reload: a changed plugin source makes a new version', async t => {
   first.write('plugins/stamp.ts', upperCase)
   await first.until(/reload #5: plugins\/stamp.ts rebuilt, \d+ ms/)
   t.match(await stamp(), { text: 'FOUR', version: 5 })
 })
 
-t.test('the history is for the eyes of the owner, and holds no resolved value', async t => {
-  const kept = join(folder, 'data/history')
+t.test('history: readable by the owner only and without resolved values', async t => {
+  const historyFolder = join(folder, 'data/history')
   const names = ['1.json', '2.json', '3.json', '4.json', '5.json']
-  await eventually(() => readdirSync(kept).sort().join() === names.join() || undefined)
-  for (const name of readdirSync(kept)) {
-    t.equal(statSync(join(kept, name)).mode & 0o777, 0o600)
-    const text = readFileSync(join(kept, name), 'utf8')
+  await eventually(() => readdirSync(historyFolder).sort().join() === names.join() || undefined)
+  for (const name of readdirSync(historyFolder)) {
+    t.equal(statSync(join(historyFolder, name)).mode & 0o777, 0o600)
+    const text = readFileSync(join(historyFolder, name), 'utf8')
     t.notMatch(text, SECRET)
     t.match(text, '${SECRET}')
   }
 })
 
-t.test('rollback puts the previous version live, again and again', async t => {
+t.test('rollback: restores the previous version, repeatedly', async t => {
   t.match(await first.ask('rollback'), { outcome: 'live', version: 6, text: /back to #4/ })
   t.match(await stamp(), { text: 'four', version: 6 }, 'with the plugin of that version')
   t.match(await first.ask('rollback'), { outcome: 'live', version: 7, text: /back to #3/ })
@@ -109,11 +109,11 @@ t.test('rollback puts the previous version live, again and again', async t => {
   t.match(nowhere, { outcome: 'problems', version: 8, problems: [{ code: 'NO_VERSION' }] })
 })
 
-t.test('what was rolled back stays so until the files change or are asked for', async t => {
-  const unchanged = () => first.metric('reloads_total{outcome="unchanged"}')
-  const before = await unchanged()
+t.test('rollback: stays live until the configuration changes or a reload is requested', async t => {
+  const countUnchanged = () => first.metric('reloads_total{outcome="unchanged"}')
+  const before = await countUnchanged()
   first.write('plugins/README.txt', 'a change in a watched folder, but none of the configuration')
-  await eventually(async () => ((await unchanged()) === before ? undefined : true))
+  await eventually(async () => ((await countUnchanged()) === before ? undefined : true))
   t.match(await stamp(), { text: 'one', version: 8 })
   t.match(await first.ask('reload'), { outcome: 'live', version: 9 })
   t.match(await stamp(), { text: 'FOUR', version: 9 })
@@ -121,7 +121,7 @@ t.test('what was rolled back stays so until the files change or are asked for', 
   rmSync(join(folder, 'plugins/README.txt'))
 })
 
-t.test('numbers go on after a restart', async t => {
+t.test('version numbers: continue after a restart', async t => {
   first.child.kill('SIGTERM')
   t.equal(await first.ended(), 0)
   t.notOk(existsSync(join(folder, 'data/run.json')))

@@ -1,4 +1,5 @@
-/** Clients that hold a connection by sending next to nothing are let go; the others do not notice them. */
+/** Clients that hold a connection and send almost nothing are disconnected, and do not affect
+ *  others. */
 import t, { type Test } from 'tap'
 import { startGateway } from '../helpers/gateway.ts'
 import { LONG, scaled } from '../helpers/long.ts'
@@ -10,7 +11,7 @@ import { startUpstream } from '../helpers/upstream.ts'
 const upstream = await startUpstream()
 const routes = `
 pipeline: [errors]
-# One connection for all: whoever holds it keeps the others waiting.
+# One connection for all: a request that holds it blocks the others.
 upstreams: { raw: { url: '${upstream.url}', connections: 1 } }
 routes: [{ path: 'GET|POST /s/{name}', upstream: raw }]
 `
@@ -23,8 +24,8 @@ t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
 const MIB = 1024 * 1024
 
-/** Sends this piece again and again until the other side has enough of it. */
-const drip = async (client: RawClient, piece: string): Promise<void> => {
+/** Sends this piece repeatedly until the gateway closes the connection. */
+const sendSlowly = async (client: RawClient, piece: string): Promise<void> => {
   while (!client.over()) {
     await client.send(piece)
     await new Promise(resolve => setTimeout(resolve, 100))
@@ -34,51 +35,51 @@ const ask = async (): Promise<string> => {
   const response = await fetch(`${gateway.url}/s/json`, { method: 'POST', body: '{}' })
   return response.text()
 }
-const serves = async (t: Test): Promise<void> =>
+const checkServes = async (t: Test): Promise<void> =>
   void t.equal(await ask(), '{"ok":true}', 'others are served')
 
-// Nearly all of the time is spent waiting for deadlines.
-t.test('slow clients', { jobs: LONG ? 1 : 8 }, async t => {
-  t.test('one of each', { jobs: 6 }, async t => {
+// Most of the time is spent waiting for deadlines.
+t.test('slow clients: disconnected without harm to others', { jobs: LONG ? 1 : 8 }, async t => {
+  t.test('each kind of slow request is ended', { jobs: 6 }, async t => {
     for (const [name, { start, piece }] of Object.entries({ ...HEADS, ...(LONG && BODIES) }))
       t.test(name, async t => {
         const client = await rawClient(gateway)
         await client.send(start)
-        await drip(client, piece)
+        await sendSlowly(client, piece)
         const reply = replies(client.text())[0]
-        t.equal(reply?.status ?? 408, 408, 'let go, with a word or without')
+        t.equal(reply?.status ?? 408, 408, 'closed, with a 408 or without a response')
         client.close()
       })
   })
 
-  t.test('a slow upload holds no connection to the upstream', async t => {
+  t.test('a slow upload holds no upstream connection', async t => {
     const { start } = BODIES['a streamed body'] as Slow
     const slow = await Promise.all(Array.from({ length: 5 }, () => rawClient(gateway)))
     for (const client of slow) await client.send(start + ' '.repeat(1_000))
-    await serves(t)
+    await checkServes(t)
     const [first] = slow as [RawClient]
     await first.send(' '.repeat(99_000))
     await first.until('true}')
-    t.pass('it takes one when there is enough to be sent')
-    await serves(t)
+    t.pass('it takes one when enough bytes are buffered')
+    await checkServes(t)
     for (const client of slow) client.close()
   })
 
-  t.test('a crowd of them', async t => {
+  t.test('many slow clients at once cost bounded memory', async t => {
     const count = scaled(100, 5_000)
     if (LONG) await warm(ask)
     const growth = await growthDuring(gateway.pid, async () => {
       const crowd = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
       for (const client of crowd) await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\nX-')
-      for (let n = 0; n < 10; n++) await serves(t)
+      for (let n = 0; n < 10; n++) await checkServes(t)
       for (const client of crowd) await client.closed
-      t.pass(`${count} connections were closed from our side`)
+      t.pass(`${count} connections were closed by the gateway`)
     })
-    t.ok(growth < 100 * MIB, `at the price of ${(growth / MIB).toFixed(1)} MiB`)
-    await serves(t)
+    t.ok(growth < 100 * MIB, `with a growth of ${(growth / MIB).toFixed(1)} MiB`)
+    await checkServes(t)
   })
 
-  t.test('a kept connection is closed when nothing comes', async t => {
+  t.test('an idle kept connection is closed', async t => {
     const client = await rawClient(gateway)
     await client.send('GET /s/json HTTP/1.1\r\nHost: x\r\n\r\n')
     await client.until('true}')

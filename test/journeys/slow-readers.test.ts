@@ -1,4 +1,4 @@
-/** Clients that read slowly or not at all hold a bounded piece of memory, and are let go in the end. */
+/** Clients that read slowly or not at all use bounded memory and are disconnected at last. */
 import t from 'tap'
 import { text } from '../fixtures/upstream/scenarios.ts'
 import type { Send } from '../fixtures/upstream/script.ts'
@@ -36,21 +36,21 @@ const ask = (name: string): string =>
 const HEAD = text(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const EVENT: Send = { do: 'send', bytes: `data: ${'x'.repeat(65_000)}\n\n`, chunked: true }
+const EVENT: Send = { do: 'send', bytes: `data: ${'x'.repeat(65_000)}\n\n`, inChunks: true }
 const LAST = text('0\r\n\r\n')
 
-/** Resolves when no upstream connection of these is taking more. */
-const standstill = async (): Promise<void> => {
+/** Resolves when no upstream connection accepts more bytes. */
+const untilStalled = async (): Promise<void> => {
   let before = -1
   for (;;) {
-    const written = (await upstream.look()).reduce((sum, one) => sum + one.written, 0)
-    if (written === before) return
-    before = written
+    const writtenBytes = (await upstream.look()).reduce((sum, one) => sum + one.bytesWritten, 0)
+    if (writtenBytes === before) return
+    before = writtenBytes
     await new Promise(resolve => setTimeout(resolve, 100))
   }
 }
 
-/** Streams as large as those of the test, read at once: the heap is as large then as it needs to be. */
+/** Reads streams as large as those of the test, so that the heap has its full size. */
 const warmUp = async (): Promise<void> => {
   const read = async (): Promise<void> => {
     const response = await fetch(`${gateway.url}/s/endless`, { method: 'POST', body: '{}' })
@@ -59,45 +59,48 @@ const warmUp = async (): Promise<void> => {
   for (let n = 0; n < 2; n++) await Promise.all([read(), read(), read(), read()])
 }
 
-t.test('readers that never read', async t => {
-  // 13 MB for each of them, 100 in the long form: more than the kernel holds.
-  const times = scaled(200, 1_600)
-  await upstream.script('endless', [{ do: 'body' }, HEAD, { ...EVENT, times }, LAST])
-  await warmUp()
-  await upstream.forget()
-  const before = openAt(gateway.port)
-  const clients = await Promise.all(
-    Array.from({ length: READERS }, () => rawClient(gateway, { deaf: true })),
-  )
-  const growth = await growthDuring(gateway.pid, async () => {
-    for (const client of clients) await client.send(ask('endless'))
-    await upstream.until('sent', seen => seen.script === 'endless' && seen.step === 1)
-    await standstill()
-    const other = await fetch(`${gateway.url}/s/sse`, { method: 'POST', body: '{}' })
-    t.equal((await other.text()).length, 790, 'others are served meanwhile')
-  })
-  t.ok(
-    growth <= READERS * 256 * 1024 + 30 * MIB,
-    `${READERS} of them cost ${(growth / MIB).toFixed(1)} MiB`,
-  )
-  await untilOpenAt(gateway.port, before + 1)
-  t.pass('each is let go by the idle-write deadline')
-  for (const { connection } of await upstream.seen('request', 'endless'))
-    await upstream.until('close', seen => seen.connection === connection)
-  t.pass('and so is its upstream call')
-  for (const client of clients) client.close()
-})
+t.test(
+  'slow readers: clients that never read cost bounded memory and are disconnected',
+  async t => {
+    // 13 MB for each client, 100 MB in the long form: more than kernel buffers hold.
+    const times = scaled(200, 1_600)
+    await upstream.script('endless', [{ do: 'body' }, HEAD, { ...EVENT, times }, LAST])
+    await warmUp()
+    await upstream.forget()
+    const before = openAt(gateway.port)
+    const clients = await Promise.all(
+      Array.from({ length: READERS }, () => rawClient(gateway, { deaf: true })),
+    )
+    const growth = await growthDuring(gateway.pid, async () => {
+      for (const client of clients) await client.send(ask('endless'))
+      await upstream.until('sent', event => event.script === 'endless' && event.step === 1)
+      await untilStalled()
+      const other = await fetch(`${gateway.url}/s/sse`, { method: 'POST', body: '{}' })
+      t.equal((await other.text()).length, 790, 'others are served')
+    })
+    t.ok(
+      growth <= READERS * 256 * 1024 + 30 * MIB,
+      `${READERS} of them cost ${(growth / MIB).toFixed(1)} MiB`,
+    )
+    await untilOpenAt(gateway.port, before + 1)
+    t.pass('each is closed by the idle-write deadline')
+    for (const { connection } of await upstream.seen('request', 'endless'))
+      await upstream.until('close', event => event.connection === connection)
+    t.pass('their upstream calls are closed')
+    for (const client of clients) client.close()
+  },
+)
 
-t.test('a reader that never reads an answer that is there at once', async t => {
+t.test('slow readers: a large buffered answer that is not read is closed, too', async t => {
   const before = openAt(gateway.port)
   const client = await rawClient(gateway, { deaf: true })
   await client.send('GET /huge HTTP/1.1\r\nHost: x\r\n\r\n')
   await untilOpenAt(gateway.port, before)
-  t.pass('it is let go all the same')
+  t.pass('the connection is closed')
   client.close()
 })
 
-t.test('a reader with pauses gets every byte', async t => {
+t.test('slow readers: a client with pauses gets every byte', async t => {
   await upstream.script('paced', [{ do: 'body' }, HEAD, { ...EVENT, times: 300 }, LAST])
   const response = await fetch(`${gateway.url}/s/paced`, { method: 'POST', body: '{}' })
   let length = 0

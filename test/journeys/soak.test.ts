@@ -1,4 +1,5 @@
-/** Everything at once for a while: requests, streams cut by their clients, errors, reloads. Nothing may be left behind. */
+/** Requests, aborted streams, errors and reloads for a long time: memory, files and listeners do
+ *  not grow. */
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { LONG, scaled } from '../helpers/long.ts'
@@ -7,47 +8,54 @@ import { createChance, seed } from '../helpers/seeded.ts'
 import { type Sample, settledOf, theilSen } from '../helpers/slope.ts'
 
 const HOUR = 3_600_000
-/** A night: `SOAK_HOURS=8 LONG=1 node test/journeys/soak.test.ts`. A minute: `SOAK_HOURS=0.0167`. */
+/** A night: `SOAK_HOURS=8 LONG=1 node test/journeys/soak.test.ts`. A minute:
+ *  `SOAK_HOURS=0.0167`. */
 const MS = process.env.SOAK_HOURS ? Number(process.env.SOAK_HOURS) * HOUR : scaled(1_000, HOUR / 6)
-/** Heaps and caches grow to their size first: an hour of a night, a third of less. */
+/** Heaps and caches grow to their size first: one hour of a night, or a third of a shorter run. */
 const WARM_UP = Math.min(HOUR, MS / 3)
-/** At least two hundred samples, however short; no more than five hundred, however long. */
+/** Between two hundred and five hundred samples. */
 const SAMPLE = Math.max(100, Math.min(MS / 200, 5_000), MS / 500)
-/** MiB an hour. */
+/** MiB per hour. */
 const BOUND = 1
-/** Under an hour of samples a slope says more of the collector's rhythm than of a leak: then this much growth is too much. */
+/** With less than an hour of samples the slope shows the garbage collector's rhythm, so total
+ *  growth counts. */
 const GROWTH = 48
 const CLIENTS = 12
-/** Of what it can do at all. */
+/** The load, as a part of the capacity. */
 const SHARE = 0.7
 
 const chance = createChance()
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
-const aborted = async (url: string) => {
-  const leave = new AbortController()
-  const response = await fetch(url, { signal: leave.signal })
-  setTimeout(() => leave.abort(), chance() * 100)
+const abortStream = async (url: string) => {
+  const controller = new AbortController()
+  const response = await fetch(url, { signal: controller.signal })
+  setTimeout(() => controller.abort(), chance() * 100)
   await response.text().catch(() => {})
 }
 const calls = ({ url }: Primary): readonly (() => Promise<unknown>)[] => [
   () => getAlone(`${url}/stamp`),
   () => fetch(`${url}/stamp`).then(each => each.text()),
   () => fetch(`${url}/events?count=5&every=10`).then(each => each.text()),
-  () => aborted(`${url}/events?count=1000&every=5`),
+  () => abortStream(`${url}/events?count=1000&every=5`),
   () => getAlone(`${url}/nowhere`),
   () => fetch(`${url}/stamp`, { method: 'POST', body: '{"broken' }).then(each => each.text()),
 ]
 
-/** Calls at random for a while, none sooner than `gap` ms after the one before. Resolves to how many. */
-const press = async (all: ReturnType<typeof calls>, ms: number, gap: number): Promise<number> => {
+/** Makes random calls for a time, with at least `gap` ms between calls of a client. Resolves to
+ *  their number. */
+const callRandomly = async (
+  all: ReturnType<typeof calls>,
+  ms: number,
+  gap: number,
+): Promise<number> => {
   const until = performance.now() + ms
   let count = 0
   const client = async () => {
     while (performance.now() < until) {
-      const started = performance.now()
+      const start = performance.now()
       await all[Math.floor(chance() * all.length)]?.()
       count++
-      const rest = gap - (performance.now() - started)
+      const rest = gap - (performance.now() - start)
       if (rest > 0) await pause(rest)
     }
   }
@@ -55,82 +63,82 @@ const press = async (all: ReturnType<typeof calls>, ms: number, gap: number): Pr
   return count
 }
 
-/** Resident memory of each process, by its own word. */
+/** Resident memory of each process, from its own metrics. */
 const resident = async ({ admin }: Primary): Promise<ReadonlyMap<string, number>> => {
   const text = await (await fetch(`${admin}/metrics`)).text()
   const lines = text.matchAll(/^tollgate_resident_bytes\{process="([^"]+)"\} (\S+)$/gm)
   return new Map([...lines].map(([, name = '', bytes]) => [name, Number(bytes)]))
 }
-interface Held {
+interface WorkerUse {
   readonly pid: number
   readonly resources: number
   readonly listeners: number
 }
-/** What each worker holds while nobody asks for anything else. */
-const heldBy = async (
+/** The resources and listeners of each idle worker. */
+const useByWorker = async (
   { url }: Primary,
   pids: readonly number[],
-): Promise<ReadonlyMap<number, Held>> => {
-  const found = new Map<number, Held>()
-  while (found.size < pids.length) {
-    const held = JSON.parse((await getAlone(`${url}/fault`)).text) as Held
-    found.set(held.pid, held)
+): Promise<ReadonlyMap<number, WorkerUse>> => {
+  const uses = new Map<number, WorkerUse>()
+  while (uses.size < pids.length) {
+    const use = JSON.parse((await getAlone(`${url}/fault`)).text) as WorkerUse
+    uses.set(use.pid, use)
   }
-  return found
+  return uses
 }
 
-/** MiB per hour, and whether that is too much. */
+/** MiB per hour, and whether they are a leak. */
 const verdict = (samples: readonly Sample[], warmUp: number) => {
-  const settled = settledOf(samples, warmUp)
-  const perHour = (theilSen(settled) * HOUR) / 2 ** 20
-  const hours = ((settled.at(-1)?.[0] ?? 0) - (settled[0]?.[0] ?? 0)) / HOUR
+  const steadySamples = settledOf(samples, warmUp)
+  const perHour = (theilSen(steadySamples) * HOUR) / 2 ** 20
+  const hours = ((steadySamples.at(-1)?.[0] ?? 0) - (steadySamples[0]?.[0] ?? 0)) / HOUR
   return { perHour, leaks: hours >= 1 ? perHour > BOUND : perHour * hours > GROWTH }
 }
 
 t.setTimeout(MS + HOUR)
-t.test(`for ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR }, async t => {
+t.test(`soak: nothing leaks in ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR }, async t => {
   const primary = await startPrimary(t, { files: folderWith(), workers: 2 })
   const { workers } = await primary.config()
   const pids = workers.map(({ pid }) => pid)
   const all = calls(primary)
-  const trial = scaled(200, 5_000)
-  const rate = (await press(all, trial, 0)) / trial
+  const trialMs = scaled(200, 5_000)
+  const rate = (await callRandomly(all, trialMs, 0)) / trialMs
   const files = () => [primary.child.pid, ...pids].map(pid => readdirSync(`/proc/${pid}/fd`).length)
-  await pause(500) // the streams of the trial are over
-  const [filesBefore, heldBefore] = [files(), await heldBy(primary, pids)]
+  await pause(500) // for the last streams of the trial
+  const [filesBefore, usesBefore] = [files(), await useByWorker(primary, pids)]
   const memory = new Map<string, Sample[]>()
-  let over = false
-  const watching = async () => {
-    for (let edit = 0; !over; edit++) {
+  let isOver = false
+  const sample = async () => {
+    for (let edit = 0; !isOver; edit++) {
       primary.write('routes.yaml', edit % 3 === 0 ? routes('[bad]') : routes(`edit-${edit}`))
       await pause(SAMPLE)
       for (const [name, bytes] of await resident(primary))
         memory.set(name, [...(memory.get(name) ?? []), [performance.now(), bytes]])
     }
   }
-  const watched = watching()
-  const count = await press(all, MS, CLIENTS / (rate * SHARE))
-  over = true
-  await watched
+  const sampling = sample()
+  const count = await callRandomly(all, MS, CLIENTS / (rate * SHARE))
+  isOver = true
+  await sampling
   const { version } = await primary.state(({ workers }) =>
     workers.every(({ state }) => state === 'serving'),
   )
   await pause(1_000)
 
-  t.comment(`${count} calls of ${Math.round(rate * 1000)}/s that it could do, ${version} versions`)
+  t.comment(`${count} calls at a capacity of ${Math.round(rate * 1000)}/s, ${version} versions`)
   for (const [name, samples] of memory) {
     const { perHour, leaks } = verdict(samples, WARM_UP)
     const last = (samples.at(-1)?.[1] ?? 0) / 2 ** 20
-    const story = `${name}: ${last.toFixed(0)} MiB, slope ${perHour.toFixed(1)} MiB/h`
-    t.comment(`${story} over ${settledOf(samples, WARM_UP).length} samples`)
-    if (LONG) t.notOk(leaks, story)
+    const summary = `${name}: ${last.toFixed(0)} MiB, slope ${perHour.toFixed(1)} MiB/h`
+    t.comment(`${summary} over ${settledOf(samples, WARM_UP).length} samples`)
+    if (LONG) t.notOk(leaks, summary)
   }
-  t.ok(memory.size >= 3, 'primary and workers tell their memory')
-  // Connections that are kept for the next request are no leak.
+  t.ok(memory.size >= 3, 'primary and workers report their memory')
+  // Kept connections are no leak.
   for (const [index, now] of files().entries())
     t.ok(now <= (filesBefore[index] ?? 0) + 16, `${filesBefore[index]} files, then ${now}`)
-  for (const [pid, now] of await heldBy(primary, pids)) {
-    const before = heldBefore.get(pid)
+  for (const [pid, now] of await useByWorker(primary, pids)) {
+    const before = usesBefore.get(pid)
     t.ok(
       now.resources <= (before?.resources ?? 0) + 32,
       `resources: ${before?.resources}, ${now.resources}`,
@@ -143,7 +151,7 @@ t.test(`for ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR }, async t => {
   t.same(
     (await primary.config()).workers.map(({ pid }) => pid),
     pids,
-    'nobody was replaced',
+    'no worker was replaced',
   )
   t.same(
     primary.log().filter(line => line.process !== 'primary' && line.level === 'error'),
@@ -151,18 +159,18 @@ t.test(`for ${MS} ms (SEED=${seed()})`, { timeout: MS + HOUR }, async t => {
   )
 })
 
-t.test('a leak is told from noise', async t => {
+t.test('soak: the verdict distinguishes a leak from noise', async t => {
   const chance = createChance()
   const series = (perHour: number) =>
     Array.from({ length: 300 }, (_, n): Sample => {
       const at = (n * 8 * HOUR) / 300
-      // It grows at first, then the collector goes up and down, and once in a while far up.
-      const grown = Math.min(at / HOUR, 1) * 60 + (chance() - 0.5) * 20 + (n % 50 === 0 ? 200 : 0)
-      return [at, (100 + grown + (perHour * at) / HOUR) * 2 ** 20]
+      // The series grows at first, then varies with the collector and has rare peaks.
+      const growth = Math.min(at / HOUR, 1) * 60 + (chance() - 0.5) * 20 + (n % 50 === 0 ? 200 : 0)
+      return [at, (100 + growth + (perHour * at) / HOUR) * 2 ** 20]
     })
   t.match(verdict(series(0), HOUR), { leaks: false })
   t.match(verdict(series(3), HOUR), { leaks: true })
   t.ok(Math.abs(verdict(series(3), HOUR).perHour - 3) < 1)
   const minute = series(3).map(([at, bytes]): Sample => [at / 480, bytes])
-  t.match(verdict(minute, 20_000), { leaks: false }, 'a minute is too short for such a claim')
+  t.match(verdict(minute, 20_000), { leaks: false }, 'a minute is too short to conclude a leak')
 })

@@ -1,4 +1,4 @@
-/** What can be wrong at a start is said in words, with an exit code. */
+/** Startup: the banner, and faults with a message and an exit code. */
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -13,7 +13,7 @@ import {
   startPrimary,
 } from '../helpers/primary.ts'
 
-const occupied = async () => {
+const occupyPort = async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -22,12 +22,12 @@ const occupied = async () => {
 }
 
 t.test(
-  'the banner tells where everything is; the default admin port may be another one',
+  'start: the banner has all addresses, and an occupied default admin port is replaced',
   async t => {
-    const taken = createServer().listen(9090, '127.0.0.1')
-    // Whoever has it, it is taken.
-    await Promise.race([once(taken, 'listening'), once(taken, 'error')]).catch(() => {})
-    t.teardown(() => taken.close())
+    const occupant = createServer().listen(9090, '127.0.0.1')
+    // The port is occupied by this server or by another program.
+    await Promise.race([once(occupant, 'listening'), once(occupant, 'error')]).catch(() => {})
+    t.teardown(() => occupant.close())
     const egress = '  egress_allow: 127.0.0.1:9999'
     const files = folderWith('one', egress)
     const stamp = files['plugins/stamp.ts'] ?? ''
@@ -54,12 +54,18 @@ t.test(
     const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
     t.match(run, { pid: primary.child.pid, url: primary.url, admin: primary.admin })
 
-    t.test('what is bound once takes effect at the next start, and that is said', async () => {
-      primary.write('routes.yaml', routes('two', egress).replace('PORT:-8080', 'OTHER_PORT:-8081'))
-      await primary.until(/reload #2: .*settings\.listen takes effect at the next start/)
-    })
+    t.test(
+      'a changed listener address takes effect at the next start, and the reload reports it',
+      async () => {
+        primary.write(
+          'routes.yaml',
+          routes('two', egress).replace('PORT:-8080', 'OTHER_PORT:-8081'),
+        )
+        await primary.until(/reload #2: .*settings\.listen takes effect at the next start/)
+      },
+    )
 
-    t.test('where a limit of the listener changes, workers are renewed', async t => {
+    t.test('a changed limit of the listener renews the workers', async t => {
       const { workers } = await primary.config()
       primary.write('routes.yaml', routes('three', `${egress}\n  limits: { url: 1KiB }`))
       await primary.state(view =>
@@ -73,24 +79,24 @@ t.test(
   },
 )
 
-t.test('problems: the frames, and exit code 1', async t => {
+t.test('start: an invalid configuration prints its problems and exits with 1', async t => {
   const { 'routes.yaml': text = '', ...plugins } = folderWith('one', '  durability: powr')
-  const broken = text.replace('stamp: { text', 'stmp: { text')
-  const primary = spawnPrimary(t, { files: { ...plugins, 'routes.yaml': broken } })
+  const invalid = text.replace('stamp: { text', 'stmp: { text')
+  const primary = spawnPrimary(t, { files: { ...plugins, 'routes.yaml': invalid } })
   t.equal(await primary.ended(), 1)
   t.match(primary.said(), /routes\.yaml:9:\d+ .*"stmp".*did you mean "stamp"/)
   t.match(primary.said(), /routes\.yaml:\d+:\d+ .*powr.*\n?.*power/)
-  t.notOk(existsSync(join(primary.folder, 'data/tollgate.db')), 'and no store is made')
+  t.notOk(existsSync(join(primary.folder, 'data/tollgate.db')), 'no store is created')
 })
 
-t.test('no file: said, and exit code 1', async t => {
+t.test('start: a missing configuration is reported and exits with 1', async t => {
   const primary = spawnPrimary(t, { files: {} })
   t.equal(await primary.ended(), 1)
   t.match(primary.said(), /CONFIG_MISSING/)
 })
 
-t.test('a port in use: one sentence, and exit code 3', async t => {
-  const port = await occupied()
+t.test('start: an occupied port is reported in one sentence and exits with 3', async t => {
+  const port = await occupyPort()
   const primary = spawnPrimary(t, { files: folderWith(), env: { PORT: port }, workers: 2 })
   t.equal(await primary.ended(), 3)
   t.equal(
@@ -99,38 +105,35 @@ t.test('a port in use: one sentence, and exit code 3', async t => {
   )
 })
 
-t.test('an admin port somebody chose and that is taken: exit code 3', async t => {
-  const port = await occupied()
+t.test('start: an occupied admin port from the configuration exits with 3', async t => {
+  const port = await occupyPort()
   const primary = spawnPrimary(t, { files: folderWith(), env: { ADMIN_PORT: port } })
   t.equal(await primary.ended(), 3)
   t.match(primary.said(), `127.0.0.1:${port} is in use by another program; change settings.admin`)
 })
 
-t.test(
-  'a data folder has one gateway: the second is told whose it is, and the first goes on',
-  async t => {
-    const primary = await startPrimary(t, { files: folderWith('one', '  durability: process') })
-    const second = spawnPrimary(t, { files: {}, folder: primary.folder })
-    t.equal(await second.ended(), 3)
-    t.match(
-      second.said(),
-      `the data folder "data" is in use by another gateway (process ${primary.child.pid}, ${primary.url}); stop that one, or set settings.data`,
-    )
-    t.match(await primary.ask('reload'), { outcome: 'unchanged' })
-    const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
-    t.equal(run.pid, primary.child.pid, 'the announcement is its own')
+t.test('start: a second gateway on a data folder is refused, and the first continues', async t => {
+  const primary = await startPrimary(t, { files: folderWith('one', '  durability: process') })
+  const second = spawnPrimary(t, { files: {}, folder: primary.folder })
+  t.equal(await second.ended(), 3)
+  t.match(
+    second.said(),
+    `the data folder "data" is in use by another gateway (process ${primary.child.pid}, ${primary.url}); stop that one, or set settings.data`,
+  )
+  t.match(await primary.ask('reload'), { outcome: 'unchanged' })
+  const run = JSON.parse(readFileSync(join(primary.folder, 'data/run.json'), 'utf8'))
+  t.equal(run.pid, primary.child.pid, 'run.json names the first gateway')
 
-    t.test('start: the banner states what acknowledged writes survive', () =>
-      primary.until(/store\s.*survive a crash of this program, not a power cut/),
-    )
+  t.test('the banner states what acknowledged writes survive', () =>
+    primary.until(/store\s.*survive a crash of this program, not a power cut/),
+  )
 
-    t.test('the run.json of a crashed gateway does not block a start', async t => {
-      primary.child.kill('SIGKILL')
-      await primary.gone()
-      const next = spawnPrimary(t, { files: {}, folder: primary.folder })
-      await eventually(() => (/ serves\n/.test(next.said()) ? true : undefined))
-      next.child.kill('SIGTERM')
-      t.equal(await next.ended(), 0)
-    })
-  },
-)
+  t.test('the run.json of a crashed gateway does not block a start', async t => {
+    primary.child.kill('SIGKILL')
+    await primary.gone()
+    const next = spawnPrimary(t, { files: {}, folder: primary.folder })
+    await eventually(() => (/ serves\n/.test(next.said()) ? true : undefined))
+    next.child.kill('SIGTERM')
+    t.equal(await next.ended(), 0)
+  })
+})

@@ -1,4 +1,5 @@
-/** Every way an upstream fails ends in a documented status or an error event, and the next request is served. */
+/** Upstream failures: each ends in a documented status or an error event, and the next request is
+ *  served. */
 import t, { type Test } from 'tap'
 import { plain, text } from '../fixtures/upstream/scenarios.ts'
 import { startGateway } from '../helpers/gateway.ts'
@@ -23,43 +24,44 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
-/** What a fault must become: a status with a code of ours, the upstream's own reply, or a reply that is seen to be cut. */
-type Ending =
+/** The expected result of a fault: the gateway's own status and code, the upstream's response, or a
+ *  visibly cut response. */
+type Expected =
   | { readonly status: number; readonly code: string }
-  | { readonly passed: number; readonly header?: readonly [name: string, value: string] }
-  | { readonly cut: true }
+  | { readonly passedStatus: number; readonly header?: readonly [name: string, value: string] }
+  | { readonly isCut: true }
   | { readonly complete: string }
 
-const BROKE: Ending = { status: 502, code: 'upstream_error' }
-const SILENT: Ending = { status: 504, code: 'upstream_timeout' }
-const CUT: Ending = { cut: true }
+const BROKEN: Expected = { status: 502, code: 'upstream_error' }
+const TIMEOUT: Expected = { status: 504, code: 'upstream_timeout' }
+const CUT: Expected = { isCut: true }
 
-/** Before the head it makes no difference what was asked for. */
-const BEFORE: Readonly<Record<string, Ending>> = {
-  'reset-before-head': BROKE,
-  'close-before-head': BROKE,
-  'half-close-before-head': BROKE,
-  'reset-mid-head': BROKE,
-  'close-mid-head': BROKE,
-  'stall-before-head': SILENT,
-  'stall-mid-head': SILENT,
-  'drip-head': SILENT,
-  '1xx-flood': SILENT,
-  'not-http': BROKE,
-  'bad-status-line': BROKE,
-  'bad-header': BROKE,
-  'both-framings': BROKE,
-  'two-lengths': BROKE,
-  'huge-header': BROKE,
-  'many-headers': BROKE,
-  '429': { passed: 429, header: ['retry-after', '7'] },
-  '500': { passed: 500 },
-  '502': { passed: 502 },
-  '503': { passed: 503, header: ['retry-after', '3'] },
-  '504': { passed: 504 },
-  'early-answer': { passed: 413 },
+/** Faults before the head are the same for every kind of request. */
+const BEFORE: Readonly<Record<string, Expected>> = {
+  'reset-before-head': BROKEN,
+  'close-before-head': BROKEN,
+  'half-close-before-head': BROKEN,
+  'reset-mid-head': BROKEN,
+  'close-mid-head': BROKEN,
+  'stall-before-head': TIMEOUT,
+  'stall-mid-head': TIMEOUT,
+  'drip-head': TIMEOUT,
+  '1xx-flood': TIMEOUT,
+  'not-http': BROKEN,
+  'bad-status-line': BROKEN,
+  'bad-header': BROKEN,
+  'both-framings': BROKEN,
+  'two-lengths': BROKEN,
+  'huge-header': BROKEN,
+  'many-headers': BROKEN,
+  '429': { passedStatus: 429, header: ['retry-after', '7'] },
+  '500': { passedStatus: 500 },
+  '502': { passedStatus: 502 },
+  '503': { passedStatus: 503, header: ['retry-after', '3'] },
+  '504': { passedStatus: 504 },
+  'early-answer': { passedStatus: 413 },
 }
-const JSON_FAULTS: Readonly<Record<string, Ending>> = {
+const JSON_FAULTS: Readonly<Record<string, Expected>> = {
   'reset-mid-json': CUT,
   'close-mid-json': CUT,
   'close-mid-chunked-json': CUT,
@@ -73,7 +75,7 @@ const JSON_FAULTS: Readonly<Record<string, Ending>> = {
   '304': { complete: '' },
 }
 const THREE = 'data: {"n":0}\n\ndata: {"n":1}\n\ndata: {"n":2}\n\n'
-const SSE_FAULTS: Readonly<Record<string, Ending>> = {
+const SSE_FAULTS: Readonly<Record<string, Expected>> = {
   'sse-reset-before-event': CUT,
   'sse-reset-between-events': CUT,
   'sse-reset-mid-event': CUT,
@@ -85,7 +87,7 @@ const SSE_FAULTS: Readonly<Record<string, Ending>> = {
   drip: { complete: 'data: drip\n\n' },
 }
 
-/** Those that end in a deadline meet a short one; on a busy machine nothing else may. */
+/** Faults that end in a deadline use a short one; on a busy machine other faults must not. */
 const DEADLINES = /stall|^drip-head$|^1xx-flood$|^bad-chunk$/
 const urlOf = (name: string): string =>
   `${gateway.url}${DEADLINES.test(name) ? '/hasty' : ''}/s/${name}`
@@ -96,40 +98,49 @@ const ask = (name: string, body: object): Promise<Response> =>
     body: JSON.stringify(body),
   })
 
-const meet = async (t: Test, name: string, body: object, ending: Ending): Promise<void> => {
+const checkFault = async (
+  t: Test,
+  name: string,
+  body: object,
+  expected: Expected,
+): Promise<void> => {
   const response = await ask(name, body)
-  const { bytes, broke } = await readAll(response)
+  const { bytes, broke: failure } = await readAll(response)
   const text = bytes.toString()
-  if ('status' in ending) {
-    t.equal(response.status, ending.status, 'the status')
-    t.match(JSON.parse(text), { error: { code: ending.code } }, 'the code')
-  } else if ('passed' in ending) {
-    t.equal(response.status, ending.passed, 'the upstream’s own status')
-    if (ending.header) t.equal(response.headers.get(ending.header[0]), ending.header[1])
-    t.equal(broke, undefined)
-    t.match(text, /scripted|early/, 'and its own body')
-  } else if ('complete' in ending) {
-    t.equal(broke, undefined, 'whole')
-    t.equal(text, ending.complete)
-  } else checkCut(t, response, text, broke)
+  if ('status' in expected) {
+    t.equal(response.status, expected.status, 'the status')
+    t.match(JSON.parse(text), { error: { code: expected.code } }, 'the code')
+  } else if ('passedStatus' in expected) {
+    t.equal(response.status, expected.passedStatus, 'the upstream’s own status')
+    if (expected.header) t.equal(response.headers.get(expected.header[0]), expected.header[1])
+    t.equal(failure, undefined)
+    t.match(text, /scripted|early/, 'the upstream’s own body')
+  } else if ('complete' in expected) {
+    t.equal(failure, undefined, 'no broken connection')
+    t.equal(text, expected.complete)
+  } else checkCut(t, response, text, failure)
 }
 
-/** Either nothing was promised, or the break shows: as a broken connection, or as a last event of its own. */
-const checkCut = (t: Test, response: Response, text: string, broke: Error | undefined): void => {
+/** Expects an error status, or a visible break: a broken connection or a last error event. */
+const checkCut = (t: Test, response: Response, text: string, failure: Error | undefined): void => {
   if (response.status >= 500) return void t.match(JSON.parse(text), { error: { code: String } })
   t.equal(response.status, 200)
-  if (broke) return void t.pass('the connection broke')
+  if (failure) return void t.pass('the connection broke')
   t.match(eventsOf(text).at(-1), /^\{"error":\{"message":/, 'the last event is an error')
-  t.match(text, /(^|\n\n)data: \{"error"[^\n]*\n\n$/, 'it stands apart from what came before')
+  t.match(
+    text,
+    /(^|\n\n)data: \{"error"[^\n]*\n\n$/,
+    'the error event is separate from the events before',
+  )
 }
 
-/** Most of the time is spent in deadlines. */
+/** Most of the time is spent waiting for deadlines. */
 const JOBS = 12
-const check = (t: Test, kind: string, body: object, table: Readonly<Record<string, Ending>>) =>
+const check = (t: Test, kind: string, body: object, table: Readonly<Record<string, Expected>>) =>
   t.test(kind, { jobs: JOBS }, async t => {
-    for (const [name, ending] of Object.entries(table))
+    for (const [name, expected] of Object.entries(table))
       t.test(name, async t => {
-        await meet(t, name, body, ending)
+        await checkFault(t, name, body, expected)
         await nextIsServed(t)
       })
   })
@@ -137,27 +148,27 @@ const nextIsServed = async (t: Test): Promise<void> => {
   const next = await ask('json', {})
   t.equal(await next.text(), '{"ok":true}', 'the next request is served')
 }
-const statusOf = (ending: Ending): number =>
-  'status' in ending ? ending.status : 'passed' in ending ? ending.passed : 200
+const statusOf = (expected: Expected): number =>
+  'status' in expected ? expected.status : 'passedStatus' in expected ? expected.passedStatus : 200
 
-t.test('faults', { jobs: 3 }, async t => {
+t.test('upstream faults: each ends as documented', { jobs: 3 }, async t => {
   check(t, 'a plain call', { kind: 'plain' }, { ...BEFORE, ...JSON_FAULTS })
   check(t, 'a stream', { kind: 'stream', stream: true }, { ...BEFORE, ...SSE_FAULTS })
   t.test('an upload', { jobs: JOBS }, async t => {
     const body = Buffer.alloc(2_000_000, 'x')
     const early = { 'early-answer-keep': { complete: '' } }
-    for (const [name, ending] of Object.entries({ ...BEFORE, ...early }))
+    for (const [name, expected] of Object.entries({ ...BEFORE, ...early }))
       t.test(name, async t => {
         const response = await fetch(urlOf(name), { method: 'POST', body })
         const text = await response.text()
-        t.equal(response.status, statusOf(ending), text.slice(0, 100))
+        t.equal(response.status, statusOf(expected), text.slice(0, 100))
         await nextIsServed(t)
       })
   })
 })
 
-t.test('a reply sent before its request is nobody’s', async t => {
-  // CVE-2026-48931: what an idle connection brings unasked would answer whoever is next.
+t.test('upstream faults: a response before its request reaches no client', async t => {
+  // CVE-2026-48931: an unrequested response on an idle connection would answer the next request.
   const poison = text('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison')
   await upstream.script('unasked', [
     { do: 'body' },
@@ -168,26 +179,26 @@ t.test('a reply sent before its request is nobody’s', async t => {
   for (let n = 0; n < 5; n++) {
     await upstream.forget()
     t.equal(await (await ask('unasked', {})).text(), '{"ok":true}', `request ${n}`)
-    await upstream.until('sent', seen => seen.script === 'unasked' && seen.step === 3)
+    await upstream.until('sent', event => event.script === 'unasked' && event.step === 3)
   }
 })
 
 t.test(
-  'a reset after the last byte takes nothing back, and nobody meets that connection',
+  'upstream faults: a reset after the last byte keeps the response and drops the connection',
   async t => {
     for (let n = 0; n < 5; n++) {
       await upstream.forget()
-      await meet(t, 'sse-reset-after-last', { stream: true }, { complete: THREE })
+      await checkFault(t, 'sse-reset-after-last', { stream: true }, { complete: THREE })
       await upstream.until(
         'sent',
-        seen => seen.script === 'sse-reset-after-last' && seen.step === 4,
+        event => event.script === 'sse-reset-after-last' && event.step === 4,
       )
       await nextIsServed(t)
     }
   },
 )
 
-t.test('nobody listens', async t => {
+t.test("upstream faults: 502 if the upstream's port has no listener", async t => {
   await upstream.listen('gone')
   const port = await upstream.listen('briefly')
   await upstream.shut('briefly')

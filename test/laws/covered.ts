@@ -1,10 +1,10 @@
-/** Which test files have their coverage measured, with all that they start, and where it is written: those that between them
- *  run the whole engine. The others confirm what it does, and are quicker unmeasured. */
+/** Which test files have their coverage measured, with all processes that they start, and where it
+ *  is written. These files run the whole engine; the others are faster without measurement. */
 import { fileURLToPath } from 'node:url'
 
 const MEASURED =
-  /^test\/(?:rooms\/(?:cli|config|engine|store)\.|journeys\/(?:reload|websocket\/websocket-messages)\.)/
+  /^test\/(?:suites\/(?:cli|config|engine|store)\.|journeys\/(?:reload|websocket\/websocket-messages)\.)/
 export const isMeasured = (file: string): boolean => MEASURED.test(file)
 
-/** What each process of them reports when it ends. */
+/** Each measured process writes its report here when it ends. */
 export const COVERAGE = fileURLToPath(new URL('../../.tap/coverage', import.meta.url))

@@ -1,4 +1,4 @@
-/** Reads which file imports which. Knows import statements; knows no law. */
+/** The imports of each source file, and cycles among them. */
 import { posix } from 'node:path'
 
 export interface SourceFile {
@@ -12,7 +12,7 @@ export interface Import {
   /** A path in the project for a relative import; else the package or `node:` module as written. */
   readonly to: string
   readonly relative: boolean
-  /** `import type`: nothing of it is there at run time. */
+  /** `import type`: erased at run time. */
   readonly typeOnly: boolean
 }
 
@@ -23,12 +23,12 @@ const DYNAMIC = /\bimport\(\s*['"]([^'"]+)['"]/g
 export const importsOf = (file: SourceFile): Import[] =>
   [STATEMENT, DYNAMIC].flatMap(pattern =>
     [...file.text.matchAll(pattern)].map(match => {
-      const written = match[1] ?? ''
-      const relative = written.startsWith('.')
+      const specifier = match[1] ?? ''
+      const relative = specifier.startsWith('.')
       return {
         from: file.path,
         line: lineAt(file.text, match.index),
-        to: relative ? posix.join(posix.dirname(file.path), written) : written,
+        to: relative ? posix.join(posix.dirname(file.path), specifier) : specifier,
         relative,
         typeOnly: /^(?:import|export) type\b/.test(match[0]),
       }
@@ -38,20 +38,20 @@ export const importsOf = (file: SourceFile): Import[] =>
 export const lineAt = (text: string, offset: number): number =>
   text.slice(0, offset).split('\n').length
 
-/** Every circle once, as the files on it in order. */
-export const circlesIn = (files: readonly SourceFile[]): string[][] => {
+/** Every cycle once, as its files in order. */
+export const cyclesIn = (files: readonly SourceFile[]): string[][] => {
   const edges = new Map(
     files.map(file => [file.path, importsOf(file).flatMap(to => (to.relative ? [to.to] : []))]),
   )
-  const done = new Set<string>()
-  const circles: string[][] = []
+  const visited = new Set<string>()
+  const cycles: string[][] = []
   const walk = (path: string, trail: readonly string[]): void => {
     const at = trail.indexOf(path)
-    if (at >= 0) circles.push(trail.slice(at))
-    if (at >= 0 || done.has(path)) return
+    if (at >= 0) cycles.push(trail.slice(at))
+    if (at >= 0 || visited.has(path)) return
     for (const next of edges.get(path) ?? []) walk(next, [...trail, path])
-    done.add(path)
+    visited.add(path)
   }
   for (const path of edges.keys()) walk(path, [])
-  return circles
+  return cycles
 }

@@ -8,17 +8,17 @@ export const GLOSSARY = 'docs/glossary.md'
 const COLUMNS = 100
 /** Folders whose comments and literals are still to be brought in line, and all of test/. */
 const WIDE = /^$/
-const SPREAD = /^engine\/(?:cli|config)\//
+const SPREAD = /^$/
 
-interface Found {
+interface Breach {
   readonly path: string
   readonly line: number
   readonly message: string
 }
 interface Banned {
-  /** Names that say nothing by themselves: `told`. */
+  /** Names that are banned as a whole: `told`. */
   readonly whole: ReadonlySet<string>
-  /** Words that no name contains: `burial` in `BurialsOptions`. */
+  /** Words that are banned inside names: `burial` in `BurialsOptions`. */
   readonly parts: ReadonlySet<string>
 }
 
@@ -31,12 +31,12 @@ export const bannedIn = (glossary: string): Banned => {
   return { whole: below('Banned as whole names'), parts: below('Banned inside names') }
 }
 
-export const bannedNames = (files: readonly SourceFile[]): Found[] => {
+export const bannedNames = (files: readonly SourceFile[]): Breach[] => {
   const glossary = files.find(({ path }) => path === GLOSSARY)
-  const banned = bannedIn(glossary?.text ?? '')
+  const bannedWords = bannedIn(glossary?.text ?? '')
   return code(files).flatMap(file =>
     syntaxOf(file).names.flatMap(({ name, offset }) => {
-      const word = bannedWord(name, banned)
+      const word = bannedWord(name, bannedWords)
       const message = `the name ${name}: "${word}" is banned by ${GLOSSARY}`
       return word === undefined ? [] : [at(file, offset, message)]
     }),
@@ -52,7 +52,7 @@ const bannedWord = (name: string, { whole, parts }: Banned): string | undefined 
   return words.find(word => parts.has(word))
 }
 
-export const wideComments = (files: readonly SourceFile[]): Found[] =>
+export const wideComments = (files: readonly SourceFile[]): Breach[] =>
   code(files, WIDE).flatMap(file => {
     const lines = file.text.split('\n')
     const wide = new Set(
@@ -70,7 +70,7 @@ export const wideComments = (files: readonly SourceFile[]): Found[] =>
       }))
   })
 
-export const spreadLiterals = (files: readonly SourceFile[]): Found[] =>
+export const spreadLiterals = (files: readonly SourceFile[]): Breach[] =>
   code(files, SPREAD).flatMap(file =>
     syntaxOf(file).literalSpreads.map(offset =>
       at(file, offset, 'a literal is spread: write its members out'),
@@ -81,7 +81,7 @@ const code = (files: readonly SourceFile[], except?: RegExp): readonly SourceFil
   files.filter(
     ({ path }) => /^(?:engine|plugins)\/.*\.(?:ts|cjs)$/.test(path) && !except?.test(path),
   )
-const at = (file: SourceFile, offset: number, message: string): Found => ({
+const at = (file: SourceFile, offset: number, message: string): Breach => ({
   path: file.path,
   line: lineAt(file.text, offset),
   message,

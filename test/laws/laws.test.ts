@@ -1,11 +1,11 @@
-/** Each law of the house bites on a bad input, and the house keeps them all. */
+/** Each law finds its breaches, and the source tree has none. */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { shareOf } from './coverage.ts'
+import { coverageOf } from './coverage.ts'
 import { breachesIn, sourceFiles } from './laws.ts'
 
 const OPENING = '/** Owns an example. */\n'
-const broken = (files: Record<string, string>): string[] =>
+const breachesOf = (files: Record<string, string>): string[] =>
   breachesIn(
     Object.entries(files).map(([path, text]) => ({
       path,
@@ -14,13 +14,13 @@ const broken = (files: Record<string, string>): string[] =>
   ).map(breach => `${breach.path}:${breach.line} ${breach.law}`)
 const imports = (path: string): string => `import { thing } from '${path}'\n`
 
-t.test('the house keeps its laws', async t => {
+t.test('laws: the source tree has no breach', async t => {
   const files = sourceFiles(fileURLToPath(new URL('../..', import.meta.url)))
   t.ok(files.length > 10, 'the source was found')
   t.same(breachesIn(files), [])
 })
 
-t.test('walls', async t => {
+t.test('layers: imports between engine, plugins and shared folders are checked', async t => {
   const cases: [from: string, to: string, allowed: boolean][] = [
     ['engine/server.ts', './plugin.ts', true],
     ['engine/server.ts', '../../plugins/auth.ts', false],
@@ -38,7 +38,7 @@ t.test('walls', async t => {
     ['plugins/auth.ts', '../engine/kit.ts', true],
     ['plugins/auth.ts', '../engine/cli/kit.ts', true],
     ['engine/cli/kit.ts', '../kit.ts', true],
-    ['engine/cli/kit.ts', './verb.ts', false],
+    ['engine/cli/kit.ts', './command.ts', false],
     ['engine/kit.ts', './errors.ts', false],
     ['engine/kit.ts', 'lru-cache', false],
     ['plugins/auth.ts', '../engine/server.ts', false],
@@ -64,68 +64,90 @@ t.test('walls', async t => {
     ['plugins/formats/index.ts', './openai-chat/decode.ts', true],
   ]
   const plugin = { 'plugins/model/index.ts': 'export default {}\n' }
-  for (const [from, to, allowed] of cases) {
-    const walls = broken({ ...plugin, [from]: imports(to) }).filter(text => text.endsWith('walls'))
-    t.same(walls, allowed ? [] : [`${from}:2 walls`], `${from} -> ${to}`)
+  for (const [from, to, isAllowed] of cases) {
+    const breaches = breachesOf({ ...plugin, [from]: imports(to) }).filter(text =>
+      text.endsWith('layers'),
+    )
+    t.same(breaches, isAllowed ? [] : [`${from}:2 layers`], `${from} -> ${to}`)
   }
   const types = { 'engine/plugin.ts': "import type { Sql } from './store/contract.ts'\n" }
-  t.same(broken(types), [], 'the contract, types of its second page')
+  t.same(breachesOf(types), [], 'the contract, types of its second part')
   const spread = {
     'engine/request/a.ts': "import {\n  one,\n  two,\n} from '../../plugins/auth.ts'\n",
   }
-  t.same(broken(spread), ['engine/request/a.ts:2 walls'], 'over several lines')
+  t.same(breachesOf(spread), ['engine/request/a.ts:2 layers'], 'over several lines')
   const lazy = { 'engine/request/a.ts': "const later = () => import('../../plugins/auth.ts')\n" }
-  t.same(broken(lazy), ['engine/request/a.ts:2 walls'], 'at run time')
+  t.same(breachesOf(lazy), ['engine/request/a.ts:2 layers'], 'at run time')
 })
 
-t.test('circles', async t => {
-  const circle = {
+t.test('client: only engine/upstream imports the HTTP client', async t => {
+  const client = imports('../http-client/pool.ts')
+  t.same(breachesOf({ 'engine/request/a.ts': client }), ['engine/request/a.ts:2 client'])
+  const type = "import type { Pool } from './http-client/pool.ts'\n"
+  t.same(breachesOf({ 'engine/server.ts': type }), ['engine/server.ts:2 client'], 'also types')
+  const own = imports('./pool.ts')
+  t.same(breachesOf({ 'engine/upstream/a.ts': client, 'engine/http-client/a.ts': own }), [])
+  t.same(breachesOf({ 'test/engine/a.test.ts': imports('../../engine/http-client/a.ts') }), [])
+})
+
+t.test('cycles: an import cycle is found', async t => {
+  const cycle = {
     'engine/request/a.ts': imports('./b.ts'),
     'engine/request/b.ts': imports('./c.ts'),
     'engine/request/c.ts': imports('./a.ts'),
   }
-  t.same(broken(circle), ['engine/request/a.ts:1 circles'])
-  t.same(broken({ ...circle, 'engine/request/c.ts': '' }), [])
+  t.same(breachesOf(cycle), ['engine/request/a.ts:1 cycles'])
+  t.same(breachesOf({ ...cycle, 'engine/request/c.ts': '' }), [])
 })
 
-t.test('words of the trade', async t => {
+t.test('vocabulary: words of AI gateways and vendors are refused in the engine', async t => {
   for (const word of ['model', 'accessToken', 'MAX_TOKENS', 'tokenize', 'OpenAI', 'prompts'])
-    t.same(broken({ 'engine/request/a.ts': `// ${word}\n` }), ['engine/request/a.ts:2 trade'], word)
-  t.same(broken({ 'engine/request/a.ts': '// promptly, remodelled\n' }), [])
-  t.same(broken({ 'plugins/model.ts': '// model\n' }), [], 'plugins know the trade')
+    t.same(
+      breachesOf({ 'engine/request/a.ts': `// ${word}\n` }),
+      ['engine/request/a.ts:2 vocabulary'],
+      word,
+    )
+  t.same(breachesOf({ 'engine/request/a.ts': '// promptly, remodelled\n' }), [])
+  t.same(breachesOf({ 'plugins/model.ts': '// model\n' }), [], 'plugins may use it')
   const wire = ["'x-api-key'", "'x-goog-api-key'", "'api-key'", "'mj-api-secret'"]
   for (const text of [...wire, 'body.stream === true', '{ stream?: unknown }']) {
     const path = 'engine/request/a.ts'
-    t.same(broken({ [path]: `const wire = ${text}\n` }), [`${path}:2 trade`], text)
-    t.same(broken({ 'plugins/credentials/a.ts': `const wire = ${text}\n` }), [], text)
+    t.same(breachesOf({ [path]: `const wire = ${text}\n` }), [`${path}:2 vocabulary`], text)
+    t.same(breachesOf({ 'plugins/credentials/a.ts': `const wire = ${text}\n` }), [], text)
   }
 })
 
 t.test('sizes: the request part, a folder and loose files are bounded', async t => {
   const lines = (count: number): string => 'x\n'.repeat(count - 1)
-  t.same(broken({ 'engine/plugin.ts': lines(230) }), [])
-  t.same(broken({ 'engine/plugin.ts': lines(231) }), ['engine/plugin.ts:231 length'])
+  t.same(breachesOf({ 'engine/plugin.ts': lines(230) }), [])
+  t.same(breachesOf({ 'engine/plugin.ts': lines(231) }), ['engine/plugin.ts:231 length'])
   const files = Array.from(
     { length: 28 },
     (_, index) =>
       [`engine/${index < 25 ? 'request' : 'response'}/a${index}.ts`, lines(250)] as const,
   )
-  t.same(broken(Object.fromEntries(files)), [], 'exactly 7,000 lines, 25 files in a folder')
-  t.same(broken({ ...Object.fromEntries(files), 'engine/upstream/b.ts': '' }), ['engine:1 sizes'])
-  t.same(broken({ ...Object.fromEntries(files), 'engine/store/b.ts': '' }), [], 'a subsystem')
+  t.same(breachesOf(Object.fromEntries(files)), [], 'exactly 7,000 lines, 25 files in a folder')
+  t.same(breachesOf({ ...Object.fromEntries(files), 'engine/upstream/b.ts': '' }), [
+    'engine:1 sizes',
+  ])
+  t.same(breachesOf({ ...Object.fromEntries(files), 'engine/store/b.ts': '' }), [], 'a subsystem')
   const full = files.map(([path]) => [path.replace(/.*\//, 'plugins/a/'), ''])
-  t.same(broken(Object.fromEntries(full)), ['plugins/a:1 sizes'])
-  t.same(broken({ 'engine/attic/a.ts': '' }), ['engine/attic/a.ts:1 sizes'], 'an unknown folder')
-  t.same(broken({ 'engine/a.ts': '' }), ['engine/a.ts:1 sizes'], 'no entry point')
+  t.same(breachesOf(Object.fromEntries(full)), ['plugins/a:1 sizes'])
+  t.same(
+    breachesOf({ 'engine/attic/a.ts': '' }),
+    ['engine/attic/a.ts:1 sizes'],
+    'an unknown folder',
+  )
+  t.same(breachesOf({ 'engine/a.ts': '' }), ['engine/a.ts:1 sizes'], 'no entry point')
 })
 
-t.test('walls: the request part imports only types of a subsystem', async t => {
+t.test('layers: the request part imports only types of a subsystem', async t => {
   const value = { 'engine/request/a.ts': "import { a } from '../store/a.ts'\n" }
-  t.same(broken(value), ['engine/request/a.ts:2 walls'])
+  t.same(breachesOf(value), ['engine/request/a.ts:2 layers'])
   const type = { 'engine/request/a.ts': "import type { A } from '../store/a.ts'\n" }
-  t.same(broken(type), [])
+  t.same(breachesOf(type), [])
   const back = { 'engine/store/a.ts': "import { a } from '../request/a.ts'\n" }
-  t.same(broken(back), [])
+  t.same(breachesOf(back), [])
 })
 
 t.test('glossary: a name on its lists is refused, alone or inside a longer one', async t => {
@@ -133,7 +155,7 @@ t.test('glossary: a name on its lists is refused, alone or inside a longer one',
     'docs/glossary.md':
       '## Banned as whole names\n\n`told`\n\n## Banned inside names\n\n`burial`\n',
   }
-  const law = (text: string): string[] => broken({ ...glossary, 'engine/request/a.ts': text })
+  const law = (text: string): string[] => breachesOf({ ...glossary, 'engine/request/a.ts': text })
   t.same(law('const told = 1'), ['engine/request/a.ts:2 glossary'])
   t.same(law('const toldValue = 1'), [])
   t.same(law('function f({ a: told }: { a: 1 }) {}'), ['engine/request/a.ts:2 glossary'])
@@ -144,7 +166,7 @@ t.test('glossary: a name on its lists is refused, alone or inside a longer one',
 t.test(
   'comments, spreads, shapes: wide comments, packed literals and large pieces are refused',
   async t => {
-    const one = (text: string): string[] => broken({ 'engine/request/a.ts': text })
+    const one = (text: string): string[] => breachesOf({ 'engine/request/a.ts': text })
     t.same(one(`// ${'x'.repeat(97)}\n`), [])
     t.same(one(`// ${'x'.repeat(98)}\n`), ['engine/request/a.ts:2 comments'])
     t.same(one(`const a = '${'x'.repeat(120)}'\n`), [], 'no comment')
@@ -165,48 +187,51 @@ t.test(
   },
 )
 
-t.test('names, openings, state', async t => {
-  const one = (path: string, text = ''): string[] => broken({ [path]: text })
-  t.same(one('plugins/utils.ts'), ['plugins/utils.ts:1 names'])
-  t.same(one('engine/request/user-service.ts'), ['engine/request/user-service.ts:1 names'])
-  t.same(one('plugins/helpers/a.ts'), ['plugins/helpers/a.ts:1 names'])
-  t.same(one('test/helpers/a.ts'), [], 'helpers stand under test/')
-  t.same(one('engine/request/aB.ts'), ['engine/request/aB.ts:1 names'])
-  t.same(one('engine/request/a.ts', 'class PoolManager {}'), ['engine/request/a.ts:2 names'])
-  t.same(one('engine/request/a.ts', '  const data = 1'), ['engine/request/a.ts:2 names'])
-  t.same(one('engine/request/a.ts', "log.info({ data: 1 }, 'x')"), [])
-  t.same(one('engine/request/a.ts', 'let count = 0'), ['engine/request/a.ts:2 state'])
-  t.same(one('plugins/a.ts', 'export const seen = new Map<string, number>()'), [
-    'plugins/a.ts:2 state',
-  ])
-  t.same(one('engine/request/a.ts', "const HOP = new Set(['te'])\n  let inner = 1"), [])
-  const bare = { path: 'engine/request/a.ts', text: '// Owns nothing.\n' }
-  t.same(
-    breachesIn([bare]).map(breach => breach.law),
-    ['opening'],
-  )
-})
+t.test(
+  'names, opening, state: empty names, missing comments and module state are refused',
+  async t => {
+    const one = (path: string, text = ''): string[] => breachesOf({ [path]: text })
+    t.same(one('plugins/utils.ts'), ['plugins/utils.ts:1 names'])
+    t.same(one('engine/request/user-service.ts'), ['engine/request/user-service.ts:1 names'])
+    t.same(one('plugins/helpers/a.ts'), ['plugins/helpers/a.ts:1 names'])
+    t.same(one('test/helpers/a.ts'), [], 'helpers stand under test/')
+    t.same(one('engine/request/aB.ts'), ['engine/request/aB.ts:1 names'])
+    t.same(one('engine/request/a.ts', 'class PoolManager {}'), ['engine/request/a.ts:2 names'])
+    t.same(one('engine/request/a.ts', '  const data = 1'), ['engine/request/a.ts:2 names'])
+    t.same(one('engine/request/a.ts', "log.info({ data: 1 }, 'x')"), [])
+    t.same(one('engine/request/a.ts', 'let count = 0'), ['engine/request/a.ts:2 state'])
+    t.same(one('plugins/a.ts', 'export const seen = new Map<string, number>()'), [
+      'plugins/a.ts:2 state',
+    ])
+    t.same(one('engine/request/a.ts', "const HOP = new Set(['te'])\n  let inner = 1"), [])
+    const bare = { path: 'engine/request/a.ts', text: '// Owns nothing.\n' }
+    t.same(
+      breachesIn([bare]).map(breach => breach.law),
+      ['opening'],
+    )
+  },
+)
 
-t.test('dependencies', async t => {
+t.test('dependencies: more than 20 runtime dependencies are refused', async t => {
   const manifest = (count: number): string =>
     JSON.stringify({
       dependencies: Object.fromEntries(Array.from({ length: count }, (_, index) => [index, '1'])),
     })
-  t.same(broken({ 'package.json': manifest(20) }), [])
-  t.same(broken({ 'package.json': manifest(21) }), ['package.json:1 dependencies'])
+  t.same(breachesOf({ 'package.json': manifest(20) }), [])
+  t.same(breachesOf({ 'package.json': manifest(21) }), ['package.json:1 dependencies'])
 })
 
-t.test('the lock names every optional package', async t => {
+t.test('lock: a missing optional package is refused', async t => {
   const lock = (...names: string[]): string => {
     const parser = { optionalDependencies: { 'parser-linux': '1', 'parser-darwin': '1' } }
     const packages = Object.fromEntries(names.map(name => [`node_modules/${name}`, {}]))
     return JSON.stringify({ packages: { 'node_modules/parser': parser, ...packages } })
   }
-  t.same(broken({ 'package-lock.json': lock('parser-linux', 'parser-darwin') }), [])
-  t.same(broken({ 'package-lock.json': lock('parser-linux') }), ['package-lock.json:1 lock'])
+  t.same(breachesOf({ 'package-lock.json': lock('parser-linux', 'parser-darwin') }), [])
+  t.same(breachesOf({ 'package-lock.json': lock('parser-linux') }), ['package-lock.json:1 lock'])
 })
 
-t.test('the share of covered lines counts one folder, files that miss most first', async t => {
+t.test('coverage: counts one folder and lists the files that miss most lines first', async t => {
   const lines = (total: number, covered: number) => ({ lines: { total, covered } })
   const summary = {
     total: lines(1000, 0),
@@ -214,9 +239,9 @@ t.test('the share of covered lines counts one folder, files that miss most first
     '/p/engine/b.ts': lines(50, 45),
     '/p/plugins/c.ts': lines(100, 0),
   }
-  t.same(shareOf(summary, '/p', 'engine'), {
+  t.same(coverageOf(summary, '/p', 'engine'), {
     percent: 94,
     missing: ['engine/b.ts: 5 of 50 lines', 'engine/request/a.ts: 1 of 50 lines'],
   })
-  t.same(shareOf({}, '/p', 'engine'), { percent: 0, missing: [] })
+  t.same(coverageOf({}, '/p', 'engine'), { percent: 0, missing: [] })
 })

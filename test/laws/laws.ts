@@ -1,9 +1,10 @@
-/** The rules of the source tree, one row each. `npm run check` prints every breach; test/laws/laws.test.ts shows that each law bites. */
+/** The rules of the source tree, one row each. `npm run check` prints every breach;
+ *  test/laws/laws.test.ts shows that each law finds its breaches. */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { circlesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
+import { cyclesIn, importsOf, lineAt, type SourceFile } from './imports.ts'
 import { bannedNames, GLOSSARY, spreadLiterals, wideComments } from './language.ts'
-import { pluginFolders, wallBroken } from './layers.ts'
+import { findClientBreach, findLayerBreach, pluginFolders } from './layers.ts'
 import { optionBreaches } from './options.ts'
 import { shapeBreaches } from './shapes.ts'
 import { sizeBreaches } from './sizes.ts'
@@ -17,45 +18,56 @@ export interface Breach {
 type Law = (files: readonly SourceFile[]) => Breach[]
 
 const DEPENDENCIES = 20
-/** Pages that are read from top to bottom. How much other files hold is bounded by their shape. */
+/** Most lines of files that are read from top to bottom; shapes.ts bounds the other files. */
 const LINES_OF: Readonly<Record<string, number>> = { 'engine/plugin.ts': 230 }
 
-// Words of the trade the engine must not know: whole words, also inside camelCase, and names anywhere.
-const TRADE =
+// Words of AI gateways that the engine must not use: whole words, also inside camelCase; vendor
+// names anywhere.
+const VOCABULARY =
   /\b(?:models?|tokens?|tokeni[sz]e\w*|chats?|prompts?|completions?|llms?|gpt|embeddings?)\b/gi
 const NAMES = /openai|anthropic|gemini|claude|vidu|recraft|midjourney/gi
-// Headers and members of bodies that only vendors' clients use.
+// Headers and members of request bodies that only clients of vendors use.
 const WIRE =
   /\bx-api-key\b|\bx-goog-[\w-]+|'api-key'|\bmj-api-secret\b|\bstream\?:|\.stream === true/g
-// Names that say nothing. `data` and `info` stay allowed as keys (settings.data, log.info): declarations are meant.
+// Names without meaning. Only declarations are checked: `data` and `info` are allowed as keys
+// (settings.data, log.info).
 const EMPTY = /^(?:utils?|helpers?|managers?|services?|common|misc|data|info|handler2)$/i
 const EMPTY_END = /(?:Util|Utils|Helper|Helpers|Manager|Service|Impl|Info)$/
 const DECLARED =
   /^\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm
 
 export const laws: Readonly<Record<string, Law>> = {
-  walls: files => {
+  layers: files => {
     const plugins = pluginFolders(files)
     return files.flatMap(file =>
-      importsOf(file).flatMap(found => {
-        const message = wallBroken(found, plugins)
-        return message === undefined ? [] : [{ path: found.from, line: found.line, message }]
+      importsOf(file).flatMap(findMatches => {
+        const message = findLayerBreach(findMatches, plugins)
+        return message === undefined
+          ? []
+          : [{ path: findMatches.from, line: findMatches.line, message }]
       }),
     )
   },
 
-  circles: files =>
-    circlesIn(files).map(circle => ({
-      path: circle[0] ?? '',
+  client: files => files.flatMap(file => importsOf(file).flatMap(findClientBreach)),
+
+  cycles: files =>
+    cyclesIn(files).map(cycle => ({
+      path: cycle[0] ?? '',
       line: 1,
-      message: `import circle: ${[...circle, circle[0]].join(' -> ')}`,
+      message: `import cycle: ${[...cycle, cycle[0]].join(' -> ')}`,
     })),
 
-  trade: files =>
+  vocabulary: files =>
     within(files, 'engine/').flatMap(file => [
-      ...found(file, split(file.text), TRADE, word => `the engine knows no "${word}"`),
-      ...found(file, file.text, NAMES, word => `the engine knows no "${word}"`),
-      ...found(file, file.text, WIRE, word => `the engine knows no "${word}"`),
+      ...findMatches(
+        file,
+        split(file.text),
+        VOCABULARY,
+        word => `the engine must not use "${word}"`,
+      ),
+      ...findMatches(file, file.text, NAMES, word => `the engine must not use "${word}"`),
+      ...findMatches(file, file.text, WIRE, word => `the engine must not use "${word}"`),
     ]),
 
   sizes: files => sizeBreaches(files).map(breach => ({ line: 1, ...breach })),
@@ -79,7 +91,13 @@ export const laws: Readonly<Record<string, Law>> = {
     files.flatMap(file =>
       /^(?:#!.*\n)?\/\*\* \S/.test(file.text)
         ? []
-        : [at(file, 1, 'open the file with /** what it owns, in one sentence */')],
+        : [
+            at(
+              file,
+              1,
+              'begin the file with a comment /** … */ of one sentence: what the file owns',
+            ),
+          ],
     ),
 
   names: files =>
@@ -89,17 +107,19 @@ export const laws: Readonly<Record<string, Law>> = {
       ...[...file.text.matchAll(DECLARED)].flatMap(match => {
         const name = match[1] ?? ''
         const empty = EMPTY.test(name) || EMPTY_END.test(name)
-        return empty ? [at(file, lineAt(file.text, match.index), `"${name}" says nothing`)] : []
+        return empty
+          ? [at(file, lineAt(file.text, match.index), `"${name}" has no meaning: name the thing`)]
+          : []
       }),
     ]),
 
   state: files =>
     [...within(files, 'engine/'), ...within(files, 'plugins/')].flatMap(file =>
-      found(
+      findMatches(
         file,
         file.text,
         /^(?:export )?(?:let|var) \w+|^(?:export )?const \w+(?::[^=]+)? = new (?:Map|Set|WeakMap|WeakSet)(?:<.*>)?\(\)/gm,
-        text => `state of a module: "${text}"; let host.share or a closure hold it`,
+        text => `module-level state: "${text}"; move it into host.share or a closure`,
       ),
     ),
 
@@ -120,7 +140,7 @@ export const laws: Readonly<Record<string, Law>> = {
         ]
   },
 
-  // npm ci refuses a lock that does not name the optional packages of every platform.
+  // npm ci refuses a lock file without the optional packages of every platform.
   lock: files => {
     const lock = files.find(file => file.path === 'package-lock.json')
     const packages: Packages = JSON.parse(lock?.text ?? '{}').packages ?? {}
@@ -136,13 +156,13 @@ export const laws: Readonly<Record<string, Law>> = {
 }
 type Packages = Record<string, { optionalDependencies?: Record<string, string> }>
 
-const OF_MANIFESTS = ['dependencies', 'lock', 'glossary']
+const OF_ALL_FILES = ['dependencies', 'lock', 'glossary']
 const CODE = /\.(?:ts|cjs)$/
-/** Every breach of every law; laws about code see code only. */
+/** Every breach of every law. Most laws check code only. */
 export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: string })[] => {
   const code = files.filter(file => CODE.test(file.path))
   return Object.entries(laws).flatMap(([law, check]) =>
-    check(OF_MANIFESTS.includes(law) ? files : code).map(breach => ({ law, ...breach })),
+    check(OF_ALL_FILES.includes(law) ? files : code).map(breach => ({ law, ...breach })),
   )
 }
 
@@ -164,19 +184,21 @@ const at = (file: SourceFile, line: number, message: string): Breach => ({
 const split = (text: string): string =>
   text.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ')
 
-const found = (
+const findMatches = (
   file: SourceFile,
   text: string,
   pattern: RegExp,
-  say: (word: string) => string,
+  messageFor: (word: string) => string,
 ): Breach[] =>
-  [...text.matchAll(pattern)].map(match => at(file, lineAt(text, match.index), say(match[0])))
+  [...text.matchAll(pattern)].map(match =>
+    at(file, lineAt(text, match.index), messageFor(match[0])),
+  )
 
 const emptyParts = (file: SourceFile): Breach[] => {
-  // "helper" is a fair name under test/.
+  // test/helpers/ may have that name.
   const parts = file.path.replace(/^test\/helpers\//, '').split(/[/.-]/)
   const empty = parts.find(part => EMPTY.test(part))
-  return empty === undefined ? [] : [at(file, 1, `"${empty}" says nothing`)]
+  return empty === undefined ? [] : [at(file, 1, `"${empty}" has no meaning: name the thing`)]
 }
 
 if (import.meta.main) {

@@ -1,30 +1,30 @@
-/** Who may import whom: the walls between engine, plugins and the folders plugins share. */
+/** Which folder may import which: engine, plugins, and the folders that plugins share. */
 import type { Import, SourceFile } from './imports.ts'
 import { engineFolder, SUBSYSTEMS } from './sizes.ts'
 
-/** The ladder of folders that plugins share; those not named stand at the ground, step 0.
- *  A folder may import itself and every lower step, never its own step's neighbours. */
-const LADDER: Readonly<Record<string, number>> = {
+/** Levels of the folders that plugins share; 0 by default. A folder may import itself and folders
+ *  of lower levels. */
+const LEVELS: Readonly<Record<string, number>> = {
   conversion: 1,
   billing: 1,
   catalogue: 2,
   ledger: 2,
 }
-/** Pages of the contract of plugins behind engine/plugin.ts. Each imports types of those before it. */
-const PAGES = ['engine/store/contract.ts', 'engine/cli/contract.ts']
+/** Further parts of the plugin contract. Each may import types of the parts before it. */
+const CONTRACT_PARTS = ['engine/store/contract.ts', 'engine/cli/contract.ts']
 /** Small functions that the engine and plugins share. */
 const KITS = ['engine/kit.ts', 'engine/cli/kit.ts', 'engine/config/nearest.ts']
-/** What every plugin and every shared folder may see of the engine, and the words plugins meet at. */
-const OPEN = [
+/** Files that every plugin and every shared folder may import. */
+const PUBLIC = [
   'engine/plugin.ts',
-  ...PAGES,
+  ...CONTRACT_PARTS,
   ...KITS,
   'engine/errors.ts',
-  'engine/store/registered.ts',
+  'engine/store/while-registered.ts',
   'plugins/slots.ts',
 ]
 
-/** Folders whose index exports a plugin: `plugins/NAME/index.ts`. The others hold what plugins share. */
+/** Folders whose index exports a plugin: `plugins/NAME/index.ts`. Plugins share the others. */
 export const pluginFolders = (files: readonly SourceFile[]): ReadonlySet<string> =>
   new Set(
     files.flatMap(({ path, text }) => {
@@ -33,55 +33,73 @@ export const pluginFolders = (files: readonly SourceFile[]): ReadonlySet<string>
     }),
   )
 
-/** Why this import breaks a wall, or undefined. `plugins`: see `pluginFolders`. */
-export const wallBroken = (
+/** Why this import is not allowed, or undefined. `plugins`: see `pluginFolders`. */
+export const findLayerBreach = (
   { from, to, relative, typeOnly }: Import,
   plugins: ReadonlySet<string>,
 ): string | undefined => {
-  const page = [...PAGES, 'engine/plugin.ts'].indexOf(from)
-  if (page >= 0)
-    return typeOnly && PAGES.slice(0, page).includes(to)
+  const part = [...CONTRACT_PARTS, 'engine/plugin.ts'].indexOf(from)
+  if (part >= 0)
+    return typeOnly && CONTRACT_PARTS.slice(0, part).includes(to)
       ? undefined
-      : 'the contract imports only types of its other pages'
+      : 'the contract imports only types of its earlier parts'
   if (KITS.includes(from) && !(typeOnly && to === 'engine/plugin.ts') && !KITS.includes(to))
     return 'a kit is bundled into plugins: it imports only types of the contract'
   if (!relative) return undefined
   if (from.startsWith('engine/'))
     return /^(?:engine|schemas)\//.test(to)
-      ? subsystemWall(from, to, typeOnly)
-      : `engine never imports ${to}`
+      ? findSubsystemBreach(from, to, typeOnly)
+      : `the engine must not import ${to}`
   if (!from.startsWith('plugins/')) return undefined
   if (from === 'plugins/slots.ts' && to !== 'engine/plugin.ts')
-    return 'slots.ts holds words only and may import nothing but engine/plugin.ts'
-  if (OPEN.includes(to)) return undefined
-  if (!to.startsWith('plugins/')) return `of the engine a plugin may import only ${OPEN.join(', ')}`
-  return folderWall(from, to, plugins)
+    return 'slots.ts declares slots only and may import nothing but engine/plugin.ts'
+  if (PUBLIC.includes(to)) return undefined
+  if (!to.startsWith('plugins/'))
+    return `of the engine a plugin may import only ${PUBLIC.join(', ')}`
+  return findFolderBreach(from, to, plugins)
 }
 
-/** The request part needs the subsystems' types alone. */
-const subsystemWall = (from: string, to: string, typeOnly: boolean): string | undefined => {
+/** Folders of the engine that may import engine/http-client/, with the reason. */
+const CLIENT_USERS: Readonly<Record<string, string>> = {
+  'http-client': 'the client itself',
+  upstream: 'sends requests to upstreams, and parses the endpoints of their URLs',
+}
+/** Keeps the HTTP client replaceable: one folder depends on it. */
+export const findClientBreach = ({ from, to, line }: Import) => {
+  const isUser = CLIENT_USERS[engineFolder(from) ?? ''] !== undefined
+  if (engineFolder(to) !== 'http-client' || from.startsWith('test/') || isUser) return []
+  const message = 'only engine/upstream/ imports engine/http-client/: send through engine/upstream/'
+  return [{ path: from, line, message }]
+}
+
+/** The request part imports only types of the subsystems. */
+const findSubsystemBreach = (from: string, to: string, typeOnly: boolean): string | undefined => {
   const [own = '', target = ''] = [from, to].map(engineFolder)
   if (!SUBSYSTEMS.includes(target) || SUBSYSTEMS.includes(own)) return undefined
   return typeOnly ? undefined : `of engine/${target}/ the request part imports only types`
 }
 
-const folderWall = (from: string, to: string, plugins: ReadonlySet<string>): string | undefined => {
+const findFolderBreach = (
+  from: string,
+  to: string,
+  plugins: ReadonlySet<string>,
+): string | undefined => {
   const [own, target] = [folderOf(from), folderOf(to)]
   if (own !== undefined && own === target)
-    return own === 'formats' ? formatWall(from, to) : undefined
+    return own === 'formats' ? findFormatBreach(from, to) : undefined
   if (target === undefined || plugins.has(target))
     return `no plugin imports another plugin: move what ${from} shares with ${to} into a shared folder`
   if (own === undefined || plugins.has(own)) return undefined
-  return (LADDER[target] ?? 0) < (LADDER[own] ?? 0)
+  return (LEVELS[target] ?? 0) < (LEVELS[own] ?? 0)
     ? undefined
-    : `plugins/${own}/ may not import plugins/${target}/: the ladder goes down only`
+    : `plugins/${own}/ may not import plugins/${target}/: it is not of a lower level`
 }
 
-/** A format knows only the hub: plugins/formats/*.ts, and its own folder. */
-const formatWall = (from: string, to: string): string | undefined => {
+/** A format imports only the hub (plugins/formats/*.ts) and its own folder. */
+const findFormatBreach = (from: string, to: string): string | undefined => {
   const [own, other] = [from, to].map(path => path.split('/')[2] ?? '')
-  const known = other?.endsWith('.ts') || own === other || from === 'plugins/formats/index.ts'
-  return known ? undefined : `the format ${own} may know only the hub, not ${other}`
+  const isKnown = other?.endsWith('.ts') || own === other || from === 'plugins/formats/index.ts'
+  return isKnown ? undefined : `the format ${own} may import only the hub, not ${other}`
 }
 
 const folderOf = (path: string): string | undefined => /^plugins\/([^/]+)\//.exec(path)?.[1]

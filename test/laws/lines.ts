@@ -1,5 +1,5 @@
-/** From what V8 counted in many processes to the lines that ran in any of them. Types are stripped in place, so an offset in
- *  what ran is one in what was written. */
+/** Line coverage from the V8 reports of many processes. Types are stripped in place, so offsets of
+ *  the executed code are offsets of the source. */
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,13 +18,13 @@ export type Summary = Readonly<
   Record<string, { readonly lines: { readonly total: number; readonly covered: number } }>
 >
 
-/** For each line whether it ran: it did not if it lies whole in something that did not. */
+/** Whether each line ran: a line inside of a range with count 0 did not. */
 export const linesRun = (text: string, { functions }: Script): boolean[] => {
   let start = 0
   const lines = text.split('\n').map(line => {
-    const indented = start + (line.length - line.trimStart().length)
+    const textStart = start + (line.length - line.trimStart().length)
     start += line.length + 1
-    return { start: indented, end: start - 1 }
+    return { start: textStart, end: start - 1 }
   })
   const run = lines.map(() => true)
   for (const { startOffset, endOffset, count } of functions.flatMap(({ ranges }) => ranges))
@@ -33,11 +33,11 @@ export const linesRun = (text: string, { functions }: Script): boolean[] => {
   return run
 }
 
-/** A file of types only runs nowhere, and has no lines to cover. */
+/** Whether a file has code to cover: a file of types has none. */
 const hasCode = (text: string): boolean =>
   /^(?:export )?(?:default|const|let|class|function|async|await)\b|require\(/m.test(text)
 
-/** Of the files of `folder` in `root`; one that no process has met has no line that ran. */
+/** The files of `folder` in `root`. In a file that no process loaded no line ran. */
 export const summaryOf = (reports: string, root: string, folder: string): Summary => {
   const texts = new Map(
     globSync(`${folder}/**/*.{ts,cjs}`, { cwd: root }).flatMap(path => {

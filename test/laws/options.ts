@@ -1,4 +1,5 @@
-/** Which files may read the options of a plugin and its sections: its own, and the folder that it shares with others. */
+/** Which files may read the options and sections of a plugin: its own files, and the shared folder
+ *  that exports readers for them. */
 import { lineAt, type SourceFile } from './imports.ts'
 
 interface Breach {
@@ -7,7 +8,7 @@ interface Breach {
   readonly message: string
 }
 
-/** Shared folders that export what a plugin's options or sections say. */
+/** Shared folders that export readers of a plugin's options or sections. */
 const EXPORTED_BY: Readonly<Record<string, readonly string[]>> = {
   auth: ['credentials'],
   errors: ['dialects'],
@@ -21,7 +22,7 @@ const PLUGIN = /^plugins\/([^/]+?)(?:\.ts|\/index\.ts)$/
 const SECTIONS = /^ {2}sections: \{ ?(.*?) ?\},$/m
 const OPTION = /\.?\b(?:option|has)\('(\w+)'\)/g
 const SECTION = /\bsection(?:<.*?>)?\('(\w+)'\)|\bdocument\.(\w+)/g
-/** What a check looks for to see whether a plugin is in use. */
+/** Tests whether a plugin is in the pipeline. */
 const IN_PIPELINE = /\bpipeline\.includes\('(\w+)'\)/g
 
 /** Every read of an option or a section that belongs to another plugin. */
@@ -51,10 +52,10 @@ const readsIn = (
   pattern: RegExp,
   ownerOf: (name: string) => string | undefined,
 ): readonly Breach[] =>
-  [...text.matchAll(pattern)].flatMap(({ 0: written, 1: first, 2: second, index }) => {
+  [...text.matchAll(pattern)].flatMap(({ 0: expression, 1: first, 2: second, index }) => {
     const owner = ownerOf(first ?? second ?? '')
     if (owner === undefined || mayRead(path, owner)) return []
-    const message = `${written} is what the plugin ${owner} is told: import its reader`
+    const message = `${expression} reads the plugin ${owner}: import its reader`
     return [{ path, line: lineAt(text, index), message }]
   })
 const mayRead = (path: string, owner: string): boolean =>

@@ -1,13 +1,13 @@
-/** A run says what failed: a check, a crash, a file that ends before it was asked everything; and what it covered is counted
- *  from what ran. */
+/** The test runner reports failed checks, crashes and files that end early; coverage counts the
+ *  lines that ran. */
 import { spawnSync } from 'node:child_process'
 import { globSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
+import { FAULTS, groupOf, inOrder } from '../groups.ts'
 import { swiftly } from '../helpers/operator.ts'
 import { countsIn } from '../run.ts'
-import { FAULTS, inOrder, shareOf } from '../shares.ts'
 import { linesRun, summaryOf } from './lines.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -20,44 +20,52 @@ const FILES = {
   'early.test.ts': "console.log('ok 1 - all of it')\nprocess.exit(0)\n",
 }
 
-t.test('of four files three fail, and each is named', async t => {
+t.test('test runner: names each of three failed files among four', async t => {
   const { status, stdout } = spawnSync(...swiftly(RUN, t.testdir(FILES)), { encoding: 'utf8' })
   t.equal(status, 1)
   for (const name of ['bad', 'crash', 'early'])
     t.match(stdout, new RegExp(`^not ok \\d - \\S*${name}\\.test\\.ts`, 'm'))
   t.match(stdout, /^ok \d - \S*good\.test\.ts # time=\d+ms, CPU/m)
-  t.match(stdout, /^ +not ok 1 - one is two$/m, 'what fails is shown')
+  t.match(stdout, /^ +not ok 1 - one is two$/m, 'the failed check is printed')
   t.match(stdout, /^# \{ .*fail: 3.*\}$/m)
 })
 
-t.test('a file that passes, and none at all', async t => {
+t.test('test runner: prints a single file whole, and fails without files', async t => {
   const folder = t.testdir({ 'good.test.ts': FILES['good.test.ts'], none: {} })
   const good = spawnSync(...swiftly(RUN, `${folder}/good.test.ts`), { encoding: 'utf8' })
   t.equal(good.status, 0)
-  t.match(good.stdout, /^ +ok 1 - fine$/m, 'a single one is shown whole')
+  t.match(good.stdout, /^ +ok 1 - fine$/m, 'the file is printed whole')
   t.equal(spawnSync(...swiftly(RUN, `${folder}/none`)).status, 1)
-  const other = spawnSync(...swiftly(RUN, '--share', 'monney'), { encoding: 'utf8' })
+  const other = spawnSync(...swiftly(RUN, '--group', 'monney'), { encoding: 'utf8' })
   t.equal(other.status, 1)
-  t.match(other.stdout, 'There is no share monney; the shares are engine, money, formats, faults')
+  t.match(other.stdout, 'There is no group "monney"; the groups are engine, money, formats, faults')
 })
 
-t.test('counts', async t => {
+t.test('test runner: reads the counts of a test file', async t => {
   const counts = countsIn('# { total: 9, pass: 8, skip: 1 }\n# time=1ms\n')
   t.same(Object.fromEntries(counts), { total: 9, pass: 8, skip: 1 })
   t.equal(countsIn('ok 1 - # { total: 9 }').size, 0)
 })
 
-t.test('each fault that money must survive has its tests', async t => {
+/** `a/{b,c}` is `a/b` and `a/c`: a file that was renamed must not vanish from a list. */
+const alternativesOf = (pattern: string): string[] => {
+  const [braces = '', list = ''] = /\{([^{}]*)\}/.exec(pattern) ?? []
+  if (braces === '') return [pattern]
+  return list.split(',').flatMap(each => alternativesOf(pattern.replace(braces, each)))
+}
+
+t.test('fault tests: each alternative of the listed patterns matches a file', async t => {
   for (const [fault, patterns] of Object.entries(FAULTS))
-    for (const pattern of patterns) t.ok(globSync(pattern, { cwd: ROOT }).length > 0, fault)
+    for (const pattern of patterns.flatMap(alternativesOf))
+      t.ok(globSync(pattern, { cwd: ROOT }).length > 0, `${fault}: ${pattern}`)
 })
 
-t.test('shares, and who comes first', async t => {
-  t.equal(shareOf('test/journeys/money/wrong-keys.test.ts'), 'money')
-  t.equal(shareOf('test/journeys/formats/format-matrix.test.ts'), 'formats')
-  t.equal(shareOf('test/journeys/start.test.ts'), 'engine')
+t.test('test groups: files are assigned by path, long ones run first', async t => {
+  t.equal(groupOf('test/journeys/money/wrong-keys.test.ts'), 'money')
+  t.equal(groupOf('test/journeys/formats/format-matrix.test.ts'), 'formats')
+  t.equal(groupOf('test/journeys/start.test.ts'), 'engine')
   const files = ['overload', 'b', 'a'].map(name => `test/journeys/${name}.test.ts`)
-  files.push('test/rooms/z.test.ts')
+  files.push('test/suites/z.test.ts')
   t.same(inOrder(files), files.toReversed())
 })
 
@@ -70,7 +78,7 @@ const script = (url: string, from: number, to: number, count: number) => ({
   ],
 })
 
-t.test('a line ran unless it lies whole in what did not', async t => {
+t.test('line coverage: a line inside of a range that did not run is not covered', async t => {
   const body = [TEXT.indexOf('()'), TEXT.indexOf('}') + 1] as const
   t.same(linesRun(TEXT, script('', ...body, 0)), [true, true, false, false, true, true])
   t.same(linesRun(TEXT, script('', ...body, 1)), Array(6).fill(true))
@@ -78,21 +86,26 @@ t.test('a line ran unless it lies whole in what did not', async t => {
 
 const ENGINE = { 'a.ts': TEXT, 'b.ts': 'export const b = 1\n', 'c.ts': 'export interface C {}\n' }
 
-t.test('what no process met did not run; types run nowhere; processes add up', async t => {
-  const body = [TEXT.indexOf('()'), TEXT.indexOf('}') + 1] as const
-  const root = t.testdir({ engine: ENGINE, once: {}, twice: {} })
-  const report = (count: number) =>
-    JSON.stringify({ result: [script(pathToFileURL(`${root}/engine/a.ts`).href, ...body, count)] })
-  writeFileSync(`${root}/once/1.json`, report(0))
-  for (const [name, count] of Object.entries({ 1: 0, 2: 1, 3: 0 }))
-    writeFileSync(`${root}/twice/${name}.json`, report(count))
-  const covered = (reports: string) =>
-    Object.entries(summaryOf(`${root}/${reports}`, root, 'engine')).map(([file, { lines }]) => [
-      basename(file),
-      lines.covered,
-      lines.total,
-    ])
-  const never = ['b.ts', 0, 2]
-  t.same(covered('once').sort(), [['a.ts', 4, 6], never])
-  t.same(covered('twice').sort(), [['a.ts', 6, 6], never])
-})
+t.test(
+  'line coverage: adds processes up, counts unloaded files and ignores files of types',
+  async t => {
+    const body = [TEXT.indexOf('()'), TEXT.indexOf('}') + 1] as const
+    const root = t.testdir({ engine: ENGINE, once: {}, twice: {} })
+    const report = (count: number) =>
+      JSON.stringify({
+        result: [script(pathToFileURL(`${root}/engine/a.ts`).href, ...body, count)],
+      })
+    writeFileSync(`${root}/once/1.json`, report(0))
+    for (const [name, count] of Object.entries({ 1: 0, 2: 1, 3: 0 }))
+      writeFileSync(`${root}/twice/${name}.json`, report(count))
+    const coverageIn = (reports: string) =>
+      Object.entries(summaryOf(`${root}/${reports}`, root, 'engine')).map(([file, { lines }]) => [
+        basename(file),
+        lines.covered,
+        lines.total,
+      ])
+    const never = ['b.ts', 0, 2]
+    t.same(coverageIn('once').sort(), [['a.ts', 4, 6], never])
+    t.same(coverageIn('twice').sort(), [['a.ts', 6, 6], never])
+  },
+)

@@ -1,5 +1,5 @@
-/** Generates JSON Schemas from what the official SDKs' types say may be sent and is answered: `node test/laws/sdk-schemas.ts`
- *  writes them anew. */
+/** Generates JSON Schemas of requests and answers from the types of the official SDKs;
+ *  `node test/laws/sdk-schemas.ts` writes them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createGenerator } from 'ts-json-schema-generator'
@@ -7,15 +7,15 @@ import { createGenerator } from 'ts-json-schema-generator'
 const FOLDER = new URL('../fixtures/sdk-schemas/', import.meta.url)
 export const fileOf = (name: string): URL => new URL(`${name}.json`, FOLDER)
 
-/** Name of the file to the type in asked.ts. */
-export const ASKED: Readonly<Record<string, string>> = {
+/** Name of the file to the type in requests.ts. */
+export const REQUEST_TYPES: Readonly<Record<string, string>> = {
   'openai-chat': 'Chat',
   'openai-responses': 'Responses',
   'anthropic-messages': 'Messages',
   'google-gemini': 'GenerateContent',
 }
-/** And in answered.ts: one with the members `answer` and, of a format that streams, `event`. */
-export const ANSWERED: Readonly<Record<string, string>> = {
+/** The same in answers.ts: a type with `answer` and, where the format streams, `event`. */
+export const ANSWER_TYPES: Readonly<Record<string, string>> = {
   'openai-chat-answered': 'ChatAnswered',
   'openai-responses-answered': 'ResponsesAnswered',
   'anthropic-messages-answered': 'MessagesAnswered',
@@ -23,9 +23,12 @@ export const ANSWERED: Readonly<Record<string, string>> = {
   'embeddings-answered': 'EmbeddingsAnswered',
   'images-answered': 'ImagesAnswered',
 }
-export const NAMES: readonly string[] = [...Object.keys(ASKED), ...Object.keys(ANSWERED)]
+export const NAMES: readonly string[] = [
+  ...Object.keys(REQUEST_TYPES),
+  ...Object.keys(ANSWER_TYPES),
+]
 
-/** The versions whose types these are. */
+/** The versions of the SDKs. */
 export const versions = (): string =>
   ['openai', '@anthropic-ai/sdk', '@google/genai']
     .map(name => {
@@ -34,10 +37,10 @@ export const versions = (): string =>
     })
     .join(', ')
 
-export const generated = (name: string): string => {
-  const type = ASKED[name] ?? ANSWERED[name] ?? ''
+export const generateSchema = (name: string): string => {
+  const type = REQUEST_TYPES[name] ?? ANSWER_TYPES[name] ?? ''
   const schema = createGenerator({
-    path: fileURLToPath(new URL(name in ASKED ? 'asked.ts' : 'answered.ts', FOLDER)),
+    path: fileURLToPath(new URL(name in REQUEST_TYPES ? 'requests.ts' : 'answers.ts', FOLDER)),
     tsconfig: fileURLToPath(new URL('tsconfig.json', FOLDER)),
     type,
     skipTypeCheck: true,
@@ -46,4 +49,4 @@ export const generated = (name: string): string => {
   return `${JSON.stringify({ $comment: versions(), ...schema })}\n`
 }
 
-if (import.meta.main) for (const name of NAMES) writeFileSync(fileOf(name), generated(name))
+if (import.meta.main) for (const name of NAMES) writeFileSync(fileOf(name), generateSchema(name))

@@ -1,8 +1,8 @@
-/** How large the engine and its folders may be, and which of its folders a request passes through. */
+/** Limits of the engine and of folders, and the folders that a request passes through. */
 import { dirname } from 'node:path'
 import type { SourceFile } from './imports.ts'
 
-/** Folders of the engine that a request passes through. Files directly in engine/ belong to them. */
+/** Folders of the engine that a request passes through, beside the files directly in engine/. */
 const REQUEST_PART = [
   'http-client',
   'observe',
@@ -14,7 +14,7 @@ const REQUEST_PART = [
 ]
 /** Subsystems: the request part imports only their types. */
 export const SUBSYSTEMS = ['cli', 'config', 'processes', 'quota', 'store']
-/** Files that may stand directly in engine/: those that something outside of the engine enters by. */
+/** Files that may stand directly in engine/: its entry points. */
 const ENTRY_POINTS = [
   'bin.cjs',
   'cli.ts',
@@ -35,7 +35,7 @@ const MORE_FILES: Readonly<Record<string, string>> = {
   'test/helpers': 'its files are being merged',
 }
 
-/** One sentence for each size that is exceeded, with the path it is about. */
+/** A message for each exceeded limit, with its path. */
 export const sizeBreaches = (
   files: readonly SourceFile[],
 ): { readonly path: string; readonly message: string }[] => [
@@ -44,8 +44,8 @@ export const sizeBreaches = (
   ...fullFolders(files),
 ]
 
-/** The folder of the engine that a file belongs to: '' directly in engine/; undefined outside. The two entry
- *  points of the command line belong to cli. */
+/** The folder of the engine that a file belongs to: '' directly in engine/; undefined outside. The
+ *  two entry points of the command line belong to cli. */
 export const engineFolder = (path: string): string | undefined => {
   if (path === 'engine/cli.ts' || path === 'engine/bin.cjs') return 'cli'
   return /^engine\/([^/]+)\//.exec(path)?.[1] ?? (path.startsWith('engine/') ? '' : undefined)
@@ -65,8 +65,8 @@ const looseFiles = (files: readonly SourceFile[]) =>
     if (folder === undefined) return []
     if (ENTRY_POINTS.includes(path.slice('engine/'.length))) return []
     if (folder === '') return [{ path, message: 'only entry points stand directly in engine/' }]
-    const known = [...REQUEST_PART, ...SUBSYSTEMS].includes(folder)
-    return known ? [] : [{ path, message: `engine/${folder}/ is not in test/laws/sizes.ts` }]
+    const isKnown = [...REQUEST_PART, ...SUBSYSTEMS].includes(folder)
+    return isKnown ? [] : [{ path, message: `engine/${folder}/ is not in test/laws/sizes.ts` }]
   })
 
 const fullFolders = (files: readonly SourceFile[]) =>

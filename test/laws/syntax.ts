@@ -1,17 +1,17 @@
-/** What a source file declares, as its syntax tree says: names, classes, functions, spreads, comments. */
+/** Reads names, classes, functions, spreads and comments from the syntax tree of a source file. */
 import { parseSync, Visitor } from 'oxc-parser'
 import type { SourceFile } from './imports.ts'
 
-export interface Declared {
+export interface Declaration {
   readonly name: string
   /** From the start of the file, in UTF-16 units. */
   readonly offset: number
 }
 export interface Syntax {
   /** Variables, parameters, functions, classes, types and their members. */
-  readonly names: readonly Declared[]
+  readonly names: readonly Declaration[]
   /** Classes with the number of fields that may change. */
-  readonly classes: readonly (Declared & { readonly mutableFields: number })[]
+  readonly classes: readonly (Declaration & { readonly mutableFields: number })[]
   /** Functions of any kind, with the lines they take. */
   readonly functions: readonly { readonly offset: number; readonly lines: number }[]
   /** Spreads of an object or array literal: `...{ a, b }`. */
@@ -24,17 +24,17 @@ interface Node {
   readonly start: number
   readonly end: number
 }
-interface Named extends Node {
+interface NamedNode extends Node {
   readonly name?: string
 }
 
 export const syntaxOf = (file: SourceFile): Syntax => {
   const { program, comments } = parseSync(file.path.replace(/\.cjs$/, '.js'), file.text)
-  const names: Declared[] = []
-  const classes: (Declared & { mutableFields: number })[] = []
+  const names: Declaration[] = []
+  const classes: (Declaration & { mutableFields: number })[] = []
   const functions: { offset: number; lines: number }[] = []
   const literalSpreads: number[] = []
-  const declare = (node: Named | null | undefined): void => {
+  const declare = (node: NamedNode | null | undefined): void => {
     if (node?.name !== undefined) names.push({ name: node.name, offset: node.start })
   }
   /** The names that a pattern binds: `{ a: b, ...c }` binds b and c. */
@@ -64,7 +64,7 @@ export const syntaxOf = (file: SourceFile): Syntax => {
     const name = node.id?.name ?? 'class'
     classes.push({ name, offset: node.start, mutableFields: mutable.length })
   }
-  const onMember = (node: { key: Named; computed?: boolean }): void => {
+  const onMember = (node: { key: NamedNode; computed?: boolean }): void => {
     if (!node.computed) declare(node.key)
   }
   const onSpread = (node: { start: number; argument: Node }): void => {
@@ -77,11 +77,11 @@ export const syntaxOf = (file: SourceFile): Syntax => {
     ArrowFunctionExpression: node => onFunction(node as FunctionNode),
     ClassDeclaration: node => onClass(node as ClassNode),
     ClassExpression: node => onClass(node as ClassNode),
-    PropertyDefinition: node => onMember(node as { key: Named }),
-    MethodDefinition: node => onMember(node as { key: Named }),
-    TSPropertySignature: node => onMember(node as { key: Named }),
+    PropertyDefinition: node => onMember(node as { key: NamedNode }),
+    MethodDefinition: node => onMember(node as { key: NamedNode }),
+    TSPropertySignature: node => onMember(node as { key: NamedNode }),
     TSMethodSignature: node => {
-      onMember(node as { key: Named })
+      onMember(node as { key: NamedNode })
       for (const parameter of node.params) bind(parameter as Pattern)
     },
     TSFunctionType: node => {
@@ -103,7 +103,7 @@ export const syntaxOf = (file: SourceFile): Syntax => {
 const isFunction = (node: Node | null | undefined): boolean => /Function/.test(node?.type ?? '')
 
 type Pattern =
-  | (Named & {
+  | (NamedNode & {
       readonly properties?: readonly {
         readonly type: string
         readonly value?: Pattern
@@ -116,9 +116,9 @@ type Pattern =
     })
   | null
   | undefined
-type FunctionNode = Node & { readonly id?: Named | null; readonly params: readonly Pattern[] }
+type FunctionNode = Node & { readonly id?: NamedNode | null; readonly params: readonly Pattern[] }
 type ClassNode = Node & {
-  readonly id: Named | null
+  readonly id: NamedNode | null
   readonly body: {
     readonly body: readonly (Node & {
       readonly readonly?: boolean

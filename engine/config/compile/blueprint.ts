@@ -1,4 +1,4 @@
-/** All that a process needs to compile a snapshot: plain values, sent between processes. */
+/** The plain values from which a process compiles a snapshot; processes send them to each other. */
 import type { Document } from '../../plugin.ts'
 
 /** One plugin, bundled for import. */
@@ -12,7 +12,7 @@ export interface Bundle {
 }
 export interface Blueprint {
   readonly version: number
-  /** Hash of documents, plugins, and the files that they read. */
+  /** Hash of the document, the plugins and the attached files. */
   readonly hash: string
   /** Folder of routes.yaml. */
   readonly root: string

@@ -1,7 +1,7 @@
 /** Faults of compiling a document, with their places. */
 import { asFault } from '../../errors.ts'
 
-/** A fault of compiling. Its place is a path of keys in the document, or the file of a plugin. */
+/** `where`: a path of keys in the document. `plugin`: the plugin at fault. */
 export interface CompileFault {
   readonly where?: readonly (string | number)[]
   readonly plugin?: string
@@ -17,10 +17,11 @@ export class CompileError extends Error {
   }
 }
 
-/** A fault from a fault table keeps its code: it blames the options, not the plugin. */
-export const describe = (thrown: unknown, code: string) => ({
-  code: isDeliberate(thrown) ? asFault(thrown).code : code,
-  message: thrown instanceof Error ? thrown.message : String(thrown),
-  stack: thrown instanceof Error ? thrown.stack : undefined,
+/** The code and message of an error. A fault from a fault table keeps its own code, with which the
+ *  plugin refused its options; any other error gets `code`. */
+export const describeError = (error: unknown, code: string) => ({
+  code: isDeliberate(error) ? asFault(error).code : code,
+  message: error instanceof Error ? error.message : String(error),
+  stack: error instanceof Error ? error.stack : undefined,
 })
-const isDeliberate = (thrown: unknown): boolean => asFault(thrown).code !== 'INTERNAL'
+const isDeliberate = (error: unknown): boolean => asFault(error).code !== 'INTERNAL'

@@ -1,10 +1,12 @@
 /** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers
  *  that pass. */
 import { createHash } from 'node:crypto'
-import type { Json } from '../../plugin.ts'
+import type { Document, Json, Plugin } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
+import type { SharedResources } from '../../snapshot/shared-resources.ts'
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
+import type { CompileFault } from './compile-problem.ts'
 import { parseDuration } from './units.ts'
 
 /** As the schema of routes.yaml accepts it (config/schema.ts). */
@@ -25,14 +27,44 @@ const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000
 const ENGINE_KEYS = new Set(['url', 'key', 'auth', 'timeout', 'connections', 'headers', 'health'])
 
 const NO_POOL = { connect: 0, connections: 0 }
-/** `url: NAME:`: the plugin of that name answers, inside the process. */
+/** `url: NAME:`: the plugin of that name serves the upstream, inside the process. */
 const INSIDE = /^([a-z][a-z0-9-]*):$/
 const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
 
 export type AcquireShared = <T extends object>(key: string, version: string, create: () => T) => T
 
-/** `credentials`: headers with credentials of clients, see `Plugin.credentialHeaders`. */
+/** Compiles all upstreams. Adds the release functions of their origins to `releases`, and a fault
+ *  for each invalid address to `faults`. */
+export const compileUpstreams = (
+  document: Document,
+  plugins: ReadonlyMap<string, Plugin>,
+  shared: SharedResources,
+  releases: (() => void)[],
+  faults: CompileFault[],
+): ReadonlyMap<string, Upstream> => {
+  const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
+  const credentials = [...plugins.values()].flatMap(plugin => plugin.credentialHeaders ?? [])
+  const upstreams = new Map<string, Upstream>()
+  const share: AcquireShared = (key, version, create) => {
+    const { value, release } = shared.acquire(key, version, create)
+    releases.push(release)
+    return value
+  }
+  for (const [name, options] of Object.entries(section))
+    try {
+      upstreams.set(name, compileUpstream(name, options, share, credentials))
+    } catch {
+      faults.push({
+        where: ['upstreams', name, 'url'],
+        code: 'UPSTREAM_ADDRESS',
+        message: `the address of the upstream "${name}" is invalid; check its port (at most 65535) and brackets`,
+      })
+    }
+  return upstreams
+}
+
+/** `credentials`: names of headers with credentials of clients, see `Plugin.credentialHeaders`. */
 export const compileUpstream = (
   name: string,
   options: UpstreamOptions,
@@ -77,9 +109,9 @@ export const readDeadlines = (
 const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share: AcquireShared) => {
   const { origin, pathname } = new URL(url)
   const version = `${deadlines.connect}/${connections}`
-  const make = (): Origin => new Origin(origin, { connect: deadlines.connect, connections })
+  const create = (): Origin => new Origin(origin, { connect: deadlines.connect, connections })
   return {
-    origin: share(`origin ${origin}`, version, make),
+    origin: share(`origin ${origin}`, version, create),
     base: pathname.replace(/\/+$/, ''),
   }
 }

@@ -4,13 +4,13 @@ import type { Statement } from '../../plugin.ts'
 import { newProcessKey } from '../process-key.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
 import { type EncodedStatement, encodeStatement, rowFromWire, rowToWire } from '../values.ts'
-import { isPermanent } from './refused-statement.ts'
+import { isPermanent } from './error-codes.ts'
 import { type Query, Session } from './session.ts'
 
 export interface ClientOptions {
   readonly url: string
   /** ms. */
-  readonly patience: number
+  readonly writeTimeout: number
   /** Called after each connect. `outcomes`: of the last commit that was tried; undefined if it was
    *  not committed, 'forgotten' if its result is no longer known. */
   onConnected(session: Session, outcomes: readonly Outcome[] | undefined | 'forgotten'): void
@@ -36,7 +36,7 @@ const FORGET = 'DELETE FROM tollgate_clients WHERE client = $1'
 export class PostgresClient {
   readonly #options: ClientOptions
   readonly key = newProcessKey()
-  readonly #opened = Promise.withResolvers<void>()
+  readonly #firstConnection = Promise.withResolvers<void>()
   readonly #crashStatements = new Map<string, readonly EncodedStatement[]>()
   #changedNames = new Set<string>()
   /** `#mayHaveStored`: the store may have on-crash statements. `#mustResend`: it is unknown which,
@@ -53,13 +53,16 @@ export class PostgresClient {
 
   constructor(options: ClientOptions) {
     this.#options = options
-    this.#opened.promise.catch(() => {})
+    this.#firstConnection.promise.catch(() => {})
     void this.#connectWithRetry()
   }
   /** Resolves at the first connection; rejects after `within` ms. */
   async open(within: number): Promise<void> {
-    const late = setTimeout(() => this.#opened.reject(this.cause ?? new Error('no answer')), within)
-    await this.#opened.promise.finally(() => clearTimeout(late))
+    const timer = setTimeout(
+      () => this.#firstConnection.reject(this.cause ?? new Error('no answer')),
+      within,
+    )
+    await this.#firstConnection.promise.finally(() => clearTimeout(timer))
   }
   setCrashStatements(name: string, statements: readonly Statement[]): void {
     if (statements.length > 0) this.#crashStatements.set(name, statements.map(encodeStatement))
@@ -71,31 +74,31 @@ export class PostgresClient {
   }
   /** Statements that store the changed on-crash statements, or all of them. */
   takeCrashStatements(): readonly Query[] {
-    const anew = this.#mustResend
-    const names = anew ? [...this.#crashStatements.keys()] : [...this.#changedNames]
+    const sendsAll = this.#mustResend
+    const names = sendsAll ? [...this.#crashStatements.keys()] : [...this.#changedNames]
     this.#changedNames = new Set()
     this.#mustResend = false
     this.#mayHaveStored ||= names.length > 0
-    const stored = names.filter(name => this.#crashStatements.has(name))
-    const cleared = names.filter(name => !this.#crashStatements.has(name))
-    const texts = stored.map(name => JSON.stringify(this.#crashStatements.get(name)))
+    const setNames = names.filter(name => this.#crashStatements.has(name))
+    const clearedNames = names.filter(name => !this.#crashStatements.has(name))
+    const texts = setNames.map(name => JSON.stringify(this.#crashStatements.get(name)))
     return [
-      ...(anew ? [{ text: CLEAR_ALL, values: [this.key] }] : []),
-      ...(stored.length > 0
+      ...(sendsAll ? [{ text: CLEAR_ALL, values: [this.key] }] : []),
+      ...(setNames.length > 0
         ? [
             {
               name: 'set crash statements',
               text: SET_CRASH_STATEMENTS,
-              values: [this.key, stored, texts],
+              values: [this.key, setNames, texts],
             },
           ]
         : []),
-      ...(cleared.length > 0
+      ...(clearedNames.length > 0
         ? [
             {
               name: 'clear crash statements',
               text: CLEAR_CRASH_STATEMENTS,
-              values: [this.key, cleared],
+              values: [this.key, clearedNames],
             },
           ]
         : []),
@@ -115,8 +118,8 @@ export class PostgresClient {
     const { session } = this
     if (!session) return
     const values = [this.key]
-    const bye = [CLEAR_ALL, FORGET].map(text => ({ text, values }))
-    await session.pipeline(bye, this.#options.patience).catch(() => {})
+    const cleanup = [CLEAR_ALL, FORGET].map(text => ({ text, values }))
+    await session.pipeline(cleanup, this.#options.writeTimeout).catch(() => {})
     await session.end()
   }
 
@@ -126,33 +129,33 @@ export class PostgresClient {
         return await this.#connect()
       } catch (error) {
         this.cause = error
-        if (isPermanent(error)) this.#opened.reject(error)
+        if (isPermanent(error)) this.#firstConnection.reject(error)
       }
       await new Promise(resolve => setTimeout(resolve, delay).unref())
     }
   }
   async #connect(): Promise<void> {
-    const { url, patience, onConnected: came } = this.#options
+    const { url, writeTimeout, onConnected } = this.#options
     const settings = {
       // A row that another process has locked must not delay the group for long.
-      lock_timeout: Math.ceil(patience / 5),
-      statement_timeout: Math.ceil(patience / 2),
+      lock_timeout: Math.ceil(writeTimeout / 5),
+      statement_timeout: Math.ceil(writeTimeout / 2),
       // A process that was suspended in a transaction must not keep its rows locked.
-      idle_in_transaction_session_timeout: patience * 2,
+      idle_in_transaction_session_timeout: writeTimeout * 2,
     }
-    const session = await Session.open({ url, within: patience, settings })
+    const session = await Session.open({ url, within: writeTimeout, settings })
     const outcomes = await this.#register(session).catch(error => {
       session.drop()
       throw error
     })
     if (this.#closed) return session.end()
     session.onLost = () => this.#onLost()
-    if (session.lost) return this.#onLost()
+    if (session.isLost) return this.#onLost()
     this.session = session
     this.downSince = undefined
     this.cause = undefined
-    this.#opened.resolve()
-    came(session, outcomes)
+    this.#firstConnection.resolve()
+    onConnected(session, outcomes)
   }
   #onLost(): void {
     this.session = undefined
@@ -166,7 +169,7 @@ export class PostgresClient {
         { text: 'SELECT pg_advisory_lock_shared($1)', values: [key] },
         { text: REGISTER, values: [key, this.#number] },
       ],
-      this.#options.patience,
+      this.#options.writeTimeout,
     )
     for (const each of results) if ('error' in each) throw each.error
     this.resendCrashStatements()

@@ -2,13 +2,13 @@
  *  COMMIT was lost, it is determined before the next commit. */
 import type { Row, Statement } from '../../plugin.ts'
 import { fault } from '../faults.ts'
-import { toFault } from '../refused-list.ts'
+import { toFault } from '../refusal-fault.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
 import { toWire } from '../values.ts'
 import { PostgresClient } from './client.ts'
 import type { DialectCache } from './dialect-cache.ts'
+import { unavailableFault } from './error-codes.ts'
 import { commitGroup } from './group-commit.ts'
-import { unavailableFault } from './refused-statement.ts'
 import type { Session } from './session.ts'
 import { type Step, stepOf } from './steps.ts'
 
@@ -17,7 +17,7 @@ interface PendingList {
   readonly statements: readonly Statement[]
   readonly steps: readonly Step[]
   deadline: number
-  done: PromiseWithResolvers<Rows>
+  result: PromiseWithResolvers<Rows>
   /** Retries left after a lock conflict. */
   tries: number
   /** The caller has received a timeout fault. */
@@ -28,7 +28,7 @@ interface PendingList {
 export interface CommitsOptions {
   readonly url: string
   /** ms until a write without a result is given up. */
-  readonly patience: number
+  readonly writeTimeout: number
   readonly dialects: DialectCache
 }
 // Beyond this many lists the store is stuck, and more would only fill memory.
@@ -38,26 +38,26 @@ const MAX_GROUP = 256
 const MAX_RETRIES = 1
 
 export class Commits {
-  readonly #patience: number
+  readonly #writeTimeout: number
   readonly #dialects: DialectCache
   readonly client: PostgresClient
-  #queued: PendingList[] = []
+  #queue: PendingList[] = []
   #inFlight: readonly PendingList[] = []
   /** Whether COMMIT has been sent for the group in flight. */
   #isCommitSent = false
   /** Lists whose COMMIT has an unknown result. */
-  #unresolved: readonly PendingList[] = []
-  readonly #unknown = new WeakMap<readonly Statement[], PendingList>()
-  #running = false
+  #unresolvedLists: readonly PendingList[] = []
+  readonly #unknownLists = new WeakMap<readonly Statement[], PendingList>()
+  #isRunning = false
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ url, patience, dialects }: CommitsOptions) {
-    this.#patience = patience
+  constructor({ url, writeTimeout, dialects }: CommitsOptions) {
+    this.#writeTimeout = writeTimeout
     this.#dialects = dialects
     this.client = new PostgresClient({
       url,
-      patience,
+      writeTimeout,
       onConnected: (_session, outcomes) => {
         this.#resolve(outcomes)
         this.#schedule()
@@ -66,12 +66,15 @@ export class Commits {
   }
   write(statements: readonly Statement[]): Promise<Rows> {
     if (statements.length === 0) return Promise.resolve([])
-    const before = this.#unknown.get(statements)
-    if (before && before.lateOutcome === undefined) return this.#repeat(before)
-    this.#unknown.delete(statements)
-    if (before?.lateOutcome && before.lateOutcome !== 'nothing') {
-      this.#complete(Object.assign(before, newDeadline(this.#patience)), before.lateOutcome)
-      return before.done.promise
+    const unknownList = this.#unknownLists.get(statements)
+    if (unknownList && unknownList.lateOutcome === undefined) return this.#repeat(unknownList)
+    this.#unknownLists.delete(statements)
+    if (unknownList?.lateOutcome && unknownList.lateOutcome !== 'nothing') {
+      this.#complete(
+        Object.assign(unknownList, newDeadline(this.#writeTimeout)),
+        unknownList.lateOutcome,
+      )
+      return unknownList.result.promise
     }
     if (this.#isUnavailable()) return Promise.reject(unavailableFault(this.client.cause))
     try {
@@ -84,12 +87,12 @@ export class Commits {
       statements,
       steps,
       tries: MAX_RETRIES,
-      ...newDeadline(this.#patience),
+      ...newDeadline(this.#writeTimeout),
     }
-    this.#queued.push(entry)
+    this.#queue.push(entry)
     this.#startTimer()
     this.#schedule()
-    return entry.done.promise
+    return entry.result.promise
   }
   setCrashStatements(name: string, statements: readonly Statement[]): void {
     this.client.setCrashStatements(name, statements)
@@ -97,42 +100,42 @@ export class Commits {
   }
   /** Waits for pending lists, then disconnects and clears the on-crash statements. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#pending().map(({ done }) => done.promise))
+    await Promise.allSettled(this.#pending().map(({ result }) => result.promise))
     this.#closed = true
     clearTimeout(this.#timer)
     await this.client.close()
   }
 
   #pending(): PendingList[] {
-    return [...this.#unresolved, ...this.#inFlight, ...this.#queued]
+    return [...this.#unresolvedLists, ...this.#inFlight, ...this.#queue]
   }
   #isUnavailable(): boolean {
     const { downSince } = this.client
-    const away = downSince !== undefined && performance.now() - downSince > this.#patience
-    const pending = this.#queued.length + this.#inFlight.length + this.#unresolved.length
-    return this.#closed || away || pending >= MAX_PENDING
+    const isDown = downSince !== undefined && performance.now() - downSince > this.#writeTimeout
+    const pending = this.#queue.length + this.#inFlight.length + this.#unresolvedLists.length
+    return this.#closed || isDown || pending >= MAX_PENDING
   }
   /** The caller repeats a list whose result is still unknown. */
   #repeat(entry: PendingList): Promise<Rows> {
     if (entry.isTimedOut) {
-      Object.assign(entry, newDeadline(this.#patience))
+      Object.assign(entry, newDeadline(this.#writeTimeout))
       this.#startTimer()
     }
-    return entry.done.promise
+    return entry.result.promise
   }
   /** No timer: all lists of one turn of the event loop form a group. */
   #schedule(): void {
-    if (this.#running) return
-    this.#running = true
+    if (this.#isRunning) return
+    this.#isRunning = true
     setImmediate(() => void this.#run())
   }
   async #run(): Promise<void> {
     for (;;) {
-      const { session, hasChanges: hasNews } = this.client
-      if (!session || (this.#queued.length === 0 && !hasNews)) break
-      await this.#commit(session, this.#queued.splice(0, MAX_GROUP))
+      const { session, hasChanges } = this.client
+      if (!session || (this.#queue.length === 0 && !hasChanges)) break
+      await this.#commit(session, this.#queue.splice(0, MAX_GROUP))
     }
-    this.#running = false
+    this.#isRunning = false
   }
   async #commit(session: Session, entries: readonly PendingList[]): Promise<void> {
     this.#inFlight = entries
@@ -143,19 +146,19 @@ export class Commits {
           lists: entries.map(({ steps }) => steps),
           own: this.client.takeCrashStatements(),
           beforeCommit: () => {
-            // A caller with a timeout fault was told that nothing was written, so nothing may be.
+            // A timeout fault promises its caller that nothing is written.
             this.#isCommitSent = !entries.some(({ isTimedOut }) => isTimedOut)
             return this.#isCommitSent
           },
           sealQuery: all => this.client.sealQuery(all),
         },
-        this.#patience,
+        this.#writeTimeout,
       )
       if (outcomes) for (const [at, entry] of entries.entries()) this.#settle(entry, outcomes[at])
       else this.#requeue(entries)
     } catch (error) {
       this.client.cause = error
-      if (this.#isCommitSent) this.#unresolved = entries
+      if (this.#isCommitSent) this.#unresolvedLists = entries
       else this.#requeue(entries)
       session.drop()
     } finally {
@@ -165,52 +168,54 @@ export class Commits {
   }
   /** Retries a list after a lock conflict or a deadlock, in a later group. */
   #settle(entry: PendingList, outcome: Outcome | undefined): void {
-    const waited = outcome && 'refused' in outcome && outcome.refused.kind === 'unavailable'
-    if (waited && !entry.isTimedOut && entry.tries-- > 0) this.#queued.push(entry)
+    const isLockConflict = outcome && 'refusal' in outcome && outcome.refusal.kind === 'unavailable'
+    if (isLockConflict && !entry.isTimedOut && entry.tries-- > 0) this.#queue.push(entry)
     else this.#complete(entry, outcome)
   }
   #requeue(entries: readonly PendingList[]): void {
     this.client.resendCrashStatements()
-    this.#queued = [...entries.filter(({ isTimedOut }) => !isTimedOut), ...this.#queued]
+    this.#queue = [...entries.filter(({ isTimedOut }) => !isTimedOut), ...this.#queue]
   }
   #resolve(outcomes: readonly Outcome[] | undefined | 'forgotten'): void {
-    const lost = this.#unresolved
-    this.#unresolved = []
+    const lists = this.#unresolvedLists
+    this.#unresolvedLists = []
     if (outcomes === 'forgotten') {
-      const unknown: Outcome = { refused: { kind: 'unknown', at: 0 } }
-      for (const entry of lost) this.#complete(entry, unknown)
+      const unknown: Outcome = { refusal: { kind: 'unknown', at: 0 } }
+      for (const entry of lists) this.#complete(entry, unknown)
     } else if (outcomes) {
-      for (const [at, entry] of lost.entries()) this.#complete(entry, outcomes[at])
+      for (const [at, entry] of lists.entries()) this.#complete(entry, outcomes[at])
     } else {
-      for (const entry of lost) if (entry.isTimedOut) entry.lateOutcome = 'nothing'
-      this.#requeue(lost)
+      for (const entry of lists) if (entry.isTimedOut) entry.lateOutcome = 'nothing'
+      this.#requeue(lists)
     }
   }
   #complete(entry: PendingList, outcome: Outcome | undefined): void {
-    const known = outcome ?? { refused: { kind: 'unknown', at: 0 } }
+    const finalOutcome = outcome ?? { refusal: { kind: 'unknown', at: 0 } }
     if (entry.isTimedOut) {
-      entry.lateOutcome = known
+      entry.lateOutcome = finalOutcome
       return
     }
-    if ('refused' in known) entry.done.reject(toFault(known.refused, entry.statements))
-    else entry.done.resolve(known.rows)
-    this.#unknown.delete(entry.statements)
+    if ('refusal' in finalOutcome)
+      entry.result.reject(toFault(finalOutcome.refusal, entry.statements))
+    else entry.result.resolve(finalOutcome.rows)
+    this.#unknownLists.delete(entry.statements)
   }
   #startTimer(): void {
-    this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
+    this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)
   }
   #expire(): void {
     const now = performance.now()
     const open = this.#pending().filter(({ isTimedOut }) => !isTimedOut)
-    const late = open.filter(({ deadline }) => deadline <= now)
-    for (const entry of late) {
+    const overdue = open.filter(({ deadline }) => deadline <= now)
+    for (const entry of overdue) {
       entry.isTimedOut = true
-      const sent =
-        this.#unresolved.includes(entry) || (this.#isCommitSent && this.#inFlight.includes(entry))
-      if (sent) this.#unknown.set(entry.statements, entry)
-      entry.done.reject(sent ? fault('STORE_UNKNOWN') : unavailableFault(this.client.cause))
+      const isSent =
+        this.#unresolvedLists.includes(entry) ||
+        (this.#isCommitSent && this.#inFlight.includes(entry))
+      if (isSent) this.#unknownLists.set(entry.statements, entry)
+      entry.result.reject(isSent ? fault('STORE_UNKNOWN') : unavailableFault(this.client.cause))
     }
-    this.#queued = this.#queued.filter(({ isTimedOut }) => !isTimedOut)
+    this.#queue = this.#queue.filter(({ isTimedOut }) => !isTimedOut)
     const next = Math.min(
       ...open.filter(({ isTimedOut }) => !isTimedOut).map(({ deadline }) => deadline),
     )
@@ -220,8 +225,8 @@ export class Commits {
   }
 }
 
-const newDeadline = (patience: number) => ({
-  deadline: performance.now() + patience,
-  done: Promise.withResolvers<Rows>(),
+const newDeadline = (writeTimeout: number) => ({
+  deadline: performance.now() + writeTimeout,
+  result: Promise.withResolvers<Rows>(),
   isTimedOut: false,
 })

@@ -38,37 +38,37 @@ export const translate = (text: string): TranslatedSql => {
   const pieces = piecesOf(text.trim().replace(/;$/, ''))
   if (pieces.includes(';')) throw new Error('it contains more than one statement')
   let parameters = 0
-  const translated = replaceMinMax(pieces).map((piece, at, all) => {
+  const outputs = replaceMinMax(pieces).map((piece, at, all) => {
     if (piece === '?') return `$${++parameters}`
     return isCast(all, at) ? (TYPES[piece.toUpperCase()] ?? piece) : piece
   })
   const lock = lockOf(pieces)
-  return { text: translated.join(''), parameters, ...(lock && { lock }) }
+  return { text: outputs.join(''), parameters, ...(lock && { lock }) }
 }
 
 /** Translates the statements of a migration. */
 export const translateMigration = (text: string): string => {
   const pieces = replaceMinMax(piecesOf(text))
-  const typed = pieces.map((piece, at) => {
+  const outputs = pieces.map((piece, at) => {
     // A column may have the name of a type; a column name follows a bracket or a comma.
     const name = /^[(,]?$/.test(neighbour(pieces, at, -1))
     return name ? piece : (TYPES[piece.toUpperCase()] ?? piece)
   })
-  return unquoted(typed, plain =>
+  return replaceUnquoted(outputs, plain =>
     plain
       .replace(/\bBIGINT\s+PRIMARY\s+KEY\s+AUTOINCREMENT\b/gi, IDENTITY)
       // Storage options of SQLite have no meaning here.
       .replace(/\)(?:\s*,?\s*\b(?:STRICT|WITHOUT\s+ROWID)\b)+/gi, ')'),
   )
 }
-const unquoted = (pieces: readonly string[], turn: (text: string) => string): string => {
+const replaceUnquoted = (pieces: readonly string[], replace: (text: string) => string): string => {
   let text = ''
   let plain = ''
   for (const piece of [...pieces, "'"]) {
-    const quoted = /^(?:['"]|--|\/\*)/.test(piece)
-    if (!quoted) plain += piece
+    const isQuoted = /^(?:['"]|--|\/\*)/.test(piece)
+    if (!isQuoted) plain += piece
     else {
-      text += turn(plain) + piece
+      text += replace(plain) + piece
       plain = ''
     }
   }
@@ -79,8 +79,8 @@ const piecesOf = (text: string): string[] => text.match(PIECES) ?? []
 
 const replaceMinMax = (pieces: readonly string[]): string[] =>
   pieces.map((piece, at) => {
-    const other = MIN_MAX[piece.toUpperCase()]
-    return other && hasComma(pieces, at + 1) ? other : piece
+    const replacement = MIN_MAX[piece.toUpperCase()]
+    return replacement && hasComma(pieces, at + 1) ? replacement : piece
   })
 /** Whether a bracket opens at `from` and contains a comma at its own level. */
 const hasComma = (pieces: readonly string[], from: number): boolean => {
@@ -116,14 +116,14 @@ const lockOf = (pieces: readonly string[]): RowLock | undefined => {
 }
 /** The pieces outside of brackets, each with the number of parameters before it. */
 const topLevelPieces = (pieces: readonly string[]): { text: string; parameter: number }[] => {
-  const found: { text: string; parameter: number }[] = []
+  const topLevel: { text: string; parameter: number }[] = []
   let depth = 0
   let parameter = 0
   for (const text of pieces) {
     if (text === ')') depth--
-    if (depth === 0 && !/^(?:\s|--|\/\*)/.test(text)) found.push({ text, parameter })
+    if (depth === 0 && !/^(?:\s|--|\/\*)/.test(text)) topLevel.push({ text, parameter })
     if (text === '(') depth++
     if (text === '?') parameter++
   }
-  return found
+  return topLevel
 }

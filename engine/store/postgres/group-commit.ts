@@ -3,8 +3,8 @@
 import type { Row } from '../../plugin.ts'
 import type { Refusal } from '../sqlite/frames.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
+import { isStale, refusalOf } from './error-codes.ts'
 import { locksOf } from './locks.ts'
-import { isStale, refusalOf } from './refused-statement.ts'
 import type { Query, QueryResult, Session } from './session.ts'
 import type { Step } from './steps.ts'
 
@@ -31,9 +31,9 @@ export const commitGroup = async (
   within: number,
 ): Promise<readonly Outcome[] | undefined> => {
   const first = await applyAll(session, group, within)
-  const applied = first.outcomes.length
+  const appliedCount = first.outcomes.length
   const { outcomes, rest } = first.failure
-    ? await applySeparately(session, group, within, applied)
+    ? await applySeparately(session, group, within, appliedCount)
     : { ...first, rest: [] }
   if (!group.beforeCommit(outcomes)) {
     await session.pipeline([ROLLBACK], within)
@@ -57,36 +57,36 @@ const applySeparately = async (
   session: Session,
   { lists, own }: Group,
   within: number,
-  applied: number,
+  appliedCount: number,
 ): Promise<{ readonly outcomes: readonly Outcome[]; readonly rest: readonly Query[] }> => {
   const [, ...beginResults] = await session.pipeline([ROLLBACK, BEGIN, ...own], within)
   for (const each of beginResults) if ('error' in each) throw each.error
   const outcomes: Outcome[] = []
-  let before: readonly Query[] = []
-  let size = Math.max(1, applied)
-  let growing = false
-  let waited: Outcome | undefined
+  let rollback: readonly Query[] = []
+  let size = Math.max(1, appliedCount)
+  let isGrowing = false
+  let lockTimeout: Outcome | undefined
   while (outcomes.length < lists.length) {
     const next = lists.slice(outcomes.length, outcomes.length + size)
-    const flight = await runBatch(session, [...before, SAVE], next, within)
-    before = flight.failure ? [ROLLBACK_TO] : []
-    const at = flight.outcomes.length
-    if (!flight.failure) {
-      outcomes.push(...flight.outcomes, ...(waited ? [waited] : []))
-      waited = undefined
-      size = growing ? size * 2 : 1
-    } else if (at === 0 && (next.length === 1 || isLockTimeout(flight.failure))) {
-      outcomes.push(flight.failure)
+    const batch = await runBatch(session, [...rollback, SAVE], next, within)
+    rollback = batch.failure ? [ROLLBACK_TO] : []
+    const at = batch.outcomes.length
+    if (!batch.failure) {
+      outcomes.push(...batch.outcomes, ...(lockTimeout ? [lockTimeout] : []))
+      lockTimeout = undefined
+      size = isGrowing ? size * 2 : 1
+    } else if (at === 0 && (next.length === 1 || isLockTimeout(batch.failure))) {
+      outcomes.push(batch.failure)
     } else {
-      if (isLockTimeout(flight.failure)) waited = flight.failure
+      if (isLockTimeout(batch.failure)) lockTimeout = batch.failure
       size = Math.max(1, at)
     }
-    growing = !flight.failure
+    isGrowing = !batch.failure
   }
-  return { outcomes, rest: before }
+  return { outcomes, rest: rollback }
 }
 const isLockTimeout = (outcome: Outcome): boolean =>
-  'refused' in outcome && outcome.refused.kind === 'unavailable'
+  'refusal' in outcome && outcome.refusal.kind === 'unavailable'
 
 interface BatchResult {
   /** Outcomes of the lists before the one that failed. */
@@ -103,41 +103,41 @@ const runBatch = async (
   const results = await session.pipeline([...before, ...queries], within)
   // Results after the first error have no meaning: the transaction is aborted.
   const at = results.findIndex(each => 'error' in each)
-  const failed = results[at]
-  if (failed && 'error' in failed) {
-    if (isStale(failed.error)) throw failed.error
+  const failure = results[at]
+  if (failure && 'error' in failure) {
+    if (isStale(failure.error)) throw failure.error
     if (at < before.length) {
-      return { outcomes: [], failure: { refused: refusalOf(failed.error, 0) } }
+      return { outcomes: [], failure: { refusal: refusalOf(failure.error, 0) } }
     }
   }
-  const answers = results.slice(before.length).values()
+  const listResults = results.slice(before.length).values()
   const outcomes: Outcome[] = []
   for (const list of lists) {
-    const outcome = readOutcome(list, answers)
-    if ('refused' in outcome) return { outcomes, failure: outcome }
+    const outcome = readOutcome(list, listResults)
+    if ('refusal' in outcome) return { outcomes, failure: outcome }
     outcomes.push(outcome)
   }
   return { outcomes }
 }
-const readOutcome = (list: readonly Step[], answers: Iterator<QueryResult>): Outcome => {
+const readOutcome = (list: readonly Step[], results: Iterator<QueryResult>): Outcome => {
   const rows: (readonly Row[])[] = []
   for (const [at, step] of list.entries()) {
-    const found = 'wrong' in step ? step : answers.next().value
-    const refused = refusalOfStep(step, found, at)
-    if (refused) return { refused }
-    rows.push(found && 'rows' in found ? found.rows : [])
+    const result = 'problem' in step ? step : results.next().value
+    const refusal = refusalOfStep(step, result, at)
+    if (refusal) return { refusal }
+    rows.push(result && 'rows' in result ? result.rows : [])
   }
   return { rows }
 }
 const refusalOfStep = (
   step: Step,
-  found: QueryResult | { readonly wrong: string } | undefined,
+  result: QueryResult | { readonly problem: string } | undefined,
   at: number,
 ): Refusal | undefined => {
-  if ('wrong' in step) return { kind: 'statement', at, message: step.wrong }
-  if (!found || 'wrong' in found) return { kind: 'unavailable', at, message: 'no result' }
-  if ('error' in found) return refusalOf(found.error, at)
+  if ('problem' in step) return { kind: 'statement', at, message: step.problem }
+  if (!result || 'problem' in result) return { kind: 'unavailable', at, message: 'no result' }
+  if ('error' in result) return refusalOf(result.error, at)
   const fits =
-    step.rows === -1 || step.rows === found.count || (step.rows === -2 && found.count > 0)
-  return fits ? undefined : { kind: 'rows', at, found: found.count }
+    step.rows === -1 || step.rows === result.count || (step.rows === -2 && result.count > 0)
+  return fits ? undefined : { kind: 'rows', at, affectedRows: result.count }
 }

@@ -11,17 +11,17 @@ export const locksOf = (lists: readonly (readonly Step[])[]): readonly Query[] =
       if ('query' in step) for (const row of step.locks) addRow(rows, row)
     }
   }
-  const places = [...rows].sort(([one], [other]) => (one < other ? -1 : 1))
-  return places.map(([, { row, values }]) => toLock(row, values))
+  const entries = [...rows].sort(([one], [other]) => (one < other ? -1 : 1))
+  return entries.map(([, { row, values }]) => toLock(row, values))
 }
 const addRow = (
   rows: Map<string, { readonly row: LockedRow; readonly values: Set<string> }>,
   row: LockedRow,
 ): void => {
-  const place = `${row.table} ${row.column}`
-  const known = rows.get(place)
-  if (known) known.values.add(String(row.value))
-  else rows.set(place, { row, values: new Set([String(row.value)]) })
+  const key = `${row.table} ${row.column}`
+  const entry = rows.get(key)
+  if (entry) entry.values.add(String(row.value))
+  else rows.set(key, { row, values: new Set([String(row.value)]) })
 }
 const toLock = ({ table, column }: LockedRow, values: ReadonlySet<string>): Query => ({
   // PostgreSQL truncates longer names, so two of them could become equal.

@@ -40,8 +40,8 @@ export const prepareStore = async (options: SessionOptions): Promise<void> => {
     await session.script(
       `BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); ${MIGRATIONS_TABLE}; COMMIT`,
     )
-    const applied = await appliedOf(session, OWNER)
-    const newest = Math.max(0, ...applied.keys())
+    const digests = await appliedOf(session, OWNER)
+    const newest = Math.max(0, ...digests.keys())
     if (newest > OWN_MIGRATIONS.length) throw fault('STORE_NEWER', [newest, OWN_MIGRATIONS.length])
     await run(session, OWNER, OWN_MIGRATIONS)
     await session.script(CLEAN)
@@ -70,12 +70,12 @@ const run = async (
   owner: string,
   migrations: readonly Migration[],
 ): Promise<void> => {
-  const applied = await appliedOf(session, owner)
+  const digests = await appliedOf(session, owner)
   for (const [index, migration] of migrations.entries()) {
     const { number } = migration
     try {
       if (number !== index + 1) throw new Error(`expected number ${index + 1}`)
-      if (!isApplied(applied.get(number), migration)) await apply(session, owner, migration)
+      if (!isApplied(digests.get(number), migration)) await apply(session, owner, migration)
     } catch (error) {
       const why = (error as Error).message
       throw fault('STORE_MIGRATION', [`Migration ${number} of "${owner}" failed: ${why}`])
@@ -84,9 +84,9 @@ const run = async (
 }
 const appliedOf = async (session: Session, owner: string): Promise<Map<number, string>> => {
   const text = 'SELECT number, digest FROM tollgate_migrations WHERE owner = $1'
-  const [found] = await session.pipeline([{ text, values: [owner] }], Number.POSITIVE_INFINITY)
-  if (!found || 'error' in found) throw found?.error ?? new Error('no result')
-  return new Map(found.rows.map(row => [Number(row.number), String(row.digest)]))
+  const [result] = await session.pipeline([{ text, values: [owner] }], Number.POSITIVE_INFINITY)
+  if (!result || 'error' in result) throw result?.error ?? new Error('no result')
+  return new Map(result.rows.map(row => [Number(row.number), String(row.digest)]))
 }
 const isApplied = (before: string | undefined, migration: Migration): boolean => {
   if (before === undefined || before === digestOf(migration)) return before !== undefined
@@ -99,17 +99,17 @@ const apply = async (session: Session, owner: string, migration: Migration): Pro
     // Another process may have applied it while this one waited for the lock.
     if (isApplied((await appliedOf(session, owner)).get(number), migration)) return
     await session.script(postgres ?? translateMigration(text))
-    if (!session.open) throw new Error('a migration must not end its transaction')
-    const note =
+    if (!session.isInTransaction) throw new Error('a migration must not end its transaction')
+    const record =
       'INSERT INTO tollgate_migrations (owner, number, digest, at) VALUES ($1, $2, $3, $4)'
     const values = [owner, number, digestOf(migration), Date.now()]
     const results = await session.pipeline(
-      [{ text: note, values }, { text: 'COMMIT' }],
+      [{ text: record, values }, { text: 'COMMIT' }],
       Number.POSITIVE_INFINITY,
     )
     for (const each of results) if ('error' in each) throw each.error
   } finally {
-    if (!session.lost) await session.script('ROLLBACK').catch(() => {})
+    if (!session.isLost) await session.script('ROLLBACK').catch(() => {})
   }
 }
 // White space does not count: a formatter may indent the text differently.

@@ -8,9 +8,9 @@ import { ProcessFolder } from '../process-folder.ts'
 import { Progress, progressFolder } from '../progress.ts'
 import { Commits } from './commits.ts'
 import { DialectCache } from './dialect-cache.ts'
+import { isPermanent, unavailableFault } from './error-codes.ts'
 import { migrate, prepareStore } from './migrate.ts'
 import { Reads } from './reads.ts'
-import { isPermanent, unavailableFault } from './refused-statement.ts'
 import { parseUrl } from './session.ts'
 
 const NOW: Sql = {
@@ -22,12 +22,12 @@ const OPEN_TIMEOUT = 5_000
 const RETRY_DELAY = 100
 
 export const openPostgres = async (options: DatabaseOptions): Promise<OpenDatabase> => {
-  const { writeTimeout: patience = WRITE_TIMEOUT, openTimeout: opening = OPEN_TIMEOUT } = options
+  const { writeTimeout = WRITE_TIMEOUT, openTimeout = OPEN_TIMEOUT } = options
   const url = validUrl(options.url)
-  await prepareWithRetry(url, opening)
+  await prepareWithRetry(url, openTimeout)
   const dialects = new DialectCache()
-  const commits = new Commits({ url, patience, dialects })
-  const reads = new Reads({ url, patience, dialects })
+  const commits = new Commits({ url, writeTimeout, dialects })
+  const reads = new Reads({ url, writeTimeout, dialects })
   const { data } = options
   const { key } = commits.client
   const folder = data === undefined ? undefined : new ProcessFolder(data)
@@ -38,7 +38,7 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
     folder?.close()
   }
   try {
-    await commits.client.open(opening)
+    await commits.client.open(openTimeout)
   } catch (error) {
     await close()
     throw openingFault(error)
@@ -50,7 +50,7 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
     pages: (sql, values, size) => pagesOf(read, sql, values, size),
     now: async () => Number((await read(NOW, []))[0]?.now),
     migrate: (owner, migrations) =>
-      migrate({ url, within: opening }, owner, migrations).catch(error => {
+      migrate({ url, within: openTimeout }, owner, migrations).catch(error => {
         throw isStoreFault(error) ? error : unavailableFault(error)
       }),
     process: { key, folder },
@@ -65,16 +65,16 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
 
 /** Opens a store read-only; it need not exist. */
 export const readPostgres = (url: string): Pick<OpenDatabase, 'read' | 'close'> =>
-  new Reads({ url: validUrl(url), patience: WRITE_TIMEOUT, dialects: new DialectCache() })
+  new Reads({ url: validUrl(url), writeTimeout: WRITE_TIMEOUT, dialects: new DialectCache() })
 
-const prepareWithRetry = async (url: string, opening: number): Promise<void> => {
-  const until = performance.now() + opening
+const prepareWithRetry = async (url: string, openTimeout: number): Promise<void> => {
+  const until = performance.now() + openTimeout
   for (;;) {
-    const left = until - performance.now()
+    const remaining = until - performance.now()
     try {
-      return await prepareStore({ url, within: Math.max(1, left) })
+      return await prepareStore({ url, within: Math.max(1, remaining) })
     } catch (error) {
-      if (isPermanent(error) || 'status' in (error as object) || left < RETRY_DELAY)
+      if (isPermanent(error) || 'status' in (error as object) || remaining < RETRY_DELAY)
         throw openingFault(error)
     }
     await new Promise(resolve => setTimeout(resolve, RETRY_DELAY))

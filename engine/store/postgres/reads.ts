@@ -1,21 +1,21 @@
 /** The reads of a process: up to `CONNECTIONS` connections, opened on demand. While a read runs,
- *  new connections probe the server, so that a frozen server is told apart from a long read. */
+ *  new connections probe the server, which distinguishes a frozen server from a long read. */
 import type { Row, Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import type { DialectCache } from './dialect-cache.ts'
-import { isOutdated, unavailableFault } from './refused-statement.ts'
+import { isOutdated, unavailableFault } from './error-codes.ts'
 import { type QueryResult, Session } from './session.ts'
 
 export interface ReadsOptions {
   readonly url: string
   /** ms until a server that does not respond counts as unavailable. */
-  readonly patience: number
+  readonly writeTimeout: number
   readonly dialects: DialectCache
 }
 interface PendingRead {
   readonly sql: Sql
   readonly values: readonly Value[]
-  readonly done: PromiseWithResolvers<readonly Row[]>
+  readonly result: PromiseWithResolvers<readonly Row[]>
   timer?: NodeJS.Timeout
 }
 const CONNECTIONS = 4
@@ -28,7 +28,7 @@ export class Reads {
   readonly #idle: Session[] = []
   #busy = 0
   #waiting: PendingRead[] = []
-  #probing: Promise<boolean> | undefined
+  #probe: Promise<boolean> | undefined
   #closed = false
 
   constructor(options: ReadsOptions) {
@@ -38,25 +38,27 @@ export class Reads {
     if (this.#closed || this.#waiting.length >= MAX_WAITING) {
       return Promise.reject(fault('STORE_UNAVAILABLE'))
     }
-    const translated = this.#options.dialects.get(sql)
-    const wrong =
-      'wrong' in translated ? translated.wrong : parameterError(translated.parameters, values)
-    if (wrong) return Promise.reject(fault('STORE_STATEMENT', [sql.name, wrong]))
-    const reading: PendingRead = { sql, values, done: Promise.withResolvers() }
+    const preparedSql = this.#options.dialects.get(sql)
+    const problem =
+      'problem' in preparedSql
+        ? preparedSql.problem
+        : parameterError(preparedSql.parameters, values)
+    if (problem) return Promise.reject(fault('STORE_STATEMENT', [sql.name, problem]))
+    const pending: PendingRead = { sql, values, result: Promise.withResolvers() }
     // Bounds the wait behind long reads.
-    reading.timer = setTimeout(() => {
-      this.#waiting = this.#waiting.filter(each => each !== reading)
-      reading.done.reject(fault('STORE_UNAVAILABLE'))
-    }, this.#options.patience)
-    this.#waiting.push(reading)
+    pending.timer = setTimeout(() => {
+      this.#waiting = this.#waiting.filter(each => each !== pending)
+      pending.result.reject(fault('STORE_UNAVAILABLE'))
+    }, this.#options.writeTimeout)
+    this.#waiting.push(pending)
     this.#startNext()
-    return reading.done.promise
+    return pending.result.promise
   }
   async close(): Promise<void> {
     this.#closed = true
-    for (const { done, timer: late } of this.#waiting) {
-      clearTimeout(late)
-      done.reject(fault('STORE_UNAVAILABLE'))
+    for (const { result, timer } of this.#waiting) {
+      clearTimeout(timer)
+      result.reject(fault('STORE_UNAVAILABLE'))
     }
     this.#waiting = []
     await Promise.all(this.#idle.splice(0).map(session => session.end()))
@@ -64,22 +66,22 @@ export class Reads {
 
   #startNext(): void {
     if (this.#busy >= CONNECTIONS) return
-    const reading = this.#waiting.shift()
-    if (!reading) return
-    clearTimeout(reading.timer)
+    const pending = this.#waiting.shift()
+    if (!pending) return
+    clearTimeout(pending.timer)
     this.#busy++
-    void this.#run(reading).finally(() => {
+    void this.#run(pending).finally(() => {
       this.#busy--
       this.#startNext()
     })
   }
-  async #run(reading: PendingRead): Promise<void> {
-    const { sql, done } = reading
+  async #run(pending: PendingRead): Promise<void> {
+    const { sql, result: done } = pending
     try {
-      const result = await this.#query(reading).catch(error => {
+      const result = await this.#query(pending).catch(error => {
         if (error.code === 'STORE_UNAVAILABLE') throw error
         // The server was restarted, or the connection was cut: a read can be repeated.
-        return this.#query(reading)
+        return this.#query(pending)
       })
       if (!result || 'rows' in result) return done.resolve(result?.rows ?? [])
       done.reject(fault('STORE_STATEMENT', [sql.name, result.error.message]))
@@ -88,36 +90,36 @@ export class Reads {
     }
   }
   async #query({ sql, values }: PendingRead): Promise<QueryResult | undefined> {
-    const translated = this.#options.dialects.get(sql)
-    if ('wrong' in translated) throw new Error(translated.wrong)
+    const preparedSql = this.#options.dialects.get(sql)
+    if ('problem' in preparedSql) throw new Error(preparedSql.problem)
     const session = this.#idle.pop() ?? (await this.#open())
-    const { text, name } = translated
-    let frozen = false
+    const { text, name } = preparedSql
+    let isFrozen = false
     const watch = setInterval(async () => {
-      frozen ||= !(await this.#isResponsive())
-      if (frozen) session.drop()
-    }, this.#options.patience / 2)
+      isFrozen ||= !(await this.#isResponsive())
+      if (isFrozen) session.drop()
+    }, this.#options.writeTimeout / 2)
     try {
       const [result] = await session.pipeline([{ text, name, values }], Number.POSITIVE_INFINITY)
-      const outdated = result && 'error' in result && isOutdated(result.error)
-      if (outdated) session.drop()
+      const isPlanOutdated = result && 'error' in result && isOutdated(result.error)
+      if (isPlanOutdated) session.drop()
       else this.#release(session)
-      if (outdated) throw result.error
+      if (isPlanOutdated) throw result.error
       return result
     } catch (error) {
-      throw frozen ? fault('STORE_UNAVAILABLE') : error
+      throw isFrozen ? fault('STORE_UNAVAILABLE') : error
     } finally {
       clearInterval(watch)
     }
   }
   #release(session: Session): void {
     if (this.#closed) void session.end()
-    else if (!session.lost) this.#idle.push(session)
+    else if (!session.isLost) this.#idle.push(session)
   }
   async #open(): Promise<Session> {
-    const { url, patience } = this.#options
+    const { url, writeTimeout } = this.#options
     const settings = { default_transaction_read_only: 'on', statement_timeout: READ_TIMEOUT }
-    const session = await Session.open({ url, within: patience / 2, settings })
+    const session = await Session.open({ url, within: writeTimeout / 2, settings })
     session.onLost = () => {
       const at = this.#idle.indexOf(session)
       if (at >= 0) this.#idle.splice(at, 1)
@@ -126,16 +128,16 @@ export class Reads {
   }
   /** Whether the server accepts or refuses a new connection in time. */
   #isResponsive(): Promise<boolean> {
-    this.#probing ??= this.#open()
+    this.#probe ??= this.#open()
       .then(
         session => session.end().then(() => true),
         // A server that refuses is not frozen.
         error => 'severity' in error,
       )
       .finally(() => {
-        this.#probing = undefined
+        this.#probe = undefined
       })
-    return this.#probing
+    return this.#probe
   }
 }
 

@@ -68,37 +68,37 @@ export class Session {
       throw error
     }
   }
-  get lost(): boolean {
+  get isLost(): boolean {
     return this.#lossError !== undefined
   }
   /** Sends all queries in one batch and resolves to their results. Rejects if the connection is
-   *  lost,  and drops the connection after `within` ms. */
+   *  lost, and drops the connection after `within` ms. */
   pipeline(steps: readonly Query[], within: number): Promise<readonly QueryResult[]> {
     if (this.#lossError) return Promise.reject(this.#lossError)
     const { promise, resolve, reject } = Promise.withResolvers<readonly QueryResult[]>()
     const results: QueryResult[] = []
-    const late = Number.isFinite(within)
-      ? setTimeout(() => this.#drop(new Error(`no answer in ${within} ms`)), within)
+    const timer = Number.isFinite(within)
+      ? setTimeout(() => this.#drop(new Error(`no response in ${within} ms`)), within)
       : undefined
-    const take = (error: Error | null, result: pg.QueryResult): void => {
+    const onResult = (error: Error | null, result: pg.QueryResult): void => {
       if (error && !isServerError(error)) {
-        clearTimeout(late)
+        clearTimeout(timer)
         return reject(this.#lossError ?? error)
       }
       results.push(error ? { error: error as pg.DatabaseError } : toQueryResult(result))
       if (results.length < steps.length) return
-      clearTimeout(late)
+      clearTimeout(timer)
       resolve(results)
     }
     // One packet for the whole batch.
     this.#socket.cork()
     for (const step of steps)
-      this.#client.query({ ...step, values: step.values ?? [] } as never, take)
+      this.#client.query({ ...step, values: step.values ?? [] } as never, onResult)
     process.nextTick(() => this.#socket.uncork())
     return promise
   }
   /** Whether a transaction is open. */
-  get open(): boolean {
+  get isInTransaction(): boolean {
     return this.#client.getTransactionStatus() === 'T'
   }
   /** Runs a text with several statements, such as a migration. */
@@ -111,9 +111,9 @@ export class Session {
   /** Disconnects; drops the connection if the server does not respond within `within` ms. */
   async end(within = 250): Promise<void> {
     this.onLost = () => {}
-    const late = setTimeout(() => this.drop(), within)
+    const timer = setTimeout(() => this.drop(), within)
     await this.#client.end()
-    clearTimeout(late)
+    clearTimeout(timer)
   }
   #drop(error: Error): void {
     if (this.#lossError) return
@@ -145,12 +145,12 @@ export const parseUrl = (url: string): URL | null =>
 /** Connection parameters: the `options` of the URL follow the settings. */
 const connectionOptions = (url: string, settings: Readonly<Record<string, string | number>>) => {
   const address = parseUrl(url) ?? new URL(url)
-  const own = address.searchParams.get('options') ?? ''
+  const urlOptions = address.searchParams.get('options') ?? ''
   address.searchParams.delete('options')
   const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
   return {
     connectionString: address.href,
-    options: [...ours, own].join(' ').trim(),
+    options: [...ours, urlOptions].join(' ').trim(),
     fallback_application_name: 'tollgate',
   }
 }

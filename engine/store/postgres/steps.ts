@@ -13,22 +13,22 @@ export interface LockedRow {
 /** A query, or why the statement is invalid. */
 export type Step =
   | { readonly query: Query; readonly rows: number; readonly locks: readonly LockedRow[] }
-  | { readonly wrong: string }
+  | { readonly problem: string }
 
 export const stepOf = (dialects: DialectCache, statement: Statement): Step => {
   const { sql, values, locks = [] } = statement
-  const prepared = dialects.get(sql)
-  if ('wrong' in prepared) return prepared
-  const { name, text, parameters } = prepared
+  const preparedSql = dialects.get(sql)
+  if ('problem' in preparedSql) return preparedSql
+  const { name, text, parameters } = preparedSql
   if (parameters !== values.length) {
-    return { wrong: `it has ${parameters} parameters, but ${values.length} values` }
+    return { problem: `it has ${parameters} parameters, but ${values.length} values` }
   }
-  const named = namedRow(prepared.lock, values)
+  const row = lockedRow(preparedSql.lock, values)
   const query = { name, text, values }
-  return { query, rows: encodeRows(statement), locks: named ? [named, ...locks] : locks }
+  return { query, rows: encodeRows(statement), locks: row ? [row, ...locks] : locks }
 }
 
-const namedRow = (lock: RowLock | undefined, values: readonly Value[]): LockedRow | undefined => {
+const lockedRow = (lock: RowLock | undefined, values: readonly Value[]): LockedRow | undefined => {
   const { table = '', column = '', literal, parameter = -1 } = lock ?? {}
   const value = literal ?? values[parameter] ?? null
   if (!lock || value === null || typeof value === 'object') return undefined

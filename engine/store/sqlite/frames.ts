@@ -27,19 +27,19 @@ export interface ClientMessage {
   readonly bye?: true
 }
 type WireRows = readonly (readonly Readonly<Record<string, Wire>>[])[]
-/** Why a list was not applied. `at`: index of the statement; `found`: affected rows; `names`:
- *  violated constraint and columns. */
+/** Why a list was not applied. `at`: index of the statement. `names`: the violated constraint and
+ *  its columns. */
 export interface Refusal {
   readonly kind: 'rows' | 'violation' | 'statement' | 'migration' | 'unavailable' | 'unknown'
   readonly at: number
-  readonly found?: number
+  readonly affectedRows?: number
   readonly names?: readonly string[]
   /** The violated constraint is a unique key: the row exists. */
   readonly unique?: true
   readonly message?: string
 }
 /** Number of a list, its rows (`null`: no statement has any), and why it was refused. */
-export type WireResult = readonly [number: number, rows?: WireRows | null, refused?: Refusal]
+export type WireResult = readonly [number: number, rows?: WireRows | null, refusal?: Refusal]
 /** Writer to client. */
 export interface WriterMessage {
   readonly welcome?: true

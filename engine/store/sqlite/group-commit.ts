@@ -16,7 +16,7 @@ export interface List {
   readonly once?: boolean
   readonly steps: readonly Step[]
 }
-export type Outcome = { readonly rows: readonly (readonly Row[])[] } | { readonly refused: Refusal }
+export type Outcome = { readonly rows: readonly (readonly Row[])[] } | { readonly refusal: Refusal }
 
 const NO_ROWS: readonly Row[] = []
 const FIND_LIST = 'SELECT rows FROM tollgate_lists WHERE client = ? AND number = ?'
@@ -45,7 +45,7 @@ export const createGroup = (store: Sqlite): ((lists: readonly List[]) => readonl
     } catch (error) {
       if (connection.isTransaction) connection.exec('ROLLBACK')
       if (isFatal(error)) throw error
-      return lists.map(() => ({ refused: { kind, at: 0, message: String(error) } }))
+      return lists.map(() => ({ refusal: { kind, at: 0, message: String(error) } }))
     }
   }
 }
@@ -56,7 +56,7 @@ const applyAll = (store: Sqlite, lists: readonly List[]): readonly Outcome[] | u
   const sums = new StatementSums()
   for (const list of lists) {
     const outcome = apply(store, list, sums)
-    if ('refused' in outcome) return undefined
+    if ('refusal' in outcome) return undefined
     outcomes.push(outcome)
   }
   return applySums(store, sums, 0) ? undefined : outcomes
@@ -64,8 +64,8 @@ const applyAll = (store: Sqlite, lists: readonly List[]): readonly Outcome[] | u
 /** Applies the sums so far, before a statement that may read the rows. */
 const applySums = (store: Sqlite, sums: StatementSums, at: number): Refusal | undefined => {
   for (const step of sums.drain()) {
-    const found = applyStep(store, step, at)
-    if ('kind' in found) return found
+    const result = applyStep(store, step, at)
+    if ('kind' in result) return result
   }
   return undefined
 }
@@ -74,7 +74,7 @@ const applySeparately = (store: Sqlite, lists: readonly List[]): readonly Outcom
   lists.map(list => {
     store.connection.exec('SAVEPOINT list')
     const outcome = apply(store, list)
-    if ('refused' in outcome) store.connection.exec('ROLLBACK TO list')
+    if ('refusal' in outcome) store.connection.exec('ROLLBACK TO list')
     store.connection.exec('RELEASE list')
     return outcome
   })
@@ -83,11 +83,11 @@ const applySeparately = (store: Sqlite, lists: readonly List[]): readonly Outcom
  *  group. */
 const apply = (
   store: Sqlite,
-  { client, number, isRepeat: again, once = false, steps }: List,
+  { client, number, isRepeat, once = false, steps }: List,
   sums?: StatementSums,
 ): Outcome => {
-  const remembered = number !== undefined && !once
-  if (again && remembered) {
+  const isRecorded = number !== undefined && !once
+  if (isRepeat && isRecorded) {
     const [before] = store.run(FIND_LIST, [client, number]).rows
     if (before) return { rows: decodeRows(before.rows, steps.length) }
   }
@@ -97,31 +97,33 @@ const apply = (
       rows.push(NO_ROWS)
       continue
     }
-    const first = once && at === 0
-    const broken = sums && !first ? applySums(store, sums, at) : undefined
-    const found = broken ?? applyStep(store, step, at)
-    if ('kind' in found) {
-      if (again && first && found.unique) return { rows: steps.map(() => []) }
-      return { refused: found }
+    const isFirst = once && at === 0
+    const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined
+    const result = sumsRefusal ?? applyStep(store, step, at)
+    if ('kind' in result) {
+      if (isRepeat && isFirst && result.unique) return { rows: steps.map(() => []) }
+      return { refusal: result }
     }
-    rows.push(found)
+    rows.push(result)
   }
-  if (remembered) {
-    const any = rows.some(found => found.length > 0)
-    const text = any ? JSON.stringify(rows.map(found => found.map(rowToWire))) : null
+  if (isRecorded) {
+    const hasRows = rows.some(statementRows => statementRows.length > 0)
+    const text = hasRows
+      ? JSON.stringify(rows.map(statementRows => statementRows.map(rowToWire)))
+      : null
     store.run(RECORD_LIST, [client, number, text])
   }
   return { rows }
 }
 const applyStep = (
   store: Sqlite,
-  { text, values, rows: wanted }: Step,
+  { text, values, rows: expected }: Step,
   at: number,
 ): readonly Row[] | Refusal => {
   try {
     const { changes, rows } = store.run(text, values)
-    if (wanted === -1 || wanted === changes || (wanted === -2 && changes > 0)) return rows
-    return { kind: 'rows', at, found: changes }
+    if (expected === -1 || expected === changes || (expected === -2 && changes > 0)) return rows
+    return { kind: 'rows', at, affectedRows: changes }
   } catch (error) {
     if (isStoreError(error)) throw error
     const names = violatedNames(error)

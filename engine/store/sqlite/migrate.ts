@@ -26,12 +26,12 @@ export const migrate = (
   now: number,
 ): void => {
   const { rows } = store.run(APPLIED, [owner])
-  const applied = new Map(rows.map(row => [Number(row.number), String(row.digest)]))
+  const digests = new Map(rows.map(row => [Number(row.number), String(row.digest)]))
   for (const [index, migration] of migrations.entries()) {
     const { number } = migration
     try {
       if (number !== index + 1) throw new Error(`expected number ${index + 1}`)
-      if (!isApplied(applied.get(number), migration)) apply(store, owner, migration, now)
+      if (!isApplied(digests.get(number), migration)) apply(store, owner, migration, now)
     } catch (error) {
       throw new Error(`Migration ${number} of "${owner}" failed: ${(error as Error).message}`)
     }

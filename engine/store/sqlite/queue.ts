@@ -18,7 +18,7 @@ const CLEAR_ALL = 'DELETE FROM tollgate_wills WHERE client = ?'
 const RECORDED_CLIENTS = 'SELECT DISTINCT client FROM tollgate_lists'
 
 export interface Queue {
-  add(list: List, done?: (outcome: Outcome) => void): void
+  add(list: List, onOutcome?: (outcome: Outcome) => void): void
   /** Commits all queued lists now. */
   flush(): void
   setCrashStatements(client: string, name: string, statements: readonly EncodedStatement[]): void
@@ -32,27 +32,28 @@ export interface Queue {
 
 export const createQueue = (store: Sqlite, fatal: (error: unknown) => void): Queue => {
   const commit = createGroup(store)
-  let queued: { list: List; done: ((outcome: Outcome) => void) | undefined }[] = []
-  let scheduled = false
+  let pending: { list: List; onOutcome: ((outcome: Outcome) => void) | undefined }[] = []
+  let isScheduled = false
 
   const flush = (): void => {
-    scheduled = false
-    while (queued.length > 0) {
-      const group = queued.slice(0, MAX_GROUP)
-      queued = queued.slice(MAX_GROUP)
+    isScheduled = false
+    while (pending.length > 0) {
+      const group = pending.slice(0, MAX_GROUP)
+      pending = pending.slice(MAX_GROUP)
       try {
         const outcomes = commit(group.map(({ list }) => list))
-        for (const [index, { done }] of group.entries()) done?.(outcomes[index] as Outcome)
+        for (const [index, { onOutcome }] of group.entries())
+          onOutcome?.(outcomes[index] as Outcome)
       } catch (error) {
         return fatal(error)
       }
     }
   }
-  const add: Queue['add'] = (list, done) => {
-    queued.push({ list, done })
+  const add: Queue['add'] = (list, onOutcome) => {
+    pending.push({ list, onOutcome })
     // No timer: lists that other sockets deliver in this turn of the event loop join the group.
-    if (!scheduled) setImmediate(flush)
-    scheduled = true
+    if (!isScheduled) setImmediate(flush)
+    isScheduled = true
   }
   const addOwn = (client: string, text: string, ...values: (string | number)[]): void =>
     add({ client, isRepeat: false, steps: [{ text, rows: -1, values: [client, ...values] }] })

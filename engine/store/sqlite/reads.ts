@@ -5,7 +5,7 @@ import { fault } from '../faults.ts'
 
 interface PendingRead {
   readonly name: string
-  readonly done: PromiseWithResolvers<readonly Row[]>
+  readonly result: PromiseWithResolvers<readonly Row[]>
 }
 type ReadResult = { readonly id: number; readonly rows?: readonly Row[]; readonly error?: string }
 
@@ -21,12 +21,12 @@ export class Reads {
   }
   read({ name, text }: Sql, values: readonly Value[]): Promise<readonly Row[]> {
     if (this.#closed) return Promise.reject(fault('STORE_UNAVAILABLE'))
-    const done = Promise.withResolvers<readonly Row[]>()
+    const result = Promise.withResolvers<readonly Row[]>()
     const id = ++this.#last
-    this.#pending.set(id, { name, done })
+    this.#pending.set(id, { name, result })
     this.#thread ??= this.#start()
     this.#thread.postMessage({ id, text, values })
-    return done.promise
+    return result.promise
   }
   async close(): Promise<void> {
     this.#closed = true
@@ -37,21 +37,21 @@ export class Reads {
   #start(): Worker {
     const thread = new Worker(new URL('./reader.ts', import.meta.url), { workerData: this.#file })
     thread.unref()
-    thread.on('message', (found: ReadResult) => this.#onResult(found))
+    thread.on('message', (result: ReadResult) => this.#onResult(result))
     thread.on('error', error => this.#onExit(error))
     thread.on('exit', () => this.#onExit(undefined))
     return thread
   }
   #onResult({ id, rows, error }: ReadResult): void {
-    const reading = this.#pending.get(id)
+    const pending = this.#pending.get(id)
     this.#pending.delete(id)
-    if (rows) reading?.done.resolve(rows)
-    else reading?.done.reject(fault('STORE_STATEMENT', [reading.name, error]))
+    if (rows) pending?.result.resolve(rows)
+    else pending?.result.reject(fault('STORE_STATEMENT', [pending.name, error]))
   }
   #onExit(cause: unknown): void {
     this.#thread = undefined
-    const lost = [...this.#pending.values()]
+    const pending = [...this.#pending.values()]
     this.#pending.clear()
-    for (const { done } of lost) done.reject(fault('STORE_UNAVAILABLE', [], { cause }))
+    for (const { result } of pending) result.reject(fault('STORE_UNAVAILABLE', [], { cause }))
   }
 }

@@ -19,7 +19,7 @@ import type { Sqlite } from './sqlite.ts'
 
 export interface SessionListener {
   onHello(client: string): void
-  /** `client`: undefined if it disconnected before its `hello`. */
+  /** `client`: undefined if it disconnected before its `hello`. `bye`: it will not reconnect. */
   onClose(client: string | undefined, bye: boolean): void
 }
 
@@ -29,55 +29,8 @@ export const serveClient = (
   queue: Queue,
   listener: SessionListener,
 ): void => {
-  const texts: Text[] = []
-  let client: string | undefined
-  let bye = false
-  let results: WireResult[] = []
-  let done: number[] = []
-
-  const send = (message: WriterMessage): void => {
-    if (socket.writable) socket.write(encodeMessage(message))
-  }
-  const flushResults = (): void => {
-    send({ ...(done.length > 0 && { done }), ...(results.length > 0 && { answers: results }) })
-    results = []
-    done = []
-  }
-  const queueResult = (number: number, outcome: Outcome): void => {
-    // All outcomes of one commit go in one frame.
-    if (results.length + done.length === 0) queueMicrotask(flushResults)
-    if ('rows' in outcome && outcome.rows.every(rows => rows.length === 0)) done.push(number)
-    else results.push(toWireResult(number, outcome))
-  }
-  const handleMessage = (name: string, message: ClientMessage): void => {
-    for (const [number, text, sums] of message.texts ?? []) texts[number] = { text, sums }
-    for (const [number, marks, ...statements] of message.lists ?? []) {
-      const steps = statements.map(statement => stepOf(statement, texts))
-      const [isRepeat, once] = [(marks & AGAIN) > 0, (marks & ONCE) > 0]
-      const list = { client: name, number, isRepeat, once, steps }
-      queue.add(list, outcome => queueResult(number, outcome))
-    }
-    for (const [number, ...migrations] of message.migrations ?? []) {
-      // Lists received before a migration must be applied before it.
-      queue.flush()
-      queueResult(number, runMigrations(store, ...migrations))
-    }
-    for (const [exchange, ...statements] of message.wills ?? [])
-      queue.setCrashStatements(name, exchange, statements)
-    if (message.forget) queue.forget(name, message.forget)
-    if (message.bye) bye = true
-  }
-  const parse = createFrameParser<ClientMessage>(message => {
-    if (message.hello !== undefined) {
-      client = message.hello
-      listener.onHello(client)
-      // The client sends its on-crash statements again; lists it cleared while the writer was down
-      // must not remain.
-      queue.clearCrashStatements(client)
-      send({ welcome: true })
-    }
-    if (client !== undefined) handleMessage(client, message)
-  })
+  const session = new ClientSession(socket, store, queue, listener)
+  const parse = createFrameParser<ClientMessage>(message => session.onMessage(message))
   socket.on('data', (chunk: Buffer) => {
     try {
       parse(chunk)
@@ -88,15 +41,101 @@ export const serveClient = (
   })
   // A client that was killed; 'close' follows.
   socket.on('error', () => {})
-  socket.on('close', () => listener.onClose(client, bye))
+  socket.on('close', () => session.onClose())
 }
 
-const UNKNOWN: Text = { text: '' }
+/** A SQL text of this connection, and the positions of its values that may be summed. */
 type Text = Pick<List['steps'][number], 'text' | 'sums'>
-const stepOf = (statement: WireStatement, texts: readonly Text[]): List['steps'][number] => {
+const UNKNOWN_TEXT: Text = { text: '' }
+
+class ClientSession {
+  readonly #store: Sqlite
+  readonly #queue: Queue
+  readonly #listener: SessionListener
+  readonly #results: ResultSender
+  readonly #send: (message: WriterMessage) => void
+  readonly #texts: Text[] = []
+  #client: string | undefined
+  #isLeaving = false
+
+  constructor(socket: Socket, store: Sqlite, queue: Queue, listener: SessionListener) {
+    this.#store = store
+    this.#queue = queue
+    this.#listener = listener
+    this.#send = message => {
+      if (socket.writable) socket.write(encodeMessage(message))
+    }
+    this.#results = new ResultSender(this.#send)
+  }
+  onMessage(message: ClientMessage): void {
+    if (message.hello !== undefined) this.#onHello(message.hello)
+    if (this.#client !== undefined) this.#onClientMessage(this.#client, message)
+  }
+  onClose(): void {
+    this.#listener.onClose(this.#client, this.#isLeaving)
+  }
+
+  #onHello(client: string): void {
+    this.#client = client
+    this.#listener.onHello(client)
+    // The client sends its on-crash statements again; lists it cleared while the writer was down
+    // must not remain.
+    this.#queue.clearCrashStatements(client)
+    this.#send({ welcome: true })
+  }
+  #onClientMessage(client: string, message: ClientMessage): void {
+    const { texts = [], lists = [], migrations = [], wills = [], forget, bye } = message
+    for (const [number, text, sums] of texts) this.#texts[number] = { text, sums }
+    for (const [number, marks, ...statements] of lists) {
+      const list = {
+        client,
+        number,
+        isRepeat: (marks & AGAIN) > 0,
+        once: (marks & ONCE) > 0,
+        steps: statements.map(statement => toStep(statement, this.#texts)),
+      }
+      this.#queue.add(list, outcome => this.#results.add(number, outcome))
+    }
+    for (const [number, ...migration] of migrations) {
+      // Lists received before a migration must be applied before it.
+      this.#queue.flush()
+      this.#results.add(number, runMigrations(this.#store, ...migration))
+    }
+    for (const [exchange, ...statements] of wills)
+      this.#queue.setCrashStatements(client, exchange, statements)
+    if (forget) this.#queue.forget(client, forget)
+    if (bye) this.#isLeaving = true
+  }
+}
+
+/** Sends all outcomes of one commit in one frame. */
+class ResultSender {
+  readonly #send: (message: WriterMessage) => void
+  /** Numbers of lists that were applied and returned no rows. */
+  #withoutRows: number[] = []
+  #results: WireResult[] = []
+
+  constructor(send: (message: WriterMessage) => void) {
+    this.#send = send
+  }
+  add(number: number, outcome: Outcome): void {
+    if (this.#results.length + this.#withoutRows.length === 0) queueMicrotask(() => this.#flush())
+    if ('rows' in outcome && outcome.rows.every(rows => rows.length === 0))
+      this.#withoutRows.push(number)
+    else this.#results.push(toWireResult(number, outcome))
+  }
+  #flush(): void {
+    const [done, answers] = [this.#withoutRows, this.#results]
+    this.#withoutRows = []
+    this.#results = []
+    this.#send({ ...(done.length > 0 && { done }), ...(answers.length > 0 && { answers }) })
+  }
+}
+
+const toStep = (statement: WireStatement, texts: readonly Text[]): List['steps'][number] => {
   const values: Value[] = []
   for (let at = 2; at < statement.length; at++) values.push(fromWire(statement[at] as Wire))
-  const { text, sums } = texts[statement[0]] ?? UNKNOWN
+  const { text, sums } = texts[statement[0]] ?? UNKNOWN_TEXT
   return { text, sums, rows: statement[1], values }
 }
 
@@ -105,11 +144,11 @@ const runMigrations = (store: Sqlite, owner: string, all: readonly Migration[]):
     migrate(store, owner, all, Date.now())
     return { rows: [] }
   } catch (error) {
-    return { refused: { kind: 'migration', at: 0, message: (error as Error).message } }
+    return { refusal: { kind: 'migration', at: 0, message: (error as Error).message } }
   }
 }
 
 const toWireResult = (number: number, outcome: Outcome): WireResult => {
-  if ('refused' in outcome) return [number, null, outcome.refused]
+  if ('refusal' in outcome) return [number, null, outcome.refusal]
   return [number, outcome.rows.map(rows => rows.map(rowToWire))]
 }

@@ -32,10 +32,10 @@ export interface Sqlite {
 }
 
 export const assertVersion = (version: string): void => {
-  const found = version.split('.').map(Number)
+  const parts = version.split('.').map(Number)
   const oldest = OLDEST.split('.').map(Number)
-  const at = oldest.findIndex((number, index) => number !== found[index])
-  const newer = at < 0 || (found[at] ?? 0) > (oldest[at] ?? 0)
+  const at = oldest.findIndex((number, index) => number !== parts[index])
+  const newer = at < 0 || (parts[at] ?? 0) > (oldest[at] ?? 0)
   if (!newer) throw fault('STORE_SQLITE_OLD', [version, OLDEST])
 }
 export const assertPragmas = (
@@ -43,8 +43,8 @@ export const assertPragmas = (
   durability: Durability = 'power',
 ): void => {
   for (const [name, right] of Object.entries(requiredPragmas(durability))) {
-    const found = effective[name]
-    if (found !== right) throw fault('STORE_PRAGMA', [name, found ?? 'unset', right])
+    const value = effective[name]
+    if (value !== right) throw fault('STORE_PRAGMA', [name, value ?? 'unset', right])
   }
 }
 
@@ -77,14 +77,14 @@ interface PreparedStatement {
 }
 
 const createSqlite = (connection: DatabaseSync): Sqlite => {
-  const prepared = new Map<string, PreparedStatement>()
+  const statements = new Map<string, PreparedStatement>()
   const find = (text: string): PreparedStatement => {
-    const known = prepared.get(text)
-    if (known) return known
-    if (prepared.size >= MAX_PREPARED) prepared.clear()
-    const made = prepare(connection, text)
-    prepared.set(text, made)
-    return made
+    const existing = statements.get(text)
+    if (existing) return existing
+    if (statements.size >= MAX_PREPARED) statements.clear()
+    const preparedStatement = prepare(connection, text)
+    statements.set(text, preparedStatement)
+    return preparedStatement
   }
   return {
     connection,
@@ -94,9 +94,9 @@ const createSqlite = (connection: DatabaseSync): Sqlite => {
       if (values.length !== parameters) {
         throw new Error(`it has ${parameters} parameters, but ${values.length} values`)
       }
-      const bound = values.map(toSqlite)
-      if (!returns) return { changes: Number(statement.run(...bound).changes), rows: [] }
-      const rows = statement.all(...bound) as Record<string, Value>[]
+      const boundValues = values.map(toSqlite)
+      if (!returns) return { changes: Number(statement.run(...boundValues).changes), rows: [] }
+      const rows = statement.all(...boundValues) as Record<string, Value>[]
       return { changes: rows.length, rows: rows.map(normalizeRow) }
     },
     close: () => connection.close(),

@@ -7,13 +7,13 @@ import { AGAIN, ONCE } from './frames.ts'
 type NewText = readonly [number: number, text: string, sums?: readonly number[]]
 
 export class StatementEncoder {
-  readonly #known = new Map<string, { readonly text: string; readonly number: number }>()
+  readonly #texts = new Map<string, { readonly text: string; readonly number: number }>()
   #newTexts: NewText[] = []
   #next = 0
 
   /** A `WireList` as JSON. Throws STORE_VALUE for a value that cannot be stored. */
-  encodeList(number: number, again: boolean, statements: readonly Statement[]): string {
-    const marks = (again ? AGAIN : 0) | (statements[0]?.once ? ONCE : 0)
+  encodeList(number: number, isRepeat: boolean, statements: readonly Statement[]): string {
+    const marks = (isRepeat ? AGAIN : 0) | (statements[0]?.once ? ONCE : 0)
     let text = `[${number},${marks}`
     for (const statement of statements) {
       text += `,[${this.#number(statement.sql)},${encodeRows(statement)}`
@@ -30,11 +30,11 @@ export class StatementEncoder {
     return newTexts
   }
   #number({ name, text, sums }: Sql): number {
-    const known = this.#known.get(name)
+    const entry = this.#texts.get(name)
     // A reload may change the text of a name.
-    if (known?.text === text) return known.number
+    if (entry?.text === text) return entry.number
     const number = this.#next++
-    this.#known.set(name, { text, number })
+    this.#texts.set(name, { text, number })
     this.#newTexts.push(sums ? [number, text, sums] : [number, text])
     return number
   }

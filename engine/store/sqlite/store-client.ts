@@ -3,7 +3,7 @@
 import type { Migration, Row, Statement } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import { PendingLists } from '../pending-lists.ts'
-import { toFault } from '../refused-list.ts'
+import { toFault } from '../refusal-fault.ts'
 import { RepeatedLists } from '../repeated-lists.ts'
 import { type EncodedStatement, encodeStatement, rowFromWire } from '../values.ts'
 import type { ClientMessage, WireResult, WriterMessage } from './frames.ts'
@@ -19,7 +19,7 @@ interface PendingList {
   readonly number: number
   readonly statements: readonly Statement[]
   /** JSON for this connection; undefined once it was sent. */
-  encoded: string | undefined
+  json: string | undefined
   /** Instead of statements. It has no deadline, since an index over many rows takes long. */
   readonly migration?: readonly [owner: string, migrations: readonly Migration[]]
   readonly deadline: number
@@ -31,8 +31,8 @@ interface PendingList {
 export class StoreClient {
   readonly client: string
   readonly #connection: WriterConnection
-  readonly #patience: number
-  readonly #opened = Promise.withResolvers<void>()
+  readonly #writeTimeout: number
+  readonly #firstConnection = Promise.withResolvers<void>()
   readonly #pending = new PendingLists<PendingList>()
   #unsent: PendingList[] = []
   readonly #repeatedLists = new RepeatedLists()
@@ -40,14 +40,14 @@ export class StoreClient {
   readonly #changedNames = new Set<string>()
   #encoder = new StatementEncoder()
   #last = 0
-  #scheduled = false
+  #isSendScheduled = false
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  /** `key`: of this process, unique in the store. `patience`: ms until a list is given up. */
-  constructor(socket: string, patience: number, key: bigint) {
+  /** `key`: of this process, unique in the store. `writeTimeout`: ms until a list is given up. */
+  constructor(socket: string, writeTimeout: number, key: bigint) {
     this.client = String(key)
-    this.#patience = patience
+    this.#writeTimeout = writeTimeout
     this.#connection = connectToWriter(socket, {
       firstMessage: () => this.#firstMessage(),
       onMessage: message => this.#onMessage(message),
@@ -55,28 +55,28 @@ export class StoreClient {
   }
   /** Resolves at the first connection; rejects with STORE_UNAVAILABLE after `within` ms. */
   async open(within: number): Promise<void> {
-    const late = setTimeout(() => this.#opened.reject(fault('STORE_UNAVAILABLE')), within)
-    await this.#opened.promise.finally(() => clearTimeout(late))
+    const timer = setTimeout(() => this.#firstConnection.reject(fault('STORE_UNAVAILABLE')), within)
+    await this.#firstConnection.promise.finally(() => clearTimeout(timer))
   }
   write(statements: readonly Statement[]): Promise<Rows> {
     if (statements.length === 0) return Promise.resolve([])
     const number = this.#repeatedLists.numberOf(statements)
-    const before = number === undefined ? undefined : this.#pending.get(number)
-    if (before) return before.result.promise
+    const pendingRepeat = number === undefined ? undefined : this.#pending.get(number)
+    if (pendingRepeat) return pendingRepeat.result.promise
     if (this.#isUnavailable()) return Promise.reject(fault('STORE_UNAVAILABLE'))
-    const again = number !== undefined
+    const isRepeat = number !== undefined
     try {
-      const own = number ?? this.#last + 1
-      const encoded = this.#encoder.encodeList(own, again, statements)
-      this.#last = Math.max(this.#last, own)
-      const until = performance.now() + this.#patience
-      this.#timer ??= setTimeout(() => this.#expire(), this.#patience)
+      const listNumber = number ?? this.#last + 1
+      const json = this.#encoder.encodeList(listNumber, isRepeat, statements)
+      this.#last = Math.max(this.#last, listNumber)
+      const deadline = performance.now() + this.#writeTimeout
+      this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)
       return this.#add({
-        number: own,
+        number: listNumber,
         statements,
-        encoded: encoded,
-        deadline: until,
-        isRepeat: again,
+        json,
+        deadline,
+        isRepeat,
       })
     } catch (error) {
       return Promise.reject(error)
@@ -92,19 +92,19 @@ export class StoreClient {
   async migrate(owner: string, migrations: readonly Migration[]): Promise<void> {
     const migration = [owner, migrations] as const
     const number = ++this.#last
-    const until = Number.POSITIVE_INFINITY
+    const deadline = Number.POSITIVE_INFINITY
     await this.#add({
       number,
       statements: [],
-      encoded: undefined,
+      json: undefined,
       migration,
-      deadline: until,
+      deadline,
       isRepeat: false,
     })
   }
   /** Waits for pending lists, then disconnects and clears the on-crash statements. */
   async close(): Promise<void> {
-    await Promise.allSettled(this.#pending.values().map(({ result: answer }) => answer.promise))
+    await Promise.allSettled(this.#pending.values().map(({ result }) => result.promise))
     this.#closed = true
     clearTimeout(this.#timer)
     this.#connection.send('{"bye":true}')
@@ -113,8 +113,8 @@ export class StoreClient {
 
   #isUnavailable(): boolean {
     const { downSince } = this.#connection
-    const away = downSince !== undefined && performance.now() - downSince > this.#patience
-    return this.#closed || away || this.#pending.size >= MAX_PENDING
+    const isDown = downSince !== undefined && performance.now() - downSince > this.#writeTimeout
+    return this.#closed || isDown || this.#pending.size >= MAX_PENDING
   }
   #add(list: Omit<PendingList, 'result' | 'isSent'>): Promise<Rows> {
     const pending = { ...list, result: Promise.withResolvers<Rows>(), isSent: false }
@@ -125,11 +125,11 @@ export class StoreClient {
   }
   /** All lists of one turn of the event loop go in one frame. */
   #schedule(): void {
-    if (!this.#scheduled) setImmediate(this.#send)
-    this.#scheduled = true
+    if (!this.#isSendScheduled) setImmediate(this.#send)
+    this.#isSendScheduled = true
   }
   readonly #send = (): void => {
-    this.#scheduled = false
+    this.#isSendScheduled = false
     if (this.#connection.isConnected) this.#connection.send(this.#nextMessage(undefined))
   }
   /** Text of the next frame: the lists are encoded already, everything else is rare. */
@@ -160,11 +160,10 @@ export class StoreClient {
     return names.map(name => [name, ...(this.#crashStatements.get(name) ?? [])] as const)
   }
   #encode(list: PendingList): string {
-    const encoded =
-      list.encoded ?? this.#encoder.encodeList(list.number, list.isRepeat, list.statements)
+    const json = list.json ?? this.#encoder.encodeList(list.number, list.isRepeat, list.statements)
     list.isSent = true
-    list.encoded = undefined
-    return encoded
+    list.json = undefined
+    return json
   }
   /** First frame for a new writer: texts and on-crash statements again, and every list without a
    *  result. */
@@ -174,28 +173,29 @@ export class StoreClient {
     this.#unsent = [...this.#pending.values()]
     for (const list of this.#unsent) {
       list.isRepeat ||= list.isSent
-      list.encoded = undefined
+      list.json = undefined
     }
     return this.#nextMessage(this.client)
   }
 
   #onMessage({ welcome, done, answers }: WriterMessage): void {
-    if (welcome) this.#opened.resolve()
+    if (welcome) this.#firstConnection.resolve()
     for (const number of done ?? []) this.#settle([number])
     for (const answer of answers ?? []) this.#settle(answer)
   }
-  #settle([number, rows, refused]: WireResult): void {
+  #settle([number, rows, refusal]: WireResult): void {
     const list = this.#pending.get(number)
     // The caller has already received STORE_UNKNOWN, and may repeat the list.
     if (!list) return
     this.#pending.delete(number)
-    if (refused?.kind === 'unknown')
+    if (refusal?.kind === 'unknown')
       this.#repeatedLists.remember(number, list.statements, performance.now())
     else this.#repeatedLists.forget(number, list.statements)
-    if (refused) list.result.reject(toFault(refused, list.statements))
+    if (refusal) list.result.reject(toFault(refusal, list.statements))
     else
       list.result.resolve(
-        rows?.map(found => found.map(rowFromWire)) ?? list.statements.map(() => NO_ROWS),
+        rows?.map(statementRows => statementRows.map(rowFromWire)) ??
+          list.statements.map(() => NO_ROWS),
       )
   }
   #expire(): void {
@@ -211,7 +211,7 @@ export class StoreClient {
       if (list.isSent) this.#repeatedLists.remember(list.number, list.statements, now)
       list.result.reject(fault(list.isSent ? 'STORE_UNKNOWN' : 'STORE_UNAVAILABLE'))
     }
-    const more = Number.isFinite(next)
-    this.#timer = more ? setTimeout(() => this.#expire(), next - now) : undefined
+    const hasMore = Number.isFinite(next)
+    this.#timer = hasMore ? setTimeout(() => this.#expire(), next - now) : undefined
   }
 }

@@ -25,29 +25,29 @@ export const connectToWriter = (path: string, listener: Listener): WriterConnect
   let again: NodeJS.Timeout | undefined
   let closed = false
 
-  const dial = (): void => {
-    const dialled = connect(path)
-    dialled.on('connect', () => {
-      socket = dialled
+  const connectOnce = (): void => {
+    const attempt = connect(path)
+    attempt.on('connect', () => {
+      socket = attempt
       downSince = undefined
       delay = BACK_OFF.first
-      dialled.write(encodeFrame(listener.firstMessage()))
+      attempt.write(encodeFrame(listener.firstMessage()))
     })
-    dialled.on(
+    attempt.on(
       'data',
       createFrameParser<WriterMessage>(message => listener.onMessage(message)),
     )
     // 'close' follows every error.
-    dialled.on('error', () => {})
-    dialled.on('close', () => {
+    attempt.on('error', () => {})
+    attempt.on('close', () => {
       socket = undefined
       if (closed) return
       downSince ??= performance.now()
-      again = setTimeout(dial, delay)
+      again = setTimeout(connectOnce, delay)
       delay = Math.min(delay * 2, BACK_OFF.most)
     })
   }
-  dial()
+  connectOnce()
   return {
     get isConnected() {
       return socket !== undefined

@@ -94,9 +94,9 @@ const serve = (address: StoreAddress, store: Sqlite, lock: DatabaseSync): void =
 
 /** Forgets the lists of clients that have not reconnected after `REPEATABLE` ms. */
 const forgetAbsent = (queue: Queue, clients: ReadonlyMap<string, Socket>): void => {
-  const before = queue.recordedClients()
+  const recordedClients = queue.recordedClients()
   const forget = () => {
-    for (const client of before) if (!clients.has(client)) queue.forgetAll(client)
+    for (const client of recordedClients) if (!clients.has(client)) queue.forgetAll(client)
   }
   setTimeout(forget, REPEATABLE).unref()
 }

@@ -48,9 +48,9 @@ export const hostedItemBlocks = ({ raw, id }: HostedCall): readonly Fields[] =>
   raw && raw.origin !== NAME ? payloadBlocks(hostedItemsPayload(raw, serverToolId(id))) : []
 /** This provider's own blocks unchanged. Another provider's hosted call becomes the equivalent
  *  blocks, preceded by its original items as a payload. */
-const writeWork = (work: HostedCall): readonly Fields[] => {
-  if (work.raw?.origin === NAME) return work.raw.items.filter(isFields)
-  return [...payloadBlocks(work.payload), ...hostedItemBlocks(work), ...hostedCallBlocks(work)]
+const writeHostedCall = (call: HostedCall): readonly Fields[] => {
+  if (call.raw?.origin === NAME) return call.raw.items.filter(isFields)
+  return [...payloadBlocks(call.payload), ...hostedItemBlocks(call), ...hostedCallBlocks(call)]
 }
 
 const WRITERS: Writers = {
@@ -66,7 +66,7 @@ const WRITERS: Writers = {
     },
   ],
   result: () => [],
-  hostedCall: writeWork,
+  hostedCall: writeHostedCall,
 }
 export const answerBlocks = (content: Content): readonly Fields[] =>
   (WRITERS[content.type] as Writer<Content>)(content)

@@ -2,12 +2,12 @@
 import type { Json } from '../../../engine/plugin.ts'
 import type { Cache, OpaquePayload } from '../content.ts'
 import { type Fields, isFields, parseJson } from '../fields.ts'
-import { type FieldPath, memberPath, NAME, object, text } from './members.ts'
+import { type FieldPath, memberPath, NAME, objectIn, textIn } from './members.ts'
 
 export const readCache = (block: Fields, at: FieldPath): { readonly cache?: Cache } => {
-  const control = object(block, 'cache_control', at)
+  const control = objectIn(block, 'cache_control', at)
   if (!control) return {}
-  const ttl = text(control, 'ttl', memberPath(at, 'cache_control'))
+  const ttl = textIn(control, 'ttl', memberPath(at, 'cache_control'))
   return { cache: ttl === undefined ? {} : { ttl } }
 }
 export const writeCache = ({ cache }: { readonly cache?: Cache | undefined }): Fields =>

@@ -4,26 +4,26 @@ import type { Citation } from '../content.ts'
 import type { Fields } from '../fields.ts'
 import { decodePayload, encodePayload } from '../opaque-payload.ts'
 import { parseObject } from './cache.ts'
-import { type FieldPath, list, memberPath, NAME, number, objects, text } from './members.ts'
+import { type FieldPath, listIn, memberPath, NAME, numberIn, objectsIn, textIn } from './members.ts'
 
 const WEB_CITATION = 'web_search_result_location'
 
 export const readCitation = (citation: Fields, at: FieldPath): Citation => {
-  const type = text(citation, 'type', at) ?? ''
-  const title = text(
+  const type = textIn(citation, 'type', at) ?? ''
+  const title = textIn(
     citation,
     type === WEB_CITATION || 'title' in citation ? 'title' : 'document_title',
     at,
   )
-  const quote = text(citation, 'cited_text', at)
+  const quote = textIn(citation, 'cited_text', at)
   const labels = {
     ...(title !== undefined && { title }),
     ...(quote !== undefined && { quote }),
   }
   if (type === WEB_CITATION) return { ...labels, ...readPage(citation, 'encrypted_index', at) }
-  const document = number(citation, 'document_index', at)
-  const file = text(citation, 'file_id', at)
-  const source = text(citation, 'source', at)
+  const document = numberIn(citation, 'document_index', at)
+  const file = textIn(citation, 'file_id', at)
+  const source = textIn(citation, 'source', at)
   return {
     ...labels,
     ...(document !== undefined && { document }),
@@ -36,8 +36,8 @@ export const readCitation = (citation: Fields, at: FieldPath): Citation => {
 
 /** A page with the provider's opaque reference to it. */
 export const readPage = (fields: Fields, key: string, at: FieldPath): Citation => {
-  const url = text(fields, 'url', at)
-  const reference = text(fields, key, at)
+  const url = textIn(fields, 'url', at)
+  const reference = textIn(fields, key, at)
   return {
     ...(url !== undefined && { url }),
     ...(reference && { payload: decodePayload(NAME, reference) }),
@@ -48,7 +48,7 @@ export const readCitations = (
   block: Fields,
   at: FieldPath,
 ): { readonly citations?: readonly Citation[] } => {
-  const entries = objects(list(block, 'citations', at) ?? [], memberPath(at, 'citations'))
+  const entries = objectsIn(listIn(block, 'citations', at) ?? [], memberPath(at, 'citations'))
   if (entries.length === 0) return {}
   return { citations: entries.map(each => readCitation(each.fields, each.at)) }
 }

@@ -20,13 +20,13 @@ import { HostedCalls, isResult, isUse } from './hosted-call.ts'
 import { readDocument, readImage, readSearchResult, readUpload } from './media.ts'
 import {
   type FieldPath,
-  flag,
-  list,
+  flagIn,
+  listIn,
   memberPath,
   NAME,
-  objects,
+  objectsIn,
   requiredText,
-  text,
+  textIn,
 } from './members.ts'
 import { decodeToolName, freeToolName } from './names.ts'
 
@@ -40,7 +40,7 @@ const readText: Read = (block, at): Text => ({
 })
 /** A thinking block without signature did not come from this provider. */
 const readThinking: Read = (block, at): Thought => {
-  const signature = text(block, 'signature', at)
+  const signature = textIn(block, 'signature', at)
   return {
     type: 'thought',
     text: requiredText(block, 'thinking', at),
@@ -66,14 +66,14 @@ const readCall: Read = (block, at): Call => {
   return {
     type: 'call',
     id: decodeCallId(requiredText(block, 'id', at)),
-    ...calledWith(requiredText(block, 'name', at), block.input ?? {}),
+    ...callFieldsOf(requiredText(block, 'name', at), block.input ?? {}),
     ...(Object.keys(callerFields).length > 0 && {
       payload: { origin: NAME, kind: CALLER_KIND, data: JSON.stringify(callerFields) },
     }),
     ...readCache(block, at),
   }
 }
-const calledWith = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'isFreeText'> => {
+const callFieldsOf = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'isFreeText'> => {
   const toolName = freeToolName(name)
   if (toolName === undefined) return { name: decodeToolName(name), input: JSON.stringify(input) }
   const inputText = isFields(input) && typeof input.input === 'string' ? input.input : undefined
@@ -84,7 +84,7 @@ export const callerFields = (payload: OpaquePayload | undefined): Fields =>
   (payload?.origin === NAME && payload.kind === CALLER_KIND && parseObject(payload.data)) || {}
 
 const readResult: Read = (block, at): Result => {
-  const hasFailed = flag(block, 'is_error', at)
+  const hasFailed = flagIn(block, 'is_error', at)
   return {
     type: 'result',
     id: decodeCallId(requiredText(block, 'tool_use_id', at)),
@@ -96,7 +96,7 @@ const readResult: Read = (block, at): Result => {
 const resultContent = (block: Fields, at: FieldPath): readonly (Text | Media)[] => {
   const { content } = block
   if (typeof content === 'string') return [{ type: 'text', text: content }]
-  return objects(list(block, 'content', at) ?? [], memberPath(at, 'content')).map(
+  return objectsIn(listIn(block, 'content', at) ?? [], memberPath(at, 'content')).map(
     ({ fields, at }) => {
       const read = RESULT_PART_DECODERS[requiredText(fields, 'type', at)] ?? unknownResultPart
       return read(fields, at) as Text | Media
@@ -142,23 +142,23 @@ export const readBlock: Read = (block, at) =>
 
 /** Decodes blocks in order; a hosted call takes the position of its first block. */
 export const readBlocks = (values: readonly Json[], at: FieldPath): readonly Content[] => {
-  const reading = new BlocksReader()
-  for (const { fields, at: path } of objects(values, at)) reading.take(fields, path)
-  return reading.finish()
+  const reader = new BlocksReader()
+  for (const { fields, at: path } of objectsIn(values, at)) reader.take(fields, path)
+  return reader.finish()
 }
 
 class BlocksReader {
   readonly #content: Content[] = []
-  readonly #works = new HostedCalls()
+  readonly #hostedCalls = new HostedCalls()
   /** Positions of unfinished hosted calls in the content. */
-  readonly #places = new Map<string, number>()
+  readonly #positions = new Map<string, number>()
   /** Another provider's items, by the id of the hosted call that represents them here. */
   readonly #raw = new Map<string, NonNullable<HostedCall['raw']>>()
 
   take(block: Fields, at: FieldPath): void {
     const type = requiredText(block, 'type', at)
-    if (isUse(type)) this.#use(block, at)
-    else if (isResult(type)) this.#place(this.#works.addResult(block, at))
+    if (isUse(type)) this.#addUse(block, at)
+    else if (isResult(type)) this.#addHostedCall(this.#hostedCalls.addResult(block, at))
     else {
       this.#closeOpen()
       this.#add(readBlock(block, at))
@@ -172,27 +172,27 @@ class BlocksReader {
   /** The payload precedes its hosted call, or follows it if it came in a stream. */
   #attach(id: string, raw: NonNullable<HostedCall['raw']>): void {
     const index = this.#content.findLastIndex(each => each.type === 'hostedCall' && each.id === id)
-    const work = this.#content[index]
-    if (work?.type === 'hostedCall') this.#content[index] = { ...work, raw }
+    const call = this.#content[index]
+    if (call?.type === 'hostedCall') this.#content[index] = { ...call, raw }
     else this.#raw.set(id, raw)
   }
   finish(): readonly Content[] {
     this.#closeOpen()
     return this.#content
   }
-  #use(block: Fields, at: FieldPath): void {
+  #addUse(block: Fields, at: FieldPath): void {
     const raw = this.#raw.get(requiredText(block, 'id', at))
-    const work = this.#works.addUse(block, at, raw)
-    this.#places.set(work.id, this.#content.push(work) - 1)
+    const call = this.#hostedCalls.addUse(block, at, raw)
+    this.#positions.set(call.id, this.#content.push(call) - 1)
   }
-  #place(work: HostedCall): void {
-    const index = this.#places.get(work.id)
-    if (index === undefined) this.#content.push(work)
-    else this.#content[index] = work
-    this.#places.delete(work.id)
+  #addHostedCall(call: HostedCall): void {
+    const index = this.#positions.get(call.id)
+    if (index === undefined) this.#content.push(call)
+    else this.#content[index] = call
+    this.#positions.delete(call.id)
   }
   #closeOpen(): void {
-    for (const work of this.#works.finishOpen()) this.#place(work)
+    for (const call of this.#hostedCalls.finishOpen()) this.#addHostedCall(call)
   }
 }
 

@@ -36,7 +36,7 @@ export const errorOf = (
 }
 
 /** Messages for which other formats have an error code. */
-const CODES: readonly (readonly [words: RegExp, code: string])[] = [
+const CODES: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/prompt is too long|exceeds? (?:the )?context (?:limit|window)/i, 'context_length_exceeded'],
 ]
 /** `messages.0.content: Input should be …` names the invalid field. */
@@ -58,6 +58,6 @@ export const decodeError = (status: number, body: Json | undefined): UpstreamErr
     ...(param !== undefined && { param }),
   }
 }
-const firstText = (...places: readonly (Json | undefined)[]): string | undefined =>
-  places.find((value): value is string => typeof value === 'string' && value !== '')
+const firstText = (...candidates: readonly (Json | undefined)[]): string | undefined =>
+  candidates.find((value): value is string => typeof value === 'string' && value !== '')
 const defaultMessage = (status: number): string => `The upstream refused with status ${status}.`

@@ -4,16 +4,16 @@ import type { Json } from '../../../engine/plugin.ts'
 import type { TargetFacts } from '../codec.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Form, Prompt } from '../hub.ts'
-import { object, rejectValue, requiredObject, requiredText } from './members.ts'
+import { objectIn, rejectValue, requiredObject, requiredText } from './members.ts'
 
-/** The tool that stands in for structured output. Its name tells the decoder to convert the call
- *  back to text. */
+/** The tool that stands in for structured output. The decoder recognises it by its name and
+ *  converts the call back to text. */
 export const FORM_TOOL_NAME = 'tollgate_answer_in_form'
 
 export const readForm = (body: Fields): { readonly form?: Form } => {
-  const config = object(body, 'output_config', '') ?? {}
-  const current = object(config, 'format', 'output_config')
-  const format = current ?? object(body, 'output_format', '')
+  const config = objectIn(body, 'output_config', '') ?? {}
+  const current = objectIn(config, 'format', 'output_config')
+  const format = current ?? objectIn(body, 'output_format', '')
   if (!format) return {}
   const at = current ? 'output_config.format' : 'output_format'
   const type = requiredText(format, 'type', at)

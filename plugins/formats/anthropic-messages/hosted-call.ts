@@ -3,7 +3,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, HostedCall, HostedToolName } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { readPage } from './citations.ts'
-import { type FieldPath, NAME, objects, requiredText, text } from './members.ts'
+import { type FieldPath, NAME, objectsIn, requiredText, textIn } from './members.ts'
 
 const TOOLS: Readonly<Record<string, HostedToolName>> = {
   web_search: 'web_search',
@@ -14,7 +14,7 @@ const TOOLS: Readonly<Record<string, HostedToolName>> = {
   file_search: 'file_search',
   image_generation: 'image_generation',
 }
-/** Input members that other formats know: the query, the code, the URL. */
+/** Input members that other formats have, too: the query, the code, the URL. */
 const INPUT_MEMBERS: readonly string[] = ['query', 'code', 'command', 'url']
 
 const USE_TYPES: ReadonlySet<string> = new Set(['server_tool_use', 'mcp_tool_use'])
@@ -33,39 +33,39 @@ export class HostedCalls {
 
   /** `raw`: another provider's items, which these blocks only represent. */
   addUse(block: Fields, at: FieldPath, raw?: Raw): HostedCall {
-    const work = { ...startedCall(block, at), ...(raw && { raw }) }
+    const call = { ...startedCall(block, at), ...(raw && { raw }) }
     if (!raw) this.#items.push(block)
-    this.#openCalls.set(work.id, work)
-    return work
+    this.#openCalls.set(call.id, call)
+    return call
   }
   addResult(block: Fields, at: FieldPath): HostedCall {
     const id = requiredText(block, 'tool_use_id', at)
     const type = requiredText(block, 'type', at)
     const openCall = this.#openCalls.get(id)
-    const work = openCall ?? {
+    const call = openCall ?? {
       type: 'hostedCall',
       tool: TOOLS[type.slice(0, -'_tool_result'.length)] ?? 'other',
       id,
       input: null,
       raw: NO_ITEMS,
     }
-    if (work.raw?.origin === NAME) this.#items.push(block)
+    if (call.raw?.origin === NAME) this.#items.push(block)
     this.#openCalls.delete(id)
-    return this.#closeGroup({ ...work, ...outcomeOf(block) })
+    return this.#closeGroup({ ...call, ...outcomeOf(block) })
   }
   /** Returns the calls without a result. */
   finishOpen(): readonly HostedCall[] {
-    const unfinished = [...this.#openCalls.values()]
+    const openCalls = [...this.#openCalls.values()]
     this.#openCalls.clear()
-    return unfinished.map((work, index) =>
-      index === unfinished.length - 1 ? this.#closeGroup(work) : work,
+    return openCalls.map((call, index) =>
+      index === openCalls.length - 1 ? this.#closeGroup(call) : call,
     )
   }
-  #closeGroup(work: HostedCall): HostedCall {
-    if (work.raw?.origin !== NAME || this.#openCalls.size > 0) return work
+  #closeGroup(call: HostedCall): HostedCall {
+    if (call.raw?.origin !== NAME || this.#openCalls.size > 0) return call
     const items = this.#items
     this.#items = []
-    return { ...work, raw: { origin: NAME, items } }
+    return { ...call, raw: { origin: NAME, items } }
   }
 }
 /** A call without its result. */
@@ -94,22 +94,22 @@ const outcomeOf = (block: Fields): Pick<HostedCall, 'output' | 'sources' | 'erro
   const content = block.content ?? null
   if (Array.isArray(content)) return listOutcome(content)
   if (!isFields(content)) return typeof content === 'string' ? { output: content } : {}
-  const type = text(content, 'type', undefined) ?? ''
-  if (type.endsWith('_error')) return { error: text(content, 'error_code', undefined) ?? type }
+  const type = textIn(content, 'type', undefined) ?? ''
+  if (type.endsWith('_error')) return { error: textIn(content, 'error_code', undefined) ?? type }
   if (type === 'web_fetch_result') return fetchOutcome(content)
   return outputOf(content)
 }
 const listOutcome = (content: readonly Json[]): Pick<HostedCall, 'output' | 'sources'> => {
-  const blocks = objects(content, undefined)
+  const blocks = objectsIn(content, undefined)
   const pages = blocks.filter(({ fields }) => typeof fields.url === 'string')
-  const texts = blocks.flatMap(({ fields }) => text(fields, 'text', undefined) ?? [])
+  const texts = blocks.flatMap(({ fields }) => textIn(fields, 'text', undefined) ?? [])
   return {
     sources: pages.map(({ fields }) => pageOf(fields)),
     ...(texts.length > 0 && { output: texts.join('\n') }),
   }
 }
 const pageOf = (fields: Fields): Citation => {
-  const title = text(fields, 'title', undefined)
+  const title = textIn(fields, 'title', undefined)
   return {
     ...readPage(fields, 'encrypted_content', undefined),
     ...(title !== undefined && { title }),
@@ -118,8 +118,8 @@ const pageOf = (fields: Fields): Citation => {
 const fetchOutcome = (content: Fields): Pick<HostedCall, 'output' | 'sources'> => {
   const document = isFields(content.content) ? content.content : {}
   const source = isFields(document.source) ? document.source : {}
-  const page = source.type === 'text' ? text(source, 'data', undefined) : undefined
-  const title = text(document, 'title', undefined)
+  const page = source.type === 'text' ? textIn(source, 'data', undefined) : undefined
+  const title = textIn(document, 'title', undefined)
   return {
     sources: [{ ...readPage(content, '', undefined), ...(title !== undefined && { title }) }],
     ...(page !== undefined && { output: page }),

@@ -1,7 +1,7 @@
 /** Anthropic messages: named events, usage at the start and near the end, `message_stop` last. */
 import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
-import { textPattern } from '../written-text.ts'
+import { compileTextPattern } from '../text-pattern.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
 import { decodeAnswer } from './read-answer.ts'
@@ -13,10 +13,10 @@ import { encodeAnswer } from './write-answer.ts'
 import { encodePrompt } from './write-prompt.ts'
 import { encodeStream } from './write-stream.ts'
 
-const TEXT = textPattern({
+const TEXT = compileTextPattern({
   text: ['text', 'thinking', 'partial_json'],
   objects: ['input'],
-  skipped: ['citations'],
+  exclusions: ['citations'],
 })
 
 export const anthropicMessages: Format = {
@@ -36,8 +36,8 @@ export const anthropicMessages: Format = {
     },
     meters: usage => metersOf(usage),
     sums: {
-      read: ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'],
-      written: ['output_tokens'],
+      input: ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'],
+      output: ['output_tokens'],
     },
     text: { plain: TEXT, events: TEXT },
     counts: [

@@ -6,16 +6,16 @@ import { dataUrl } from '../media.ts'
 import { blockInPayload, blockPayload, readCache, writeCache } from './cache.ts'
 import {
   type FieldPath,
-  flag,
-  list,
+  flagIn,
+  listIn,
   memberPath,
   NAME,
-  object,
-  objects,
+  objectIn,
+  objectsIn,
   rejectValue,
   requiredObject,
   requiredText,
-  text,
+  textIn,
 } from './members.ts'
 
 type Read = (source: Fields, at: FieldPath) => Source
@@ -46,8 +46,8 @@ const contentText = (source: Fields, at: FieldPath): string => {
   return joinTexts(source, at)
 }
 const joinTexts = (fields: Fields, at: FieldPath): string =>
-  objects(list(fields, 'content', at) ?? [], memberPath(at, 'content'))
-    .map(part => text(part.fields, 'text', part.at) ?? '')
+  objectsIn(listIn(fields, 'content', at) ?? [], memberPath(at, 'content'))
+    .map(part => textIn(part.fields, 'text', part.at) ?? '')
     .join('\n')
 
 export const readImage = (block: Fields, at: FieldPath): Media => ({
@@ -59,10 +59,10 @@ export const readImage = (block: Fields, at: FieldPath): Media => ({
 })
 
 export const readDocument = (block: Fields, at: FieldPath): Media => {
-  const name = text(block, 'title', at)
-  const context = text(block, 'context', at)
-  const citationsEnabled = flag(
-    object(block, 'citations', at) ?? {},
+  const name = textIn(block, 'title', at)
+  const context = textIn(block, 'context', at)
+  const citationsEnabled = flagIn(
+    objectIn(block, 'citations', at) ?? {},
     'enabled',
     memberPath(at, 'citations'),
   )

@@ -19,33 +19,33 @@ export const memberPath = (at: FieldPath, key: string | number): FieldPath => {
 
 type Reader<T> = (fields: Fields, key: string, at: FieldPath) => T | undefined
 
-/** Null counts as missing. */
+/** A reader of members of one type; null counts as missing. */
 const reader =
-  <T extends Json>(is: (value: Json) => value is T, expected: string): Reader<T> =>
+  <T extends Json>(isType: (value: Json) => value is T, expectation: string): Reader<T> =>
   (fields, key, at) => {
     const value = fields[key]
     if (value === undefined || value === null) return undefined
-    if (is(value)) return value
-    return reject('MEMBER_TYPE', memberPath(at, key), expected)
+    if (isType(value)) return value
+    return reject('MEMBER_TYPE', memberPath(at, key), expectation)
   }
-export const text = reader((value): value is string => typeof value === 'string', 'a string')
-export const number = reader((value): value is number => typeof value === 'number', 'a number')
-export const flag = reader((value): value is boolean => typeof value === 'boolean', 'a boolean')
-export const object = reader(isFields, 'an object')
-export const list = reader((value): value is Json[] => Array.isArray(value), 'an array')
+export const textIn = reader((value): value is string => typeof value === 'string', 'a string')
+export const numberIn = reader((value): value is number => typeof value === 'number', 'a number')
+export const flagIn = reader((value): value is boolean => typeof value === 'boolean', 'a boolean')
+export const objectIn = reader(isFields, 'an object')
+export const listIn = reader((value): value is Json[] => Array.isArray(value), 'an array')
 
-/** Ignores invalid members of an answer. */
+/** Throws a fault for a client's invalid member; ignores an invalid member of an answer. */
 const reject = (
   code: 'MEMBER_TYPE' | 'MEMBER_VALUE',
   at: FieldPath,
-  expected: string,
+  expectation: string,
 ): undefined => {
-  if (at !== undefined) throw fault(code, [at, expected], { param: at })
+  if (at !== undefined) throw fault(code, [at, expectation], { param: at })
   return undefined
 }
 
-/** A required member; `otherwise` replaces it in an answer. */
-export const required = <T>(
+/** A required member; `fallback` replaces it in an answer. */
+export const requiredReader = <T>(
   read: Reader<T>,
   fallback: T,
 ): ((fields: Fields, key: string, at: FieldPath) => T) => {
@@ -57,11 +57,11 @@ export const required = <T>(
     return fallback
   }
 }
-export const requiredText = required(text, '')
-export const requiredObject = required<Fields>(object, {})
+export const requiredText = requiredReader(textIn, '')
+export const requiredObject = requiredReader<Fields>(objectIn, {})
 
 /** The objects of a list, each with its path. */
-export const objects = (
+export const objectsIn = (
   values: readonly Json[],
   at: FieldPath,
 ): readonly { readonly fields: Fields; readonly at: FieldPath }[] =>
@@ -71,8 +71,12 @@ export const objects = (
     reject('MEMBER_TYPE', path, 'an object')
     return []
   })
-export const texts = (fields: Fields, key: string, at: FieldPath): readonly string[] | undefined =>
-  list(fields, key, at)?.flatMap((value, index) => {
+export const textsIn = (
+  fields: Fields,
+  key: string,
+  at: FieldPath,
+): readonly string[] | undefined =>
+  listIn(fields, key, at)?.flatMap((value, index) => {
     if (typeof value === 'string') return [value]
     reject('MEMBER_TYPE', memberPath(memberPath(at, key), index), 'a string')
     return []

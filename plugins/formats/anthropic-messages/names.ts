@@ -9,7 +9,7 @@ export const encodeToolName = (name: string): string =>
 
 export const decodeToolName = decodeCallId
 
-/** A tool with free text input becomes a function with one argument; the prefix tells the
+/** A tool with free text input becomes a function with one argument; the prefix marks it for the
  *  decoder. */
 const FREE_PREFIX = 'tollgate_text_'
 export const encodeFreeToolName = (name: string): string => FREE_PREFIX + encodeToolName(name)

@@ -4,16 +4,18 @@ import type { Content } from '../content.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { readBlocks } from './content.ts'
 import { FORM_TOOL_NAME } from './form.ts'
-import { list, text } from './members.ts'
+import { listIn, textIn } from './members.ts'
 import { callerIn, defaultStop, stopOf } from './stops.ts'
 import { metersOf, tierOf } from './usage.ts'
 
 export const decodeAnswer = (body: Fields): Answer => {
-  const id = text(body, 'id', undefined)
-  const model = text(body, 'model', undefined)
+  const id = textIn(body, 'id', undefined)
+  const model = textIn(body, 'model', undefined)
   const usage = isFields(body.usage) ? body.usage : undefined
   const tier = usage && tierOf(usage)
-  const content = readBlocks(list(body, 'content', undefined) ?? [], undefined).map(convertFormCall)
+  const content = readBlocks(listIn(body, 'content', undefined) ?? [], undefined).map(
+    convertFormCall,
+  )
   const caller = callerIn(content)
   return {
     ...(id !== undefined && { id }),

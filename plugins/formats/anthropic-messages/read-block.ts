@@ -8,7 +8,7 @@ import { readCitation } from './citations.ts'
 import { readBlock } from './content.ts'
 import { FORM_TOOL_NAME } from './form.ts'
 import { isUse, startedCall } from './hosted-call.ts'
-import { NAME, text } from './members.ts'
+import { NAME, textIn } from './members.ts'
 
 type Emit = (part: Part) => void
 
@@ -84,18 +84,18 @@ const initialContent = (block: Fields): Content => {
 }
 const inputOf = (block: Fields): string => JSON.stringify(block.input ?? {})
 type Delta = (delta: Fields, block: BlockReader, emit: Emit) => void
-const growing =
+const appendMember =
   (key: string): Delta =>
   (delta, block, emit) =>
-    block.append(text(delta, key, undefined), emit)
+    block.append(textIn(delta, key, undefined), emit)
 
 const DELTAS: Readonly<Record<string, Delta>> = {
-  text_delta: growing('text'),
-  thinking_delta: growing('thinking'),
-  input_json_delta: growing('partial_json'),
-  compaction_delta: growing('content'),
+  text_delta: appendMember('text'),
+  thinking_delta: appendMember('thinking'),
+  input_json_delta: appendMember('partial_json'),
+  compaction_delta: appendMember('content'),
   signature_delta: (delta, { index }, emit) => {
-    const signature = text(delta, 'signature', undefined)
+    const signature = textIn(delta, 'signature', undefined)
     if (signature) emit({ type: 'payload', index, payload: decodePayload(NAME, signature) })
   },
   citations_delta: (delta, { index }, emit) => {

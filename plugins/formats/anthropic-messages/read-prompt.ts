@@ -11,17 +11,17 @@ import { readBlocks } from './content.ts'
 import { readForm } from './form.ts'
 import {
   type FieldPath,
-  flag,
-  list,
+  flagIn,
+  listIn,
   memberPath,
-  number,
-  object,
-  objects,
+  numberIn,
+  objectIn,
+  objectsIn,
   rejectValue,
-  required,
+  requiredReader,
   requiredText,
-  text,
-  texts,
+  textIn,
+  textsIn,
 } from './members.ts'
 import { TIERS } from './settings.ts'
 import { readThinking } from './thinking.ts'
@@ -60,7 +60,7 @@ export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields
     ...readForm(body),
     ...readThinking(body),
     ...readCache(body, ''),
-    stream: flag(body, 'stream', '') ?? false,
+    stream: flagIn(body, 'stream', '') ?? false,
     includeUsage: true,
     body,
   }
@@ -68,23 +68,23 @@ export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields
 const dropOthers = (
   body: Fields,
   key: string,
-  known: readonly string[],
+  decodedNames: readonly string[],
   dropped: DroppedFields,
 ): void => {
-  const members = object(body, key, '') ?? {}
+  const members = objectIn(body, key, '') ?? {}
   for (const name in members)
-    if (!known.includes(name) && members[name] !== null) dropped.add(`${key}.${name}`)
+    if (!decodedNames.includes(name) && members[name] !== null) dropped.add(`${key}.${name}`)
 }
 
 const readSettings = (body: Fields): Settings => {
   const settings = {
-    limit: number(body, 'max_tokens', ''),
-    temperature: number(body, 'temperature', ''),
-    topP: number(body, 'top_p', ''),
-    topK: number(body, 'top_k', ''),
-    stops: texts(body, 'stop_sequences', ''),
-    user: text(object(body, 'metadata', '') ?? {}, 'user_id', 'metadata'),
-    tier: tierOf(text(body, 'service_tier', '')),
+    limit: numberIn(body, 'max_tokens', ''),
+    temperature: numberIn(body, 'temperature', ''),
+    topP: numberIn(body, 'top_p', ''),
+    topK: numberIn(body, 'top_k', ''),
+    stops: textsIn(body, 'stop_sequences', ''),
+    user: textIn(objectIn(body, 'metadata', '') ?? {}, 'user_id', 'metadata'),
+    tier: tierOf(textIn(body, 'service_tier', '')),
     parallel: parallelOf(body),
   }
   // Omits settings that the client did not send.
@@ -93,8 +93,8 @@ const readSettings = (body: Fields): Settings => {
 const tierOf = (clientTier: string | undefined): string | undefined =>
   TIERS.find(([, name]) => name === clientTier)?.[0] ?? clientTier
 const parallelOf = (body: Fields): boolean | undefined => {
-  const choice = object(body, 'tool_choice', '') ?? {}
-  return flag(choice, 'disable_parallel_tool_use', 'tool_choice') ? false : undefined
+  const choice = objectIn(body, 'tool_choice', '') ?? {}
+  return flagIn(choice, 'disable_parallel_tool_use', 'tool_choice') ? false : undefined
 }
 
 const readSystem = (body: Fields): readonly Turn[] => {
@@ -106,7 +106,7 @@ const ROLES: readonly string[] = ['user', 'assistant', 'system'] satisfies reado
 const isRole = (role: string): role is Turn['role'] => ROLES.includes(role)
 
 const readTurns = (body: Fields): readonly Turn[] =>
-  objects(required(list, [])(body, 'messages', ''), 'messages').map(({ fields, at }) => {
+  objectsIn(requiredReader(listIn, [])(body, 'messages', ''), 'messages').map(({ fields, at }) => {
     const role = requiredText(fields, 'role', at)
     if (!isRole(role)) rejectValue(memberPath(at, 'role'), `'${role}'`)
     return { role: role as Turn['role'], content: readContent(fields, 'content', at) }

@@ -8,7 +8,7 @@ import { eventFields } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
 import { typeOf } from './errors.ts'
 import { HostedCalls, isResult } from './hosted-call.ts'
-import { text } from './members.ts'
+import { textIn } from './members.ts'
 import { BlockReader } from './read-block.ts'
 import { type Caller, callerIn, defaultStop, stopOf } from './stops.ts'
 import { mergeCounts, metersOf, tierOf } from './usage.ts'
@@ -18,15 +18,15 @@ type Emit = (part: Part) => void
 export const decodeStream = (): StreamDecoder => new Decoder()
 
 class Decoder implements StreamDecoder {
-  readonly #works = new HostedCalls()
+  readonly #hostedCalls = new HostedCalls()
   /** Unfinished hosted calls: id -> index in the hub. */
-  readonly #running = new Map<string, number>()
+  readonly #openHostedCalls = new Map<string, number>()
   /** Open blocks by the upstream's index. */
   readonly #openBlocks = new Map<number, BlockReader>()
   #usage: Fields = {}
   #next = 0
   #hasBegun = false
-  #caller: Caller = 'nobody'
+  #caller: Caller = 'none'
   #stop: Stop | undefined
   #hasEnded = false
 
@@ -49,8 +49,8 @@ class Decoder implements StreamDecoder {
     this.#usage = mergeCounts(this.#usage, lenientObject(message, 'usage'))
     if (this.#hasBegun) return
     this.#hasBegun = true
-    const id = text(message, 'id', undefined)
-    const model = text(message, 'model', undefined)
+    const id = textIn(message, 'id', undefined)
+    const model = textIn(message, 'model', undefined)
     const tier = tierOf(this.#usage)
     emit({
       type: 'begin',
@@ -80,8 +80,8 @@ class Decoder implements StreamDecoder {
     this.#openBlocks.delete(index)
     const use = block.useBlock
     if (!use) return block.close(emit)
-    const work = this.#works.addUse(use, undefined)
-    this.#running.set(work.id, block.index)
+    const call = this.#hostedCalls.addUse(use, undefined)
+    this.#openHostedCalls.set(call.id, block.index)
   }
   delta(event: Fields, emit: Emit): void {
     const usage = lenientObject(event, 'usage')
@@ -96,8 +96,8 @@ class Decoder implements StreamDecoder {
     emit({ type: 'end' })
   }
   #start(index: number, block: Fields, emit: Emit): void {
-    const type = text(block, 'type', undefined) ?? ''
-    if (isResult(type)) return this.#emitCall(this.#works.addResult(block, undefined), emit)
+    const type = textIn(block, 'type', undefined) ?? ''
+    if (isResult(type)) return this.#emitCall(this.#hostedCalls.addResult(block, undefined), emit)
     const reader = new BlockReader(block, this.#next)
     if (!reader.useBlock) this.#finishCalls(emit)
     if (this.#caller !== 'model' && reader.content.type === 'call')
@@ -106,17 +106,17 @@ class Decoder implements StreamDecoder {
     this.#openBlocks.set(index, reader)
     reader.open(emit)
   }
-  #emitCall(work: HostedCall, emit: Emit): void {
-    let index = this.#running.get(work.id)
+  #emitCall(call: HostedCall, emit: Emit): void {
+    let index = this.#openHostedCalls.get(call.id)
     if (index === undefined) {
       index = this.#next++
-      emit({ type: 'open', index, choice: 0, content: work satisfies Content })
+      emit({ type: 'open', index, choice: 0, content: call satisfies Content })
     }
-    this.#running.delete(work.id)
-    emit({ type: 'close', index, content: work })
+    this.#openHostedCalls.delete(call.id)
+    emit({ type: 'close', index, content: call })
   }
   #finishCalls(emit: Emit): void {
-    for (const work of this.#works.finishOpen()) this.#emitCall(work, emit)
+    for (const call of this.#hostedCalls.finishOpen()) this.#emitCall(call, emit)
   }
   /** Closes all open blocks at the stop. */
   #end(stop: Stop, emit: Emit): void {

@@ -10,7 +10,7 @@ export const MEMBERS = {
   stops: 'stop_sequences',
 } as const satisfies Partial<Record<keyof Settings, string>>
 
-/** The names that clients of this format know; some are nested in other fields. */
+/** The names that clients of this format use; some are nested in other fields. */
 export const SETTINGS: Readonly<Record<string, string>> = {
   ...MEMBERS,
   user: 'metadata.user_id',

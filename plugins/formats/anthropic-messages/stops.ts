@@ -13,7 +13,7 @@ const REASONS: Readonly<Record<string, Stop['reason']>> = {
   refusal: 'refusal',
   compaction: 'end',
 }
-/** A broken answer must not look usable; of this format's values, `refusal` says that best. */
+/** A broken answer must not look usable; `refusal` is the closest value of this format. */
 const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
   end: 'end_turn',
   sequence: 'stop_sequence',
@@ -26,21 +26,21 @@ const STOP_REASONS: Readonly<Record<Stop['reason'], string>> = {
 }
 
 /** The caller of the client's tools: none, only a program of the model, or the model itself. */
-export type Caller = 'nobody' | 'program' | 'model'
+export type Caller = 'none' | 'program' | 'model'
 export const callerIn = (content: readonly Content[]): Caller => {
   const calls = content.filter(({ type }) => type === 'call')
-  if (calls.length === 0) return 'nobody'
+  if (calls.length === 0) return 'none'
   return calls.some(call => call.type === 'call' && !call.payload) ? 'model' : 'program'
 }
 
 /** Undefined if the fields hold no stop reason. */
-export const stopOf = (fields: Fields, called: Caller): Stop | undefined => {
+export const stopOf = (fields: Fields, caller: Caller): Stop | undefined => {
   const { stop_reason: raw, stop_sequence: sequence } = fields
   if (typeof raw !== 'string') return undefined
   const { explanation, category } = lenientObject(fields, 'stop_details')
   const message = explanation ?? category
   return {
-    reason: correctReason(REASONS[raw] ?? 'end', called),
+    reason: correctReason(REASONS[raw] ?? 'end', caller),
     raw,
     ...(typeof sequence === 'string' && { sequence }),
     ...(typeof message === 'string' && { message }),
@@ -48,14 +48,14 @@ export const stopOf = (fields: Fields, called: Caller): Stop | undefined => {
 }
 /** Some upstreams end a tool call with `end_turn`. Calls made only by a program may already have
  *  been answered. */
-const correctReason = (reason: Stop['reason'], called: Caller): Stop['reason'] => {
-  if (reason === 'call') return called === 'nobody' ? 'end' : 'call'
-  return reason === 'end' && called === 'model' ? 'call' : reason
+const correctReason = (reason: Stop['reason'], caller: Caller): Stop['reason'] => {
+  if (reason === 'call') return caller === 'none' ? 'end' : 'call'
+  return reason === 'end' && caller === 'model' ? 'call' : reason
 }
 
 /** The stop of an answer without a stop reason. */
-export const defaultStop = (called: Caller): Stop => ({
-  reason: called === 'nobody' ? 'end' : 'call',
+export const defaultStop = (caller: Caller): Stop => ({
+  reason: caller === 'none' ? 'end' : 'call',
 })
 
 /** The stop fields of an answer. */

@@ -2,7 +2,7 @@
 import type { DroppedFields, TargetFacts } from '../codec.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Prompt, Thinking } from '../hub.ts'
-import { type FieldPath, NAME, number, object, rejectValue, text } from './members.ts'
+import { type FieldPath, NAME, numberIn, objectIn, rejectValue, textIn } from './members.ts'
 
 // ---------------------------------------------------------------- decoding
 
@@ -12,17 +12,17 @@ const MODES: Readonly<Record<string, Read>> = {
   adaptive: () => ({ mode: 'adaptive' }),
   between_tools: () => ({ mode: 'adaptive' }),
   enabled: (thinking, at) => {
-    const budget = number(thinking, 'budget_tokens', at)
+    const budget = numberIn(thinking, 'budget_tokens', at)
     return budget === undefined ? { mode: 'adaptive' } : { mode: 'budget', budget }
   },
 }
 
 export const readThinking = (body: Fields): { readonly thinking?: Thinking } => {
-  const effort = text(object(body, 'output_config', '') ?? {}, 'effort', 'output_config')
-  const request = object(body, 'thinking', '')
+  const effort = textIn(objectIn(body, 'output_config', '') ?? {}, 'effort', 'output_config')
+  const request = objectIn(body, 'thinking', '')
   if (!request) return effort === undefined ? {} : { thinking: { mode: 'effort', effort } }
-  const type = text(request, 'type', 'thinking') ?? ''
-  const display = text(request, 'display', 'thinking')
+  const type = textIn(request, 'type', 'thinking') ?? ''
+  const display = textIn(request, 'display', 'thinking')
   const thinking = MODES[type]?.(request, 'thinking') ?? rejectValue('thinking.type', `'${type}'`)
   if (!thinking) return {}
   return {
@@ -90,9 +90,9 @@ export const planThinking = (
 const effortMember = ({ effort }: Thinking): { readonly effort?: string } =>
   effort === undefined || effort === 'none' ? {} : { effort: EFFORTS[effort] ?? effort }
 
-/** Models with a thinking budget show their thoughts by default, and not all of them know
+/** Models with a thinking budget show their thoughts by default, and not all of them support
  *  `display`. */
-const display = ({ show }: Thinking, defaultShow: boolean | undefined): Fields =>
+const displayMember = ({ show }: Thinking, defaultShow: boolean | undefined): Fields =>
   show === undefined || show === defaultShow ? {} : { display: show ? 'summarized' : 'omitted' }
 
 const adaptiveThinking = (thinking: Thinking, limit: number): ThinkingPlan => {
@@ -100,7 +100,7 @@ const adaptiveThinking = (thinking: Thinking, limit: number): ThinkingPlan => {
   return {
     limit,
     isOn: true,
-    thinking: { type: 'adaptive', ...display(thinking, undefined) },
+    thinking: { type: 'adaptive', ...displayMember(thinking, undefined) },
     ...(budget !== undefined && { effort: effortOf(budget) }),
     ...effortMember(thinking),
   }
@@ -133,7 +133,7 @@ const budgetThinking = (
   return {
     limit,
     isOn: true,
-    thinking: { type: 'enabled', budget_tokens: budget, ...display(thinking, true) },
+    thinking: { type: 'enabled', budget_tokens: budget, ...displayMember(thinking, true) },
     ...effortMembers,
   }
 }

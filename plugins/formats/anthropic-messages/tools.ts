@@ -8,17 +8,17 @@ import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } fro
 import { readCache, writeCache } from './cache.ts'
 import {
   type FieldPath,
-  flag,
-  list,
+  flagIn,
+  listIn,
   memberPath,
   NAME,
-  number,
-  object,
-  objects,
+  numberIn,
+  objectIn,
+  objectsIn,
   rejectValue,
   requiredText,
-  text,
-  texts,
+  textIn,
+  textsIn,
 } from './members.ts'
 import { encodeFreeToolName, encodeToolName } from './names.ts'
 
@@ -44,23 +44,23 @@ const SUPPORTED_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] =>
-  objects(list(body, 'tools', '') ?? [], 'tools').map(({ fields, at }) =>
+  objectsIn(listIn(body, 'tools', '') ?? [], 'tools').map(({ fields, at }) =>
     readTool(fields, at, dropped),
   )
 
 const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => {
-  const type = text(tool, 'type', at) ?? 'custom'
-  const hosted = HOSTED.find(([pattern]) => pattern.test(type))?.[1]
-  if (type !== 'custom' && hosted === undefined)
-    return { type: 'foreign', origin: NAME, name: text(tool, 'name', at) ?? type, raw: tool }
+  const type = textIn(tool, 'type', at) ?? 'custom'
+  const hostedTool = HOSTED.find(([pattern]) => pattern.test(type))?.[1]
+  if (type !== 'custom' && hostedTool === undefined)
+    return { type: 'foreign', origin: NAME, name: textIn(tool, 'name', at) ?? type, raw: tool }
   for (const key in tool)
     if (!SUPPORTED_FIELDS.has(key) && tool[key] !== null) dropped.add(memberPath(at, key) ?? key)
-  return hosted === undefined ? readFunction(tool, at) : readHosted(tool, hosted, type, at)
+  return hostedTool === undefined ? readFunction(tool, at) : readHosted(tool, hostedTool, type, at)
 }
 const readFunction = (tool: Fields, at: FieldPath): FunctionTool => {
-  const description = text(tool, 'description', at)
-  const schema = object(tool, 'input_schema', at)
-  const strict = flag(tool, 'strict', at)
+  const description = textIn(tool, 'description', at)
+  const schema = objectIn(tool, 'input_schema', at)
+  const strict = flagIn(tool, 'strict', at)
   return {
     type: 'function',
     name: requiredText(tool, 'name', at),
@@ -76,10 +76,10 @@ const readHosted = (
   clientName: string,
   at: FieldPath,
 ): HostedTool => {
-  const allowed = texts(tool, 'allowed_domains', at)
-  const blocked = texts(tool, 'blocked_domains', at)
-  const { type: _, ...location } = object(tool, 'user_location', at) ?? {}
-  const maxCalls = number(tool, 'max_uses', at)
+  const allowed = textsIn(tool, 'allowed_domains', at)
+  const blocked = textsIn(tool, 'blocked_domains', at)
+  const { type: _, ...location } = objectIn(tool, 'user_location', at) ?? {}
+  const maxCalls = numberIn(tool, 'max_uses', at)
   const domains = { ...(allowed && { allowed }), ...(blocked && { blocked }) }
   return {
     type: 'hosted',
@@ -100,7 +100,7 @@ const CHOICES: Readonly<Record<string, ReadChoice>> = {
   tool: (choice, at) => ({ type: 'tool', name: requiredText(choice, 'name', at) }),
 }
 export const readChoice = (body: Fields): { readonly choice?: ToolChoice } => {
-  const value = object(body, 'tool_choice', '')
+  const value = objectIn(body, 'tool_choice', '')
   if (!value) return {}
   const type = requiredText(value, 'type', 'tool_choice')
   const choice =
@@ -146,7 +146,7 @@ const writeFunction = (
     ...writeCache(tool),
   }
 }
-/** Arguments must be an object, and their schema must say so. */
+/** Arguments must be an object, and their schema must declare it. */
 const argumentSchema = (schema: Json | undefined): Fields => {
   if (!isFields(schema)) return { type: 'object', properties: {} }
   return schema.type === undefined ? { type: 'object', ...schema } : schema
@@ -209,11 +209,11 @@ const limitsOf = (
 /** Undefined if the request needs no choice. */
 export const writeChoice = ({ choice, settings, tools }: Prompt): Fields | undefined => {
   const isSequential = settings.parallel === false
-  const written = CHOICE_WRITERS[choice?.type ?? 'auto'](choice, tools)
+  const choiceFields = CHOICE_WRITERS[choice?.type ?? 'auto'](choice, tools)
   if (!choice && !isSequential) return undefined
   return {
-    ...written,
-    ...(isSequential && written.type !== 'none' && { disable_parallel_tool_use: true }),
+    ...choiceFields,
+    ...(isSequential && choiceFields.type !== 'none' && { disable_parallel_tool_use: true }),
   }
 }
 type WriteChoice = (choice: ToolChoice | undefined, tools: readonly Tool[]) => Fields

@@ -7,7 +7,7 @@ import type { Fields } from '../fields.ts'
 import type { Turn } from '../hub.ts'
 import { textBlock, writeBlock } from './write-content.ts'
 
-export interface WrittenTurns {
+export interface MessageTurns {
   readonly system: readonly Fields[]
   readonly messages: readonly Fields[]
 }
@@ -21,15 +21,15 @@ export const writeTurns = (
   target: TargetFacts,
   mayPrefill: boolean,
   dropped: DroppedFields,
-): WrittenTurns => {
+): MessageTurns => {
   const start = turns.findIndex(({ role }) => role !== 'system')
   const leading = start < 0 ? turns : turns.slice(0, start)
   const system = leading.flatMap(turn => systemBlocks(turn, dropped))
   // A prompt of system turns only is sent as a user message.
   if (start < 0) return { system: [], messages: [{ role: 'user', content: system }] }
-  const script = new MessageList(target.traits.system_turns === true, dropped)
-  for (const turn of turns.slice(start)) script.add(turn)
-  return { system, messages: script.messages(mayPrefill) }
+  const messageList = new MessageList(target.traits.system_turns === true, dropped)
+  for (const turn of turns.slice(start)) messageList.add(turn)
+  return { system, messages: messageList.messages(mayPrefill) }
 }
 
 const systemBlocks = ({ content }: Turn, dropped: DroppedFields): readonly Fields[] =>
@@ -88,11 +88,11 @@ class MessageList {
     else last.content.splice(0, Infinity, ...resultsFirst(role, [...last.content, ...blocks]))
   }
   /** A prefilled start of the answer, which not every model supports. */
-  #prefill(may: boolean): void {
+  #prefill(mayPrefill: boolean): void {
     const last = this.#messages.at(-1)
     const block = last?.content.at(-1)
     if (last?.role !== 'assistant' || block?.type !== 'text') return
-    if (may) {
+    if (mayPrefill) {
       const text = String(block.text).trimEnd()
       last.content.splice(-1, 1, ...(text === '' ? [] : [{ ...block, text }]))
       if (last.content.length === 0) this.#messages.pop()

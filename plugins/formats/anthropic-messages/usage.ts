@@ -1,4 +1,4 @@
-/** Converts usage counts to and from our meters. */
+/** Converts usage counts to and from the gateway's meters. */
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
@@ -58,10 +58,10 @@ export const usageOf = (meters: Meters = {}, tier?: string): Fields => ({
 
 /** Merges the counts of a stream: the last value of each wins; null and missing values are
  *  ignored. */
-export const mergeCounts = (known: Fields, more: Fields): Fields => {
-  const all = { ...known }
-  for (const [key, value] of Object.entries(more)) if (value !== null) all[key] = value
-  return all
+export const mergeCounts = (earlier: Fields, later: Fields): Fields => {
+  const counts = { ...earlier }
+  for (const [key, value] of Object.entries(later)) if (value !== null) counts[key] = value
+  return counts
 }
 
 /** Converts names of service tiers; unlisted names are the same on both sides. */

@@ -38,8 +38,8 @@ export class BlockWriter {
     else if ('payload' in content)
       for (const block of payloadBlocks(content.payload)) this.#writeWhole(block)
     if (content.type === 'thought' && !isRedacted(content.payload)) this.#openThinking()
-    if (content.type === 'call') this.#call(content)
-    if (content.type === 'hostedCall' && content.raw?.origin !== NAME) this.#work(content)
+    if (content.type === 'call') this.#openCall(content)
+    if (content.type === 'hostedCall' && content.raw?.origin !== NAME) this.#openHostedCall(content)
     if (content.type === 'text' || content.type === 'refusal' || content.type === 'thought')
       this.append(content.text)
     if (content.type === 'text') for (const citation of content.citations ?? []) this.cite(citation)
@@ -47,11 +47,11 @@ export class BlockWriter {
   append(text: string): void {
     if (text === '') return
     const { type } = this.#content
-    if (type === 'thought') this.#delta({ type: 'thinking_delta', thinking: text })
-    else if (type === 'call') this.#input(text)
+    if (type === 'thought') this.#emitDelta({ type: 'thinking_delta', thinking: text })
+    else if (type === 'call') this.#appendInput(text)
     else if (type === 'text' || type === 'refusal') {
-      this.#text()
-      this.#delta({ type: 'text_delta', text })
+      this.#ensureOpenText()
+      this.#emitDelta({ type: 'text_delta', text })
     }
   }
   setPayload(payload: OpaquePayload): void {
@@ -59,48 +59,50 @@ export class BlockWriter {
   }
   cite(citation: Citation): void {
     if (this.#content.type !== 'text') return
-    this.#text()
-    this.#delta({ type: 'citations_delta', citation: writeCitation(citation) })
+    this.#ensureOpenText()
+    this.#emitDelta({ type: 'citations_delta', citation: writeCitation(citation) })
   }
-  /** `known`: the final content. */
-  close(known: Content = this.#content): void {
+  /** `finalContent`: the content as the upstream completed it. */
+  close(finalContent: Content = this.#content): void {
     const { type } = this.#content
     if (type === 'thought') return this.#closeThought()
-    if (known.type === 'hostedCall') this.#closeWork(known)
-    else if (type === 'media') for (const block of answerBlocks(known)) this.#writeWhole(block)
-    if (this.#freeInput !== '') this.#delta(inputDelta(JSON.stringify({ input: this.#freeInput })))
+    if (finalContent.type === 'hostedCall') this.#closeHostedCall(finalContent)
+    else if (type === 'media')
+      for (const block of answerBlocks(finalContent)) this.#writeWhole(block)
+    if (this.#freeInput !== '')
+      this.#emitDelta(inputDelta(JSON.stringify({ input: this.#freeInput })))
     this.#finish()
     // A payload that arrived after its text follows it.
     for (const block of payloadBlocks(this.#payload)) this.#writeWhole(block)
   }
-  #text(): void {
+  #ensureOpenText(): void {
     if (!this.#isOpen) this.#start(textStart())
   }
   #openThinking(): void {
     this.#start(thoughtBlock({ text: '' }))
   }
-  #call(call: Call): void {
+  #openCall(call: Call): void {
     this.#start(callStart(call))
-    if (call.input !== '') this.#input(call.input)
+    if (call.input !== '') this.#appendInput(call.input)
   }
-  #input(text: string): void {
+  #appendInput(text: string): void {
     if (this.#content.type === 'call' && this.#content.isFreeText) this.#freeInput += text
-    else this.#delta(inputDelta(text))
+    else this.#emitDelta(inputDelta(text))
   }
-  #work(work: HostedCall): void {
-    this.#start(useStart(work))
+  #openHostedCall(call: HostedCall): void {
+    this.#start(useStart(call))
   }
-  #closeWork(work: HostedCall): void {
-    if (work.raw?.origin === NAME) {
-      for (const block of answerBlocks(work)) this.#writeWhole(block)
+  #closeHostedCall(call: HostedCall): void {
+    if (call.raw?.origin === NAME) {
+      for (const block of answerBlocks(call)) this.#writeWhole(block)
       return
     }
-    if (!this.#isOpen) this.#work(work)
-    this.#delta(inputDelta(JSON.stringify(useInput(work))))
+    if (!this.#isOpen) this.#openHostedCall(call)
+    this.#emitDelta(inputDelta(JSON.stringify(useInput(call))))
     this.#finish()
-    const result = resultBlock(work)
+    const result = resultBlock(call)
     if (result) this.#writeWhole(result)
-    for (const block of hostedItemBlocks(work)) this.#writeWhole(block)
+    for (const block of hostedItemBlocks(call)) this.#writeWhole(block)
   }
   #closeThought(): void {
     const payload = this.#payload
@@ -108,14 +110,15 @@ export class BlockWriter {
       if (isRedacted(payload)) return this.#writeWhole(thoughtBlock({ text: '', payload }))
       this.#openThinking()
     }
-    if (payload) this.#delta({ type: 'signature_delta', signature: encodePayload(NAME, payload) })
+    if (payload)
+      this.#emitDelta({ type: 'signature_delta', signature: encodePayload(NAME, payload) })
     this.#finish()
   }
   #start(block: Fields): void {
     this.#isOpen = true
     this.#emit('content_block_start', { content_block: block })
   }
-  #delta(delta: Fields): void {
+  #emitDelta(delta: Fields): void {
     this.#emit('content_block_delta', { delta })
   }
   #finish(): void {
@@ -127,7 +130,7 @@ export class BlockWriter {
   #writeWhole(block: Fields): void {
     const [start, ...deltas] = fragmentsOf(block)
     this.#start(start)
-    for (const delta of deltas) this.#delta(delta)
+    for (const delta of deltas) this.#emitDelta(delta)
     this.#finish()
   }
 }

@@ -72,8 +72,8 @@ const writeResult = (result: Result, dropped: DroppedFields): readonly Fields[] 
   ]
 }
 const writeResultPart = (content: Text | Media, dropped: DroppedFields): readonly Fields[] =>
-  content.type === 'text' ? writeText(content, dropped) : writeShown(content, dropped)
-const writeShown = (media: Media, dropped: DroppedFields): readonly Fields[] => {
+  content.type === 'text' ? writeText(content, dropped) : writeMediaBlock(content, dropped)
+const writeMediaBlock = (media: Media, dropped: DroppedFields): readonly Fields[] => {
   const { kind, detail, name, clip } = media
   if (detail !== undefined && detail !== 'auto') dropped.add('detail')
   if (kind !== 'document' && name !== undefined) dropped.add('filename')
@@ -83,9 +83,9 @@ const writeShown = (media: Media, dropped: DroppedFields): readonly Fields[] => 
 const asText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** This provider's own blocks unchanged; another provider's hosted call as text. */
-const writeWork = (work: HostedCall, dropped: DroppedFields): readonly Fields[] => {
-  if (work.raw?.origin === NAME) return work.raw.items.filter(isFields)
-  const text = describeHostedCall(work, dropped)
+const writeHostedCall = (call: HostedCall, dropped: DroppedFields): readonly Fields[] => {
+  if (call.raw?.origin === NAME) return call.raw.items.filter(isFields)
+  const text = describeHostedCall(call, dropped)
   return text ? [textBlock(text.text)] : []
 }
 
@@ -94,10 +94,10 @@ const WRITERS: Writers = {
   text: writeText,
   refusal: ({ text }) => (text === '' ? [] : [textBlock(text)]),
   thought: writeThought,
-  media: writeShown,
+  media: writeMediaBlock,
   call: writeCall,
   result: writeResult,
-  hostedCall: writeWork,
+  hostedCall: writeHostedCall,
 }
 export const writeBlock = (content: Content, dropped: DroppedFields): readonly Fields[] =>
   (WRITERS[content.type] as Writer<Content>)(content, dropped)

@@ -9,12 +9,12 @@ interface ToolBlocks {
   readonly name: string
   /** The name of the input member. */
   readonly key: string
-  result?(work: HostedCall): Fields
+  result?(call: HostedCall): Fields
 }
 
 /** Called by the model itself, not by a program that the model wrote. */
 const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
-const searchResult = ({ sources = [], error }: HostedCall): Fields => ({
+const writeSearchResult = ({ sources = [], error }: HostedCall): Fields => ({
   type: 'web_search_tool_result',
   caller: DIRECT_CALLER,
   content:
@@ -29,14 +29,14 @@ const pageOf = ({ url = '', title, payload }: Citation): Fields => ({
   encrypted_content: payload ? encodePayload(NAME, payload) : '',
   page_age: null,
 })
-const fetchResult = (work: HostedCall): Fields => {
-  const { sources = [], error } = work
+const writeFetchResult = (call: HostedCall): Fields => {
+  const { sources = [], error } = call
   const [page] = sources
   const document = {
     type: 'document',
     title: page?.title ?? null,
     citations: null,
-    source: { type: 'text', media_type: 'text/plain', data: outputText(work) },
+    source: { type: 'text', media_type: 'text/plain', data: outputText(call) },
   }
   return {
     type: 'web_fetch_tool_result',
@@ -47,13 +47,13 @@ const fetchResult = (work: HostedCall): Fields => {
         : { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
   }
 }
-const codeResult = (work: HostedCall): Fields => ({
+const writeCodeResult = (call: HostedCall): Fields => ({
   type: 'code_execution_tool_result',
   content: {
     type: 'code_execution_result',
-    stdout: outputText(work),
-    stderr: work.error ?? '',
-    return_code: work.error === undefined ? 0 : 1,
+    stdout: outputText(call),
+    stderr: call.error ?? '',
+    return_code: call.error === undefined ? 0 : 1,
     content: [],
   },
 })
@@ -63,10 +63,10 @@ const outputText = ({ output }: HostedCall): string => {
 }
 
 const BLOCKS_BY_TOOL: Readonly<Record<HostedCall['tool'], ToolBlocks>> = {
-  web_search: { name: 'web_search', key: 'query', result: searchResult },
-  web_fetch: { name: 'web_fetch', key: 'url', result: fetchResult },
-  url_context: { name: 'web_fetch', key: 'url', result: fetchResult },
-  code_execution: { name: 'code_execution', key: 'code', result: codeResult },
+  web_search: { name: 'web_search', key: 'query', result: writeSearchResult },
+  web_fetch: { name: 'web_fetch', key: 'url', result: writeFetchResult },
+  url_context: { name: 'web_fetch', key: 'url', result: writeFetchResult },
+  code_execution: { name: 'code_execution', key: 'code', result: writeCodeResult },
   file_search: { name: 'file_search', key: 'query' },
   image_generation: { name: 'image_generation', key: 'prompt' },
   other: { name: 'other', key: 'input' },
@@ -85,13 +85,13 @@ export const useInput = ({ tool, input }: HostedCall): Fields => {
   return isFields(input) ? input : { [BLOCKS_BY_TOOL[tool].key]: input }
 }
 /** Undefined if this format has no result block for the tool. */
-export const resultBlock = (work: HostedCall): Fields | undefined => {
-  const result = BLOCKS_BY_TOOL[work.tool].result?.(work)
-  return result && { ...result, tool_use_id: serverToolId(work.id) }
+export const resultBlock = (call: HostedCall): Fields | undefined => {
+  const result = BLOCKS_BY_TOOL[call.tool].result?.(call)
+  return result && { ...result, tool_use_id: serverToolId(call.id) }
 }
-export const hostedCallBlocks = (work: HostedCall): readonly Fields[] => {
-  const result = resultBlock(work)
-  const use = { ...useStart(work), input: useInput(work) }
+export const hostedCallBlocks = (call: HostedCall): readonly Fields[] => {
+  const result = resultBlock(call)
+  const use = { ...useStart(call), input: useInput(call) }
   return result ? [use, result] : [use]
 }
 const ID_PREFIX = 'srvtoolu_'

@@ -50,10 +50,10 @@ const outputConfig = (format: Fields | undefined, effort: string | undefined): F
 const toolFields = (
   prompt: Prompt,
   target: TargetFacts,
-  answer: Fields | undefined,
+  formTool: Fields | undefined,
   dropped: DroppedFields,
 ): Fields => {
-  if (answer) return { tools: [answer], tool_choice: { type: 'tool', name: FORM_TOOL_NAME } }
+  if (formTool) return { tools: [formTool], tool_choice: { type: 'tool', name: FORM_TOOL_NAME } }
   const tools = writeTools(prompt, target, dropped)
   if (tools.length === 0) return earlierTools(prompt)
   const choice = writeChoice(prompt)
@@ -90,9 +90,9 @@ const SPECIAL_SETTINGS: Readonly<Partial<Record<keyof Settings, Write>>> = {
 }
 const stopsOf = (stops: readonly string[], dropped: DroppedFields): Fields => {
   // The provider rejects blank stop sequences.
-  const accepted = stops.filter(stop => stop.trim() !== '')
-  if (accepted.length < stops.length) dropped.add('stops')
-  return accepted.length > 0 ? { stop_sequences: accepted } : {}
+  const validStops = stops.filter(stop => stop.trim() !== '')
+  if (validStops.length < stops.length) dropped.add('stops')
+  return validStops.length > 0 ? { stop_sequences: validStops } : {}
 }
 
 /** Values that request nothing are not reported as dropped. */

@@ -15,7 +15,7 @@ export const encodeStream = (context: EncodeContext): StreamEncoder => new Encod
 
 type PartOf<T extends Part['type']> = Extract<Part, { readonly type: T }>
 
-const event = (type: string, fields: Fields): string =>
+const encodeEvent = (type: string, fields: Fields): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 
 class Encoder implements StreamEncoder {
@@ -36,13 +36,13 @@ class Encoder implements StreamEncoder {
   }
   push(part: Part): string {
     this.#out = ''
-    if (!this.#isOther(part) && !this.#sequence.add(part)) throw fault('ANSWER_TANGLED')
+    if (!this.#isOtherChoice(part) && !this.#sequence.add(part)) throw fault('ANSWER_TANGLED')
     return this.#out
   }
   failure(body: Fields): string {
     return `event: error\ndata: ${JSON.stringify(body)}\n\n`
   }
-  #isOther(part: Part): boolean {
+  #isOtherChoice(part: Part): boolean {
     if (part.type === 'open' && part.choice > 0) this.#skippedBlocks.add(part.index)
     if (part.type === 'stop') return part.choice > 0
     return 'index' in part && this.#skippedBlocks.has(part.index)
@@ -67,7 +67,7 @@ class Encoder implements StreamEncoder {
       // The output count is known at the end.
       usage: { ...usageOf(part.meters, part.tier), output_tokens: 0 },
     }
-    this.#out += event('message_start', { message })
+    this.#out += encodeEvent('message_start', { message })
   }
   #change(part: PartOf<'open' | 'grow' | 'payload' | 'cite' | 'close'>): void {
     if (!this.#hasBegun) this.#begin({})
@@ -87,7 +87,7 @@ class Encoder implements StreamEncoder {
   }
   /** Writes an event of the current block; the next block begins after its stop. */
   #emit(type: string, fields: Fields): void {
-    this.#out += event(type, { index: this.#count, ...fields })
+    this.#out += encodeEvent(type, { index: this.#count, ...fields })
     if (type === 'content_block_stop') this.#count++
   }
   #end(): void {
@@ -95,11 +95,11 @@ class Encoder implements StreamEncoder {
     const { reason, message } = this.#stop
     if (reason === 'broken') {
       const text = message ?? 'The model failed to write its answer.'
-      this.#out += event('error', { error: { type: 'api_error', message: text } })
+      this.#out += encodeEvent('error', { error: { type: 'api_error', message: text } })
       return
     }
     const delta = { ...stopFields(this.#stop), container: null }
-    this.#out += event('message_delta', { delta, usage: countsOf(this.#meters) })
-    this.#out += event('message_stop', {})
+    this.#out += encodeEvent('message_delta', { delta, usage: countsOf(this.#meters) })
+    this.#out += encodeEvent('message_stop', {})
   }
 }

@@ -18,7 +18,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   API_KEY_SERVICE_BLOCKED: 403,
 }
 /** Errors that only the message identifies. */
-const CODES: readonly (readonly [said: RegExp, code: string])[] = [
+const CODES: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/exceeds the maximum number of tokens/i, 'context_length_exceeded'],
 ]
 
@@ -41,21 +41,21 @@ export const decodeError = (status: number, body: Json | undefined): UpstreamErr
   }
 }
 
-const is = (detail: Fields, type: string): boolean =>
+const hasType = (detail: Fields, type: string): boolean =>
   lenientText(detail, '@type')?.endsWith(`.${type}`) === true
 const reasonIn = (details: readonly Fields[]): string | undefined =>
   details
-    .map(each => (is(each, 'ErrorInfo') ? lenientText(each, 'reason') : undefined))
+    .map(each => (hasType(each, 'ErrorInfo') ? lenientText(each, 'reason') : undefined))
     .find(Boolean)
 const fieldIn = (details: readonly Fields[]): string | undefined =>
   details
-    .filter(each => is(each, 'BadRequest'))
+    .filter(each => hasType(each, 'BadRequest'))
     .flatMap(each => lenientObjects(each, 'fieldViolations'))
     .map(each => lenientText(each, 'field'))
     .find(Boolean)
 /** `{retryDelay: '34.4s'}`, rounded up to whole seconds. */
 const waitIn = (details: readonly Fields[]): number | undefined => {
-  const retry = details.find(each => is(each, 'RetryInfo')) ?? {}
+  const retry = details.find(each => hasType(each, 'RetryInfo')) ?? {}
   const retryDelay = retry.retryDelay
   const seconds =
     typeof retryDelay === 'string'

@@ -34,10 +34,11 @@ export const codeOf = (code: Fields): Json => ({
   code: lenientText(code, 'code') ?? '',
 })
 
-/** Completes a hosted call with its result. `of`: the waiting call, if there is one. */
+/** Completes a hosted call with its result. `openCall`: the call without a result, if there is
+ *  one. */
 export const finishedCall = (
   part: Fields,
-  of: HostedCall | undefined,
+  openCall: HostedCall | undefined,
   id: () => string,
 ): HostedCall | undefined => {
   const { codeExecutionResult: result, toolResponse: response } = part
@@ -46,7 +47,7 @@ export const finishedCall = (
   const tool = isFields(result)
     ? 'code_execution'
     : (lookUp(HOSTED_TOOLS, lenientText(fields, 'toolType') ?? '') ?? 'other')
-  const call: HostedCall = of ?? {
+  const call: HostedCall = openCall ?? {
     type: 'hostedCall',
     tool,
     id: lenientText(fields, 'id') ?? id(),
@@ -69,18 +70,18 @@ export const completedCallId = (part: Fields): string | undefined =>
 
 /** Encodes a call for a client: code and its output as two parts. Other tools appear in the
  *  grounding metadata. */
-export const hostedCallParts = (work: HostedCall): readonly Json[] => {
-  if (work.raw?.origin === NAME) return work.raw.items
-  if (work.tool !== 'code_execution') return []
-  const input = isFields(work.input) ? work.input : {}
-  const code = lenientText(input, 'code') ?? (typeof work.input === 'string' ? work.input : '')
+export const hostedCallParts = (call: HostedCall): readonly Json[] => {
+  if (call.raw?.origin === NAME) return call.raw.items
+  if (call.tool !== 'code_execution') return []
+  const input = isFields(call.input) ? call.input : {}
+  const code = lenientText(input, 'code') ?? (typeof call.input === 'string' ? call.input : '')
   const language = (lenientText(input, 'language') ?? 'PYTHON').toUpperCase()
   const parts: Json[] = [{ executableCode: { language, code } }]
-  if (work.output !== undefined || work.error !== undefined)
+  if (call.output !== undefined || call.error !== undefined)
     parts.push({
       codeExecutionResult: {
-        outcome: work.error === undefined ? OK : 'OUTCOME_FAILED',
-        output: work.error ?? outputText(work.output),
+        outcome: call.error === undefined ? OK : 'OUTCOME_FAILED',
+        output: call.error ?? outputText(call.output),
       },
     })
   return parts

@@ -6,9 +6,9 @@ import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../form
 
 export const hostedUsage: HostedUsageFacts = {
   marks: ['webSearchQueries"', 'executableCode"'],
-  begin: ({ search_unit: unit }) => startCount(unit === 'query'),
+  begin: ({ search_unit: unit }) => startCounting(unit === 'query'),
 }
-const startCount = (perQuery: boolean): HostedUsage => {
+const startCounting = (perQuery: boolean): HostedUsage => {
   /** Events of a stream may repeat queries. */
   const queries = new Set<string>()
   let programs = 0

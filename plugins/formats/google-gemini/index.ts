@@ -4,15 +4,15 @@ import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import type { SseEvent } from '../sse.ts'
-import { textPattern } from '../written-text.ts'
+import { compileTextPattern } from '../text-pattern.ts'
 import { codec } from './codec.ts'
 import { hostedUsage } from './hosted-usage.ts'
 import { metersOf } from './usage.ts'
 
-const TEXT = textPattern({
+const TEXT = compileTextPattern({
   text: ['text', 'code'],
   objects: ['args'],
-  skipped: ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'],
+  exclusions: ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'],
 })
 
 export const googleGemini: Format = {
@@ -37,8 +37,8 @@ export const googleGemini: Format = {
     inEvent: ({ usageMetadata }) => (isFields(usageMetadata) ? usageMetadata : undefined),
     meters: usage => metersOf(usage),
     sums: {
-      read: ['promptTokenCount'],
-      written: ['candidatesTokenCount', 'thoughtsTokenCount'],
+      input: ['promptTokenCount'],
+      output: ['candidatesTokenCount', 'thoughtsTokenCount'],
     },
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'audio_input', 'output', 'thinking', 'audio_output'],
@@ -48,7 +48,7 @@ export const googleGemini: Format = {
     usageMark: 'TokenCount"',
     isCumulative: true,
     endMarks: ['Reason"'], // finishReason, or blockReason if the prompt was refused
-    isEnd: event => ends(event),
+    isEnd: event => endsStream(event),
     afterEnd: 'same', // every candidate has its reason, and counts may follow
     completesWithoutTerminator: () => false,
     error: event => errorOf(event),
@@ -78,7 +78,7 @@ const withoutKey = (query: string): string => {
   return parameters.toString()
 }
 
-const ends = (event: SseEvent): boolean => {
+const endsStream = (event: SseEvent): boolean => {
   const fields = eventFields(event)
   if (!fields) return false
   if (lenientObject(fields, 'promptFeedback').blockReason) return true

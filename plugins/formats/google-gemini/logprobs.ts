@@ -6,13 +6,13 @@ import { type Fields, isFields, lenientObject, lenientObjects, lenientText } fro
 /** `{content: [{token, logprob, bytes, top_logprobs}], refusal}` */
 export const readLogprobs = (candidate: Fields): Json | undefined => {
   const result = lenientObject(candidate, 'logprobsResult')
-  const chosenCandidates = lenientObjects(result, 'chosenCandidates')
-  if (chosenCandidates.length === 0) return undefined
-  const others = lenientObjects(result, 'topCandidates')
+  const chosenTokens = lenientObjects(result, 'chosenCandidates')
+  if (chosenTokens.length === 0) return undefined
+  const alternatives = lenientObjects(result, 'topCandidates')
   return {
-    content: chosenCandidates.map((each, index) => ({
+    content: chosenTokens.map((each, index) => ({
       ...tokenOf(each),
-      top_logprobs: lenientObjects(others[index] ?? {}, 'candidates').map(tokenOf),
+      top_logprobs: lenientObjects(alternatives[index] ?? {}, 'candidates').map(tokenOf),
     })),
     refusal: null,
   }

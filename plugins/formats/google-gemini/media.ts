@@ -99,8 +99,8 @@ const writeSource = (media: Media): Fields => {
       inlineData: { mimeType: mimeFor(source.mime), data: source.data },
     }
   if (source.type === 'text') {
-    const encoded = Buffer.from(source.text).toString('base64')
-    return { inlineData: { mimeType: 'text/plain', data: encoded } }
+    const base64 = Buffer.from(source.text).toString('base64')
+    return { inlineData: { mimeType: 'text/plain', data: base64 } }
   }
   if (source.type === 'file') {
     if (source.origin !== NAME) throw unsupportedMedia(media, 'a file of another provider')
@@ -168,9 +168,9 @@ const MIMES: Readonly<Record<string, string>> = {
 export const mediaOfPart = (part: Fields): Media | undefined => {
   const inline = lenientObject(part, 'inlineData')
   const mime = lenientText(inline, 'mimeType')
-  const encoded = lenientText(inline, 'data')
-  if (mime !== undefined && encoded !== undefined) {
-    const source = { type: 'data', data: standardBase64(encoded), mime } as const
+  const base64 = lenientText(inline, 'data')
+  if (mime !== undefined && base64 !== undefined) {
+    const source = { type: 'data', data: standardBase64(base64), mime } as const
     return { type: 'media', kind: kindOfMime(mime), source }
   }
   const file = lenientObject(part, 'fileData')

@@ -10,7 +10,7 @@ export const PLACEHOLDER_SIGNATURE = 'skip_thought_signature_validator'
 
 const NAME_RULE: IdRule = { pattern: /^[A-Za-z_][A-Za-z0-9_.:-]*$/, maxLength: 128 }
 
-/** A tool with free text input becomes a function with one argument; the prefix tells the
+/** A tool with free text input becomes a function with one argument; the prefix marks it for the
  *  decoder. */
 const FREE_PREFIX = 'tollgate_text_'
 export const encodeToolName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>

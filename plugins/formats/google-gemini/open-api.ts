@@ -15,7 +15,7 @@ const NUMERIC_KEYWORDS = new Set([
 const GOOGLE_KEYWORDS = new Set(['nullable', 'propertyOrdering', 'property_ordering', 'example'])
 const SNAKE_CASE = /_([a-z])/g
 
-export const jsonSchema = (openApi: Fields): Fields => {
+export const convertToJsonSchema = (openApi: Fields): Fields => {
   const schema: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(openApi)) {
     if (GOOGLE_KEYWORDS.has(name) || value === null) continue
@@ -31,17 +31,19 @@ export const jsonSchema = (openApi: Fields): Fields => {
 }
 
 const convertList = (value: Json): Json =>
-  Array.isArray(value) ? value.map(item => (isFields(item) ? jsonSchema(item) : item)) : value
+  Array.isArray(value)
+    ? value.map(item => (isFields(item) ? convertToJsonSchema(item) : item))
+    : value
 const READERS: Readonly<Record<string, (value: Json) => Json>> = {
   type: value => (typeof value === 'string' ? value.toLowerCase() : value),
-  items: value => (isFields(value) ? jsonSchema(value) : value),
+  items: value => (isFields(value) ? convertToJsonSchema(value) : value),
   anyOf: convertList,
   properties: value =>
     isFields(value)
       ? Object.fromEntries(
           Object.entries(value).map(([name, property]) => [
             name,
-            isFields(property) ? jsonSchema(property) : property,
+            isFields(property) ? convertToJsonSchema(property) : property,
           ]),
         )
       : value,

@@ -33,7 +33,7 @@ export class PartialArguments {
     if (last === undefined) return
     let node: Node = this.#root
     steps.forEach((step, index) => {
-      node = child(node, step, typeof (steps[index + 1] ?? last) === 'number')
+      node = childOf(node, step, typeof (steps[index + 1] ?? last) === 'number')
     })
     const prefix = this.#openPath === path ? read(node, last) : undefined
     const value = scalarIn(argument)
@@ -61,22 +61,22 @@ const stepsOf = (path: string): (string | number)[] =>
 
 /** A list grows by at most one element per step, so that a large index cannot allocate a long
  *  list. */
-const slot = (list: readonly unknown[], step: string | number): number =>
+const slotOf = (list: readonly unknown[], step: string | number): number =>
   Math.min(Number(step) || 0, list.length)
 const read = (node: Node, step: string | number): Node | Json | undefined =>
-  Array.isArray(node) ? node[slot(node, step)] : node.get(String(step))
+  Array.isArray(node) ? node[slotOf(node, step)] : node.get(String(step))
 const write = (node: Node, step: string | number, value: Node | Json): void => {
-  if (Array.isArray(node)) node[slot(node, step)] = value
+  if (Array.isArray(node)) node[slotOf(node, step)] = value
   else node.set(String(step), value)
 }
 const isNode = (value: Node | Json | undefined): value is Node =>
   value instanceof Map || Array.isArray(value)
-const child = (node: Node, step: string | number, list: boolean): Node => {
+const childOf = (node: Node, step: string | number, list: boolean): Node => {
   const existing = read(node, step)
   if (isNode(existing)) return existing
-  const created: Node = list ? [] : new Map()
-  write(node, step, created)
-  return created
+  const container: Node = list ? [] : new Map()
+  write(node, step, container)
+  return container
 }
 const toJson = (value: Node | Json): Json => {
   if (value instanceof Map)

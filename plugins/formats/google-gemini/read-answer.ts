@@ -19,21 +19,21 @@ class AnswerReader {
   #hasEnded = false
   #blocks = 0
   #ids = 0
-  #name: string | undefined
+  #answerId: string | undefined
 
-  get ended(): boolean {
+  get hasEnded(): boolean {
     return this.#hasEnded
   }
-  take(answer: Fields, emit: (part: Part) => void): void {
+  add(answer: Fields, emit: (part: Part) => void): void {
     if (this.#hasEnded) return
     this.#begin(answer, emit)
     const { usageMetadata: usage } = answer
     if (hasCounts(usage)) emit({ type: 'count', meters: metersOf(usage) })
-    const shared = this.#shared(emit)
+    const state = this.#stateFor(emit)
     lenientObjects(answer, 'candidates').forEach((candidate, position) => {
-      this.#candidate(candidate, position, shared).add(candidate, shared)
+      this.#candidateFor(candidate, position, state).add(candidate, state)
     })
-    this.#block(answer, emit)
+    this.#readFeedback(answer, emit)
     const all = [...this.#candidates.values()]
     if (all.length > 0 && all.every(({ hasStopped }) => hasStopped)) this.#end(emit)
   }
@@ -51,7 +51,7 @@ class AnswerReader {
     const model = lenientText(answer, 'modelVersion')
     const created = Math.floor(Date.parse(lenientText(answer, 'createTime') ?? '') / 1000)
     const tier = lenientText(lenientObject(answer, 'usageMetadata'), 'serviceTier')
-    this.#name = id
+    this.#answerId = id
     emit({
       type: 'begin',
       ...(id !== undefined && { id }),
@@ -60,17 +60,17 @@ class AnswerReader {
       ...(tier !== undefined && { tier: tier === 'standard' ? 'default' : tier }),
     })
   }
-  #candidate(candidate: Fields, position: number, shared: AnswerState): CandidateReader {
+  #candidateFor(candidate: Fields, position: number, state: AnswerState): CandidateReader {
     const { index } = candidate
     const choice = typeof index === 'number' && index >= 0 ? index : position
     const existing = this.#candidates.get(choice)
     if (existing) return existing
-    const reader = new CandidateReader(choice, shared)
+    const reader = new CandidateReader(choice, state)
     this.#candidates.set(choice, reader)
     return reader
   }
   /** The prompt itself was refused, so there is no candidate. */
-  #block(answer: Fields, emit: (part: Part) => void): void {
+  #readFeedback(answer: Fields, emit: (part: Part) => void): void {
     const feedback = lenientObject(answer, 'promptFeedback')
     const reason = lenientText(feedback, 'blockReason')
     if (!reason || this.#candidates.size > 0) return
@@ -82,13 +82,13 @@ class AnswerReader {
     this.#hasEnded = true
     emit({ type: 'end' })
   }
-  #shared(emit: (part: Part) => void): AnswerState {
+  #stateFor(emit: (part: Part) => void): AnswerState {
     return {
       emit,
       nextIndex: () => this.#blocks++,
       newId: kind => {
-        this.#name ??= randomUUID()
-        return encodeCallId(`${kind}_${this.#name}_${this.#ids++}`, PORTABLE_ID)
+        this.#answerId ??= randomUUID()
+        return encodeCallId(`${kind}_${this.#answerId}_${this.#ids++}`, PORTABLE_ID)
       },
     }
   }
@@ -98,7 +98,7 @@ export const decodeAnswer = (body: Fields): Answer => {
   const collector = new Collector()
   const emit = (part: Part): void => collector.add(part)
   const reader = new AnswerReader()
-  reader.take(body, emit)
+  reader.add(body, emit)
   reader.finish(emit)
   const { choices, ...answer } = collector.answer()
   const logprobs = lenientObjects(body, 'candidates').map(readLogprobs)
@@ -116,8 +116,8 @@ export const decodeStream = (): StreamDecoder => {
   return {
     push(event: SseEvent, emit) {
       const answer = eventFields(event)
-      if (answer) reader.take(answer, emit)
+      if (answer) reader.add(answer, emit)
     },
-    close: () => reader.ended,
+    close: () => reader.hasEnded,
   }
 }

@@ -32,35 +32,35 @@ interface OpenText extends OpenBlock<Text | Thought> {
 
 export class CandidateReader {
   readonly #choice: number
-  #shared: AnswerState
+  #state: AnswerState
   readonly #text = new Offsets()
   #openText: OpenText | undefined
   #call: (OpenBlock<Call> & { readonly args: PartialArguments }) | undefined
-  readonly #works = new Map<string, OpenBlock<HostedCall>>()
+  readonly #hostedCalls = new Map<string, OpenBlock<HostedCall>>()
   /** Citations that were emitted. */
   readonly #citationKeys = new Set<string>()
   /** Hosted tools whose calls were emitted from parts. */
   readonly #emittedTools = new Set<string>()
   #grounding: Fields = {}
   #hasCalls = false
-  #empty = true
+  #isEmpty = true
   #hasStopped = false
 
-  constructor(choice: number, shared: AnswerState) {
+  constructor(choice: number, state: AnswerState) {
     this.#choice = choice
-    this.#shared = shared
+    this.#state = state
   }
   get hasStopped(): boolean {
     return this.#hasStopped
   }
   /** Decodes a piece of the candidate, or all of it. */
-  add(candidate: Fields, shared: AnswerState): void {
+  add(candidate: Fields, state: AnswerState): void {
     if (this.#hasStopped) return
-    this.#shared = shared
+    this.#state = state
     const logprobs = readLogprobs(candidate)
     for (const part of lenientObjects(lenientObject(candidate, 'content'), 'parts'))
-      this.#part(part, logprobs)
-    this.#ground(candidate)
+      this.#readPart(part, logprobs)
+    this.#readGrounding(candidate)
     const { finishReason: reason } = candidate
     if (isReason(reason)) this.finish(reason, lenientText(candidate, 'finishMessage'))
   }
@@ -68,19 +68,19 @@ export class CandidateReader {
     if (this.#hasStopped) return
     this.#closeCalls()
     this.#closeText()
-    const tools = hostedCallsIn(this.#grounding, () => this.#shared.newId('work'))
-    for (const work of tools) if (!this.#emittedTools.has(work.tool)) this.#emitWhole(work)
+    const tools = hostedCallsIn(this.#grounding, () => this.#state.newId('work'))
+    for (const call of tools) if (!this.#emittedTools.has(call.tool)) this.#emitWhole(call)
     this.#hasStopped = true
-    const stop = stopOf(raw, message, { called: this.#hasCalls, empty: this.#empty })
-    this.#shared.emit({ type: 'stop', choice: this.#choice, stop })
+    const stop = stopOf(raw, message, { hasCalls: this.#hasCalls, isEmpty: this.#isEmpty })
+    this.#state.emit({ type: 'stop', choice: this.#choice, stop })
   }
-  #part(part: Fields, logprobs: Json | undefined): void {
+  #readPart(part: Fields, logprobs: Json | undefined): void {
     const signature = lenientText(part, 'thoughtSignature')
     const payload = signature === undefined ? undefined : { origin: NAME, data: signature }
-    if (isFields(part.functionCall)) return this.#functionCall(part.functionCall, payload)
+    if (isFields(part.functionCall)) return this.#readFunctionCall(part.functionCall, payload)
     if (typeof part.text === 'string')
       return this.#addText(part.text, part.thought === true, payload, logprobs)
-    if (this.#work(part)) return
+    if (this.#readHostedCall(part)) return
     const media = part.thought === true ? undefined : mediaOfPart(part)
     if (media) this.#emitWhole(payload ? { ...media, payload } : media)
     else if (payload) this.#addText('', false, payload)
@@ -90,13 +90,13 @@ export class CandidateReader {
 
   #addText(
     text: string,
-    thought: boolean,
+    isThought: boolean,
     payload: OpaquePayload | undefined,
     logprobs?: Json,
   ): void {
     if (text === '' && !payload) return
     this.#closeCalls()
-    const type = thought ? 'thought' : 'text'
+    const type = isThought ? 'thought' : 'text'
     if (this.#openText && (this.#openText.content.type !== type || this.#openText.payload))
       this.#closeText()
     // A signature without text after content of another kind becomes a thought without text.
@@ -105,11 +105,11 @@ export class CandidateReader {
       const { index } = block
       if (block.content.type === 'text') this.#text.add(text)
       const delta = { type: 'grow', index, text } as const
-      this.#shared.emit(logprobs === undefined ? delta : { ...delta, logprobs })
+      this.#state.emit(logprobs === undefined ? delta : { ...delta, logprobs })
     }
     if (!payload) return
     if (block.content.type === 'thought')
-      this.#shared.emit({ type: 'payload', index: block.index, payload })
+      this.#state.emit({ type: 'payload', index: block.index, payload })
     block.payload = payload
   }
   #openTextBlock(type: 'text' | 'thought'): OpenText {
@@ -128,23 +128,23 @@ export class CandidateReader {
     const block = this.#openText
     if (!block) return
     this.#openText = undefined
-    this.#shared.emit({ type: 'close', index: block.index })
+    this.#state.emit({ type: 'close', index: block.index })
     if (block.content.type !== 'text' || !block.payload) return
     const index = this.#open({ type: 'thought', text: '' })
-    this.#shared.emit({ type: 'payload', index, payload: block.payload })
-    this.#shared.emit({ type: 'close', index })
+    this.#state.emit({ type: 'payload', index, payload: block.payload })
+    this.#state.emit({ type: 'close', index })
   }
 
   // ---------------------------------------------------------------- calls
 
   /** A whole call: `{name, args}`. In pieces: `{name, willContinue}`, `{partialArgs,
    *  willContinue}`…, `{}`; the last piece may be missing. */
-  #functionCall(call: Fields, payload: OpaquePayload | undefined): void {
+  #readFunctionCall(call: Fields, payload: OpaquePayload | undefined): void {
     const name = lenientText(call, 'name')
     if (name !== undefined) {
       this.#closeCalls()
       this.#closeText()
-      const id = lenientText(call, 'id') || this.#shared.newId('call')
+      const id = lenientText(call, 'id') || this.#state.newId('call')
       const content: Call = {
         type: 'call',
         id,
@@ -165,66 +165,69 @@ export class CandidateReader {
     if (this.#call) {
       const { index, args, content } = this.#call
       this.#call = undefined
-      this.#shared.emit({ type: 'grow', index, text: content.isFreeText ? args.input : args.json })
-      this.#shared.emit({ type: 'close', index })
+      this.#state.emit({ type: 'grow', index, text: content.isFreeText ? args.input : args.json })
+      this.#state.emit({ type: 'close', index })
     }
-    for (const { index } of this.#works.values()) this.#shared.emit({ type: 'close', index })
-    this.#works.clear()
+    for (const { index } of this.#hostedCalls.values()) this.#state.emit({ type: 'close', index })
+    this.#hostedCalls.clear()
   }
 
   // ---------------------------------------------------------------- hosted calls and media
 
-  #work(part: Fields): boolean {
-    const id = (): string => this.#shared.newId('work')
-    const work = startedCall(part, id)
-    if (work) {
+  #readHostedCall(part: Fields): boolean {
+    const id = (): string => this.#state.newId('work')
+    const startedHostedCall = startedCall(part, id)
+    if (startedHostedCall) {
       this.#closeText()
-      this.#emittedTools.add(work.tool)
-      this.#works.set(work.id, { index: this.#open(work), content: work })
+      this.#emittedTools.add(startedHostedCall.tool)
+      this.#hostedCalls.set(startedHostedCall.id, {
+        index: this.#open(startedHostedCall),
+        content: startedHostedCall,
+      })
       return true
     }
     const openCall =
-      this.#works.get(completedCallId(part) ?? '') ?? [...this.#works.values()].at(-1)
-    const call = finishedCall(part, openCall?.content, id)
-    if (!call) return false
-    this.#emittedTools.add(call.tool)
-    if (!openCall) this.#emitWhole(call)
+      this.#hostedCalls.get(completedCallId(part) ?? '') ?? [...this.#hostedCalls.values()].at(-1)
+    const finishedHostedCall = finishedCall(part, openCall?.content, id)
+    if (!finishedHostedCall) return false
+    this.#emittedTools.add(finishedHostedCall.tool)
+    if (!openCall) this.#emitWhole(finishedHostedCall)
     else {
-      this.#works.delete(openCall.content.id)
-      this.#shared.emit({ type: 'close', index: openCall.index, content: call })
+      this.#hostedCalls.delete(openCall.content.id)
+      this.#state.emit({ type: 'close', index: openCall.index, content: finishedHostedCall })
     }
     return true
   }
   #emitWhole(content: Content): void {
     this.#closeCalls()
     this.#closeText()
-    this.#shared.emit({ type: 'close', index: this.#open(content) })
+    this.#state.emit({ type: 'close', index: this.#open(content) })
   }
   #open(content: Content): number {
-    const index = this.#shared.nextIndex()
-    this.#empty = false
-    this.#shared.emit({ type: 'open', index, choice: this.#choice, content })
+    const index = this.#state.nextIndex()
+    this.#isEmpty = false
+    this.#state.emit({ type: 'open', index, choice: this.#choice, content })
     return index
   }
 
   // ---------------------------------------------------------------- grounding
 
   /** Each piece may repeat all earlier citations; only new ones are emitted. */
-  #ground(candidate: Fields): void {
+  #readGrounding(candidate: Fields): void {
     for (const key of ['groundingMetadata', 'urlContextMetadata']) {
       const value = candidate[key]
       if (isFields(value) && Object.keys(value).length > 0)
         this.#grounding = { ...this.#grounding, [key]: value }
     }
     for (const [citation, { start, end }] of citationsIn(candidate)) {
-      const mark = JSON.stringify([citation, start, end])
-      if (this.#citationKeys.has(mark)) continue
-      this.#citationKeys.add(mark)
+      const key = JSON.stringify([citation, start, end])
+      if (this.#citationKeys.has(key)) continue
+      this.#citationKeys.add(key)
       const block =
         this.#openText?.content.type === 'text' ? this.#openText : this.#openTextBlock('text')
       const span =
         start === undefined || end === undefined ? undefined : this.#spanIn(block, start, end)
-      this.#shared.emit({ type: 'cite', index: block.index, citation: { ...citation, ...span } })
+      this.#state.emit({ type: 'cite', index: block.index, citation: { ...citation, ...span } })
     }
   }
   /** Undefined for a span in a closed block: only the open block can be cited. */

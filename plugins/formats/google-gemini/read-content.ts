@@ -43,10 +43,10 @@ export class TurnsReader {
   read(content: RequestObject): void {
     const role = lookUp(ROLES, (content.text('role') || 'user').toLowerCase())
     if (!role) throw valueFault(content.pathOf('role'), "expected 'user' or 'model'")
-    const read: Content[] = []
-    for (const part of content.objects('parts')) this.#part(part, read)
+    const contents: Content[] = []
+    for (const part of content.objects('parts')) this.#readPart(part, contents)
     content.reportUnread(this.#dropped)
-    this.#add({ role, content: read })
+    this.#add({ role, content: contents })
   }
   /** Merges a stream that a client stored piece by piece into one turn, and consecutive results
    *  likewise. */
@@ -54,16 +54,22 @@ export class TurnsReader {
     const last = this.turns.at(-1)
     const isMerged = last?.role === role && (role === 'assistant' || content.some(isResult))
     if (isMerged) this.turns.pop()
-    const merged = isMerged ? [...last.content, ...content] : content
-    const sorted = [...merged.filter(isResult), ...merged.filter(each => !isResult(each))]
-    this.turns.push({ role, content: joinEmpty(role === 'assistant' ? merged : sorted) })
+    const mergedContent = isMerged ? [...last.content, ...content] : content
+    const resultsFirst = [
+      ...mergedContent.filter(isResult),
+      ...mergedContent.filter(each => !isResult(each)),
+    ]
+    this.turns.push({
+      role,
+      content: joinEmpty(role === 'assistant' ? mergedContent : resultsFirst),
+    })
   }
-  #part(part: RequestObject, read: Content[]): void {
+  #readPart(part: RequestObject, contents: Content[]): void {
     const signature = part.text('thoughtSignature')
     const payload = signature === undefined ? undefined : decodePayload(NAME, signature)
     const key = KINDS.find(each => part.has(each))
-    if (key !== undefined) this.#readKind(key, part, payload, read)
-    else if (payload) read.push({ type: 'thought', text: '', payload })
+    if (key !== undefined) this.#readKind(key, part, payload, contents)
+    else if (payload) contents.push({ type: 'thought', text: '', payload })
     else throw valueFault(part.path, `expected one of ${KINDS.join(', ')}`)
     part.reportUnread(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
   }
@@ -71,17 +77,17 @@ export class TurnsReader {
     key: (typeof KINDS)[number],
     part: RequestObject,
     payload: OpaquePayload | undefined,
-    read: Content[],
+    contents: Content[],
   ): void {
-    if (key === 'text') return void read.push(textOf(part, payload))
+    if (key === 'text') return void contents.push(readText(part, payload))
     const object = part.object(key) as RequestObject
-    if (key === 'inlineData') read.push(withPayload(readInline(object, part), payload))
-    else if (key === 'fileData') read.push(withPayload(readFile(object, part), payload))
-    else if (key === 'functionCall') read.push(this.#call(object, payload))
-    else if (key === 'functionResponse') read.push(this.#result(object))
-    else addWork(read, key, object, withoutForeign(part.fields, payload))
+    if (key === 'inlineData') contents.push(withPayload(readInline(object, part), payload))
+    else if (key === 'fileData') contents.push(withPayload(readFile(object, part), payload))
+    else if (key === 'functionCall') contents.push(this.#readCall(object, payload))
+    else if (key === 'functionResponse') contents.push(this.#readResult(object))
+    else addHostedCall(contents, key, object, withoutForeign(part.fields, payload))
   }
-  #call(object: RequestObject, payload: OpaquePayload | undefined): Call {
+  #readCall(object: RequestObject, payload: OpaquePayload | undefined): Call {
     const name = object.requiredText('name')
     const args = object.value('args') ?? {}
     if (!isFields(args)) throw valueFault(object.pathOf('args'), 'expected an object')
@@ -98,29 +104,29 @@ export class TurnsReader {
     this.#openCalls.push(call)
     return call
   }
-  #result(object: RequestObject): Result {
+  #readResult(object: RequestObject): Result {
     const name = object.requiredText('name')
-    const givenId = object.text('id')
-    const call = givenId
-      ? this.#openCalls.find(({ id }) => id === decodeCallId(givenId))
+    const clientId = object.text('id')
+    const call = clientId
+      ? this.#openCalls.find(({ id }) => id === decodeCallId(clientId))
       : this.#openCalls.find(each => each.name === name)
-    if (!givenId && !call) throw fault('CALL_UNKNOWN', [object.path], { param: object.path })
+    if (!clientId && !call) throw fault('CALL_UNKNOWN', [object.path], { param: object.path })
     this.#openCalls = this.#openCalls.filter(each => each !== call)
     const value = object.value('response') ?? {}
     if (!isFields(value)) throw valueFault(object.pathOf('response'), 'expected an object')
     const { text, hasFailed } = unwrapResponse(value)
-    const media = object.objects('parts').map(part => this.#media(part))
+    const media = object.objects('parts').map(part => this.#readMedia(part))
     object.reportUnread(this.#dropped)
     return {
       type: 'result',
-      id: call?.id ?? decodeCallId(givenId as string),
+      id: call?.id ?? decodeCallId(clientId as string),
       name,
       content: [...(text === undefined ? [] : [{ type: 'text' as const, text }]), ...media],
       value,
       ...(hasFailed && { hasFailed }),
     }
   }
-  #media(part: RequestObject): Media | Text {
+  #readMedia(part: RequestObject): Media | Text {
     const inline = part.object('inlineData')
     const file = part.object('fileData')
     if (inline) return readInline(inline, part)
@@ -144,7 +150,7 @@ const isResult = ({ type }: Content): boolean => type === 'result'
 const withPayload = <T extends Content>(content: T, payload: OpaquePayload | undefined): T =>
   payload ? { ...content, payload } : content
 
-const textOf = (part: RequestObject, payload: OpaquePayload | undefined): Text | Thought => {
+const readText = (part: RequestObject, payload: OpaquePayload | undefined): Text | Thought => {
   const text = part.text('text') ?? ''
   return withPayload(
     { type: part.flag('thought') ? 'thought' : 'text', text } as Text | Thought,
@@ -169,7 +175,7 @@ const joinEmpty = (contents: readonly Content[]): readonly Content[] => {
 
 // ---------------------------------------------------------------- hosted calls
 
-type WorkPart = 'executableCode' | 'codeExecutionResult' | 'toolCall' | 'toolResponse'
+type HostedCallPart = 'executableCode' | 'codeExecutionResult' | 'toolCall' | 'toolResponse'
 
 /** Removes another provider's payload, which must not reach Google even inside Google's own
  *  part. */
@@ -179,23 +185,28 @@ const withoutForeign = (part: Fields, payload: OpaquePayload | undefined): Field
   return rest
 }
 /** Joins a call part and its result part to one hosted call. */
-const addWork = (read: Content[], key: WorkPart, data: RequestObject, raw: Json): void => {
+const addHostedCall = (
+  contents: Content[],
+  key: HostedCallPart,
+  data: RequestObject,
+  raw: Json,
+): void => {
   const id = data.text('id')
   const isResultPart = key === 'codeExecutionResult' || key === 'toolResponse'
-  const at = isResultPart ? read.findLastIndex(each => isOpenWork(each, id)) : -1
-  const openCall = read[at]
+  const at = isResultPart ? contents.findLastIndex(each => isOpenHostedCall(each, id)) : -1
+  const openCall = contents[at]
   if (openCall?.type === 'hostedCall' && openCall.raw) {
     const items = [...openCall.raw.items, raw]
-    read[at] = { ...openCall, output: outputOf(key, data), raw: { origin: NAME, items } }
+    contents[at] = { ...openCall, output: outputOf(key, data), raw: { origin: NAME, items } }
     return
   }
   const tool = key.startsWith('tool')
     ? lookUp(HOSTED_TOOLS, data.text('toolType') ?? '')
     : 'code_execution'
-  read.push({
+  contents.push({
     type: 'hostedCall',
     tool: tool ?? 'other',
-    id: id ?? `work_${read.length}`,
+    id: id ?? `work_${contents.length}`,
     input: isResultPart
       ? {}
       : key === 'toolCall'
@@ -205,9 +216,9 @@ const addWork = (read: Content[], key: WorkPart, data: RequestObject, raw: Json)
     raw: { origin: NAME, items: [raw] },
   })
 }
-const isOpenWork = (content: Content, id: string | undefined): content is HostedCall =>
+const isOpenHostedCall = (content: Content, id: string | undefined): content is HostedCall =>
   content.type === 'hostedCall' &&
   content.output === undefined &&
   (id === undefined || content.id === id)
-const outputOf = (key: WorkPart, data: RequestObject): Json =>
+const outputOf = (key: HostedCallPart, data: RequestObject): Json =>
   key === 'toolResponse' ? (data.value('response') ?? {}) : data.fields

@@ -13,7 +13,7 @@ type SpanCitation = readonly [citation: Citation, where: Span]
 /** Each source of each span. */
 export const citationsIn = (candidate: Fields): readonly SpanCitation[] => [
   ...groundingCitations(lenientObject(candidate, 'groundingMetadata')),
-  ...recitations(lenientObject(candidate, 'citationMetadata')),
+  ...recitationCitations(lenientObject(candidate, 'citationMetadata')),
 ]
 const groundingCitations = (grounding: Fields): readonly SpanCitation[] => {
   const chunks = Array.isArray(grounding.groundingChunks) ? grounding.groundingChunks : []
@@ -24,11 +24,11 @@ const groundingCitations = (grounding: Fields): readonly SpanCitation[] => {
     return (Array.isArray(indices) ? indices : []).flatMap((index): readonly SpanCitation[] => {
       const source = sourceOf(chunks[Number(index)])
       if (!source) return []
-      return [[{ ...source, ...(quote !== undefined && { quote }) }, stretchOf(segment)]]
+      return [[{ ...source, ...(quote !== undefined && { quote }) }, spanOf(segment)]]
     })
   })
 }
-const stretchOf = ({ startIndex, endIndex }: Fields): Span =>
+const spanOf = ({ startIndex, endIndex }: Fields): Span =>
   typeof endIndex === 'number'
     ? { start: typeof startIndex === 'number' ? startIndex : 0, end: endIndex }
     : {}
@@ -55,44 +55,44 @@ const pageCitation = (url: string | undefined, title: string | undefined): Citat
   ...(url !== undefined && { url }),
   ...(title !== undefined && { title }),
 })
-const recitations = (metadata: Fields): readonly SpanCitation[] =>
+const recitationCitations = (metadata: Fields): readonly SpanCitation[] =>
   [...lenientObjects(metadata, 'citationSources'), ...lenientObjects(metadata, 'citations')].map(
     source => [
       pageCitation(lenientText(source, 'uri'), lenientText(source, 'title')),
-      stretchOf(source),
+      spanOf(source),
     ],
   )
 
-// ---------------------------------------------------------------- hosted calls without parts of
-// their own
+// ---------------------------------------------------------------- hosted calls
+// Calls without parts of their own.
 
 /** `id`: makes an id for each call. */
 export const hostedCallsIn = (candidate: Fields, id: () => string): readonly HostedCall[] => {
   const grounding = lenientObject(candidate, 'groundingMetadata')
   return [
-    ...searchCalls(grounding, id),
-    ...retrievalCalls(grounding, id),
-    ...fetchCalls(lenientObject(candidate, 'urlContextMetadata'), id),
+    ...searchCallsIn(grounding, id),
+    ...retrievalCallsIn(grounding, id),
+    ...fetchCallsIn(lenientObject(candidate, 'urlContextMetadata'), id),
   ]
 }
-const texts = (value: Json | undefined): readonly string[] =>
+const textsIn = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.filter(each => typeof each === 'string' && each !== '') : []
 
-const searchCalls = (grounding: Fields, id: () => string): readonly HostedCall[] => {
-  const queries = texts(grounding.webSearchQueries)
-  const sources = pages(grounding, chunk => isFields(chunk.web))
+const searchCallsIn = (grounding: Fields, id: () => string): readonly HostedCall[] => {
+  const queries = textsIn(grounding.webSearchQueries)
+  const sources = pagesIn(grounding, chunk => isFields(chunk.web))
   if (queries.length === 0 && sources.length === 0) return []
   const [query = ''] = queries
   const input = queries.length > 1 ? { query, queries } : { query }
   return [{ type: 'hostedCall', tool: 'web_search', id: id(), input, sources }]
 }
-const retrievalCalls = (grounding: Fields, id: () => string): readonly HostedCall[] => {
-  const queries = texts(grounding.retrievalQueries)
-  const sources = pages(grounding, chunk => isFields(chunk.retrievedContext))
+const retrievalCallsIn = (grounding: Fields, id: () => string): readonly HostedCall[] => {
+  const queries = textsIn(grounding.retrievalQueries)
+  const sources = pagesIn(grounding, chunk => isFields(chunk.retrievedContext))
   if (queries.length === 0 && sources.length === 0) return []
   return [{ type: 'hostedCall', tool: 'file_search', id: id(), input: { queries }, sources }]
 }
-const pages = (grounding: Fields, matches: (chunk: Fields) => boolean): readonly Citation[] =>
+const pagesIn = (grounding: Fields, matches: (chunk: Fields) => boolean): readonly Citation[] =>
   lenientObjects(grounding, 'groundingChunks')
     .filter(matches)
     .flatMap(chunk => {
@@ -101,7 +101,7 @@ const pages = (grounding: Fields, matches: (chunk: Fields) => boolean): readonly
       return source ? [{ ...source, ...(quote !== undefined && { quote }) }] : []
     })
 const STATUS_SUCCESS = 'URL_RETRIEVAL_STATUS_SUCCESS'
-const fetchCalls = (metadata: Fields, id: () => string): readonly HostedCall[] =>
+const fetchCallsIn = (metadata: Fields, id: () => string): readonly HostedCall[] =>
   lenientObjects(metadata, 'urlMetadata').flatMap(each => {
     const url = lenientText(each, 'retrievedUrl')
     if (url === undefined) return []

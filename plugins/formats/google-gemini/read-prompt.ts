@@ -20,9 +20,9 @@ export const decodePrompt = (fields: Fields, path: string, dropped: DroppedField
   const choice = readChoice(body, dropped)
   const settings = readSettings(body, config)
   const turns = [
-    ...instruction(body, dropped),
+    ...readInstruction(body, dropped),
     ...cachedTurns(body),
-    ...conversation(body, dropped),
+    ...readConversation(body, dropped),
   ]
   config?.reportUnread(dropped)
   body.reportUnread(dropped, 'model', 'stream')
@@ -43,21 +43,21 @@ export const decodePrompt = (fields: Fields, path: string, dropped: DroppedField
 const isStreamed = (path: string): boolean =>
   (path.split('?', 1)[0] ?? '').endsWith(':streamGenerateContent')
 
-const conversation = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
+const readConversation = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
   if (!body.has('contents')) throw fault('MEMBER_MISSING', ['contents'], { param: 'contents' })
-  const history = new TurnsReader(dropped)
-  for (const content of body.objects('contents')) history.read(content)
-  return history.turns
+  const reader = new TurnsReader(dropped)
+  for (const content of body.objects('contents')) reader.read(content)
+  return reader.turns
 }
 
 /** Clients send a content, a part, a list of either, or plain text. */
-const instruction = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
+const readInstruction = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
   const value = body.value('systemInstruction')
   if (value === undefined) return []
   const at = body.pathOf('systemInstruction')
-  const history = new TurnsReader(dropped)
-  history.read(new RequestObject({ role: 'system', parts: partsOf(value, at) }, at))
-  return history.turns.filter(({ content }) => content.length > 0)
+  const reader = new TurnsReader(dropped)
+  reader.read(new RequestObject({ role: 'system', parts: partsOf(value, at) }, at))
+  return reader.turns.filter(({ content }) => content.length > 0)
 }
 const partsOf = (value: Json, at: string): readonly Json[] => {
   if (typeof value === 'string') return [{ text: value }]
@@ -78,8 +78,8 @@ const cachedTurns = (body: RequestObject): readonly Turn[] => {
   return [{ role: 'user', content: [{ type: 'media', kind: 'document', source, at }] }]
 }
 
-/** The request whose tokens a client wants counted: a whole request or its contents only. */
-export const countedRequest = (fields: Fields): Fields => {
+/** The request of a token count: a whole request or its contents only. */
+export const requestToCount = (fields: Fields): Fields => {
   const request = new RequestObject(fields).object('generateContentRequest')
   return request ? request.fields : fields
 }

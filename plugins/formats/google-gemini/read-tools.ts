@@ -5,7 +5,7 @@ import type { HostedToolName } from '../content.ts'
 import { isFields, lookUp } from '../fields.ts'
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from '../hub.ts'
 import { NAME } from './name.ts'
-import { jsonSchema } from './open-api.ts'
+import { convertToJsonSchema } from './open-api.ts'
 import { type RequestObject, valueFault } from './request-object.ts'
 
 /** Member of a tool -> hosted tool. */
@@ -57,7 +57,8 @@ const readFunction = (
   const description = object.text('description')
   const openApiSchema = object.object('parameters')?.fields
   const schema =
-    object.object('parametersJsonSchema')?.fields ?? (openApiSchema && jsonSchema(openApiSchema))
+    object.object('parametersJsonSchema')?.fields ??
+    (openApiSchema && convertToJsonSchema(openApiSchema))
   object.reportUnread(dropped)
   return {
     type: 'function',
@@ -86,10 +87,10 @@ const readHosted = (
   }
 }
 
-const callingOf = (body: RequestObject): RequestObject | undefined =>
+const callingConfigOf = (body: RequestObject): RequestObject | undefined =>
   body.object('toolConfig')?.object('functionCallingConfig')
 const modeOf = (body: RequestObject): string | undefined =>
-  callingOf(body)?.text('mode')?.toUpperCase()
+  callingConfigOf(body)?.text('mode')?.toUpperCase()
 
 type ChoiceOf = (names: readonly string[]) => ToolChoice | undefined
 const choiceAmong =

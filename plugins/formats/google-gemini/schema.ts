@@ -16,17 +16,22 @@ interface Walk {
 }
 const MAX_SCHEMAS = 5_000
 type OpenApi = { [key: string]: Json }
-type Rule = (schema: OpenApi, value: Json, walk: Walk, given: Fields) => void
+type Rule = (schema: OpenApi, value: Json, walk: Walk, keywords: Fields) => void
 
-export const openApi = (schema: Json, onDropped: OnDropped): Fields => {
+export const convertToOpenApi = (schema: Json, onDropped: OnDropped): Fields => {
   const root = isFields(schema) ? schema : {}
-  return write(root, { onDropped, root, references: [], budget: { remaining: MAX_SCHEMAS } })
+  return convertSchema(root, {
+    onDropped,
+    root,
+    references: [],
+    budget: { remaining: MAX_SCHEMAS },
+  })
 }
 /** Google rejects an object without properties, so a function without parameters has no schema. */
 export const isEmpty = ({ type, properties }: Fields): boolean =>
   type === 'OBJECT' && (!isFields(properties) || Object.keys(properties).length === 0)
 
-const write = (value: Json | undefined, walk: Walk): Fields => {
+const convertSchema = (value: Json | undefined, walk: Walk): Fields => {
   const schema: OpenApi = {}
   if (walk.budget.remaining-- <= 0) return { type: 'STRING' }
   const [fields, deeper] = resolveReference(isFields(value) ? value : {}, walk)
@@ -76,7 +81,7 @@ const copyKeyword =
 const describe = (schema: OpenApi, sentence: string): void => {
   schema.description = schema.description ? `${schema.description} ${sentence}` : sentence
 }
-const type: Rule = (schema, value) => {
+const typeRule: Rule = (schema, value) => {
   const types = (Array.isArray(value) ? value : [value]).filter(each => typeof each === 'string')
   const typeNames = types.filter(each => each !== 'null').map(each => each.toUpperCase())
   if (types.length > typeNames.length) schema.nullable = true
@@ -85,7 +90,7 @@ const type: Rule = (schema, value) => {
     schema.anyOf = typeNames.map(each => completeSchema({ type: each }))
 }
 /** Google allows `enum` for strings only; other values go into the description. */
-const values: Rule = (schema, value) => {
+const valuesRule: Rule = (schema, value) => {
   const allValues = Array.isArray(value) ? value : [value]
   const nonNull = allValues.filter(each => each !== null)
   if (nonNull.length < allValues.length) schema.nullable = true
@@ -103,13 +108,14 @@ const anyOfRule: Rule = (schema, value, walk) => {
   const nonNull = schemas.filter(each => each.type !== 'null')
   if (nonNull.length < schemas.length) schema.nullable = true
   const [only] = nonNull
-  if (nonNull.length === 1 && only) Object.assign(schema, { ...write(only, walk), ...schema })
-  else if (nonNull.length > 1) schema.anyOf = nonNull.map(each => write(each, walk))
+  if (nonNull.length === 1 && only)
+    Object.assign(schema, { ...convertSchema(only, walk), ...schema })
+  else if (nonNull.length > 1) schema.anyOf = nonNull.map(each => convertSchema(each, walk))
 }
 /** Merges `allOf` into one schema; on conflict the later one wins. */
 const allOfRule: Rule = (schema, value, walk) => {
   for (const each of Array.isArray(value) ? value : []) {
-    const { properties, required, ...rest } = write(each, walk)
+    const { properties, required, ...rest } = convertSchema(each, walk)
     Object.assign(schema, rest)
     if (isFields(properties))
       schema.properties = { ...(isFields(schema.properties) && schema.properties), ...properties }
@@ -119,16 +125,16 @@ const allOfRule: Rule = (schema, value, walk) => {
 }
 const boundRule =
   (word: string, step: number): Rule =>
-  (schema, value, _, given) => {
+  (schema, value, _, keywords) => {
     if (typeof value !== 'number') return
-    schema[word] = given.type === 'integer' ? value + step : value
+    schema[word] = keywords.type === 'integer' ? value + step : value
   }
 const FORMATS = new Set(['date-time', 'enum', 'float', 'double', 'int32', 'int64'])
 
 const RULES: Readonly<Record<string, Rule>> = {
-  type,
-  enum: values,
-  const: values,
+  type: typeRule,
+  enum: valuesRule,
+  const: valuesRule,
   anyOf: anyOfRule,
   oneOf: anyOfRule,
   allOf: allOfRule,
@@ -136,11 +142,13 @@ const RULES: Readonly<Record<string, Rule>> = {
   exclusiveMaximum: boundRule('maximum', -1),
   properties: (schema, value, walk) => {
     if (!isFields(value)) return
-    const entries = Object.entries(value).map(([name, each]) => [name, write(each, walk)] as const)
+    const entries = Object.entries(value).map(
+      ([name, each]) => [name, convertSchema(each, walk)] as const,
+    )
     schema.properties = Object.fromEntries(entries)
   },
   items: (schema, value, walk) => {
-    schema.items = write(value, walk)
+    schema.items = convertSchema(value, walk)
   },
   description: (schema, value) => {
     if (typeof value !== 'string') return

@@ -10,37 +10,37 @@ import {
   omitUndefined,
 } from '../fields.ts'
 import type { Form, Settings } from '../hub.ts'
-import { jsonSchema } from './open-api.ts'
+import { convertToJsonSchema } from './open-api.ts'
 import { type RequestObject, valueFault } from './request-object.ts'
-import { openApi } from './schema.ts'
+import { convertToOpenApi } from './schema.ts'
 import type { Traits } from './traits.ts'
 
 type Read = (object: RequestObject, name: string) => Json | undefined
-const number: Read = (object, name) => object.number(name)
-const texts: Read = (object, name) => (object.has(name) ? object.texts(name) : undefined)
-const flag: Read = (object, name) => object.flag(name)
-const object: Read = (object, name) => object.object(name)?.fields
+const readNumber: Read = (object, name) => object.number(name)
+const readTexts: Read = (object, name) => (object.has(name) ? object.texts(name) : undefined)
+const readFlag: Read = (object, name) => object.flag(name)
+const readObject: Read = (readObject, name) => readObject.object(name)?.fields
 
 /** Hub name -> name in `generationConfig`. */
 const CONFIG = {
-  limit: ['maxOutputTokens', number],
-  temperature: ['temperature', number],
-  topP: ['topP', number],
-  topK: ['topK', number],
-  stops: ['stopSequences', texts],
-  candidates: ['candidateCount', number],
-  seed: ['seed', number],
-  frequencyPenalty: ['frequencyPenalty', number],
-  presencePenalty: ['presencePenalty', number],
-  logprobs: ['responseLogprobs', flag],
-  alternatives: ['logprobs', number],
-  modalities: ['responseModalities', (object, name) => toLowerCase(texts(object, name))],
+  limit: ['maxOutputTokens', readNumber],
+  temperature: ['temperature', readNumber],
+  topP: ['topP', readNumber],
+  topK: ['topK', readNumber],
+  stops: ['stopSequences', readTexts],
+  candidates: ['candidateCount', readNumber],
+  seed: ['seed', readNumber],
+  frequencyPenalty: ['frequencyPenalty', readNumber],
+  presencePenalty: ['presencePenalty', readNumber],
+  logprobs: ['responseLogprobs', readFlag],
+  alternatives: ['logprobs', readNumber],
+  modalities: ['responseModalities', (object, name) => toLowerCase(readTexts(object, name))],
   audio: ['speechConfig', (object, name) => voiceOf(object.object(name))],
 } as const satisfies Partial<Record<keyof Settings, readonly [string, Read]>>
 /** Hub name -> name beside `generationConfig`. */
 const BESIDE = {
   safety: ['safetySettings', (object, name) => (object.has(name) ? object.list(name) : undefined)],
-  metadata: ['labels', object],
+  metadata: ['labels', readObject],
   tier: ['serviceTier', (object, name) => object.text(name)],
 } as const satisfies Partial<Record<keyof Settings, readonly [string, Read]>>
 
@@ -147,9 +147,9 @@ export const writeSettings = (
   const beside: { [key: string]: Json | undefined } = {}
   for (const [name, value] of Object.entries(settings) as [string, Json][]) {
     const writer = WRITERS[name]
-    const encoded = writer ? writer(value, { dropped, traits, output: maxOutput }) : value
-    if (name in CONFIG) config[CONFIG[name as keyof typeof CONFIG][0]] = encoded
-    else if (name in BESIDE) beside[BESIDE[name as keyof typeof BESIDE][0]] = encoded
+    const wireValue = writer ? writer(value, { dropped, traits, output: maxOutput }) : value
+    if (name in CONFIG) config[CONFIG[name as keyof typeof CONFIG][0]] = wireValue
+    else if (name in BESIDE) beside[BESIDE[name as keyof typeof BESIDE][0]] = wireValue
     else if (NEUTRAL_VALUES[name] !== value) dropped.add(name)
   }
   return { config: omitUndefined(config), beside: omitUndefined(beside) }
@@ -164,7 +164,7 @@ export const readForm = (config: RequestObject, dropped: DroppedFields): Form | 
   const type = config.text('responseMimeType') ?? ''
   const jsonSchemaFields = config.object('responseJsonSchema')?.fields
   const openApiFields = config.object('responseSchema')?.fields
-  const schema = jsonSchemaFields ?? (openApiFields && jsonSchema(openApiFields))
+  const schema = jsonSchemaFields ?? (openApiFields && convertToJsonSchema(openApiFields))
   if (schema && (type === JSON_TYPE || type === '')) return { type: 'schema', schema }
   if (type === JSON_TYPE) return { type: 'json' }
   if (type === 'text/x.enum') dropped.add(config.pathOf('responseMimeType'))
@@ -175,18 +175,20 @@ export const readForm = (config: RequestObject, dropped: DroppedFields): Form | 
 
 export const writeForm = (
   form: Form,
-  { takesJsonSchema: takesAny }: Traits,
+  { takesJsonSchema }: Traits,
   dropped: DroppedFields,
 ): Fields => {
   if (form.type === 'json') return { responseMimeType: JSON_TYPE }
   const { description } = form
   const schema = isFields(form.schema) ? form.schema : {}
-  const describedSchema =
+  const schemaWithDescription =
     description === undefined || 'description' in schema ? schema : { ...schema, description }
-  return takesAny
-    ? { responseMimeType: JSON_TYPE, responseJsonSchema: describedSchema }
+  return takesJsonSchema
+    ? { responseMimeType: JSON_TYPE, responseJsonSchema: schemaWithDescription }
     : {
         responseMimeType: JSON_TYPE,
-        responseSchema: openApi(describedSchema, word => dropped.add(`schema.${word}`)),
+        responseSchema: convertToOpenApi(schemaWithDescription, word =>
+          dropped.add(`schema.${word}`),
+        ),
       }
 }

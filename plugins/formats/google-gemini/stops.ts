@@ -29,17 +29,17 @@ const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED'
 export const isReason = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value !== UNSPECIFIED
 
-/** `called`: the answer contains a call of a client's tool. `empty`: it has no content; then an
+/** `hasCalls`: the answer contains a call of a client's tool. `isEmpty`: it has no content; then an
  *  unknown reason counts as broken. */
 export const stopOf = (
   raw: string | undefined,
   message: string | undefined,
-  { called, empty }: { readonly called: boolean; readonly empty: boolean },
+  { hasCalls, isEmpty }: { readonly hasCalls: boolean; readonly isEmpty: boolean },
 ): Stop => {
-  const mapped = raw === undefined ? undefined : lookUp(REASONS, raw)
-  const reason = mapped ?? (empty ? 'broken' : 'end')
+  const knownReason = raw === undefined ? undefined : lookUp(REASONS, raw)
+  const reason = knownReason ?? (isEmpty ? 'broken' : 'end')
   return {
-    reason: reason === 'end' && called ? 'call' : reason,
+    reason: reason === 'end' && hasCalls ? 'call' : reason,
     ...(raw !== undefined && { raw }),
     ...(message !== undefined && { message }),
   }

@@ -55,9 +55,9 @@ export const writeThinking = (
   dropped: DroppedFields,
 ): Fields | undefined => {
   const { thinking: mode, minBudget } = traits
-  const off = thinking.mode === 'off' || thinking.effort === 'none'
+  const isOff = thinking.mode === 'off' || thinking.effort === 'none'
   // A model without thinking cannot think, and one with a minimum budget cannot stop.
-  if (mode ? off && mode === 'budget' && minBudget > 0 : !off) dropped.add('thinking')
+  if (mode ? isOff && mode === 'budget' && minBudget > 0 : !isOff) dropped.add('thinking')
   if (!mode) return undefined
   const amount =
     mode === 'level'
@@ -76,9 +76,9 @@ const acceptedLevel = (
   { acceptedLevels }: Traits,
 ): string | undefined => {
   if (level === undefined) return undefined
-  const wantedIndex = THINKING_LEVELS.indexOf(level)
+  const levelIndex = THINKING_LEVELS.indexOf(level)
   return (
-    acceptedLevels.find(each => THINKING_LEVELS.indexOf(each) >= wantedIndex) ??
+    acceptedLevels.find(each => THINKING_LEVELS.indexOf(each) >= levelIndex) ??
     acceptedLevels.at(-1)
   )
 }

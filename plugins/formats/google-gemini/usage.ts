@@ -1,5 +1,6 @@
-/** Converts usage counts to and from our meters. `promptTokenCount` includes cached tokens, audio
- *  and images, and excludes tokens that tools added; thoughts are counted beside the answer. */
+/** Converts usage counts to and from the gateway's meters. `promptTokenCount` includes cached
+ *  tokens, audio and images, and excludes tokens that tools added; thoughts are counted beside the
+ *  answer. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields, omitUndefined } from '../fields.ts'
@@ -8,15 +9,19 @@ import { omitZeroMeters } from '../format.ts'
 export const metersOf = (usage: Fields): Meters => {
   const prompt = count(usage.promptTokenCount)
   const cached = Math.min(count(usage.cachedContentTokenCount), prompt)
-  const read = prompt + count(usage.toolUsePromptTokenCount) - cached
+  const inputTokens = prompt + count(usage.toolUsePromptTokenCount) - cached
   // Cached audio tokens are counted as cached.
-  const sounds =
-    modality(usage.promptTokensDetails, 'AUDIO') - modality(usage.cacheTokensDetails, 'AUDIO')
-  const audioInput = Math.min(Math.max(0, sounds), read)
+  const audioTokens =
+    tokensOfModality(usage.promptTokensDetails, 'AUDIO') -
+    tokensOfModality(usage.cacheTokensDetails, 'AUDIO')
+  const audioInput = Math.min(Math.max(0, audioTokens), inputTokens)
   const outputTokens = count(usage.candidatesTokenCount)
-  const audioOutput = Math.min(modality(usage.candidatesTokensDetails, 'AUDIO'), outputTokens)
+  const audioOutput = Math.min(
+    tokensOfModality(usage.candidatesTokensDetails, 'AUDIO'),
+    outputTokens,
+  )
   return omitZeroMeters({
-    input: read - audioInput,
+    input: inputTokens - audioInput,
     cached,
     audio_input: audioInput,
     output: outputTokens - audioOutput,
@@ -24,7 +29,7 @@ export const metersOf = (usage: Fields): Meters => {
     audio_output: audioOutput,
   })
 }
-const modality = (details: Json | undefined, name: string): number => {
+const tokensOfModality = (details: Json | undefined, name: string): number => {
   if (!Array.isArray(details)) return 0
   const detail = details.find((each: Json) => isFields(each) && each.modality === name)
   return isFields(detail) ? count(detail.tokenCount) : 0
@@ -34,13 +39,13 @@ const modality = (details: Json | undefined, name: string): number => {
 export const hasCounts = (usage: Json | undefined): usage is Fields =>
   isFields(usage) && ('promptTokenCount' in usage || 'totalTokenCount' in usage)
 
-/** Writes our meters so that the total is the sum of its parts. */
+/** Writes the gateway's meters so that the total is the sum of its parts. */
 export const countsOf = (meters: Meters): Fields => {
   const { input = 0, cached = 0, cache_write = 0, cache_write_1h = 0 } = meters
   const { audio_input: audioInput = 0, image_input = 0, audio_output: audioOutput = 0 } = meters
   const { output = 0, thinking = 0 } = meters
-  const read = input + cached + cache_write + cache_write_1h + image_input
-  const prompt = read + audioInput
+  const inputTokens = input + cached + cache_write + cache_write_1h + image_input
+  const prompt = inputTokens + audioInput
   const outputTokens = output + audioOutput
   return omitUndefined({
     promptTokenCount: prompt,
@@ -48,7 +53,7 @@ export const countsOf = (meters: Meters): Fields => {
     candidatesTokenCount: outputTokens,
     thoughtsTokenCount: thinking > 0 ? thinking : undefined,
     totalTokenCount: prompt + outputTokens + thinking,
-    promptTokensDetails: detailsOf(read, audioInput),
+    promptTokensDetails: detailsOf(inputTokens, audioInput),
     candidatesTokensDetails: audioOutput > 0 ? detailsOf(output, audioOutput) : undefined,
   })
 }

@@ -27,8 +27,8 @@ export const writeTurns = (
   const first = turns.findIndex(({ role }) => role !== 'system')
   const start = first < 0 ? turns.length : first
   const writer = new Writer(traits, dropped)
-  const system = turns.slice(0, start).flatMap(turn => writer.instruct(turn))
-  for (const turn of turns.slice(start)) writer.turn(turn)
+  const system = turns.slice(0, start).flatMap(addTurn => writer.systemParts(addTurn))
+  for (const addTurn of turns.slice(start)) writer.addTurn(addTurn)
   const { contents, cachedContent } = writer
   // Google requires a user content, so a prompt of instructions only is sent as one.
   if (contents.length === 0 && cachedContent === undefined && system.length > 0)
@@ -52,14 +52,14 @@ class Writer {
     this.#traits = traits
     this.#dropped = dropped
   }
-  instruct({ content, name }: Turn): readonly Part[] {
+  systemParts({ content, name }: Turn): readonly Part[] {
     if (name !== undefined) this.#dropped.add('name')
     return content.flatMap(each => {
       if (each.type === 'media') throw unsupportedMedia(each, 'media in a system prompt')
-      return this.#parts(each)
+      return this.#partsOf(each)
     })
   }
-  turn({ role, content, name }: Turn): void {
+  addTurn({ role, content, name }: Turn): void {
     if (name !== undefined) this.#dropped.add('name')
     const parts = role === 'assistant' ? this.#modelParts(content) : this.#userParts(content)
     if (parts.length === 0) return
@@ -72,44 +72,45 @@ class Writer {
    *  result. */
   #userParts(content: readonly Content[]): Part[] {
     const results = content.filter((each): each is Result => each.type === 'result')
-    const parts: Part[] = results.map(result => this.#result(result))
+    const parts: Part[] = results.map(result => this.#functionResponse(result))
     if (!this.#traits.takesToolMedia)
-      for (const result of results) parts.push(...this.#brought(mediaIn(result), result))
-    for (const each of content) if (each.type !== 'result') parts.push(...this.#parts(each))
+      for (const result of results) parts.push(...this.#resultMedia(mediaIn(result), result))
+    for (const each of content) if (each.type !== 'result') parts.push(...this.#partsOf(each))
     return parts
   }
-  #brought(media: readonly Media[], { name, id }: Result): readonly Part[] {
+  #resultMedia(media: readonly Media[], { name, id }: Result): readonly Part[] {
     if (media.length === 0) return []
     const text = `Returned by ${name ?? this.#names.get(id)}:`
-    return [{ text }, ...media.flatMap(each => this.#parts(each))]
+    return [{ text }, ...media.flatMap(each => this.#partsOf(each))]
   }
   /** An assistant turn. A signature without text belongs to the next part, or else to the last
    *  one. */
   #modelParts(content: readonly Content[]): Part[] {
     const parts: Part[] = []
-    let waiting: string | undefined
+    let pendingSignature: string | undefined
     for (const each of content) {
       const payload = ownPayload(each)
       if (each.type === 'thought' && each.text === '') {
-        if (waiting !== undefined && payload !== undefined) addSignature(parts, waiting)
-        waiting = payload ?? waiting
+        if (pendingSignature !== undefined && payload !== undefined)
+          addSignature(parts, pendingSignature)
+        pendingSignature = payload ?? pendingSignature
         continue
       }
-      const [part, ...more] = this.#parts(each)
+      const [part, ...more] = this.#partsOf(each)
       if (!part) continue
       // The next part has its own signature, so this one belongs to the preceding part.
-      if (waiting !== undefined && signatureOf(part, payload) !== undefined)
-        addSignature(parts, waiting)
-      const signature = signatureOf(part, payload) ?? waiting
+      if (pendingSignature !== undefined && signatureOf(part, payload) !== undefined)
+        addSignature(parts, pendingSignature)
+      const signature = signatureOf(part, payload) ?? pendingSignature
       if (signature !== undefined) part.thoughtSignature = signature
-      waiting = undefined
+      pendingSignature = undefined
       parts.push(part, ...more)
     }
-    if (waiting !== undefined) addSignature(parts, waiting)
+    if (pendingSignature !== undefined) addSignature(parts, pendingSignature)
     if (this.#traits.needsSignatures) addPlaceholder(parts)
     return parts
   }
-  #parts(content: Content): Part[] {
+  #partsOf(content: Content): Part[] {
     if ('cache' in content && content.cache) this.#dropped.add('cache_control')
     switch (content.type) {
       case 'text':
@@ -120,21 +121,21 @@ class Writer {
       case 'thought':
         return ownPayload(content) ? [{ text: content.text, thought: true }] : []
       case 'media':
-        return this.#media(content)
+        return this.#mediaParts(content)
       case 'call':
-        return [{ functionCall: this.#call(content) }]
+        return [{ functionCall: this.#functionCall(content) }]
       case 'result':
-        return [this.#result(content)]
+        return [this.#functionResponse(content)]
       case 'hostedCall':
-        return this.#work(content)
+        return this.#hostedCallParts(content)
     }
   }
-  #work(work: HostedCall): Part[] {
-    if (work.raw?.origin === NAME) return work.raw.items.map(item => ({ ...(item as Part) }))
-    const text = describeHostedCall(work, this.#dropped)
+  #hostedCallParts(call: HostedCall): Part[] {
+    if (call.raw?.origin === NAME) return call.raw.items.map(item => ({ ...(item as Part) }))
+    const text = describeHostedCall(call, this.#dropped)
     return text ? [{ text: text.text }] : []
   }
-  #media(media: Media): Part[] {
+  #mediaParts(media: Media): Part[] {
     const { source } = media
     if (
       source.type === 'file' &&
@@ -146,7 +147,7 @@ class Writer {
     }
     return [{ ...writeMedia(media, this.#traits.takesResolution, this.#dropped) }]
   }
-  #call({ id, name, input, isFreeText }: Call): Fields {
+  #functionCall({ id, name, input, isFreeText }: Call): Fields {
     const functionName = encodeToolName({ name, ...(isFreeText && { isFreeText }) })
     this.#names.set(id, functionName)
     return {
@@ -155,7 +156,7 @@ class Writer {
       args: isFreeText ? { input } : argumentsOf(input),
     }
   }
-  #result(result: Result): Part {
+  #functionResponse(result: Result): Part {
     const { id } = result
     const name =
       this.#names.get(id) ??

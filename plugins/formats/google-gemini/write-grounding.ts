@@ -9,10 +9,10 @@ export class Grounding {
   readonly #text = new Offsets()
   #blockStart = 0
   /** Citations of the current block; their default end is the block's end. */
-  #waiting: Citation[] = []
+  #blockCitations: Citation[] = []
   readonly #chunks: Fields[] = []
   /** Key of a source -> its index. */
-  readonly #numbers = new Map<string, number>()
+  readonly #sourceIndices = new Map<string, number>()
   readonly #supports = new Map<string, { readonly segment: Fields; readonly sources: number[] }>()
   readonly #queries: string[] = []
   readonly #retrievals: string[] = []
@@ -25,16 +25,16 @@ export class Grounding {
     this.#text.add(text)
   }
   cite(citation: Citation): void {
-    this.#waiting.push(citation)
+    this.#blockCitations.push(citation)
   }
   endBlock(): void {
-    for (const citation of this.#waiting) this.#support(citation)
-    this.#waiting = []
+    for (const citation of this.#blockCitations) this.#addSupport(citation)
+    this.#blockCitations = []
   }
   addHostedCall({ tool, input, sources = [], error }: HostedCall): void {
     const record = RECORD_METHODS[tool]
     if (record) this[record](queriesOf(input), input, error)
-    for (const citation of sources) this.#number(citation, citation.quote)
+    for (const citation of sources) this.#indexOfSource(citation, citation.quote)
   }
   /** Fields of a candidate. */
   get metadata(): Fields {
@@ -60,20 +60,20 @@ export class Grounding {
   addRetrieval(queries: readonly string[]): void {
     this.#retrievals.push(...queries)
   }
-  addFetch(_: readonly string[], input: Json, failed: string | undefined): void {
+  addFetch(_: readonly string[], input: Json, error: string | undefined): void {
     const { url } = isFields(input) ? input : {}
     if (typeof url !== 'string') return
-    const urlRetrievalStatus = `URL_RETRIEVAL_STATUS_${failed === undefined ? 'SUCCESS' : 'ERROR'}`
+    const urlRetrievalStatus = `URL_RETRIEVAL_STATUS_${error === undefined ? 'SUCCESS' : 'ERROR'}`
     this.#urls.push({ retrievedUrl: url, urlRetrievalStatus })
   }
-  #support(citation: Citation): void {
+  #addSupport(citation: Citation): void {
     const { start, end, quote } = citation
     const blockStart = this.#blockStart
     const startIndex = this.#text.byteAt(blockStart + (start ?? 0))
     const endIndex = this.#text.byteAt(end === undefined ? this.#text.units : blockStart + end)
     // A quote without offsets comes from the source, one with offsets from the answer.
     const hasOffsets = start !== undefined
-    const number = this.#number(citation, hasOffsets ? undefined : quote)
+    const number = this.#indexOfSource(citation, hasOffsets ? undefined : quote)
     const key = `${startIndex} ${endIndex}`
     const support = this.#supports.get(key)
     if (support) return void (support.sources.includes(number) || support.sources.push(number))
@@ -84,13 +84,13 @@ export class Grounding {
     })
     this.#supports.set(key, { segment, sources: [number] })
   }
-  #number(citation: Citation, text: string | undefined): number {
+  #indexOfSource(citation: Citation, text: string | undefined): number {
     const { url, file, title, document } = citation
     const key = url ?? file ?? `${document} ${title}`
-    const existing = this.#numbers.get(key)
+    const existing = this.#sourceIndices.get(key)
     const number = existing ?? this.#chunks.length
     if (existing === undefined || text !== undefined) this.#chunks[number] = chunkOf(citation, text)
-    this.#numbers.set(key, number)
+    this.#sourceIndices.set(key, number)
     return number
   }
 }

@@ -22,7 +22,7 @@ export const encodeStream = (context: EncodeContext): StreamEncoder => {
   const writer = new StreamWriter(context, framing)
   return {
     ...(framing.type !== undefined && { type: framing.type }),
-    push: part => writer.take(part),
+    push: part => writer.add(part),
     failure: body => framing.piece(body) + framing.end,
   }
 }
@@ -63,12 +63,12 @@ class StreamWriter {
     this.#framing = framing
     this.#facts = { modelVersion: model, responseId: id }
   }
-  take(part: Part): string {
+  add(part: Part): string {
     this.#out = ''
     if (part.type === 'begin') this.#begin(part)
     else if (part.type === 'count') this.#meters = part.meters
     else if (part.type === 'end') this.#end()
-    else this.#block(part)
+    else this.#addToCandidate(part)
     return this.#out
   }
   #begin({ id, created, meters }: Extract<Part, { readonly type: 'begin' }>): void {
@@ -76,20 +76,20 @@ class StreamWriter {
     if (created !== undefined) this.#facts = { ...this.#facts, createTime: timeOf(created) }
     this.#meters = meters ?? this.#meters
   }
-  #block(part: Exclude<Part, { readonly type: 'begin' | 'count' | 'end' }>): void {
+  #addToCandidate(part: Exclude<Part, { readonly type: 'begin' | 'count' | 'end' }>): void {
     const candidate =
-      'choice' in part ? this.#candidate(part.choice) : this.#choices.get(part.index)
+      'choice' in part ? this.#candidateFor(part.choice) : this.#choices.get(part.index)
     if (!candidate) return
     if (part.type === 'open') this.#choices.set(part.index, candidate)
     if (part.type === 'close') this.#choices.delete(part.index)
-    if (!candidate.take(part)) throw fault('ANSWER_TANGLED')
+    if (!candidate.add(part)) throw fault('ANSWER_TANGLED')
   }
-  #candidate(choice: number): Candidate {
+  #candidateFor(choice: number): Candidate {
     const existing = this.#candidates.get(choice)
     if (existing) return existing
-    const candidate = new Candidate((parts, more) => {
+    const candidate = new Candidate((parts, extraFields) => {
       const content = { parts, role: 'model' }
-      const candidates = [{ content, index: choice, ...more }]
+      const candidates = [{ content, index: choice, ...extraFields }]
       this.#out += this.#framing.piece({ candidates, ...this.#facts })
     })
     this.#candidates.set(choice, candidate)
@@ -98,11 +98,11 @@ class StreamWriter {
   #end(): void {
     const candidates = [...this.#candidates]
     const [first] = candidates
-    const blockFeedback = candidates.length === 1 ? first?.[1].block : undefined
+    const blockFeedback = candidates.length === 1 ? first?.[1].blockFeedback : undefined
     const last = omitUndefined({
       ...(blockFeedback
         ? { promptFeedback: blockFeedback }
-        : { candidates: candidates.map(([index, each]) => ({ ...each.last, index })) }),
+        : { candidates: candidates.map(([index, each]) => ({ ...each.lastFields, index })) }),
       usageMetadata: this.#meters ? countsOf(this.#meters) : undefined,
       ...this.#facts,
     })
@@ -110,7 +110,7 @@ class StreamWriter {
   }
 }
 
-type Emit = (parts: readonly Fields[], more?: Fields) => void
+type Emit = (parts: readonly Fields[], extraFields?: Fields) => void
 
 /** One candidate: its blocks in sequence, each call in one piece. */
 class Candidate {
@@ -122,16 +122,16 @@ class Candidate {
   /** Whether the open block has emitted text. */
   #hasText = false
   #stop: Stop | undefined
-  #empty = true
+  #isEmpty = true
 
   constructor(emit: Emit) {
     this.#emit = emit
   }
-  take(part: Part): boolean {
+  add(part: Part): boolean {
     return this.#sequence.add(part)
   }
   /** The candidate in the last event. */
-  get last(): Fields {
+  get lastFields(): Fields {
     const stop = this.#stop ?? { reason: 'end' }
     return omitUndefined({
       content: { parts: [{ text: '' }], role: 'model' },
@@ -140,9 +140,9 @@ class Candidate {
       ...this.#grounding.metadata,
     })
   }
-  get block(): Fields | undefined {
+  get blockFeedback(): Fields | undefined {
     const stop = this.#stop
-    if (!this.#empty || stop?.reason !== 'filter') return undefined
+    if (!this.#isEmpty || stop?.reason !== 'filter') return undefined
     return omitUndefined({ blockReason: blockReason(stop), blockReasonMessage: stop.message })
   }
   #write(part: Part): void {
@@ -156,7 +156,7 @@ class Candidate {
   #open(content: Content): void {
     this.#content = content
     this.#payload = 'payload' in content ? content.payload : undefined
-    this.#empty = false
+    this.#isEmpty = false
     this.#hasText = false
     this.#grounding.beginBlock()
     if (isTextual(content) && content.text !== '') this.#emitText(content, content.text, {})
@@ -168,21 +168,23 @@ class Candidate {
     if (content?.type === 'call') this.#content = { ...content, input: content.input + text }
     else if (content && isTextual(content)) this.#emitText(content, text, writeLogprobs(logprobs))
   }
-  #emitText(content: Content, text: string, more: Fields): void {
-    const thought = content.type === 'thought'
+  #emitText(content: Content, text: string, extraFields: Fields): void {
+    const isThought = content.type === 'thought'
     this.#hasText ||= text !== ''
-    if (!thought) this.#grounding.add(text)
-    this.#emit([thought ? { text, thought } : { text }], more)
+    if (!isThought) this.#grounding.add(text)
+    this.#emit([isThought ? { text, thought: isThought } : { text }], extraFields)
   }
   /** A signature follows its text in a part of its own, as Google sends it. */
-  #close(final: Content | undefined): void {
-    const content = final ?? this.#content
+  #close(finalContent: Content | undefined): void {
+    const content = finalContent ?? this.#content
     this.#content = undefined
     this.#grounding.endBlock()
     if (!content) return
     if (isTextual(content)) {
-      const thought = content.type === 'thought' && thoughtMember(this.#hasText, this.#payload)
-      if (this.#payload) this.#emit([{ text: '', ...thought, ...signatureMember(this.#payload) }])
+      const thoughtFields =
+        content.type === 'thought' && thoughtMember(this.#hasText, this.#payload)
+      if (this.#payload)
+        this.#emit([{ text: '', ...thoughtFields, ...signatureMember(this.#payload) }])
       return
     }
     if (content.type === 'hostedCall') this.#grounding.addHostedCall(content)

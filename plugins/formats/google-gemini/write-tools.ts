@@ -5,7 +5,7 @@ import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
 import { encodeToolName, NAME } from './name.ts'
-import { isEmpty, openApi } from './schema.ts'
+import { convertToOpenApi, isEmpty } from './schema.ts'
 import type { Traits } from './traits.ts'
 
 const HOSTED: Readonly<Partial<Record<HostedToolName, string>>> = {
@@ -23,9 +23,9 @@ export const writeTools = (prompt: Prompt, traits: Traits, dropped: DroppedField
   const hostedTools =
     choice?.type === 'none'
       ? []
-      : withoutDuplicates(tools.flatMap(tool => writeOwn(tool, traits, dropped)))
-  const strict = functions.some(tool => tool.type === 'function' && tool.strict)
-  if (strict && !traits.isStrict) dropped.add('strict')
+      : withoutDuplicates(tools.flatMap(tool => writeHostedTools(tool, traits, dropped)))
+  const isStrict = functions.some(tool => tool.type === 'function' && tool.strict)
+  if (isStrict && !traits.isStrict) dropped.add('strict')
   if (hostedTools.length > 0 && functions.length > 0 && !traits.mixesTools)
     throw mixedToolsFault(tools)
   const declarations = functions.map(tool => declare(tool, traits, dropped))
@@ -34,10 +34,10 @@ export const writeTools = (prompt: Prompt, traits: Traits, dropped: DroppedField
     ...(declarations.length > 0 ? [{ functionDeclarations: declarations }] : []),
   ]
   if (entries.length === 0) return {}
-  const functionChoice = choice && amongFunctions(choice, functions, dropped)
+  const functionChoice = choice && choiceAmongFunctions(choice, functions, dropped)
   const calling =
     functions.length > 0
-      ? callingOf(functionChoice, functions, strict && traits.isStrict)
+      ? callingConfigOf(functionChoice, functions, isStrict && traits.isStrict)
       : undefined
   const config = omitUndefined({
     functionCallingConfig: calling,
@@ -62,17 +62,19 @@ const offeredTools = (tools: readonly Tool[], choice: ToolChoice | undefined): r
   return tools.filter(tool => !('name' in tool) || choice.names.includes(tool.name))
 }
 /** Hosted tools cannot be forced; only functions are chosen by name. */
-const amongFunctions = (
+const choiceAmongFunctions = (
   choice: ToolChoice,
   functions: readonly (FunctionTool | FreeTool)[],
   dropped: DroppedFields,
 ): ToolChoice | undefined => {
   const forces = choice.type === 'tool' || (choice.type === 'some' && choice.mode === 'required')
-  const askedNames =
+  const requestedNames =
     choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
-  const names = askedNames.filter(asked => functions.some(({ name }) => name === asked))
-  const none = functions.length === 0 && choice.type === 'required'
-  if (none || (forces && names.length < askedNames.length)) dropped.add('tool_choice')
+  const names = requestedNames.filter(requestedName =>
+    functions.some(({ name }) => name === requestedName),
+  )
+  const cannotRequire = functions.length === 0 && choice.type === 'required'
+  if (cannotRequire || (forces && names.length < requestedNames.length)) dropped.add('tool_choice')
   if (choice.type === 'tool') return names.length > 0 ? choice : undefined
   return choice.type === 'some' && names.length > 0 ? { ...choice, names } : withoutNames(choice)
 }
@@ -89,10 +91,10 @@ const mixedToolsFault = (tools: readonly Tool[]): Error => {
   return fault('TOOLS_MIXED', [name])
 }
 
-const callingOf = (
+const callingConfigOf = (
   choice: ToolChoice | undefined,
   functions: readonly (FunctionTool | FreeTool)[],
-  strict: boolean,
+  isStrict: boolean,
 ): Fields | undefined => {
   const forceFunctions = (names: readonly string[]): Fields => ({
     mode: 'ANY',
@@ -103,7 +105,7 @@ const callingOf = (
       }),
     ),
   })
-  const defaultMode = strict ? { mode: 'VALIDATED' } : undefined
+  const defaultMode = isStrict ? { mode: 'VALIDATED' } : undefined
   if (!choice) return defaultMode
   if (choice.type === 'tool') return forceFunctions([choice.name])
   if (choice.type === 'some')
@@ -127,7 +129,7 @@ const declare = (tool: FunctionTool | FreeTool, traits: Traits, dropped: Dropped
 }
 const parametersOf = (schema: Fields, traits: Traits, dropped: DroppedFields): Fields => {
   if (traits.takesJsonSchema) return { parametersJsonSchema: schema }
-  const parameters = openApi(schema, word => dropped.add(`parameters.${word}`))
+  const parameters = convertToOpenApi(schema, word => dropped.add(`parameters.${word}`))
   return isEmpty(parameters) ? {} : { parameters }
 }
 /** The free text becomes the single argument of a function. */
@@ -147,7 +149,11 @@ const declareFree = (
   })
 }
 
-const writeOwn = (tool: Tool, traits: Traits, dropped: DroppedFields): readonly Fields[] => {
+const writeHostedTools = (
+  tool: Tool,
+  traits: Traits,
+  dropped: DroppedFields,
+): readonly Fields[] => {
   if (tool.type === 'foreign') {
     if (tool.origin !== NAME || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
     return [tool.raw]

@@ -107,9 +107,11 @@ export const readImages = (message: Fields): readonly Media[] =>
     return [{ type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url } }]
   })
 const readCalls = (message: Fields): readonly Content[] => {
-  const old = message.function_call
+  const functionCall = message.function_call
   const calls = lenientObjects(message, 'tool_calls').map(readCall)
-  return isFields(old) ? [...calls, readCall({ id: String(old.name), function: old }, 0)] : calls
+  return isFields(functionCall)
+    ? [...calls, readCall({ id: String(functionCall.name), function: functionCall }, 0)]
+    : calls
 }
 const readCall = (call: Fields, index: number): Content => {
   const custom = call.custom
@@ -145,14 +147,14 @@ export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => 
     service_tier: tier !== undefined && KNOWN_TIERS.has(tier) ? tier : undefined,
   })
 }
-/** Other upstreams use further values, which the SDK's types do not know. */
+/** Other upstreams use further values, which the SDK's types do not include. */
 const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 export const answerId = ({ id }: EncodeContext): string => `chatcmpl-${id}`
 
 const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
   const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
   const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
-  const thoughts = content.flatMap(sealedThoughts)
+  const thoughts = content.flatMap(thoughtsWithPayload)
   const textAndCalls = content.filter(({ type }) => type !== 'hostedCall').map(withMarkdown)
   return {
     index,
@@ -173,7 +175,7 @@ export const writeCitation = ({ url, title, start, end }: Citation): readonly Fi
   return [{ type: 'url_citation', url_citation: source }]
 }
 /** A text has no field for a payload: an empty thought carries it. */
-const sealedThoughts = (content: Content): readonly Thought[] => {
+const thoughtsWithPayload = (content: Content): readonly Thought[] => {
   if (content.type === 'thought') return [content]
   return content.type === 'text' && content.payload
     ? [{ type: 'thought', text: '', payload: content.payload }]

@@ -3,8 +3,11 @@ import type { Json } from '../../../engine/plugin.ts'
 import { isFields, lenientObject } from '../fields.ts'
 import type { HostedUsage, HostedUsageFacts } from '../format.ts'
 
-export const hostedUsage: HostedUsageFacts = { marks: ['url_citation"'], begin: () => startCount() }
-const startCount = (): HostedUsage => {
+export const hostedUsage: HostedUsageFacts = {
+  marks: ['url_citation"'],
+  begin: () => startCounting(),
+}
+const startCounting = (): HostedUsage => {
   let hasSearched = false
   const cites = (choice: Json): boolean => {
     if (!isFields(choice)) return false

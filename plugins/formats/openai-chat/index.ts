@@ -6,7 +6,7 @@ import { eventFields, type Format } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import type { SseEvent } from '../sse.ts'
-import { textPattern } from '../written-text.ts'
+import { compileTextPattern } from '../text-pattern.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { hostedUsage } from './hosted-usage.ts'
 import { decodePrompt, encodePrompt, needsTranslation } from './prompt.ts'
@@ -16,10 +16,10 @@ import { metersOf } from './usage.ts'
 import { encodeStream } from './write-stream.ts'
 
 /** Upstreams may send the same thought in several members. */
-const TEXT = textPattern({
+const TEXT = compileTextPattern({
   text: ['content', 'refusal', 'arguments', 'input', 'transcript'],
   alternatives: ['reasoning_content', 'reasoning', 'text'],
-  skipped: ['annotations'],
+  exclusions: ['annotations'],
 })
 
 export const openaiChat: Format = {
@@ -33,7 +33,7 @@ export const openaiChat: Format = {
     key: 'usage',
     inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),
     meters: usage => metersOf(usage),
-    sums: { read: ['prompt_tokens'], written: ['completion_tokens'] },
+    sums: { input: ['prompt_tokens'], output: ['completion_tokens'] },
     text: { plain: TEXT, events: TEXT },
     counts: ['input', 'cached', 'cache_write', 'audio_input', 'output', 'thinking', 'audio_output'],
     hostedTools: hostedUsage,
@@ -45,7 +45,10 @@ export const openaiChat: Format = {
     isEnd: ({ data }) => data?.trim() === '[DONE]',
     afterEnd: 'dropped',
     completesWithoutTerminator: event => isFinished(event),
-    usageOption: { memberToAdd: body => asksFor(body), isUsageOnly: event => isCounts(event) },
+    usageOption: {
+      memberToAdd: body => memberToAdd(body),
+      isUsageOnly: event => isUsageOnly(event),
+    },
     error: event => errorOf(event),
   },
   codec: {
@@ -72,7 +75,7 @@ const isFinished = (event: SseEvent): boolean => {
 }
 
 /** A chunk with usage and no choices is sent only if `stream_options.include_usage` is set. */
-const asksFor = ({
+const memberToAdd = ({
   stream,
   stream_options: options,
 }: Fields): readonly [string, Json] | undefined => {
@@ -81,7 +84,7 @@ const asksFor = ({
   if (current.include_usage === true) return undefined
   return ['stream_options', { ...current, include_usage: true }]
 }
-const isCounts = (event: SseEvent): boolean => {
+const isUsageOnly = (event: SseEvent): boolean => {
   const { choices, usage } = eventFields(event) ?? {}
   return Array.isArray(choices) && choices.length === 0 && isFields(usage)
 }

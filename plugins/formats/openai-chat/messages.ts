@@ -90,8 +90,9 @@ const readAssistant: Reader = (message, at, names) => {
   const calls = (listIn(message, 'tool_calls', `${at}.tool_calls`) ?? []).map((call, index) =>
     readCall(requireObject(call, `${at}.tool_calls[${index}]`), `${at}.tool_calls[${index}]`),
   )
-  const old = fieldsIn(message, 'function_call', `${at}.function_call`)
-  if (old) calls.push(readFunctionCall(old, String(old.name), `${at}.function_call`))
+  const functionCall = fieldsIn(message, 'function_call', `${at}.function_call`)
+  if (functionCall)
+    calls.push(readFunctionCall(functionCall, String(functionCall.name), `${at}.function_call`))
   for (const { id, name } of calls) names.set(id, name)
   const name = textIn(message, 'name', `${at}.name`)
   const content: Content[] = [...readThoughts(message), ...readContent(message, at)]
@@ -135,7 +136,7 @@ export const writeMessages = (
       for (const each of turn.content)
         if (each.type === 'media') images.push(writePart(each, dropped))
     } else {
-      messages.push(...writeOthers(turn, turn.role === 'user' ? images : [], dropped))
+      messages.push(...writeUserOrSystem(turn, turn.role === 'user' ? images : [], dropped))
       if (turn.role === 'user') images = []
     }
   }
@@ -144,7 +145,7 @@ export const writeMessages = (
 }
 
 /** Each tool result becomes a message; images from the results follow in one user message. */
-const writeOthers = (
+const writeUserOrSystem = (
   { role, content, name }: Turn,
   images: readonly Fields[],
   dropped: DroppedFields,
@@ -204,24 +205,24 @@ const writeAssistant = (
     return []
   return [omitUndefined({ role: 'assistant', ...members, name })]
 }
-/** Text and calls; the text is null if there is none. `ours`: include only payloads of this
+/** Text and calls; the text is null if there is none. `ownOnly`: include only payloads of this
  *  format's own providers. */
-export const writeTextAndCalls = (content: readonly Content[], ours: boolean): Fields => {
+export const writeTextAndCalls = (content: readonly Content[], ownOnly: boolean): Fields => {
   const texts: string[] = []
   const calls: Json[] = []
   for (const each of content) {
     if (each.type === 'text') texts.push(each.text)
-    else if (each.type === 'call') calls.push(writeCall(each, ours))
+    else if (each.type === 'call') calls.push(writeCall(each, ownOnly))
   }
   return {
     content: texts.length > 0 ? texts.join('') : null,
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
-const writeCall = ({ id, name, input, isFreeText, payload }: Call, ours: boolean): Fields => ({
+const writeCall = ({ id, name, input, isFreeText, payload }: Call, ownOnly: boolean): Fields => ({
   id: encodeCallId(id, PORTABLE_ID),
   ...(isFreeText
     ? { type: 'custom', custom: { name, input } }
     : { type: 'function', function: { name, arguments: input || '{}' } }),
-  ...writeCallPayload(ours && !isOwnPayload(payload) ? undefined : payload),
+  ...writeCallPayload(ownOnly && !isOwnPayload(payload) ? undefined : payload),
 })

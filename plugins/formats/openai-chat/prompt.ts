@@ -82,7 +82,7 @@ export const encodePrompt = (
   }
 }
 
-/** Preset tools and videos are our extensions, which upstreams of this format do not know. */
+/** Preset tools and videos are extensions of the gateway: upstreams of this format have neither. */
 export const needsTranslation = ({ tools, messages }: Fields): boolean =>
   (Array.isArray(tools) && tools.some(tool => presetNameOf(tool) !== undefined)) ||
   (Array.isArray(messages) && messages.some(hasVideo))

@@ -19,7 +19,7 @@ type Emit = (part: Part) => void
 interface OpenCall {
   readonly id: string
   name: string
-  waiting: string
+  pendingInput: string
   index: number | undefined
 }
 
@@ -27,8 +27,8 @@ export const decodeStream = (): StreamDecoder => {
   const choices = new Map<number, ChoiceReader>()
   let hasBegun = false
   let hasEnded = false
-  let next = 0
-  const claim = (): number => next++
+  let blockCount = 0
+  const nextIndex = (): number => blockCount++
 
   const begin = (fields: Fields, emit: Emit): void => {
     if (hasBegun) return
@@ -55,7 +55,7 @@ export const decodeStream = (): StreamDecoder => {
       begin(fields, emit)
       for (const chunk of lenientObjects(fields, 'choices')) {
         const number = typeof chunk.index === 'number' ? chunk.index : 0
-        const choice = choices.get(number) ?? new ChoiceReader(number, claim)
+        const choice = choices.get(number) ?? new ChoiceReader(number, nextIndex)
         choices.set(number, choice)
         choice.read(chunk, emit)
       }
@@ -63,7 +63,8 @@ export const decodeStream = (): StreamDecoder => {
     },
     close(emit: Emit): boolean {
       if (hasEnded) return true
-      const isComplete = choices.size > 0 && [...choices.values()].every(({ stopped }) => stopped)
+      const isComplete =
+        choices.size > 0 && [...choices.values()].every(({ hasStopped }) => hasStopped)
       if (isComplete) end(emit)
       return isComplete
     },
@@ -72,19 +73,19 @@ export const decodeStream = (): StreamDecoder => {
 
 class ChoiceReader {
   readonly #number: number
-  readonly #claim: () => number
+  readonly #nextIndex: () => number
   readonly #calls = new Map<number, OpenCall>()
   /** The open text, thought or refusal. */
   #openBlock: { readonly type: 'text' | 'thought' | 'refusal'; readonly index: number } | undefined
   #hasCalls = false
-  stopped = false
+  hasStopped = false
 
-  constructor(number: number, claim: () => number) {
+  constructor(number: number, nextIndex: () => number) {
     this.#number = number
-    this.#claim = claim
+    this.#nextIndex = nextIndex
   }
   read(chunk: Fields, emit: Emit): void {
-    if (this.stopped) return
+    if (this.hasStopped) return
     const delta = lenientObject(chunk, 'delta')
     const logprobs = isFields(chunk.logprobs) ? chunk.logprobs : undefined
     this.#readThoughts(delta, emit)
@@ -95,15 +96,16 @@ class ChoiceReader {
         emit({ type: 'cite', index: this.#ensureOpen('text', emit), citation })
     for (const image of readImages(delta)) this.#emitWhole(image, emit)
     for (const [at, call] of lenientObjects(delta, 'tool_calls').entries())
-      this.#call(call, at, emit)
+      this.#readCall(call, at, emit)
     // The older form for a single call.
-    const { function_call: old } = delta
-    if (isFields(old)) this.#call({ index: 0, id: old.name ?? '', function: old }, 0, emit)
+    const { function_call: functionCall } = delta
+    if (isFields(functionCall))
+      this.#readCall({ index: 0, id: functionCall.name ?? '', function: functionCall }, 0, emit)
     if (typeof chunk.finish_reason === 'string') this.finish(chunk.finish_reason, emit)
   }
   finish(reason: Json, emit: Emit): void {
-    if (this.stopped) return
-    this.stopped = true
+    if (this.hasStopped) return
+    this.hasStopped = true
     this.#closeOpen(emit)
     for (const call of this.#calls.values())
       if (call.index !== undefined) emit({ type: 'close', index: call.index })
@@ -135,7 +137,7 @@ class ChoiceReader {
     return index
   }
   #openContent(content: Content, emit: Emit): number {
-    const index = this.#claim()
+    const index = this.#nextIndex()
     emit({ type: 'open', index, choice: this.#number, content })
     return index
   }
@@ -149,26 +151,26 @@ class ChoiceReader {
   }
   /** A fragment of a call. Usually only the first has id and name; some upstreams repeat them, some
    *  omit the index. */
-  #call(fragment: Fields, at: number, emit: Emit): void {
+  #readCall(fragment: Fields, at: number, emit: Emit): void {
     const isFreeText = isFields(fragment.custom)
     const fields = isFreeText
       ? lenientObject(fragment, 'custom')
       : lenientObject(fragment, 'function')
-    const slot = this.#slot(fragment, at)
-    const call = this.#calls.get(slot) ?? {
-      id: lenientText(fragment, 'id') || `call_${this.#number}_${slot}`,
+    const number = this.#callNumber(fragment, at)
+    const call = this.#calls.get(number) ?? {
+      id: lenientText(fragment, 'id') || `call_${this.#number}_${number}`,
       name: '',
-      waiting: '',
+      pendingInput: '',
       index: undefined,
     }
-    this.#calls.set(slot, call)
+    this.#calls.set(number, call)
     if (call.name === '') call.name = lenientText(fields, 'name') ?? ''
     const text = lenientText(fields, isFreeText ? 'input' : 'arguments') ?? ''
     if (call.index !== undefined) {
       if (text !== '') emit({ type: 'grow', index: call.index, text })
       return
     }
-    call.waiting += text
+    call.pendingInput += text
     if (call.name === '') return
     this.#closeOpen(emit)
     this.#hasCalls = true
@@ -185,9 +187,9 @@ class ChoiceReader {
       },
       emit,
     )
-    if (call.waiting !== '') emit({ type: 'grow', index: call.index, text: call.waiting })
+    if (call.pendingInput !== '') emit({ type: 'grow', index: call.index, text: call.pendingInput })
   }
-  #slot(fragment: Fields, at: number): number {
+  #callNumber(fragment: Fields, at: number): number {
     if (typeof fragment.index === 'number') return fragment.index
     const id = lenientText(fragment, 'id')
     if (!id) return Math.max(0, this.#calls.size - 1)

@@ -18,17 +18,23 @@ export const readThoughts = (message: Fields): readonly Thought[] => {
 }
 const readDetail = (detail: Fields): readonly Thought[] => {
   const text = lenientText(detail, 'text') ?? lenientText(detail, 'summary') ?? ''
-  const encoded = lenientText(detail, 'signature') ?? lenientText(detail, 'data')
-  if (text === '' && !encoded) return []
-  return [{ type: 'thought', text, ...(encoded && { payload: decodePayload(NAME, encoded) }) }]
+  const encodedPayload = lenientText(detail, 'signature') ?? lenientText(detail, 'data')
+  if (text === '' && !encodedPayload) return []
+  return [
+    {
+      type: 'thought',
+      text,
+      ...(encodedPayload && { payload: decodePayload(NAME, encodedPayload) }),
+    },
+  ]
 }
 
 export const writeDetail = ({ text, payload }: Thought): Fields => {
   if (!payload) return { type: 'reasoning.text', text }
-  const encoded = encodePayload(NAME, payload)
+  const encodedPayload = encodePayload(NAME, payload)
   return text === ''
-    ? { type: 'reasoning.encrypted', data: encoded }
-    : { type: 'reasoning.text', text, signature: encoded }
+    ? { type: 'reasoning.encrypted', data: encodedPayload }
+    : { type: 'reasoning.text', text, signature: encodedPayload }
 }
 
 /** Fields of a message. Thoughts without payload need no details. */

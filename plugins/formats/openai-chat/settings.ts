@@ -34,7 +34,7 @@ export const ALIASES: SettingAliases = {
   limit: ['max_completion_tokens', 'max_tokens'],
   user: ['safety_identifier', 'user'],
 }
-/** The names that clients of this format know, including fields that are not plain settings. */
+/** The names that clients of this format use, including fields that are not plain settings. */
 export const NAMES: Readonly<Record<string, string>> = {
   ...SETTINGS,
   thinking: 'reasoning_effort',
@@ -43,7 +43,7 @@ export const NAMES: Readonly<Record<string, string>> = {
 }
 
 type Reader = (body: Fields, key: string) => Json | undefined
-const texts: Reader = (body, key) => {
+const readTexts: Reader = (body, key) => {
   const list = listIn(body, key)
   if (!list || list.every(each => typeof each === 'string')) return list
   throw fault('MEMBER_TYPE', [key, 'an array of strings'], { param: key })
@@ -52,7 +52,7 @@ const READERS: Readonly<Record<keyof typeof SETTINGS, Reader>> = {
   limit: (body, key) => numberIn(body, key) ?? numberIn(body, 'max_tokens'),
   temperature: numberIn,
   topP: numberIn,
-  stops: (body, key) => (typeof body[key] === 'string' ? [body[key]] : texts(body, key)),
+  stops: (body, key) => (typeof body[key] === 'string' ? [body[key]] : readTexts(body, key)),
   candidates: numberIn,
   seed: numberIn,
   frequencyPenalty: numberIn,
@@ -67,7 +67,7 @@ const READERS: Readonly<Record<keyof typeof SETTINGS, Reader>> = {
   store: flagIn,
   verbosity: textIn,
   cacheKey: textIn,
-  modalities: texts,
+  modalities: readTexts,
   audio: (body, key) => body[key] ?? undefined,
 }
 
@@ -98,13 +98,13 @@ export const readForm = (body: Fields): Form | undefined => {
   const form = responseFormat as Fields | null | undefined
   if (!form || typeof form !== 'object' || form.type === 'text') return undefined
   if (form.type !== 'json_schema') return { type: 'json' }
-  const shape = (form.json_schema ?? {}) as Fields
-  const name = textIn(shape, 'name', 'response_format.json_schema.name')
-  const description = textIn(shape, 'description', 'response_format.json_schema.description')
-  const strict = flagIn(shape, 'strict', 'response_format.json_schema.strict')
+  const jsonSchema = (form.json_schema ?? {}) as Fields
+  const name = textIn(jsonSchema, 'name', 'response_format.json_schema.name')
+  const description = textIn(jsonSchema, 'description', 'response_format.json_schema.description')
+  const strict = flagIn(jsonSchema, 'strict', 'response_format.json_schema.strict')
   return {
     type: 'schema',
-    schema: shape.schema ?? {},
+    schema: jsonSchema.schema ?? {},
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
     ...(strict !== undefined && { strict }),
@@ -132,5 +132,5 @@ const EFFORTS: readonly (readonly [most: number, effort: string])[] = [
 export const writeThinking = ({ mode, effort, budget }: Thinking): string | undefined => {
   if (mode === 'off') return 'none'
   if (effort !== undefined) return effort
-  return budget === undefined ? undefined : EFFORTS.find(([most]) => budget <= most)?.[1]
+  return budget === undefined ? undefined : EFFORTS.find(([maxBudget]) => budget <= maxBudget)?.[1]
 }

@@ -32,17 +32,17 @@ const PRESETS: Readonly<Record<string, HostedToolName>> = {
   urlContext: 'url_context',
 }
 
-/** A preset is one of our names without parameters. With parameters it is the client's own function
- *  of that name. */
+/** A preset is a name of `PRESETS` without parameters. With parameters it is the client's own
+ *  function of that name. */
 export const presetNameOf = (tool: Json): string | undefined => {
   if (!isFields(tool)) return undefined
   if (tool.type !== 'function')
     return typeof tool.type === 'string' && lookUp(PRESETS, tool.type) ? tool.type : undefined
   const { name, parameters } = lenientObject(tool, 'function')
   if (typeof name !== 'string' || !lookUp(PRESETS, name)) return undefined
-  const empty =
+  const hasNoParameters =
     !isFields(parameters) || Object.keys(lenientObject(parameters, 'properties')).length === 0
-  return empty ? name : undefined
+  return hasNoParameters ? name : undefined
 }
 
 export const readTools = (body: Fields): readonly Tool[] => {
@@ -105,9 +105,9 @@ const readSearch = (options: Fields): Tool => {
 
 export const readChoice = ({
   tool_choice: choice,
-  function_call: old,
+  function_call: functionCall,
 }: Fields): ToolChoice | undefined => {
-  const value = choice ?? old
+  const value = choice ?? functionCall
   if (value === undefined || value === null) return undefined
   if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
   if (!isFields(value))
@@ -190,9 +190,9 @@ const writeChoice = (
   const ownTools = tools.filter(tool => tool.type === 'function' || tool.type === 'free')
   const names = choice.type === 'tool' ? [choice.name] : choice.type === 'some' ? choice.names : []
   const choices = ownTools.filter(({ name }) => names.includes(name)).map(choiceOf)
-  const lost =
+  const isReduced =
     choices.length < names.length || (ownTools.length === 0 && choice.type === 'required')
-  if (lost && tools.length > 0) dropped.add('tool_choice')
+  if (isReduced && tools.length > 0) dropped.add('tool_choice')
   const [only] = choices
   if (choice.type === 'tool') return only
   if (choice.type === 'some')

@@ -1,4 +1,4 @@
-/** Converts usage counts of chat to and from our meters. */
+/** Converts usage counts of chat to and from the gateway's meters. */
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'

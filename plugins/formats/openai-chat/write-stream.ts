@@ -11,123 +11,159 @@ import { answerId, markdown, reasonOf, writeCitation } from './answer.ts'
 import { writeCallPayload, writeDetail } from './reasoning.ts'
 import { countsOf } from './usage.ts'
 
+type PartOf<T extends Part['type']> = Extract<Part, { readonly type: T }>
+
+/** An open block of the hub. */
 interface Block {
-  readonly choice: number
+  readonly choice: Choice
   readonly content: Content
   /** The index of this call within its choice. */
   readonly call: number
   payload: OpaquePayload | undefined
   hasText: boolean
 }
+/** What the chunks of one choice hold so far. */
+interface Choice {
+  readonly index: number
+  hasRole: boolean
+  hasImage: boolean
+  callCount: number
+}
 
-export const encodeStream = (context: EncodeContext): StreamEncoder => {
-  const blocks = new Map<number, Block>()
-  const calls = new Map<number, number>()
-  const choicesWithRole = new Set<number>()
-  /** Choices that contain an image already. */
-  const choicesWithImage = new Set<number>()
-  const includeUsage = context.prompt.includeUsage
-  let created = context.now
-  let meters: Meters | undefined
+export const encodeStream = (context: EncodeContext): StreamEncoder => new ChatEncoder(context)
 
-  const chunk = (choices: readonly Json[], usage: Json = null): string =>
-    `data: ${JSON.stringify({
-      id: answerId(context),
-      object: 'chat.completion.chunk',
-      created,
-      model: context.model,
-      choices,
-      ...(includeUsage && { usage }),
-    })}\n\n`
-  const writeDelta = (
-    choice: number,
-    delta: Fields,
-    reason: string | null = null,
-    logprobs: Json = null,
-  ) => {
-    const roleChunk = choicesWithRole.has(choice)
-      ? ''
-      : chunk([{ ...empty(choice), delta: { role: 'assistant', content: '' } }])
-    choicesWithRole.add(choice)
-    return roleChunk + chunk([{ ...empty(choice), delta, logprobs, finish_reason: reason }])
+class ChatEncoder implements StreamEncoder {
+  readonly #context: EncodeContext
+  readonly #blocks = new Map<number, Block>()
+  readonly #choices = new Map<number, Choice>()
+  #created: number
+  #meters: Meters | undefined
+
+  constructor(context: EncodeContext) {
+    this.#context = context
+    this.#created = context.now
   }
-  const writeImage = (choice: number, media: Media): string => {
-    const line = choicesWithImage.has(choice) ? '\n' : ''
-    choicesWithImage.add(choice)
-    return writeDelta(choice, { content: line + markdown(media) })
+  push(part: Part): string {
+    switch (part.type) {
+      case 'begin':
+        this.#created = part.created ?? this.#created
+        this.#meters = part.meters ?? this.#meters
+        return ''
+      case 'open':
+        return this.#openBlock(part)
+      case 'stop':
+        return this.#delta(this.#choiceAt(part.choice), {}, reasonOf(part.stop))
+      case 'count':
+        this.#meters = part.meters
+        return ''
+      case 'end':
+        return `${this.#usageChunk()}data: [DONE]\n\n`
+      default:
+        return this.#change(part)
+    }
   }
-  const grow = (index: number, text: string, logprobs: Json = null): string => {
-    const block = blocks.get(index)
-    if (!block) return ''
-    block.hasText = true
-    return writeDelta(block.choice, deltaOf(block, text), null, logprobs)
+  failure(body: Fields): string {
+    return `data: ${JSON.stringify(body)}\n\n`
   }
-  const openBlock = ({
-    index,
-    choice,
-    content,
-  }: Extract<Part, { readonly type: 'open' }>): string => {
-    const call = calls.get(choice) ?? 0
+
+  // -------------------------------------------------------------- blocks
+
+  #openBlock({ index, choice: number, content }: PartOf<'open'>): string {
+    const choice = this.#choiceAt(number)
     const payload = 'payload' in content ? content.payload : undefined
-    blocks.set(index, { choice, content, call, payload, hasText: false })
-    if (content.type === 'media') return writeImage(choice, content)
-    if ('text' in content && content.text !== '') return grow(index, content.text)
+    const block = { choice, content, call: choice.callCount, payload, hasText: false }
+    this.#blocks.set(index, block)
+    if (content.type === 'media') return this.#image(choice, content)
+    if ('text' in content && content.text !== '') return this.#text(block, content.text, null)
     if (content.type !== 'call') return ''
-    calls.set(choice, call + 1)
-    return writeDelta(choice, { tool_calls: [opening(content, call)] })
+    choice.callCount++
+    return this.#delta(choice, { tool_calls: [callStart(content, block.call)] })
   }
-  const closeBlock = (block: Block): string => {
+  #change(part: PartOf<'grow' | 'payload' | 'cite' | 'close'>): string {
+    const block = this.#blocks.get(part.index)
+    if (!block) return ''
+    if (part.type === 'grow') return this.#text(block, part.text, part.logprobs ?? null)
+    if (part.type === 'cite') {
+      const annotations = writeCitation(part.citation)
+      return annotations.length > 0 ? this.#delta(block.choice, { annotations }) : ''
+    }
+    if (part.type === 'payload') {
+      block.payload = part.payload
+      return ''
+    }
+    this.#blocks.delete(part.index)
+    return this.#closeBlock(block)
+  }
+  #closeBlock(block: Block): string {
     const { choice, content, payload, hasText } = block
     // A call without arguments gets an empty object, because clients parse the arguments.
     if (content.type === 'call')
-      return hasText || content.isFreeText ? '' : writeDelta(choice, deltaOf(block, '{}'))
+      return hasText || content.isFreeText ? '' : this.#delta(choice, deltaOf(block, '{}'))
     // The payload follows its text; a payload on a text becomes an empty thought.
-    return payload
-      ? writeDelta(choice, {
-          reasoning_details: [writeDetail({ type: 'thought', text: '', payload })],
-        })
-      : ''
+    if (!payload) return ''
+    const detail = writeDetail({ type: 'thought', text: '', payload })
+    return this.#delta(choice, { reasoning_details: [detail] })
   }
-  const WRITERS: {
-    readonly [Type in Part['type']]?: (part: Extract<Part, { readonly type: Type }>) => string
-  } = {
-    begin(part) {
-      created = part.created ?? created
-      meters = part.meters ?? meters
-      return ''
-    },
-    open: openBlock,
-    grow: ({ index, text, logprobs }) => grow(index, text, logprobs),
-    payload({ index, payload }) {
-      const block = blocks.get(index)
-      if (block) block.payload = payload
-      return ''
-    },
-    cite({ index, citation }) {
-      const block = blocks.get(index)
-      const annotations = writeCitation(citation)
-      return block && annotations.length > 0 ? writeDelta(block.choice, { annotations }) : ''
-    },
-    close({ index }) {
-      const block = blocks.get(index)
-      blocks.delete(index)
-      return block ? closeBlock(block) : ''
-    },
-    stop: ({ choice, stop }) => writeDelta(choice, {}, reasonOf(stop)),
-    count(part) {
-      meters = part.meters
-      return ''
-    },
-    end: () => `${includeUsage ? chunk([], meters ? countsOf(meters) : null) : ''}data: [DONE]\n\n`,
+
+  // -------------------------------------------------------------- chunks
+
+  #text(block: Block, text: string, logprobs: Json): string {
+    block.hasText = true
+    return this.#delta(block.choice, deltaOf(block, text), null, logprobs)
   }
-  return {
-    push: part => (WRITERS[part.type] as ((part: Part) => string) | undefined)?.(part) ?? '',
-    failure: body => `data: ${JSON.stringify(body)}\n\n`,
+  #image(choice: Choice, media: Media): string {
+    const separator = choice.hasImage ? '\n' : ''
+    choice.hasImage = true
+    return this.#delta(choice, { content: separator + markdown(media) })
+  }
+  /** A chunk with a delta; the first one of a choice follows the chunk with the role. */
+  #delta(
+    choice: Choice,
+    delta: Fields,
+    reason: string | null = null,
+    logprobs: Json = null,
+  ): string {
+    const { index } = choice
+    const roleChunk = choice.hasRole
+      ? ''
+      : this.#chunk([{ ...emptyChoice(index), delta: { role: 'assistant', content: '' } }])
+    choice.hasRole = true
+    return (
+      roleChunk + this.#chunk([{ ...emptyChoice(index), delta, logprobs, finish_reason: reason }])
+    )
+  }
+  #usageChunk(): string {
+    if (!this.#context.prompt.includeUsage) return ''
+    return this.#chunk([], this.#meters ? countsOf(this.#meters) : null)
+  }
+  #chunk(choices: readonly Json[], usage: Json = null): string {
+    const { model, prompt } = this.#context
+    return `data: ${JSON.stringify({
+      id: answerId(this.#context),
+      object: 'chat.completion.chunk',
+      created: this.#created,
+      model,
+      choices,
+      ...(prompt.includeUsage && { usage }),
+    })}\n\n`
+  }
+  #choiceAt(index: number): Choice {
+    const existing = this.#choices.get(index)
+    if (existing) return existing
+    const choice = { index, hasRole: false, hasImage: false, callCount: 0 }
+    this.#choices.set(index, choice)
+    return choice
   }
 }
 
-const empty = (index: number): Fields => ({ index, delta: {}, logprobs: null, finish_reason: null })
-const opening = ({ id, name, isFreeText, payload }: Call, index: number): Fields => ({
+const emptyChoice = (index: number): Fields => ({
+  index,
+  delta: {},
+  logprobs: null,
+  finish_reason: null,
+})
+/** The start of a tool call, without its arguments. */
+const callStart = ({ id, name, isFreeText, payload }: Call, index: number): Fields => ({
   index,
   id: encodeCallId(id, PORTABLE_ID),
   ...(isFreeText

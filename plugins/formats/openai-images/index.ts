@@ -29,7 +29,7 @@ export const openaiImages: Format = {
     },
     counts: ['images', 'input', 'image_input', 'output'],
     meters: usage => metersOf(usage, count(usage.images)),
-    sums: { read: ['images'], written: ['images'] },
+    sums: { input: ['images'], output: ['images'] },
     countAnswer: () => new ImageCounter(),
     isAdditive: true,
   },

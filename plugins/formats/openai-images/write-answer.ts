@@ -11,12 +11,12 @@ export const encodeAnswer = (
 ): Fields =>
   omitUndefined({
     created: created ?? now,
-    data: choices.flatMap(({ content }) => content.flatMap(row)),
+    data: choices.flatMap(({ content }) => content.flatMap(imageFields)),
     usage: meters && (meters.input || meters.output) ? countsOf(meters) : undefined,
   })
 
 /** Drops the text that a model writes beside its images. */
-const row = (content: Content): readonly Fields[] => {
+const imageFields = (content: Content): readonly Fields[] => {
   if (content.type !== 'media') return []
   const { source, revisedPrompt } = content
   const prompt = omitUndefined({ revised_prompt: revisedPrompt })
@@ -29,7 +29,7 @@ export const encodeStream = ({ now }: EncodeContext): StreamEncoder => ({
   push(part) {
     if (part.type !== 'open') return ''
     const type = 'image_generation.completed'
-    return row(part.content)
+    return imageFields(part.content)
       .map(
         data => `event: ${type}\ndata: ${JSON.stringify({ type, created_at: now, ...data })}\n\n`,
       )

@@ -47,12 +47,12 @@ export const encodePrompt = (
   const [first = 1, ...rest] = batchSizes(count, imagesPerCall(traits))
   const requestFor = (n: number): UpstreamRequest =>
     images.length > 0
-      ? edit({ ...members, n }, images, mask)
+      ? editRequest({ ...members, n }, images, mask)
       : { path: '/v1/images/generations', body: { ...members, n } }
   return { ...requestFor(first), followUps: rest.map(requestFor) }
 }
 
-const edit = (
+const editRequest = (
   members: Fields,
   images: readonly Media[],
   mask: Media | undefined,

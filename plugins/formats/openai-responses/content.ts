@@ -33,11 +33,11 @@ const readPart = (part: Fields, at: string): Text | Media => {
 }
 const cacheOf = ({ ttl }: Fields): Cache => (typeof ttl === 'string' ? { ttl } : {})
 
-const text = (part: Fields, at: string): Text => ({
+const readText = (part: Fields, at: string): Text => ({
   type: 'text',
   text: requireMember(textIn(part, 'text', `${at}.text`), `${at}.text`),
 })
-const image = (part: Fields, at: string): Media => {
+const readImage = (part: Fields, at: string): Media => {
   const detail = textIn(part, 'detail', `${at}.detail`)
   const url = textIn(part, 'image_url', `${at}.image_url`)
   const file = textIn(part, 'file_id', `${at}.file_id`)
@@ -45,7 +45,7 @@ const image = (part: Fields, at: string): Media => {
   const source = file === undefined ? sourceOf(requireMember(url, path), path) : fileOf(file)
   return { type: 'media', kind: 'image', source, at, ...(detail !== undefined && { detail }) }
 }
-const file = (part: Fields, at: string): Media => {
+const readFile = (part: Fields, at: string): Media => {
   const name = textIn(part, 'filename', `${at}.filename`)
   const bytes = textIn(part, 'file_data', `${at}.file_data`)
   const url = textIn(part, 'file_url', `${at}.file_url`)
@@ -58,22 +58,22 @@ const file = (part: Fields, at: string): Media => {
         : sourceOf(requireMember(url, `${at}.file_data`), `${at}.file_url`)
   return { type: 'media', kind: kindOf(source), source, at, ...(name !== undefined && { name }) }
 }
-const audio = (part: Fields, at: string): Media => {
+const readAudio = (part: Fields, at: string): Media => {
   const path = `${at}.input_audio`
   const inputAudio = requireMember(fieldsIn(part, 'input_audio', path), path)
-  const sound = requireMember(textIn(inputAudio, 'data', `${path}.data`), `${path}.data`)
+  const base64 = requireMember(textIn(inputAudio, 'data', `${path}.data`), `${path}.data`)
   const format = requireMember(textIn(inputAudio, 'format', `${path}.format`), `${path}.format`)
   const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
-  return { type: 'media', kind: 'audio', source: { type: 'data', data: sound, mime }, at }
+  return { type: 'media', kind: 'audio', source: { type: 'data', data: base64, mime }, at }
 }
 /** Accepts `text`, which several clients send by mistake and upstreams tolerate. */
 const PARTS: Readonly<Record<string, (part: Fields, at: string) => Text | Media>> = {
-  input_text: text,
-  output_text: text,
-  text,
-  input_image: image,
-  input_file: file,
-  input_audio: audio,
+  input_text: readText,
+  output_text: readText,
+  text: readText,
+  input_image: readImage,
+  input_file: readFile,
+  input_audio: readAudio,
 }
 
 const fileOf = (id: string): Source => ({ type: 'file', file: id, origin: OPENAI_FILES })
@@ -142,7 +142,7 @@ const writeDocument = (media: Media): Fields => {
   const { mime } = source
   return omitUndefined({
     type: 'input_file',
-    filename: name ?? `document.${mime === PDF ? 'pdf' : (ending(mime) ?? 'txt')}`,
+    filename: name ?? `document.${mime === PDF ? 'pdf' : (extensionOf(mime) ?? 'txt')}`,
     file_data: dataUrl(source),
   })
 }
@@ -150,7 +150,7 @@ const WRITERS: Readonly<Partial<Record<Media['kind'], (media: Media) => Fields>>
   image: writeImage,
   document: writeDocument,
 }
-const ending = (mime: string): string | undefined =>
+const extensionOf = (mime: string): string | undefined =>
   Object.keys(MIMES).find(name => MIMES[name] === mime)
 
 /** Other providers' files are not accessible. */

@@ -31,7 +31,7 @@ export const hostedCallOf = (item: Fields): HostedCall => {
 }
 type Read = (item: Fields) => Partial<HostedCall>
 
-const search: Read = item => {
+const readSearch: Read = item => {
   // One compatible upstream sends its searches in the shape of function calls.
   const callArguments = parseJson(lenientText(item, 'arguments') ?? '')
   const action = isFields(item.action) ? item.action : isFields(callArguments) ? callArguments : {}
@@ -41,7 +41,7 @@ const search: Read = item => {
   const { sources: _, type: __, ...input } = action
   return { input, ...(sources.length > 0 && { sources }) }
 }
-const code: Read = item => {
+const readCode: Read = item => {
   const callArguments = parseJson(lenientText(item, 'arguments') ?? '')
   const text =
     lenientText(item, 'code') ??
@@ -50,7 +50,7 @@ const code: Read = item => {
   const logs = lenientObjects(item, 'outputs').map(output => lenientText(output, 'logs') ?? '')
   return { input: { code: text }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
 }
-const files: Read = item => {
+const readFiles: Read = item => {
   const results = lenientObjects(item, 'results').map(result => {
     const file = lenientText(result, 'file_id')
     const title = lenientText(result, 'filename')
@@ -60,29 +60,29 @@ const files: Read = item => {
   return { input: { queries: item.queries ?? [] }, ...(results.length > 0 && { sources: results }) }
 }
 const DECODERS: Readonly<Record<string, { readonly tool: HostedToolName; readonly read: Read }>> = {
-  web_search_call: { tool: 'web_search', read: search },
-  code_interpreter_call: { tool: 'code_execution', read: code },
-  file_search_call: { tool: 'file_search', read: files },
+  web_search_call: { tool: 'web_search', read: readSearch },
+  code_interpreter_call: { tool: 'code_execution', read: readCode },
+  file_search_call: { tool: 'file_search', read: readFiles },
 }
 
 /** Encodes a call as an item; undefined if this format has no item for it. `id`: the base of the
  *  item's id if it has none. */
-export const itemOf = (work: HostedCall, id: string, status: string): Fields | undefined => {
-  const ownFields = ownItem(work)
+export const itemOf = (call: HostedCall, id: string, status: string): Fields | undefined => {
+  const ownFields = ownItem(call)
   if (ownFields) return ownFields
-  const write = ENCODERS[work.tool]
+  const write = ENCODERS[call.tool]
   if (!write) return undefined
-  const { type, prefix, ...members } = write(work)
-  return { id: `${prefix}_${id}`, type, status: work.error ? 'failed' : status, ...members }
+  const { type, prefix, ...members } = write(call)
+  return { id: `${prefix}_${id}`, type, status: call.error ? 'failed' : status, ...members }
 }
 /** The item as this format's provider sent it. */
 export const ownItem = ({ raw }: HostedCall): Fields | undefined => {
   const [item] = raw?.origin === NAME ? raw.items : []
   return isFields(item) ? item : undefined
 }
-type WrittenItem = { readonly type: string; readonly prefix: string } & Fields
+type NewItem = { readonly type: string; readonly prefix: string } & Fields
 
-const searchItem = ({ input, sources: pages }: HostedCall): WrittenItem => {
+const searchItem = ({ input, sources: pages }: HostedCall): NewItem => {
   const { query, url, pattern } = isFields(input) ? input : { query: input }
   const sources = pages?.flatMap(page => (page.url ? [{ type: 'url', url: page.url }] : []))
   const action = omitUndefined({
@@ -94,7 +94,7 @@ const searchItem = ({ input, sources: pages }: HostedCall): WrittenItem => {
   })
   return { type: 'web_search_call', prefix: 'ws', action }
 }
-const codeItem = ({ input, output, id }: HostedCall): WrittenItem => ({
+const codeItem = ({ input, output, id }: HostedCall): NewItem => ({
   type: 'code_interpreter_call',
   prefix: 'ci',
   code: lenientText(isFields(input) ? input : { code: input }, 'code') ?? '',
@@ -108,7 +108,7 @@ const logsOf = (output: Json): string => {
   const outputs = [stdout ?? text, stderr].filter(word => typeof word === 'string' && word !== '')
   return outputs.length > 0 ? outputs.join('\n') : JSON.stringify(output)
 }
-const fileSearchItem = ({ input, sources }: HostedCall): WrittenItem => {
+const fileSearchItem = ({ input, sources }: HostedCall): NewItem => {
   const { queries, query } = isFields(input) ? input : { query: input }
   return {
     type: 'file_search_call',
@@ -122,7 +122,7 @@ const fileSearchItem = ({ input, sources }: HostedCall): WrittenItem => {
       })) ?? null,
   }
 }
-const ENCODERS: Readonly<Record<string, (work: HostedCall) => WrittenItem>> = {
+const ENCODERS: Readonly<Record<string, (call: HostedCall) => NewItem>> = {
   web_search: searchItem,
   web_fetch: searchItem,
   url_context: searchItem,

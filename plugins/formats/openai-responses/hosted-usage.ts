@@ -13,9 +13,9 @@ const METERS_BY_TYPE: Readonly<Record<string, Meter>> = {
 
 export const hostedUsage: HostedUsageFacts = {
   marks: ['_call"', 'tool_usage"'],
-  begin: () => startCount(),
+  begin: () => startCounting(),
 }
-const startCount = (): HostedUsage => {
+const startCounting = (): HostedUsage => {
   /** Item id -> meter. An item occurs twice: when it is done, and in the whole response. */
   const items = new Map<string, Meter>()
   let searches: number | undefined
@@ -28,11 +28,11 @@ const startCount = (): HostedUsage => {
       if (body.type === 'response.output_item.done') return add(body.item, count(body.output_index))
       const response = isFields(body.response) ? body.response : body
       if (Array.isArray(response.output)) response.output.forEach(add)
-      const { num_requests: reported } = lenientObject(
+      const { num_requests: searchCount } = lenientObject(
         lenientObject(response, 'tool_usage'),
         'web_search',
       )
-      if (typeof reported === 'number') searches = reported
+      if (typeof searchCount === 'number') searches = searchCount
     },
     get meters() {
       const meters: { [meter: string]: number } = {}

@@ -5,7 +5,7 @@ import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
 import { type SseEvent, writeEvent } from '../sse.ts'
-import { textPattern } from '../written-text.ts'
+import { compileTextPattern } from '../text-pattern.ts'
 import { codec } from './codec.ts'
 import { hostedUsage } from './hosted-usage.ts'
 import { NAME } from './name.ts'
@@ -20,11 +20,11 @@ const ENDS: ReadonlySet<string> = new Set([
 
 /** Final events repeat the whole text, so only deltas count. */
 const TEXT = {
-  plain: textPattern({
+  plain: compileTextPattern({
     text: ['text', 'refusal', 'arguments', 'input', 'code'],
-    skipped: ['annotations', 'tools', 'instructions', 'format', 'results', 'prompt', 'error'],
+    exclusions: ['annotations', 'tools', 'instructions', 'format', 'results', 'prompt', 'error'],
   }),
-  events: textPattern({ text: ['delta'] }),
+  events: compileTextPattern({ text: ['delta'] }),
 }
 
 export const openaiResponses: Format = {
@@ -41,7 +41,7 @@ export const openaiResponses: Format = {
       return isFields(usage) ? usage : undefined
     },
     meters: metersOf,
-    sums: { read: ['input_tokens'], written: ['output_tokens'] },
+    sums: { input: ['input_tokens'], output: ['output_tokens'] },
     text: TEXT,
     counts: ['input', 'cached', 'cache_write', 'output', 'thinking'],
     hostedTools: hostedUsage,

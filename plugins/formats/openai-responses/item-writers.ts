@@ -24,7 +24,7 @@ export interface ItemWriter {
   finish(status: Status): Fields
 }
 /** Defaults for methods that most items ignore. */
-const NO_OP = {
+const IGNORED_CALLS = {
   append: () => undefined,
   setPayload: () => undefined,
   setContent: () => undefined,
@@ -35,8 +35,8 @@ export interface ItemPosition {
   readonly index: number
 }
 
-export const writeThought = (thought: Thought, place: ItemPosition, emit: Emit): ItemWriter => {
-  const id = itemId('rs', place.id, place.index)
+export const writeThought = (thought: Thought, position: ItemPosition, emit: Emit): ItemWriter => {
+  const id = itemId('rs', position.id, position.index)
   const item = { id, type: 'reasoning', summary: [] }
   let text = ''
   let lastPayload = thought.payload
@@ -45,7 +45,7 @@ export const writeThought = (thought: Thought, place: ItemPosition, emit: Emit):
     emit('response.reasoning_summary_part.added', { item_id: id, summary_index: 0, part })
   }
   return {
-    ...NO_OP,
+    ...IGNORED_CALLS,
     item,
     append: delta => {
       if (text === '') begin()
@@ -74,9 +74,9 @@ export const writeThought = (thought: Thought, place: ItemPosition, emit: Emit):
 const ciphertextOf = (payload: OpaquePayload, id: string): string =>
   encodePayload(payload.id === id ? NAME : '', payload)
 
-export const writeCall = (call: Call, place: ItemPosition, emit: Emit): ItemWriter => {
+export const writeCall = (call: Call, position: ItemPosition, emit: Emit): ItemWriter => {
   const { type, prefix, member, event } = call.isFreeText ? FREE : FUNCTION
-  const id = itemId(prefix, place.id, place.index)
+  const id = itemId(prefix, position.id, position.index)
   const facts = { id, type, call_id: encodeCallId(call.id, CALL_ID), name: call.name }
   let input = ''
   const grow = (delta: string): void => {
@@ -84,7 +84,7 @@ export const writeCall = (call: Call, place: ItemPosition, emit: Emit): ItemWrit
     emit(`response.${event}.delta`, { item_id: id, delta })
   }
   return {
-    ...NO_OP,
+    ...IGNORED_CALLS,
     item: { ...facts, [member]: '', status: 'in_progress' },
     append: grow,
     finish: status => {
@@ -109,35 +109,35 @@ const FREE = {
 
 /** Undefined if this format has no item for it. */
 export const writeHostedCall = (
-  work: HostedCall,
-  place: ItemPosition,
+  call: HostedCall,
+  position: ItemPosition,
   emit: Emit,
 ): ItemWriter | undefined => {
-  const base = `${place.id}_${place.index}`
-  const item = itemOf(work, base, 'in_progress')
+  const base = `${position.id}_${position.index}`
+  const item = itemOf(call, base, 'in_progress')
   if (!item) return undefined
   const id = lenientText(item, 'id') ?? base
-  const { began = [], ended = [] } = PHASES[lenientText(item, 'type') ?? ''] ?? {}
-  let last = work
+  const { startPhases = [], endPhases = [] } = PHASES[lenientText(item, 'type') ?? ''] ?? {}
+  let lastCall = call
   let hasBegun = false
   /** Runs after the item was announced. */
   const begin = (): void => {
     if (hasBegun) return
     hasBegun = true
-    for (const phase of began) emit(`response.${item.type}.${phase}`, { item_id: id })
+    for (const phase of startPhases) emit(`response.${item.type}.${phase}`, { item_id: id })
   }
   return {
-    ...NO_OP,
+    ...IGNORED_CALLS,
     item,
     setContent: content => {
       begin()
-      if (content.type === 'hostedCall') last = content
+      if (content.type === 'hostedCall') lastCall = content
     },
     finish: status => {
       begin()
-      const finalItem = { ...itemOf(last, base, status), id }
+      const finalItem = { ...itemOf(lastCall, base, status), id }
       emitCode(finalItem, id, emit)
-      for (const phase of ended) emit(`response.${item.type}.${phase}`, { item_id: id })
+      for (const phase of endPhases) emit(`response.${item.type}.${phase}`, { item_id: id })
       return finalItem
     },
   }
@@ -149,25 +149,25 @@ const emitCode = (item: Fields, id: string, emit: Emit): void => {
   emit('response.code_interpreter_call_code.done', { item_id: id, code })
 }
 const PHASES: Readonly<
-  Record<string, { readonly began: readonly string[]; readonly ended: readonly string[] }>
+  Record<string, { readonly startPhases: readonly string[]; readonly endPhases: readonly string[] }>
 > = {
-  web_search_call: { began: ['in_progress', 'searching'], ended: ['completed'] },
-  file_search_call: { began: ['in_progress', 'searching'], ended: ['completed'] },
-  code_interpreter_call: { began: ['in_progress'], ended: ['interpreting', 'completed'] },
+  web_search_call: { startPhases: ['in_progress', 'searching'], endPhases: ['completed'] },
+  file_search_call: { startPhases: ['in_progress', 'searching'], endPhases: ['completed'] },
+  code_interpreter_call: { startPhases: ['in_progress'], endPhases: ['interpreting', 'completed'] },
 }
 
 /** An image. If there is only a URL, the image is written as text. */
 export const writeImage = (
   media: Media,
-  place: ItemPosition,
+  position: ItemPosition,
   emit: Emit,
 ): ItemWriter | undefined => {
   const { source } = media
   if (media.kind !== 'image' || source.type !== 'data') return undefined
-  const id = itemId('ig', place.id, place.index)
+  const id = itemId('ig', position.id, position.index)
   const item = { id, type: 'image_generation_call', result: null, status: 'in_progress' }
   return {
-    ...NO_OP,
+    ...IGNORED_CALLS,
     item,
     finish: () => {
       for (const phase of ['in_progress', 'generating', 'completed'])

@@ -9,7 +9,7 @@ import { NAME } from './name.ts'
 
 export const contentOf = (item: Fields): readonly Content[] => {
   const type = lenientText(item, 'type')
-  return type === undefined ? [] : (READERS[type] ?? work)(item)
+  return type === undefined ? [] : (READERS[type] ?? readHostedCall)(item)
 }
 
 /** A part of a message; undefined if it is empty. */
@@ -77,18 +77,18 @@ export const isCall = (item: Fields): boolean =>
   (item.type === 'custom_tool_call' && !lenientText(item, 'call_id')?.startsWith('xs_call'))
 
 export const imageOf = (item: Fields): Media | undefined => {
-  const picture = lenientText(item, 'result')
-  if (!picture) return undefined
+  const base64 = lenientText(item, 'result')
+  if (!base64) return undefined
   const mime = `image/${lenientText(item, 'output_format') ?? 'png'}`
-  return { type: 'media', kind: 'image', source: { type: 'data', data: picture, mime } }
+  return { type: 'media', kind: 'image', source: { type: 'data', data: base64, mime } }
 }
 
-const work = (item: Fields): readonly Content[] => [hostedCallOf(item)]
+const readHostedCall = (item: Fields): readonly Content[] => [hostedCallOf(item)]
 const asList = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
 const READERS: Readonly<Record<string, (item: Fields) => readonly Content[]>> = {
   message: item => lenientObjects(item, 'content').flatMap(part => messagePartOf(part, item) ?? []),
   reasoning: item => asList(thoughtOf(item)),
   function_call: item => [callOf(item)],
-  custom_tool_call: item => (isCall(item) ? [callOf(item)] : work(item)),
+  custom_tool_call: item => (isCall(item) ? [callOf(item)] : readHostedCall(item)),
   image_generation_call: item => asList(imageOf(item)),
 }

@@ -9,10 +9,10 @@ import { itemId } from './name.ts'
 /** A new text continues the preceding text part. */
 export const writeMessage = (
   phase: string | undefined,
-  place: ItemPosition,
+  position: ItemPosition,
   emit: Emit,
 ): Message => {
-  const id = itemId('msg', place.id, place.index)
+  const id = itemId('msg', position.id, position.index)
   const item = {
     id,
     type: 'message',
@@ -49,7 +49,7 @@ export class MessagePart {
   readonly #emit: Emit
   readonly #annotations: Fields[] = []
   readonly #logprobs: Json[] = []
-  readonly #waiting: Citation[] = []
+  readonly #pendingCitations: Citation[] = []
   #text = ''
   /** The offset at which the current block's text begins. */
   #blockStart = 0
@@ -75,12 +75,12 @@ export class MessagePart {
   }
   /** A citation without offsets waits for the end of the text and covers all of it. */
   cite(citation: Citation): void {
-    if (citation.end === undefined) this.#waiting.push(citation)
+    if (citation.end === undefined) this.#pendingCitations.push(citation)
     else this.#annotate(citation)
   }
   /** Ends the current block; another block may continue the part. */
   endBlock(): void {
-    for (const citation of this.#waiting.splice(0)) this.#annotate(citation)
+    for (const citation of this.#pendingCitations.splice(0)) this.#annotate(citation)
     this.isIdle = true
   }
   #annotate(citation: Citation): void {

@@ -19,7 +19,7 @@ import { NAME } from './name.ts'
 /** An unfinished item. */
 interface Item {
   readonly index: number
-  readonly writing: ItemWriter | Message
+  readonly writer: ItemWriter | Message
   /** The number of open blocks that write to this item. */
   openBlocks: number
 }
@@ -36,8 +36,8 @@ export class Output {
   readonly #blocks = new Map<number, Block>()
   /** Items that were announced and are not finished. */
   readonly #items = new Set<Item>()
-  readonly #finished: Fields[] = []
-  #count = 0
+  readonly #finishedItems: Fields[] = []
+  #itemCount = 0
   #message: Item | undefined
   /** Whether the answer contains a refusal. */
   hasRefusal = false
@@ -48,20 +48,20 @@ export class Output {
   }
   /** Finished items, in the order in which they began. */
   get items(): readonly Fields[] {
-    return this.#finished.filter(item => item !== undefined)
+    return this.#finishedItems.filter(item => item !== undefined)
   }
   add(part: BlockPart): void {
     if (part.type === 'open') return this.#openBlock(part.index, part.content)
     const block = this.#blocks.get(part.index)
     if (!block) return
     const { item, text } = block
-    const target = text ?? (item.writing as ItemWriter)
+    const target = text ?? (item.writer as ItemWriter)
     if (part.type === 'grow') target.append(part.text, part.logprobs)
     else if (part.type === 'cite') text?.cite(part.citation)
     else if (part.type === 'payload') this.#addPayload(block, part.payload)
     else this.#close(part.index, block, part.content)
   }
-  /** Adds a refusal that the stop reason holds and the content does not. */
+  /** Adds a refusal that is in the stop reason and not in the content. */
   addRefusal(message: string | undefined): void {
     if (this.hasRefusal || !message) return
     const content = { type: 'refusal', text: message } as const
@@ -97,43 +97,47 @@ export class Output {
   }
   #openItem(index: number, content: Content): void {
     this.#finishIdle()
-    const place = { id: this.#id, index: this.#count }
-    const writing = WRITERS[content.type]?.(content, place, this.#tellOf(place.index))
-    if (!writing) return
+    const position = { id: this.#id, index: this.#itemCount }
+    const writer = WRITERS[content.type]?.(content, position, this.#emitterFor(position.index))
+    if (!writer) return
     this.#message = undefined
-    this.#blocks.set(index, { item: this.#announce(writing) })
+    this.#blocks.set(index, { item: this.#announce(writer) })
     const initialText =
       content.type === 'call' ? content.input : 'text' in content ? content.text : ''
-    if (initialText !== '') writing.append(initialText)
-    writing.setContent(content)
+    if (initialText !== '') writer.append(initialText)
+    writer.setContent(content)
   }
   #openText(index: number, kind: 'text' | 'refusal', phase: string | undefined): void {
     const message = this.#message
-    if (!message || !this.#items.has(message) || (message.writing as Message).phase !== phase) {
+    if (!message || !this.#items.has(message) || (message.writer as Message).phase !== phase) {
       this.#finishIdle()
-      const place = { id: this.#id, index: this.#count }
-      this.#message = this.#announce(writeMessage(phase, place, this.#tellOf(place.index)))
+      const position = { id: this.#id, index: this.#itemCount }
+      this.#message = this.#announce(
+        writeMessage(phase, position, this.#emitterFor(position.index)),
+      )
     } else message.openBlocks++
     const item = this.#message as Item
-    this.#blocks.set(index, { item, text: (item.writing as Message).part(kind) })
+    this.#blocks.set(index, { item, text: (item.writer as Message).part(kind) })
   }
   #close(index: number, { item, text }: Block, content: Content | undefined): void {
-    if (content && !text) (item.writing as ItemWriter).setContent(content)
+    if (content && !text) (item.writer as ItemWriter).setContent(content)
     text?.endBlock()
     item.openBlocks--
     this.#blocks.delete(index)
   }
   #addPayload({ item, text }: Block, payload: OpaquePayload): void {
-    if (!text && item.writing.item.type === 'reasoning')
-      (item.writing as ItemWriter).setPayload(payload)
+    if (!text && item.writer.item.type === 'reasoning')
+      (item.writer as ItemWriter).setPayload(payload)
     else if (payload.kind === undefined) this.#carry(payload)
   }
   /** A payload without a field at its content becomes an empty thought. */
   #carry(payload: OpaquePayload): void {
     this.#finishIdle()
-    const place = { id: this.#id, index: this.#count }
-    const emit = this.#tellOf(place.index)
-    const item = this.#announce(writeThought({ type: 'thought', text: '', payload }, place, emit))
+    const position = { id: this.#id, index: this.#itemCount }
+    const emit = this.#emitterFor(position.index)
+    const item = this.#announce(
+      writeThought({ type: 'thought', text: '', payload }, position, emit),
+    )
     item.openBlocks = 0
     this.#message = undefined
     this.#finishIdle()
@@ -141,10 +145,10 @@ export class Output {
 
   // -------------------------------------------------------------- items
 
-  #announce(writing: ItemWriter | Message): Item {
-    const item = { index: this.#count++, writing, openBlocks: 1 }
+  #announce(writer: ItemWriter | Message): Item {
+    const item = { index: this.#itemCount++, writer, openBlocks: 1 }
     this.#items.add(item)
-    const { item: initialItem } = writing
+    const { item: initialItem } = writer
     this.#emit('response.output_item.added', { output_index: item.index, item: initialItem })
     return item
   }
@@ -154,18 +158,18 @@ export class Output {
   }
   #finish(item: Item, status: Status): void {
     this.#items.delete(item)
-    const finalItem = item.writing.finish(status)
-    this.#finished[item.index] = finalItem
+    const finalItem = item.writer.finish(status)
+    this.#finishedItems[item.index] = finalItem
     this.#emit('response.output_item.done', { output_index: item.index, item: finalItem })
   }
-  #tellOf(output_index: number): Emit {
+  #emitterFor(output_index: number): Emit {
     return (type, members) => this.#emit(type, { output_index, ...members })
   }
 }
 
 type Writer = (
   content: Content,
-  place: { readonly id: string; readonly index: number },
+  position: { readonly id: string; readonly index: number },
   emit: Emit,
 ) => ItemWriter | undefined
 const WRITERS: Readonly<Partial<Record<Content['type'], Writer>>> = {

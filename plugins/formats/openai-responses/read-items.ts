@@ -32,12 +32,12 @@ export const readItems = (input: Json | undefined): readonly Turn[] => {
     const at = `input[${index}]`
     const item = requireObject(value, at)
     const type = typeOf(item, at)
-    const decoded = (READERS[type] ?? readWork)(item, at, names)
+    const decodedItem = (READERS[type] ?? readHostedCall)(item, at, names)
     const last = turns.at(-1)
     const isSeparate = type === 'message' && previousType === type
-    if (last && last.role === decoded.role && !isSeparate)
-      turns[turns.length - 1] = { ...last, content: [...last.content, ...decoded.content] }
-    else turns.push(decoded)
+    if (last && last.role === decodedItem.role && !isSeparate)
+      turns[turns.length - 1] = { ...last, content: [...last.content, ...decodedItem.content] }
+    else turns.push(decodedItem)
     previousType = type
   })
   return turns.map(turn => (turn.role === 'user' ? resultsFirst(turn) : turn))
@@ -88,8 +88,8 @@ const readAssistant = (item: Fields, at: string): readonly Content[] => {
       const refusal = requireMember(textIn(part, 'refusal', `${path}.refusal`), `${path}.refusal`)
       return [{ type: 'refusal', text: refusal }]
     }
-    const read = readContent(isFields(part) ? [part] : part, at)
-    return payload ? read.map(content => ({ ...content, payload })) : read
+    const content = readContent(isFields(part) ? [part] : part, at)
+    return payload ? content.map(content => ({ ...content, payload })) : content
   })
 }
 
@@ -162,7 +162,7 @@ const readReasoning: Read = (item, at) => {
 const readImage: Read = (item, at) => {
   textIn(item, 'result', `${at}.result`)
   const image = imageOf(item)
-  if (!image) return readWork(item, at, new Map())
+  if (!image) return readHostedCall(item, at, new Map())
   const { result: _, ...rest } = item
   const payload = { origin: NAME, kind: 'image', data: JSON.stringify(rest) }
   return { role: 'assistant', content: [{ ...image, at, payload }] }
@@ -171,7 +171,7 @@ const readReference: Read = (item, at) => {
   const id = textIn(item, 'id', `${at}.id`) ?? ''
   throw own('ITEM_UNKNOWN', [id], { param: at })
 }
-const readWork: Read = item => ({ role: 'assistant', content: [hostedCallOf(item)] })
+const readHostedCall: Read = item => ({ role: 'assistant', content: [hostedCallOf(item)] })
 
 const READERS: Readonly<Record<string, Read>> = {
   message: readMessage,

@@ -61,7 +61,7 @@ class Decoder implements StreamDecoder {
   }
   announce(event: Fields): void {
     const fields = lenientObject(event, 'item')
-    const item = this.#item(placeOf(event), fields)
+    const item = this.#itemAt(positionOf(event), fields)
     const { type } = fields
     if (isCall(fields)) {
       // Complete arguments are also sent by their own events.
@@ -72,10 +72,10 @@ class Decoder implements StreamDecoder {
   }
   /** Appends to a text. */
   grow(event: Fields, kind: Content['type'], key: string): void {
-    const item = this.#item(placeOf(event), {})
+    const item = this.#itemAt(positionOf(event), {})
     const delta = lenientText(event, 'delta') ?? ''
     if (item.isDone || delta === '') return
-    const block = item.blocks.get(key) ?? this.#text(item, kind, key)
+    const block = item.blocks.get(key) ?? this.#openText(item, kind, key)
     if (!block) return
     const { logprobs } = event
     const entries =
@@ -86,25 +86,25 @@ class Decoder implements StreamDecoder {
     this.#emit({ type: 'grow', index: block.index, text: delta, ...entries })
   }
   cite(event: Fields): void {
-    const item = this.#item(placeOf(event), {})
+    const item = this.#itemAt(positionOf(event), {})
     const { annotation } = event
     if (item.isDone || !isFields(annotation)) return
     const key = keyOf(event)
-    const block = item.blocks.get(key) ?? this.#text(item, 'text', key)
+    const block = item.blocks.get(key) ?? this.#openText(item, 'text', key)
     if (!block) return
     block.citationCount++
     this.#emit({ type: 'cite', index: block.index, citation: citationOf(annotation) })
   }
   /** Separates two parts of a summary. */
-  paragraph(event: Fields): void {
-    const block = this.#item(placeOf(event), {}).blocks.get(THOUGHT)
+  separateParts(event: Fields): void {
+    const block = this.#itemAt(positionOf(event), {}).blocks.get(THOUGHT)
     if (!block || block.length === 0 || event.summary_index === 0 || event.content_index === 0)
       return
     block.length += PARAGRAPH.length
     this.#emit({ type: 'grow', index: block.index, text: PARAGRAPH })
   }
   finishItem(fields: Fields, position: number): void {
-    const item = this.#item(position, fields)
+    const item = this.#itemAt(position, fields)
     if (item.isDone) return
     item.isDone = true
     if (fields.type === 'message') {
@@ -121,7 +121,7 @@ class Decoder implements StreamDecoder {
   end(response: Fields): void {
     this.begin(response)
     lenientObjects(response, 'output').forEach((item, position) => {
-      if (!this.#isDone(item, position)) this.finishItem(item, this.#placeOf(item, position))
+      if (!this.#isDone(item, position)) this.finishItem(item, this.#positionFor(item, position))
     })
     for (const { blocks } of this.#items.values())
       for (const { index } of blocks.values()) this.#emit({ type: 'close', index })
@@ -134,7 +134,7 @@ class Decoder implements StreamDecoder {
   // -------------------------------------------------------------- items and blocks
 
   /** Members of an item may arrive after its first event. */
-  #item(position: number, fields: Fields): Item {
+  #itemAt(position: number, fields: Fields): Item {
     this.begin({})
     const item = this.#items.get(position) ?? {
       type: '',
@@ -158,7 +158,7 @@ class Decoder implements StreamDecoder {
     )
   }
   /** The position of the unfinished item with this id, or a new position. */
-  #placeOf(fields: Fields, position: number): number {
+  #positionFor(fields: Fields, position: number): number {
     for (const [at, { isDone, id }] of this.#items)
       if (!isDone && id !== '' && id === fields.id) return at
     const sameItem = this.#items.get(position)
@@ -174,7 +174,7 @@ class Decoder implements StreamDecoder {
     return block
   }
   /** Opens a text at its first delta. A call needs its id and name first. */
-  #text(item: Item, kind: Content['type'], key: string): Block | undefined {
+  #openText(item: Item, kind: Content['type'], key: string): Block | undefined {
     const { phase: payload } = item
     if (kind === 'text')
       return this.#open(item, key, { type: kind, text: '', ...(payload && { payload }) })
@@ -182,7 +182,7 @@ class Decoder implements StreamDecoder {
       return this.#open(item, key, { type: kind, text: '' })
     return undefined
   }
-  /** Emits what the whole item holds beyond its earlier events. */
+  /** Emits the rest of an item: what its earlier events did not contain. */
   #complete(item: Item, key: string, content: Content | undefined): void {
     if (!content) return
     const openBlock = item.blocks.get(key)
@@ -221,7 +221,8 @@ const withoutText = (content: Content): Content => {
   if (content.type === 'thought') return { type: 'thought', text: '' }
   return content.type === 'refusal' ? { ...content, text: '' } : content
 }
-const placeOf = ({ output_index: place }: Fields): number => (typeof place === 'number' ? place : 0)
+const positionOf = ({ output_index: position }: Fields): number =>
+  typeof position === 'number' ? position : 0
 const keyOf = ({ content_index: index }: Fields): string =>
   `${typeof index === 'number' ? index : 0}`
 
@@ -235,7 +236,7 @@ const HANDLERS: Readonly<Record<string, (decoder: Decoder, event: Fields) => voi
   'response.output_item.added': (decoder, event) => decoder.announce(event),
   'response.output_text.delta': (decoder, event) => decoder.grow(event, 'text', keyOf(event)),
   'response.refusal.delta': (decoder, event) => decoder.grow(event, 'refusal', keyOf(event)),
-  'response.reasoning_summary_part.added': (decoder, event) => decoder.paragraph(event),
+  'response.reasoning_summary_part.added': (decoder, event) => decoder.separateParts(event),
   'response.reasoning_summary_text.delta': (decoder, event) =>
     decoder.grow(event, 'thought', THOUGHT),
   'response.reasoning_text.delta': (decoder, event) => decoder.grow(event, 'thought', THOUGHT),
@@ -243,7 +244,7 @@ const HANDLERS: Readonly<Record<string, (decoder: Decoder, event: Fields) => voi
   'response.custom_tool_call_input.delta': (decoder, event) => decoder.grow(event, 'call', INPUT),
   'response.output_text.annotation.added': (decoder, event) => decoder.cite(event),
   'response.output_item.done': (decoder, event) =>
-    decoder.finishItem(lenientObject(event, 'item'), placeOf(event)),
+    decoder.finishItem(lenientObject(event, 'item'), positionOf(event)),
   'response.completed': end,
   'response.incomplete': end,
   'response.failed': end,

@@ -77,12 +77,12 @@ const SUPPORTED_INCLUDES: ReadonlySet<string> = new Set([
 ])
 
 export const readSettings = (body: Fields, dropped: DroppedFields): Settings => {
-  const read: { [name: string]: Json } = {}
+  const settings: { [name: string]: Json } = {}
   for (const [name, [key, reader]] of Object.entries(PLAIN_SETTINGS)) {
     const value = reader(body, key)
-    if (value !== undefined) read[name] = value
+    if (value !== undefined) settings[name] = value
   }
-  const user = read.user ?? textIn(body, 'user')
+  const user = settings.user ?? textIn(body, 'user')
   const text = fieldsIn(body, 'text') ?? {}
   const verbosity = textIn(text, 'verbosity', 'text.verbosity')
   const include = listIn(body, 'include') ?? []
@@ -92,21 +92,21 @@ export const readSettings = (body: Fields, dropped: DroppedFields): Settings => 
   reportUnknown(truncation === 'disabled' ? members : body, DECODED_FIELDS, '', dropped)
   reportUnknown(text, TEXT_FIELDS, 'text', dropped)
   return {
-    ...read,
+    ...settings,
     ...(user !== undefined && { user: user as string }),
     ...(verbosity !== undefined && { verbosity }),
     ...(include.includes(INCLUDE_LOGPROBS) && { logprobs: true }),
   }
 }
-/** Reports the fields that are not in `known`. */
+/** Reports the fields that are not in `knownNames`. */
 export const reportUnknown = (
   fields: Fields,
-  known: ReadonlySet<string>,
+  knownNames: ReadonlySet<string>,
   at: string,
   dropped: DroppedFields,
 ): void => {
   for (const key in fields)
-    if (!known.has(key) && fields[key] !== null) dropped.add(at === '' ? key : `${at}.${key}`)
+    if (!knownNames.has(key) && fields[key] !== null) dropped.add(at === '' ? key : `${at}.${key}`)
 }
 
 export const readThinking = (body: Fields, dropped: DroppedFields): Thinking | undefined => {

@@ -38,7 +38,7 @@ export interface Ending {
   readonly reason?: 'max_output_tokens' | 'content_filter'
   readonly error?: { readonly code: string; readonly message: string }
 }
-/** `refused`: the answer contains the text of a refusal. */
+/** `hasRefusal`: the answer contains the text of a refusal. */
 export const endingOf = (stop: Stop, hasRefusal: boolean): Ending => {
   if (stop.reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' }
   if (stop.reason === 'filter' || (stop.reason === 'refusal' && !hasRefusal))

@@ -1,5 +1,5 @@
-/** Converts usage counts to and from our meters: `input_tokens` includes cached and cache write
- *  tokens, `output_tokens` includes thoughts. */
+/** Converts usage counts to and from the gateway's meters: `input_tokens` includes cached and cache
+ *  write tokens, `output_tokens` includes thoughts. */
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'

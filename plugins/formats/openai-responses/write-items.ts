@@ -49,7 +49,7 @@ const writeParts = (part: Text | Media): readonly Fields[] => {
   const description = about === undefined ? [] : [{ type: 'input_text', text: about }]
   return [...description, writePart(part)]
 }
-/** This format has no flag for a failed tool; the text says so. */
+/** This format has no flag for a failed tool; the text begins with `Error: `. */
 const writeResult = (
   { id, content, value, hasFailed, ...rest }: Result,
   freeCallIds: ReadonlySet<string>,
@@ -89,31 +89,32 @@ class AssistantItems {
     this.#dropped = dropped
   }
   write(contents: readonly Content[]): readonly Fields[] {
-    for (const content of contents) this.#take(content)
+    for (const content of contents) this.#add(content)
     this.#flush()
     // The provider rejects thoughts that nothing follows.
     while (this.#items.at(-1)?.type === 'reasoning') this.#items.pop()
     return this.#items
   }
-  #take(content: Content): void {
-    if (content.type === 'text') return this.#text(content)
-    if (content.type === 'thought') return this.#thought(content)
-    if (content.type === 'hostedCall') this.#work(content)
-    else if (content.type === 'call') this.#add(this.#call(content))
-    else if (content.type === 'media') this.#add(image(content))
-    else if (content.type === 'refusal') this.#add(refusal(content.text, this.#items.length))
+  #add(content: Content): void {
+    if (content.type === 'text') return this.#addText(content)
+    if (content.type === 'thought') return this.#addThought(content)
+    if (content.type === 'hostedCall') this.#addHostedCall(content)
+    else if (content.type === 'call') this.#addItem(this.#callItem(content))
+    else if (content.type === 'media') this.#addItem(writeImage(content))
+    else if (content.type === 'refusal')
+      this.#addItem(refusalMessage(content.text, this.#items.length))
   }
-  #text({ text, payload }: Text): void {
+  #addText({ text, payload }: Text): void {
     const phase = this.#payloadOf('phase', payload)
     if (phase !== this.#phase) this.#flush()
     this.#phase = phase
     this.#texts.push(text)
   }
-  #work(work: HostedCall): void {
-    const ownFields = ownItem(work)
-    const text = ownFields ? undefined : describeHostedCall(work, this.#dropped)?.text
-    if (ownFields) this.#add(ownFields)
-    else if (text !== undefined) this.#add(assistantMessage(text))
+  #addHostedCall(call: HostedCall): void {
+    const ownFields = ownItem(call)
+    const text = ownFields ? undefined : describeHostedCall(call, this.#dropped)?.text
+    if (ownFields) this.#addItem(ownFields)
+    else if (text !== undefined) this.#addItem(assistantMessage(text))
   }
   #flush(): void {
     const text = this.#texts.join('')
@@ -121,18 +122,18 @@ class AssistantItems {
     this.#texts = []
     this.#phase = undefined
   }
-  #add(item: Fields): void {
+  #addItem(item: Fields): void {
     this.#flush()
     this.#items.push(item)
   }
   /** Omits thoughts of other providers. */
-  #thought({ text, payload }: Thought): void {
+  #addThought({ text, payload }: Thought): void {
     if (payload?.origin !== NAME) return
     if (payload.kind !== undefined) {
       this.#payloads.set(payload.kind, payload.data)
       return
     }
-    this.#add(
+    this.#addItem(
       omitUndefined({
         type: 'reasoning',
         id: payload.id,
@@ -141,7 +142,7 @@ class AssistantItems {
       }),
     )
   }
-  #call({ id, name, input, isFreeText, payload }: Call): Fields {
+  #callItem({ id, name, input, isFreeText, payload }: Call): Fields {
     const call = { call_id: encodeCallId(id, CALL_ID), name }
     if (isFreeText) this.#freeCallIds.add(id)
     if (isFreeText) return { type: 'custom_tool_call', ...call, input }
@@ -165,14 +166,14 @@ const assistantMessage = (content: string, phase?: string): Fields =>
 
 /** Returns this provider's own image item unchanged; another provider's image becomes a user
  *  message. */
-const image = (media: Media): Fields => {
+const writeImage = (media: Media): Fields => {
   const { payload, source } = media
   const item: Json | undefined =
     payload?.origin === NAME && payload.kind === 'image' ? parseJson(payload.data) : undefined
   if (isFields(item) && source.type === 'data') return { ...item, result: source.data }
   return { type: 'message', role: 'user', content: [writePart(media)] }
 }
-const refusal = (text: string, index: number): Fields => ({
+const refusalMessage = (text: string, index: number): Fields => ({
   type: 'message',
   id: `msg_refused_${index}`,
   role: 'assistant',

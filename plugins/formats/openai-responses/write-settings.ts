@@ -52,14 +52,14 @@ const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'p
  *  requests, so a digest of it suffices. */
 const MIN_TOKENS = 16
 const MAX_NAME = 64
-const digest = (value: Json): Json => {
+const shorten = (value: Json): Json => {
   if (typeof value !== 'string' || value.length <= MAX_NAME) return value
   return createHash('sha256').update(value).digest('base64url')
 }
 const VALUE_RULES: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
   limit: value => (typeof value === 'number' ? Math.max(MIN_TOKENS, value) : value),
-  user: digest,
-  cacheKey: digest,
+  user: shorten,
+  cacheKey: shorten,
 }
 /** Values that equal this format's default. */
 const isDefault = (name: string, value: Json): boolean =>
@@ -100,7 +100,8 @@ const writeReasoning = (thinking: Thinking | undefined): Fields | undefined => {
   return Object.keys(reasoning).length > 0 ? reasoning : undefined
 }
 /** The thresholds of Google's compatibility layer. */
-const effortOf = (budget: number): string => EFFORTS.find(([most]) => budget <= most)?.[1] ?? 'high'
+const effortOf = (budget: number): string =>
+  EFFORTS.find(([maxBudget]) => budget <= maxBudget)?.[1] ?? 'high'
 const EFFORTS: readonly (readonly [most: number, effort: string])[] = [
   [1_024, 'low'],
   [8_192, 'medium'],

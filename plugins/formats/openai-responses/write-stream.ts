@@ -1,74 +1,87 @@
 /** Encodes a client's stream: numbered events from `response.created` to the one that holds the
  *  whole response. No `[DONE]`. */
 import type { Meters } from '../../slots.ts'
-import type { Stop } from '../answer.ts'
+import type { Part, Stop } from '../answer.ts'
 import type { EncodeContext, StreamEncoder } from '../codec.ts'
 import { type Fields, lenientObject, lenientText } from '../fields.ts'
 import { Output } from './output.ts'
 import { type ResponseState, responseOf } from './response.ts'
 import { endingOf } from './stops.ts'
 
-export const encodeStream = (context: EncodeContext): StreamEncoder => {
-  let sequence = 0
-  let text = ''
-  let hasBegun = false
-  let meters: Meters | undefined
-  let stop: Stop | undefined
-  let tier: string | undefined
-  const emit = (type: string, members: Fields): void => {
-    const event = { type, sequence_number: sequence++, ...members }
-    text += `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`
+export const encodeStream = (context: EncodeContext): StreamEncoder => new ResponsesEncoder(context)
+
+class ResponsesEncoder implements StreamEncoder {
+  readonly #context: EncodeContext
+  readonly #output: Output
+  #eventCount = 0
+  /** Events since the last call. */
+  #text = ''
+  #hasBegun = false
+  #meters: Meters | undefined
+  #stop: Stop = { reason: 'end' }
+  #tier: string | undefined
+
+  constructor(context: EncodeContext) {
+    this.#context = context
+    this.#output = new Output(context.id, (type, members) => this.#emit(type, members))
   }
-  const output = new Output(context.id, emit)
-  const respond = (
-    type: string,
-    state: Omit<ResponseState, 'output'>,
-    items: readonly Fields[],
-  ): void => emit(type, { response: responseOf(context, { ...state, output: items }) })
-  const begin = (): void => {
-    if (hasBegun) return
-    hasBegun = true
-    respond('response.created', { status: 'in_progress' }, [])
-    respond('response.in_progress', { status: 'in_progress' }, [])
+  push(part: Part): string {
+    this.#begin()
+    if (part.type === 'count') this.#meters = part.meters
+    else if (part.type === 'begin') {
+      this.#meters = part.meters
+      this.#tier = part.tier
+    }
+    // This format carries one answer only.
+    else if (part.type === 'stop') this.#stop = part.choice === 0 ? part.stop : this.#stop
+    else if (part.type === 'end') this.#finish()
+    else if (part.type !== 'open' || part.choice === 0) this.#output.add(part)
+    return this.#takeText()
   }
-  const complain = (error: Fields): void =>
-    emit('error', { code: null, message: '', param: null, ...error })
-  const finish = (why: Stop): void => {
-    if (why.reason === 'refusal') output.addRefusal(why.message)
-    const ending = endingOf(why, output.hasRefusal)
+  failure(body: Fields): string {
+    this.#begin()
+    const { code, message, param } = errorIn(body)
+    this.#emitError({ code, message, param })
+    const error = { code: code ?? 'server_error', message }
+    this.#emitResponse('response.failed', {
+      status: 'failed',
+      error,
+      output: this.#output.items,
+      meters: this.#meters,
+    })
+    return this.#takeText()
+  }
+  #begin(): void {
+    if (this.#hasBegun) return
+    this.#hasBegun = true
+    for (const type of ['response.created', 'response.in_progress'])
+      this.#emitResponse(type, { status: 'in_progress', output: [] })
+  }
+  #finish(): void {
+    const output = this.#output
+    const stop = this.#stop
+    if (stop.reason === 'refusal') output.addRefusal(stop.message)
+    const ending = endingOf(stop, output.hasRefusal)
     const { status, error } = ending
     output.finish(status === 'completed' ? 'completed' : 'incomplete')
-    if (error) complain(error)
-    respond(`response.${status}`, { ...ending, meters, tier }, output.items)
+    if (error) this.#emitError(error)
+    const state = { ...ending, output: output.items, meters: this.#meters, tier: this.#tier }
+    this.#emitResponse(`response.${status}`, state)
   }
-  const takeText = (): string => {
-    const pending = text
-    text = ''
-    return pending
+  #emitResponse(type: string, state: ResponseState): void {
+    this.#emit(type, { response: responseOf(this.#context, state) })
   }
-  return {
-    push: part => {
-      begin()
-      if (part.type === 'count') meters = part.meters
-      else if (part.type === 'begin') {
-        meters = part.meters
-        tier = part.tier
-      }
-      // This format carries one answer only.
-      else if (part.type === 'stop') stop = part.choice === 0 ? part.stop : stop
-      else if (part.type === 'end') finish(stop ?? { reason: 'end' })
-      else if (part.type !== 'open' || part.choice === 0) output.add(part)
-      return takeText()
-    },
-    failure: body => {
-      begin()
-      const { code, message, param } = errorIn(body)
-      complain({ code, message, param })
-      const error = { code: code ?? 'server_error', message }
-      const state = { status: 'failed', error, meters } as const
-      respond('response.failed', state, output.items)
-      return takeText()
-    },
+  #emitError(error: Fields): void {
+    this.#emit('error', { code: null, message: '', param: null, ...error })
+  }
+  #emit(type: string, members: Fields): void {
+    const event = { type, sequence_number: this.#eventCount++, ...members }
+    this.#text += `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`
+  }
+  #takeText(): string {
+    const text = this.#text
+    this.#text = ''
+    return text
   }
 }
 

@@ -1,5 +1,5 @@
 /** OpenAI's text-to-speech endpoint: audio passes through unchanged, also in a stream of events. */
-import { streamEndingWith, usageIn } from '../ending-event.ts'
+import { streamEndingWith, usageInEvent } from '../ending-event.ts'
 import type { Format } from '../format.ts'
 import { metersOf, speechEstimate } from './usage.ts'
 
@@ -12,10 +12,10 @@ export const openaiSpeech: Format = {
   model: 'body',
   usage: {
     key: 'usage',
-    inEvent: usageIn(DONE),
+    inEvent: usageInEvent(DONE),
     counts: ['input', 'audio_output'],
     meters: metersOf,
-    sums: { read: ['input_tokens'], written: ['output_tokens'] },
+    sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: speechEstimate,
   },
   stream: streamEndingWith(DONE),

@@ -3,7 +3,7 @@
 import type { Meters, PricedMeters } from '../../slots.ts'
 import { count, type Fields, lenientText } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
-import { certainty } from '../usage-certainty.ts'
+import { certaintyOf } from '../usage-certainty.ts'
 
 export const metersOf = (usage: Fields): Meters =>
   omitZeroMeters({ input: count(usage.input_tokens), audio_output: count(usage.output_tokens) })
@@ -14,29 +14,29 @@ const AUDIO_TOKENS_PER_BYTE = 20 / 15
 /** Characters per token. */
 const CHARACTERS_PER_TOKEN = 4
 
-export const speechEstimate = (request: Fields, paid: PricedMeters): UsageEstimate => {
+export const speechEstimate = (request: Fields, prices: PricedMeters): UsageEstimate => {
   const text = lenientText(request, 'input') ?? ''
   const characters = countCharacters(text)
-  const byTokens = paid.has('audio_output') || paid.has('output') || paid.has('input')
+  const byTokens = prices.has('audio_output') || prices.has('output') || prices.has('input')
   return {
     observe() {},
     usage(counts, whole) {
-      const reported = counts && metersOf(counts)
-      const isCounted = reported && Object.keys(reported).length > 0
-      if (isCounted && byTokens) return { meters: reported, ...certainty(whole) }
+      const reportedMeters = counts && metersOf(counts)
+      const isCounted = reportedMeters && Object.keys(reportedMeters).length > 0
+      if (isCounted && byTokens) return { meters: reportedMeters, ...certaintyOf(whole) }
       // All characters are read before the first audio, so a truncated answer used all of them.
-      if (paid.has('characters') || !byTokens)
-        return { meters: { ...reported, characters }, ...certainty(whole) }
+      if (prices.has('characters') || !byTokens)
+        return { meters: { ...reportedMeters, characters }, ...certaintyOf(whole) }
       const input = Math.ceil(characters / CHARACTERS_PER_TOKEN)
       const audioOutput = Math.ceil(Buffer.byteLength(text) * AUDIO_TOKENS_PER_BYTE)
-      return { meters: { input, audio_output: audioOutput }, ...certainty(false) }
+      return { meters: { input, audio_output: audioOutput }, ...certaintyOf(false) }
     },
   }
 }
 
 /** OpenAI counts code points, so a surrogate pair is one character. */
 const countCharacters = (text: string): number => {
-  let letters = 0
-  for (const _ of text) letters++
-  return letters
+  let characters = 0
+  for (const _ of text) characters++
+  return characters
 }

@@ -1,6 +1,6 @@
 /** OpenAI's speech-to-text endpoints: forms pass up unchanged, and transcripts pass down in the
  *  format that the client requested. */
-import { streamEndingWith, usageIn } from '../ending-event.ts'
+import { streamEndingWith, usageInEvent } from '../ending-event.ts'
 import type { Format } from '../format.ts'
 import { metersOf, transcriptionEstimate } from './usage.ts'
 
@@ -13,10 +13,10 @@ export const openaiTranscription: Format = {
   model: 'body',
   usage: {
     key: 'usage',
-    inEvent: usageIn(DONE),
+    inEvent: usageInEvent(DONE),
     counts: ['seconds', 'input', 'audio_input', 'output'],
     meters: metersOf,
-    sums: { read: ['input_tokens'], written: ['output_tokens'] },
+    sums: { input: ['input_tokens'], output: ['output_tokens'] },
     estimate: transcriptionEstimate,
   },
   stream: streamEndingWith(DONE),

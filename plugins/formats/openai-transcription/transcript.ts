@@ -19,7 +19,7 @@ export class Transcript {
     this.#reader = READERS.find(([pattern]) => pattern.test(type))?.[1]() ?? new TextReader()
   }
   observe(chunk: Bytes): void {
-    this.#reader.saw(chunk)
+    this.#reader.observe(chunk)
   }
   /** The duration that the upstream names. */
   get duration(): number | undefined {
@@ -37,7 +37,7 @@ export class Transcript {
 }
 
 interface Reader {
-  saw(chunk: Bytes): void
+  observe(chunk: Bytes): void
   readonly bytes: number
   /** Seconds. */
   readonly end?: number | undefined
@@ -49,7 +49,7 @@ class TextReader implements Reader {
   bytes = 0
   end: number | undefined
   #carry = ''
-  saw(chunk: Bytes): void {
+  observe(chunk: Bytes): void {
     this.bytes += chunk.length
     const text =
       this.#carry + Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length).toString('latin1')
@@ -66,7 +66,7 @@ class TextReader implements Reader {
 class JsonReader implements Reader {
   bytes = 0
   readonly #extractor = new FieldExtractor(Buffer.from('duration'))
-  saw(chunk: Bytes): void {
+  observe(chunk: Bytes): void {
     this.bytes += chunk.length
     this.#extractor.push(chunk)
   }
@@ -80,7 +80,7 @@ class JsonReader implements Reader {
 class Events implements Reader {
   bytes = 0
   end: number | undefined
-  saw(chunk: Bytes): void {
+  observe(chunk: Bytes): void {
     for (const event of eventsIn(chunk)) {
       const fields = eventFields(event)
       if (!fields) continue

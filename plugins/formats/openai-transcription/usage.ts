@@ -3,7 +3,7 @@
 import type { Meters, PricedMeters, Usage } from '../../slots.ts'
 import { count, type Fields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
-import { certainty } from '../usage-certainty.ts'
+import { certaintyOf } from '../usage-certainty.ts'
 import { Transcript } from './transcript.ts'
 
 /** `{type: duration, seconds}`, or tokens, nearly all of which are audio. */
@@ -36,24 +36,25 @@ const MIN_BYTES_PER_SECOND = 500
 
 export const transcriptionEstimate = (
   request: Fields,
-  paid: PricedMeters,
+  prices: PricedMeters,
   type: string,
 ): UsageEstimate => {
   const size = lenientObjects(request, 'file').reduce((sum, { bytes }) => sum + count(bytes), 0)
   const transcript = new Transcript(type)
-  const byTokens = TOKEN_METERS.some(meter => paid.has(meter))
-  const bySeconds = paid.has('seconds')
+  const byTokens = TOKEN_METERS.some(meter => prices.has(meter))
+  const bySeconds = prices.has('seconds')
   return {
     observe: chunk => transcript.observe(chunk),
     usage(counts, whole) {
-      const reported = counts ? metersOf(counts) : {}
-      const countsTokens = TOKEN_METERS.some(meter => reported[meter] !== undefined)
-      if (countsTokens && (byTokens || !bySeconds)) return { meters: reported, ...certainty(whole) }
-      const seconds = reported.seconds ?? transcript.duration
+      const reportedMeters = counts ? metersOf(counts) : {}
+      const countsTokens = TOKEN_METERS.some(meter => reportedMeters[meter] !== undefined)
+      if (countsTokens && (byTokens || !bySeconds))
+        return { meters: reportedMeters, ...certaintyOf(whole) }
+      const seconds = reportedMeters.seconds ?? transcript.duration
       if (seconds !== undefined && (bySeconds || !byTokens))
-        return { meters: { ...reported, seconds }, ...certainty(whole) }
-      return estimate(
-        { ...reported, ...(seconds && { seconds }) },
+        return { meters: { ...reportedMeters, seconds }, ...certaintyOf(whole) }
+      return estimateUsage(
+        { ...reportedMeters, ...(seconds && { seconds }) },
         transcript,
         size,
         !bySeconds && byTokens,
@@ -64,20 +65,22 @@ export const transcriptionEstimate = (
 const TOKEN_METERS = ['input', 'audio_input', 'output'] as const
 
 /** Never longer than the file can be, which is the amount held. */
-const estimate = (
-  reported: Meters,
+const estimateUsage = (
+  reportedMeters: Meters,
   transcript: Transcript,
   size: number,
   inTokens: boolean,
 ): Usage => {
   const fromTokens =
-    reported.audio_input === undefined ? undefined : reported.audio_input / AUDIO_TOKENS_PER_SECOND
+    reportedMeters.audio_input === undefined
+      ? undefined
+      : reportedMeters.audio_input / AUDIO_TOKENS_PER_SECOND
   const duration =
-    reported.seconds ?? fromTokens ?? transcript.seconds ?? size / DEFAULT_BYTES_PER_SECOND
+    reportedMeters.seconds ?? fromTokens ?? transcript.seconds ?? size / DEFAULT_BYTES_PER_SECOND
   const seconds = Math.ceil(Math.min(duration, size / MIN_BYTES_PER_SECOND))
-  const output = reported.output ?? Math.ceil(transcript.bytes / BYTES_PER_TOKEN)
+  const output = reportedMeters.output ?? Math.ceil(transcript.bytes / BYTES_PER_TOKEN)
   const meters = inTokens
     ? { input: 0, audio_input: seconds * AUDIO_TOKENS_PER_SECOND, output }
     : { seconds }
-  return { meters, ...certainty(false) }
+  return { meters, ...certaintyOf(false) }
 }

@@ -23,13 +23,13 @@ export const editRequest = (
 ): ((n: number) => UpstreamRequest) => {
   const { bytes, type } = imageFileOf(image)
   const files = [{ name: 'image', file: fileName('image', type), type, bytes }]
-  if (mask) files.push(fileOfMask(mask))
-  const unsupported = new Set(
+  if (mask) files.push(maskFile(mask))
+  const unsupportedFields = new Set(
     mask ? [...UNSUPPORTED_FIELDS, ...UNSUPPORTED_WITH_MASK] : UNSUPPORTED_FIELDS,
   )
   const fields: [string, string][] = mask ? [] : [['strength', String(DEFAULT_STRENGTH)]]
   for (const [name, value] of Object.entries(members))
-    if (unsupported.has(name)) dropped.add(name)
+    if (unsupportedFields.has(name)) dropped.add(name)
     else fields.push([name, typeof value === 'string' ? value : JSON.stringify(value)])
   const path = mask ? '/v1/images/inpaint' : '/v1/images/imageToImage'
   return n => {
@@ -38,7 +38,7 @@ export const editRequest = (
     return { path, body: form.body, headers: { 'content-type': form.type } }
   }
 }
-const fileOfMask = (mask: Media) => {
+const maskFile = (mask: Media) => {
   const bytes = convertMask(imageFileOf(mask).bytes)
   const { at = 'mask' } = mask
   if (!bytes)

@@ -18,7 +18,7 @@ import { editRequest } from './edit.ts'
 /** The maximum number of images per call. */
 const MAX_IMAGES = 6
 
-const takes: ReadonlySet<string> = new Set([
+const ACCEPTED_FIELDS: ReadonlySet<string> = new Set([
   'size',
   'style',
   'style_id',
@@ -50,7 +50,7 @@ const encodePrompt = (
 ): UpstreamRequest => {
   const { text, images, mask, count } = imageRequestOf(prompt)
   if (prompt.settings.user !== undefined) dropped.add('user')
-  const { style, ...more } = pickFields(prompt.body, takes)
+  const { style, ...more } = pickFields(prompt.body, ACCEPTED_FIELDS)
   if (OPENAI_STYLES.has(style)) dropped.add('style')
   const members: Fields = {
     prompt: text,
@@ -61,10 +61,10 @@ const encodePrompt = (
   const [first = 1, ...rest] = batchSizes(count, MAX_IMAGES)
   const [image, another] = images
   if (another) throw unsupportedMedia(another)
-  const write = image
+  const requestFor = image
     ? editRequest(image, mask, members, dropped)
     : generationRequest(members, dropped)
-  return { ...write(first), followUps: rest.map(write) }
+  return { ...requestFor(first), followUps: rest.map(requestFor) }
 }
 const generationRequest = (
   fields: Fields,
@@ -97,7 +97,7 @@ export const recraft: TargetFormat = {
     decodeStream: () => ({ push() {}, close: () => false }),
     decodeError: decodeErrorReply,
     imageGeneration: {
-      acceptedFields: takes,
+      acceptedFields: ACCEPTED_FIELDS,
       joinAnswers: joinImageAnswers,
       // Recraft may not accept its own output (vector graphics) as input, so earlier images are not
       // edited: the image is generated again from the whole conversation.

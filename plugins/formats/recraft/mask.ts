@@ -24,11 +24,11 @@ export const convertMask = (png: Buffer): Buffer | undefined => {
     const chunks = chunksIn(png)
     const head = headOf(chunks.find(({ type }) => type === 'IHDR')?.bytes)
     if (!head) return undefined
-    const compressed = chunks.filter(({ type }) => type === 'IDAT').map(({ bytes }) => bytes)
+    const compressedParts = chunks.filter(({ type }) => type === 'IDAT').map(({ bytes }) => bytes)
     const size = head.height * (1 + head.width * head.pixel)
-    const rows = inflateSync(Buffer.concat(compressed), { maxOutputLength: size })
-    const shade = rows.length === size ? decodeMask(rows, head) : undefined
-    return shade?.includes(WHITE) ? encodePng(head, GREYSCALE, shade) : undefined
+    const rows = inflateSync(Buffer.concat(compressedParts), { maxOutputLength: size })
+    const maskRows = rows.length === size ? decodeMask(rows, head) : undefined
+    return maskRows?.includes(WHITE) ? encodePng(head, GREYSCALE, maskRows) : undefined
   } catch {
     return undefined
   }
@@ -59,7 +59,7 @@ const headOf = (bytes: Buffer | undefined): Head | undefined => {
  *  pixels, so that the colours need not be decoded. Of a 16-bit alpha only the first byte is
  *  read. */
 const decodeMask = (rows: Buffer, { width, height, pixel, alpha }: Head): Buffer => {
-  const shade = Buffer.alloc(height * (1 + width))
+  const maskRows = Buffer.alloc(height * (1 + width))
   let above = new Uint8Array(width)
   for (let y = 0; y < height; y++) {
     const rowStart = y * (1 + width * pixel)
@@ -67,28 +67,28 @@ const decodeMask = (rows: Buffer, { width, height, pixel, alpha }: Head): Buffer
     if (!undo) throw new Error('unknown PNG filter')
     const row = new Uint8Array(width)
     for (let x = 0; x < width; x++) {
-      const left = x > 0 ? (row[x - 1] as number) : 0
+      const leftByte = x > 0 ? (row[x - 1] as number) : 0
       const corner = x > 0 ? (above[x - 1] as number) : 0
       const raw = rows[rowStart + 1 + x * pixel + pixel - alpha] as number
-      row[x] = raw + undo(left, above[x] as number, corner)
-      if (row[x] === 0) shade[y * (1 + width) + 1 + x] = WHITE
+      row[x] = raw + undo(leftByte, above[x] as number, corner)
+      if (row[x] === 0) maskRows[y * (1 + width) + 1 + x] = WHITE
     }
     above = row
   }
-  return shade
+  return maskRows
 }
 /** PNG §9.2: a row holds differences to these predictions. */
-const FILTERS: readonly ((left: number, above: number, corner: number) => number)[] = [
+const FILTERS: readonly ((leftByte: number, above: number, corner: number) => number)[] = [
   () => 0,
-  left => left,
+  leftByte => leftByte,
   (_, above) => above,
-  (left, above) => (left + above) >> 1,
-  (left, above, corner) => {
-    const guess = left + above - corner
-    const toLeft = Math.abs(guess - left)
+  (leftByte, above) => (leftByte + above) >> 1,
+  (leftByte, above, corner) => {
+    const guess = leftByte + above - corner
+    const toLeft = Math.abs(guess - leftByte)
     const toAbove = Math.abs(guess - above)
     const toCorner = Math.abs(guess - corner)
-    if (toLeft <= toAbove && toLeft <= toCorner) return left
+    if (toLeft <= toAbove && toLeft <= toCorner) return leftByte
     return toAbove <= toCorner ? above : corner
   },
 ]

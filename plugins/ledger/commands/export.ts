@@ -1,6 +1,6 @@
 /** `tollgate export ledger`: prints every credit and every closed charge as CSV or JSON lines. */
 import { EXIT, UsageError } from '../../../engine/cli/kit.ts'
-import type { Command, Database, Row, Sql, Value, Verb } from '../../../engine/plugin.ts'
+import type { Command, Database, Row, SingleCommand, Sql, Value } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { nanosOf } from '../statements.ts'
 
@@ -78,7 +78,7 @@ const cellOf = (value: unknown): string => {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-const exportLedger: Verb = {
+const exportLedger: SingleCommand = {
   summary: 'Prints every credit and every closed charge.',
   example: 'tollgate export ledger --csv > ledger.csv',
   options: {
@@ -97,5 +97,5 @@ const exportLedger: Verb = {
 }
 export const exportCommand: Command = {
   summary: 'Exports the ledger.',
-  verbs: { ledger: exportLedger },
+  subcommands: { ledger: exportLedger },
 }

@@ -55,7 +55,7 @@ interface CommandResult {
 }
 
 /** The output for a request without a route, as in `tollgate explain`. */
-const noRoute = ({ allowed }: RouteMatch<Route>): CommandResult => ({
+const noRoute = ({ allowedMethods: allowed }: RouteMatch<Route>): CommandResult => ({
   text: `${allowed.length > 0 ? `405: the path has ${allowed.join(', ')}` : '404: no route'}\n`,
   json: { route: null, allowed },
   exit: EXIT.runTime,

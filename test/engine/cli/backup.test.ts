@@ -1,4 +1,4 @@
-/** `tollgate backup`: a complete copy during writes, and no file is overwritten. */
+/** `tollgate backup`: copies completely during writes and overwrites no file. */
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -15,26 +15,27 @@ const backup = (...args: string[]) => tollgate(['backup', ...args], { TOLLGATE_C
 t.test('backup: the copy is complete during writes', async t => {
   const database = await store.open()
   await database.migrate('test', [{ number: 1, text: 'CREATE TABLE t (n BIGINT PRIMARY KEY)' }])
-  let going = true
-  let written = 0
+  let isWriting = true
+  let rowCount = 0
   const writing = (async () => {
-    while (going) await database.write([statement('add', 'INSERT INTO t VALUES (?)', [++written])])
+    while (isWriting)
+      await database.write([statement('add', 'INSERT INTO t VALUES (?)', [++rowCount])])
   })()
-  while (written < 20) await new Promise(resolve => setImmediate(resolve))
-  const least = written - 1
+  while (rowCount < 20) await new Promise(resolve => setImmediate(resolve))
+  const minimum = rowCount - 1
   const file = join(folder, 'copy.db')
   const { code, out } = await backup(file, '--json')
-  going = false
+  isWriting = false
   await writing
   t.equal(code, 0)
   t.match(JSON.parse(out), { file, bytes: statSync(file).size })
-  t.equal(statSync(file).mode & 0o077, 0, 'for our own eyes')
+  t.equal(statSync(file).mode & 0o077, 0, 'readable for the owner only')
   const copy = new DatabaseSync(file, { readOnly: true })
   const { count, most } =
     copy.prepare('SELECT count(*) AS count, max(n) AS most FROM t').get() ?? {}
   copy.close()
-  t.equal(count, most, 'without a gap')
-  t.ok(Number(most) >= least, 'and with all that was acknowledged before')
+  t.equal(count, most, 'no row is missing')
+  t.ok(Number(most) >= minimum, 'contains all acknowledged rows')
   t.match(await backup(file), { code: 2, err: /exists; it was not overwritten/ })
 })
 

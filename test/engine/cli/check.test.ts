@@ -1,4 +1,4 @@
-/** `tollgate check`: exit codes, three formats, nothing left behind; also `routes` and `schema` on the same files. */
+/** `tollgate check`: exit codes and three formats; also `routes` and `schema`. */
 import { existsSync, readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { tollgate } from '../../helpers/terminal.ts'
@@ -20,7 +20,7 @@ routes:
   - { path: 'WS /live', upstream: up }
 `
 
-t.test('a good configuration', async t => {
+t.test('check: a valid configuration exits 0 and creates no data folder', async t => {
   const config = project(t, GOOD)
   t.same(await tollgate(['check', '-c', config]), {
     code: 0,
@@ -31,12 +31,14 @@ t.test('a good configuration', async t => {
   t.equal(json.code, 0)
   t.same(JSON.parse(json.out), { problems: [], total: 0 })
   t.same(await tollgate(['check', '--format', 'github'], { TOLLGATE_CONFIG: config }), {
-    ...{ code: 0, out: '', err: '' },
+    code: 0,
+    out: '',
+    err: '',
   })
-  t.notOk(existsSync('./not-there'), 'no data folder is made by looking')
+  t.notOk(existsSync('./not-there'), 'no data folder is created')
 })
 
-t.test('problems, in every format', async t => {
+t.test('check: prints problems in every format and exits 1', async t => {
   const config = project(t, GOOD.replace('upstream: up }', 'upstrem: up }'))
   const pretty = await tollgate(['check', '-c', config])
   t.equal(pretty.code, 1)
@@ -54,13 +56,13 @@ t.test('problems, in every format', async t => {
   t.match(github.out, /^::error file=.*routes\.yaml,line=6,col=\d+/)
 })
 
-t.test('a missing file', async t => {
+t.test('check: a missing file is a problem', async t => {
   const { code, err } = await tollgate(['check', '-c', '/nowhere/routes.yaml'])
   t.equal(code, 1)
   t.match(err, /CONFIG_MISSING/)
 })
 
-t.test('routes', async t => {
+t.test('routes: lists stages and upstreams as columns or JSON', async t => {
   const config = project(t, GOOD)
   const { code, out } = await tollgate(['routes', '-c', config])
   t.equal(code, 0)
@@ -79,11 +81,11 @@ t.test('routes', async t => {
   ])
 })
 
-t.test('schema', async t => {
+t.test('schema: prints the schema or writes it to schemas/routes.json', async t => {
   const config = project(t, GOOD)
-  const printed = await tollgate(['schema', '-c', config])
-  t.equal(printed.code, 0)
-  const schema = JSON.parse(printed.out)
+  const output = await tollgate(['schema', '-c', config])
+  t.equal(output.code, 0)
+  const schema = JSON.parse(output.out)
   t.equal(schema.properties.routes.items.properties.stamp.description, 'A text.')
   const { code, out } = await tollgate(['schema', '--write', '-c', config])
   t.equal(code, 0)
@@ -92,7 +94,7 @@ t.test('schema', async t => {
   t.same(JSON.parse(readFileSync(file, 'utf8')), schema)
 })
 
-t.test('schema of a plugin that does not compile', async t => {
+t.test('schema: a plugin that does not compile is a problem', async t => {
   const folder = t.testdir({ 'routes.yaml': GOOD, plugins: { 'stamp.ts': 'export default {' } })
   const { code, err } = await tollgate(['schema', '-c', `${folder}/routes.yaml`])
   t.equal(code, 1)

@@ -1,10 +1,11 @@
-/** `tollgate explain`: the real stages on a real configuration, and not one byte to an upstream. */
+/** `tollgate explain`: runs the real stages of a configuration and sends nothing to an upstream. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { tollgate } from '../../helpers/terminal.ts'
 
-/** A gatekeeper, a stage that fills a slot the next one counts on, one that changes what leaves, one that answers. */
+/** `gate` refuses other keys and fills a slot that `greet` reads; `shift` changes the upstream
+ *  request; `local` answers. */
 const PLUGINS = {
   'gate.ts': `export default {
     schema: {}, setup: () => ({
@@ -76,45 +77,48 @@ routes:
 const ENV = { WORD: 'a-very-secret-word' }
 const KEY = 'sk-customer-0123456789'
 
-t.test('a request that would go through', async t => {
-  const { url, connections } = await upstream(t)
-  const config = project(t, url)
-  const body = config.replace('routes.yaml', 'body.json')
-  const argv = ['explain', 'post', '/items/7?x=1', '-b', body, '-k', KEY, '-c', config]
-  const { code, out, err } = await tollgate([...argv, '--json'], ENV)
-  t.equal(err, '')
-  t.equal(code, 0)
-  t.match(JSON.parse(out), {
-    route: { method: 'POST', pattern: '/items/{id}', params: { id: '7' } },
-    stages: [
-      { stage: 'gate', ring: 'handle', outcome: 'passes' },
-      { stage: 'greet', ring: 'handle', outcome: 'passes', says: { greets: 'ann' } },
-      { stage: 'shift', ring: 'forward', outcome: 'passes' },
-    ],
-    targets: [{ upstream: 'up' }, { upstream: 'header' }],
-    request: {
-      method: 'POST',
-      url: `${url}/base/items/7?x=1/more`,
-      headers: {
-        'content-type': 'application/json',
-        'x-shifted': 'yes',
-        'x-secret': '***',
-        authorization: 'Bearer ***',
+t.test(
+  'explain: shows route, stages, targets and upstream request, without sending it',
+  async t => {
+    const { url, connections } = await upstream(t)
+    const config = project(t, url)
+    const body = config.replace('routes.yaml', 'body.json')
+    const argv = ['explain', 'post', '/items/7?x=1', '-b', body, '-k', KEY, '-c', config]
+    const { code, out, err } = await tollgate([...argv, '--json'], ENV)
+    t.equal(err, '')
+    t.equal(code, 0)
+    t.match(JSON.parse(out), {
+      route: { method: 'POST', pattern: '/items/{id}', params: { id: '7' } },
+      stages: [
+        { stage: 'gate', ring: 'handle', outcome: 'passes' },
+        { stage: 'greet', ring: 'handle', outcome: 'passes', says: { greets: 'ann' } },
+        { stage: 'shift', ring: 'forward', outcome: 'passes' },
+      ],
+      targets: [{ upstream: 'up' }, { upstream: 'header' }],
+      request: {
+        method: 'POST',
+        url: `${url}/base/items/7?x=1/more`,
+        headers: {
+          'content-type': 'application/json',
+          'x-shifted': 'yes',
+          'x-secret': '***',
+          authorization: 'Bearer ***',
+        },
+        body: '{"b":2}',
       },
-      body: '{"b":2}',
-    },
-  })
-  const pretty = await tollgate(argv, ENV)
-  t.match(pretty.out, /^POST \/items\/7\?x=1\n {2}route +POST \/items\/\{id\} id=7\n/)
-  t.match(pretty.out, /stage +greet +passes {2}\{"greets":"ann"\}/)
-  t.match(pretty.out, /target +up, then header/)
-  t.match(pretty.out, /\nauthorization: Bearer \*\*\*\n/)
-  for (const secret of [KEY, 'sk-upstream', ENV.WORD])
-    t.notOk((out + pretty.out).includes(secret), `${secret} is not shown`)
-  t.equal(connections(), 0, 'nothing was sent')
-})
+    })
+    const pretty = await tollgate(argv, ENV)
+    t.match(pretty.out, /^POST \/items\/7\?x=1\n {2}route +POST \/items\/\{id\} id=7\n/)
+    t.match(pretty.out, /stage +greet +passes {2}\{"greets":"ann"\}/)
+    t.match(pretty.out, /target +up, then header/)
+    t.match(pretty.out, /\nauthorization: Bearer \*\*\*\n/)
+    for (const secret of [KEY, 'sk-upstream', ENV.WORD])
+      t.notOk((out + pretty.out).includes(secret), `${secret} is not shown`)
+    t.equal(connections(), 0, 'nothing was sent')
+  },
+)
 
-t.test('a stage that refuses is noted, and the walk goes on', async t => {
+t.test('explain: records a refusal and continues with the next stage', async t => {
   const { url } = await upstream(t)
   const config = project(t, url)
   const body = config.replace('routes.yaml', 'bad.json')
@@ -124,12 +128,12 @@ t.test('a stage that refuses is noted, and the walk goes on', async t => {
   const [gate, greet, shift] = JSON.parse(out).stages
   t.same(gate.refusal, { status: 401, code: 'GATE_SHUT', message: 'Who are you?' })
   t.match(greet, { stage: 'greet', outcome: 'refuses', refusal: { status: 400 } })
-  t.notOk('says' in greet, 'it counts on a slot that nobody filled')
+  t.notOk('says' in greet, 'its explanation needs a slot that is empty')
   t.match(shift, { stage: 'shift', outcome: 'passes' })
   t.match((await tollgate(argv, ENV)).out, /stage +gate +refuses {2}401 GATE_SHUT: Who are you\?/)
 })
 
-t.test('credentials are masked wherever an upstream reads them', async t => {
+t.test('explain: masks the credentials of an upstream in headers and queries', async t => {
   const { url } = await upstream(t)
   const config = project(t, url)
   const request = async (path: string) =>
@@ -139,7 +143,7 @@ t.test('credentials are masked wherever an upstream reads them', async t => {
   t.match(await request('/query'), { url: `${url}/query?key=***` })
 })
 
-t.test('stages that answer, or do nothing', async t => {
+t.test('explain: shows stages that answer and stages that do nothing', async t => {
   const { url } = await upstream(t)
   const config = project(t, url)
   const explain = async (path: string) =>
@@ -149,7 +153,7 @@ t.test('stages that answer, or do nothing', async t => {
   t.match(await explain('/mute'), /target +up/)
 })
 
-t.test('no route, another method, a WebSocket, a path that is refused', async t => {
+t.test('explain: shows a missing route, allowed methods, WebSockets and refused paths', async t => {
   const { url } = await upstream(t)
   const config = project(t, url)
   const explain = (...argv: string[]) => tollgate(['explain', ...argv, '-c', config], ENV)

@@ -1,4 +1,4 @@
-/** `tollgate plugin new`: what it writes works, and its own test is green; it overwrites nothing. */
+/** `tollgate plugin new`: writes a plugin that works and whose test passes; overwrites no file. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,14 +14,14 @@ pipeline: [stamp]
 upstreams: { up: { url: 'http://127.0.0.1:1' } }
 routes: [{ path: GET /items, upstream: up, stamp: hello }]
 `
-/** A project as a clone has it: routes.yaml beside engine/. */
+/** A project with routes.yaml beside engine/, as in a clone. */
 const project = (t: Test): string => {
   const folder = t.testdir({ 'routes.yaml': YAML, plugins: {} })
   symlinkSync(join(root, 'engine'), join(folder, 'engine'))
   return folder
 }
 
-t.test('the plugin is small, is typed, passes check and its own test', async t => {
+t.test('plugin new: writes a short typed plugin that passes check and its own test', async t => {
   const folder = project(t)
   const argv = ['plugin', 'new', 'stamp', '-c', join(folder, 'routes.yaml')]
   const { code, out } = await tollgate(argv)
@@ -38,15 +38,15 @@ t.test('the plugin is small, is typed, passes check and its own test', async t =
   t.match(run.stdout, /^ {4}1\.\.2$/m, 'two checks')
 
   t.equal((await tollgate(['check', ...argv.slice(3)])).code, 0)
-  const explained = await tollgate(['explain', 'GET', '/items', '--json', ...argv.slice(3)])
-  t.match(JSON.parse(explained.out).stages, [
+  const explanation = await tollgate(['explain', 'GET', '/items', '--json', ...argv.slice(3)])
+  t.match(JSON.parse(explanation.out).stages, [
     { stage: 'stamp', outcome: 'passes', says: { adds: 'x-stamp: hello' } },
   ])
   t.match(await tollgate(argv), { code: 2, err: /stamp\.ts exists; it was not overwritten/ })
   t.equal(readFileSync(join(folder, 'plugins/stamp.ts'), 'utf8'), source)
 })
 
-t.test('a test that fails without the plugin’s work', async t => {
+t.test('plugin new: the written test fails if the plugin does not work', async t => {
   const folder = project(t)
   await tollgate(['plugin', 'new', 'stamp', '-c', join(folder, 'routes.yaml')])
   const plugin = join(folder, 'plugins/stamp.ts')
@@ -61,7 +61,7 @@ t.test('a test that fails without the plugin’s work', async t => {
   t.not(run.status, 0)
 })
 
-t.test('names that no plugin can have', async t => {
+t.test('plugin new: refuses invalid names', async t => {
   const config = join(project(t), 'routes.yaml')
   for (const name of ['Stamp', '../stamp', '9', 'upstream', 'a_b', ''])
     t.match(await tollgate(['plugin', 'new', name, '-c', config]), {
@@ -70,7 +70,7 @@ t.test('names that no plugin can have', async t => {
     })
 })
 
-t.test('into the folder that the configuration names, as JSON', async t => {
+t.test('plugin new: writes to the configured plugin folder and prints JSON', async t => {
   const folder = t.testdir({ 'routes.yaml': YAML.replace('data:', 'plugins: [own], data:') })
   const argv = ['plugin', 'new', 'stamp', '--json', '-c', join(folder, 'routes.yaml')]
   const { code, out } = await tollgate(argv)

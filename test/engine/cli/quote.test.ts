@@ -1,14 +1,15 @@
-/** `tollgate quote` meets the route that the request would meet: its price, its model, or that there is none. */
+/** `tollgate quote`: the price of a request on its route, or that there is no route. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { usedFolder } from '../../helpers/cache.ts'
 import { startStore } from '../../helpers/store.ts'
 import { type Said, tollgate } from '../../helpers/terminal.ts'
 
-/** As beside a gateway: its writer is there, and no command starts one. Not awaited here: a room that waits is taken to be over. */
+/** A running store, as beside a gateway, so that no command starts a writer. It is not awaited at
+ *  the top level, where the test would count as ended. */
 const starting = startStore(t)
 const PLUGINS = join(import.meta.dirname, '../../../plugins')
-const used = starting.then(({ data }) => usedFolder(data))
+const dataFolder = starting.then(({ data }) => usedFolder(data))
 const folder = t.testdir({
   'body.json': '{"model":"gp","max_tokens":10}',
   'free.json': '{"model":"gift"}',
@@ -30,25 +31,29 @@ routes:
 `,
 })
 
-/** What it prints, by the terminal or by itself. */
+/** The output, through the terminal or directly to stdout and stderr. */
 const quote = async (t: Test, ...argv: readonly string[]): Promise<Said> => {
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
   const config = ['--config', join(folder, 'routes.yaml')]
-  const env = { DATA: await used }
+  const env = { DATA: await dataFolder }
   const {
     code,
-    out: shown,
-    err: said,
+    out: terminalOut,
+    err: terminalErr,
   } = await tollgate(['quote', ...argv, ...config], env).finally(() => {
     out?.restore()
     err?.restore()
   })
-  const text = (of: typeof out) => of?.args().flat().join('') ?? ''
-  return { code, out: text(out) + (shown && `${shown}\n`), err: text(err) + said }
+  const text = (capture: typeof out) => capture?.args().flat().join('') ?? ''
+  return {
+    code,
+    out: text(out) + (terminalOut && `${terminalOut}\n`),
+    err: text(err) + terminalErr,
+  }
 }
 const body = (name = 'body'): string[] => ['--body', join(folder, `${name}.json`)]
 
-t.test('the route has the last word on the price', async t => {
+t.test('quote: options of the route override the price of the model', async t => {
   const { out } = await quote(t, 'POST', '/plain', ...body())
   t.equal(out, '0.00005 CNY at most: 30 input x 1.00/1M + 10 output x 2.00/1M = 0.00005\n')
   t.match(await quote(t, 'post', '/count', ...body()), {
@@ -63,18 +68,18 @@ t.test('the route has the last word on the price', async t => {
   t.match(await quote(t, 'POST', '/plain', ...body('free')), {
     out: /^0 CNY: the model gift is free/,
   })
-  const named = await quote(t, 'POST', '/in/gp:go', ...body('other'), '--json')
-  t.match(JSON.parse(named.out), { route: 'POST /in/{name}:go', model: 'gp', lacking: [] })
+  const quoteInPath = await quote(t, 'POST', '/in/gp:go', ...body('other'), '--json')
+  t.match(JSON.parse(quoteInPath.out), { route: 'POST /in/{name}:go', model: 'gp', lacking: [] })
 })
 
-t.test('no route, as explain says it', async t => {
+t.test('quote: a missing route exits 3, with the same text as explain', async t => {
   t.match(await quote(t, 'POST', '/nope', ...body()), { code: 3, out: '404: no route\n' })
   t.match(await quote(t, 'GET', '/plain', ...body()), { code: 3, out: '405: the path has POST\n' })
   const { out } = await quote(t, 'GET', '/plain', '--json')
   t.same(JSON.parse(out), { route: null, allowed: ['POST'] })
 })
 
-t.test('wrong use, and what nobody answers to', async t => {
+t.test('quote: wrong use exits 2, an unknown model exits 3', async t => {
   t.match(await quote(t, 'POST'), { code: 2, out: '', err: /Usage: tollgate quote METHOD PATH/ })
   t.match(await quote(t, 'POST', '/plain'), { code: 2, err: /Usage: tollgate quote METHOD PATH/ })
   t.match(await quote(t, 'POST', 'plain', ...body()), { code: 2, err: 'a path begins with "/"' })

@@ -1,16 +1,16 @@
-/** Commands as tables: help, usage lines, options and output come from a verb's row; a verb more is a row more. */
+/** Commands and groups: help, usage lines, options and output come from their members. */
 import t from 'tap'
+import type { Command, SingleCommand } from '../../../engine/cli/command.ts'
 import { helpOf, summaryOf, usageOf } from '../../../engine/cli/help.ts'
 import { UsageError } from '../../../engine/cli/kit.ts'
 import { runCommand, runPluginCommand } from '../../../engine/cli/run-command.ts'
-import type { Command, Verb } from '../../../engine/cli/verb.ts'
 import { errors } from '../../../engine/errors.ts'
 import { remembering, tollgate } from '../../helpers/terminal.ts'
 
 const fault = errors({ GREETED: [409, '%s was greeted already'], RUDE: [400, '%s is rude'] })
-const hello: Verb = {
+const hello: SingleCommand = {
   arguments: 'NAME [WORD]',
-  summary: 'Greets somebody.',
+  summary: 'Greets a person.',
   example: 'tollgate greet hello ann --loud',
   options: {
     loud: { type: 'boolean', summary: 'in capitals' },
@@ -24,12 +24,12 @@ const hello: Verb = {
     return { rows: [{ name, text }], after: 'Done.\n' }
   },
 }
-const list: Verb = {
-  summary: 'Lists who was greeted.',
+const list: SingleCommand = {
+  summary: 'Lists the greeted people.',
   example: 'tollgate greet list',
   run: async () => ({ rows: [], json: { greeted: [] }, exit: 1 }),
 }
-const greet: Command = { summary: 'Greets people.', verbs: { hello, list } }
+const greet: Command = { summary: 'Greets people.', subcommands: { hello, list } }
 
 const run = async (command: Command, ...args: string[]) => {
   const terminal = remembering({})
@@ -37,28 +37,31 @@ const run = async (command: Command, ...args: string[]) => {
   return { code, out: terminal.outs.join('\n'), err: terminal.errs.join('\n') }
 }
 
-t.test('a table: the first word picks the verb; rows are columns, or JSON', async t => {
-  t.same(await run(greet, 'hello', 'ann'), {
-    code: 0,
-    out: 'name  text\nann   hello\nDone.',
-    err: '',
-  })
-  t.match(await run(greet, '--loud', 'hello', 'ann', 'hi'), { code: 0, out: /ann {3}HI/ })
-  const { out } = await run(greet, 'hello', 'ann', '--json')
-  t.same(JSON.parse(out), [{ name: 'ann', text: 'hello' }])
-  t.same(await run(greet, 'list'), { code: 1, out: 'none', err: '' })
-  t.same(JSON.parse((await run(greet, 'list', '--json')).out), { greeted: [] })
-})
+t.test(
+  'command group: the first word selects the subcommand; rows are columns or JSON',
+  async t => {
+    t.same(await run(greet, 'hello', 'ann'), {
+      code: 0,
+      out: 'name  text\nann   hello\nDone.',
+      err: '',
+    })
+    t.match(await run(greet, '--loud', 'hello', 'ann', 'hi'), { code: 0, out: /ann {3}HI/ })
+    const { out } = await run(greet, 'hello', 'ann', '--json')
+    t.same(JSON.parse(out), [{ name: 'ann', text: 'hello' }])
+    t.same(await run(greet, 'list'), { code: 1, out: 'none', err: '' })
+    t.same(JSON.parse((await run(greet, 'list', '--json')).out), { greeted: [] })
+  },
+)
 
-t.test('usage: one style for what is missing, too much, unknown or foreign', async t => {
+t.test('usage errors: one style for missing, surplus, unknown and foreign words', async t => {
   const line = 'tollgate greet hello NAME [WORD] [--loud] [--times NUMBER]'
   const cases: [args: string[], err: string][] = [
     [[], `Usage: ${line}\n       tollgate greet list`],
     [['hello'], `Usage: ${line}`],
     [['hello', 'a', 'b', 'c'], `Usage: ${line}`],
     [['list', 'x'], 'Usage: tollgate greet list'],
-    [['helo', 'ann'], 'unknown verb "helo"; did you mean "hello"?'],
-    [['toString'], `unknown verb "toString"; Usage: ${line}\n       tollgate greet list`],
+    [['helo', 'ann'], 'unknown command "helo"; did you mean "hello"?'],
+    [['toString'], `unknown command "toString"; Usage: ${line}\n       tollgate greet list`],
     [['hello', 'ann', '--luod'], 'unknown option "luod"; did you mean "loud"?'],
     [['list', '--loud'], '--loud is no option here\nUsage: tollgate greet list'],
     [['hello', 'odd'], 'that is no name'],
@@ -67,41 +70,38 @@ t.test('usage: one style for what is missing, too much, unknown or foreign', asy
     t.same(await run(greet, ...args), { code: 2, out: '', err }, args.join(' '))
 })
 
-t.test(
-  'faults: exit 3, or 2 for how something was written; JSON where it is asked for',
-  async t => {
-    t.same(await run(greet, 'hello', 'again'), {
-      code: 3,
-      out: '',
-      err: 'again was greeted already',
-    })
-    t.same(await run(greet, 'hello', 'rude'), { code: 2, out: '', err: 'rude is rude' })
-    const { code, err } = await run(greet, 'hello', 'again', '--json')
-    t.equal(code, 3)
-    t.same(JSON.parse(err), { error: { code: 'GREETED', message: 'again was greeted already' } })
-    t.match(JSON.parse((await run(greet, '--json')).err), { error: { code: 'USAGE' } })
-  },
-)
+t.test('faults: exit 3, or 2 for status 400; printed as JSON with --json', async t => {
+  t.same(await run(greet, 'hello', 'again'), {
+    code: 3,
+    out: '',
+    err: 'again was greeted already',
+  })
+  t.same(await run(greet, 'hello', 'rude'), { code: 2, out: '', err: 'rude is rude' })
+  const { code, err } = await run(greet, 'hello', 'again', '--json')
+  t.equal(code, 3)
+  t.same(JSON.parse(err), { error: { code: 'GREETED', message: 'again was greeted already' } })
+  t.match(JSON.parse((await run(greet, '--json')).err), { error: { code: 'USAGE' } })
+})
 
-t.test('one row more: it runs, and its help, the usage line and the overview show it', async t => {
-  const bye: Verb = {
+t.test('added subcommand: runs and appears in help, usage line and overview', async t => {
+  const bye: SingleCommand = {
     arguments: 'NAME',
     summary: 'Says goodbye.',
     example: 'tollgate greet bye ann',
     run: async ({ positionals: [name] }) => ({ text: `bye ${name}` }),
   }
-  const more: Command = { ...greet, verbs: { ...greet.verbs, bye } }
-  t.same(await run(more, 'bye', 'ann'), { code: 0, out: 'bye ann', err: '' })
-  t.match((await run(more, '--help')).out, /^ {2}bye NAME +Says goodbye\.$/m)
-  const page = (await run(more, 'bye', '--help')).out
+  const largerGroup: Command = { ...greet, subcommands: { ...greet.subcommands, bye } }
+  t.same(await run(largerGroup, 'bye', 'ann'), { code: 0, out: 'bye ann', err: '' })
+  t.match((await run(largerGroup, '--help')).out, /^ {2}bye NAME +Says goodbye\.$/m)
+  const page = (await run(largerGroup, 'bye', '--help')).out
   t.match(page, /^tollgate greet bye NAME \[options\]\n\nSays goodbye\.\n/)
   t.match(page, /\$ tollgate greet bye ann$/)
   t.equal(page, helpOf('greet bye', bye, remembering({})))
-  t.match(usageOf('greet', more), /\n {7}tollgate greet bye NAME$/)
-  t.equal(summaryOf(more), 'Greets people: hello, list, bye.')
+  t.match(usageOf('greet', largerGroup), /\n {7}tollgate greet bye NAME$/)
+  t.equal(summaryOf(largerGroup), 'Greets people: hello, list, bye.')
 })
 
-t.test('a command that is one verb has no word for it', async t => {
+t.test('single command: runs without the name of a subcommand', async t => {
   const terminal = remembering({})
   t.equal(await runCommand('hello', hello, ['ann'], terminal), 0)
   await t.rejects(runCommand('hello', hello, [], terminal), {
@@ -119,18 +119,26 @@ const bye = {
 export default {
   schema: {},
   setup: () => ({ answers: true }),
-  commands: { greet: { summary: 'Greets people.', verbs: { bye } } },
+  commands: { greet: { summary: 'Greets people.', subcommands: { bye } } },
 }
 `
-t.test('a plugin file with a table of verbs: tollgate knows it', async t => {
-  const folder = t.testdir({
-    'routes.yaml': 'pipeline: [greet]\nroutes:\n  - { path: GET /, greet: {} }\n',
-    plugins: { 'greet.ts': PLUGIN },
-  })
-  const env = { TOLLGATE_CONFIG: `${folder}/routes.yaml`, TOLLGATE_DATA: `${folder}/data` }
-  t.same(await tollgate(['greet', 'bye', 'ann'], env), {
-    ...{ code: 0, out: 'bye ann from string', err: '' },
-  })
-  t.match((await tollgate(['--help'], env)).out, /^ {2}greet +Greets people: bye\.$/m)
-  t.match(await tollgate(['greet', 'bye'], env), { code: 2, err: 'Usage: tollgate greet bye NAME' })
-})
+t.test(
+  'plugin commands: a command group of a plugin file can be run and is in the overview',
+  async t => {
+    const folder = t.testdir({
+      'routes.yaml': 'pipeline: [greet]\nroutes:\n  - { path: GET /, greet: {} }\n',
+      plugins: { 'greet.ts': PLUGIN },
+    })
+    const env = { TOLLGATE_CONFIG: `${folder}/routes.yaml`, TOLLGATE_DATA: `${folder}/data` }
+    t.same(await tollgate(['greet', 'bye', 'ann'], env), {
+      code: 0,
+      out: 'bye ann from string',
+      err: '',
+    })
+    t.match((await tollgate(['--help'], env)).out, /^ {2}greet +Greets people: bye\.$/m)
+    t.match(await tollgate(['greet', 'bye'], env), {
+      code: 2,
+      err: 'Usage: tollgate greet bye NAME',
+    })
+  },
+)

@@ -1,4 +1,4 @@
-/** `tollgate status`, `reload`, `rollback` against an admin listener: what is asked, what is shown, the exit codes. */
+/** `tollgate status`, `reload` and `rollback` with an admin listener: requests, output, exits. */
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,12 +19,12 @@ const FAILURE = {
   time: '2026-01-02T03:05:00.000Z',
   problems: [{ code: 'X', message: 'broken', file: 'routes.yaml', line: 2, column: 3 }],
 }
-/** A gateway's announcement, and an admin listener that answers as told. */
-const running = async (t: Test, answers: Record<string, object>) => {
-  const asked: string[] = []
+/** A run file of a gateway, and an admin listener that sends `responses`, by method and path. */
+const startListener = async (t: Test, responses: Record<string, object>) => {
+  const requests: string[] = []
   const server = createServer(({ method, url }, response) => {
-    asked.push(`${method} ${url}`)
-    response.end(JSON.stringify(answers[`${method} ${url?.split('?')[0]}`] ?? {}))
+    requests.push(`${method} ${url}`)
+    response.end(JSON.stringify(responses[`${method} ${url?.split('?')[0]}`] ?? {}))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())
@@ -33,11 +33,11 @@ const running = async (t: Test, answers: Record<string, object>) => {
   writeFileSync(config, `settings: { data: '${folder}/data' }\nroutes: []\n`)
   const { port } = server.address() as AddressInfo
   writeRunFile(join(folder, 'data'), { pid: 1, url: VIEW.url, admin: `http://127.0.0.1:${port}` })
-  return { config, asked, server }
+  return { config, asked: requests, server }
 }
 
-t.test('status', async t => {
-  const { config } = await running(t, { 'GET /-/config': VIEW })
+t.test('status: shows the live version and the workers', async t => {
+  const { config } = await startListener(t, { 'GET /-/config': VIEW })
   t.match(await tollgate(['status', '-c', config]), {
     code: 0,
     out: /^http:\/\/127.0.0.1:8080 serves #3 \(abc\) since 2026.*\n {2}worker 1: serving, #3, pid 42$/,
@@ -45,54 +45,61 @@ t.test('status', async t => {
   t.same(JSON.parse((await tollgate(['status', '--json', '-c', config])).out), VIEW)
 })
 
-t.test('status after a reload that failed', async t => {
-  const { config } = await running(t, { 'GET /-/config': { ...VIEW, failure: FAILURE } })
+t.test('status: shows the problems of a failed reload', async t => {
+  const { config } = await startListener(t, { 'GET /-/config': { ...VIEW, failure: FAILURE } })
   const { out } = await tollgate(['status', '-c', config])
   t.match(out, /a reload failed at 2026-01-02T03:05.*\n {2}routes\.yaml:2:3 {2}X {2}broken/)
 })
 
-t.test('reload', async t => {
+t.test('reload: prints the report', async t => {
   const report = { outcome: 'live', version: 4, text: 'reload #4: 1 route added, 38 ms' }
-  const { config, asked } = await running(t, { 'POST /-/reload': report })
+  const { config, asked: requests } = await startListener(t, { 'POST /-/reload': report })
   t.match(await tollgate(['reload', '-c', config]), { code: 0, out: report.text })
   t.same(JSON.parse((await tollgate(['reload', '--json', '-c', config])).out), report)
-  t.same(asked, ['POST /-/reload', 'POST /-/reload'])
+  t.same(requests, ['POST /-/reload', 'POST /-/reload'])
 })
 
-t.test('a reload with problems exits 1, also as JSON', async t => {
+t.test('reload: problems exit 1, also with --json', async t => {
   const report = { outcome: 'problems', version: 3, text: 'still serving #3', problems: [] }
-  const { config } = await running(t, { 'POST /-/reload': report })
+  const { config } = await startListener(t, { 'POST /-/reload': report })
   t.match(await tollgate(['reload', '-c', config]), { code: 1, out: /still serving #3/ })
   const { code, out } = await tollgate(['reload', '--json', '-c', config])
   t.equal(code, 1)
   t.same(JSON.parse(out), report)
 })
 
-t.test('what no change of the configuration would mend exits 3', async t => {
-  const [gone, broken] = ['NO_VERSION', 'UNKNOWN_KEY'].map(code => ({ code, message: 'no' }))
+t.test('rollback: problems outside the configuration exit 3', async t => {
+  const [missingVersion, unknownKey] = ['NO_VERSION', 'UNKNOWN_KEY'].map(code => ({
+    code,
+    message: 'no',
+  }))
   const base = { outcome: 'problems', version: 3, text: 'still serving #3' }
-  const one = await running(t, { 'POST /-/rollback': { ...base, problems: [gone] } })
+  const one = await startListener(t, {
+    'POST /-/rollback': { ...base, problems: [missingVersion] },
+  })
   t.match(await tollgate(['rollback', '99', '-c', one.config]), { code: 3, out: base.text })
-  const both = await running(t, { 'POST /-/rollback': { ...base, problems: [gone, broken] } })
+  const both = await startListener(t, {
+    'POST /-/rollback': { ...base, problems: [missingVersion, unknownKey] },
+  })
   t.match(await tollgate(['rollback', '99', '-c', both.config]), { code: 1, out: base.text })
 })
 
-t.test('rollback, to the one before or to one that is named', async t => {
+t.test('rollback: goes to the previous or to a given version', async t => {
   const report = { outcome: 'live', version: 5, text: 'reload #5: back to #2' }
-  const { config, asked } = await running(t, { 'POST /-/rollback': report })
+  const { config, asked: requests } = await startListener(t, { 'POST /-/rollback': report })
   t.match(await tollgate(['rollback', '-c', config]), { code: 0, out: report.text })
   t.match(await tollgate(['rollback', '2', '-c', config]), { code: 0 })
   t.match(await tollgate(['rollback', '#2', '-c', config]), { code: 0 })
-  t.same(asked, ['POST /-/rollback', 'POST /-/rollback?to=2', 'POST /-/rollback?to=2'])
+  t.same(requests, ['POST /-/rollback', 'POST /-/rollback?to=2', 'POST /-/rollback?to=2'])
 })
 
-t.test('no gateway, or one that ended without a word', async t => {
-  const { config, server } = await running(t, {})
+t.test('no gateway: exits 3, also beside the run file of a crashed gateway', async t => {
+  const { config, server } = await startListener(t, {})
   await new Promise(resolve => server.close(resolve))
   const alone = `${t.testdir({ 'routes.yaml': "settings: { data: './no' }\nroutes: []\n" })}/routes.yaml`
-  for (const [file, verb] of [
+  for (const [file, name] of [
     [config, 'status'],
     [alone, 'reload'],
   ] as const)
-    t.match(await tollgate([verb, '-c', file]), { code: 3, err: /no gateway of the data folder/ })
+    t.match(await tollgate([name, '-c', file]), { code: 3, err: /no gateway of the data folder/ })
 })

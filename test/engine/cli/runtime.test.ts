@@ -1,4 +1,5 @@
-/** The runtime guard: an old Node changes to the pinned one or is refused in one sentence; a lenient parser is refused. */
+/** The check of the runtime: an old Node changes to the pinned one or is refused in one sentence; a
+ *  lenient HTTP parser is refused. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -30,28 +31,38 @@ interface Guard {
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const bin = join(root, 'engine/bin.cjs')
 const { judge, flagsOf } = createRequire(import.meta.url)(bin) as Guard
-const pinned = { path: '/pinned/node', version: '26.10.0' }
+const pinnedNode = { path: '/pinned/node', version: '26.10.0' }
 
-t.test('versions', async t => {
+t.test('runtime check: old versions change to the pinned Node or are refused', async t => {
   for (const version of ['24.18.1', '24.19.0', '25.0.0', '26.10.0', '100.0.0'])
-    t.same(judge({ version, flags: [], pinned }), {}, `${version} goes on`)
+    t.same(judge({ version, flags: [], pinned: pinnedNode }), {}, `${version} continues`)
   for (const version of ['20.20.2', '24.18.0', '24.9.9', '9.99.99']) {
-    t.same(judge({ version, flags: [], pinned }), { change: '/pinned/node' }, `${version} changes`)
+    t.same(
+      judge({ version, flags: [], pinned: pinnedNode }),
+      { change: '/pinned/node' },
+      `${version} changes`,
+    )
     t.match(judge({ version, flags: [] }).refuse, /24\.18\.1 or newer and this is Node \d/)
     const stale = { path: '/pinned/node', version: '22.0.0' }
     t.match(judge({ version, flags: [], pinned: stale }).refuse, /npm ci/)
   }
 })
 
-t.test('a lenient parser is refused on any version', async t => {
+t.test('runtime check: refuses a lenient HTTP parser on any version', async t => {
   for (const flag of [
     '--insecure-http-parser',
     '--insecure_http_parser',
     '--insecure-http-parser=true',
   ])
     for (const version of ['20.20.2', '26.10.0'])
-      t.match(judge({ version, flags: [flag], pinned }).refuse, /--insecure-http-parser/)
-  t.same(judge({ version: '26.10.0', flags: ['--insecure-http-parser=false'], pinned }), {})
+      t.match(
+        judge({ version, flags: [flag], pinned: pinnedNode }).refuse,
+        /--insecure-http-parser/,
+      )
+  t.same(
+    judge({ version: '26.10.0', flags: ['--insecure-http-parser=false'], pinned: pinnedNode }),
+    {},
+  )
   t.same(flagsOf(['--a'], '--b  "--c"'), ['--a', '--b', '--c', ''])
   for (const [args, options] of [
     [['--insecure-http-parser'], ''],
@@ -66,7 +77,8 @@ t.test('a lenient parser is refused on any version', async t => {
   }
 })
 
-/** The program in a folder of its own on a runtime that calls itself Node 20, beside a pinned `node` that is a script. */
+/** Arguments that start a copy of the program on a runtime that reports Node 20. `script`: the text
+ *  of the pinned `node`, a shell script. */
 const installation = (t: Test, script?: string): string[] => {
   // Outside the project, whose own pinned node would be found from a folder inside it.
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
@@ -84,14 +96,14 @@ const installation = (t: Test, script?: string): string[] => {
   return ['-r', join(folder, 'old.cjs'), join(folder, 'engine/bin.cjs')]
 }
 
-t.test('an old Node changes to the pinned one, arguments and exit code kept', async t => {
+t.test('old Node: runs the pinned Node with the same arguments and exit code', async t => {
   const args = installation(t, 'for word; do echo "$word"; done; exit 7')
   const run = spawnSync(process.execPath, [...args, 'check', 'a b'], { encoding: 'utf8' })
   t.equal(run.status, 7)
   t.same(run.stdout.trim().split('\n'), [...args, 'check', 'a b'])
 })
 
-t.test('signals pass to the pinned one', async t => {
+t.test('old Node: passes signals to the pinned Node', async t => {
   const args = installation(t, "trap 'exit 9' TERM; echo up; while :; do sleep 0.05; done")
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
@@ -99,19 +111,19 @@ t.test('signals pass to the pinned one', async t => {
   t.same(await once(child, 'exit'), [9, null])
 })
 
-t.test('a pinned one killed by a signal is reported as such', async t => {
+t.test('old Node: ends by the signal that ended the pinned Node', async t => {
   const run = spawnSync(process.execPath, installation(t, 'kill -9 $$'))
   t.equal(run.signal, 'SIGKILL')
 })
 
-t.test('an old Node without the pinned one says so in one sentence and exits 2', async t => {
+t.test('old Node: without a pinned Node prints one sentence and exits 2', async t => {
   const [, preload, copy] = installation(t)
   const run = spawnSync(process.execPath, ['-r', preload ?? '', copy ?? ''], { encoding: 'utf8' })
   t.equal(run.status, 2)
   t.match(run.stderr, /^Tollgate needs Node 24\.18\.1 or newer and this is Node 20\.1\.0: .*\n$/)
 })
 
-t.test('a pinned one that is too old itself is not started for ever', async t => {
+t.test('old Node: a pinned Node that is too old is started once', async t => {
   const args = installation(t, 'echo "$TOLLGATE_CHANGED_RUNTIME"')
   t.equal(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout, '1\n')
   const env = { ...process.env, TOLLGATE_CHANGED_RUNTIME: '1' }
@@ -120,7 +132,7 @@ t.test('a pinned one that is too old itself is not started for ever', async t =>
   t.match(run.stderr, /^Tollgate needs Node/)
 })
 
-/** A `node` of the machine's own that is really too old, if there is one. */
+/** A Node of this machine that is too old, if there is one. */
 const oldNode = (process.env.PATH ?? '')
   .split(delimiter)
   .filter(folder => !folder.includes('node_modules'))
@@ -140,7 +152,7 @@ function isExecutable(file: string): boolean {
 }
 
 t.test(
-  'a really old Node starts the program on the pinned one',
+  'old Node: a real old version starts the program on the pinned Node',
   { skip: oldNode === undefined && 'this machine has no old Node' },
   async t => {
     const env = operatorEnv()

@@ -10,7 +10,7 @@ import { fakeResources } from '../../helpers/core.ts'
 
 const CORPUS = join(import.meta.dirname, '../../fixtures/config')
 const SHARED = ['plugins', 'schemas', 'expected.json']
-/** Without the file where it is the main one. */
+/** Expected problems by case. A problem in the main file has no file name. */
 const expected: Record<string, readonly string[]> = JSON.parse(
   readFileSync(join(CORPUS, 'expected.json'), 'utf8'),
 )
@@ -21,13 +21,13 @@ const problemsOf = async (config: string): Promise<ProblemsError> => {
   const resources = fakeResources({ lines: [], refuse: () => undefined, delay: 0 })
   try {
     await load({ config, version: 1, cacheFolder, resources, source })
-  } catch (thrown) {
-    if (thrown instanceof ProblemsError) return thrown
-    throw thrown
+  } catch (error) {
+    if (error instanceof ProblemsError) return error
+    throw error
   }
   throw new Error(`${config} was accepted`)
 }
-const said = (main: string) => (problem: Problem) => {
+const summaryOf = (main: string) => (problem: Problem) => {
   const { file, line, column, code, suggestion } = problem
   const place = `${file === main ? '' : `${file}:`}${line}:${column}`
   return `${place} ${code}${suggestion === undefined ? '' : ` did you mean ${suggestion}`}`
@@ -38,13 +38,13 @@ t.same(names.sort(), Object.keys(expected).sort(), 'every case has an expectatio
 t.ok(names.length >= 60, `${names.length} broken configurations`)
 
 for (const name of names)
-  t.test(name, async t => {
+  t.test(`broken configuration ${name}: has exactly the expected problems`, async t => {
     const main = name.endsWith('.yaml') ? name : 'routes.yaml'
     const config = join(CORPUS, name.endsWith('.yaml') ? name : `${name}/routes.yaml`)
     const error = await problemsOf(config)
-    t.same(error.problems.map(said(main)), expected[name])
+    t.same(error.problems.map(summaryOf(main)), expected[name])
     const blocks = error.message.split('\n\n')
     t.equal(blocks.length, error.problems.length)
     for (const block of blocks) t.match(block, /\| *\^+$/, 'a code frame with a caret')
-    t.ok(error.watched.length > 0, 'it says where a repair would show')
+    t.ok(error.watchedPaths.length > 0, 'the paths to watch for a fix')
   })

@@ -5,7 +5,11 @@ import type { Blueprint } from '../../../engine/config/compile/blueprint.ts'
 import type { Document } from '../../../engine/plugin.ts'
 
 const blueprint = (document: Document, more: Partial<Blueprint> = {}): Blueprint => ({
-  ...{ version: 1, hash: '', root: '/', document, plugins: [] },
+  version: 1,
+  hash: '',
+  root: '/',
+  document,
+  plugins: [],
   ...more,
 })
 const plugin = (name: string, hash: string) => ({

@@ -1,6 +1,4 @@
-/** Compiling: all faults at once with their places, and shared resources released after a failure.
- *  */
-
+/** Compiling: reports all faults with places, and releases shared resources after a failure. */
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile/compile.ts'
 import { errors } from '../../../engine/errors.ts'
@@ -11,24 +9,24 @@ import { plugin } from '../../helpers/core.ts'
 
 const UP = { up: { url: 'http://127.0.0.1:9' } }
 const ROUTE = { path: 'GET /', upstream: 'up' }
-/** Breaks in `setup`. */
-const breaking = (thrown: unknown, more: Partial<Plugin> = {}): Plugin => ({
+/** A plugin that throws in `setup`. */
+const throwing = (error: unknown, more: Partial<Plugin> = {}): Plugin => ({
   schema: {},
   setup() {
-    throw thrown
+    throw error
   },
   ...more,
 })
-const refused = errors({ OPTION_WRONG: [500, '%s is no colour'] })
+const optionFault = errors({ OPTION_WRONG: [500, '%s is no colour'] })
 
 t.test('compile: a route without upstream or responder is a fault at its place', async t => {
-  const document = { upstreams: UP, routes: [ROUTE, { path: 'POST /nobody' }] }
+  const document = { upstreams: UP, routes: [ROUTE, { path: 'POST /unanswered' }] }
   t.same(await faultsOf({}, document), [
     {
       where: ['routes', 1],
       code: 'ROUTE_UNANSWERED',
       message:
-        'the route "POST /nobody" has no upstream; add one, or a plugin that responds or selects a target',
+        'the route "POST /unanswered" has no upstream; add one, or a plugin that responds or selects a target',
     },
   ])
   for (const stage of [{ answers: true }, { targets: true }])
@@ -36,23 +34,23 @@ t.test('compile: a route without upstream or responder is a fault at its place',
 })
 
 t.test('compile: a plugin that throws in setup is named with place and stack', async t => {
-  const plugins = { usual: breaking(new Error('no colour'), { default: {} }) }
-  const said = { plugin: 'usual', code: 'PLUGIN_SETUP', message: 'no colour' }
+  const plugins = { usual: throwing(new Error('no colour'), { default: {} }) }
+  const expectedFault = { plugin: 'usual', code: 'PLUGIN_SETUP', message: 'no colour' }
   const stack = /compile\.test\.ts/
   t.match(await faultsOf(plugins, { upstreams: UP, routes: [ROUTE] }), [
-    { ...said, where: ['routes', 0], stack },
+    { ...expectedFault, where: ['routes', 0], stack },
   ])
   t.match(await faultsOf(plugins, { upstreams: UP, routes: [{ ...ROUTE, usual: 1 }] }), [
-    { ...said, where: ['routes', 0, 'usual'], stack },
+    { ...expectedFault, where: ['routes', 0, 'usual'], stack },
   ])
-  const odd = breaking('just text', { default: {} })
-  const found = await faultsOf({ odd }, { routes: [{ path: 'GET /' }] })
-  t.match(found, [{ code: 'PLUGIN_SETUP', message: 'just text', stack: undefined }])
-  t.equal(found.length, 1, 'it may have been the one to answer')
+  const odd = throwing('just text', { default: {} })
+  const faults = await faultsOf({ odd }, { routes: [{ path: 'GET /' }] })
+  t.match(faults, [{ code: 'PLUGIN_SETUP', message: 'just text', stack: undefined }])
+  t.equal(faults.length, 1, 'the failed stage may be the one that answers')
 })
 
 t.test('compile: a fault from setup keeps its code', async t => {
-  const picky = breaking(refused('OPTION_WRONG', ['mud']))
+  const picky = throwing(optionFault('OPTION_WRONG', ['mud']))
   t.match(await faultsOf({ picky }, { upstreams: UP, routes: [{ ...ROUTE, picky: 'mud' }] }), [
     { where: ['routes', 0, 'picky'], code: 'OPTION_WRONG', message: 'mud is no colour' },
   ])
@@ -82,7 +80,7 @@ t.test('compile: an invalid egress_allow is a fault', async t => {
 })
 
 t.test('compile: reports all faults at once, also in the message', async t => {
-  const plugins = { a: breaking(new Error('one')), b: breaking(refused('OPTION_WRONG', ['x'])) }
+  const plugins = { a: throwing(new Error('one')), b: throwing(optionFault('OPTION_WRONG', ['x'])) }
   const document = {
     upstreams: { bad: { url: 'http://[' } },
     routes: [
@@ -92,7 +90,7 @@ t.test('compile: reports all faults at once, also in the message', async t => {
   }
   const error = await compiled(plugins, document).then(
     () => undefined,
-    thrown => thrown,
+    cause => cause,
   )
   t.type(error, CompileError)
   t.same(
@@ -103,31 +101,31 @@ t.test('compile: reports all faults at once, also in the message', async t => {
 })
 
 t.test('compile: releases shared resources after every failure', async t => {
-  const stopped: string[] = []
+  const closedResources: string[] = []
   const greedy: Plugin = {
     schema: {},
     default: {},
     setup(_, host) {
-      host.share('cache', '1', () => ({ close: () => stopped.push('cache') }))
+      host.share('cache', '1', () => ({ close: () => closedResources.push('cache') }))
       host.job('sweep', 1_000, async () => {})
       return {}
     },
   }
   const resources = freshResources({
-    jobs: { start: () => () => void stopped.push('job'), close: async () => {} } as never,
+    jobs: { start: () => () => void closedResources.push('job'), close: async () => {} } as never,
   })
   const bad = {
-    'a route nobody answers': { upstreams: UP, routes: [ROUTE, { path: 'GET /x' }] },
-    'a plugin that breaks': { upstreams: UP, routes: [ROUTE, { ...ROUTE, broken: 1 }] },
-    'an address that is none': { upstreams: { ...UP, x: { url: 'http://[' } }, routes: [ROUTE] },
-    'a fault nobody foresaw': { upstreams: UP, routes: [ROUTE, { ...ROUTE, ping: 'never' }] },
+    'a route that no stage answers': { upstreams: UP, routes: [ROUTE, { path: 'GET /x' }] },
+    'a plugin that throws': { upstreams: UP, routes: [ROUTE, { ...ROUTE, broken: 1 }] },
+    'an invalid address': { upstreams: { ...UP, x: { url: 'http://[' } }, routes: [ROUTE] },
+    'an unexpected error': { upstreams: UP, routes: [ROUTE, { ...ROUTE, ping: 'never' }] },
   }
-  for (const [what, document] of Object.entries(bad)) {
-    stopped.length = 0
-    const plugins = { greedy, broken: breaking(new Error('broken')) }
-    await t.rejects(compiled(plugins, document, resources), what)
-    t.equal(resources.shared.size, 0, what)
-    t.ok(stopped.includes('cache') && stopped.includes('job'), what)
+  for (const [title, document] of Object.entries(bad)) {
+    closedResources.length = 0
+    const plugins = { greedy, broken: throwing(new Error('broken')) }
+    await t.rejects(compiled(plugins, document, resources), title)
+    t.equal(resources.shared.size, 0, title)
+    t.ok(closedResources.includes('cache') && closedResources.includes('job'), title)
   }
 })
 
@@ -155,21 +153,23 @@ t.test('compile: migrates tables before the first setup', async t => {
   t.match(await faultsOf({ own, second: own }, document, resources), [
     { plugin: 'second', code: 'MIGRATION_FAILED', message: 'no such column' },
   ])
-  const away = async (owner: string): Promise<void> => {
+  const failingMigrate = async (owner: string): Promise<void> => {
     log.push(owner)
     throw Object.assign(new Error('ECONNREFUSED'), { code: 'STORE_START', status: 500 })
   }
-  const lost = freshResources({ database: { ...database, migrate: away } as typeof database })
+  const failingResources = freshResources({
+    database: { ...database, migrate: failingMigrate } as typeof database,
+  })
   log.length = 0
-  t.match(await faultsOf({ own, second: own }, document, lost), [
+  t.match(await faultsOf({ own, second: own }, document, failingResources), [
     {
       where: ['settings', 'database'],
       code: 'STORE_START',
       message: /^ECONNREFUSED; .*DATABASE_URL/,
     },
   ])
-  t.same(log, ['standing'], 'a store that is away is asked once, and is to blame')
-  t.same(await faultsOf({ own }, document), [], 'a store that has no tables makes none')
+  t.same(log, ['standing'], 'an unavailable store is called once, and no plugin is at fault')
+  t.same(await faultsOf({ own }, document), [], 'a store without migrations')
 
   log.length = 0
   const [first, last] = [
@@ -177,7 +177,7 @@ t.test('compile: migrates tables before the first setup', async t => {
     { ...own, needs: ['own'] },
   ]
   await compiled({ first, own, last }, document, resources)
-  t.same(log.slice(1, 4), ['own 1', 'last 1', 'first 1'], 'those that others stand on come first')
+  t.same(log.slice(1, 4), ['own 1', 'last 1', 'first 1'], 'the tables that others need come first')
   t.match(await faultsOf({ first, last }, document, resources), [
     {
       plugin: 'first',
@@ -185,13 +185,13 @@ t.test('compile: migrates tables before the first setup', async t => {
       message: 'it needs the tables of the plugin "own", which is not installed',
     },
   ])
-  const round = { one: { ...own, needs: ['two'] }, two: { ...own, needs: ['one'] } }
-  t.same(await faultsOf(round, document, resources), [], 'a circle ends')
+  const cycle = { one: { ...own, needs: ['two'] }, two: { ...own, needs: ['one'] } }
+  t.same(await faultsOf(cycle, document, resources), [], 'cyclic needs end')
 })
 
 t.test('compile: members of the host of a plugin', async t => {
   const hosts: Host[] = []
-  const lending: Plugin = {
+  const recorder: Plugin = {
     schema: {},
     setup(options, host) {
       hosts.push(host)
@@ -203,40 +203,40 @@ t.test('compile: members of the host of a plugin', async t => {
   const document = {
     upstreams: { up: { url: 'http://127.0.0.1:9', key: 'secret', formats: ['a'] } },
     catalogue: { a: 1 },
-    routes: [{ path: 'POST /x/{id}', name: 'x', lending: 'own options' }],
+    routes: [{ path: 'POST /x/{id}', name: 'x', recorder: 'own options' }],
   }
   const files = { 'schemas/x.json': 'checked text' }
   const resources = freshResources()
-  await compiled({ lending, usual }, document, resources, files)
+  await compiled({ recorder, usual }, document, resources, files)
   const [host] = hosts as [Host]
   t.same(host.config, { version: 3, hash: 'h3' })
   t.match(host.route, { name: 'x', method: 'POST', pattern: '/x/{id}' })
   t.same(
-    ['lending', 'usual', 'other'].map(name => host.route.has(name)),
+    ['recorder', 'usual', 'other'].map(name => host.route.has(name)),
     [true, true, false],
   )
   t.same(host.section('catalogue'), { a: 1 })
   t.same(host.section('nothing'), {})
   t.same(host.upstreams, { up: { options: { formats: ['a'] } } }, 'neither address nor key')
   t.equal(host.file('schemas/x.json'), 'checked text', 'the text that was checked')
-  t.match(host.file(import.meta.filename), /What a plugin/i, 'or as it stands on the disk')
+  t.match(host.file(import.meta.filename), /What a plugin/i, 'another file is read from the disk')
   t.equal(host.database, resources.database)
-  t.equal(host.allowance('a', { held: { amount: 1n } }).take('k', 1n), true)
+  t.equal(host.allowance('a', { concurrency: { amount: 1n } }).take('k', 1n), true)
 })
 
 t.test('compile: the host of a plugin cannot be used before the snapshot exists', async t => {
-  const rejected: Promise<unknown>[] = []
+  const promises: Promise<unknown>[] = []
   const hasty: Plugin = {
     schema: {},
     default: {},
     setup(_, host) {
       const request = { method: 'GET', path: '/', headers: {} }
       const turn = { after: 'x', id: 'x', request, slots: {}, targets: [] }
-      rejected.push(host.run('x', turn), host.send('up', request))
-      for (const each of rejected) each.catch(() => {})
+      promises.push(host.run('x', turn), host.send('up', request))
+      for (const each of promises) each.catch(() => {})
       return { answers: true }
     },
   }
   await compiled({ hasty }, { routes: [{ path: 'GET /' }] })
-  for (const each of rejected) await t.rejects(each, { code: 'NOT_READY', status: 503 })
+  for (const each of promises) await t.rejects(each, { code: 'NOT_READY', status: 503 })
 })

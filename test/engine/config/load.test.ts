@@ -1,5 +1,4 @@
-/** From a file on disk to a blueprint or a snapshot: types of variables, hashes, secrets, what to
- *  watch. */
+/** Loading a blueprint or a snapshot: types of variables, hashes, secrets, watched paths. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
@@ -35,19 +34,19 @@ const options = (t: Test, env: Record<string, string> = {}, version = 1): LoadOp
   resources: fakeResources({ lines: [], refuse: () => undefined, delay: 0 }),
   source: fileSource(env),
 })
-const folder = (t: Test, routes: string, more: object = {}) =>
-  t.testdir({ 'routes.yaml': routes, plugins: { 'stamp.ts': STAMP }, ...more })
+const folder = (t: Test, routes: string, files: object = {}) =>
+  t.testdir({ 'routes.yaml': routes, plugins: { 'stamp.ts': STAMP }, ...files })
 const stampOf = async (t: Test, env: Record<string, string> = {}) => {
   const { blueprint } = await prepare(options(t, env))
   return (blueprint.document.routes as readonly { stamp: unknown }[])[0]?.stamp
 }
-const refused = async (promise: Promise<unknown>): Promise<ProblemsError> => {
-  const thrown = await promise.then(
-    () => new Error('it was accepted'),
+const rejection = async (promise: Promise<unknown>): Promise<ProblemsError> => {
+  const result = await promise.then(
+    () => new Error('the configuration was accepted'),
     (error: unknown) => error,
   )
-  if (thrown instanceof ProblemsError) return thrown
-  throw thrown
+  if (result instanceof ProblemsError) return result
+  throw result
 }
 
 t.test('load: variables are converted to the schema type, literal text is not', async t => {
@@ -62,11 +61,13 @@ t.test('load: variables are converted to the schema type, literal text is not', 
   folder(t, route('{ either: "${N:-auto}", times: "1${N:-5}", text: "a${N:-5}" }'))
   t.same(await stampOf(t), { either: 'auto', times: 15, text: 'a5' })
   folder(t, route('{ times: "12" }'))
-  t.match(await refused(prepare(options(t))), {
+  t.match(await rejection(prepare(options(t))), {
     problems: [{ code: 'WRONG_TYPE', line: 4, column: 21 }],
   })
   folder(t, route('{ times: "${N}" }'))
-  t.match(await refused(prepare(options(t, { N: '1.5' }))), { problems: [{ code: 'WRONG_TYPE' }] })
+  t.match(await rejection(prepare(options(t, { N: '1.5' }))), {
+    problems: [{ code: 'WRONG_TYPE' }],
+  })
 })
 
 t.test('load: settings accept variables in the same way', async t => {
@@ -85,11 +86,11 @@ t.test('load: equal content has an equal hash, every change another one', async 
   const hash = async (env = {}, version = 1) =>
     (await prepare(options(t, env, version))).blueprint.hash
   const first = await hash()
-  t.equal(await hash({}, 7), first, 'the version is no content')
+  t.equal(await hash({}, 7), first, 'the version does not count')
   t.not(await hash({ T: 'y' }), first, 'a variable')
   writeFileSync(join(t.testdirName, 'a.json'), '{ }')
   const second = await hash()
-  t.not(second, first, 'a file that is named')
+  t.not(second, first, 'an attached file')
   writeFileSync(join(t.testdirName, 'plugins/stamp.ts'), STAMP.replace('true,', 'false,'))
   t.not(await hash(), second, 'a plugin')
 })
@@ -103,11 +104,11 @@ t.test('load: attached files belong to the version', async t => {
   t.same(
     [...files.keys()],
     ['routes.yaml', 'schemas/a.json', 'schemas/parts/b.json'],
-    'the history keeps them',
+    'attached files are in the history',
   )
   writeFileSync(join(t.testdirName, 'schemas/a.json'), 'changed')
-  const sent = JSON.parse(JSON.stringify(blueprint))
-  const snapshot = await fromBlueprint(sent, options(t).resources)
+  const copy = JSON.parse(JSON.stringify(blueprint))
+  const snapshot = await fromBlueprint(copy, options(t).resources)
   const [first] = snapshot.find('GET', '/hello')?.value.stages ?? []
   t.equal(first?.stage.explain?.({} as never), '{ "$ref": "parts/b.json#/x" }')
 })
@@ -124,8 +125,8 @@ t.test('load: watches all read files and missing ones', async t => {
       parts: { eu: { 'x.yaml': 'upstreams: {}' } },
     },
   )
-  const { watched } = await prepare(options(t))
-  const inside = watched.map(path => path.slice(t.testdirName.length))
+  const { watchedPaths: paths } = await prepare(options(t))
+  const inside = paths.map(path => path.slice(t.testdirName.length))
   const read = ['/a/a.json', '/keys/key', '/parts/*', '/parts/eu/x.yaml']
   t.same(inside, [...read, ...PLUGINS, '/routes.yaml'])
 })
@@ -135,12 +136,12 @@ t.test('load: a refused configuration reports what to watch, also missing files'
     later: {},
     parts: { 'x.yaml': 'a: [' },
   })
-  const inside = (await refused(prepare(options(t)))).watched.map(path =>
+  const inside = (await rejection(prepare(options(t)))).watchedPaths.map(path =>
     path.slice(t.testdirName.length),
   )
   t.same(inside, ['/parts/*.yaml', '/parts/x.yaml', ...PLUGINS, '/routes.yaml'])
   folder(t, route('{ body: later/a.json }'), { later: {} })
-  const again = (await refused(prepare(options(t)))).watched.map(path =>
+  const again = (await rejection(prepare(options(t)))).watchedPaths.map(path =>
     path.slice(t.testdirName.length),
   )
   t.same(again, ['/later/a.json', ...PLUGINS, '/routes.yaml'])
@@ -157,18 +158,18 @@ t.test('load: no format of a problem prints a secret', async t => {
   folder(t, route(`{ secret: ${canary}, txt: 1, times: "\${K}", share: "\${file:key}" }`), {
     key: `${canary}-file`,
   })
-  const error = await refused(prepare(options(t, { K: `${canary}-variable` })))
+  const error = await rejection(prepare(options(t, { K: `${canary}-variable` })))
   t.same(
     error.problems.map(({ code }) => code),
     ['UNKNOWN_KEY', 'WRONG_TYPE', 'WRONG_TYPE'],
   )
-  for (const how of ['pretty', 'json', 'github'] as const)
-    t.notMatch(format(error.problems, error.texts, how), canary, how)
+  for (const style of ['pretty', 'json', 'github'] as const)
+    t.notMatch(format(error.problems, error.texts, style), canary, style)
   t.notMatch(error.message, canary)
   t.match(
     error.message,
     'secret: *****************, txt: 1',
-    'in a frame it is covered, and the caret stays true',
+    'the code frame masks it without moving the caret',
   )
 })
 
@@ -177,7 +178,7 @@ t.test('load: secrets in messages of plugins are masked', async t => {
   folder(t, route("{ text: '${K}', body: '${LONGER}' }"), { plugins: { 'stamp.ts': stamp } })
   for (const canary of ['canary-0123456789', 'a "canary" 0123456789', 'a canary\n0123456789']) {
     const env = { K: canary, LONGER: `${canary} and more` }
-    const { message } = await refused(load(options(t, env)))
+    const { message } = await rejection(load(options(t, env)))
     t.match(message, '***********')
     t.notMatch(message, /canary|6789/)
   }
@@ -189,9 +190,9 @@ t.test('load: a setup that does not finish is a problem', async t => {
   })
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const told: string[] = []
-  const promise = refused(load({ ...options(t), progress: file => told.push(file) }))
-  while (told.length < 2) await new Promise(resolve => setImmediate(resolve))
+  const reportedFiles: string[] = []
+  const promise = rejection(load({ ...options(t), progress: file => reportedFiles.push(file) }))
+  while (reportedFiles.length < 2) await new Promise(resolve => setImmediate(resolve))
   mock.timers.tick(10_001)
   t.match((await promise).problems, [
     { code: 'PLUGIN_SETUP', message: /did not finish in 10000 ms/, line: 4 },
@@ -209,7 +210,7 @@ t.test('load: an archived version uses its own bundles', async t => {
   folder(t, route('{}'))
   const { blueprint } = await prepare(options(t))
   writeFileSync(join(t.testdirName, 'plugins/stamp.ts'), 'not even {')
-  await refused(prepare(options(t)))
+  await rejection(prepare(options(t)))
   const again = await prepare({ ...options(t), bundles: blueprint.plugins })
   t.equal(again.blueprint.hash, blueprint.hash)
 })
@@ -236,7 +237,7 @@ t.test('load: exact places with ten thousand entries and a thousand routes', asy
       },
     },
   )
-  const { problems } = await refused(prepare(options(t)))
+  const { problems } = await rejection(prepare(options(t)))
   t.match(problems, [
     { file: 'routes.yaml', line: 2004, column: 5, code: 'UNKNOWN_KEY', suggestion: 'retries' },
     { file: 'things.yaml', line: 7779, column: 33, code: 'WRONG_TYPE' },

@@ -7,7 +7,7 @@ import fc from '../../helpers/property.ts'
 const KEYS = ['timeout', 'retries', 'balance', 'upstream', 'path', 'name', 'to', 'url']
 
 t.test('suggestions: typing mistakes are recognised', async t => {
-  const slips = {
+  const mistakes = {
     timout: 'timeout',
     retrys: 'retries',
     ballance: 'balance',
@@ -20,13 +20,14 @@ t.test('suggestions: typing mistakes are recognised', async t => {
     URL: 'url',
     uppstream: 'upstream',
   }
-  for (const [typed, meant] of Object.entries(slips)) t.equal(nearest(typed, KEYS), meant, typed)
+  for (const [misspelled, correct] of Object.entries(mistakes))
+    t.equal(nearest(misspelled, KEYS), correct, misspelled)
 })
 
 t.test('suggestions: a different word is not suggested', async t => {
   for (const word of ['header', 'x', 'verbose', 'toggle', 'pipeline'])
     t.equal(nearest(word, KEYS), undefined, word)
-  t.equal(nearest('path', ['path']), undefined, 'nor is the word itself')
+  t.equal(nearest('path', ['path']), undefined, 'the word itself is not suggested')
   t.equal(nearest('anything', []), undefined)
   t.equal(nearest('x', ['y']), 'y', 'one letter for another')
   t.equal(nearest('xyz', ['abc']), undefined)
@@ -38,14 +39,14 @@ t.test('suggestions: any single edit in a word of four letters or more is found'
   const word = fc.stringMatching(/^[a-z]{4,12}$/)
   const letter = fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz')
   fc.assert(
-    fc.property(word, fc.nat(11), letter, fc.nat(3), (meant, place, other, kind) => {
-      const at = place % meant.length
-      const [before, here, after] = [meant.slice(0, at), meant[at], meant.slice(at + 1)]
-      const slips = [before + after, before + other + after, before + other + here + after]
-      const swapped = before + after.slice(0, 1) + here + after.slice(1)
-      const typed = [...slips, swapped][kind] ?? meant
-      fc.pre(typed !== meant)
-      t.equal(nearest(typed, [meant]), meant, `${typed} for ${meant}`)
+    fc.property(word, fc.nat(11), letter, fc.nat(3), (correct, place, other, kind) => {
+      const at = place % correct.length
+      const [before, here, after] = [correct.slice(0, at), correct[at], correct.slice(at + 1)]
+      const edits = [before + after, before + other + after, before + other + here + after]
+      const transposition = before + after.slice(0, 1) + here + after.slice(1)
+      const misspelled = [...edits, transposition][kind] ?? correct
+      fc.pre(misspelled !== correct)
+      t.equal(nearest(misspelled, [correct]), correct, `${misspelled} for ${correct}`)
     }),
     { numRuns: 200 },
   )

@@ -5,14 +5,14 @@ import { indexPaths } from '../../../engine/config/plugin-files.ts'
 import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
-/** Bundles `plugins/` of a folder made of `files`. */
-const bundled = async (t: Test, files: Record<string, unknown>): Promise<BundledPlugins> => {
+/** Bundles `plugins/` of a folder with `files`. */
+const bundleFiles = async (t: Test, files: Record<string, unknown>): Promise<BundledPlugins> => {
   t.testdir({ ...files, cache: {} } as Parameters<Test['testdir']>[0])
   return bundlePlugins(['plugins'], t.testdirName, join(t.testdirName, 'cache'))
 }
 
 t.test('a plugin folder: NAME/index.ts with a default export is the plugin NAME', async t => {
-  const { bundles, problems, inputs } = await bundled(t, {
+  const { bundles, problems, inputs } = await bundleFiles(t, {
     plugins: {
       'one.ts': PLUGIN,
       two: {
@@ -37,8 +37,8 @@ t.test('a plugin folder: NAME/index.ts with a default export is the plugin NAME'
   t.ok(inputs.includes(join(t.testdirName, 'plugins/two/part.ts')), 'its parts are watched')
 })
 
-t.test('a plugin folder: its name follows the rules for files, and is taken once', async t => {
-  const found = await bundled(t, {
+t.test('a plugin folder: its name follows the rules for files and is unique', async t => {
+  const bundleResult = await bundleFiles(t, {
     plugins: {
       'a.ts': PLUGIN,
       a: { 'index.ts': PLUGIN },
@@ -48,7 +48,7 @@ t.test('a plugin folder: its name follows the rules for files, and is taken once
     },
   })
   t.same(
-    found.problems.map(({ file, message, code }) => `${file} ${code} ${message}`),
+    bundleResult.problems.map(({ file, message, code }) => `${file} ${code} ${message}`),
     [
       'plugins/Two/index.ts PLUGIN_NAME "Two" is not a valid plugin name: use lower-case letters, digits and -, and begin with a letter',
       'plugins/a.ts PLUGIN_NAME "a" is not a valid plugin name: plugins/a/index.ts already has this name',
@@ -56,10 +56,10 @@ t.test('a plugin folder: its name follows the rules for files, and is taken once
       'plugins/bad/index.ts PLUGIN_SYNTAX Expected identifier but found "="',
     ],
   )
-  t.same(found.broken, ['bad'])
+  t.same(bundleResult.brokenNames, ['bad'])
 })
 
-t.test('watched places: an index that would make a folder a plugin', async t => {
+t.test('watched paths: include each index that would make a folder a plugin', async t => {
   const root = t.testdir({
     plugins: { 'one.ts': PLUGIN, later: {}, _draft: {}, node_modules: {} },
     more: { two: { 'index.ts': PLUGIN } },

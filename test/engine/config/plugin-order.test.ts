@@ -8,10 +8,10 @@ import { fileSource, type Source } from '../../../engine/config/read.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const CONFIG = join(ROOT, 'routes.yaml')
-const shipped = readFileSync(CONFIG, 'utf8')
+const shippedText = readFileSync(CONFIG, 'utf8')
 const cacheFolder = t.testdir()
 const PIPELINE = /^pipeline: \[(.*)\]$/m
-const names = PIPELINE.exec(shipped)?.[1]?.split(', ') ?? []
+const names = PIPELINE.exec(shippedText)?.[1]?.split(', ') ?? []
 
 /** Problems of the shipped configuration with another pipeline. */
 const problemsOf = async (pipeline: readonly string[]): Promise<readonly Problem[]> => {
@@ -20,19 +20,19 @@ const problemsOf = async (pipeline: readonly string[]): Promise<readonly Problem
     ...files,
     text: path =>
       path === CONFIG
-        ? shipped.replace(PIPELINE, `pipeline: [${pipeline.join(', ')}]`)
+        ? shippedText.replace(PIPELINE, `pipeline: [${pipeline.join(', ')}]`)
         : files.text(path),
   }
   try {
     await prepare({ config: CONFIG, version: 1, cacheFolder, source })
     return []
-  } catch (thrown) {
-    if (thrown instanceof ProblemsError) return thrown.problems
-    throw thrown
+  } catch (error) {
+    if (error instanceof ProblemsError) return error.problems
+    throw error
   }
 }
-/** The pipeline as shipped, with `name` moved to the place in front of `other`, or behind it. */
-const moved = (name: string, where: 'before' | 'after', other: string): string[] => {
+/** The shipped pipeline with `name` moved to the position before or after `other`. */
+const movePlugin = (name: string, where: 'before' | 'after', other: string): string[] => {
   const rest = names.filter(each => each !== name)
   rest.splice(rest.indexOf(other) + (where === 'after' ? 1 : 0), 0, name)
   return rest
@@ -44,8 +44,8 @@ t.test('plugin order: the shipped pipeline has no problem', async t => {
 })
 
 t.test('plugin order: a misplaced plugin is one problem with line, reason and remedy', async t => {
-  const pipeline = moved('responses', 'after', 'meter')
-  const line = shipped.split('\n').findIndex(each => PIPELINE.test(each)) + 1
+  const pipeline = movePlugin('responses', 'after', 'meter')
+  const line = shippedText.split('\n').findIndex(each => PIPELINE.test(each)) + 1
   t.same(await problemsOf(pipeline), [
     {
       code: 'PLUGIN_ORDER',
@@ -76,12 +76,12 @@ t.test('plugin order: every dependency of shipped plugins is declared', async t 
     ['realtime', 'before', 'meter'],
   ]
   for (const [name, where, other] of cases) {
-    const found = await problemsOf(moved(name, where, other))
-    const pairs = found.map(({ code, message }) => `${code} ${message}`)
+    const problems = await problemsOf(movePlugin(name, where, other))
+    const pairs = problems.map(({ code, message }) => `${code} ${message}`)
     const [first, second] = where === 'after' ? [name, other] : [other, name]
-    const wanted = new RegExp(`^PLUGIN_ORDER the plugin "${first}" must come before "${second}"`)
+    const pattern = new RegExp(`^PLUGIN_ORDER the plugin "${first}" must come before "${second}"`)
     t.ok(
-      pairs.some(each => wanted.test(each)),
+      pairs.some(each => pattern.test(each)),
       `${name} ${where} ${other}: ${pairs[0] ?? 'no problem'}`,
     )
   }

@@ -10,12 +10,12 @@ import type { Host } from '../../../engine/plugin.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 const host = {} as Host
-/** Bundles `plugins/` of a folder made of `files`. */
-const bundled = async (t: Test, files: Record<string, unknown>): Promise<BundledPlugins> => {
+/** Bundles `plugins/` of a folder with `files`. */
+const bundleFiles = async (t: Test, files: Record<string, unknown>): Promise<BundledPlugins> => {
   t.testdir({ ...files, cache: {} } as Parameters<Test['testdir']>[0])
-  return again(t)
+  return bundleAgain(t)
 }
-const again = (t: Test): Promise<BundledPlugins> =>
+const bundleAgain = (t: Test): Promise<BundledPlugins> =>
   bundlePlugins(['plugins'], t.testdirName, join(t.testdirName, 'cache'))
 const only = ([first]: readonly Bundle[]): Bundle => {
   if (!first) throw new Error('no bundle')
@@ -27,7 +27,7 @@ const place = ({ problems: [first] }: BundledPlugins) =>
 t.test(
   'plugin bundles: a plugin is a file with a default export directly in a plugin folder',
   async t => {
-    const { bundles, problems } = await bundled(t, {
+    const { bundles, problems } = await bundleFiles(t, {
       plugins: {
         'one.ts': PLUGIN,
         'two.js': PLUGIN,
@@ -50,14 +50,14 @@ t.test(
 )
 
 t.test('plugin bundles: a missing folder has no plugins', async t => {
-  t.same((await bundled(t, {})).bundles, [])
-  t.same((await bundled(t, { plugins: 'a file' })).bundles, [], 'nor in a file')
+  t.same((await bundleFiles(t, {})).bundles, [])
+  t.same((await bundleFiles(t, { plugins: 'a file' })).bundles, [], 'a file is no folder')
 })
 
 t.test(
   'plugin bundles: contain imported files, packages, CommonJS and JSON, but no Node modules',
   async t => {
-    const { bundles, problems } = await bundled(t, {
+    const { bundles, problems } = await bundleFiles(t, {
       plugins: {
         'stamp.ts': `
         import { createHash } from 'node:crypto'
@@ -99,7 +99,7 @@ t.test(
 t.test(
   'plugin bundles: unchanged content is not bundled again, changed content gets a new name',
   async t => {
-    const before = await bundled(t, {
+    const before = await bundleFiles(t, {
       plugins: {
         'one.ts':
           "import { text } from './shared.ts'\nexport default { schema: {}, text, setup: () => ({}) }\n",
@@ -109,116 +109,120 @@ t.test(
     })
     const cache = join(t.testdirName, 'cache')
     const files = readdirSync(cache)
-    t.same(await again(t), before)
+    t.same(await bundleAgain(t), before)
     t.same(readdirSync(cache), files, 'nothing was written')
     writeFileSync(join(t.testdirName, 'plugins/shared.ts'), "export const text = 'after'\n")
-    const after = await again(t)
+    const after = await bundleAgain(t)
     t.not(after.bundles[0]?.bundle, before.bundles[0]?.bundle)
-    t.same(after.bundles[1], before.bundles[1], 'the other one is the same as ever')
+    t.same(after.bundles[1], before.bundles[1], 'the other plugin is the same')
     const texts = await Promise.all(
       [before, after].map(({ bundles }) => importPlugin(only(bundles))),
     )
-    t.match(texts, [{ text: 'before' }, { text: 'after' }], 'both versions live side by side')
+    t.match(texts, [{ text: 'before' }, { text: 'after' }], 'both versions can be used')
     writeFileSync(join(t.testdirName, 'plugins/shared.ts'), "export const text = 'before'\n")
-    t.same((await again(t)).bundles, before.bundles, 'and back again')
+    t.same(
+      (await bundleAgain(t)).bundles,
+      before.bundles,
+      'the earlier content has its earlier name',
+    )
   },
 )
 
 t.test('plugin bundles: written atomically, and again after removal', async t => {
-  const { bundles } = await bundled(t, { plugins: { 'one.ts': PLUGIN } })
+  const { bundles } = await bundleFiles(t, { plugins: { 'one.ts': PLUGIN } })
   const path = bundles[0]?.bundle ?? ''
   t.match(basename(path), /^one-[0-9a-f]{16}\.mjs$/)
   const text = readFileSync(path, 'utf8')
   renameSync(path, `${path}.away`)
-  t.same((await again(t)).bundles, bundles)
+  t.same((await bundleAgain(t)).bundles, bundles)
   t.equal(readFileSync(path, 'utf8'), text)
 })
 
 t.test('plugin bundles: links are followed, and their target counts', async t => {
-  await bundled(t, {
+  await bundleFiles(t, {
     plugins: {},
     first: { 'one.ts': PLUGIN },
     second: { 'one.ts': PLUGIN.replace('true', 'false') },
   })
   const link = join(t.testdirName, 'plugins/one.ts')
   symlinkSync('../first/one.ts', link)
-  const before = await again(t)
+  const before = await bundleAgain(t)
   symlinkSync('../second/one.ts', `${link}.new`)
   renameSync(`${link}.new`, link)
-  const after = await again(t)
+  const after = await bundleAgain(t)
   t.equal(after.bundles.length, 1)
   t.not(after.bundles[0]?.hash, before.bundles[0]?.hash)
 })
 
 t.test('plugin bundles: only regular files are read', async t => {
-  await bundled(t, { plugins: {} })
+  await bundleFiles(t, { plugins: {} })
   execFileSync('mkfifo', [join(t.testdirName, 'plugins/pipe.ts')])
   symlinkSync('nowhere.ts', join(t.testdirName, 'plugins/dangling.ts'))
   symlinkSync('loop.ts', join(t.testdirName, 'plugins/loop.ts'))
-  t.same(await again(t), { bundles: [], broken: [], problems: [], inputs: [] })
+  t.same(await bundleAgain(t), { bundles: [], brokenNames: [], problems: [], inputs: [] })
 })
 
 t.test(
   'plugin bundles: a syntax error is a problem at its line, other plugins are bundled',
   async t => {
-    const found = await bundled(t, {
+    const bundleResult = await bundleFiles(t, {
       plugins: {
         'bad.ts': 'const a: number = 1\n\nconst ü = "€"; let b = = 2\n',
         'good.ts': PLUGIN,
       },
     })
-    t.equal(place(found), 'plugins/bad.ts:3:24 PLUGIN_SYNTAX')
-    t.same(found.broken, ['bad'])
+    t.equal(place(bundleResult), 'plugins/bad.ts:3:24 PLUGIN_SYNTAX')
+    t.same(bundleResult.brokenNames, ['bad'])
     t.same(
-      found.bundles.map(({ name }) => name),
+      bundleResult.bundles.map(({ name }) => name),
       ['good'],
     )
     t.ok(
-      found.inputs.includes(join(t.testdirName, 'plugins/bad.ts')),
-      'watched, so that its repair is seen',
+      bundleResult.inputs.includes(join(t.testdirName, 'plugins/bad.ts')),
+      'it is watched for a fix',
     )
   },
 )
 
 t.test('plugin bundles: an error in an imported file is placed in that file', async t => {
-  const found = await bundled(t, {
+  const bundleResult = await bundleFiles(t, {
     plugins: { 'bad.ts': "import './inner/deep.ts'\n", inner: { 'deep.ts': 'export const = 1\n' } },
   })
-  t.equal(place(found), 'plugins/inner/deep.ts:1:14 PLUGIN_SYNTAX')
-  t.ok(found.inputs.includes(join(t.testdirName, 'plugins/inner/deep.ts')))
+  t.equal(place(bundleResult), 'plugins/inner/deep.ts:1:14 PLUGIN_SYNTAX')
+  t.ok(bundleResult.inputs.includes(join(t.testdirName, 'plugins/inner/deep.ts')))
 })
 
 t.test('plugin bundles: an unresolved import is a problem at its line', async t => {
-  const found = await bundled(t, {
+  const bundleResult = await bundleFiles(t, {
     plugins: { 'bad.ts': "\nimport x from 'no-such-package'\nexport default x\n" },
   })
-  t.equal(place(found), 'plugins/bad.ts:2:15 PLUGIN_IMPORT')
+  t.equal(place(bundleResult), 'plugins/bad.ts:2:15 PLUGIN_IMPORT')
 })
 
 t.test('plugin bundles: names are unique, lower-case and no keys of routes', async t => {
-  const found = await bundled(t, {
+  const bundleResult = await bundleFiles(t, {
     plugins: { 'Stamp.ts': PLUGIN, 'rewrite.ts': PLUGIN, 'a.ts': PLUGIN, 'a.js': PLUGIN },
   })
   t.same(
-    found.problems.map(({ file, code }) => `${file} ${code}`),
+    bundleResult.problems.map(({ file, code }) => `${file} ${code}`),
     ['plugins/Stamp.ts PLUGIN_NAME', 'plugins/a.ts PLUGIN_NAME', 'plugins/rewrite.ts PLUGIN_NAME'],
   )
 })
 
 t.test('plugin import: stacks show the line of the TypeScript file', async t => {
-  const { bundles } = await bundled(t, {
+  const { bundles } = await bundleFiles(t, {
     plugins: {
       'stamp.ts':
         "interface Long {\n  a: string\n}\n\nexport default {\n  schema: {},\n  setup() {\n    throw new Error('here')\n  },\n}\n",
     },
   })
   const plugin = await importPlugin(only(bundles))
-  const thrown = await Promise.try(() => plugin.setup({}, host)).catch((error: Error) => error)
-  t.match((thrown as Error).stack, /plugins\/stamp\.ts:8:11/)
+  const error = await Promise.try(() => plugin.setup({}, host)).catch((error: Error) => error)
+  t.match((error as Error).stack, /plugins\/stamp\.ts:8:11/)
 })
 
 t.test('plugin import: an import or setup that does not finish is a problem', async t => {
-  const { bundles } = await bundled(t, {
+  const { bundles } = await bundleFiles(t, {
     plugins: { 'never.ts': `await new Promise(() => {})\n${PLUGIN}` },
   })
   await t.rejects(importPlugin(only(bundles), 50), {
@@ -227,16 +231,20 @@ t.test('plugin import: an import or setup that does not finish is a problem', as
 })
 
 t.test('plugin import: reports each file before its code runs', async t => {
-  const { bundles, inputs } = await bundled(t, { plugins: { 'one.ts': PLUGIN, 'two.ts': PLUGIN } })
-  const told: string[] = []
-  const { plugins } = await importPlugins(bundles, t.testdirName, inputs, file => told.push(file))
-  t.same(told, ['plugins/one.ts', 'plugins/two.ts'])
+  const { bundles, inputs } = await bundleFiles(t, {
+    plugins: { 'one.ts': PLUGIN, 'two.ts': PLUGIN },
+  })
+  const reportedFiles: string[] = []
+  const { plugins } = await importPlugins(bundles, t.testdirName, inputs, file =>
+    reportedFiles.push(file),
+  )
+  t.same(reportedFiles, ['plugins/one.ts', 'plugins/two.ts'])
   await plugins.get('one')?.setup({}, host)
-  t.equal(told.at(-1), 'plugins/one.ts')
+  t.equal(reportedFiles.at(-1), 'plugins/one.ts')
 })
 
 t.test('plugin import: any thrown value becomes a problem', async t => {
-  const { bundles, inputs } = await bundled(t, {
+  const { bundles, inputs } = await bundleFiles(t, {
     plugins: { 'odd.ts': 'throw undefined\nexport default {}\n' },
   })
   const { problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})

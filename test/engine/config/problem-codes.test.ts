@@ -1,5 +1,4 @@
-/** Every problem code in the source is on the page docs/problems.md, and the page names no other.
- *  */
+/** Problem codes: those in the source are the same as those on the page docs/problems.md. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -10,38 +9,37 @@ const sources = (pattern: string) => globSync(pattern, { cwd: ROOT }).map(text)
 const all = (texts: readonly string[], pattern: RegExp) =>
   texts.flatMap(each => [...each.matchAll(pattern)].map(([, code = '']) => code))
 
-/** Where problems come from: tables, compiling, the builder, and what plugins report or refuse in
- *  `setup`. */
+/** Codes in problem tables, in compiling, in the builder, and in reports and faults of plugins. */
 const codes = () => {
   const config = sources('engine/config/**/*.ts')
   const plugins = sources('plugins/**/*.ts')
-  const tables = all(config, /\bproblems\(\{([\s\S]*?)\n\}\)/g)
+  const tables = all(config, /\bdefineProblems\(\{([\s\S]*?)\n\}\)/g)
   return new Set([
     ...all(tables, /^ {2}([A-Z_]+):/gm),
     ...all(config, /\bcode: '([A-Z_]+)'/g),
-    ...all(config, /\bdescribe\(\w+, '([A-Z_]+)'/g),
+    ...all(config, /\bdescribeError\(\w+, '([A-Z_]+)'/g),
     ...all(sources('engine/processes/{builder,worker}.ts'), /\{ code(?::| =) '([A-Z_]+)'/g),
     ...all(plugins, /\breport\([\s\S]{0,80}?'([A-Z]+_[A-Z_]+)'/g),
     ...all(plugins, /^ {2}([A-Z_]+): \[\s*500,/gm),
   ])
 }
-const documented = [...text('docs/problems.md').matchAll(/^### ([A-Z_]+)$/gm)].map(
+const documentedCodes = [...text('docs/problems.md').matchAll(/^### ([A-Z_]+)$/gm)].map(
   ([, code]) => code,
 )
 
 t.test('problem codes: docs/problems.md lists every code and no other', async t => {
-  t.ok(codes().size > 50, 'the search finds them')
+  t.ok(codes().size > 50, 'the search finds codes')
   t.same(
-    documented.filter(code => !codes().has(code ?? '')),
+    documentedCodes.filter(code => !codes().has(code ?? '')),
     [],
     'on the page, but nowhere in the source',
   )
   t.same(
-    [...codes()].filter(code => !documented.includes(code)),
+    [...codes()].filter(code => !documentedCodes.includes(code)),
     [],
     'in the source, but not on the page',
   )
-  t.equal(new Set(documented).size, documented.length, 'each once')
+  t.equal(new Set(documentedCodes).size, documentedCodes.length, 'each once')
 })
 
 t.test('problem codes: each has a meaning, an example and a remedy', async t => {
@@ -57,7 +55,7 @@ t.test('problem codes: each has a meaning, an example and a remedy', async t => 
 t.test('problem codes: the corpus covers each code that a file can cause', async t => {
   const corpus = text('test/fixtures/config/expected.json')
   const elsewhere = ['CONFIG_MISSING', 'MIGRATION_FAILED', 'NO_VERSION', 'PREPARE_FAILED']
-  const tables = all(sources('engine/config/**/*.ts'), /\bproblems\(\{([\s\S]*?)\n\}\)/g)
+  const tables = all(sources('engine/config/**/*.ts'), /\bdefineProblems\(\{([\s\S]*?)\n\}\)/g)
   for (const code of new Set(all(tables, /^ {2}([A-Z_]+):/gm)))
     if (!elsewhere.includes(code)) t.match(corpus, new RegExp(`\\b${code}\\b`), code)
 })

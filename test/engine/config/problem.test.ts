@@ -2,14 +2,14 @@
 import { resolve } from 'node:path'
 import t from 'tap'
 import {
+  defineProblems,
   format,
   type Problem,
   ProblemsError,
-  problems,
   sortProblems,
 } from '../../../engine/config/problem.ts'
 
-const problem = problems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd', ODD_ONE: 'odd %d' })
+const problem = defineProblems({ UNKNOWN_KEY: 'unknown key %j', ODD: 'odd', ODD_ONE: 'odd %d' })
 const TEXT = 'upstreams:\n  gp:\n    retrys: 3\n'
 const texts = new Map([['routes.yaml', TEXT]])
 const typo = problem(
@@ -35,41 +35,41 @@ t.test('pretty: place, code, message, suggestion, code frame and caret', async t
   )
 })
 
-t.test(
-  'pretty: the frame of a first line, of a place past the end, of an unknown text',
-  async t => {
-    const at = (line: number, column: number) =>
-      problem('ODD', { file: 'routes.yaml', line, column })
-    t.equal(
-      format([at(1, 1)], texts, 'pretty'),
-      'routes.yaml:1:1  ODD  odd\n  1 | upstreams:\n    | ^',
-    )
-    t.equal(format([at(99, 1)], texts, 'pretty'), 'routes.yaml:99:1  ODD  odd')
-    t.equal(format([at(1, 1)], new Map(), 'pretty'), 'routes.yaml:1:1  ODD  odd')
-    t.match(format([at(4, 1)], texts, 'pretty'), /4 \| \n {4}\| \^$/, 'an empty last line')
-  },
-)
+t.test('pretty: frames a first line, a place after the end and an unknown text', async t => {
+  const at = (line: number, column: number) => problem('ODD', { file: 'routes.yaml', line, column })
+  t.equal(
+    format([at(1, 1)], texts, 'pretty'),
+    'routes.yaml:1:1  ODD  odd\n  1 | upstreams:\n    | ^',
+  )
+  t.equal(format([at(99, 1)], texts, 'pretty'), 'routes.yaml:99:1  ODD  odd')
+  t.equal(format([at(1, 1)], new Map(), 'pretty'), 'routes.yaml:1:1  ODD  odd')
+  t.match(format([at(4, 1)], texts, 'pretty'), /4 \| \n {4}\| \^$/, 'an empty last line')
+})
 
 t.test('pretty: the caret is below its text', async t => {
   const carets = (line: string, word: string) => {
     const column = line.indexOf(word) + 1
     const place = { file: 'f', line: 1, column, length: word.length }
-    const [, shown, caret] = format(
+    const [, sourceLine, caret] = format(
       [problem('ODD', place)],
       new Map([['f', line]]),
       'pretty',
     ).split('\n')
-    return { shown, from: caret?.indexOf('^'), count: caret?.split('^').length }
+    return { sourceLine, from: caret?.indexOf('^'), count: caret?.split('^').length }
   }
-  t.same(carets('\ta: bad', 'bad'), { shown: '  1 |  a: bad', from: 10, count: 4 }, 'tabs')
+  t.same(carets('\ta: bad', 'bad'), { sourceLine: '  1 |  a: bad', from: 10, count: 4 }, 'tabs')
   t.equal(carets('中文: bad', 'bad').from, 6 + 6, 'wide glyphs fill two cells')
-  t.equal(carets('🚀: bad', 'bad').from, 6 + 4, 'so do pictures')
+  t.equal(carets('🚀: bad', 'bad').from, 6 + 4, 'emoji fill two cells')
   const long = carets(`${'x'.repeat(5000)}bad${'y'.repeat(5000)}`, 'bad')
-  t.equal(long.shown?.slice(long.from, (long.from ?? 0) + 3), 'bad', 'a long line is cut around it')
-  t.ok((long.shown?.length ?? 0) < 140)
+  t.equal(
+    long.sourceLine?.slice(long.from, (long.from ?? 0) + 3),
+    'bad',
+    'a long line is cut around it',
+  )
+  t.ok((long.sourceLine?.length ?? 0) < 140)
   const place = { file: 'f', line: 1, column: 1, length: 500 }
   const text = format([problem('ODD', place)], new Map([['f', 'abc']]), 'pretty')
-  t.match(text, /\| \^\^\^$/, 'never past the end of the line')
+  t.match(text, /\| \^\^\^$/, 'the carets end with the line')
 })
 
 t.test('pretty: control characters are replaced', async t => {
@@ -93,13 +93,13 @@ t.test('pretty: CRLF and CR files are framed like any other', async t => {
 t.test('pretty: shows 20 problems and counts the rest', async t => {
   t.equal(format(many(20), texts, 'pretty').match(/ODD/g)?.length, 20)
   t.notMatch(format(many(20), texts, 'pretty'), /more/)
-  const shown = format(many(57), texts, 'pretty')
-  t.equal(shown.match(/ODD/g)?.length, 20)
-  t.match(shown, /\n\nand 37 more problems$/)
+  const text = format(many(57), texts, 'pretty')
+  t.equal(text.match(/ODD/g)?.length, 20)
+  t.match(text, /\n\nand 37 more problems$/)
   t.match(format(many(21), texts, 'pretty'), /\n\nand 1 more problem$/)
   t.equal(format(many(57), texts, 'github').split('\n').length, 21)
   const json = JSON.parse(format(many(57), texts, 'json'))
-  t.equal(json.problems.length, 57, 'a program is told every one')
+  t.equal(json.problems.length, 57, 'JSON has all problems')
   t.equal(json.total, 57)
   t.equal(format(many(57), texts, 'pretty', { limit: 100 }).match(/ODD/g)?.length, 57)
 })
@@ -113,15 +113,19 @@ t.test('pretty: equal problems are shown once, with their further places', async
   )
   const text = format([...places(30), ...many(20)], texts, 'pretty')
   t.match(text, /the same at routes.yaml:2:1, routes.yaml:3:1, routes.yaml:4:1 and 26 more\n/)
-  t.match(text, /\n\nand 1 more problem$/, 'what is folded is not counted again')
+  t.match(text, /\n\nand 1 more problem$/, 'grouped problems are not counted again')
   t.equal(JSON.parse(format(places(30), texts, 'json')).problems.length, 30)
 })
 
 t.test('problems: causes are sorted first, then the main file', async t => {
   const of = (code: string, file: string, line = 1) => ({
-    ...{ code, file, line, column: 1, message: code },
+    code,
+    file,
+    line,
+    column: 1,
+    message: code,
   })
-  const found = [
+  const problems = [
     of('PRICE_CURRENCY', 'models/a.yaml'),
     of('CURRENCY_RATE', 'routes.yaml', 9),
     of('UNKNOWN_KEY', 'models/a.yaml', 7),
@@ -130,14 +134,18 @@ t.test('problems: causes are sorted first, then the main file', async t => {
     of('YAML_SYNTAX', 'models/a.yaml', 6),
   ]
   const order = [
-    ...['YAML_SYNTAX', 'DUPLICATE_NAME', 'WRONG_TYPE', 'UNKNOWN_KEY', 'CURRENCY_RATE'],
+    'YAML_SYNTAX',
+    'DUPLICATE_NAME',
+    'WRONG_TYPE',
+    'UNKNOWN_KEY',
+    'CURRENCY_RATE',
     'PRICE_CURRENCY',
   ]
   t.same(
-    sortProblems(found, 'routes.yaml').map(({ code }) => code),
+    sortProblems(problems, 'routes.yaml').map(({ code }) => code),
     order,
   )
-  const error = new ProblemsError(found, texts, undefined, [], 'routes.yaml')
+  const error = new ProblemsError(problems, texts, undefined, [], 'routes.yaml')
   t.same(
     error.problems.map(({ code }) => code),
     order,
@@ -148,7 +156,7 @@ t.test('problems: causes are sorted first, then the main file', async t => {
   )
 })
 
-t.test('json: every member by its name', async t => {
+t.test('json: has every member of a problem', async t => {
   t.same(JSON.parse(format([typo], texts, 'json')), {
     problems: [
       {
@@ -165,7 +173,7 @@ t.test('json: every member by its name', async t => {
   })
 })
 
-t.test('github: a workflow command that a pull request shows at its line', async t => {
+t.test('github: prints a workflow command that a pull request shows at its line', async t => {
   t.equal(
     format([typo], texts, 'github'),
     '::error file=routes.yaml,line=3,col=5,endColumn=11,title=UNKNOWN_KEY' +
@@ -198,7 +206,7 @@ t.test('problems: with a root, paths are relative to the working directory', asy
   t.match(format([outside], texts, 'json', { root: resolve('.') }), /\.\.\/etc\/keys\.yaml|etc/)
 })
 
-t.test('problems: colors only on request', async t => {
+t.test('problems: have colours only on request', async t => {
   t.notMatch(format([typo], texts, 'pretty'), '\u001b[')
   t.match(format([typo], texts, 'pretty', { color: true }), '\u001b[31mUNKNOWN_KEY')
 })

@@ -1,4 +1,4 @@
-/** Values and places across files: includes, variables, aliases, archives. */
+/** Reading: values and places across files, includes, variables, aliases and archives. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -7,8 +7,8 @@ import { archivedSource, fileSource, type Reading, read } from '../../../engine/
 import fc from '../../helpers/property.ts'
 
 const ENV = { NAME: 'value', SECRET: 'sk-0123456789abcdef', EMPTY: '' }
-/** Reads files given by name; the first is the main one. */
-const reading = (t: Test, files: Record<string, string>): Reading =>
+/** Writes and reads files by name; the first is the main file. */
+const readFiles = (t: Test, files: Record<string, string>): Reading =>
   read(join(t.testdir(files), Object.keys(files)[0] ?? ''), fileSource(ENV))
 const at = (reading: Reading, ...where: (string | number)[]) => {
   const { file, line, column } = reading.find(where).place('value')
@@ -17,11 +17,11 @@ const at = (reading: Reading, ...where: (string | number)[]) => {
 const codes = ({ problems }: Reading) => problems.map(({ code }) => code)
 
 t.test('read: includes add to the sections of the main file', async t => {
-  const found = reading(t, {
+  const result = readFiles(t, {
     'routes.yaml': 'include: [parts/*.yaml, last.yaml]\nroutes: [a]\nthings: { one: 1 }\n',
     'last.yaml': 'routes: [e]\n',
   })
-  t.same(codes(found), ['INCLUDE_EMPTY'])
+  t.same(codes(result), ['INCLUDE_EMPTY'])
   const whole = join(t.testdirName, 'routes.yaml')
   t.testdir({
     'routes.yaml': 'include: [parts/*.yaml, last.yaml]\nroutes: [a]\nthings: { one: 1 }\n',
@@ -49,72 +49,76 @@ t.test('read: includes add to the sections of the main file', async t => {
 })
 
 t.test('read: each file is included once, and never the main file', async t => {
-  const found = reading(t, {
+  const result = readFiles(t, {
     'routes.yaml': 'include: ["*.yaml", more.yaml, ./more.yaml]\nroutes: [a]\n',
     'more.yaml': 'routes: [b]\n',
   })
-  t.same(codes(found), [])
-  t.same(found.document.routes, ['a', 'b'])
+  t.same(codes(result), [])
+  t.same(result.document.routes, ['a', 'b'])
 })
 
 t.test('read: an empty file, an empty section and comments add nothing', async t => {
-  const found = reading(t, {
+  const result = readFiles(t, {
     'routes.yaml': 'include: [more.yaml]\nthings:\n  # none yet\nroutes: [a]\n',
     'more.yaml': '# nothing yet\n',
   })
-  t.same(codes(found), [])
-  t.same(Object.keys(found.document), ['include', 'routes'])
+  t.same(codes(result), [])
+  t.same(Object.keys(result.document), ['include', 'routes'])
 })
 
 t.test('read: a missing main file is a problem', async t => {
-  const found = read(join(t.testdir({}), 'none.yaml'), fileSource(ENV))
-  t.same(codes(found), ['CONFIG_MISSING'])
-  t.ok(found.broken)
-  t.same(found.document, {})
-  t.same(codes(read(t.testdirName, fileSource(ENV))), ['CONFIG_MISSING'], 'nor is a folder one')
+  const result = read(join(t.testdir({}), 'none.yaml'), fileSource(ENV))
+  t.same(codes(result), ['CONFIG_MISSING'])
+  t.ok(result.isBroken)
+  t.same(result.document, {})
+  t.same(codes(read(t.testdirName, fileSource(ENV))), ['CONFIG_MISSING'], 'a folder is no file')
 })
 
 t.test('read: values, places and positions of variables', async t => {
-  const found = reading(t, {
+  const result = readFiles(t, {
     'routes.yaml':
       'a: { b: "x ${NAME}", c: plain, d: "$${NAME}" }\nl: ["${EMPTY:-5}"]\nk: ${SECRET}\n',
   })
-  t.same(found.document, { a: { b: 'x value', c: 'plain', d: '${NAME}' }, l: ['5'], k: ENV.SECRET })
-  t.ok(found.find(['a', 'b']).hasVariable)
-  t.notOk(found.find(['a', 'c']).hasVariable)
-  t.notOk(found.find(['a', 'd']).hasVariable)
-  t.ok(found.find(['l', 0]).hasVariable)
-  t.equal(found.find(['k']).source, '${SECRET}', 'what is shown is what was written')
-  t.same([...found.secrets], [ENV.SECRET])
+  t.same(result.document, {
+    a: { b: 'x value', c: 'plain', d: '${NAME}' },
+    l: ['5'],
+    k: ENV.SECRET,
+  })
+  t.ok(result.find(['a', 'b']).hasVariable)
+  t.notOk(result.find(['a', 'c']).hasVariable)
+  t.notOk(result.find(['a', 'd']).hasVariable)
+  t.ok(result.find(['l', 0]).hasVariable)
+  t.equal(result.find(['k']).source, '${SECRET}', 'the source text is not expanded')
+  t.same([...result.secrets], [ENV.SECRET])
 })
 
 t.test('read: ${file:…} is relative to routes.yaml and is not archived', async t => {
-  const found = reading(t, {
+  const result = readFiles(t, {
     'routes.yaml': 'k: ${file:key.txt}\n',
     'key.txt': 'sk-from-a-file-123\n',
   })
-  t.same(found.document, { k: 'sk-from-a-file-123' })
-  t.same(found.variableFiles, [join(t.testdirName, 'key.txt')])
-  t.same([...found.files.keys()], ['routes.yaml'])
-  t.ok(found.secrets.has('sk-from-a-file-123'))
+  t.same(result.document, { k: 'sk-from-a-file-123' })
+  t.same(result.variableFiles, [join(t.testdirName, 'key.txt')])
+  t.same([...result.files.keys()], ['routes.yaml'])
+  t.ok(result.secrets.has('sk-from-a-file-123'))
 })
 
 t.test('read: aliases expand, and a fault inside is placed at the anchor', async t => {
-  const found = reading(t, {
+  const result = readFiles(t, {
     'routes.yaml': 'things:\n  a: &a { size: 5, list: [1, 2] }\n  b: *a\n  c: { d: *a }\n',
   })
-  t.same(found.document.things, {
+  t.same(result.document.things, {
     a: { size: 5, list: [1, 2] },
     b: { size: 5, list: [1, 2] },
     c: { d: { size: 5, list: [1, 2] } },
   })
-  t.equal(at(found, 'things', 'c', 'd', 'list', 1), 'routes.yaml:2:30')
+  t.equal(at(result, 'things', 'c', 'd', 'list', 1), 'routes.yaml:2:30')
 })
 
 t.test('read: many aliases within the limit are accepted', async t => {
   const names = Array.from({ length: 5000 }, (_, index) => `  t${index}: { price: *p }\n`).join('')
-  const found = reading(t, { 'routes.yaml': `price: &p { in: 1, out: 2 }\nthings:\n${names}` })
-  t.same(codes(found), [])
+  const result = readFiles(t, { 'routes.yaml': `price: &p { in: 1, out: 2 }\nthings:\n${names}` })
+  t.same(codes(result), [])
 })
 
 t.test('read: an alias bomb is stopped at the limit', async t => {
@@ -123,15 +127,15 @@ t.test('read: an alias bomb is stopped at the limit', async t => {
     const inner = index === 0 ? 'x' : `*${levels[index - 1]}`
     return `${name}: &${name} [${Array(9).fill(inner).join(', ')}]\n`
   })
-  const found = reading(t, { 'routes.yaml': bomb.join('') })
-  t.same(codes(found), ['YAML_ALIAS_BOMB'])
+  const result = readFiles(t, { 'routes.yaml': bomb.join('') })
+  t.same(codes(result), ['YAML_ALIAS_BOMB'])
 })
 
 t.test('read: YAML 1.1 booleans stay strings, numbers and keys keep their type', async t => {
-  const found = reading(t, {
+  const result = readFiles(t, {
     'routes.yaml': '%YAML 1.1\n---\na: [yes, no, on, 012, 0x1f, 1e3, ~, true]\n404: x\nnull: y\n',
   })
-  t.same(found.document, { a: ['yes', 'no', 'on', 12, 31, 1000, null, true], 404: 'x', null: 'y' })
+  t.same(result.document, { a: ['yes', 'no', 'on', 12, 31, 1000, null, true], 404: 'x', null: 'y' })
 })
 
 t.test('read: an archived version is read from its texts, secret files from disk', async t => {
@@ -160,15 +164,15 @@ t.test('read: every value of a random document has its exact position', async t 
     fc.property(fc.dictionary(word, value, { minKeys: 1, maxKeys: 5 }), document => {
       const text = stringify(document)
       writeFileSync(config, text)
-      const found = read(config, fileSource({}))
-      t.same(found.document, document)
+      const result = read(config, fileSource({}))
+      t.same(result.document, document)
       for (const [path, leaf] of leaves(document)) {
-        const { line, column, length } = found.find(path).place('value')
-        const shown = text.split('\n')[line - 1]?.slice(column - 1, column - 1 + (length ?? 0))
-        t.equal(shown?.replace(/^"|"$/g, ''), String(leaf), path.join('.'))
+        const { line, column, length } = result.find(path).place('value')
+        const sourceText = text.split('\n')[line - 1]?.slice(column - 1, column - 1 + (length ?? 0))
+        t.equal(sourceText?.replace(/^"|"$/g, ''), String(leaf), path.join('.'))
         const key = path.at(-1)
         if (typeof key !== 'string') continue
-        const place = found.find(path).place('key')
+        const place = result.find(path).place('key')
         t.ok(
           text
             .split('\n')

@@ -1,4 +1,4 @@
-/** One entry of `routes:` compiled: its chain, its limits, and what is asked of the upstream. */
+/** A compiled route: its chain of stages, its limits, and the path of its upstream requests. */
 import t from 'tap'
 import type { Exchange, Fault, Plugin } from '../../../engine/plugin.ts'
 import type { Call } from '../../../engine/request/exchange.ts'
@@ -20,7 +20,7 @@ const routeOf = async (options: object, plugins: Plugins = {}): Promise<Compiled
   })
   return snapshot.routes[0] as CompiledRoute
 }
-/** Writes down that it ran, in either ring. */
+/** A plugin that logs its runs in both rings. */
 const marker = (name: string, log: string[], more: Partial<Plugin> = {}): Plugin =>
   plugin(
     {
@@ -38,11 +38,11 @@ const marker = (name: string, log: string[], more: Partial<Plugin> = {}): Plugin
 
 t.test('route: its chain has the pipeline plugins with options or a default', async t => {
   const log: string[] = []
-  const asked: unknown[] = []
+  const receivedOptions: unknown[] = []
   const optional: Plugin = {
     schema: {},
     setup(options) {
-      asked.push(options)
+      receivedOptions.push(options)
       return {}
     },
   }
@@ -57,25 +57,25 @@ t.test('route: its chain has the pipeline plugins with options or a default', as
     route.stages.map(({ name }) => name),
     ['usual', 'optional', 'own'],
   )
-  t.same(asked, [{ a: 1 }])
+  t.same(receivedOptions, [{ a: 1 }])
   await route.runWith(async () => void log.push('last'))({} as Call)
   await route.forwardWith(async () => void log.push('sent'))({} as UpstreamAttempt)
   t.same(log, ['usual', 'own', 'last', 'usual forward', 'own forward', 'sent'])
 })
 
 t.test('route: options override a default', async t => {
-  const asked: unknown[] = []
+  const receivedOptions: unknown[] = []
   const usual: Plugin = {
     schema: {},
     default: 'default',
     setup(options) {
-      asked.push(options)
+      receivedOptions.push(options)
       return {}
     },
   }
   const route = await routeOf({}, { usual })
-  await routeOf({ usual: 'said' }, { usual })
-  t.same(asked, ['default', 'said'])
+  await routeOf({ usual: 'explicit' }, { usual })
+  t.same(receivedOptions, ['default', 'explicit'])
   t.equal(route.route.has('usual'), true)
   t.equal(route.route.has('upstream'), true)
   t.equal(route.route.has('other'), false)
@@ -90,15 +90,15 @@ t.test('route: the name defaults to the path', async t => {
 t.test('route: one, several or weighted targets', async t => {
   t.same((await routeOf({})).targets, [{ upstream: 'a' }])
   t.same((await routeOf({ upstream: ['b', 'a'] })).targets, [{ upstream: 'b' }, { upstream: 'a' }])
-  const weighted = [{ to: 'a', weight: 3 }, { to: 'b' }]
-  const { targets } = await routeOf({ upstream: weighted })
+  const weightedUpstreams = [{ to: 'a', weight: 3 }, { to: 'b' }]
+  const { targets } = await routeOf({ upstream: weightedUpstreams })
   t.same(targets, [{ upstream: 'a', weight: 3 }, { upstream: 'b' }])
   t.equal(Object.isFrozen(targets), true)
 })
 
 t.test('route: defaults of missing values', async t => {
   const { body, rules, hangup, ping, websocket } = await routeOf({})
-  t.same(body, { limit: 33_554_432, encodings: [], inflated: 33_554_432 })
+  t.same(body, { limit: 33_554_432, encodings: [], inflatedLimit: 33_554_432 })
   t.match(rules, { balance: 'first', retries: 0 })
   t.match({ hangup, ping, websocket }, { hangup: 'cancel', ping: 0 })
   t.equal(websocket.payload, 16_777_216)
@@ -115,13 +115,17 @@ t.test('route: explicit values override defaults', async t => {
     ping: '15s',
     websocket: { payload: '1KiB' },
   })
-  t.same(body, { limit: 1_024, encodings: ['gzip'], inflated: 1_048_576 })
+  t.same(body, { limit: 1_024, encodings: ['gzip'], inflatedLimit: 1_048_576 })
   t.match(rules, { balance: 'weighted', retries: 2 })
   t.same({ hangup, ping }, { hangup: { ms: 30_000, bytes: 2_048 }, ping: 15_000 })
   t.equal(websocket.payload, 1_024)
-  const limited = await routeOf({ body: { limit: '1KiB' }, hangup: 'cancel' })
-  t.equal(limited.body.inflated, 1_024, 'the limit bounds what it inflates to')
-  t.equal(limited.hangup, 'cancel')
+  const limitedRoute = await routeOf({ body: { limit: '1KiB' }, hangup: 'cancel' })
+  t.equal(
+    limitedRoute.body.inflatedLimit,
+    1_024,
+    'the body limit is also the limit after inflation',
+  )
+  t.equal(limitedRoute.hangup, 'cancel')
 })
 
 t.test('route: timeouts of the route override those of the upstream', async t => {
@@ -134,24 +138,24 @@ t.test('route: timeouts of the route override those of the upstream', async t =>
 })
 
 t.test('route: the upstream path is unchanged or rewritten with parameters', async t => {
-  const sent = async (options: object, given: object): Promise<string> => {
-    const call = { request: { path: '/v1/7', search: '' }, params: { id: '7' }, ...given }
+  const upstreamPath = async (options: object, members: object): Promise<string> => {
+    const call = { request: { path: '/v1/7', search: '' }, params: { id: '7' }, ...members }
     return (await routeOf(options)).rules.path(call as unknown as Call)
   }
   const search = { request: { path: '/v1/7', search: 'a=1&b' } }
-  t.equal(await sent({}, {}), '/v1/7')
-  t.equal(await sent({}, search), '/v1/7?a=1&b')
-  t.equal(await sent({ rewrite: '/v2/{id}/x' }, {}), '/v2/7/x')
-  t.equal(await sent({ rewrite: '/v2/{id}' }, search), '/v2/7?a=1&b')
-  t.equal(await sent({ rewrite: '/v2?version=3' }, search), '/v2?version=3&a=1&b')
-  t.equal(await sent({ rewrite: '/v2/{other}' }, {}), '/v2/')
+  t.equal(await upstreamPath({}, {}), '/v1/7')
+  t.equal(await upstreamPath({}, search), '/v1/7?a=1&b')
+  t.equal(await upstreamPath({ rewrite: '/v2/{id}/x' }, {}), '/v2/7/x')
+  t.equal(await upstreamPath({ rewrite: '/v2/{id}' }, search), '/v2/7?a=1&b')
+  t.equal(await upstreamPath({ rewrite: '/v2?version=3' }, search), '/v2?version=3&a=1&b')
+  t.equal(await upstreamPath({ rewrite: '/v2/{other}' }, {}), '/v2/')
   for (const [id, path] of [
     ['a b', '/v2/a%20b'],
     ['é"', '/v2/%C3%A9%22'],
     ['a:b@c', '/v2/a:b@c'],
     ['$&', '/v2/$&'],
   ] as const)
-    t.equal(await sent({ rewrite: '/v2/{id}' }, { params: { id } }), path)
+    t.equal(await upstreamPath({ rewrite: '/v2/{id}' }, { params: { id } }), path)
 })
 
 t.test('route: the first stage with `fail` renders all faults, otherwise the engine', async t => {
@@ -159,10 +163,10 @@ t.test('route: the first stage with `fail` renders all faults, otherwise the eng
   const exchange = { id: 'req_1' } as Exchange
   const rendering = (name: string): Plugin =>
     plugin({ fail: ({ status }) => ({ status, headers: {}, body: Buffer.from(name) }) })
-  const said = async (plugins: Plugins): Promise<string> =>
+  const renderWith = async (plugins: Plugins): Promise<string> =>
     Buffer.from((await routeOf({}, plugins)).fail(fault, exchange).body).toString()
-  t.equal(await said({ a: plugin({}), b: rendering('b'), c: rendering('c') }), 'b')
-  t.match(JSON.parse(await said({ a: plugin({}) })), { error: { code: 'BUSY' } })
+  t.equal(await renderWith({ a: plugin({}), b: rendering('b'), c: rendering('c') }), 'b')
+  t.match(JSON.parse(await renderWith({ a: plugin({}) })), { error: { code: 'BUSY' } })
 })
 
 t.test('route: members of a stage keep their `this`', async t => {

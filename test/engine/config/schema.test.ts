@@ -1,4 +1,4 @@
-/** The schema of routes.yaml: described, strict, deterministic and fresh. */
+/** The schema of routes.yaml: has descriptions, is strict, deterministic and up to date. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
@@ -38,7 +38,7 @@ t.test('engine schema: every key has a description and a valid example', async t
     const examples = (schema.examples ?? []) as readonly unknown[]
     t.ok(examples.length > 0, `${path}: example`)
     const fits = ajv.compile(schema)
-    // Placeholders are filled in before a value is judged.
+    // Variables are expanded before validation.
     for (const each of examples)
       if (!JSON.stringify(each).includes('${')) t.ok(fits(each), `${path}: ${JSON.stringify(each)}`)
   }
@@ -81,7 +81,7 @@ t.test('schema: plugins add options, sections, upstream keys and names', async t
   )
   const route = ['properties', 'routes', 'items', 'properties']
   t.same(inside(schema, ...route, 'stamp'), { type: 'string' })
-  t.ok(inside(schema, ...route, 'path'), 'beside the keys of the engine')
+  t.ok(inside(schema, ...route, 'path'), 'next to the keys of the engine')
   t.same(inside(schema, 'properties', 'things'), { type: 'object' })
   const upstream = ['properties', 'upstreams', 'additionalProperties', 'properties']
   t.same(inside(schema, ...upstream, 'floor'), { type: 'integer' })
@@ -122,11 +122,19 @@ t.test('schema: the text does not depend on the order of plugins', async t => {
 })
 
 t.test('schema: schemas/routes.json is up to date', async t => {
-  const bundled = await bundlePlugins(['plugins'], ROOT, t.testdir())
-  const { plugins, problems } = await importPlugins(bundled.bundles, ROOT, bundled.inputs, () => {})
-  t.same([...bundled.problems, ...problems], [])
-  const kept = readFileSync(join(ROOT, 'schemas/routes.json'), 'utf8')
-  t.ok(kept === schemaText(plugins), 'schemas/routes.json is stale: run `tollgate schema --write`')
+  const bundleResult = await bundlePlugins(['plugins'], ROOT, t.testdir())
+  const { plugins, problems } = await importPlugins(
+    bundleResult.bundles,
+    ROOT,
+    bundleResult.inputs,
+    () => {},
+  )
+  t.same([...bundleResult.problems, ...problems], [])
+  const storedText = readFileSync(join(ROOT, 'schemas/routes.json'), 'utf8')
+  t.ok(
+    storedText === schemaText(plugins),
+    'schemas/routes.json is stale: run `tollgate schema --write`',
+  )
 })
 
 t.test('schema: the first line of routes.yaml refers to it', async t => {

@@ -3,7 +3,7 @@ import '../../helpers/environment.ts'
 import t from 'tap'
 import { readSettings } from '../../../engine/config/settings.ts'
 
-t.test('settings: defaults', async t => {
+t.test('settings: missing values have defaults', async t => {
   t.same(readSettings(undefined, {}), {
     listen: '127.0.0.1:8080',
     admin: '127.0.0.1:9090',
@@ -68,20 +68,28 @@ t.test('settings: durations without a unit and invalid sizes throw', async t => 
 
 t.test('settings: the environment supplies missing settings only', async t => {
   const env = {
-    ...{ HOST: '0.0.0.0', PORT: '81', WORKERS: '3', ADMIN_PORT: '82', TOLLGATE_DATA: '/d' },
-    ...{
-      PUBLIC_URL: 'https://a.example/b/',
-      EGRESS_ALLOW: '127.0.0.1',
-      DATABASE_URL: 'sqlite:x',
-      ADMIN_HOSTS: 'admin.test',
-    },
+    HOST: '0.0.0.0',
+    PORT: '81',
+    WORKERS: '3',
+    ADMIN_PORT: '82',
+    TOLLGATE_DATA: '/d',
+    PUBLIC_URL: 'https://a.example/b/',
+    EGRESS_ALLOW: '127.0.0.1',
+    DATABASE_URL: 'sqlite:x',
+    ADMIN_HOSTS: 'admin.test',
   }
   t.match(readSettings({}, env), {
-    ...{ listen: '0.0.0.0:81', workers: 3, admin: '127.0.0.1:82', data: '/d' },
-    ...{ public_url: 'https://a.example/b', egress_allow: '127.0.0.1', database: 'sqlite:x' },
+    listen: '0.0.0.0:81',
+    workers: 3,
+    admin: '127.0.0.1:82',
+    data: '/d',
+    public_url: 'https://a.example/b',
+    egress_allow: '127.0.0.1',
+    database: 'sqlite:x',
     admin_hosts: 'admin.test',
   })
   t.match(readSettings({ listen: '127.0.0.1:1', workers: 2 }, env), {
-    ...{ listen: '127.0.0.1:1', workers: 2 },
+    listen: '127.0.0.1:1',
+    workers: 2,
   })
 })

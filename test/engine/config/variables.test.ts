@@ -1,23 +1,22 @@
-/** Placeholders in texts. */
-
+/** Expansion of variables in texts. */
 import t from 'tap'
 import { expand, hasVariable, isSecret } from '../../../engine/config/variables.ts'
 import fc from '../../helpers/property.ts'
 
-const supply = {
+const variables = {
   env: { NAME: 'value', EMPTY: '', PORT: '8080', _x1: 'under' },
   file: (path: string) => ({ 'a.txt': 'content\n', 'two.txt': 'a\nb\r\n' })[path],
 }
-const text = (written: string) => expand(written, supply).text
-const codes = (written: string) => expand(written, supply).faults.map(({ code }) => code)
+const text = (source: string) => expand(source, variables).text
+const codes = (source: string) => expand(source, variables).faults.map(({ code }) => code)
 
 t.test('variables: placeholders are replaced by values of variables and files', async t => {
   t.equal(text('plain'), 'plain')
   t.equal(text('${NAME}'), 'value')
   t.equal(text('127.0.0.1:${PORT}'), '127.0.0.1:8080')
   t.equal(text('${NAME}${NAME}-${_x1}'), 'valuevalue-under')
-  t.equal(text('${file:a.txt}'), 'content', 'without the line break at the end')
-  t.equal(text('<${file:two.txt}>'), '<a\nb>', 'only the last one')
+  t.equal(text('${file:a.txt}'), 'content', 'the final line break is removed')
+  t.equal(text('<${file:two.txt}>'), '<a\nb>', 'only the final line break is removed')
 })
 
 t.test('variables: a default applies if a variable is unset or empty', async t => {
@@ -26,13 +25,13 @@ t.test('variables: a default applies if a variable is unset or empty', async t =
   t.equal(text('${EMPTY:-other}'), 'other')
   t.equal(text('${ABSENT:-}'), '')
   t.equal(text('${ABSENT:-http://[::1]:80/a-b:-c}'), 'http://[::1]:80/a-b:-c')
-  t.equal(text('${EMPTY}'), '', 'empty is a value where no default is')
+  t.equal(text('${EMPTY}'), '', 'an empty variable without a default is empty')
 })
 
 t.test('variables: an escaped placeholder is text', async t => {
   t.equal(text('$${NAME}'), '${NAME}')
   t.equal(text('$${NAME} is ${NAME}'), '${NAME} is value')
-  t.equal(text('$NAME {NAME} $'), '$NAME {NAME} $', 'as is anything without ${')
+  t.equal(text('$NAME {NAME} $'), '$NAME {NAME} $', 'a text without ${ is unchanged')
   t.notOk(hasVariable('$${NAME}'))
   t.ok(hasVariable('a${NAME}'))
 })
@@ -41,7 +40,7 @@ t.test('variables: each fault is reported once and expands to nothing', async t 
   t.same(codes('${ABSENT}'), ['VARIABLE_UNSET'])
   t.same(codes('${ABSENT} ${GONE}'), ['VARIABLE_UNSET', 'VARIABLE_UNSET'])
   t.same(codes('${file:none.txt}'), ['FILE_MISSING'])
-  for (const written of [
+  for (const source of [
     '${}',
     '${a b}',
     '${1A}',
@@ -51,17 +50,17 @@ t.test('variables: each fault is reported once and expands to nothing', async t 
     '${NAME',
     '${A:-${B}}',
   ])
-    t.ok(codes(written).length > 0, written)
+    t.ok(codes(source).length > 0, source)
   t.same(codes('${file:}'), ['FILE_MISSING'])
-  t.equal(expand('${NAM}', supply).faults[0]?.suggestion, 'NAME')
+  t.equal(expand('${NAM}', variables).faults[0]?.suggestion, 'NAME')
   t.equal(text('a${ABSENT}b'), 'ab')
 })
 
 t.test('variables: inserted values are recorded, defaults are not', async t => {
-  t.same(expand('${NAME} ${ABSENT:-plain} ${file:a.txt}', supply).values, ['value', 'content'])
+  t.same(expand('${NAME} ${ABSENT:-plain} ${file:a.txt}', variables).values, ['value', 'content'])
 })
 
-t.test('variables: which values are secret', async t => {
+t.test('variables: long values are secret, short words and addresses are not', async t => {
   const secrets = [
     'sk-0123456789abcdef',
     'hunter2hunter2',
@@ -84,9 +83,9 @@ t.test('variables: which values are secret', async t => {
 t.test('variables: text without ${ is unchanged, and values are not expanded again', async t => {
   fc.assert(
     fc.property(fc.string(), value => {
-      const written = value.replaceAll('${', '')
-      t.equal(text(written), written)
-      t.equal(expand('${V}', { ...supply, env: { V: value } }).text, value)
+      const source = value.replaceAll('${', '')
+      t.equal(text(source), source)
+      t.equal(expand('${V}', { ...variables, env: { V: value } }).text, value)
     }),
     { numRuns: 100 },
   )

@@ -1,4 +1,4 @@
-/** The connections to one address: how many, which one is used again and which one never is. */
+/** The connections to one address: how many are opened, and which are reused. */
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Pool } from '../../../engine/http-client/pool.ts'
@@ -12,7 +12,7 @@ const open = (t: Test, address: string, connections = 4): Pool => {
   t.teardown(() => pool.destroy())
   return pool
 }
-const turn = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 10))
+const waitBriefly = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 10))
 const parts = (...chunks: string[]): AsyncIterable<Bytes> =>
   (async function* () {
     for (const chunk of chunks) yield Buffer.from(chunk)
@@ -33,7 +33,7 @@ t.test('pool: opens at most the allowed connections, and serves every request', 
 t.test(
   'pool: requests in turn use one connection, unless it ends or sends excess bytes',
   async t => {
-    const again: Readonly<Record<string, boolean>> = {
+    const reuseByResponse: Readonly<Record<string, boolean>> = {
       [OK]: true,
       'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n': true,
       'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok': false,
@@ -41,14 +41,14 @@ t.test(
       'HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok': false,
       [`${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison`]: false,
     }
-    for (const [text, same] of Object.entries(again)) {
+    for (const [text, isReused] of Object.entries(reuseByResponse)) {
       const upstream = await startScripted(t, () => text)
       const pool = open(t, upstream.url)
       for (let n = 0; n < 3; n++) {
         t.equal((await askPool(pool)).body, 'ok', text)
-        await turn()
+        await waitBriefly()
       }
-      t.equal(upstream.connections, same ? 1 : 3, JSON.stringify(text))
+      t.equal(upstream.connections, isReused ? 1 : 3, JSON.stringify(text))
     }
   },
 )
@@ -60,23 +60,23 @@ t.test('pool: the connection that was idle longest is used next', async t => {
     return count > 3 ? OK : undefined
   })
   const pool = open(t, upstream.url, 3)
-  let answered = 0
-  const together = Array.from({ length: 3 }, () => askPool(pool).then(() => answered++))
-  while (sockets.length < 3) await turn()
+  let answerCount = 0
+  const firstReplies = Array.from({ length: 3 }, () => askPool(pool).then(() => answerCount++))
+  while (sockets.length < 3) await waitBriefly()
   const [first, second, third] = sockets.slice()
-  // They become idle in another order than they were opened in.
+  // They become idle in another order than the order in which they were opened.
   const order = [second, third, first]
   for (const [at, socket] of order.entries()) {
     socket?.write(OK)
-    while (answered <= at) await turn()
+    while (answerCount <= at) await waitBriefly()
   }
-  await Promise.all(together)
+  await Promise.all(firstReplies)
   for (let n = 0; n < 5; n++) {
     await askPool(pool)
-    await turn()
+    await waitBriefly()
   }
-  const used = sockets.slice(3).map(socket => sockets.indexOf(socket))
-  t.same(used, [1, 2, 0, 1, 2])
+  const reuseOrder = sockets.slice(3).map(socket => sockets.indexOf(socket))
+  t.same(reuseOrder, [1, 2, 0, 1, 2])
   t.equal(upstream.connections, 3)
 })
 
@@ -88,7 +88,7 @@ t.test('pool: connections that were closed or idle too long are not used', async
   const pool = open(t, upstream.url)
   await askPool(pool)
   await upstream.ended(1)
-  await turn()
+  await waitBriefly()
   t.equal((await askPool(pool)).body, 'ok')
   t.equal(upstream.connections, 2)
   await upstream.ended(2) // after four seconds, swept
@@ -98,16 +98,17 @@ t.test('pool: connections that were closed or idle too long are not used', async
 
 t.test('pool: a refused connection fails every waiting request', async t => {
   const pool = open(t, 'http://127.0.0.1:1', 2)
-  const told = await Promise.allSettled(Array.from({ length: 7 }, () => askPool(pool)))
-  for (const each of told)
+  const outcomes = await Promise.allSettled(Array.from({ length: 7 }, () => askPool(pool)))
+  for (const each of outcomes)
     t.match(each, { status: 'rejected', reason: { code: 'ECONNREFUSED' } }, 'refused')
 })
 
 t.test('pool: a connection that takes too long fails', async t => {
   const pool = new Pool('http://10.255.255.1', {
-    ...{ connect: 30, connections: 1 },
-    connector: (place, connecting, done) =>
-      setTimeout(() => done(new Error(`${place.host} ${connecting.timeout}`), undefined), 5),
+    connect: 30,
+    connections: 1,
+    connector: (endpoint, options, callback) =>
+      setTimeout(() => callback(new Error(`${endpoint.host} ${options.timeout}`), undefined), 5),
   })
   await t.rejects(askPool(pool), { message: '10.255.255.1 30' })
 })
@@ -125,25 +126,25 @@ t.test('pool: closing waits for requests under way and queued', async t => {
 })
 
 t.test('pool: sends no body, bytes, and streams with and without a length', async t => {
-  const seen: string[] = []
+  const requests: string[] = []
   const upstream = await startScripted(t, (socket, request) => {
-    seen.push(request)
+    requests.push(request)
     setTimeout(() => socket.write(OK), 20)
     return undefined
   })
   const pool = open(t, upstream.url, 1)
   const post = { method: 'POST', path: '/p?q=1', headers: { 'x-a': ['1', '2'] } }
   await askPool(pool, { ...post, body: undefined })
-  t.match(seen.at(-1), /^POST \/p\?q=1 HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
-  t.match(seen.at(-1), /\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 0\r\n\r\n$/)
+  t.match(requests.at(-1), /^POST \/p\?q=1 HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
+  t.match(requests.at(-1), /\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 0\r\n\r\n$/)
   await askPool(pool)
-  t.notMatch(seen.at(-1), /content-length/, 'GET says nothing of a body')
+  t.notMatch(requests.at(-1), /content-length/, 'GET without a body has no content-length')
   await askPool(pool, { ...post, body: Buffer.from('\xe9\0', 'latin1') })
-  t.ok(seen.at(-1)?.endsWith('content-length: 2\r\n\r\n\xe9\0'))
+  t.ok(requests.at(-1)?.endsWith('content-length: 2\r\n\r\n\xe9\0'))
   await askPool(pool, { ...post, headers: { 'content-length': '4' }, body: parts('ab', '', 'cd') })
-  t.match(seen.join(''), /content-length: 4\r\n\r\nab/)
+  t.match(requests.join(''), /content-length: 4\r\n\r\nab/)
   await askPool(pool, { ...post, body: parts('ab', 'cd') })
-  t.match(seen.join(''), /transfer-encoding: chunked\r\n\r\n2\r\nab\r\n/)
+  t.match(requests.join(''), /transfer-encoding: chunked\r\n\r\n2\r\nab\r\n/)
   t.equal(upstream.connections, 1)
 })
 
@@ -167,17 +168,17 @@ t.test('pool: a response before the end of a streamed body ends the connection',
     request.startsWith('POST') ? OK : request.startsWith('GET') ? OK : undefined,
   )
   const pool = open(t, upstream.url, 1)
-  let released = (): void => {}
+  let releaseBody = (): void => {}
   const endless = async function* (): AsyncGenerator<Bytes> {
-    yield Buffer.from('begun')
+    yield Buffer.from('start')
     await new Promise<void>(resolve => {
-      released = resolve
+      releaseBody = resolve
     })
   }
   t.equal((await askPool(pool, { method: 'POST', body: endless() })).body, 'ok')
   t.equal((await askPool(pool)).body, 'ok')
   t.equal(upstream.connections, 2)
-  released()
+  releaseBody()
 })
 
 t.test('pool: a body of another length than announced is not sent as a whole one', async t => {
@@ -213,16 +214,16 @@ t.test('pool: an invalid head is refused before anything is sent', async t => {
 
 t.test('pool: over TLS an earlier session is resumed', async t => {
   trustReceivers()
-  let resumed = 0
+  let resumedSessions = 0
   const receiver = await startReceiver(t, (_, response, incoming) => {
-    if ((incoming.socket as import('node:tls').TLSSocket).isSessionReused()) resumed++
+    if ((incoming.socket as import('node:tls').TLSSocket).isSessionReused()) resumedSessions++
     response.writeHead(200, { connection: 'close' }).end('ok')
   })
   const pool = open(t, receiver.origin)
   for (let n = 0; n < 3; n++) {
     t.equal((await askPool(pool)).body, 'ok')
-    await turn()
+    await waitBriefly()
   }
   t.equal(receiver.connections(), 3)
-  t.equal(resumed, 2)
+  t.equal(resumedSessions, 2)
 })

@@ -7,29 +7,29 @@ import { ResponseParser } from '../../../engine/http-client/response-parser.ts'
 import { scaled } from '../../helpers/long.ts'
 import fc from '../../helpers/property.ts'
 
-interface Seen {
+interface ParsedResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[]>>
   readonly body: string
   readonly reusable: boolean
 }
-/** What comes out of these pieces and a close in order; a word where there is no whole answer. */
-const parse = (pieces: readonly Buffer[], method = 'GET'): Seen | string => {
+/** Parses these pieces and an orderly close; an error text where the response is not whole. */
+const parse = (pieces: readonly Buffer[], method = 'GET'): ParsedResponse | string => {
   const parser = new ResponseParser()
-  let head: Pick<Seen, 'status' | 'headers'> | undefined
+  let head: Pick<ParsedResponse, 'status' | 'headers'> | undefined
   const body: Buffer[] = []
-  let over = 0
+  let ends = 0
   parser.expect(method, {
     onHead(status, headers) {
       head = { status, headers: { ...headers } }
     },
     onData: chunk => void body.push(chunk),
     onEnd(tail) {
-      over++
+      ends++
       if (tail) body.push(tail)
     },
   })
-  // One buffer for all reads, with older bytes behind what is new, as a socket's is.
+  // One buffer for all reads, as a socket has: older bytes stand behind the new ones.
   const shared = Buffer.alloc(65_536, '\r\n\r\n0\r\n\r\n')
   try {
     for (const piece of pieces) {
@@ -37,14 +37,14 @@ const parse = (pieces: readonly Buffer[], method = 'GET'): Seen | string => {
       parser.read(shared, piece.length)
       shared.fill('\r\n\r\nHTTP/1.1 200 OK')
     }
-  } catch (thrown) {
-    return (thrown as Error).message
+  } catch (error) {
+    return (error as Error).message
   }
   const { reusable } = parser
-  if (!parser.close() || !head || over !== 1) return 'cut'
+  if (!parser.close() || !head || ends !== 1) return 'cut'
   return { ...head, body: Buffer.concat(body).toString('latin1'), reusable }
 }
-const whole = (text: string, method?: string) => parse([Buffer.from(text, 'latin1')], method)
+const parseText = (text: string, method?: string) => parse([Buffer.from(text, 'latin1')], method)
 const split = (text: string, at: readonly number[]): Buffer[] => {
   const bytes = Buffer.from(text, 'latin1')
   const ends = [...new Set(at.map(each => each % (bytes.length + 1)))].sort((a, b) => a - b)
@@ -52,7 +52,7 @@ const split = (text: string, at: readonly number[]): Buffer[] => {
 }
 
 const OK = 'HTTP/1.1 200 OK\r\n'
-const GOOD: Readonly<Record<string, Partial<Seen>>> = {
+const GOOD: Readonly<Record<string, Partial<ParsedResponse>>> = {
   [`${OK}Content-Length: 2\r\nX-A: 1\r\n\r\nok`]: {
     status: 200,
     headers: { 'content-length': '2', 'x-a': '1' },
@@ -82,17 +82,20 @@ t.test(
   'response parser: the same result in one piece, byte by byte, and in any pieces',
   async t => {
     for (const [text, expected] of Object.entries(GOOD)) {
-      const seen = whole(text)
-      t.match(seen, expected, text)
+      const parsedResponse = parseText(text)
+      t.match(parsedResponse, expected, text)
       const bytes = split(
         text,
         Array.from(text, (_, at) => at),
       )
-      t.same(parse(bytes), seen, 'byte by byte')
+      t.same(parse(bytes), parsedResponse, 'byte by byte')
       const cuts = fc.array(fc.nat(500), { minLength: 1, maxLength: 8 })
       t.doesNotThrow(() =>
         fc.assert(
-          fc.property(cuts, at => JSON.stringify(parse(split(text, at))) === JSON.stringify(seen)),
+          fc.property(
+            cuts,
+            at => JSON.stringify(parse(split(text, at))) === JSON.stringify(parsedResponse),
+          ),
           { numRuns: 100 },
         ),
       )
@@ -103,14 +106,16 @@ t.test(
 t.test(
   'response parser: trims spaces and tabs around header values, keeps those inside',
   async t => {
-    const seen = whole(`${OK}a: \t b \t c\t \t\r\nd:\t\r\ncontent-length: 0\r\n\r\n`) as Seen
-    t.same({ ...seen.headers }, { a: 'b \t c', d: '', 'content-length': '0' })
+    const parsedResponse = parseText(
+      `${OK}a: \t b \t c\t \t\r\nd:\t\r\ncontent-length: 0\r\n\r\n`,
+    ) as ParsedResponse
+    t.same({ ...parsedResponse.headers }, { a: 'b \t c', d: '', 'content-length': '0' })
   },
 )
 
-t.test('response parser: a response to HEAD has no body, whatever its head says', async t => {
-  const seen = whole(`${OK}content-length: 9\r\n\r\n`, 'HEAD')
-  t.match(seen, { status: 200, body: '', reusable: true })
+t.test('response parser: a response to HEAD has no body, also with a content-length', async t => {
+  const parsedResponse = parseText(`${OK}content-length: 9\r\n\r\n`, 'HEAD')
+  t.match(parsedResponse, { status: 200, body: '', reusable: true })
 })
 
 t.test('response parser: ambiguous responses are malformed, cut ones are not whole', async t => {
@@ -173,19 +178,19 @@ t.test('response parser: ambiguous responses are malformed, cut ones are not who
     '': /^cut$/,
   }
   for (const [text, reason] of Object.entries(bad)) {
-    t.match(whole(text), reason, JSON.stringify(text.slice(0, 80)))
-    const cut = split(text, [7, 20, text.length - 3])
-    t.equal(typeof parse(cut), 'string', 'in pieces, too')
+    t.match(parseText(text), reason, JSON.stringify(text.slice(0, 80)))
+    const pieces = split(text, [7, 20, text.length - 3])
+    t.equal(typeof parse(pieces), 'string', 'in pieces, too')
   }
 })
 
-/** What Node's own client makes of these bytes. */
-const parseByNode = (bytes: Buffer): Promise<Seen | string> =>
+/** Parses these bytes with Node's own client. */
+const parseByNode = (bytes: Buffer): Promise<ParsedResponse | string> =>
   new Promise(resolve => {
-    const socket = new Duplex({ read() {}, write: (_, __, done) => done() })
-    const asked = request({ createConnection: () => socket })
-    asked.on('error', error => resolve(error.message))
-    asked.on('response', response => {
+    const socket = new Duplex({ read() {}, write: (_, __, callback) => callback() })
+    const clientRequest = request({ createConnection: () => socket })
+    clientRequest.on('error', error => resolve(error.message))
+    clientRequest.on('response', response => {
       const chunks: Buffer[] = []
       response.on('data', chunk => chunks.push(chunk))
       response.on('error', error => resolve(error.message))
@@ -195,8 +200,8 @@ const parseByNode = (bytes: Buffer): Promise<Seen | string> =>
         resolve({ status: response.statusCode ?? 0, headers: {}, body, reusable: true })
       })
     })
-    asked.on('close', () => setTimeout(resolve, 50, 'closed'))
-    asked.end()
+    clientRequest.on('close', () => setTimeout(resolve, 50, 'closed'))
+    clientRequest.end()
     socket.push(bytes)
     socket.push(null)
   })
@@ -207,22 +212,23 @@ t.test(
     const texts = Object.keys(GOOD)
     const junk = fc.constantFrom('\r', '\n', '\r\n', '\0', ' ', ':', ';', '0', '5', 'f', ',', '\t')
     const mutation = fc.tuple(fc.constantFrom(...texts), fc.nat(400), fc.nat(3), junk)
-    let taken = 0
+    let acceptedCount = 0
     await fc.assert(
-      fc.asyncProperty(mutation, async ([text, place, drop, put]) => {
-        const at = place % text.length
-        const changed = text.slice(0, at) + put + text.slice(at + drop)
-        const ours = whole(changed)
+      fc.asyncProperty(mutation, async ([text, position, drop, insertion]) => {
+        const at = position % text.length
+        const mutant = text.slice(0, at) + insertion + text.slice(at + drop)
+        const ours = parseText(mutant)
         if (typeof ours === 'string') return true
-        taken++
-        const nodes = await parseByNode(Buffer.from(changed, 'latin1'))
-        // What extensions of chunks hold is nobody's business: they are dropped.
-        if (typeof nodes === 'string' && /chunk extension/.test(nodes)) return true
-        if (typeof nodes === 'string') throw new Error(`${JSON.stringify(changed)}: ${nodes}`)
-        return nodes.status === ours.status && nodes.body === ours.body
+        acceptedCount++
+        const nodeResult = await parseByNode(Buffer.from(mutant, 'latin1'))
+        // The content of chunk extensions does not matter: they are dropped.
+        if (typeof nodeResult === 'string' && /chunk extension/.test(nodeResult)) return true
+        if (typeof nodeResult === 'string')
+          throw new Error(`${JSON.stringify(mutant)}: ${nodeResult}`)
+        return nodeResult.status === ours.status && nodeResult.body === ours.body
       }),
       { numRuns: scaled(1_500, 100_000) },
     )
-    t.ok(taken > 100, `${taken} changed answers were answers still`)
+    t.ok(acceptedCount > 100, `${acceptedCount} changed responses were still valid`)
   },
 )

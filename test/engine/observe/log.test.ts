@@ -1,4 +1,4 @@
-/** Log lines: their fields, and that they have no secrets. */
+/** Log lines: have their fields and no secrets. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
@@ -17,8 +17,12 @@ t.test('log: a line is JSON with level, process and fields', async t => {
   log.debug({ id: 'r2' })
   t.equal(lines.length, 1)
   t.match(JSON.parse(lines[0] ?? ''), {
-    ...{ level: 'info', process: 'worker 2', pid: process.pid },
-    ...{ id: 'r1', status: 200, msg: 'served' },
+    level: 'info',
+    process: 'worker 2',
+    pid: process.pid,
+    id: 'r1',
+    status: 200,
+    msg: 'served',
   })
 })
 
@@ -54,11 +58,23 @@ t.test('log: queries, user names in addresses and bearer texts are hidden anywhe
 t.test('log: keys in paths and messages are hidden, ids and words are not', async t => {
   const { lines, log } = collect()
   const line = {
-    ...{ id: 'req_1', requestId: undefined, trace: 't', route: 'chat', method: 'GET', path: '/' },
-    ...{ status: 200, end: 'complete', ms: 1, added: 1, bytes: 1, attempts: 1 },
-    ...{ upstream: undefined, target: undefined, code: undefined },
+    id: 'req_1',
+    requestId: undefined,
+    trace: 't',
+    route: 'chat',
+    method: 'GET',
+    path: '/',
+    status: 200,
+    end: 'complete',
+    ms: 1,
+    added: 1,
+    bytes: 1,
+    attempts: 1,
+    upstream: undefined,
+    target: undefined,
+    code: undefined,
   }
-  const paths: readonly (readonly [route: string, path: string, shown: string])[] = [
+  const paths: readonly (readonly [route: string, path: string, expected: string])[] = [
     ['chat', '/v1/x/sk-Ab3dEf6hIj9lMn2pQr5t', '/v1/x/[hidden]'],
     ['chat', '/v1/x/sk-proj-Ab3d_Ef6h-Ij9lMn2pQr5t/y', '/v1/x/[hidden]/y'],
     ['none', '/nowhere/st-Ab3dEf6hIj9lMn2pQr5t', '/nowhere/[hidden]'],
@@ -70,9 +86,9 @@ t.test('log: keys in paths and messages are hidden, ids and words are not', asyn
     ['chat', '/v1/files/file-aBcD3fGh1jKlMn0pQrStUv', ''],
     ['chat', '/docs/key-management-of-tenants', ''],
   ]
-  for (const [route, path, shown] of paths) {
+  for (const [route, path, expected] of paths) {
     for (let again = 0; again < 2; again++) log.request({ ...line, route, path })
-    for (const text of lines.splice(0)) t.equal(JSON.parse(text).path, shown || path)
+    for (const text of lines.splice(0)) t.equal(JSON.parse(text).path, expected || path)
   }
   log.request({ ...line, requestId: 'sk-Ab3dEf6hIj9lMn2pQr5t' })
   log.warn({ at: '/x/sk-Ab3dEf6hIj9lMn2pQr5t?a=1' }, 'asked for /x/sk-Ab3dEf6hIj9lMn2pQr5t')
@@ -81,7 +97,7 @@ t.test('log: keys in paths and messages are hidden, ids and words are not', asyn
 
 t.test('log: known secrets are hidden in any text, also those of a reload', async t => {
   const { lines, log } = collect(['sk-canary.1', 'canary"quoted\\2', 'no'])
-  log.info({ path: '/x/sk-canary.1' }, 'it said canary"quoted\\2; no')
+  log.info({ path: '/x/sk-canary.1' }, 'the text canary"quoted\\2; no')
   log.hide(['later-canary'])
   log.info({ path: 'a later-canary, and sk-canary.1' })
   t.notMatch(lines.join(''), /canary/)
@@ -98,8 +114,8 @@ t.test('log: a chain of causes has no secrets in messages, stacks and fields', a
   log.error({ error: new Error('with sk-canary-0', { cause }), id: 'r1' })
   log.error(new Error('bare sk-canary-0', { cause: deepest }))
   t.notMatch(lines.join(''), /canary/)
-  t.match(lines[0], 'GET /y?key=[hidden]', 'the causes are there')
-  t.match(lines[0], 'log.test.ts', 'and so are the stacks')
+  t.match(lines[0], 'GET /y?key=[hidden]', 'the line has the causes')
+  t.match(lines[0], 'log.test.ts', 'the line has the stacks')
   t.match(JSON.parse(lines[1] ?? '').err.message, 'bare [hidden]')
 })
 
@@ -113,9 +129,9 @@ t.test('log: a circular reference ends', async t => {
 
 t.test('log: the level can change, and `silent` writes nothing', async t => {
   const { lines, log } = collect([], 'silent')
-  log.error({}, 'unheard')
+  log.error({}, 'below the level')
   log.level('debug')
-  log.debug({}, 'heard')
+  log.debug({}, 'at the level')
   t.equal(lines.length, 1)
 })
 

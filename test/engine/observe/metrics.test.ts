@@ -1,4 +1,4 @@
-/** Metrics of one process, and their sums over all, dead ones included. */
+/** Metrics of one process, and their sums over all processes, also ended ones. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ const metricsFor = (t: Test, process?: string): GatewayMetrics => {
   t.teardown(metrics.close)
   return metrics
 }
-const reading = (text: string, series: string): number | undefined => {
+const seriesValue = (text: string, series: string): number | undefined => {
   const line = text.split('\n').find(each => each.startsWith(`${series} `))
   return line === undefined ? undefined : Number(line.slice(series.length + 1))
 }
@@ -24,16 +24,19 @@ const rowsOf = (page: string) =>
       /^\| `(\w+)` \| (\w+) \| (.*?) ?\| (.*) \|$/.exec(line) ?? []
     return name === undefined ? [] : [[name, kind, labels?.match(/\w+/g) ?? [], help] as const]
   })
-const [ENGINE = '', PLUGINS = ''] = pageOf('metrics').split('Plugins keep numbers of their own:')
+const [ENGINE = '', PLUGINS = ''] = pageOf('metrics').split('Metrics of plugins:')
 
 t.test('metrics: docs/metrics.md lists every family with kind, labels and meaning', async t => {
-  const told = Object.entries(METRIC_FAMILIES).map(([name, { kind, labels, help }]) => [
-    ...[name, kind, labels, help],
+  const families = Object.entries(METRIC_FAMILIES).map(([name, { kind, labels, help }]) => [
+    name,
+    kind,
+    labels,
+    help,
   ])
-  t.strictSame(rowsOf(ENGINE), told)
+  t.strictSame(rowsOf(ENGINE), families)
 })
 
-const KEPT = /\bmetrics\.(count|gauge|time)\(\s*'(\w+)'/g
+const METRIC_CALL = /\bmetrics\.(count|gauge|time)\(\s*'(\w+)'/g
 const KINDS: Readonly<Record<string, string>> = {
   count: 'counter',
   gauge: 'gauge',
@@ -41,13 +44,13 @@ const KINDS: Readonly<Record<string, string>> = {
 }
 t.test('metrics: docs/metrics.md or docs/webhooks.md lists every metric of a plugin', async t => {
   const plugins = fileURLToPath(new URL('../../../plugins/', import.meta.url))
-  const kept = globSync('**/*.ts', { cwd: plugins }).flatMap(file =>
-    [...readFileSync(join(plugins, file), 'utf8').matchAll(KEPT)].map(([, how = '', name]) => [
-      ...[name, KINDS[how]],
-    ]),
+  const pluginMetrics = globSync('**/*.ts', { cwd: plugins }).flatMap(file =>
+    [...readFileSync(join(plugins, file), 'utf8').matchAll(METRIC_CALL)].map(
+      ([, method = '', name]) => [name, KINDS[method]],
+    ),
   )
-  const told = rowsOf(PLUGINS + pageOf('webhooks')).map(([name, kind]) => [name, kind])
-  t.strictSame(new Set(told.map(String)), new Set(kept.map(String)))
+  const documentedMetrics = rowsOf(PLUGINS + pageOf('webhooks')).map(([name, kind]) => [name, kind])
+  t.strictSame(new Set(documentedMetrics.map(String)), new Set(pluginMetrics.map(String)))
 })
 
 t.test('metrics: requests are counted by route and status, with time and bytes', async t => {
@@ -58,19 +61,21 @@ t.test('metrics: requests are counted by route and status, with time and bytes',
   const exposition = createExposition()
   exposition.absorb('worker 1', metrics.report())
   const text = await exposition.text()
-  t.equal(reading(text, 'tollgate_requests_total{route="list",status="200"}'), 2)
-  t.equal(reading(text, 'tollgate_requests_total{route="list",status="404"}'), 1)
-  t.equal(reading(text, 'tollgate_received_bytes_total{route="list"}'), 10)
-  t.equal(reading(text, 'tollgate_sent_bytes_total{route="list"}'), 1520)
-  t.equal(reading(text, 'tollgate_request_seconds_bucket{route="list",le="0.05"}'), 2)
-  t.equal(reading(text, 'tollgate_request_seconds_bucket{route="list",le="+Inf"}'), 3)
-  t.equal(reading(text, 'tollgate_request_seconds_count{route="list"}'), 3)
-  t.equal(reading(text, 'tollgate_added_seconds_bucket{route="list",le="0.0005"}'), 1)
-  t.ok(Math.abs((reading(text, 'tollgate_added_seconds_sum{route="list"}') ?? 0) - 0.0033) < 1e-9)
+  t.equal(seriesValue(text, 'tollgate_requests_total{route="list",status="200"}'), 2)
+  t.equal(seriesValue(text, 'tollgate_requests_total{route="list",status="404"}'), 1)
+  t.equal(seriesValue(text, 'tollgate_received_bytes_total{route="list"}'), 10)
+  t.equal(seriesValue(text, 'tollgate_sent_bytes_total{route="list"}'), 1520)
+  t.equal(seriesValue(text, 'tollgate_request_seconds_bucket{route="list",le="0.05"}'), 2)
+  t.equal(seriesValue(text, 'tollgate_request_seconds_bucket{route="list",le="+Inf"}'), 3)
+  t.equal(seriesValue(text, 'tollgate_request_seconds_count{route="list"}'), 3)
+  t.equal(seriesValue(text, 'tollgate_added_seconds_bucket{route="list",le="0.0005"}'), 1)
+  t.ok(
+    Math.abs((seriesValue(text, 'tollgate_added_seconds_sum{route="list"}') ?? 0) - 0.0033) < 1e-9,
+  )
   t.match(text, '# TYPE tollgate_requests_total counter')
 })
 
-t.test('metrics: sums include all workers, also dead ones', async t => {
+t.test('metrics: sums include all workers, also ended ones', async t => {
   const [one, two] = [metricsFor(t, 'worker 1'), metricsFor(t, 'worker 2')]
   const exposition = createExposition()
   const scrape = async () => {
@@ -83,22 +88,25 @@ t.test('metrics: sums include all workers, also dead ones', async t => {
   for (const metrics of [one, two, two]) metrics.route('r').end(200, 1, 1, 0, 0)
   one.route('r').open('sse')
   const close = two.route('r').open('sse')
-  t.equal(reading(await scrape(), requests), 3)
-  t.equal(reading(await scrape(), requests), 3, 'a second scrape adds nothing')
-  t.equal(reading(await scrape(), open), 2)
+  t.equal(seriesValue(await scrape(), requests), 3)
+  t.equal(seriesValue(await scrape(), requests), 3, 'a second scrape adds nothing')
+  t.equal(seriesValue(await scrape(), open), 2)
   close()
   close()
-  t.equal(reading(await scrape(), open), 1)
+  t.equal(seriesValue(await scrape(), open), 1)
   exposition.forget('worker 1')
   const text = await exposition.text()
-  t.equal(reading(text, requests), 3)
-  t.equal(reading(text, open), 0, 'what was open in a dead worker is not')
-  t.equal(reading(text, 'tollgate_resident_bytes{process="worker 1"}'), undefined)
-  t.ok(reading(text, 'tollgate_resident_bytes{process="worker 2"}'))
-  t.ok(Number(reading(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >= 0)
+  t.equal(seriesValue(text, requests), 3)
+  t.equal(seriesValue(text, open), 0, 'streams of an ended worker are closed')
+  t.equal(seriesValue(text, 'tollgate_resident_bytes{process="worker 1"}'), undefined)
+  t.ok(seriesValue(text, 'tollgate_resident_bytes{process="worker 2"}'))
+  t.ok(
+    Number(seriesValue(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >=
+      0,
+  )
 })
 
-t.test('metrics: plugins have counters, timers and gauges of their own', async t => {
+t.test('metrics: plugins can have counters, timers and gauges', async t => {
   const metrics = metricsFor(t)
   metrics.count('limit_refused_total', { by: 'rate' })
   metrics.count('limit_refused_total', { by: 'rate' }, 2)
@@ -107,9 +115,9 @@ t.test('metrics: plugins have counters, timers and gauges of their own', async t
   const exposition = createExposition()
   exposition.absorb('w', metrics.report())
   const text = await exposition.text()
-  t.equal(reading(text, 'tollgate_limit_refused_total{by="rate"}'), 3)
-  t.equal(reading(text, 'tollgate_lookup_seconds_bucket{le="0.25"}'), 1)
-  t.equal(reading(text, 'tollgate_lookups_waiting{kind="a\\"b"}'), 4)
+  t.equal(seriesValue(text, 'tollgate_limit_refused_total{by="rate"}'), 3)
+  t.equal(seriesValue(text, 'tollgate_lookup_seconds_bucket{le="0.25"}'), 1)
+  t.equal(seriesValue(text, 'tollgate_lookups_waiting{kind="a\\"b"}'), 4)
 })
 
 t.test('metrics: a label with arbitrary values uses bounded memory', async t => {

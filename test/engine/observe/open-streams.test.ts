@@ -1,4 +1,4 @@
-/** A stream of events counts as open from its head to its end. */
+/** The metric of open streams. */
 import t from 'tap'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 

@@ -1,4 +1,4 @@
-/** Admin listener: responses by path and the checks of Host and Origin. Listen addresses too. */
+/** Admin listener: responses by path, the checks of Host and Origin, and listen addresses. */
 import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
@@ -53,14 +53,14 @@ t.test('admin listener: responds by method and path', async t => {
 })
 
 t.test('admin listener: POST is refused for a foreign Host, Origin or site', async t => {
-  const allowed: readonly Record<string, string>[] = [
+  const acceptedHeaders: readonly Record<string, string>[] = [
     { host: `127.0.0.1:${port}` },
     { host: 'localhost' },
     { host: `[::1]:${port}` },
     { host: `localhost:${port}`, origin: `http://localhost:${port}` },
     { host: 'localhost', 'sec-fetch-site': 'none' },
   ]
-  const refused: readonly Record<string, string>[] = [
+  const refusedHeaders: readonly Record<string, string>[] = [
     { host: 'evil.example' },
     { host: `127.0.0.1.evil.example:${port}` },
     { host: 'localhost.' },
@@ -69,19 +69,27 @@ t.test('admin listener: POST is refused for a foreign Host, Origin or site', asy
     { host: 'localhost', 'sec-fetch-site': 'cross-site' },
     { host: 'localhost', 'sec-fetch-site': 'same-site' },
   ]
-  for (const headers of allowed)
+  for (const headers of acceptedHeaders)
     t.equal((await send('POST', '/-/reload?to=3', headers)).status, 200, JSON.stringify(headers))
   t.same(new Set(reloads), new Set(['reload 3']))
   reloads.length = 0
-  for (const headers of refused)
+  for (const headers of refusedHeaders)
     t.equal((await send('POST', '/-/reload', headers)).status, 403, JSON.stringify(headers))
   t.same(reloads, [])
 })
 
 t.test('admin listener: every request with a foreign Host is refused (DNS rebinding)', async t => {
   const rebound = [
-    ...['evil.example', `evil.example:${port}`, 'localhost.', '127.0.0.1.evil.example', '1.2.3.4'],
-    ...['[::2]', ':', ' ', 'localhost,evil.example', 'admin.test'],
+    'evil.example',
+    `evil.example:${port}`,
+    'localhost.',
+    '127.0.0.1.evil.example',
+    '1.2.3.4',
+    '[::2]',
+    ':',
+    ' ',
+    'localhost,evil.example',
+    'admin.test',
   ]
   for (const host of rebound)
     for (const [method, path] of [
@@ -135,18 +143,21 @@ t.test(
   },
 )
 
-t.test('listen address: parsing, URL and bind error messages', async t => {
-  t.same(parseListenAddress('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 })
-  t.same(parseListenAddress('[::1]:80'), { host: '::1', port: 80 })
-  t.same(parseListenAddress(':80'), { host: '::', port: 80 })
-  t.same(parseListenAddress('8080'), { host: '127.0.0.1', port: 8080 })
-  t.equal(localUrl('0.0.0.0', 80), 'http://127.0.0.1:80')
-  t.equal(localUrl('::', 80), 'http://[::1]:80')
-  t.equal(localUrl('gateway.example', 80), 'http://gateway.example:80')
-  const inUse = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
-  t.equal(
-    describeBindError('127.0.0.1:80', inUse),
-    '127.0.0.1:80 is in use by another program; change settings.listen',
-  )
-  t.match(describeBindError('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
-})
+t.test(
+  'listen address: is parsed, shown as a URL, and explained if it cannot be bound',
+  async t => {
+    t.same(parseListenAddress('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 })
+    t.same(parseListenAddress('[::1]:80'), { host: '::1', port: 80 })
+    t.same(parseListenAddress(':80'), { host: '::', port: 80 })
+    t.same(parseListenAddress('8080'), { host: '127.0.0.1', port: 8080 })
+    t.equal(localUrl('0.0.0.0', 80), 'http://127.0.0.1:80')
+    t.equal(localUrl('::', 80), 'http://[::1]:80')
+    t.equal(localUrl('gateway.example', 80), 'http://gateway.example:80')
+    const inUse = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
+    t.equal(
+      describeBindError('127.0.0.1:80', inUse),
+      '127.0.0.1:80 is in use by another program; change settings.listen',
+    )
+    t.match(describeBindError('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
+  },
+)

@@ -61,13 +61,13 @@ t.test(
     for (const name of scaled(SHORT, Object.keys(FAULTS))) {
       const [code, source] = FAULTS[name] ?? ['', '']
       writeFileSync(file, source)
-      const refused = (await builder.build()) as BuildProblems
+      const result = (await builder.build()) as BuildProblems
       t.match(
-        refused,
+        result,
         { type: 'problems', problems: [{ code, file: 'plugins/stamp.ts', line: 1 }] },
         name,
       )
-      t.match(refused.text, 'plugins/stamp.ts:1:1')
+      t.match(result.text, 'plugins/stamp.ts:1:1')
     }
     writeFileSync(file, good['plugins/stamp.ts'] ?? '')
     t.equal(

@@ -27,15 +27,15 @@ const startDistributor = async (t: Test) => {
   t.teardown(() => {
     for (const client of clients) client.destroy()
   })
-  const arrive = async (count: number, seen: () => number) => {
-    const before = seen()
+  const arrive = async (count: number, countOffers: () => number) => {
+    const before = countOffers()
     for (let each = 0; each < count; each++) {
       const client = connect(port, '127.0.0.1')
       client.on('error', () => {})
       clients.push(client)
       await once(client, 'connect')
     }
-    while (seen() < before + count) await new Promise(resolve => setImmediate(resolve))
+    while (countOffers() < before + count) await new Promise(resolve => setImmediate(resolve))
   }
   return { distributor, arrive, clients, port, clock }
 }
@@ -63,11 +63,11 @@ t.test(
     }
     addWorkers(distributor, stuck, quick)
     await arrive(60, () => stuck.offers.length + quick.offers.length)
-    const few = stuck.offers.length
-    t.ok(few <= 2, `${few} of 60`)
+    const stuckCount = stuck.offers.length
+    t.ok(stuckCount <= 2, `${stuckCount} of 60`)
     stuck.open = false
     await arrive(5, () => quick.offers.length)
-    t.equal(stuck.offers.length, few, 'none once it is marked as stuck')
+    t.equal(stuck.offers.length, stuckCount, 'none once it is marked as stuck')
   },
 )
 
@@ -87,15 +87,15 @@ t.test(
   'connection distributor: offers of a crashed worker go to another worker, unread',
   async t => {
     const { distributor, arrive, clients } = await startDistributor(t)
-    const [crashed, other] = [new Worker(), new Worker()]
-    addWorkers(distributor, crashed)
-    await arrive(2, () => crashed.offers.length)
-    distributor.acknowledge(crashed, crashed.offers[0]?.id ?? 0)
-    await arrive(1, () => crashed.offers.length)
+    const [first, other] = [new Worker(), new Worker()]
+    addWorkers(distributor, first)
+    await arrive(2, () => first.offers.length)
+    distributor.acknowledge(first, first.offers[0]?.id ?? 0)
+    await arrive(1, () => first.offers.length)
     for (const client of clients) client.write('hello')
     addWorkers(distributor, other)
     t.equal(other.offers.length, 0)
-    distributor.removeWorker(crashed)
+    distributor.removeWorker(first)
     t.equal(other.offers.length, 2)
     for (const { socket } of other.offers) {
       socket.resume()
@@ -146,7 +146,7 @@ t.test(
   },
 )
 
-t.test('connection distributor: listen rejects for a port in use', async t => {
+t.test('connection distributor: listen rejects if the port is in use', async t => {
   const first = new ConnectionDistributor()
   const port = await first.listen('127.0.0.1', 0)
   await t.rejects(new ConnectionDistributor().listen('127.0.0.1', port), { code: 'EADDRINUSE' })

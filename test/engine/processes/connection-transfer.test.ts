@@ -19,10 +19,10 @@ t.test(`connection transfer: ${COUNT} connections reach a busy child in order`, 
   const { port } = server.address() as { port: number }
   const sockets: Socket[] = []
   for (let n = 0; n < COUNT; n++) {
-    const arrived = once(server, 'connection') as Promise<[Socket]>
+    const connection = once(server, 'connection') as Promise<[Socket]>
     const client = connect(port, '127.0.0.1')
     t.teardown(() => client.destroy())
-    sockets.push((await arrived)[0])
+    sockets.push((await connection)[0])
   }
   const handleOf = (socket: Socket) => (socket as unknown as { readonly _handle: Socket })._handle
   child.send({ say: 'stop' })
@@ -30,10 +30,10 @@ t.test(`connection transfer: ${COUNT} connections reach a busy child in order`, 
   for (const socket of sockets) sendConnection(child, { say: 'take' }, handleOf(socket))
   // A message that waits for acknowledgements stays behind the handles.
   child.send({ say: 'count' })
-  const counted = once(child, 'message')
+  const reply = once(child, 'message')
   // Everything is sent before the child reads, however busy the machine is.
   child.stdin?.write('.')
-  const [{ count, turns }] = (await counted) as [{ count: number; turns: number }]
+  const [{ count, turns }] = (await reply) as [{ count: number; turns: number }]
   t.equal(count, COUNT)
   // libuv reads one handle per turn; with Node's own queue it takes a hundred times as many turns.
   t.ok(turns < 30 * COUNT, `in ${turns} turns of its loop`)

@@ -26,15 +26,18 @@ t.test('history: keeps twenty versions, readable by the owner only', async t => 
   t.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
-t.test('history: the version before a rollback excludes versions it has undone', async t => {
-  const history = new History(t.testdir(), t.testdirName)
-  for (const version of [10, 11, 12]) history.save(entry(version))
-  t.equal(history.previousTo(12)?.version, 11)
-  history.save(entry(13, 11))
-  t.equal(history.previousTo(13)?.version, 10)
-  history.save(entry(14, 10))
-  t.equal(history.previousTo(14), undefined)
-})
+t.test(
+  'history: the version before a rollback is not one that the rollback has undone',
+  async t => {
+    const history = new History(t.testdir(), t.testdirName)
+    for (const version of [10, 11, 12]) history.save(entry(version))
+    t.equal(history.previousTo(12)?.version, 11)
+    history.save(entry(13, 11))
+    t.equal(history.previousTo(13)?.version, 10)
+    history.save(entry(14, 10))
+    t.equal(history.previousTo(14), undefined)
+  },
+)
 
 t.test('history: skips an incomplete entry', async t => {
   const folder = t.testdir({ '2.json': '{"version":', 'notes.txt': '' })
@@ -44,7 +47,7 @@ t.test('history: skips an incomplete entry', async t => {
   t.equal(history.find(2), undefined)
 })
 
-t.test('history: removes bundles that no stored version uses after an hour', async t => {
+t.test('history: removes bundles that no stored version has used for an hour', async t => {
   const cache = t.testdir({ 'used-1.mjs': '', 'old-2.mjs': '', 'new-3.mjs': '', 'meta.json': '' })
   const path = (name: string) => join(cache, name)
   const long = Date.now() / 1000 - 7200

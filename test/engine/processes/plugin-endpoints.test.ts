@@ -8,35 +8,40 @@ import { Health } from '../../../engine/upstream/health.ts'
 
 const VIEW = { version: 1, hash: 'h', time: '', url: '', workers: [], failure: null }
 const REQUEST = { method: 'GET', path: '/-/top', query: '', body: undefined }
-/** A worker that records the messages it was sent. */
+/** A worker that records the requests it receives. */
 const worker = (open = true) => {
-  const sent: Extract<ToWorker, { type: 'admin' }>[] = []
+  const requests: Extract<ToWorker, { type: 'admin' }>[] = []
   const messages = new MessageWaiter<FromWorker>()
-  const send = (message: ToWorker) => void (message.type === 'admin' && sent.push(message))
-  return { open, messages, sent, send }
+  const send = (message: ToWorker) => void (message.type === 'admin' && requests.push(message))
+  return { open, messages, requests, send }
 }
-const endpointsOf = (workers: readonly object[], patience?: number) =>
+const endpointsOf = (workers: readonly object[], timeout?: number) =>
   createPluginEndpoints(
     { workers } as unknown as WorkerPool,
     () => ['GET /-/top'],
     () => VIEW,
-    patience,
+    timeout,
   )
 
 t.test('plugin endpoints: one request goes to the first open worker', async t => {
   const [busy, first, second] = [worker(false), worker(), worker()]
   const reply = endpointsOf([busy, first, second]).send(REQUEST)
   t.same(
-    [busy, first, second].map(({ sent }) => sent.length),
+    [busy, first, second].map(({ requests }) => requests.length),
     [0, 1, 0],
   )
-  t.match(first.sent[0], { request: REQUEST, view: VIEW })
-  first.messages.deliver({ type: 'admin', id: 99, status: 200, body: '"of another question"' })
-  first.messages.deliver({ type: 'admin', id: first.sent[0]?.id ?? 0, status: 200, body: '[1]' })
+  t.match(first.requests[0], { request: REQUEST, view: VIEW })
+  first.messages.deliver({ type: 'admin', id: 99, status: 200, body: '"of another request"' })
+  first.messages.deliver({
+    type: 'admin',
+    id: first.requests[0]?.id ?? 0,
+    status: 200,
+    body: '[1]',
+  })
   t.same(await reply, { status: 200, body: '[1]', type: 'application/json' })
 })
 
-t.test('plugin endpoints: no open worker is 503', async t => {
+t.test('plugin endpoints: reply with 503 while no worker is open', async t => {
   t.match(await endpointsOf([worker(false)]).send(REQUEST), { status: 503 })
   t.match(await endpointsOf([]).send(REQUEST), {
     status: 503,
@@ -44,12 +49,12 @@ t.test('plugin endpoints: no open worker is 503', async t => {
   })
 })
 
-t.test('plugin endpoints: a worker that does not answer in time is 504', async t => {
+t.test('plugin endpoints: reply with 504 if the worker does not reply in time', async t => {
   const reply = await endpointsOf([worker()], 20).send(REQUEST)
   t.match(reply, { status: 504, body: { error: { code: 'NO_ANSWER' } } })
 })
 
-t.test('upstream address: state for operators', async t => {
+t.test('plugin endpoints: an upstream address is ready, paused, ejected or probing', async t => {
   const health = new Health()
   t.equal(stateOf(health, 0), 'ready')
   health.rest(10)

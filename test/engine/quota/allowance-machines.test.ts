@@ -1,5 +1,5 @@
-/** Allowances shared by machines in a store: never more than the limit while the store responds,
- *  and no unit is lost with a machine. */
+/** Allowances that machines share in a store: together they never exceed the limit while the store
+ *  responds, and the units of a dead machine are free again. */
 import t, { type Test } from 'tap'
 import type { Supply } from '../../../engine/plugin.ts'
 import { type Machine, startMachine } from '../../helpers/machines.ts'
@@ -9,14 +9,16 @@ import { ENGINES, startAnyStore } from '../../helpers/store.ts'
 
 const HOUR = 3_600_000
 const window = (amount: bigint, ms = HOUR): Supply => ({ window: { amount, ms } })
-const counted = (amount: bigint): Supply => ({ window: { amount, ms: HOUR, returns: true } })
-const held = (amount: bigint): Supply => ({ held: { amount } })
+const returningWindow = (amount: bigint): Supply => ({
+  window: { amount, ms: HOUR, returns: true },
+})
+const concurrency = (amount: bigint): Supply => ({ concurrency: { amount } })
 
 for (const engine of ENGINES) {
-  // Not awaited here: a room that waits between two tests is taken to be over.
+  // Not awaited here: tap ends a file that has no pending test.
   const starting = startAnyStore(t, engine)
-  const begun: Machine[] = []
-  /** Another installation for each test: numbers have one name. */
+  const machines: Machine[] = []
+  /** An empty installation for each test, since all tests use the same counter. */
   const begin = async (t: Test, every?: number) => {
     const database = await (await starting).open()
     await database.migrate('standing', [
@@ -26,16 +28,16 @@ for (const engine of ENGINES) {
       },
     ])
     const machine = () => {
-      const started = startMachine(t, database, every === undefined ? {} : { every })
-      begun.push(started)
-      return started
+      const newMachine = startMachine(t, database, every === undefined ? {} : { every })
+      machines.push(newMachine)
+      return newMachine
     }
     return { one: machine(), two: machine(), database, machine }
   }
   const test = (name: string, run: (t: Test) => Promise<void>) =>
     t.test(`${engine}: ${name}`, async t => {
       await run(t)
-      for (const machine of begun.splice(0)) machine.kill()
+      for (const machine of machines.splice(0)) machine.kill()
       const database = await (await starting).open()
       for (const table of ['tollgate_numbers', 'tollgate_slices', 'tollgate_processes'])
         await database.write([{ sql: { name: table, text: `DELETE FROM ${table}` }, values: [] }])
@@ -43,8 +45,8 @@ for (const engine of ENGINES) {
 
   test('machines: concurrent requests at two machines get exactly the units of the window', async t => {
     const { one, two } = await begin(t)
-    const admitted = await Promise.all([one.use(window(37n), 150), two.use(window(37n), 150)])
-    t.equal(admitted[0] + admitted[1], 37)
+    const counts = await Promise.all([one.use(window(37n), 150), two.use(window(37n), 150)])
+    t.equal(counts[0] + counts[1], 37)
     t.equal((await one.use(window(37n), 5)) + (await two.use(window(37n), 5)), 0)
   })
 
@@ -56,36 +58,36 @@ for (const engine of ENGINES) {
     t.ok(one.lists - before <= 4, `${one.lists - before} lists for 900`)
   })
 
-  test('machines: held units are exclusive, and released units go to the other machine', async t => {
+  test('machines: concurrency units are exclusive, and returned units go to the other machine', async t => {
     const { one, two } = await begin(t)
-    const admitted = await Promise.all([one.use(held(9n), 30), two.use(held(9n), 30)])
-    t.equal(admitted[0] + admitted[1], 9)
-    one.give(held(9n), admitted[0])
+    const counts = await Promise.all([one.use(concurrency(9n), 30), two.use(concurrency(9n), 30)])
+    t.equal(counts[0] + counts[1], 9)
+    one.give(concurrency(9n), counts[0])
     let more = 0
     await eventually(async () => {
-      more += await two.use(held(9n), 1)
-      return more === admitted[0] || undefined
+      more += await two.use(concurrency(9n), 1)
+      return more === counts[0] || undefined
     })
-    t.equal(await two.use(held(9n), 5), 0)
+    t.equal(await two.use(concurrency(9n), 5), 0)
   })
 
   test('machines: an unused slice is returned for a refused machine', async t => {
     const { one, two } = await begin(t)
     t.equal(await one.use(window(100n), 1), 1, 'it has half of the rest')
-    let got = 0
+    let units = 0
     await eventually(async () => {
-      got += await two.use(window(100n), 10)
-      return got === 99 || undefined
+      units += await two.use(window(100n), 10)
+      return units === 99 || undefined
     })
     t.equal((await one.use(window(100n), 5)) + (await two.use(window(100n), 5)), 0)
   })
 
   test('machines: use beyond the window counts for all machines', async t => {
     const { one, two } = await begin(t)
-    t.equal(await one.use(counted(100n), 1, 10n), 1)
-    one.spend(counted(100n), 400n)
-    await eventually(async () => (await two.use(counted(100n), 1, 1n)) === 0 || undefined)
-    t.equal(await one.use(counted(100n), 1, 1n), 0)
+    t.equal(await one.use(returningWindow(100n), 1, 10n), 1)
+    one.spend(returningWindow(100n), 400n)
+    await eventually(async () => (await two.use(returningWindow(100n), 1, 1n)) === 0 || undefined)
+    t.equal(await one.use(returningWindow(100n), 1, 1n), 0)
   })
 
   test('machines: the next window begins for both machines', async t => {
@@ -102,33 +104,34 @@ for (const engine of ENGINES) {
 
   test('machines: after a worker crash another worker acts for the machine', async t => {
     const { one, two } = await begin(t)
-    t.equal(await one.use(held(9n), 9), 9)
+    t.equal(await one.use(concurrency(9n), 9), 9)
     one.kill(0)
-    const free = async () => (await two.use(held(9n), 1)) + (await one.use(held(9n), 1))
+    const free = async () =>
+      (await two.use(concurrency(9n), 1)) + (await one.use(concurrency(9n), 1))
     // The five of nine units that the crashed worker held are free again.
-    let got = 0
+    let units = 0
     await eventually(async () => {
-      got += await free()
-      return got === 5 || undefined
+      units += await free()
+      return units === 5 || undefined
     })
     t.equal(await free(), 0)
   })
 
   test('machines: the slices of a dead machine are released', async t => {
     const { one, database, machine } = await begin(t, 40)
-    t.equal(await one.use(held(9n), 9), 9)
+    t.equal(await one.use(concurrency(9n), 9), 9)
     one.kill()
     reaperOn(t, database, 40)
     const two = machine()
-    let got = 0
+    let units = 0
     await eventually(async () => {
-      got += await two.use(held(9n), 1)
-      return got === 9 || undefined
+      units += await two.use(concurrency(9n), 1)
+      return units === 9 || undefined
     })
-    t.equal(await two.use(held(9n), 5), 0)
+    t.equal(await two.use(concurrency(9n), 5), 0)
   })
 
-  test('machines: fair shares while the store is unavailable, exact counts afterwards', async t => {
+  test('machines: use fair shares while the store is unavailable, and exact counts afterwards', async t => {
     const { one, two } = await begin(t)
     t.equal(
       (await one.use(window(40n), 2)) + (await two.use(window(40n), 2)),
@@ -138,13 +141,13 @@ for (const engine of ENGINES) {
     await one.use(window(40n), 1)
     one.cut = true
     two.cut = true
-    const admitted = (await one.use(window(40n), 60)) + (await two.use(window(40n), 60)) + 5
-    t.ok(admitted >= 40 - 2 && admitted <= 2 * 40, `${admitted} of 40`)
+    const units = (await one.use(window(40n), 60)) + (await two.use(window(40n), 60)) + 5
+    t.ok(units >= 40 - 2 && units <= 2 * 40, `${units} of 40`)
     one.cut = false
     two.cut = false
     await eventually(async () => {
-      const got = (await one.use(window(40n), 1)) + (await two.use(window(40n), 1))
-      return got === 0 || undefined
+      const units = (await one.use(window(40n), 1)) + (await two.use(window(40n), 1))
+      return units === 0 || undefined
     })
   })
 }

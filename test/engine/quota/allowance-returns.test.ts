@@ -68,9 +68,9 @@ t.test('window: spending from the slice needs no message', async t => {
   t.equal(allowance.reading('a')?.remaining, 92n)
 })
 
-t.test('held: spending takes units', async t => {
+t.test('concurrency: spending takes units', async t => {
   const machine = new Machine(2)
-  const supply: Supply = { held: { amount: 5n } }
+  const supply: Supply = { concurrency: { amount: 5n } }
   const allowance = machine.open(0, supply)
   allowance.spend('a', 7n)
   await machine.settle()
@@ -81,7 +81,7 @@ t.test('held: spending takes units', async t => {
   t.equal(allowance.reading('a'), undefined)
 })
 
-t.test('window: takes, returns and overdraft leave an exact rest', async t => {
+t.test('window: takes, returns and overdrafts leave exactly the remaining units', async t => {
   const step = fc.record({
     do: fc.constantFrom('use' as const, 'use' as const, 'give' as const, 'spend' as const),
     worker: fc.nat(2),
@@ -90,33 +90,33 @@ t.test('window: takes, returns and overdraft leave an exact rest', async t => {
   })
   const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
     const machine = new Machine(3)
-    let counted = 0n
+    let usedUnits = 0n
     const open: Promise<unknown>[] = []
     for (const { do: what, worker, amount, settle } of steps) {
       const allowance = machine.open(worker, returning(LIMIT))
       if (what === 'use') {
-        const asked = machine.use(worker, returning(LIMIT), 'a', amount).then(admitted => {
-          if (!admitted) return
-          counted += amount
-          if (counted > LIMIT) throw new Error(`${counted} of ${LIMIT}`)
+        const request = machine.use(worker, returning(LIMIT), 'a', amount).then(isAdmitted => {
+          if (!isAdmitted) return
+          usedUnits += amount
+          if (usedUnits > LIMIT) throw new Error(`${usedUnits} of ${LIMIT}`)
         })
-        open.push(asked)
+        open.push(request)
         if (settle) await machine.settle()
       } else {
         // Corrections come from calls that have ended: nothing else is in progress.
         await machine.settle()
-        if (what === 'give' && counted < amount) continue
+        if (what === 'give' && usedUnits < amount) continue
         if (what === 'give') allowance.returnUnits('a', amount, 1_000)
         else allowance.spend('a', amount)
         await machine.settle()
-        counted += what === 'give' ? -amount : amount
+        usedUnits += what === 'give' ? -amount : amount
       }
     }
     await machine.settle()
     await Promise.all(open)
-    const left = LIMIT > counted ? LIMIT - counted : 0n
-    const found = await machine.exhaust('a', returning(LIMIT), 1)
-    if (found !== left) throw new Error(`${found} left, not ${left}`)
+    const remaining = LIMIT > usedUnits ? LIMIT - usedUnits : 0n
+    const available = await machine.exhaust('a', returning(LIMIT), 1)
+    if (available !== remaining) throw new Error(`${available} left, not ${remaining}`)
   })
   await t.resolves(fc.assert(property, { numRuns: scaled(200, 5_000) }))
 })

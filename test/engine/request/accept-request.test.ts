@@ -4,14 +4,20 @@ import type { Stage } from '../../../engine/plugin.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
-/** Answers with what the engine made of the request; refuses in its own words. */
-const telling: Stage = {
+/** Echoes the request as the stages see it; renders faults as `own CODE`. */
+const echo: Stage = {
   answers: true,
   async handle(exchange) {
     const { id, kind, params, request, route } = exchange
     const { method, path, headers, query } = request
     exchange.answer(200, {
-      ...{ id, kind, params, method, path, query: [...query], route: route.name },
+      id,
+      kind,
+      params,
+      method,
+      path,
+      query: [...query],
+      route: route.name,
       accept: headers.accept ?? null,
     })
   },
@@ -23,7 +29,7 @@ const telling: Stage = {
 }
 const PATHS = ['GET|POST /a', 'GET /b/{id}', 'WS /socket']
 const arrange = async (t: Test, settings: object = {}, paths: readonly string[] = PATHS) => {
-  const core = await startCore(t, { telling: plugin(telling) }, {
+  const core = await startCore(t, { echo: plugin(echo) }, {
     settings,
     routes: paths.map(path => ({ path })),
   } as never)
@@ -68,22 +74,22 @@ t.test('accepted request: the route sees method, path, query, headers and ids', 
 })
 
 t.test(
-  "request id: a client's own id is returned if it looks like an id, and never identifies the call",
+  'request id: a valid id of the client is returned, and never identifies the call',
   async t => {
     const { get } = await arrange(t)
-    const told = async (...lines: readonly string[]) => {
+    const readIds = async (...lines: readonly string[]) => {
       const { reply, client } = await get('/a', ...lines)
       client.close()
       return { header: reply?.headers['x-request-id'], id: JSON.parse(reply?.body ?? '').id }
     }
-    const own = await told('x-request-id: client-1.a:b_c')
+    const own = await readIds('x-request-id: client-1.a:b_c')
     t.equal(own.header, 'client-1.a:b_c')
     t.match(own.id, /^req_[0-9a-f]{32}$/)
     for (const bad of ['', 'a b', 'a,b', '"a"', 'x'.repeat(129), 'é']) {
-      const { header, id } = await told(`x-request-id: ${bad}`)
+      const { header, id } = await readIds(`x-request-id: ${bad}`)
       t.equal(header, id, bad)
     }
-    t.not((await told()).id, (await told()).id)
+    t.not((await readIds()).id, (await readIds()).id)
   },
 )
 
@@ -100,7 +106,7 @@ t.test('no route: 404 and 405 in the dialect of the nearest route', async t => {
     headers: { allow: /^(GET, POST|POST, GET)$/ },
     body: /^own METHOD_NOT_ALLOWED none: DELETE is not allowed here; (GET, POST|POST, GET) is\.$/,
   })
-  t.match((await get('/socket')).reply, { status: 404 }, 'a WebSocket route is no other')
+  t.match((await get('/socket')).reply, { status: 404 }, 'a WebSocket route lists no method')
   for (const { client } of [nowhere, other]) client.close()
   t.equal(core.server.openRequests, 0)
 })
@@ -135,8 +141,8 @@ const REFUSED: Readonly<Record<string, readonly [bytes: string, status: number, 
     431,
     'HEADERS_TOO_LARGE',
   ],
-  'an expectation nobody meets': [
-    'GET /a HTTP/1.1\r\nhost: x\r\nexpect: luck\r\n\r\n',
+  'an unsupported expectation': [
+    'GET /a HTTP/1.1\r\nhost: x\r\nexpect: 200-ok\r\n\r\n',
     417,
     'EXPECTATION_FAILED',
   ],
@@ -150,7 +156,7 @@ for (const [what, [bytes, status, code]] of Object.entries(REFUSED))
     await client.closed
     t.equal(reply?.status, status)
     t.equal(reply?.headers.connection, 'close')
-    t.match(reply?.body, `own ${code} none: `, 'in the words of the nearest route')
+    t.match(reply?.body, `own ${code} none: `, 'in the dialect of the nearest route')
     t.equal(core.server.openRequests, 0)
     client.close()
   })

@@ -1,4 +1,4 @@
-/** A streamed body is begun before an upstream gets it; small pieces of it are joined. */
+/** The start of a streamed body is read before it is sent; small pieces are joined. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
@@ -12,19 +12,19 @@ const arrange = (t: Test, limit = 1_000_000) => {
   const incoming = new PassThrough()
   const headers = { 'transfer-encoding': 'chunked' }
   const head = { path: '/x', search: '', headers, encrypted: false }
-  const rules = { limit, encodings: [], inflated: 0 }
+  const rules = { limit, encodings: [], inflatedLimit: 0 }
   return {
     incoming,
     body: new IncomingRequest(incoming as unknown as IncomingMessage, head, rules, pace),
   }
 }
-const arrived = (t: Test, chunks: readonly string[]) => {
+const createBody = (t: Test, chunks: readonly string[]) => {
   const { incoming, body } = arrange(t)
   for (const chunk of chunks) incoming.write(chunk)
   incoming.end()
   return body
 }
-const streamed = async (body: IncomingRequest): Promise<string> => {
+const readStream = async (body: IncomingRequest): Promise<string> => {
   const parts: Uint8Array[] = []
   for await (const part of body.stream()) parts.push(part)
   return Buffer.concat(parts).toString()
@@ -32,52 +32,55 @@ const streamed = async (body: IncomingRequest): Promise<string> => {
 
 t.test('request body: a streamed body is sent when 64 KiB have arrived', async t => {
   const halves = ['a'.repeat(40_000), 'b'.repeat(40_000), 'c'.repeat(40_000)] as const
-  for (const read of [streamed, async (body: IncomingRequest) => String(await body.bytes())]) {
+  for (const read of [readStream, async (body: IncomingRequest) => String(await body.bytes())]) {
     const { incoming, body } = arrange(t)
-    let asked = 0
-    body.body.onWanted = () => asked++
+    let firstReads = 0
+    body.body.onFirstRead = () => firstReads++
     let ready = false
-    const prepared = body.body.prepare()?.then(() => {
+    const preparation = body.body.prepare()?.then(() => {
       ready = true
     })
     incoming.write(halves[0])
     await new Promise(resolve => setImmediate(resolve))
     t.equal(ready, false, 'not before')
     incoming.write(halves[1])
-    await prepared
-    t.match(body, { body: { whole: undefined, streamed: false, received: 80_000 } })
+    await preparation
+    t.match(body, { body: { whole: undefined, isStreamed: false, byteCount: 80_000 } })
     incoming.end(halves[2])
     t.equal(await read(body), halves.join(''))
-    t.equal(asked, 1)
+    t.equal(firstReads, 1)
   }
 })
 
 t.test('request body: a body that ends before 64 KiB can be sent again', async t => {
-  const body = arrived(t, ['one', 'two'])
+  const body = createBody(t, ['one', 'two'])
   await body.body.prepare()
   t.equal(String(body.body.whole), 'onetwo')
-  t.equal(await streamed(body), 'onetwo')
-  t.match(body.body, { streamed: false })
-  t.equal(body.body.prepare(), undefined, 'nothing is left to be done')
+  t.equal(await readStream(body), 'onetwo')
+  t.match(body.body, { isStreamed: false })
+  t.equal(body.body.prepare(), undefined, 'the body is prepared already')
 })
 
-t.test('request body: a cut or an excess behind the first 64 KiB is refused', async t => {
-  const { incoming, body } = arrange(t, 70_000)
-  incoming.write('a'.repeat(65_536))
-  await body.body.prepare()
-  const reading = streamed(body)
-  incoming.destroy(new Error('aborted'))
-  await t.rejects(reading, { code: 'BODY_CUT' })
-  const large = arrange(t, 70_000)
-  large.incoming.write('a'.repeat(65_536))
-  await large.body.body.prepare()
-  large.incoming.write('a'.repeat(10_000))
-  await t.rejects(streamed(large.body), { code: 'BODY_TOO_LARGE' })
-})
+t.test(
+  'request body: breaking off or exceeding the limit behind the first 64 KiB is refused',
+  async t => {
+    const { incoming, body } = arrange(t, 70_000)
+    incoming.write('a'.repeat(65_536))
+    await body.body.prepare()
+    const reading = readStream(body)
+    incoming.destroy(new Error('aborted'))
+    await t.rejects(reading, { code: 'BODY_CUT' })
+    const large = arrange(t, 70_000)
+    large.incoming.write('a'.repeat(65_536))
+    await large.body.body.prepare()
+    large.incoming.write('a'.repeat(10_000))
+    await t.rejects(readStream(large.body), { code: 'BODY_TOO_LARGE' })
+  },
+)
 
 t.test('request body: thousands of one-byte pieces are joined', async t => {
   const text = 'tiny pieces'.repeat(80)
-  t.equal(String(await arrived(t, [...text]).bytes()), text)
+  t.equal(String(await createBody(t, [...text]).bytes()), text)
   const parts = Array.from(text.slice(0, 300), letter => Buffer.from(letter))
   t.equal(joinFrom(parts, 0), 1)
   parts.push(Buffer.from('x'), Buffer.from('y'))

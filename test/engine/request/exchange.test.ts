@@ -7,7 +7,7 @@ import { bufferedRequest } from '../../../engine/request/resumed-call.ts'
 const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
 const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
 
-/** A call over a store that answers when it is told to. */
+/** A call over a store whose writes the test resolves. */
 const arrange = (more: Partial<CallOptions> = {}) => {
   const log: string[] = []
   const waiting: { resolve(): void; reject(reason: unknown): void }[] = []
@@ -37,7 +37,7 @@ const arrange = (more: Partial<CallOptions> = {}) => {
 }
 const tick = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-t.test('slots: are found by name; an empty one names itself and its route', async t => {
+t.test('slots: found by name; the fault of an empty slot names slot and route', async t => {
   const { slots } = arrange().call
   const account: Slot<{ id: number }> = { name: 'account' }
   t.equal(slots.get(account), undefined)
@@ -47,10 +47,10 @@ t.test('slots: are found by name; an empty one names itself and its route', asyn
     message: 'no stage filled the slot "account" on route "r"',
   })
   slots.set(account, { id: 1 })
-  t.same(slots.need({ name: 'account' }), { id: 1 }, 'whoever declares the same name')
+  t.same(slots.need({ name: 'account' }), { id: 1 }, 'by any declaration of the same name')
   const count: Slot<number> = { name: 'count' }
   slots.set(count, 0)
-  t.equal(slots.need(count), 0, 'nought is a value')
+  t.equal(slots.need(count), 0, '0 is a value')
 })
 
 t.test('slots: only `keep` slots are saved, and restored ones are kept again', async t => {
@@ -58,11 +58,11 @@ t.test('slots: only `keep` slots are saved, and restored ones are kept again', a
   slots.set({ name: 'account', keep: true }, { id: 1 })
   slots.set({ name: 'account', keep: true }, { id: 2 })
   slots.set({ name: 'passing' }, 'by')
-  t.same(slots.saved(), { account: { id: 2 } })
+  t.same(slots.toJson(), { account: { id: 2 } })
   const later = arrange().call.slots
-  later.restore(slots.saved())
+  later.restore(slots.toJson())
   t.same(later.get({ name: 'account' }), { id: 2 })
-  t.same(later.saved(), { account: { id: 2 } })
+  t.same(later.toJson(), { account: { id: 2 } })
 })
 
 t.test('writes: a call without statements waits for nothing', async t => {
@@ -71,7 +71,7 @@ t.test('writes: a call without statements waits for nothing', async t => {
   call.finish({ end: 'complete', status: 200, attempts: 0, bytes: 0 })
   t.same(log, [])
   await call.writes.commit()
-  t.equal(call.durable, false, 'an empty group is none')
+  t.equal(call.durable, false, 'an empty group is not durable')
 })
 
 t.test('writes: groups become durable one after another', async t => {
@@ -80,20 +80,20 @@ t.test('writes: groups become durable one after another', async t => {
   t.equal(call.durable, true)
   const first = call.writes.commit()
   call.writes.add(statement('c'))
-  let done = false
+  let isDone = false
   const second = call.writes.commit().then(() => {
-    done = true
+    isDone = true
   })
   await tick()
-  t.same(log, ['write a b'], 'the second waits for the first')
+  t.same(log, ['write a b'], 'the second group waits for the first')
   waiting[0]?.resolve()
   await first
   await tick()
   t.same(log, ['write a b', 'write c'])
-  t.equal(done, false)
+  t.equal(isDone, false)
   waiting[1]?.resolve()
   await second
-  t.equal(call.durable, true, 'whoever commits waits for all of them')
+  t.equal(call.durable, true, 'a commit waits for all groups')
   await call.writes.commit()
 })
 
@@ -112,7 +112,7 @@ t.test(
   },
 )
 
-t.test('on-crash statements: are cleared at the end, if there are any', async t => {
+t.test('on-crash statements: cleared at the end of the call', async t => {
   const { call, log } = arrange()
   call.writes.setCrashStatements(statement('a'))
   call.writes.setCrashStatements(statement('b'))
@@ -127,15 +127,15 @@ t.test('on-crash statements: are cleared at the end, if there are any', async t 
 })
 
 t.test(
-  'on-crash statements: stay until the groups are durable, or their owner clears them',
+  'on-crash statements: stay until the groups are durable or a plugin clears them',
   async t => {
     const { call, log, waiting } = arrange()
     call.writes.setCrashStatements(statement('so far'))
     call.writes.add(statement('a'))
-    const told = call.writes.commit()
+    const commit = call.writes.commit()
     call.finish({ end: 'cut', status: 200, attempts: 1, bytes: 0 })
     waiting[0]?.reject(GONE)
-    await t.rejects(told, GONE)
+    await t.rejects(commit, GONE)
     await new Promise(resolve => setImmediate(resolve))
     t.same(log, ['will req_1 so far', 'write a'])
     call.writes.setCrashStatements(statement('all of it'))
@@ -144,7 +144,7 @@ t.test(
   },
 )
 
-t.test('call: has a reply once a stage answered', async t => {
+t.test('call: has a reply once a stage answers', async t => {
   const { call } = arrange()
   t.equal(call.hasReply, false)
   t.throws(() => call.reply, { code: 'NO_REPLY', expose: false, message: /route "r" has no reply/ })
@@ -167,7 +167,7 @@ t.test('call: bytes and streams are replied as they are, other values as JSON', 
     t.same(answer.headers, { 'content-type': 'application/json', 'x-a': '1' })
   }
   const own = { 'content-type': 'application/problem+json' }
-  t.same(toReply(200, {}, own).headers, own, 'unless it says what it is')
+  t.same(toReply(200, {}, own).headers, own, 'unless a content-type is set')
   t.notOk('content-type' in toReply(200, bytes, {}).headers)
 })
 
@@ -175,17 +175,17 @@ t.test(
   'call: abandoning aborts the attempt under way and the signal, with the first reason',
   async t => {
     const { call } = arrange()
-    const aborted: string[] = []
-    call.awaitAttempt({ waiting: true, abort: () => aborted.push('first') })
-    call.awaitAttempt({ waiting: true, abort: reason => aborted.push(`second ${reason.code}`) })
+    const aborts: string[] = []
+    call.awaitAttempt({ waiting: true, abort: () => aborts.push('first') })
+    call.awaitAttempt({ waiting: true, abort: reason => aborts.push(`second ${reason.code}`) })
     const { signal } = call
     call.abandon(GONE)
     call.abandon({ ...GONE, code: 'LATER' })
-    t.same(aborted, ['second GONE'], 'only the attempt under way')
+    t.same(aborts, ['second GONE'], 'only the last attempt is aborted')
     t.equal(signal.reason, GONE)
     t.equal(call.abandonReason, GONE)
-    call.awaitAttempt({ waiting: true, abort: reason => aborted.push(`third ${reason.code}`) })
-    t.same(aborted, ['second GONE', 'third GONE'], 'an attempt that begins too late ends at once')
+    call.awaitAttempt({ waiting: true, abort: reason => aborts.push(`third ${reason.code}`) })
+    t.same(aborts, ['second GONE', 'third GONE'], 'a later attempt is aborted at once')
   },
 )
 
@@ -208,26 +208,26 @@ t.test('call: a cut ends the reply, or abandons the call without one', async t =
     })(),
   )
   call.cut(GONE)
-  t.equal(call.abandonReason, undefined, 'the call goes on to its end')
+  t.equal(call.abandonReason, undefined, 'the call is not abandoned')
   await t.rejects(reply.bytes(9), GONE)
 })
 
 t.test('call: ends once, for every listener, also when one throws', async t => {
   const { call } = arrange()
-  const told: string[] = []
+  const calls: string[] = []
   const outcome = { end: 'complete', status: 200, attempts: 1, bytes: 3 } as const
   const { signal } = call
-  call.onEnd(({ bytes }) => void told.push(`a ${bytes}`))
+  call.onEnd(({ bytes }) => void calls.push(`a ${bytes}`))
   call.onEnd(() => {
     throw new Error('a bug')
   })
-  call.onEnd(() => void told.push('c'))
+  call.onEnd(() => void calls.push('c'))
   t.equal(call.ended, false)
   t.match(call.finish(outcome), [{ code: 'INTERNAL', message: 'a bug' }])
   t.equal(call.ended, true)
   t.same(call.finish(outcome), [])
-  t.same(told, ['a 3', 'c'])
-  t.equal(signal.aborted, false, 'complete is no abort')
+  t.same(calls, ['a 3', 'c'])
+  t.equal(signal.aborted, false, 'a complete call aborts no signal')
 })
 
 t.test('call: an end that is not complete aborts the signal', async t => {

@@ -1,4 +1,4 @@
-/** Keys made to collide cost no more than others: no single object can block the loop. */
+/** Keys that collide cost no more than others: no single object can block the event loop. */
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
 
@@ -10,7 +10,7 @@ const collidingKeys = (): string[] =>
 const objectOf = (keys: readonly string[]): Buffer =>
   Buffer.from(`{${keys.map(key => `"${key}":1`).join(',')}}`)
 
-/** CPU of reading it, ms; the least of a few, as others use the machine too. */
+/** CPU time of parsing, ms; the least of five runs, since other processes use the machine. */
 const costOf = (body: Buffer): number => {
   const costs = Array.from({ length: 5 }, () => {
     const before = process.cpuUsage()
@@ -26,7 +26,7 @@ t.test('JSON: ten thousand keys of one hash cost no more than others', async t =
   t.equal(Object.keys(parseJson(hostile) as object).length, 9_999)
   const honest = objectOf(Array.from({ length: 9_999 }, (_, at) => `key-${at}`.padEnd(56, 'x')))
   t.equal(honest.length > hostile.length * 0.9 && honest.length < hostile.length * 1.1, true)
-  // Compared one with another, they would cost a thousand times as much.
+  // Compared pair by pair, they would cost a thousand times as much.
   const [most, usual] = [costOf(hostile), costOf(honest)]
   t.ok(most < 30 * usual, `${most} ms beside ${usual} ms`)
 })

@@ -1,4 +1,4 @@
-/** Any JSON is parsed as JSON.parse parses it; a duplicate key never. */
+/** JSON is parsed as JSON.parse parses it; a duplicate key is always refused. */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
@@ -26,9 +26,9 @@ const { value: values } = fc.letrec<{ value: unknown }>(tie => ({
 const blanks = fc.constantFrom('', '', ' ', '\n', '\t\r')
 
 /** A string as JSON may spell it: some of its code units escaped. */
-const spelled = (text: string, escaped: readonly boolean[]): string => {
+const encodeString = (text: string, escapePattern: readonly boolean[]): string => {
   const units = [...text].flatMap((character, at) =>
-    escaped[at % escaped.length]
+    escapePattern[at % escapePattern.length]
       ? Array.from({ length: character.length }, (_, unit) => hex(character.charCodeAt(unit)))
       : [JSON.stringify(character).slice(1, -1)],
   )
@@ -38,13 +38,13 @@ const hex = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`
 const codeOf = (text: string): unknown => {
   try {
     return void parseJson(Buffer.from(text))
-  } catch (thrown) {
-    return (thrown as { code?: string }).code
+  } catch (error) {
+    return (error as { code?: string }).code
   }
 }
 const escapes = fc.array(fc.boolean(), { minLength: 1, maxLength: 5 })
 
-t.test('JSON: parses whatever JSON.stringify writes', async t => {
+t.test('JSON: parses all output of JSON.stringify', async t => {
   fc.assert(
     fc.property(values, fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
       const text = JSON.stringify(value, undefined, indent)
@@ -55,8 +55,8 @@ t.test('JSON: parses whatever JSON.stringify writes', async t => {
   t.pass()
 })
 
-t.test('JSON: a duplicate key is refused at any depth, however it is escaped', async t => {
-  const doubled = fc
+t.test('JSON: a duplicate key is refused at any depth, with any escapes', async t => {
+  const duplicates = fc
     .record({
       before: fc.dictionary(keys, values, { maxKeys: 40 }),
       key: keys,
@@ -71,13 +71,13 @@ t.test('JSON: a duplicate key is refused at any depth, however it is escaped', a
         ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
       )
       const twin = (at: 0 | 1): string =>
-        `${blank}${spelled(key, spellings[at])}${blank}:${JSON.stringify(around[at])}${blank}`
+        `${blank}${encodeString(key, spellings[at])}${blank}:${JSON.stringify(around[at])}${blank}`
       const object = `{${[twin(0), ...middle, twin(1)].join(',')}}`
       return `${'[{"in":'.repeat(depth)}${object}${'}]'.repeat(depth)}`
     })
   fc.assert(
-    fc.property(doubled, text => {
-      JSON.parse(text) // which sees nothing wrong
+    fc.property(duplicates, text => {
+      JSON.parse(text) // accepts the duplicate
       return codeOf(text) === 'BODY_DUPLICATE_KEY'
     }),
     { numRuns: RUNS },
@@ -106,8 +106,8 @@ t.test('JSON: any bytes are parsed or refused', async t => {
       const bytes = Buffer.from(list.join(''))
       try {
         return JSON.stringify(parseJson(bytes)) === JSON.stringify(JSON.parse(bytes.toString()))
-      } catch (thrown) {
-        return (thrown as { status?: number }).status === 400
+      } catch (error) {
+        return (error as { status?: number }).status === 400
       }
     }),
     { numRuns: RUNS },

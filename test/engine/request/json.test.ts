@@ -1,4 +1,4 @@
-/** JSON bodies: no input harms by its shape, and every refusal says what is wrong. */
+/** JSON bodies: limits of depth and keys, duplicate keys, and the message of each refusal. */
 import t from 'tap'
 import { parseJson } from '../../../engine/request/json.ts'
 
@@ -6,16 +6,16 @@ const parse = (text: string): unknown => parseJson(Buffer.from(text))
 const refusal = (body: string | Uint8Array): { code: string; message: string } => {
   try {
     parseJson(Buffer.from(body as string))
-  } catch (thrown) {
-    return thrown as { code: string; message: string }
+  } catch (error) {
+    return error as { code: string; message: string }
   }
   return { code: 'none', message: 'it was accepted' }
 }
-const nested = (open: string, close: string, levels: number): string =>
+const nest = (open: string, close: string, levels: number): string =>
   open.repeat(levels) + (open === '[' ? '' : '1') + close.repeat(levels)
 /** An object of these keys, each with the value 1. */
 const objectOf = (keys: readonly string[]): string => `{${keys.map(key => `"${key}":1`).join()}}`
-const numbered = (count: number): string[] => Array.from({ length: count }, (_, n) => `key${n}`)
+const numberKeys = (count: number): string[] => Array.from({ length: count }, (_, n) => `key${n}`)
 
 t.test('JSON: valid values are parsed', async t => {
   for (const text of ['{}', '[]', '"a"', '0', 'null', ' { "a" : [ 1 , { "b" : null } ] } '])
@@ -29,17 +29,17 @@ t.test('JSON: 64 levels are parsed, 65 are refused', async t => {
     ['[', ']'],
     ['{"a":', '}'],
   ] as const) {
-    t.ok(parse(nested(open, close, 64)))
-    t.match(refusal(nested(open, close, 65)), { code: 'BODY_TOO_DEEP', status: 400 })
+    t.ok(parse(nest(open, close, 64)))
+    t.match(refusal(nest(open, close, 65)), { code: 'BODY_TOO_DEEP', status: 400 })
   }
-  t.match(refusal('['.repeat(1_000_000)), { code: 'BODY_TOO_DEEP' }, 'however deep it goes on')
+  t.match(refusal('['.repeat(1_000_000)), { code: 'BODY_TOO_DEEP' }, 'also a million levels')
   t.ok(parse(`[${'[],'.repeat(100)}[]]`), 'siblings are no levels')
-  t.ok(parse(`["${'['.repeat(100)}"]`), 'nor are brackets in a string')
+  t.ok(parse(`["${'['.repeat(100)}"]`), 'brackets in a string are no levels')
 })
 
 t.test('JSON: the number of keys is limited, per object and in all', async t => {
-  t.ok(parse(objectOf(numbered(10_000))))
-  t.match(refusal(objectOf(numbered(10_001))), {
+  t.ok(parse(objectOf(numberKeys(10_000))))
+  t.match(refusal(objectOf(numberKeys(10_001))), {
     code: 'BODY_TOO_MANY_KEYS',
     message: 'The JSON body has more than 10000 keys in one object.',
   })
@@ -52,7 +52,7 @@ t.test('JSON: the number of keys is limited, per object and in all', async t => 
   })
 })
 
-t.test('JSON: a duplicate key is refused, however it is escaped', async t => {
+t.test('JSON: a duplicate key is refused, with any escapes', async t => {
   const twice: Readonly<Record<string, string>> = {
     plain: '{"a":1,"a":2}',
     'with another between': '{"a":1,"b":{"c":[1,2]},"a":2}',
@@ -68,10 +68,10 @@ t.test('JSON: a duplicate key is refused, however it is escaped', async t => {
     long: `{"${'k'.repeat(100)}":1,"${'k'.repeat(100)}":2}`,
     'long, by an escape far behind': `{"${'k'.repeat(100)}":1,"${'k'.repeat(99)}\\u006b":2}`,
     'long, by an escape early on': `{"${'k'.repeat(100)}":1,"\\u006b${'k'.repeat(99)}":2}`,
-    'across many others': objectOf([...numbered(24), 'key0']),
-    'the 26th': objectOf([...numbered(25), 'key24']),
-    'among thousands': objectOf([...numbered(5_000), 'key2500']),
-    'among thousands, by an escape': objectOf([...numbered(5_000), 'key\\u0032500']),
+    'across many others': objectOf([...numberKeys(24), 'key0']),
+    'the 26th': objectOf([...numberKeys(25), 'key24']),
+    'among thousands': objectOf([...numberKeys(5_000), 'key2500']),
+    'among thousands, by an escape': objectOf([...numberKeys(5_000), 'key\\u0032500']),
   }
   for (const [how, text] of Object.entries(twice))
     t.match(refusal(text), { code: 'BODY_DUPLICATE_KEY', status: 400 }, how)
@@ -91,7 +91,7 @@ t.test('JSON: keys that only look alike are different', async t => {
     '{"\\\\u0061":1,"a":2}',
     // These two have one hash (FNV-1a).
     '{"costarring":1,"liquid":2}',
-    objectOf([...numbered(30), 'costarring', 'liquid']),
+    objectOf([...numberKeys(30), 'costarring', 'liquid']),
   ])
     t.same(parse(text), JSON.parse(text), text.slice(0, 40))
 })
@@ -104,7 +104,7 @@ t.test('JSON: keys that change prototypes are refused', async t => {
     'The JSON body has the key "__proto__", which is not accepted.',
   )
   t.match(
-    refusal(objectOf([...numbered(40), '__proto__'])),
+    refusal(objectOf([...numberKeys(40), '__proto__'])),
     { code: 'BODY_FORBIDDEN_KEY' },
     'also among many',
   )
@@ -139,11 +139,11 @@ t.test('JSON: structure within strings is ignored', async t => {
         t.match(
           refusal(`{"v":"${'x'.repeat(pad)}${content}","v":1}`),
           { code: 'BODY_DUPLICATE_KEY' },
-          `and what stands behind them is seen: ${pad} ${content}`,
+          `keys behind them are checked: ${pad} ${content}`,
         )
 })
 
-t.test('JSON: a refusal has the reason and the place, and not the text', async t => {
+t.test('JSON: a refusal has the reason and the position, and not the input', async t => {
   const wrong: Readonly<Record<string, string>> = {
     '{"a":1': "Expected ',' or '}' after property value at position 6",
     '{"a":secret}': "Unexpected token 's'",
@@ -155,10 +155,10 @@ t.test('JSON: a refusal has the reason and the place, and not the text', async t
     ' ': 'Unexpected end of JSON input',
   }
   for (const [text, message] of Object.entries(wrong)) {
-    const { code, message: told } = refusal(text)
+    const { code, message: actual } = refusal(text)
     t.equal(code, 'BODY_NOT_JSON', text)
-    t.ok(told.startsWith(`The request body is not valid JSON: ${message}`), told)
-    t.notMatch(told, /secret/)
+    t.ok(actual.startsWith(`The request body is not valid JSON: ${message}`), actual)
+    t.notMatch(actual, /secret/)
   }
   for (const text of [
     '{"\\q":1}',

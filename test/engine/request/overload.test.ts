@@ -16,12 +16,12 @@ t.test('overload: two late timers in a row are overload', async t => {
   ticks.pass(EVERY, EVERY)
   ticks.pass(EVERY + 251, EVERY)
   ticks.pass(1_000, OFTEN)
-  t.equal(overload.shouldShed(performance.now()), false, 'once is chance')
+  t.equal(overload.shouldShed(performance.now()), false, 'a single late timer is no overload')
   overload.close()
   t.equal(ticks.running, 0)
 })
 
-t.test('overload: a request late in a turn of the loop is refused while it lasts', async t => {
+t.test('overload: requests late in a turn of the loop are refused', async t => {
   const ticks = byHand(t)
   const overload = new Overload()
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
@@ -36,22 +36,18 @@ t.test('overload: a request late in a turn of the loop is refused while it lasts
   }
   ticks.pass(501, OFTEN)
   ticks.pass(200, OFTEN)
-  t.equal(
-    overload.shouldShed(performance.now()),
-    false,
-    'a second in which nobody was turned away ends it',
-  )
+  t.equal(overload.shouldShed(performance.now()), false, 'a second without a refusal ends it')
   ticks.pass(200, EVERY)
   t.equal(overload.shouldShed(performance.now()), false)
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 251, EVERY)
   ticks.pass(41, OFTEN + 1)
-  t.equal(overload.shouldShed(performance.now()), true, 'and it may begin anew')
+  t.equal(overload.shouldShed(performance.now()), true, 'overload may begin again')
   overload.close()
   t.equal(ticks.running, 0)
 })
 
-/** So many requests, each of which keeps the loop for so long. */
-const crowd = (ticks: Ticks, overload: Overload, count: number, each: number): number => {
+/** Sends `count` requests that block the loop for `each` ms; returns how many were refused. */
+const sendRequests = (ticks: Ticks, overload: Overload, count: number, each: number): number => {
   let shed = 0
   for (let n = 0; n < count; n++) {
     if (overload.shouldShed(performance.now())) shed++
@@ -64,11 +60,11 @@ t.test('overload: a second turn full of requests is overload before the turn end
   const ticks = byHand(t)
   const overload = new Overload()
   ticks.pass(0, EVERY)
-  t.equal(crowd(ticks, overload, 100, 10), 0, 'one such turn is chance')
+  t.equal(sendRequests(ticks, overload, 100, 10), 0, 'one such turn is no overload')
   ticks.pass(0, EVERY)
-  t.equal(crowd(ticks, overload, 100, 10), 75, 'a quarter of a second of the next is served')
+  t.equal(sendRequests(ticks, overload, 100, 10), 75, '250 ms of the next turn are served')
   ticks.pass(0, OFTEN)
-  t.equal(crowd(ticks, overload, 10, 10), 7, 'and 20 ms of each turn that follows')
+  t.equal(sendRequests(ticks, overload, 10, 10), 7, '20 ms of each later turn are served')
   overload.close()
   t.equal(ticks.running, 0)
 })
@@ -77,17 +73,17 @@ t.test('overload: short turns and single long requests are no overload', async t
   const ticks = byHand(t)
   const overload = new Overload()
   for (let turn = 0; turn < 9; turn++) {
-    t.equal(crowd(ticks, overload, 24, 10), 0, 'soon over')
+    t.equal(sendRequests(ticks, overload, 24, 10), 0, 'short turns')
     ticks.pass(0, EVERY)
   }
   for (let turn = 0; turn < 9; turn++) {
-    t.equal(crowd(ticks, overload, 1, 200), 0, 'long, but not by its requests')
-    t.equal(crowd(ticks, overload, 20, 1), 0)
+    t.equal(sendRequests(ticks, overload, 1, 200), 0, 'one long request')
+    t.equal(sendRequests(ticks, overload, 20, 1), 0)
     ticks.pass(0, EVERY)
   }
   ticks.busy = 0.3
   for (let turn = 0; turn < 9; turn++) {
-    t.equal(crowd(ticks, overload, 100, 10), 0, 'it is others who keep it from working')
+    t.equal(sendRequests(ticks, overload, 100, 10), 0, 'other processes use the CPU')
     ticks.pass(0, EVERY)
   }
   overload.close()
@@ -106,11 +102,11 @@ t.test('overload: a process that waits for the CPU is not overloaded', async t =
 t.test("overload: new requests get a 503 at once, in the client's dialect", async t => {
   const ticks = byHand(t)
   const wait = Promise.withResolvers<void>()
-  const begun = Promise.withResolvers<void>()
+  const requestStart = Promise.withResolvers<void>()
   const slow = plugin({
     answers: true,
     async handle(exchange) {
-      begun.resolve()
+      requestStart.resolve()
       await wait.promise
       exchange.answer(200, { served: true })
     },
@@ -122,7 +118,7 @@ t.test("overload: new requests get a 503 at once, in the client's dialect", asyn
   })
   const core = await startCore(t, { slow }, { routes: [{ path: 'GET /' }] })
   const early = fetch(core.url)
-  await begun.promise
+  await requestStart.promise
   for (let n = 0; n < 2; n++) ticks.pass(EVERY + 1_000, EVERY)
   ticks.pass(41, EVERY)
   const late = await fetch(core.url)
@@ -132,6 +128,6 @@ t.test("overload: new requests get a 503 at once, in the client's dialect", asyn
   ticks.pass(1_001, OFTEN)
   wait.resolve()
   t.equal((await early).status, 200)
-  t.equal((await fetch(core.url)).status, 200, 'and when it is over, all are served')
+  t.equal((await fetch(core.url)).status, 200, 'all are served when it is over')
   ticks.release()
 })

@@ -1,5 +1,4 @@
-/** Canonical paths: however a path is spelled, the routed path is the forwarded one. */
-
+/** Canonical paths: in any spelling the routed path is the forwarded one. */
 import t from 'tap'
 import { readTarget } from '../../../engine/request/path.ts'
 import { scaled } from '../../helpers/long.ts'
@@ -45,9 +44,9 @@ const targets = fc
 const pathOf = (target: string): string | undefined => {
   try {
     return readTarget(target, 'x').path
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status === 400) return undefined
-    throw thrown
+  } catch (error) {
+    if ((error as { status?: number }).status === 400) return undefined
+    throw error
   }
 }
 

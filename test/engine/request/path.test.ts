@@ -5,9 +5,9 @@ import { readTarget } from '../../../engine/request/path.ts'
 const HOST = 'api.test:80'
 const REFUSED = undefined
 
-/** What is routed and forwarded, or undefined for 400. */
+/** Targets with the path that is routed and forwarded; undefined for 400. */
 const SPELLINGS: Readonly<Record<string, string | undefined>> = {
-  // As they should be.
+  // Canonical already.
   '/': '/',
   '/v1/x': '/v1/x',
   '/v1/x/': '/v1/x/',
@@ -16,14 +16,14 @@ const SPELLINGS: Readonly<Record<string, string | undefined>> = {
   '/a.b/c..d/...': '/a.b/c..d/...',
   '/.well-known/x': '/.well-known/x',
   '/..a/.b': '/..a/.b',
-  // Unreserved characters are what they are, however they are written.
+  // Escaped unreserved characters are decoded.
   '/%61': '/a',
   '/%41%7A': '/Az',
   '/%76%31/%78': '/v1/x',
   '/a%2Db%5Fc%7Ed': '/a-b_c~d',
   '/a%2Eb': '/a.b',
   '/%31%30': '/10',
-  // Escapes that stay are written in capitals.
+  // Other escapes are written in capitals.
   '/%c3%a9': '/%C3%A9',
   '/%C3%a9': '/%C3%A9',
   '/a%20b': '/a%20b',
@@ -36,7 +36,7 @@ const SPELLINGS: Readonly<Record<string, string | undefined>> = {
   '//v1//x': '/v1/x',
   '/v1/x//': '/v1/x/',
   '///a': '/a',
-  // Dots that climb.
+  // Dot segments.
   '/.': REFUSED,
   '/..': REFUSED,
   '/a/.': REFUSED,
@@ -50,7 +50,7 @@ const SPELLINGS: Readonly<Record<string, string | undefined>> = {
   '/a/.%2e': REFUSED,
   '/a//..//b': REFUSED,
   '/%2e%2e/a': REFUSED,
-  // Separators in disguise.
+  // Escaped separators.
   '/a%2fb': REFUSED,
   '/a%2Fb': REFUSED,
   '/a%5cb': REFUSED,
@@ -63,7 +63,7 @@ const SPELLINGS: Readonly<Record<string, string | undefined>> = {
   '/a#b': REFUSED,
   '/..;/a': REFUSED,
   '/..%2fa': REFUSED,
-  // Escapes of escapes, and what is no escape.
+  // Escapes of escapes, and invalid escapes.
   '/a%25': REFUSED,
   '/a%252e': REFUSED,
   '/a%252fb': REFUSED,
@@ -80,7 +80,7 @@ const SPELLINGS: Readonly<Record<string, string | undefined>> = {
   '/%ff': REFUSED,
   '/%c3': REFUSED,
   '/%ed%a0%80': REFUSED,
-  // What ends a line or a string, and what no path has.
+  // Control characters, and characters that a path must escape.
   '/a%00': REFUSED,
   '/a%0d%0a': REFUSED,
   '/a%09': REFUSED,
@@ -95,7 +95,7 @@ const SPELLINGS: Readonly<Record<string, string | undefined>> = {
   '/\u00e9': REFUSED,
   '/\x7f': REFUSED,
   '/\x00': REFUSED,
-  // No path at all.
+  // No path.
   '': REFUSED,
   a: REFUSED,
   '*': REFUSED,
@@ -121,29 +121,31 @@ const SPELLINGS: Readonly<Record<string, string | undefined>> = {
 const pathOf = (target: string): string | undefined => {
   try {
     return readTarget(target, HOST).path
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status === 400) return REFUSED
-    throw thrown
+  } catch (error) {
+    if ((error as { status?: number }).status === 400) return REFUSED
+    throw error
   }
 }
 
 for (const [target, canonical] of Object.entries(SPELLINGS))
-  t.test(JSON.stringify(target), async t => t.equal(pathOf(target), canonical))
+  t.test(`path: ${JSON.stringify(target)} is ${canonical ?? 'refused'}`, async t =>
+    t.equal(pathOf(target), canonical),
+  )
 
 t.test('path: a refusal has its reason', async t => {
-  const refused = (target: string, message: string, code = 'PATH_REFUSED'): void => {
+  const expectRefusal = (target: string, message: string, code = 'PATH_REFUSED'): void => {
     t.throws(() => readTarget(target, HOST), { code, status: 400, message })
   }
-  refused('/a;b', 'The path is not acceptable: it holds "#", ";" or "\\".')
-  refused('/a/../b', 'The path is not acceptable: it holds "." or ".." segments.')
-  refused('/a%2fb', 'The path is not acceptable: it holds %2f.')
-  refused('/a%', 'The path is not acceptable: a "%" that starts no escape.')
-  refused('/a b', 'The path is not acceptable: it holds characters that a path must escape.')
-  refused('/%ff', 'The path is not acceptable: its escapes are not UTF-8.')
-  refused('a', 'The path is not acceptable: it does not begin with "/".')
-  refused('/?a#b', 'The path is not acceptable: "#" or "\\" in the query.')
+  expectRefusal('/a;b', 'The path is not acceptable: it holds "#", ";" or "\\".')
+  expectRefusal('/a/../b', 'The path is not acceptable: it holds "." or ".." segments.')
+  expectRefusal('/a%2fb', 'The path is not acceptable: it holds %2f.')
+  expectRefusal('/a%', 'The path is not acceptable: a "%" that starts no escape.')
+  expectRefusal('/a b', 'The path is not acceptable: it holds characters that a path must escape.')
+  expectRefusal('/%ff', 'The path is not acceptable: its escapes are not UTF-8.')
+  expectRefusal('a', 'The path is not acceptable: it does not begin with "/".')
+  expectRefusal('/?a#b', 'The path is not acceptable: "#" or "\\" in the query.')
   const mismatch = 'The request target and the Host header name different hosts.'
-  refused('http://b/', mismatch, 'AUTHORITY_MISMATCH')
+  expectRefusal('http://b/', mismatch, 'AUTHORITY_MISMATCH')
   t.throws(() => readTarget('http://b/', undefined), { code: 'AUTHORITY_MISMATCH' }, 'no host')
 })
 

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { compose, type Step } from '../../../engine/request/pipeline.ts'
 
-/** Writes down when it is passed, either way. */
+/** A stage that logs when it runs, before and behind `next()`. */
 const marker =
   (name: string): Step<string[]> =>
   async (log, next) => {
@@ -22,21 +22,21 @@ t.test('pipeline: without stages only the last step runs', async t => {
   t.equal(compose([], last), last)
 })
 
-t.test('pipeline: a stage that does not call `next()` ends the way down', async t => {
+t.test('pipeline: a stage that does not call `next()` ends the chain', async t => {
   const log: string[] = []
   await compose([marker('a'), async log => void log.push('answered'), marker('never')], last)(log)
   t.same(log, ['a down', 'answered', 'a up'])
 })
 
-t.test('pipeline: what an inner stage throws reaches the outer ones unchanged', async t => {
-  const thrown = new Error('below')
-  const seen: unknown[] = []
+t.test('pipeline: the error of an inner stage reaches the outer ones unchanged', async t => {
+  const failure = new Error('below')
+  const errors: unknown[] = []
   const catching: Step<string[]> = async (_, next) => {
-    await next().catch(error => void seen.push(error))
+    await next().catch(error => void errors.push(error))
   }
-  await compose([catching], async () => Promise.reject(thrown))([])
-  t.same(seen, [thrown])
-  await t.rejects(compose([marker('a')], () => Promise.reject(thrown))([]), thrown)
+  await compose([catching], async () => Promise.reject(failure))([])
+  t.same(errors, [failure])
+  await t.rejects(compose([marker('a')], () => Promise.reject(failure))([]), failure)
 })
 
 t.test('pipeline: calling `next()` twice is a fault of the stage', async t => {
@@ -48,16 +48,16 @@ t.test('pipeline: calling `next()` twice is a fault of the stage', async t => {
   await t.rejects(compose([greedy, marker('a')], last)(log), { code: 'NEXT_TWICE', status: 500 })
   t.same(log, ['a down', 'last', 'a up'], 'the second call runs nothing')
   await compose([marker('a')], last)(log)
-  t.equal(log.filter(line => line === 'last').length, 2, 'and a composed chain can run again')
+  t.equal(log.filter(line => line === 'last').length, 2, 'a composed chain can run again')
 })
 
 t.test('pipeline: a rejection that a stage does not await does not end the process', async t => {
   const forgetful: Step<string[]> = async (_, next) => void next()
   const rejections: unknown[] = []
-  const note = (reason: unknown): void => void rejections.push(reason)
-  process.on('unhandledRejection', note)
+  const onRejection = (reason: unknown): void => void rejections.push(reason)
+  process.on('unhandledRejection', onRejection)
   await compose([forgetful], () => Promise.reject(new Error('unseen')))([])
   await new Promise(resolve => setImmediate(resolve))
-  process.off('unhandledRejection', note)
+  process.off('unhandledRejection', onRejection)
   t.same(rejections, [])
 })

@@ -8,7 +8,7 @@ const ask = async (url: string) => {
   return { status: reply.status, headers: reply.headers, text: await reply.text() }
 }
 
-t.test('missing `await next()`: 500 with the request id, the reason in the log', async t => {
+t.test('plugin fault: 500 with the request id, and the reason in the log', async t => {
   const lines: { fields: object; text: string | undefined }[] = []
   const log = {
     debug() {},
@@ -35,14 +35,14 @@ t.test('missing `await next()`: 500 with the request id, the reason in the log',
     routes: [{ path: 'POST /plain', upstream: 'a' }],
   })
   const core = await startCore(t, { forgetful: plugin(forgetful) }, routes(upstream), log)
-  const missing = await ask(core.url)
-  t.equal(missing.status, 500)
+  const missingNext = await ask(core.url)
+  t.equal(missingNext.status, 500)
   t.match(lines[0]?.text, /await next\(\)/)
   await core.swap({ thrower: plugin(thrower) }, routes(upstream))
-  const thrown = await ask(core.url)
-  t.equal(thrown.status, 500)
-  t.notMatch(thrown.text, /a bug of a plugin/, 'not for the client')
-  t.match(thrown.text, thrown.headers.get('x-request-id') ?? 'none')
+  const bugReply = await ask(core.url)
+  t.equal(bugReply.status, 500)
+  t.notMatch(bugReply.text, /a bug of a plugin/, 'the client does not get the message')
+  t.match(bugReply.text, bugReply.headers.get('x-request-id') ?? 'none')
   t.match(
     (lines[1]?.fields as { stack?: string } | undefined)?.stack,
     /a bug of a plugin\n\s+at .*plugin-that-throws\.test\.ts/,

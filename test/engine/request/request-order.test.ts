@@ -8,12 +8,12 @@ const request = (method: string, path: string, ...lines: readonly string[]): str
   `${method} ${path} HTTP/1.1\r\n${['host: x', ...lines, '', ''].join('\r\n')}`
 const post = (path: string, body: string, ...lines: readonly string[]): string =>
   request('POST', path, `content-length: ${body.length}`, ...lines) + body
-/** Far more turns of the event loop than a request takes. */
-const rest = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 100))
+/** Waits for more turns of the event loop than a request takes. */
+const pause = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 100))
 
-/** A gateway whose requests end when the test says so, in the order in which they began. */
+/** A gateway whose requests end when the test calls `end`; `startOrder` lists them. */
 const arrange = async (t: Test) => {
-  const begun: string[] = []
+  const startOrder: string[] = []
   const ends = new Map<string, () => void>()
   const core = await startCore(
     t,
@@ -23,7 +23,7 @@ const arrange = async (t: Test) => {
         async handle(exchange) {
           const { method, path } = exchange.request
           const name = `${method} ${path}`
-          begun.push(name)
+          startOrder.push(name)
           const body = Buffer.from(await exchange.request.bytes()).toString()
           await new Promise<void>(resolve => ends.set(name, resolve))
           exchange.answer(200, Buffer.from(`${name} ${body}`))
@@ -34,62 +34,64 @@ const arrange = async (t: Test) => {
   )
   const client = await rawClient({ port: Number(new URL(core.url).port) })
   t.teardown(() => client.close())
-  /** Ends these once they have begun. */
+  /** Ends these requests once they have started. */
   const end = async (...names: readonly string[]) => {
     for (const name of names) {
       while (!ends.has(name)) await new Promise(resolve => setImmediate(resolve))
       ends.get(name)?.()
     }
   }
-  const answered = async (count: number) => {
+  const readBodies = async (count: number) => {
     await client.until(text => replies(text).filter(({ whole }) => whole).length >= count)
     return replies(client.text()).map(({ body }) => body)
   }
-  return { core, client, begun, end, answered }
+  return { core, client, startOrder, end, readBodies }
 }
 
-t.test('pipelined requests: safe ones run beside each other', async t => {
-  const { client, begun, end, answered } = await arrange(t)
+t.test('pipelined requests: safe ones run concurrently', async t => {
+  const { client, startOrder, end, readBodies } = await arrange(t)
   const all = ['GET /1', 'OPTIONS /2', 'GET /3']
   await client.send(all.map(each => request(...(each.split(' ') as [string, string]))).join(''))
   await end('GET /3', 'OPTIONS /2', 'GET /1')
-  t.same(begun, all)
-  t.same(await answered(3), ['GET /1 ', 'OPTIONS /2 ', 'GET /3 '])
+  t.same(startOrder, all)
+  t.same(await readBodies(3), ['GET /1 ', 'OPTIONS /2 ', 'GET /3 '])
 })
 
 for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
-  t.test(`pipelined requests: ${method} runs alone, in its place`, async t => {
-    const { client, begun, end, answered } = await arrange(t)
+  t.test(`pipelined requests: ${method} runs alone, in its order`, async t => {
+    const { client, startOrder, end, readBodies } = await arrange(t)
     const bytes = [
-      ...[request('GET', '/1'), request('GET', '/2')],
+      request('GET', '/1'),
+      request('GET', '/2'),
       request(method, '/3', 'content-length: 0'),
-      ...[request('GET', '/4'), request('GET', '/5')],
+      request('GET', '/4'),
+      request('GET', '/5'),
       request(method, '/6', 'content-length: 0'),
     ]
     await client.send(bytes.join(''))
     await end('GET /1')
-    await rest()
-    t.same(begun, ['GET /1', 'GET /2'])
+    await pause()
+    t.same(startOrder, ['GET /1', 'GET /2'])
     await end('GET /2')
     await end(`${method} /3`)
-    t.equal(begun.length, 3)
+    t.equal(startOrder.length, 3)
     await end('GET /4')
-    await rest()
-    t.same(begun.slice(2), [`${method} /3`, 'GET /4', 'GET /5'])
+    await pause()
+    t.same(startOrder.slice(2), [`${method} /3`, 'GET /4', 'GET /5'])
     await end('GET /5', `${method} /6`)
     t.same(
-      (await answered(6)).map(body => body.trim()),
-      begun,
+      (await readBodies(6)).map(body => body.trim()),
+      startOrder,
     )
   })
 
-t.test('pipelined requests: bodies of those that wait arrive whole', async t => {
-  const { client, end, answered } = await arrange(t)
+t.test('pipelined requests: bodies of waiting requests arrive whole', async t => {
+  const { client, end, readBodies } = await arrange(t)
   const large = 'x'.repeat(300_000)
   await client.send(post('/1', 'one') + post('/2', large) + post('/3', 'three'))
-  await rest()
+  await pause()
   await end('POST /1', 'POST /2', 'POST /3')
-  const hashes = (await answered(3)).map(body => createHash('sha256').update(body).digest('hex'))
+  const hashes = (await readBodies(3)).map(body => createHash('sha256').update(body).digest('hex'))
   const expected = ['POST /1 one', `POST /2 ${large}`, 'POST /3 three']
   t.same(
     hashes,
@@ -97,28 +99,28 @@ t.test('pipelined requests: bodies of those that wait arrive whole', async t => 
   )
 })
 
-t.test('pipelined requests: what waits is dropped when the connection ends first', async t => {
-  const { core, client, begun, end, answered } = await arrange(t)
+t.test('pipelined requests: waiting requests are dropped when the connection ends', async t => {
+  const { core, client, startOrder, end, readBodies } = await arrange(t)
   await client.send(post('/1', '1', 'connection: close') + post('/2', '2'))
   await end('POST /1')
-  t.same(await answered(1), ['POST /1 1'])
+  t.same(await readBodies(1), ['POST /1 1'])
   await client.closed
-  t.same(begun, ['POST /1'])
+  t.same(startOrder, ['POST /1'])
 
   const other = await rawClient({ port: Number(new URL(core.url).port) })
   await other.send(post('/3', '3') + post('/4', '4'))
-  while (!begun.includes('POST /3')) await rest()
+  while (!startOrder.includes('POST /3')) await pause()
   other.reset()
   await end('POST /3')
-  await rest()
-  t.same(begun, ['POST /1', 'POST /3'])
+  await pause()
+  t.same(startOrder, ['POST /1', 'POST /3'])
   t.equal(core.server.openRequests, 0)
 })
 
-t.test('pipelined requests: those before malformed bytes are answered', async t => {
+t.test('pipelined requests: requests before malformed bytes get their responses', async t => {
   const { client, end } = await arrange(t)
   await client.send(`${post('/1', '1')}${post('/2', '2')}no request at all\r\n\r\n`)
-  await rest()
+  await pause()
   await end('POST /1', 'POST /2')
   await client.closed
   t.same(
@@ -127,10 +129,10 @@ t.test('pipelined requests: those before malformed bytes are answered', async t 
   )
 })
 
-t.test('pipelined requests: one that is refused for its head waits as well', async t => {
-  const { client, begun, end } = await arrange(t)
+t.test('pipelined requests: the refusal of a head waits for its turn', async t => {
+  const { client, startOrder, end } = await arrange(t)
   await client.send(post('/1', '1') + request('GET', '/2', 'expect: tea') + request('GET', '/3'))
-  await rest()
+  await pause()
   t.equal(client.text(), '')
   await end('POST /1')
   await client.closed
@@ -138,10 +140,10 @@ t.test('pipelined requests: one that is refused for its head waits as well', asy
     replies(client.text()).map(({ status }) => status),
     [200, 417],
   )
-  t.same(begun, ['POST /1'])
+  t.same(startOrder, ['POST /1'])
 })
 
-t.test('upgrade and CONNECT behind a request: written behind its response', async t => {
+t.test('pipelined requests: responses to upgrade and CONNECT wait for their turn', async t => {
   const { core } = await arrange(t)
   for (const [bytes, status] of [
     [request('CONNECT', 'a.test:443'), 405],
@@ -149,7 +151,7 @@ t.test('upgrade and CONNECT behind a request: written behind its response', asyn
   ] as const) {
     const { client, end } = await arrange(t)
     await client.send(post('/1', '1') + bytes)
-    await rest()
+    await pause()
     t.equal(client.text(), '')
     await end('POST /1')
     await client.closed

@@ -15,7 +15,12 @@ import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.
 type Tap = Parameters<typeof startCore>[0]
 const ACCOUNT: Slot<{ id: number }> = { name: 'account', keep: true }
 const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
-const broken: Fault = { code: 'STORE_UNAVAILABLE', message: 'away', status: 503, expose: true }
+const storeFault: Fault = {
+  code: 'STORE_UNAVAILABLE',
+  message: 'unavailable',
+  status: 503,
+  expose: true,
+}
 
 const TURN: ResumedCall = {
   after: 'task',
@@ -25,7 +30,8 @@ const TURN: ResumedCall = {
   targets: [{ upstream: 'up' }],
 }
 
-/** A gateway of these plugins behind `task`, whose host runs the turns, and an upstream that tells what it was asked. */
+/** A gateway with these plugins behind `task`, whose host resumes calls, and an upstream that logs
+ *  its requests. */
 const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) => {
   const log: string[] = []
   const hosts: Host[] = []
@@ -36,7 +42,7 @@ const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) =>
     else if (incoming.url === '/dies') response.write('half', () => response.destroy())
     else response.write('endless')
   })
-  const lending: Plugin = {
+  const taskPlugin: Plugin = {
     schema: {},
     default: {},
     setup(_, host) {
@@ -58,7 +64,7 @@ const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) =>
   })
   const core = await startCore(
     t,
-    { before, task: lending, ...behind },
+    { before, task: taskPlugin, ...behind },
     {
       upstreams: { up: { url: upstream }, other: { url: upstream } },
       routes: [{ path: 'POST /{what}', name: 'r', upstream: 'other' }],
@@ -70,18 +76,18 @@ const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) =>
 }
 const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
   Buffer.from(await (await reply).bytes(100)).toString()
-/** Nobody holds the snapshot any more. */
-const released = async (core: Core): Promise<void> => {
+/** Replaces the snapshot; resolves when no call retains the old one. */
+const retireSnapshot = async (core: Core): Promise<void> => {
   await (await core.swap({}, {})).retire()
 }
 
 t.test('resumed call: runs only the stages behind the named one, with the saved slots', async t => {
-  const seen: unknown[] = []
+  const exchanges: unknown[] = []
   const stage: Stage = {
     async handle(exchange, next) {
       const { id, kind, request, slots, targets } = exchange
-      seen.push({ id, kind, account: slots.need(ACCOUNT), saved: slots.saved(), targets })
-      seen.push([request.method, request.path, [...request.query], request.headers])
+      exchanges.push({ id, kind, account: slots.need(ACCOUNT), saved: slots.toJson(), targets })
+      exchanges.push([request.method, request.path, [...request.query], request.headers])
       await next()
     },
   }
@@ -89,7 +95,7 @@ t.test('resumed call: runs only the stages behind the named one, with the saved 
   t.equal(await text(run()), 'done')
   t.same(log, ['POST /ok?u=a?b&c text/plain'])
   const account = { id: 7 }
-  t.same(seen, [
+  t.same(exchanges, [
     { id: 'task_1', kind: 'turn', account, saved: { account }, targets: TURN.targets },
     [
       'POST',
@@ -140,11 +146,11 @@ t.test(
     t.same(core.store.lines, ['begin before()', 'durable before()'])
     t.equal(await text(Promise.resolve(reply)), 'done')
     t.same(core.store.lines.slice(2), ['begin after()', 'durable after()'])
-    core.store.refuse = names => (names.includes('after') ? broken : undefined)
-    await t.rejects(text(run()), broken, 'an end that cannot commit is none')
-    core.store.refuse = names => (names.includes('before') ? broken : undefined)
-    await t.rejects(run(), broken)
-    await released(core)
+    core.store.refuse = names => (names.includes('after') ? storeFault : undefined)
+    await t.rejects(text(run()), storeFault, 'a failed commit fails the reply')
+    core.store.refuse = names => (names.includes('before') ? storeFault : undefined)
+    await t.rejects(run(), storeFault)
+    await retireSnapshot(core)
   },
 )
 
@@ -170,55 +176,58 @@ t.test('resumed call: onEnd gets the outcome and the bytes sent', async t => {
     { end: 'cut', status: 200, attempts: 1, bytes: 4, code: 'TARGET_CUT' },
     { end: 'refused', status: 502, attempts: 0, bytes: 0, code: 'NO_TARGET' },
   ])
-  await released(core)
-  t.pass('the snapshot was let go each time')
+  await retireSnapshot(core)
+  t.pass('every call released the snapshot')
 })
 
 t.test('resumed call: statements of a stage that refuses are committed', async t => {
   const stage: Stage = {
     async handle(exchange) {
       exchange.writes.add(statement('release'))
-      throw broken
+      throw storeFault
     },
   }
   const { core, run } = await arrange(t, { meter: plugin(stage) })
-  await t.rejects(run(), broken)
+  await t.rejects(run(), storeFault)
   t.same(core.store.lines, ['begin release()', 'durable release()'])
-  await released(core)
-})
-
-t.test('resumed call: a signal cancels it before, during and amid the reply', async t => {
-  const { core, log, run } = await arrange(t)
-  const cancelled = { code: 'TURN_CANCELLED', status: 499 }
-  await t.rejects(run({ signal: AbortSignal.abort() }), cancelled)
-  t.same(log, [], 'nothing was sent')
-  const controller = new AbortController()
-  const reply = await run({
-    request: { ...TURN.request, path: '/endless' },
-    signal: controller.signal,
-  })
-  const reading = reply.bytes(100)
-  controller.abort()
-  await t.rejects(reading, cancelled)
-  const early = new AbortController()
-  const hanging = plugin({
-    async handle(exchange) {
-      setImmediate(() => early.abort())
-      await once(exchange.signal, 'abort')
-      exchange.answer(200)
-    },
-  })
-  await released(core)
-  const other = await arrange(t, { hanging })
-  await t.rejects(other.run({ signal: early.signal }), cancelled)
-  await released(other.core)
+  await retireSnapshot(core)
 })
 
 t.test(
-  'resumed call: behind a plugin that is not in the pipeline every stage runs; without a route none',
+  'resumed call: a signal cancels it before the stages, during them and amid the reply',
+  async t => {
+    const { core, log, run } = await arrange(t)
+    const cancellation = { code: 'TURN_CANCELLED', status: 499 }
+    await t.rejects(run({ signal: AbortSignal.abort() }), cancellation)
+    t.same(log, [], 'nothing was sent')
+    const controller = new AbortController()
+    const reply = await run({
+      request: { ...TURN.request, path: '/endless' },
+      signal: controller.signal,
+    })
+    const reading = reply.bytes(100)
+    controller.abort()
+    await t.rejects(reading, cancellation)
+    const early = new AbortController()
+    const hanging = plugin({
+      async handle(exchange) {
+        setImmediate(() => early.abort())
+        await once(exchange.signal, 'abort')
+        exchange.answer(200)
+      },
+    })
+    await retireSnapshot(core)
+    const other = await arrange(t, { hanging })
+    await t.rejects(other.run({ signal: early.signal }), cancellation)
+    await retireSnapshot(other.core)
+  },
+)
+
+t.test(
+  'resumed call: every stage runs behind an unknown plugin, none without the route',
   async t => {
     const { log, run, core } = await arrange(t)
-    await text(run({ after: 'nobody' }))
+    await text(run({ after: 'unknown' }))
     t.same(log.slice(0, 2), ['before', 'task'])
     log.length = 0
     await text(run({ after: 'before' }))
@@ -228,26 +237,26 @@ t.test(
       status: 404,
       message: 'There is no route "gone" any more.',
     })
-    await released(core)
+    await retireSnapshot(core)
   },
 )
 
-t.test('background calls: a drain waits for them, cuts them, and begins no more', async t => {
+t.test('background calls: a drain waits for them, then cuts them and refuses new ones', async t => {
   const { core, run } = await arrange(t)
-  const { backgroundCalls: turns } = core.resources
-  await turns.whenIdle()
+  const { backgroundCalls: calls } = core.resources
+  await calls.whenIdle()
   const endless = run({ request: { ...TURN.request, path: '/endless' } })
   const reading = (await endless).bytes(100)
-  let quiet = false
-  const waiting = turns.whenIdle().then(() => {
-    quiet = true
+  let isIdle = false
+  const waiting = calls.whenIdle().then(() => {
+    isIdle = true
   })
   t.equal(await text(run()), 'done')
-  t.notOk(quiet, 'one of them is still under way')
-  const cut = { code: 'TURN_DRAINED', status: 503 }
-  turns.cut()
-  await t.rejects(reading, cut)
+  t.notOk(isIdle, 'another call is still under way')
+  const drainFault = { code: 'TURN_DRAINED', status: 503 }
+  calls.cut()
+  await t.rejects(reading, drainFault)
   await waiting
-  await t.rejects(run(), cut)
-  await released(core)
+  await t.rejects(run(), drainFault)
+  await retireSnapshot(core)
 })

@@ -1,19 +1,18 @@
-/** Stages that break: whatever one throws or writes, the client gets a reply, and the exchange ends
- *  once. */
+/** Faults of stages: the client gets a reply, and the exchange ends once. */
 import t, { type Test } from 'tap'
 import type { Fault, Outcome, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
 const BAD = { 'x-bad': 'line\nbreak' }
-const settled: Statement = { sql: { name: 'settle', text: '' }, values: [] }
+const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }
 const parts = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield Buffer.from('a')
   yield Buffer.from('b')
 }
 
-/** What becomes of one request through these stages: its reply, how often it ended, and what the log says of it. */
-const through = async (t: Test, stages: readonly Stage[]) => {
+/** Sends one request through these stages: returns its reply, outcome and logged errors. */
+const runThrough = async (t: Test, stages: readonly Stage[]) => {
   const ends: Outcome[] = []
   const errors: string[] = []
   const upstream = await startUpstream(t, (_, response) => {
@@ -45,16 +44,16 @@ const through = async (t: Test, stages: readonly Stage[]) => {
   await client.until(received => replies(received).some(({ whole }) => whole))
   client.close()
   while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
-  t.equal(ends.length, 1, 'it ended once')
-  t.equal(lines.length, 1, 'and was logged once')
+  t.equal(ends.length, 1, 'the exchange ended once')
+  t.equal(lines.length, 1, 'the request was logged once')
   return { reply: replies(client.text())[0], end: ends[0], errors, core }
 }
 const answer = (
-  ...given: Parameters<Parameters<NonNullable<Stage['handle']>>[0]['answer']>
+  ...args: Parameters<Parameters<NonNullable<Stage['handle']>>[0]['answer']>
 ): Stage => ({
-  handle: async exchange => void exchange.answer(...given),
+  handle: async exchange => void exchange.answer(...args),
 })
-const behind = (
+const afterNext = (
   change: (exchange: Parameters<NonNullable<Stage['handle']>>[0]) => void,
 ): Stage => ({
   async handle(exchange, next) {
@@ -62,27 +61,32 @@ const behind = (
     change(exchange)
   },
 })
-const durable: Stage = behind(({ reply, writes }) => {
-  writes.add(settled)
+const durable: Stage = afterNext(({ reply, writes }) => {
+  writes.add(settlement)
   reply.through({})
 })
 
 const UNSENDABLE: Readonly<Record<string, readonly Stage[]>> = {
   'a header that no head can hold': [answer(200, Buffer.from('x'), BAD)],
-  'one on a stream': [answer(200, parts(), BAD)],
-  'one on the upstream’s reply': [behind(({ reply }) => void Object.assign(reply.headers, BAD))],
-  'one on a reply that has to become durable first': [
-    durable,
-    behind(({ reply }) => void Object.assign(reply.headers, BAD)),
+  'an invalid header on a stream': [answer(200, parts(), BAD)],
+  'an invalid header on the upstream’s reply': [
+    afterNext(({ reply }) => void Object.assign(reply.headers, BAD)),
   ],
-  'one on bytes that have to become durable first': [durable, answer(200, Buffer.from('x'), BAD)],
+  'an invalid header on a reply that waits for a commit': [
+    durable,
+    afterNext(({ reply }) => void Object.assign(reply.headers, BAD)),
+  ],
+  'an invalid header on bytes that wait for a commit': [
+    durable,
+    answer(200, Buffer.from('x'), BAD),
+  ],
   'a name that no header has': [answer(200, Buffer.from('x'), { 'x bad': '1' })],
   'a status that is none': [answer(99, Buffer.from('x'))],
   'a status that is no number': [answer('ok' as unknown as number, Buffer.from('x'))],
 }
-for (const [what, stages] of Object.entries(UNSENDABLE))
-  t.test(`stage fault, ${what}: 500, and the log has the reason`, async t => {
-    const { reply, end, errors } = await through(t, stages)
+for (const [description, stages] of Object.entries(UNSENDABLE))
+  t.test(`stage fault, ${description}: 500, and the log has the reason`, async t => {
+    const { reply, end, errors } = await runThrough(t, stages)
     t.equal(reply?.status, 500)
     t.match(JSON.parse(reply?.body ?? ''), { error: { message: 'Internal error.' } })
     t.notOk('x-bad' in (reply?.headers ?? {}))
@@ -90,23 +94,26 @@ for (const [what, stages] of Object.entries(UNSENDABLE))
     t.match(errors.join(), /invalid|valid HTTP token/i)
   })
 
-const refusing = (thrown: unknown): Stage => ({
+const refusing = (error: unknown): Stage => ({
   async handle() {
-    throw thrown
+    throw error
   },
 })
 const fault = (more: Partial<Fault> = {}): Fault => ({
-  ...{ code: 'BUSY', message: 'Busy.', status: 503, expose: true },
+  code: 'BUSY',
+  message: 'Busy.',
+  status: 503,
+  expose: true,
   ...more,
 })
 
 t.test('stage fault: a stage that throws while it renders a fault gives plain JSON', async t => {
-  const broken: Stage = {
+  const brokenStage: Stage = {
     fail() {
       throw new Error('a bug in fail')
     },
   }
-  const { reply, errors } = await through(t, [broken, refusing(fault())])
+  const { reply, errors } = await runThrough(t, [brokenStage, refusing(fault())])
   t.equal(reply?.status, 503)
   t.match(JSON.parse(reply?.body ?? ''), { error: { code: 'BUSY', message: 'Busy.' } })
   t.match(errors, ['a stage threw while it rendered a fault'])
@@ -117,7 +124,7 @@ t.test('stage fault: a rendered fault with invalid headers gives plain JSON', as
     { status: 503, headers: BAD, body: Buffer.from('own') },
     { status: 42, headers: {}, body: Buffer.from('own') },
   ]) {
-    const { reply } = await through(t, [{ fail: () => refusal }, refusing(fault())])
+    const { reply } = await runThrough(t, [{ fail: () => refusal }, refusing(fault())])
     t.equal(reply?.status, 503)
     t.match(JSON.parse(reply?.body ?? ''), { error: { code: 'BUSY' } })
   }
@@ -125,35 +132,38 @@ t.test('stage fault: a rendered fault with invalid headers gives plain JSON', as
 
 t.test('stage fault: a fault with an invalid status or headers gives a valid reply', async t => {
   for (const status of [0, 200, 1_000, Number.NaN, 503.5]) {
-    const { reply } = await through(t, [refusing(fault({ status }))])
+    const { reply } = await runThrough(t, [refusing(fault({ status }))])
     t.equal(reply?.status, 500, `${status}`)
   }
-  const { reply } = await through(t, [refusing(fault({ headers: BAD }))])
+  const { reply } = await runThrough(t, [refusing(fault({ headers: BAD }))])
   t.equal(reply?.status, 503)
   t.match(JSON.parse(reply?.body ?? ''), { error: { code: 'BUSY' } })
 })
 
 t.test('stage fault: any thrown value is hidden unless it is a fault', async t => {
-  for (const thrown of [new Error('secret'), 'secret', undefined, null, { secret: 1 }]) {
-    const { reply } = await through(t, [refusing(thrown)])
+  for (const error of [new Error('secret'), 'secret', undefined, null, { secret: 1 }]) {
+    const { reply } = await runThrough(t, [refusing(error)])
     t.equal(reply?.status, 500)
     t.notMatch(reply?.body, /secret/)
   }
 })
 
 t.test('stage fault: a body or filter that throws before the head is a refusal', async t => {
-  const broken: AsyncIterable<Uint8Array<ArrayBuffer>> = {
+  const brokenBody: AsyncIterable<Uint8Array<ArrayBuffer>> = {
     [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('a bug in a body')) }),
   }
-  const body = await through(t, [durable, answer(200, broken)])
+  const body = await runThrough(t, [durable, answer(200, brokenBody)])
   t.equal(body.reply?.status, 500)
   const bug = (): never => {
     throw new Error('a bug in a filter')
   }
-  // A short reply comes as a tail, a longer one in chunks.
-  const filter = behind(({ reply }) => reply.through({ write: bug, end: bug }))
-  const filtered = await through(t, [durable, filter])
-  t.equal(filtered.reply?.status, 500)
-  t.match(JSON.parse(filtered.reply?.body ?? ''), { error: { code: 'STAGE_THREW' } })
-  t.ok(filtered.core.store.lines.includes('durable settle()'), 'and what was written down is kept')
+  // A short reply is one tail, a longer one has chunks.
+  const filter = afterNext(({ reply }) => reply.through({ write: bug, end: bug }))
+  const filterResult = await runThrough(t, [durable, filter])
+  t.equal(filterResult.reply?.status, 500)
+  t.match(JSON.parse(filterResult.reply?.body ?? ''), { error: { code: 'STAGE_THREW' } })
+  t.ok(
+    filterResult.core.store.lines.includes('durable settle()'),
+    'statements of stages are committed',
+  )
 })

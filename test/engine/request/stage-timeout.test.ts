@@ -1,21 +1,21 @@
-/** Stages that never settle, and stages that wait for good reasons. */
+/** Stages that never settle, and stages that wait for a body, an upstream or a request. */
 import t, { type Test } from 'tap'
 import type { Exchange, Host, Plugin, Stage, Statement } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
-/** ms; the gateway looks twice a second. */
+/** ms; the gateway checks twice a second. */
 const LIMIT = 200
 const LONG = 1_500
 const never = new Promise<never>(() => {})
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
-const settled: Statement = { sql: { name: 'settle', text: '' }, values: [] }
+const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }
 
 const arrange = async (t: Test, plugins: Readonly<Record<string, Plugin>>, wait = 0) => {
   const errors: string[] = []
-  let asked = 0
+  let upstreamRequests = 0
   const upstream = await startUpstream(t, async (incoming, response) => {
-    asked++
+    upstreamRequests++
     incoming.resume()
     if (incoming.url === '/body') {
       response.write('{')
@@ -39,7 +39,7 @@ const arrange = async (t: Test, plugins: Readonly<Record<string, Plugin>>, wait 
     const reply = await fetch(core.url + path, init)
     return { status: reply.status, text: await reply.text() }
   }
-  return { core, ask, errors, asked: () => asked }
+  return { core, ask, errors, upstreamRequests: () => upstreamRequests }
 }
 
 const STUCK: Readonly<Record<string, Stage>> = {
@@ -70,8 +70,8 @@ const STUCK: Readonly<Record<string, Stage>> = {
     },
   },
 }
-for (const [what, stage] of Object.entries(STUCK))
-  t.test(`stage timeout: 500 where a stage ${what}`, async t => {
+for (const [description, stage] of Object.entries(STUCK))
+  t.test(`stage timeout: 500 where a stage ${description}`, async t => {
     const { core, ask, errors } = await arrange(t, { stuck: plugin(stage) })
     const { status, text } = await ask()
     t.equal(status, 500)
@@ -83,23 +83,25 @@ for (const [what, stage] of Object.entries(STUCK))
 t.test('stage timeout: the log names the stage that waits', async t => {
   const passing = plugin({ handle: (_, next) => next() })
   const { ask, errors } = await arrange(t, {
-    ...{ outer: passing, culprit: plugin({ handle: () => never }), inner: passing },
+    outer: passing,
+    culprit: plugin({ handle: () => never }),
+    inner: passing,
   })
   t.equal((await ask()).status, 500)
   t.match(errors, [/^stage "culprit" of route "own"/])
 })
 
-t.test('stage timeout: the stages around it clean up, none begins behind it', async t => {
+t.test('stage timeout: outer stages clean up, inner ones do not start', async t => {
   const log: string[] = []
   let wake = (): void => {}
   const outer: Stage = {
     async handle({ writes }, next) {
       try {
         await next()
-      } catch (thrown) {
-        log.push((thrown as { code: string }).code)
-        writes.add(settled)
-        throw thrown
+      } catch (makeError) {
+        log.push((makeError as { code: string }).code)
+        writes.add(settlement)
+        throw makeError
       }
     },
   }
@@ -113,22 +115,24 @@ t.test('stage timeout: the stages around it clean up, none begins behind it', as
   }
   const inner: Stage = {
     handle(_, next) {
-      log.push('begun')
+      log.push('started')
       return next()
     },
   }
-  const { core, ask, asked } = await arrange(t, {
-    ...{ outer: plugin(outer), late: plugin(late), inner: plugin(inner) },
+  const { core, ask, upstreamRequests } = await arrange(t, {
+    outer: plugin(outer),
+    late: plugin(late),
+    inner: plugin(inner),
   })
   t.equal((await ask()).status, 500)
   t.ok(core.store.lines.includes('durable settle()'))
   wake()
   await pause(50)
   t.same(log, ['STAGE_STUCK'])
-  t.equal(asked(), 0)
+  t.equal(upstreamRequests(), 0)
 })
 
-t.test('stage timeout: waiting for an upstream is not a stage of its own', async t => {
+t.test('stage timeout: waiting for an upstream does not count', async t => {
   const reading: Stage = {
     async handle(exchange, next) {
       await next()
@@ -173,14 +177,14 @@ t.test('stage timeout: a request beside the pipeline with the signal does not co
       },
     }),
   })
-  const with_ = await arrange(t, { sending: sending(({ signal }) => signal) }, LONG)
-  t.same(await with_.ask(), { status: 200, text: '{}' })
-  const without = await arrange(t, { sending: sending(() => undefined) }, LONG)
-  t.equal((await without.ask()).status, 500)
+  const withSignal = await arrange(t, { sending: sending(({ signal }) => signal) }, LONG)
+  t.same(await withSignal.ask(), { status: 200, text: '{}' })
+  const withoutSignal = await arrange(t, { sending: sending(() => undefined) }, LONG)
+  t.equal((await withoutSignal.ask()).status, 500)
 })
 
-/** Throws whatever is read of it. */
-const evil = (): unknown =>
+/** A proxy that throws at every access. */
+const throwingProxy = (): unknown =>
   new Proxy(
     {},
     {
@@ -195,33 +199,33 @@ const evil = (): unknown =>
       },
     },
   )
-const getters = (): unknown =>
+const throwingGetter = (): unknown =>
   Object.defineProperty(new Error('x'), 'message', {
     get() {
       throw new Error('read')
     },
   })
-const THROWING: Readonly<Record<string, (thrown: () => unknown) => Stage>> = {
-  handle: thrown => ({
+const THROWING: Readonly<Record<string, (makeError: () => unknown) => Stage>> = {
+  handle: makeError => ({
     async handle() {
-      throw thrown()
+      throw makeError()
     },
   }),
-  'handle without a promise': thrown => ({
+  'handle without a promise': makeError => ({
     handle() {
-      throw thrown()
+      throw makeError()
     },
   }),
-  forward: thrown => ({
+  forward: makeError => ({
     async forward() {
-      throw thrown()
+      throw makeError()
     },
   }),
-  'a filter': thrown => ({
+  'a filter': makeError => ({
     async handle(exchange, next) {
       await next()
       const fail = (): never => {
-        throw thrown()
+        throw makeError()
       }
       exchange.reply.through({ write: fail, end: fail })
       await exchange.reply.bytes(1_000)
@@ -229,9 +233,9 @@ const THROWING: Readonly<Record<string, (thrown: () => unknown) => Stage>> = {
   }),
 }
 for (const [where, stageOf] of Object.entries(THROWING))
-  t.test(`thrown proxies: 500 for one from ${where}`, async t => {
-    for (const thrown of [evil, getters, () => () => evil()]) {
-      const { core, ask } = await arrange(t, { evil: plugin(stageOf(thrown)) })
+  t.test(`thrown proxy: 500 where ${where} throws it`, async t => {
+    for (const makeError of [throwingProxy, throwingGetter, () => () => throwingProxy()]) {
+      const { core, ask } = await arrange(t, { throwingProxy: plugin(stageOf(makeError)) })
       t.equal((await ask()).status, 500)
       t.equal(core.server.openRequests, 0)
     }

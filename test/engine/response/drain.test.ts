@@ -1,5 +1,4 @@
-/** A server that drains: requests may end within the grace, the rest is cut with an event and
- *  settled. */
+/** Draining a server: requests end within the grace, or are cut with an event and settled. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
@@ -8,19 +7,19 @@ import type { Outcome, Stage, Statement } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 import { rawClient, replies } from '../../helpers/raw.ts'
 
-const settled: Statement = { sql: { name: 'settle', text: '' }, values: [] }
+const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }
 
 /** A gateway of one streaming route that settles at the end of each reply. */
 const arrange = async (t: Test) => {
   const ends: Outcome[] = []
   const responses: ServerResponse[] = []
-  const asked = Promise.withResolvers<void>()
+  const requestArrived = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (incoming, response) => {
     if (incoming.url === '/plain') return void response.end('plain')
     responses.push(response)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write('data: 1\n\n')
-    asked.resolve()
+    requestArrived.resolve()
   })
   const meter: Stage = {
     async handle(exchange, next) {
@@ -28,11 +27,11 @@ const arrange = async (t: Test) => {
       await next()
       exchange.reply.through({
         end(tail, out) {
-          exchange.writes.add(settled)
+          exchange.writes.add(settlement)
           out.end(tail)
         },
         fail(reason, out) {
-          exchange.writes.add(settled)
+          exchange.writes.add(settlement)
           out.fail(reason)
         },
       })
@@ -54,21 +53,21 @@ const arrange = async (t: Test) => {
   )
   const port = Number(new URL(core.url).port)
   const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`
-  return { core, port, get, ends, responses, asked: asked.promise }
+  return { core, port, get, ends, responses, requestArrived: requestArrived.promise }
 }
 
 t.test(
-  'drain: requests that end within the grace are complete, and end their connections',
+  'drain: requests that end within the grace are complete, and close their connections',
   async t => {
-    const { core, port, get, ends, responses, asked } = await arrange(t)
+    const { core, port, get, ends, responses, requestArrived } = await arrange(t)
     const client = await rawClient({ port })
     await client.send(get('/stream'))
-    await asked
+    await requestArrived
     await client.until('data: 1')
     t.equal(core.server.openRequests, 1)
-    const drained = core.server.drain(60_000)
+    const draining = core.server.drain(60_000)
     responses[0]?.end('data: 2\n\n')
-    await drained
+    await draining
     t.equal(await client.closed, 'end')
     t.match(replies(client.text()), [{ whole: true, body: 'data: 1\n\ndata: 2\n\n' }])
     t.match(ends, [{ end: 'complete', status: 200 }])
@@ -76,35 +75,35 @@ t.test(
   },
 )
 
-t.test('drain: new connections are refused, and replies end open ones', async t => {
-  const { core, port, get, responses, asked } = await arrange(t)
+t.test('drain: new connections are refused, and replies close open ones', async t => {
+  const { core, port, get, responses, requestArrived } = await arrange(t)
   const idle = await rawClient({ port })
   await idle.send(get('/plain'))
   await idle.until('plain')
   const busy = await rawClient({ port })
   await busy.send(get('/stream'))
-  await asked
+  await requestArrived
   await busy.until('data: 1')
-  const drained = core.server.drain(60_000)
+  const draining = core.server.drain(60_000)
   t.equal(await idle.closed, 'end', 'an idle connection is closed at once')
-  const refused = connect({ port, host: '127.0.0.1' })
-  const [error] = await once(refused, 'error')
+  const connection = connect({ port, host: '127.0.0.1' })
+  const [error] = await once(connection, 'error')
   t.equal((error as NodeJS.ErrnoException).code, 'ECONNREFUSED')
-  const served = once(core.server.http, 'request')
+  const nextRequest = once(core.server.http, 'request')
   await busy.send(get('/plain'))
-  await served
+  await nextRequest
   responses[0]?.end()
-  await drained
+  await draining
   await busy.closed
   const [, second] = replies(busy.text())
   t.match(second, { status: 200, body: 'plain', headers: { connection: 'close' } })
 })
 
 t.test('drain: requests that outlive the grace are cut with an event and settled', async t => {
-  const { core, port, get, ends, asked } = await arrange(t)
+  const { core, port, get, ends, requestArrived } = await arrange(t)
   const client = await rawClient({ port })
   await client.send(get('/stream'))
-  await asked
+  await requestArrived
   await client.until('data: 1')
   await core.server.drain(20)
   await client.closed
@@ -131,48 +130,48 @@ t.test('drain: a request without a reply is refused after the grace', async t =>
   t.equal(headers.get('connection'), 'close')
 })
 
-t.test('drain: a reply that ends meanwhile is sent completely', async t => {
+t.test('drain: a reply that ends during the drain is sent completely', async t => {
   const size = 8_000_000
-  const asked = Promise.withResolvers<void>()
-  const go = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<void>()
+  const requestArrived = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const replyEnd = Promise.withResolvers<void>()
   const own = plugin({
     answers: true,
     async handle(exchange) {
-      asked.resolve()
-      await go.promise
-      exchange.onEnd(() => ended.resolve())
+      requestArrived.resolve()
+      await release.promise
+      exchange.onEnd(() => replyEnd.resolve())
       exchange.answer(200, Buffer.alloc(size, 'x'))
     },
   })
   const core = await startCore(t, { own }, { routes: [{ path: 'GET /' }] })
   const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
   await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
-  await asked.promise
-  let over = false
-  const drained = core.server.drain(60_000).then(() => {
-    over = true
+  await requestArrived.promise
+  let isDrained = false
+  const draining = core.server.drain(60_000).then(() => {
+    isDrained = true
   })
-  go.resolve()
-  await ended.promise
+  release.resolve()
+  await replyEnd.promise
   for (let n = 0; n < 10; n++) await new Promise(resolve => setTimeout(resolve, 5))
-  t.equal(over, false)
+  t.equal(isDrained, false)
   client.socket.resume()
-  await drained
+  await draining
   await client.closed
   t.equal(replies(client.text())[0]?.body.length, size)
 })
 
-t.test('drain: a reply ready behind another one is sent', async t => {
-  const { core, port, get, responses, asked, ends } = await arrange(t)
+t.test('drain: a reply queued behind another one is sent', async t => {
+  const { core, port, get, responses, requestArrived, ends } = await arrange(t)
   const client = await rawClient({ port })
   await client.send(get('/stream') + get('/plain'))
-  await asked
+  await requestArrived
   await client.until('data: 1')
   while (ends.length === 0) await new Promise(resolve => setImmediate(resolve))
-  const drained = core.server.drain(60_000)
+  const draining = core.server.drain(60_000)
   responses[0]?.end()
-  await drained
+  await draining
   await client.closed
   t.match(replies(client.text()), [{ whole: true }, { status: 200, body: 'plain', whole: true }])
 })
@@ -192,9 +191,9 @@ t.test('drain: waits until a slow reader has read a reply that ended', async t =
   const client = await rawClient({ port: Number(new URL(core.url).port) }, { deaf: true })
   await client.send('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
   await new Promise(resolve => client.socket.once('readable', resolve))
-  const drained = core.server.drain(60_000)
+  const draining = core.server.drain(60_000)
   client.socket.resume()
-  await drained
+  await draining
   await client.closed
   const [reply] = replies(client.text())
   t.equal(reply?.body.length, size)

@@ -4,24 +4,25 @@ import t, { type Test } from 'tap'
 import type { Bytes, Exchange, Fault, Filter, Log, Outcome } from '../../../engine/plugin.ts'
 import { plugin, silent, startCore } from '../../helpers/core.ts'
 
-const DEATH: Fault = { code: 'DIED', message: 'it died', status: 502, expose: true }
-async function* dying(): AsyncGenerator<Bytes> {
+const FAULT: Fault = { code: 'BROKEN', message: 'it broke', status: 502, expose: true }
+async function* failingBody(): AsyncGenerator<Bytes> {
   yield Buffer.from('data: 1\n\n')
   yield Buffer.from('data: 2\n\n')
-  throw Object.assign(new Error(), DEATH)
+  throw Object.assign(new Error(), FAULT)
 }
-async function* whole(): AsyncGenerator<Bytes> {
+async function* wholeBody(): AsyncGenerator<Bytes> {
   yield Buffer.from('data: 1\n\n')
 }
-/** Ends in an event of its own whatever happens; `told`: and says so. */
-const encoding = (told: boolean): Filter => ({
-  fail: (reason, out) => out.end(Buffer.from('event: error\n\n'), told ? reason : undefined),
+/** Encodes a fault as an event; `reportsFault`: and passes the fault on to the reply. */
+const encodeErrors = (reportsFault: boolean): Filter => ({
+  fail: (reason, out) =>
+    out.end(Buffer.from('event: error\n\n'), reportsFault ? reason : undefined),
 })
 const arrange = async (t: Test, reply: (exchange: Exchange) => unknown) => {
   const lines: Record<string, unknown>[] = []
   const ends: Outcome[] = []
   const log: Log = { ...silent, info: line => void lines.push(line as Record<string, unknown>) }
-  // Whoever is told of the end, and a filter behind that knows nothing of faults.
+  // A listener of the end, and a filter behind the encoder that handles no faults.
   const outer = plugin({
     async handle(exchange, next) {
       exchange.onEnd(outcome => void ends.push(outcome))
@@ -44,72 +45,75 @@ const arrange = async (t: Test, reply: (exchange: Exchange) => unknown) => {
 }
 const events = { 'content-type': 'text/event-stream' }
 const CUT = {
-  ends: [{ end: 'cut', status: 200, fault: { code: 'DIED' } }],
-  lines: [{ end: 'cut', status: 200, code: 'DIED' }],
-  cuts: [{ labels: { route: 'r', code: 'DIED' }, values: [1] }],
+  ends: [{ end: 'cut', status: 200, fault: { code: 'BROKEN' } }],
+  lines: [{ end: 'cut', status: 200, code: 'BROKEN' }],
+  cuts: [{ labels: { route: 'r', code: 'BROKEN' }, values: [1] }],
 }
 const COMPLETE = { ends: [{ end: 'complete', status: 200 }], cuts: [] }
 
 t.test('ended with fault: an error event of a filter counts as cut', async t => {
   t.match(
     await arrange(t, exchange => {
-      exchange.answer(200, dying(), events).through(encoding(true))
+      exchange.answer(200, failingBody(), events).through(encodeErrors(true))
     }),
     { text: 'data: 1\n\ndata: 2\n\nevent: error\n\n', ...CUT },
   )
 })
 
-t.test('ended with fault: also after a stage peeked at the reply', async t => {
-  const seen = await arrange(t, async exchange => {
-    const reply = exchange.answer(200, dying(), events)
-    reply.through(encoding(true))
+t.test('ended with fault: counts as cut after a stage peeked at the reply', async t => {
+  const result = await arrange(t, async exchange => {
+    const reply = exchange.answer(200, failingBody(), events)
+    reply.through(encodeErrors(true))
     await reply.peek()
     reply.through({})
     await reply.peek(bytes => bytes.length > 10)
   })
-  t.match(seen, CUT)
+  t.match(result, CUT)
 })
 
-t.test('ended with fault: also after a stage read the reply whole', async t => {
-  const seen = await arrange(t, async exchange => {
-    const reply = exchange.answer(200, dying(), events)
-    reply.through(encoding(true))
+t.test('ended with fault: counts as cut after a stage read the reply whole', async t => {
+  const result = await arrange(t, async exchange => {
+    const reply = exchange.answer(200, failingBody(), events)
+    reply.through(encodeErrors(true))
     await reply.bytes(1_000)
   })
-  t.match(seen, CUT)
+  t.match(result, CUT)
 })
 
 t.test('ended with fault: a reply that a filter completes counts as complete', async t => {
-  const seen = await arrange(t, exchange => {
-    exchange.answer(200, dying(), events).through(encoding(false))
+  const result = await arrange(t, exchange => {
+    exchange.answer(200, failingBody(), events).through(encodeErrors(false))
   })
-  t.match(seen, COMPLETE)
+  t.match(result, COMPLETE)
 })
 
 t.test('ended with fault: a reply without a fault counts as complete', async t => {
-  const seen = await arrange(t, exchange => {
-    exchange.answer(200, whole(), events).through(encoding(true))
+  const result = await arrange(t, exchange => {
+    exchange.answer(200, wholeBody(), events).through(encodeErrors(true))
   })
-  t.match(seen, COMPLETE)
-  t.equal(seen.cuts.length, 0)
+  t.match(result, COMPLETE)
+  t.equal(result.cuts.length, 0)
 })
 
 t.test('logged faults: the cause of a 503 is in the log and not in the reply', async t => {
-  const warned: Parameters<Log['warn']>[] = []
-  const log: Log = { ...silent, warn: (...line) => void warned.push(line) }
-  const away: Fault = {
-    ...{ code: 'STORE_UNAVAILABLE', message: 'Database unavailable.', status: 503, expose: true },
+  const warnings: Parameters<Log['warn']>[] = []
+  const log: Log = { ...silent, warn: (...line) => void warnings.push(line) }
+  const unavailable: Fault = {
+    code: 'STORE_UNAVAILABLE',
+    message: 'Database unavailable.',
+    status: 503,
+    expose: true,
     cause: 'database or disk is full',
   }
   const inner = plugin({
     answers: true,
-    handle: () => Promise.reject(Object.assign(new Error(away.message), away)),
+    handle: () => Promise.reject(Object.assign(new Error(unavailable.message), unavailable)),
   })
   const core = await startCore(t, { inner }, { routes: [{ path: 'GET /', name: 'r' }] }, log)
   const response = await fetch(core.url)
   t.equal(response.status, 503)
   t.notMatch(await response.text(), 'disk')
-  t.match(warned, [
+  t.match(warnings, [
     [
       { route: 'r', code: 'STORE_UNAVAILABLE', cause: 'database or disk is full' },
       'Database unavailable.',

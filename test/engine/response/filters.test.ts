@@ -8,8 +8,8 @@ const bytes = (text: string): Bytes => Buffer.from(text)
 const text = (chunk: Bytes | undefined): string => (chunk ? Buffer.from(chunk).toString() : '')
 const cutFault: Fault = { code: 'CUT', message: 'cut', status: 402, expose: true }
 
-/** A source driven by hand. */
-const byHand = (): Source & { out?: Out; paused: boolean; aborted?: Fault } => ({
+/** A source that the test controls. */
+const manualSource = (): Source & { out?: Out; paused: boolean; aborted?: Fault } => ({
   paused: false,
   start(out) {
     this.out = out
@@ -25,7 +25,7 @@ const byHand = (): Source & { out?: Out; paused: boolean; aborted?: Fault } => (
     this.out?.fail(fault)
   },
 })
-/** Writes down what reaches the end of the chain. */
+/** Records the output of the chain. */
 const sink = () => {
   const log: string[] = []
   const out: Out = {
@@ -38,7 +38,7 @@ const sink = () => {
 async function* chunks(...list: string[]): AsyncGenerator<Bytes> {
   for (const each of list) yield bytes(each)
 }
-const poured = async (answer: FilteredReply): Promise<string[]> => {
+const collectOutput = async (answer: FilteredReply): Promise<string[]> => {
   const { log, out } = sink()
   await new Promise<void>(resolve => {
     answer.pipeTo({
@@ -57,26 +57,26 @@ const poured = async (answer: FilteredReply): Promise<string[]> => {
 }
 
 t.test('filters: bytes are one tail', async t => {
-  t.same(await poured(new FilteredReply(200, {}, bytes('whole'))), ['end whole'])
-  t.same(await poured(new FilteredReply(204, {}, undefined)), ['end '])
+  t.same(await collectOutput(new FilteredReply(200, {}, bytes('whole'))), ['end whole'])
+  t.same(await collectOutput(new FilteredReply(204, {}, undefined)), ['end '])
 })
 
 t.test(
   'filters: an async generator over the old body holds its last chunk back as the tail',
   async t => {
-    const source = byHand()
+    const source = manualSource()
     const answer = new FilteredReply(200, { 'content-length': '3' }, undefined, source)
     const old = answer.body as AsyncIterable<Bytes>
     answer.body = (async function* () {
       for await (const chunk of old) yield bytes(text(chunk).toUpperCase())
     })()
-    t.notOk('content-length' in answer.headers, 'the length of another body is gone')
-    const done = poured(answer)
+    t.notOk('content-length' in answer.headers, 'the length of the old body is removed')
+    const output = collectOutput(answer)
     await new Promise(setImmediate)
     source.out?.write(bytes('a'))
     source.out?.write(bytes('b'))
     source.out?.end(bytes('c'))
-    t.same(await done, ['A', 'B', 'end C'])
+    t.same(await output, ['A', 'B', 'end C'])
   },
 )
 
@@ -88,24 +88,24 @@ t.test('filters: run in the order they were added, and see the tail', async t =>
   })
   answer.through(add('a'))
   answer.through(add('b'))
-  t.same(await poured(answer), ['1ab', 'end 2ab'])
+  t.same(await collectOutput(answer), ['1ab', 'end 2ab'])
 })
 
 t.test('filters: a cut within a write ends the body once', async t => {
-  const source = byHand()
+  const source = manualSource()
   const answer = new FilteredReply(200, {}, undefined, source)
-  let settled = 0
+  let endCount = 0
   answer.through({
     write(chunk, out) {
       if (text(chunk) === 'stop') answer.cut(cutFault)
       out.write(chunk)
     },
     end: (tail, out) => {
-      settled++
+      endCount++
       out.end(tail)
     },
     fail: (fault, out) => {
-      settled++
+      endCount++
       out.fail(fault)
     },
   })
@@ -115,7 +115,7 @@ t.test('filters: a cut within a write ends the body once', async t => {
   source.out?.write(bytes('stop'))
   source.out?.write(bytes('late'))
   source.out?.end(bytes('never'))
-  t.equal(settled, 1)
+  t.equal(endCount, 1)
   t.equal(source.aborted, cutFault)
   t.equal(log.filter(line => line.startsWith('fail')).length, 1)
   t.notOk(log.includes('late'))
@@ -142,7 +142,7 @@ t.test(
       },
     }
     for (const [member, filter] of Object.entries(bad)) {
-      const source = byHand()
+      const source = manualSource()
       const answer = new FilteredReply(200, {}, undefined, source)
       answer.through(filter)
       const { log, out } = sink()
@@ -166,14 +166,14 @@ t.test('peek: returns the first chunk and does not consume it', async t => {
   const answer = new FilteredReply(200, {}, chunks('one', 'two', 'three'))
   t.equal(text(await answer.peek()), 'one')
   t.equal(text(await answer.peek()), 'one', 'again')
-  t.same(await poured(answer), ['one', 'two', 'end three'])
+  t.same(await collectOutput(answer), ['one', 'two', 'end three'])
   const empty = new FilteredReply(200, {}, chunks())
   t.equal(await empty.peek(), undefined)
-  t.same(await poured(empty), ['end '])
+  t.same(await collectOutput(empty), ['end '])
 })
 
 t.test('peek: rejects with the fault of a source that fails', async t => {
-  const source = byHand()
+  const source = manualSource()
   const answer = new FilteredReply(200, {}, undefined, source)
   const first = answer.peek()
   source.out?.fail(cutFault)
@@ -184,14 +184,14 @@ t.test('reply bytes: reads through the filters so far, within its limit', async 
   const answer = new FilteredReply(200, {}, chunks('ab', 'cd'))
   answer.through({ write: (chunk, out) => out.write(bytes(`<${text(chunk)}>`)) })
   t.equal(text(await answer.bytes(100)), '<ab>cd')
-  t.same(await poured(answer), ['end <ab>cd'], 'and is the body from then on')
+  t.same(await collectOutput(answer), ['end <ab>cd'], 'the bytes are the new body')
   await t.rejects(new FilteredReply(200, {}, chunks('abc', 'def')).bytes(4), {
     code: 'REPLY_TOO_LARGE',
   })
 })
 
 t.test('reply body: a reader that stops midway aborts the source', async t => {
-  const source = byHand()
+  const source = manualSource()
   const answer = new FilteredReply(200, {}, undefined, source)
   const body = answer.body as AsyncIterable<Bytes>
   const reading = (async () => {
@@ -206,7 +206,7 @@ t.test('reply body: a reader that stops midway aborts the source', async t => {
 })
 
 t.test('reply body: a reader that does not read pauses the source', async t => {
-  const source = byHand()
+  const source = manualSource()
   const answer = new FilteredReply(200, {}, undefined, source)
   const body = (answer.body as AsyncIterable<Bytes>)[Symbol.asyncIterator]()
   const first = body.next()
@@ -215,17 +215,17 @@ t.test('reply body: a reader that does not read pauses the source', async t => {
   t.ok(source.paused)
   t.equal(text((await first).value), '0')
   for (let n = 1; n < 9; n++) await Promise.race([body.next(), new Promise(setImmediate)])
-  t.notOk(source.paused, 'and reading on resumes it')
+  t.notOk(source.paused, 'reading resumes the source')
 })
 
-t.test('reply cut: before the body is started, the fault comes out of the source', async t => {
-  const source = byHand()
+t.test('reply cut: before the body is started the source reports the fault', async t => {
+  const source = manualSource()
   const answer = new FilteredReply(200, {}, undefined, source)
   answer.cut(cutFault)
   t.equal(source.aborted, cutFault)
   const iterable = new FilteredReply(200, {}, chunks('a'))
   iterable.cut(cutFault)
-  t.same(await poured(iterable), ['fail CUT'])
+  t.same(await collectOutput(iterable), ['fail CUT'])
 })
 
 t.test('pipe: passes buffered chunks on in order, with their end', async t => {

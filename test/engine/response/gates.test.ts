@@ -7,36 +7,36 @@ const statement = (name: string, value: string | number = ''): Statement => ({
   sql: { name, text: '' },
   values: [value],
 })
-const broken: Fault = {
+const storeFault: Fault = {
   code: 'STORE_UNAVAILABLE',
-  message: 'store away',
+  message: 'store unavailable',
   status: 503,
   expose: true,
 }
 
-/** A meter in miniature: a hold before, a settlement with the tail, a release when nothing came. */
+/** A small meter: a hold first, a settlement with the tail, a release after a fault. */
 const meter: Stage = {
   async handle(exchange, next) {
     exchange.writes.add(statement('hold'))
     exchange.writes.setCrashStatements(statement('settle', 'so far'))
     try {
       await next()
-    } catch (thrown) {
+    } catch (error) {
       exchange.writes.add(statement('release'))
-      throw thrown
+      throw error
     }
-    let seen = 0
+    let chunkCount = 0
     exchange.reply.through({
       write(chunk, out) {
-        seen++
+        chunkCount++
         out.write(chunk)
       },
       end(tail, out) {
-        exchange.writes.add(statement('settle', seen))
+        exchange.writes.add(statement('settle', chunkCount))
         out.end(tail)
       },
       fail(fault, out) {
-        exchange.writes.add(statement('settle', `cut ${seen}`))
+        exchange.writes.add(statement('settle', `cut ${chunkCount}`))
         out.fail(fault)
       },
     })
@@ -80,16 +80,16 @@ const ask = async (core: Core, path: string, init: RequestInit = {}) => {
   core.store.lines.length = 0
   const reply = await fetch(core.url + path, { method: 'POST', body: '{}', ...init })
   const parts: string[] = []
-  let torn = false
+  let isCut = false
   try {
     for await (const chunk of reply.body ?? []) {
       parts.push(Buffer.from(chunk).toString())
       core.store.lines.push(`client ${parts.at(-1)?.trim().split('\n').at(-1)}`)
     }
   } catch {
-    torn = true
+    isCut = true
   }
-  return { status: reply.status, headers: reply.headers, text: parts.join(''), torn }
+  return { status: reply.status, headers: reply.headers, text: parts.join(''), isCut }
 }
 const plugins: Record<string, Plugin> = { errors: plugin(errorEvents), meter: plugin(meter) }
 
@@ -110,7 +110,7 @@ t.test('gates: a plain reply waits for hold and settlement before its only byte'
       'durable settle(0)',
       'client {"usage":7}',
       'will req ',
-    ].sort((one, two) => core.store.lines.indexOf(one) - core.store.lines.indexOf(two)),
+    ].sort((a, b) => core.store.lines.indexOf(a) - core.store.lines.indexOf(b)),
   )
   t.ok(
     core.store.lines.indexOf('durable settle(0)') < core.store.lines.indexOf('client {"usage":7}'),
@@ -134,37 +134,37 @@ t.test('gates: an upstream that fails midway is settled, then reported as an eve
   const core = await startCore(t, plugins, routes(await upstreamOf(t)))
   const { text } = await ask(core, '/dies')
   t.match(text, /"code":"TARGET_CUT"/)
-  const settled = core.store.lines.findIndex(line => line.startsWith('durable settle(cut'))
-  const told = core.store.lines.findIndex(line => line.includes('TARGET_CUT'))
-  t.ok(settled >= 0 && settled < told)
+  const settledAt = core.store.lines.findIndex(line => line.startsWith('durable settle(cut'))
+  const reportedAt = core.store.lines.findIndex(line => line.includes('TARGET_CUT'))
+  t.ok(settledAt >= 0 && settledAt < reportedAt)
 })
 
 t.test(
   'gates: a settlement that fails is a 503 for a plain reply, an event for a stream',
   async t => {
     const core = await startCore(t, plugins, routes(await upstreamOf(t)))
-    core.store.refuse = names => (names.includes('settle') ? broken : undefined)
+    core.store.refuse = names => (names.includes('settle') ? storeFault : undefined)
     t.equal((await ask(core, '/plain')).status, 503)
     const { text } = await ask(core, '/stream')
     t.match(text, /STORE_UNAVAILABLE/)
   },
 )
 
-t.test('gates: a hold that fails aborts the upstream that is open already', async t => {
-  let closed: () => void = () => {}
-  const aborted = new Promise<void>(resolve => {
-    closed = resolve
+t.test('gates: a hold that fails aborts the open upstream request', async t => {
+  let onClose: () => void = () => {}
+  const upstreamClosed = new Promise<void>(resolve => {
+    onClose = resolve
   })
   const upstream = await startUpstream(t, (_, response) => {
-    response.on('close', () => closed())
+    response.on('close', () => onClose())
   })
   const core = await startCore(t, plugins, routes(upstream))
-  core.store.refuse = names => (names.includes('hold') ? broken : undefined)
-  t.equal((await ask(core, '/plain')).status, 503, 'before anything is sent')
+  core.store.refuse = names => (names.includes('hold') ? storeFault : undefined)
+  t.equal((await ask(core, '/plain')).status, 503, 'before the upstream request is sent')
   core.store.delay = 50
-  t.equal((await ask(core, '/plain')).status, 503, 'and after')
-  await aborted
-  t.pass('the upstream saw its connection close')
+  t.equal((await ask(core, '/plain')).status, 503, 'after it was sent')
+  await upstreamClosed
+  t.pass('the upstream connection is closed')
 })
 
 t.test('gates: retries happen before the first byte only, with one hold', async t => {
@@ -173,8 +173,8 @@ t.test('gates: retries happen before the first byte only, with one hold', async 
   const { status } = await ask(core, '/plain')
   t.equal(status, 200)
   t.equal(core.store.lines.filter(line => line === 'begin hold()').length, 1)
-  const cut = await ask(core, '/dies')
-  t.equal(cut.text.match(/data: 1\n/g)?.length, 1, 'not begun again')
+  const cutReply = await ask(core, '/dies')
+  t.equal(cutReply.text.match(/data: 1\n/g)?.length, 1, 'the stream is not restarted')
 })
 
 t.test('gates: the refusal of the last target is passed through', async t => {

@@ -6,27 +6,28 @@ import { type RawClient, rawClient, replies } from '../../helpers/raw.ts'
 
 const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n'
 
-/** A gateway that counts what it serves; `/slow` waits until it is told, `/stream` sends its first half. */
+/** A gateway that records the paths it serves; `/slow` and the second half of `/stream` wait for
+ *  `release`. */
 const arrange = async (t: Test, settings: object = {}) => {
-  const served: string[] = []
-  const go = Promise.withResolvers<void>()
-  const asked = Promise.withResolvers<void>()
+  const servedPaths: string[] = []
+  const release = Promise.withResolvers<void>()
+  const requestArrived = Promise.withResolvers<void>()
   const parts = async function* () {
     yield Buffer.from('first ')
     yield Buffer.from('second ')
-    asked.resolve()
-    await go.promise
+    requestArrived.resolve()
+    await release.promise
     yield Buffer.from('last')
   }
   const own = plugin({
     answers: true,
     async handle(exchange) {
       const { path } = exchange.request
-      served.push(path)
+      servedPaths.push(path)
       if (path === '/stream') return void exchange.answer(200, parts())
       if (path === '/slow') {
-        asked.resolve()
-        await go.promise
+        requestArrived.resolve()
+        await release.promise
       }
       if (path === '/body') await exchange.request.bytes()
       if (path === '/upload') for await (const _ of exchange.request.stream());
@@ -43,9 +44,15 @@ const arrange = async (t: Test, settings: object = {}) => {
     ],
   } as never)
   const client = await rawClient({ port: Number(new URL(core.url).port) })
-  return { core, client, served, go: go.resolve, asked: asked.promise }
+  return {
+    core,
+    client,
+    servedPaths,
+    release: release.resolve,
+    requestArrived: requestArrived.promise,
+  }
 }
-const all = async (client: RawClient) => {
+const readReplies = async (client: RawClient) => {
   await client.closed
   return replies(client.text())
 }
@@ -78,61 +85,61 @@ const MALFORMED: Readonly<Record<string, readonly [bytes: string, status: number
   }
 for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
   t.test(`lingering close, ${what}: refused with a response, and the connection ends`, async t => {
-    const { client, served, core } = await arrange(t)
+    const { client, servedPaths, core } = await arrange(t)
     await client.send(bytes + GET)
-    const [reply, ...more] = await all(client)
+    const [reply, ...more] = await readReplies(client)
     t.match(reply, { status, whole: true, headers: { connection: 'close' } })
     t.match(JSON.parse(reply?.body ?? ''), { error: { code, message: /\w+/ } })
     t.same(more, [])
     t.same(
-      served.filter(path => path !== '/body'),
+      servedPaths.filter(path => path !== '/body'),
       [],
-      'and what stands behind it is not served',
+      'the request behind it is not served',
     )
     client.close()
     while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
   })
 
 t.test('lingering close: requests behind a refused head are not served', async t => {
-  const { client, served } = await arrange(t)
+  const { client, servedPaths } = await arrange(t)
   await client.send(`GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\n${GET}${GET}`)
-  const list = await all(client)
+  const list = await readReplies(client)
   t.match(list, [{ status: 400 }])
   t.equal(list.length, 1)
-  t.same(served, [])
+  t.same(servedPaths, [])
 })
 
-t.test('malformed bytes: behind a refused head they get no second response', async t => {
+t.test('malformed bytes: no second response behind a refused head', async t => {
   const { core, client } = await arrange(t)
-  const seen = once(core.server.http, 'clientError')
+  const clientError = once(core.server.http, 'clientError')
   await client.send('GET /a%2fb HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n\r\n')
-  await seen
-  t.equal((await all(client)).length, 1)
+  await clientError
+  t.equal((await readReplies(client)).length, 1)
 })
 
-t.test('malformed bytes: behind a good request its reply is sent, and is the last', async t => {
-  const { core, client, served, go, asked } = await arrange(t)
+t.test('malformed bytes: behind a valid request the reply is sent and is the last', async t => {
+  const { core, client, servedPaths, release, requestArrived } = await arrange(t)
   await client.send('GET /slow HTTP/1.1\r\nhost: x\r\n\r\n')
-  await asked
-  const seen = once(core.server.http, 'clientError')
+  await requestArrived
+  const clientError = once(core.server.http, 'clientError')
   await client.send('nonsense\r\n\r\n')
-  await seen
-  go()
-  const list = await all(client)
+  await clientError
+  release()
+  const list = await readReplies(client)
   t.match(list, [{ status: 200, body: 'served /slow', whole: true }])
-  t.equal(list.length, 1, 'no 400 that could be taken for the reply to another')
-  t.same(served, ['/slow'])
+  t.equal(list.length, 1, 'no 400 that a client could match to another request')
+  t.same(servedPaths, ['/slow'])
 })
 
-t.test('malformed bytes: behind a stream no bytes are written into it', async t => {
-  const { core, client, go, asked } = await arrange(t)
+t.test('malformed bytes: nothing is written into a stream in front of them', async t => {
+  const { core, client, release, requestArrived } = await arrange(t)
   await client.send('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n')
-  await asked
+  await requestArrived
   await client.until('first')
-  const seen = once(core.server.http, 'clientError')
+  const clientError = once(core.server.http, 'clientError')
   await client.send('nonsense\r\n\r\n')
-  await seen
-  go()
+  await clientError
+  release()
   await client.closed
   t.equal(client.text().match(/HTTP\/1\.1/g)?.length, 1)
   t.match(replies(client.text()), [{ body: /^first (second last)?/ }])
@@ -151,14 +158,15 @@ t.test('lingering close: a client that is still sending can read its refusal', a
   const size = 4_000_000
   await client.send(`POST /body HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\n\r\n`)
   const piece = Buffer.alloc(100_000, 'x')
-  for (let sent = 0; sent < size && !client.over(); sent += piece.length) await client.send(piece)
-  const [reply] = await all(client)
+  for (let sentBytes = 0; sentBytes < size && !client.over(); sentBytes += piece.length)
+    await client.send(piece)
+  const [reply] = await readReplies(client)
   t.match(reply, { status: 413, whole: true, headers: { connection: 'close' } })
   client.close()
   while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
 })
 
-t.test('lingering close: also a client whose body is streamed', async t => {
+t.test('lingering close: a client that streams its body can read its refusal', async t => {
   const { client, core } = await arrange(t)
   const chunk = `800\r\n${'x'.repeat(0x800)}\r\n`
   await client.send('POST /upload HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n')
@@ -172,31 +180,31 @@ t.test('lingering close: also a client whose body is streamed', async t => {
 t.test('timeouts: a client that stops within a head or a body is dropped', async t => {
   const post = (path: string, length: number): string =>
     `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\nhalf`
-  const sent = async (bytes: string) => {
+  const sendAndRead = async (bytes: string) => {
     const { client } = await arrange(t, { timeouts: { header: '10ms' } })
     await client.send(bytes)
-    return all(client)
+    return readReplies(client)
   }
   const [[late], [large], [small], [unread]] = await Promise.all([
-    sent('GET / HTTP/1.1\r\nhost: '),
-    sent(post('/body', 4_000_000)),
-    sent(post('/body', 4_000)),
-    sent(post('/unread', 100)),
+    sendAndRead('GET / HTTP/1.1\r\nhost: '),
+    sendAndRead(post('/body', 4_000_000)),
+    sendAndRead(post('/body', 4_000)),
+    sendAndRead(post('/unread', 100)),
   ])
   t.equal(late?.status, 408)
   t.match(JSON.parse(late?.body ?? ''), { error: { code: 'ERR_HTTP_REQUEST_TIMEOUT' } })
-  t.match(large, { status: 413, whole: true }, 'and could read why')
+  t.match(large, { status: 413, whole: true }, 'the client could read the refusal')
   t.match(small, { status: 413, whole: true })
   t.match(unread, { status: 200, body: 'served /unread', whole: true })
 })
 
 t.test('malformed bytes: a reset of an idle connection is ignored', async t => {
-  const { client, core, served } = await arrange(t)
+  const { client, core, servedPaths } = await arrange(t)
   await client.send('GET /plain HTTP/1.1\r\nho')
   client.reset()
   const other = await rawClient({ port: Number(new URL(core.url).port) })
   await other.send(GET)
   await other.until('served')
   other.close()
-  t.same(served, ['/plain'])
+  t.same(servedPaths, ['/plain'])
 })

@@ -20,15 +20,15 @@ const errorEvents: Stage = {
   }),
 }
 
-/** A gateway whose upstream answers with this status, in two events, when it is told to. */
+/** A gateway whose upstream responds in two events when the test calls its responder. */
 const arrange = async (t: Test) => {
   const ticks = byHand(t)
-  let asked = Promise.withResolvers<(status: number) => void>()
+  let pendingRequest = Promise.withResolvers<(status: number) => void>()
   let last = (): void => {}
   const upstream = await startUpstream(t, (incoming, response) => {
     incoming.resume()
     incoming.on('end', () =>
-      asked.resolve(status => {
+      pendingRequest.resolve(status => {
         response.writeHead(status, { 'content-type': 'text/event-stream' })
         response.write('data: 1\n\n')
         last = () => void response.end('data: 2\n\n')
@@ -47,13 +47,13 @@ const arrange = async (t: Test) => {
     },
   )
   const port = Number(new URL(core.url).port)
-  /** The reply, when time passes before the first event and again behind it. */
+  /** Sends a request, lets time pass before and after the first event; resolves with the reply. */
   const ask = async (path: string, body: string, accept: string, status: number) => {
-    asked = Promise.withResolvers()
+    pendingRequest = Promise.withResolvers()
     const client = await rawClient({ port })
     const head = ['content-type: application/json', `content-length: ${body.length}`, accept]
     await client.send(`POST ${path} HTTP/1.1\r\nhost: x\r\n${head.join('\r\n')}\r\n\r\n${body}`)
-    const answer = await asked.promise
+    const answer = await pendingRequest.promise
     for (let n = 0; n < 3; n++) ticks.pass(EVERY, EVERY)
     answer(status)
     await client.until('data: ')
@@ -76,7 +76,11 @@ t.test('pings: sent to clients that ask for a stream, in the body or by `accept`
   ] as const) {
     const reply = await ask('/pings', body, accept, 200)
     t.match(reply, { status: 200, headers: { 'content-type': 'text/event-stream' } })
-    t.equal(reply?.body, `${': ping\n\n'.repeat(3)}data: 1\n\ndata: 2\n\n`, 'and none later')
+    t.equal(
+      reply?.body,
+      `${': ping\n\n'.repeat(3)}data: 1\n\ndata: 2\n\n`,
+      'no ping after the first byte',
+    )
   }
 })
 
@@ -87,7 +91,7 @@ t.test('pings: sent to no other client', async t => {
   t.equal(
     (await ask('/none', '{"stream":true}', EVENTS, 200))?.body,
     'data: 1\n\ndata: 2\n\n',
-    'nor on another route',
+    'none on a route without pings',
   )
 })
 

@@ -1,4 +1,4 @@
-/** Writing a reply: its head, its length, and what a broken one looks like. */
+/** Writing a reply: its head, its length, and replies that break off. */
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import type { Exchange, Stage } from '../../../engine/plugin.ts'
@@ -6,7 +6,7 @@ import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.
 import { rawClient, replies } from '../../helpers/raw.ts'
 
 type Tap = Parameters<typeof startCore>[0]
-const GET = (method: string): string => `${method} / HTTP/1.1\r\nhost: x\r\n\r\n`
+const requestText = (method: string): string => `${method} / HTTP/1.1\r\nhost: x\r\n\r\n`
 const portOf = ({ url }: Core): number => Number(new URL(url).port)
 
 /** A gateway of one route with this stage in front of an upstream that answers like this. */
@@ -30,11 +30,11 @@ const exchange = async (core: Core, text: string, count = 1) => {
   await client.until(
     received => replies(received).filter(({ whole }) => whole).length >= count && !client.over(),
   )
-  const found = { received: client.text(), list: replies(client.text()), over: client.over() }
+  const result = { received: client.text(), list: replies(client.text()), over: client.over() }
   client.close()
-  return found
+  return result
 }
-/** Sends this and reads as many heads: of HEAD, where a length promises nothing. */
+/** Sends this and reads `count` heads: of HEAD, whose content-length announces no body. */
 const heads = async (core: Core, text: string, count: number): Promise<string> => {
   const client = await rawClient({ port: portOf(core) })
   await client.send(text)
@@ -42,15 +42,15 @@ const heads = async (core: Core, text: string, count: number): Promise<string> =
   client.close()
   return received
 }
-const answering = (...given: Parameters<Exchange['answer']>) => ({
+const answering = (...args: Parameters<Exchange['answer']>) => ({
   async handle(each: Exchange) {
-    each.answer(...given)
+    each.answer(...args)
   },
 })
 
 t.test('response writer: bytes have a length, a stream has chunks', async t => {
   const core = await arrange(t, answering(201, Buffer.from('made'), { 'x-own': 'a' }))
-  const { list } = await exchange(core, GET('GET'))
+  const { list } = await exchange(core, requestText('GET'))
   t.match(list, [{ status: 201, body: 'made', headers: { 'content-length': '4', 'x-own': 'a' } }])
   t.match(list[0]?.headers['x-request-id'], /^req_[0-9a-f]{32}$/)
   t.equal(list[0]?.headers['x-tollgate-version'], '1')
@@ -59,8 +59,10 @@ t.test('response writer: bytes have a length, a stream has chunks', async t => {
     response.write('a')
     setTimeout(() => response.end('b'), 50)
   })
-  const streamed = await exchange(streaming, GET('GET'))
-  t.match(streamed.list, [{ body: 'ab', whole: true, headers: { 'transfer-encoding': 'chunked' } }])
+  const streamReply = await exchange(streaming, requestText('GET'))
+  t.match(streamReply.list, [
+    { body: 'ab', whole: true, headers: { 'transfer-encoding': 'chunked' } },
+  ])
 })
 
 t.test('response writer: the head of a stream is sent before a late first byte', async t => {
@@ -70,7 +72,7 @@ t.test('response writer: the head of a stream is sent before a late first byte',
     last = () => void response.end('far')
   })
   const client = await rawClient({ port: portOf(core) })
-  await client.send(GET('GET'))
+  await client.send(requestText('GET'))
   t.match(await client.until('\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\nx-own: a\r\n/)
   last()
   await client.until(received => replies(received).some(({ whole }) => whole))
@@ -83,10 +85,10 @@ t.test(
   async t => {
     const core = await arrange(t, {}, (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders()
-      // Behind the head, however slow whoever reads it is.
+      // Later than the head, also for a slow reader.
       setTimeout(() => response.destroy(), 100)
     })
-    const { list } = await exchange(core, GET('GET'))
+    const { list } = await exchange(core, requestText('GET'))
     t.match(list, [{ status: 502, whole: true }])
   },
 )
@@ -95,7 +97,7 @@ t.test('response writer: short and long replies have every byte', async t => {
   for (const size of [0, 1, 255, 65_535, 65_536, 65_537, 200_000]) {
     const bytes = Buffer.from(Array.from({ length: size }, (_, n) => n % 256))
     const core = await arrange(t, answering(200, bytes))
-    const { list } = await exchange(core, GET('GET'))
+    const { list } = await exchange(core, requestText('GET'))
     t.equal(list[0]?.headers['content-length'], String(size))
     t.equal(Buffer.from(list[0]?.body ?? '', 'latin1').compare(bytes), 0, `${size} bytes`)
   }
@@ -106,11 +108,11 @@ t.test('response writer: HEAD has the head of GET, and no body', async t => {
     response.setHeader('content-length', '5')
     response.end(incoming.method === 'HEAD' ? undefined : 'hello')
   })
-  const both = await exchange(core, GET('HEAD') + GET('GET'), 1)
+  const both = await exchange(core, requestText('HEAD') + requestText('GET'), 1)
   t.equal(both.received.match(/content-length: 5/g)?.length, 2)
-  t.equal(both.received.match(/hello/g)?.length, 1, 'the connection goes on behind it')
+  t.equal(both.received.match(/hello/g)?.length, 1, 'the connection continues')
   const own = await arrange(t, answering(200, Buffer.from('hello'), {}))
-  t.match(await heads(own, GET('HEAD'), 1), /content-length: 5\r\n/)
+  t.match(await heads(own, requestText('HEAD'), 1), /content-length: 5\r\n/)
 })
 
 t.test('response writer: HEAD of a stream that a stage answers has no body', async t => {
@@ -120,14 +122,14 @@ t.test('response writer: HEAD of a stream that a stage answers has no body', asy
   const core = await arrange(t, {
     handle: async each => void each.answer(200, stream(), { 'content-length': '3' }),
   })
-  t.notMatch(await heads(core, GET('HEAD') + GET('HEAD'), 2), /abc/)
+  t.notMatch(await heads(core, requestText('HEAD') + requestText('HEAD'), 2), /abc/)
 })
 
 t.test('response writer: 204 and 304 have neither body nor length', async t => {
   for (const status of [204, 304]) {
     const core = await arrange(t, answering(status, Buffer.from('nothing')))
-    const { received, list } = await exchange(core, GET('GET') + GET('GET'), 2)
-    t.equal(list.length, 2, 'the connection goes on')
+    const { received, list } = await exchange(core, requestText('GET') + requestText('GET'), 2)
+    t.equal(list.length, 2, 'the connection continues')
     t.notMatch(received, /nothing|content-length|chunked/)
   }
 })
@@ -137,12 +139,12 @@ t.test("response writer: a stage's Connection header is not sent", async t => {
     t,
     answering(200, Buffer.from('a'), { connection: 'upgrade', 'content-length': '99' }),
   )
-  const { list } = await exchange(core, GET('GET'))
+  const { list } = await exchange(core, requestText('GET'))
   t.match(list[0], { body: 'a', headers: { 'content-length': '1' } })
   t.not(list[0]?.headers.connection, 'upgrade')
 })
 
-/** Every chunk as often as this. */
+/** Repeats every chunk `count` times. */
 const times = (count: number): Stage => ({
   async handle(each, next) {
     await next()
@@ -165,19 +167,19 @@ const tenBytes = (response: ServerResponse): void => {
 
 t.test('response writer: bytes beyond the announced length are not sent', async t => {
   const core = await arrange(t, times(3), (_, response) => tenBytes(response))
-  const { received, over, list } = await exchange(core, GET('GET') + GET('GET'), 2)
+  const { received, over, list } = await exchange(core, requestText('GET') + requestText('GET'), 2)
   t.ok(over, 'the connection is destroyed')
-  t.ok(list.length <= 1, 'and no second reply')
+  t.ok(list.length <= 1, 'no second reply')
   t.notMatch(received, /(01234){3}/)
 })
 
 t.test('response writer: a reply shorter than announced destroys the connection', async t => {
   const core = await arrange(t, times(0), (_, response) => tenBytes(response))
-  const empty = await exchange(core, GET('GET'))
+  const empty = await exchange(core, requestText('GET'))
   t.match(
     empty.list,
     [{ whole: true, body: '', headers: { 'content-length': '0' } }],
-    'unless its head can still say so',
+    'unless the head is still unwritten',
   )
   const half: Stage = {
     async handle(each, next) {
@@ -186,7 +188,7 @@ t.test('response writer: a reply shorter than announced destroys the connection'
     },
   }
   const shorter = await arrange(t, half, (_, response) => tenBytes(response))
-  const { over, list } = await exchange(shorter, GET('GET'))
+  const { over, list } = await exchange(shorter, requestText('GET'))
   t.ok(over)
   t.match(list, [{ whole: false, body: '01234' }])
 })
@@ -202,15 +204,18 @@ t.test(
         event: Buffer.from(`data: ${code}\n\n`),
       }),
     }
-    const dying = (type: string) =>
+    const startFailing = (type: string) =>
       arrange(t, events, (_, response) => {
         response.writeHead(200, { 'content-type': type })
         response.write('data: {"half')
         setTimeout(() => response.destroy(), 5)
       })
-    const stream = await exchange(await dying('text/event-stream; charset=utf-8'), GET('GET'))
+    const stream = await exchange(
+      await startFailing('text/event-stream; charset=utf-8'),
+      requestText('GET'),
+    )
     t.match(stream.list, [{ whole: true, body: 'data: {"half\n\ndata: TARGET_CUT\n\n' }])
-    const plain = await exchange(await dying('application/json'), GET('GET'))
+    const plain = await exchange(await startFailing('application/json'), requestText('GET'))
     t.ok(plain.over)
     t.match(plain.list, [{ whole: false, body: 'data: {"half' }])
   },

@@ -8,8 +8,8 @@ const CUT: Fault = { code: 'CUT', message: 'cut', status: 402, expose: true }
 const bytes = (text: string): Bytes => Buffer.from(text)
 const tick = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-/** Starts it and writes down what comes. */
-const started = (source: Source): string[] => {
+/** Starts a source and records its output. */
+const startAndRecord = (source: Source): string[] => {
   const log: string[] = []
   const text = (chunk: Bytes | undefined): string => Buffer.from(chunk ?? []).toString()
   source.start({
@@ -19,12 +19,12 @@ const started = (source: Source): string[] => {
   })
   return log
 }
-/** An iterable fed by hand: a chunk, or an end. */
-const fed = () => {
+/** An iterable whose chunks and end the test provides. */
+const manualIterable = () => {
   const waiting: ((result: IteratorResult<Bytes>) => void)[] = []
   const ready: IteratorResult<Bytes>[] = []
-  let asked = 0
-  let returned = 0
+  let nextCalls = 0
+  let returnCalls = 0
   const give = (result: IteratorResult<Bytes>): void => {
     const next = waiting.shift()
     if (next) next(result)
@@ -33,12 +33,12 @@ const fed = () => {
   const body: AsyncIterable<Bytes> = {
     [Symbol.asyncIterator]: () => ({
       next() {
-        asked++
+        nextCalls++
         const result = ready.shift()
         return result ? Promise.resolve(result) : new Promise(resolve => waiting.push(resolve))
       },
       return() {
-        returned++
+        returnCalls++
         return Promise.resolve({ done: true, value: undefined })
       },
     }),
@@ -47,14 +47,14 @@ const fed = () => {
     body,
     chunk: (text: string) => give({ done: false, value: bytes(text) }),
     end: () => give({ done: true, value: undefined }),
-    asked: () => asked,
-    returned: () => returned,
+    nextCalls: () => nextCalls,
+    returnCalls: () => returnCalls,
   }
 }
 
 t.test('iterable source: holds its last chunk back as the tail', async t => {
-  const { body, chunk, end } = fed()
-  const log = started(fromIterable(body))
+  const { body, chunk, end } = manualIterable()
+  const log = startAndRecord(fromIterable(body))
   chunk('a')
   chunk('b')
   await tick()
@@ -62,22 +62,22 @@ t.test('iterable source: holds its last chunk back as the tail', async t => {
   end()
   await tick()
   t.same(log, ['a', 'end b'])
-  const empty = fed()
-  const nothing = started(fromIterable(empty.body))
+  const empty = manualIterable()
+  const nothing = startAndRecord(fromIterable(empty.body))
   empty.end()
   await tick()
   t.same(nothing, ['end '])
 })
 
-t.test('iterable source: a paused one is not read', async t => {
-  const { body, chunk, end, asked } = fed()
+t.test('iterable source: not read while paused', async t => {
+  const { body, chunk, end, nextCalls } = manualIterable()
   const source = fromIterable(body)
-  const log = started(source)
+  const log = startAndRecord(source)
   source.pause()
   source.pause()
   for (const text of ['a', 'b', 'c']) chunk(text)
   await tick()
-  t.equal(asked(), 1)
+  t.equal(nextCalls(), 1)
   t.same(log, [])
   source.resume()
   source.resume()
@@ -89,9 +89,9 @@ t.test('iterable source: a paused one is not read', async t => {
 })
 
 t.test('iterable source: a cut is reported at once, and nothing behind it', async t => {
-  const { body, chunk, returned } = fed()
+  const { body, chunk, returnCalls } = manualIterable()
   const source = fromIterable(body)
-  const log = started(source)
+  const log = startAndRecord(source)
   chunk('a')
   chunk('b')
   await tick()
@@ -101,13 +101,13 @@ t.test('iterable source: a cut is reported at once, and nothing behind it', asyn
   chunk('late')
   await tick()
   t.same(log, ['a', 'fail CUT 402'])
-  t.equal(returned(), 1, 'and it is told to stop')
+  t.equal(returnCalls(), 1, 'the iterator is closed')
 })
 
 t.test('iterable source: a cut while it is paused stops it', async t => {
-  const { body, chunk, returned } = fed()
+  const { body, chunk, returnCalls } = manualIterable()
   const source = fromIterable(body)
-  const log = started(source)
+  const log = startAndRecord(source)
   source.pause()
   chunk('a')
   await tick()
@@ -115,44 +115,44 @@ t.test('iterable source: a cut while it is paused stops it', async t => {
   chunk('b')
   await tick()
   t.same(log, ['fail CUT 402'])
-  t.equal(returned(), 1)
+  t.equal(returnCalls(), 1)
 })
 
-t.test('iterable source: one that is cut before its start is never read', async t => {
-  const { body, asked } = fed()
+t.test('iterable source: never read when it is cut before its start', async t => {
+  const { body, nextCalls } = manualIterable()
   const source = fromIterable(body)
   source.abort(CUT)
-  t.same(started(source), ['fail CUT 402'])
-  t.equal(asked(), 0)
+  t.same(startAndRecord(source), ['fail CUT 402'])
+  t.equal(nextCalls(), 0)
 })
 
 t.test('iterable source: any thrown value is a fault', async t => {
-  const throwing = async function* (thrown: unknown): AsyncGenerator<Bytes> {
+  const throwing = async function* (error: unknown): AsyncGenerator<Bytes> {
     yield bytes('a')
-    throw thrown
+    throw error
   }
-  for (const [thrown, said] of [
+  for (const [error, expected] of [
     [CUT, 'fail CUT 402'],
     [new Error('a bug'), 'fail INTERNAL 500'],
     [undefined, 'fail INTERNAL 500'],
   ] as const) {
-    const log = started(fromIterable(throwing(thrown)))
+    const log = startAndRecord(fromIterable(throwing(error)))
     await tick()
-    t.same(log, ['a', said], 'what was kept back is no tail any more')
+    t.same(log, ['a', expected], 'the last chunk is written, not a tail')
   }
 })
 
 t.test('pipe: a body that fails while it is pulled throws its fault', async t => {
   const pipe = new Pipe({ endFault: undefined })
   const answer = new FilteredReply(200, {}, undefined, pipe)
-  const seen: string[] = []
+  const chunks: string[] = []
   pipe.write(bytes('a'))
   setImmediate(() => pipe.fail(CUT))
   await t.rejects(async () => {
     for await (const chunk of answer.body as AsyncIterable<Bytes>)
-      seen.push(Buffer.from(chunk).toString())
+      chunks.push(Buffer.from(chunk).toString())
   }, CUT)
-  t.same(seen, ['a'])
+  t.same(chunks, ['a'])
 })
 
 t.test('uncontrolled flow: pause and resume do nothing', async t => {

@@ -6,7 +6,7 @@ import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
 interface Pool {
   readonly name: string
   readonly before: Pool | undefined
-  closed: number
+  closeCount: number
   close(): void
 }
 const pool =
@@ -14,13 +14,13 @@ const pool =
   (before: Pool | undefined): Pool => ({
     name,
     before,
-    closed: 0,
+    closeCount: 0,
     close() {
-      this.closed++
+      this.closeCount++
     },
   })
 
-t.test('shared resources: one per key and version, however many users', async t => {
+t.test('shared resources: one value per key and version for all users', async t => {
   const shared = new SharedResources()
   const one = shared.acquire('pool', '1', pool('a'))
   const two = shared.acquire('pool', '1', pool('b'))
@@ -36,23 +36,23 @@ t.test('shared resources: closed at the last release, created again for the next
   const one = shared.acquire('pool', '1', pool('a'))
   const two = shared.acquire('pool', '1', pool('a'))
   one.release()
-  t.equal(one.value.closed, 0)
+  t.equal(one.value.closeCount, 0)
   two.release()
-  t.equal(one.value.closed, 1)
+  t.equal(one.value.closeCount, 1)
   t.equal(shared.size, 0)
   const next = shared.acquire('pool', '1', pool('b'))
   t.match(next.value, { name: 'b', before: undefined })
 })
 
-t.test('shared resources: another version gets the old value to take its state over', async t => {
+t.test('shared resources: create of another version gets the old value', async t => {
   const shared = new SharedResources()
   const old = shared.acquire('pool', '1', pool('a'))
-  const young = shared.acquire('pool', '2', pool('b'))
-  t.equal(young.value.before, old.value)
-  t.equal(shared.acquire('pool', '2', pool('c')).value, young.value, 'which is the one from now on')
+  const newer = shared.acquire('pool', '2', pool('b'))
+  t.equal(newer.value.before, old.value)
+  t.equal(shared.acquire('pool', '2', pool('c')).value, newer.value, 'the new version is current')
   old.release()
-  t.equal(old.value.closed, 1, 'the old one is closed by those who used it')
-  t.equal(young.value.closed, 0)
+  t.equal(old.value.closeCount, 1, 'the last user of the old version closes it')
+  t.equal(newer.value.closeCount, 0)
   t.equal(shared.size, 1)
 })
 
@@ -61,23 +61,23 @@ t.test(
   async t => {
     const shared = new SharedResources()
     const old = shared.acquire('pool', '1', pool('a'))
-    const young = shared.acquire('pool', '2', pool('b'))
-    young.release()
-    t.equal(young.value.closed, 1)
+    const newer = shared.acquire('pool', '2', pool('b'))
+    newer.release()
+    t.equal(newer.value.closeCount, 1)
     t.equal(shared.size, 0)
     old.release()
-    t.equal(old.value.closed, 1)
+    t.equal(old.value.closeCount, 1)
   },
 )
 
 t.test('shared resources: a version that cannot be created leaves the old one', async t => {
   const shared = new SharedResources()
   const old = shared.acquire('pool', '1', pool('a'))
-  const broken = (): Pool => {
+  const createBroken = (): Pool => {
     throw new Error('no pool')
   }
-  t.throws(() => shared.acquire('pool', '2', broken), /no pool/)
-  t.throws(() => shared.acquire('new', '1', broken), /no pool/)
+  t.throws(() => shared.acquire('pool', '2', createBroken), /no pool/)
+  t.throws(() => shared.acquire('new', '1', createBroken), /no pool/)
   t.equal(shared.acquire('pool', '1', pool('b')).value, old.value)
   t.equal(shared.size, 1)
 })
@@ -103,12 +103,12 @@ t.test('shared resources: waiting for closed resources includes all released one
   const shared = new SharedResources()
   const late = Promise.withResolvers<void>()
   shared.acquire('slow', '1', () => ({ close: () => late.promise })).release()
-  let closed = false
+  let isClosed = false
   const waiting = shared.closed().then(() => {
-    closed = true
+    isClosed = true
   })
   await new Promise(resolve => setImmediate(resolve))
-  t.notOk(closed)
+  t.notOk(isClosed)
   late.resolve()
   await waiting
   await shared.closed()

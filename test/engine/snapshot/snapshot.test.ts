@@ -1,4 +1,4 @@
-/** The compiled configuration: requests retain it, and it is released after the last. */
+/** The compiled configuration: requests retain it, and it is released after the last one. */
 import t from 'tap'
 import type { Host, Plugin } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
@@ -6,34 +6,34 @@ import { compiled, freshResources } from '../../helpers/compiled.ts'
 import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
 
 const UP = { up: { url: 'http://127.0.0.1:9' } }
-const routed = (...paths: readonly string[]): Promise<Snapshot> =>
+const snapshotWith = (...paths: readonly string[]): Promise<Snapshot> =>
   compiled(
     {},
     { upstreams: UP, routes: paths.map(path => ({ path, name: `n ${path}`, upstream: 'up' })) },
   )
 
 t.test('snapshot: finds routes by method, path and name', async t => {
-  const snapshot = await routed('GET|HEAD /v1/a', 'POST /v1/{id}', 'WS /v1/realtime')
+  const snapshot = await snapshotWith('GET|HEAD /v1/a', 'POST /v1/{id}', 'WS /v1/realtime')
   t.equal(snapshot.find('HEAD', '/v1/a')?.value.route.name, 'n GET|HEAD /v1/a')
-  t.equal(snapshot.exact('GET', '/v1/a')?.value, snapshot.find('GET', '/v1/a')?.value)
-  t.equal(snapshot.exact('POST', '/v1/7'), undefined)
+  t.equal(snapshot.findExact('GET', '/v1/a')?.value, snapshot.find('GET', '/v1/a')?.value)
+  t.equal(snapshot.findExact('POST', '/v1/7'), undefined)
   t.same(snapshot.find('POST', '/v1/7')?.params, { id: '7' })
   t.equal(snapshot.find('PUT', '/v1/a'), undefined)
-  t.same([...snapshot.methods('/v1/a')].sort(), ['GET', 'HEAD', 'POST'])
-  t.equal(snapshot.named('n POST /v1/{id}')?.route.pattern, '/v1/{id}')
-  t.equal(snapshot.named('POST /v1/{id}'), undefined)
+  t.same([...snapshot.methodsOf('/v1/a')].sort(), ['GET', 'HEAD', 'POST'])
+  t.equal(snapshot.findByName('n POST /v1/{id}')?.route.pattern, '/v1/{id}')
+  t.equal(snapshot.findByName('POST /v1/{id}'), undefined)
   t.match(snapshot, { version: 3, hash: 'h3', settings: { listen: '127.0.0.1:8080' } })
 })
 
 t.test('snapshot: WebSocket routes are separate', async t => {
-  const snapshot = await routed('POST /v1/x', 'WS /v1/realtime', 'WS /ws/{id}')
+  const snapshot = await snapshotWith('POST /v1/x', 'WS /v1/realtime', 'WS /ws/{id}')
   t.equal(snapshot.findWebSocket('/v1/realtime')?.value.route.method, 'WS')
   t.same(snapshot.findWebSocket('/ws/7')?.params, { id: '7' })
   t.equal(snapshot.find('GET', '/v1/realtime'), undefined)
   t.equal(snapshot.findWebSocket('/v1/x'), undefined)
-  t.equal(snapshot.nearest('/ws/7')?.route.method, 'POST', 'an error asks HTTP routes first')
-  t.equal((await routed('WS /ws')).nearest('/ws/x')?.route.pattern, '/ws')
-  t.equal((await routed()).nearest('/'), undefined)
+  t.equal(snapshot.findNearest('/ws/7')?.route.method, 'POST', 'HTTP routes come first')
+  t.equal((await snapshotWith('WS /ws')).findNearest('/ws/x')?.route.pattern, '/ws')
+  t.equal((await snapshotWith()).findNearest('/'), undefined)
 })
 
 t.test('snapshot: released once, when it is retired and its last user released it', async t => {
@@ -45,21 +45,21 @@ t.test('snapshot: released once, when it is retired and its last user released i
   )
   snapshot.retain()
   snapshot.retain()
-  let gone = 0
-  const both = [snapshot.retire(), snapshot.retire()].map(each => each.then(() => gone++))
+  let retiredCount = 0
+  const both = [snapshot.retire(), snapshot.retire()].map(each => each.then(() => retiredCount++))
   snapshot.release()
   await new Promise(resolve => setImmediate(resolve))
-  t.equal(gone, 0)
+  t.equal(retiredCount, 0)
   t.equal(resources.shared.size, 1)
   t.equal(snapshot.users, 1)
   snapshot.release()
   await Promise.all(both)
-  t.equal(gone, 2, 'whoever asked is told')
+  t.equal(retiredCount, 2, 'every call of retire resolves')
   t.equal(resources.shared.size, 0)
   snapshot.retain()
   snapshot.release()
   await snapshot.retire()
-  t.equal(resources.shared.size, 0, 'and using it late changes nothing')
+  t.equal(resources.shared.size, 0, 'late use changes nothing')
 })
 
 t.test('snapshot: releases before it retires do not end it', async t => {
@@ -73,14 +73,15 @@ t.test('snapshot: releases before it retires do not end it', async t => {
   t.equal(resources.shared.size, 0)
 })
 
-/** A plugin that counts in a shared thing, names its version in a header, and says what was closed. */
-const counting = (version: string, closed: string[]): Plugin => ({
+/** A plugin that counts in a shared resource, sends version and count in a header, and records
+ *  closed versions. */
+const counting = (version: string, closedVersions: string[]): Plugin => ({
   schema: {},
   default: {},
   setup(_, host: Host) {
     const counter = host.share('counter', version, (previous: { count: number } | undefined) => ({
       count: previous?.count ?? 0,
-      close: () => void closed.push(version),
+      close: () => void closedVersions.push(version),
     }))
     return {
       async handle(exchange, next) {
@@ -101,28 +102,32 @@ t.test(
       response.write('first ')
       void feed.promise.then(() => response.end('last'))
     })
-    const closed: string[] = []
+    const closedVersions: string[] = []
     const document = {
       upstreams: { up: { url: upstream } },
       routes: ['/stream', '/plain'].map(path => ({ path: `GET ${path}`, upstream: 'up' })),
     }
-    const core: Core = await startCore(t, { counting: counting('one', closed) }, document)
-    const said = async (path: string): Promise<string> => {
+    const core: Core = await startCore(t, { counting: counting('one', closedVersions) }, document)
+    const headersOf = async (path: string): Promise<string> => {
       const { headers } = await fetch(core.url + path)
       return `${headers.get('x-tollgate-version')}: ${headers.get('x-count')}`
     }
-    t.equal(await said('/plain'), '1: one 1')
+    t.equal(await headersOf('/plain'), '1: one 1')
     const stream = await fetch(`${core.url}/stream`)
     t.equal(stream.headers.get('x-tollgate-version'), '1')
-    await core.swap({ counting: counting('two', closed) }, document)
-    t.equal(await said('/plain'), '2: two 3', 'which took over what the old one had counted')
-    t.same(closed, [], 'the old one is still in use')
-    t.equal(core.resources.shared.size, 2, 'the counter and the one address they share')
+    await core.swap({ counting: counting('two', closedVersions) }, document)
+    t.equal(
+      await headersOf('/plain'),
+      '2: two 3',
+      'the new version continues the count of the old one',
+    )
+    t.same(closedVersions, [], 'the old version is still in use')
+    t.equal(core.resources.shared.size, 2, 'the counter and one upstream address')
     feed.resolve()
-    t.equal(await stream.text(), 'first last', 'not one byte is lost')
-    while (closed.length === 0) await new Promise(resolve => setImmediate(resolve))
-    t.same(closed, ['one'])
-    t.equal(await said('/plain'), '2: two 4')
+    t.equal(await stream.text(), 'first last', 'the stream is complete')
+    while (closedVersions.length === 0) await new Promise(resolve => setImmediate(resolve))
+    t.same(closedVersions, ['one'])
+    t.equal(await headersOf('/plain'), '2: two 4')
   },
 )
 
@@ -145,10 +150,10 @@ t.test('snapshot: an upstream removed by a reload serves open requests', async t
   feed.resolve()
   t.equal(await stream.text(), 'first last')
   while (core.resources.shared.size > 0) await new Promise(resolve => setImmediate(resolve))
-  t.pass('and its connections are closed after them')
+  t.pass('its connections are closed after these requests')
 })
 
-t.test('snapshot: its jobs end with it', async t => {
+t.test('snapshot: jobs end when it retires', async t => {
   const log: string[] = []
   const resources = freshResources({
     jobs: {

@@ -1,4 +1,4 @@
-/** CLI commands use the store with and without a running gateway, and do not disturb it. */
+/** CLI commands use the store with and without a running gateway, whose writer continues. */
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -63,7 +63,7 @@ t.test('CLI store: concurrent commands share one writer', async t => {
   lock.close()
 })
 
-t.test('writer: one that starts during a command waits and takes over', async t => {
+t.test('SQLite writer: a second one waits, and takes over when the first ends', async t => {
   const folder = temporaryFolder(t)
   const command = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await command.call('migrate', 'test', [table])
@@ -79,12 +79,12 @@ t.test('writer: one that starts during a command waits and takes over', async t 
   t.same(await gateway.read(IDS, []), [{ id: 1 }])
   await gateway.write(insert(2))
   await gateway.close()
-  const gone = once(writer, 'exit')
+  const exit = once(writer, 'exit')
   writer.send({ type: 'stop' })
-  t.same(await gone, [0, null])
+  t.same(await exit, [0, null])
 })
 
-t.test('writer: outlives its parent until its last client has disconnected', async t => {
+t.test('SQLite writer: outlives its parent until its last client has disconnected', async t => {
   const folder = temporaryFolder(t)
   const parent = await startClient(t, { url: 'sqlite:', data: folder, start: true })
   await parent.call('migrate', 'test', [table])
@@ -98,7 +98,7 @@ t.test('writer: outlives its parent until its last client has disconnected', asy
   })
 })
 
-t.test('writer: ignores signals to the process group while it has clients', async t => {
+t.test('SQLite writer: ignores signals to the process group while it has clients', async t => {
   const store = await startStore(t)
   const database = await store.open()
   await database.migrate('test', [table])

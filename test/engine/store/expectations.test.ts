@@ -24,7 +24,7 @@ const charge = (amount: number, more: Partial<Statement> = {}) =>
     more,
   )
 for (const { engine, database } of await startBoth(t, [tables])) {
-  const refused = async (t: Test, code: string, more: object, ...list: Statement[]) => {
+  const assertRefused = async (t: Test, code: string, more: object, ...list: Statement[]) => {
     await t.rejects(database.write([charge(1), ...list]), { code, ...more })
     t.same(
       await database.read(BALANCE, [1]),
@@ -33,58 +33,65 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     )
   }
 
-  t.test(
-    `${engine}: a statement that affects other than the expected rows rolls back its list`,
-    async t => {
-      const wanted = { rows: 1, otherwise: 'INSUFFICIENT' }
-      await refused(t, 'INSUFFICIENT', { status: 409 }, charge(11, wanted))
-      await refused(t, 'STORE_EXPECTATION', { status: 500, expose: false }, charge(11, { rows: 1 }))
-      await refused(
-        t,
-        'SOME',
-        {},
-        statement('none', 'DELETE FROM entry', [], { rows: 'some', otherwise: 'SOME' }),
-      )
-      await refused(
-        t,
-        'EMPTY',
-        {},
-        statement('all', 'SELECT * FROM account', [], { rows: 0, otherwise: 'EMPTY' }),
-      )
-      const touch = (rows: number | 'some') =>
-        statement('touch', 'UPDATE account SET name = name RETURNING id', [], { rows })
-      const both = await database.write([touch(2), touch('some')])
-      for (const rows of both) t.same(new Set(rows.map(({ id }) => id)), new Set([1, 2]))
-      await refused(
-        t,
-        'STORE_EXPECTATION',
-        { message: /"touch" affected 2 rows, but 1 / },
-        touch(1),
-      )
-    },
-  )
+  t.test(`${engine} expectations: an unexpected number of rows rolls back the list`, async t => {
+    const expectation = { rows: 1, otherwise: 'INSUFFICIENT' }
+    await assertRefused(t, 'INSUFFICIENT', { status: 409 }, charge(11, expectation))
+    await assertRefused(
+      t,
+      'STORE_EXPECTATION',
+      { status: 500, expose: false },
+      charge(11, { rows: 1 }),
+    )
+    await assertRefused(
+      t,
+      'SOME',
+      {},
+      statement('none', 'DELETE FROM entry', [], { rows: 'some', otherwise: 'SOME' }),
+    )
+    await assertRefused(
+      t,
+      'EMPTY',
+      {},
+      statement('all', 'SELECT * FROM account', [], { rows: 0, otherwise: 'EMPTY' }),
+    )
+    const touch = (rows: number | 'some') =>
+      statement('touch', 'UPDATE account SET name = name RETURNING id', [], { rows })
+    const both = await database.write([touch(2), touch('some')])
+    for (const rows of both) t.same(new Set(rows.map(({ id }) => id)), new Set([1, 2]))
+    await assertRefused(
+      t,
+      'STORE_EXPECTATION',
+      { message: /"touch" affected 2 rows, but 1 / },
+      touch(1),
+    )
+  })
 
   t.test(
-    `${engine}: violations: a name in the table is an answer, any other an accident`,
+    `${engine} expectations: a declared violation rejects with its code, any other with STORE_VIOLATION`,
     async t => {
       const account = (id: number, name: string, balance: number, violates = {}) =>
         statement('account', 'INSERT INTO account VALUES (?, ?, ?)', [id, name, balance], {
           violates,
         })
       const twin = (id: number) => account(id, `twin${id}`, 2_000, { account_twin: 'TWIN' })
-      await refused(t, 'TAKEN', {}, account(3, 'ann', 1, { name: 'TAKEN' }))
-      await refused(t, 'TAKEN', {}, account(3, 'ann', 1, { 'account.name': 'TAKEN' }))
-      await refused(t, 'TWIN', {}, twin(3), twin(4))
-      await refused(t, 'FLOOR', {}, account(3, 'cid', -1, { account_floor: 'FLOOR' }))
-      await refused(t, 'SAME_ID', {}, account(1, 'cid', 1, { id: 'SAME_ID' }))
-      await refused(t, 'STORE_VIOLATION', { status: 500 }, account(1, 'cid', 1, { name: 'TAKEN' }))
+      await assertRefused(t, 'TAKEN', {}, account(3, 'ann', 1, { name: 'TAKEN' }))
+      await assertRefused(t, 'TAKEN', {}, account(3, 'ann', 1, { 'account.name': 'TAKEN' }))
+      await assertRefused(t, 'TWIN', {}, twin(3), twin(4))
+      await assertRefused(t, 'FLOOR', {}, account(3, 'cid', -1, { account_floor: 'FLOOR' }))
+      await assertRefused(t, 'SAME_ID', {}, account(1, 'cid', 1, { id: 'SAME_ID' }))
+      await assertRefused(
+        t,
+        'STORE_VIOLATION',
+        { status: 500 },
+        account(1, 'cid', 1, { name: 'TAKEN' }),
+      )
       const entry = (owner: number, violates = {}) =>
         statement('entry', 'INSERT INTO entry VALUES (?, ?, ?)', [owner, 'r1', 'settle'], {
           violates,
         })
-      await refused(t, 'TWICE', {}, entry(1), entry(1, { request: 'TWICE' }))
-      await refused(t, 'NOBODY', {}, entry(77, { 'FOREIGN KEY': 'NOBODY' }))
-      await refused(
+      await assertRefused(t, 'TWICE', {}, entry(1), entry(1, { request: 'TWICE' }))
+      await assertRefused(t, 'NOBODY', {}, entry(77, { 'FOREIGN KEY': 'NOBODY' }))
+      await assertRefused(
         t,
         'NAMELESS',
         {},
@@ -95,7 +102,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     },
   )
 
-  t.test(`${engine}: statements that are not allowed in a list are refused`, async t => {
+  t.test(`${engine} lists: statements that are not allowed are refused`, async t => {
     const texts = {
       COMMIT: /only SELECT/,
       'PRAGMA synchronous = OFF': /only SELECT/,
@@ -109,15 +116,15 @@ for (const { engine, database } of await startBoth(t, [tables])) {
       '': /only SELECT/,
     }
     for (const [text, message] of Object.entries(texts)) {
-      await refused(t, 'STORE_STATEMENT', { message }, statement(text, text))
+      await assertRefused(t, 'STORE_STATEMENT', { message }, statement(text, text))
     }
-    await refused(t, 'STORE_STATEMENT', { message: /too large|out of range/ }, charge(1), {
+    await assertRefused(t, 'STORE_STATEMENT', { message: /too large|out of range/ }, charge(1), {
       ...charge(1),
       values: [2n ** 63n, 1],
     })
   })
 
-  t.test(`${engine}: values are never interpreted as SQL`, async t => {
+  t.test(`${engine} lists: values are never interpreted as SQL`, async t => {
     const evil = `'); DROP TABLE account; --`
     await database.write([
       statement('rename', 'UPDATE account SET name = ? WHERE id = 2', [evil], { rows: 1 }),
@@ -127,7 +134,7 @@ for (const { engine, database } of await startBoth(t, [tables])) {
     ])
   })
 
-  t.test(`${engine}: a statement name can get a new text, as after a reload`, async t => {
+  t.test(`${engine} lists: a statement name can get a new text, as after a reload`, async t => {
     const both = await database.write([
       statement('version', 'SELECT 1 AS version'),
       statement('version', 'SELECT 2 AS version'),

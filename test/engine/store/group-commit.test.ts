@@ -15,28 +15,28 @@ const table = { number: 1, text: 'CREATE TABLE item (id BIGINT PRIMARY KEY, name
 
 const both = await startBoth(t, [table])
 
-const openItems = (folder: string): { store: Sqlite; ran: string[] } => {
+const openItems = (folder: string): { store: Sqlite; commands: string[] } => {
   const store = openForWriting(join(folder, 'items.db'))
   prepareStore(store)
   store.connection.exec(table.text)
-  const ran: string[] = []
+  const commands: string[] = []
   const { connection } = store
   const exec = connection.exec.bind(connection)
   connection.exec = text => {
-    ran.push(text)
+    commands.push(text)
     exec(text)
   }
   const prepare = connection.prepare.bind(connection)
   connection.prepare = text => {
-    const made = prepare(text)
-    const run = made.run.bind(made)
-    made.run = (...values: unknown[]) => {
-      if (/^(?:BEGIN|COMMIT)/.test(text)) ran.push(text)
+    const preparedStatement = prepare(text)
+    const run = preparedStatement.run.bind(preparedStatement)
+    preparedStatement.run = (...values: unknown[]) => {
+      if (/^(?:BEGIN|COMMIT)/.test(text)) commands.push(text)
       return run(...(values as SQLInputValue[]))
     }
-    return made
+    return preparedStatement
   }
-  return { store, ran }
+  return { store, commands }
 }
 const list = (number: number, ...ids: number[]): List => ({
   client: 'c',
@@ -46,17 +46,17 @@ const list = (number: number, ...ids: number[]): List => ({
 })
 
 t.test('SQLite group commit: forty lists share one BEGIN and one COMMIT', async t => {
-  const { store, ran } = openItems(temporaryFolder(t))
+  const { store, commands } = openItems(temporaryFolder(t))
   const outcomes = createGroup(store)(Array.from({ length: 40 }, (_, index) => list(index, index)))
   t.equal(outcomes.filter(outcome => 'rows' in outcome).length, 40)
-  t.same(ran, ['BEGIN IMMEDIATE', 'COMMIT'])
+  t.same(commands, ['BEGIN IMMEDIATE', 'COMMIT'])
   store.close()
 })
 
 t.test(
   'SQLite group commit: one failing list of forty is refused alone, with one COMMIT',
   async t => {
-    const { store, ran } = openItems(temporaryFolder(t))
+    const { store, commands } = openItems(temporaryFolder(t))
     const lists = Array.from({ length: 40 }, (_, index) => list(index, index))
     lists[20] = list(20, 100, 101, 3)
     const outcomes = createGroup(store)(lists)
@@ -64,9 +64,9 @@ t.test(
       outcomes.map((outcome, index) => ('rows' in outcome ? undefined : index)).filter(Boolean),
       [20],
     )
-    t.match(outcomes[20], { refused: { kind: 'violation', at: 2 } })
+    t.match(outcomes[20], { refusal: { kind: 'violation', at: 2 } })
     t.equal(store.run(ALL.text, []).rows.length, 39, 'its first two statements were rolled back')
-    t.equal(ran.filter(text => text === 'COMMIT').length, 1)
+    t.equal(commands.filter(text => text === 'COMMIT').length, 1)
     store.close()
   },
 )
@@ -82,7 +82,7 @@ t.test(
     t.same(first, [{ rows: [[{ id: 2n ** 60n, name: 'big' }]] }])
     t.same(second, first)
     t.match(commit([{ client: 'other', number: 7, isRepeat: true, steps }]), [
-      { refused: { kind: 'violation' } },
+      { refusal: { kind: 'violation' } },
     ])
     store.close()
   },
@@ -94,17 +94,29 @@ t.test(
     const { store } = openItems(temporaryFolder(t))
     const commit = createGroup(store)
     const once = { ...list(1, 1, 2), once: true }
-    const notes = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
+    const countRecords = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
     t.match(commit([once]), [{ rows: [[], []] }])
-    t.equal(notes(), 0)
+    t.equal(countRecords(), 0)
     const again = { ...once, isRepeat: true }
-    t.match(commit([again, list(2, 3)]), [{ rows: [[], []] }, { rows: [[]] }], 'it is there')
-    t.match(commit([once]), [{ refused: { kind: 'violation', unique: true } }], 'the first time')
+    t.match(
+      commit([again, list(2, 3)]),
+      [{ rows: [[], []] }, { rows: [[]] }],
+      'the list was applied before',
+    )
+    t.match(
+      commit([once]),
+      [{ refusal: { kind: 'violation', unique: true } }],
+      'not marked as a repetition',
+    )
     const other = { ...list(3, 4, 2), once: true, isRepeat: true }
-    t.match(commit([other]), [{ refused: { kind: 'violation', at: 1 } }], 'not its own key')
+    t.match(
+      commit([other]),
+      [{ refusal: { kind: 'violation', at: 1 } }],
+      'a later statement violates its key',
+    )
     const nameless = { text: INSERT, rows: 1, values: [9, null] }
-    const broken = { client: 'c', number: 4, isRepeat: true, once: true, steps: [nameless] }
-    t.match(commit([broken]), [{ refused: { kind: 'violation', at: 0 } }], 'another constraint')
+    const invalid = { client: 'c', number: 4, isRepeat: true, once: true, steps: [nameless] }
+    t.match(commit([invalid]), [{ refusal: { kind: 'violation', at: 0 } }], 'not the unique key')
     t.same(
       store.run(ALL.text, []).rows.map(({ id }) => id),
       [1, 2, 3],
@@ -125,7 +137,7 @@ t.test(
       list(1, 1),
       { client: 'c', number: 2, isRepeat: false, steps: [wide] },
     ])
-    t.match(outcomes, [{ refused: { kind: 'unavailable' } }, { refused: { kind: 'unavailable' } }])
+    t.match(outcomes, [{ refusal: { kind: 'unavailable' } }, { refusal: { kind: 'unavailable' } }])
     t.same(store.run(ALL.text, []).rows, [])
     store.connection.exec('PRAGMA max_page_count = 100000')
     t.match(commit([list(1, 1)]), [{ rows: [[]] }], 'the next group succeeds')
@@ -134,39 +146,39 @@ t.test(
 )
 
 for (const { engine, database } of both) {
-  t.test(
-    `${engine}: a list is applied as a whole or not at all, in order, without effect on others`,
-    async t => {
-      const results = await Promise.allSettled([
-        database.write([insert(1), insert(2)]),
-        database.write([insert(3), insert(1)]),
-        database.write([insert(4)]),
-        database.write([insert(2)]),
-        database.write([insert(5), insert(6)]),
-      ])
-      t.same(
-        results.map(({ status }) => status),
-        ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
-      )
-      const rows = await database.read(ALL, [])
-      t.same(
-        rows.map(({ id }) => id),
-        [1, 2, 4, 5, 6],
-      )
-      t.same(await database.write([]), [], 'an empty list resolves')
-    },
-  )
-
-  t.test(`${engine}: lists of one process are applied in the order of their writes`, async t => {
-    await database.write([insert(100, 'start')])
-    const append = (letter: string) =>
-      statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {
-        rows: 1,
-      })
-    await Promise.all(
-      [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
+  t.test(`${engine} group commit: each list is applied as a whole or not at all`, async t => {
+    const results = await Promise.allSettled([
+      database.write([insert(1), insert(2)]),
+      database.write([insert(3), insert(1)]),
+      database.write([insert(4)]),
+      database.write([insert(2)]),
+      database.write([insert(5), insert(6)]),
+    ])
+    t.same(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
     )
     const rows = await database.read(ALL, [])
-    t.equal(rows.at(-1)?.name, 'startabcdefghijklmnopqrstuvwxyz')
+    t.same(
+      rows.map(({ id }) => id),
+      [1, 2, 4, 5, 6],
+    )
+    t.same(await database.write([]), [], 'an empty list resolves')
   })
+
+  t.test(
+    `${engine} group commit: lists of one process are applied in the order of their writes`,
+    async t => {
+      await database.write([insert(100, 'start')])
+      const append = (letter: string) =>
+        statement('item.append', 'UPDATE item SET name = name || ? WHERE id = 100', [letter], {
+          rows: 1,
+        })
+      await Promise.all(
+        [...'abcdefghijklmnopqrstuvwxyz'].map(letter => database.write([append(letter)])),
+      )
+      const rows = await database.read(ALL, [])
+      t.equal(rows.at(-1)?.name, 'startabcdefghijklmnopqrstuvwxyz')
+    },
+  )
 }

@@ -1,7 +1,8 @@
-/** Jobs: one process of the installation runs a job; another takes over when it crashes, hangs or
- *  leaves. */
+/** Jobs: one process of the installation runs a job, and another takes over when that process
+ *  crashes, hangs or leaves. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Log } from '../../../engine/plugin.ts'
 import type { DatabaseOptions } from '../../../engine/store/database.ts'
@@ -17,22 +18,41 @@ const log: Log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
 /** Heartbeat interval, ms. */
 const SWIFT = 100
 
-const worker = async (t: Test, options: DatabaseOptions): Promise<ChildProcess> => {
+/** A process with the job, and every message that it has sent. Messages are recorded from its
+ *  start: two that arrive in one read are emitted before an `await` between them continues. */
+interface JobProcess {
+  readonly child: ChildProcess
+  count(type: string): number
+  /** Resolves when the process has sent so many messages of a type since its start. */
+  until(type: string, count?: number): Promise<void>
+  /** Whether a run has begun and not ended. */
+  readonly isRunning: boolean
+}
+const startJobProcess = async (t: Test, options: DatabaseOptions): Promise<JobProcess> => {
   const program = new URL('../../helpers/job-process.ts', import.meta.url)
   const child = forkSwiftly(program, [JSON.stringify(options), String(SWIFT)])
   t.teardown(() => child.kill('SIGKILL'))
-  await said(child, 'up')
-  return child
-}
-const said = async (child: ChildProcess, wanted: string): Promise<void> => {
-  for (;;) {
-    const [{ what }] = (await once(child, 'message')) as [{ what: string }]
-    if (what === wanted) return
+  const types: string[] = []
+  child.on('message', ({ what }: { what: string }) => types.push(what))
+  const count = (type: string) => types.filter(each => each === type).length
+  const process: JobProcess = {
+    child,
+    count,
+    until: (type, least = 1) => poll(() => count(type) >= least),
+    get isRunning() {
+      return count('begin') > count('end')
+    },
   }
+  await process.until('up')
+  return process
+}
+/** Polls until the condition holds; the timeout of the test is the limit. */
+const poll = async (condition: () => boolean): Promise<void> => {
+  while (!condition()) await later(5)
 }
 
-/** Two workers: the first holds the lease of the job, the second waits for it. */
-const stand = async (t: Test, engine: Engine) => {
+/** Two processes: the first holds the lease of the job, the second waits for it. */
+const startTwo = async (t: Test, engine: Engine) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   await database.migrate('standing', MEMBERSHIP_TABLES)
@@ -42,52 +62,56 @@ const stand = async (t: Test, engine: Engine) => {
       text: 'CREATE TABLE steps (at INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER)',
     },
   ])
-  const first = await worker(t, store.options)
-  await said(first, 'begin')
-  const second = await worker(t, store.options)
-  return { store, database, first, second, took: said(second, 'begin') }
+  const first = await startJobProcess(t, store.options)
+  await first.until('begin')
+  const second = await startJobProcess(t, store.options)
+  return { store, database, first, second }
 }
 
 for (const engine of ENGINES) {
   t.test(
-    `${engine}: two processes, never both, and the second takes over from the dead first`,
+    `${engine} jobs: another process takes over from a killed one, and runs never overlap`,
     async t => {
-      const { store, database, first, second, took } = await stand(t, engine)
+      const { store, database, first, second } = await startTwo(t, engine)
       const holder = async () => {
-        const look = sql('holder', 'SELECT process FROM tollgate_leases WHERE name = ?')
-        return (await database.read(look, ['sweep']))[0]?.process
+        const select = sql('holder', 'SELECT process FROM tollgate_leases WHERE name = ?')
+        return (await database.read(select, ['sweep']))[0]?.process
       }
       const before = await holder()
-      first.kill('SIGKILL')
-      await took
+      first.child.kill('SIGKILL')
+      await second.until('begin')
       t.not(await holder(), before)
 
-      const third = await worker(t, store.options)
-      const handed = said(third, 'begin')
-      second.send('stop')
-      await handed
+      const third = await startJobProcess(t, store.options)
+      second.child.send('stop')
+      await third.until('begin')
       const steps = await database.read(sql('steps', 'SELECT pid FROM steps ORDER BY at'), [])
-      const turns = steps.map(row => row.pid).filter((pid, at, all) => pid !== all[at - 1])
-      t.same(turns, [first.pid, second.pid, third.pid], 'the runs did not overlap')
+      const pids = steps.map(row => row.pid).filter((pid, at, all) => pid !== all[at - 1])
+      t.same(
+        pids,
+        [first.child.pid, second.child.pid, third.child.pid],
+        'the steps of the processes are not mixed',
+      )
     },
   )
 
   t.test(
-    `${engine}: a process that was stopped finds its job taken, and stops at once`,
+    `${engine} jobs: a suspended process ends its run when it continues after a takeover`,
     async t => {
-      const { first, took } = await stand(t, engine)
-      first.kill('SIGSTOP')
-      await took
-      const ended = said(first, 'end')
-      first.kill('SIGCONT')
-      await ended
+      const { first, second } = await startTwo(t, engine)
+      first.child.kill('SIGSTOP')
+      // Under load the first process may have lost the lease, and ended its run, before the signal.
+      await poll(() => second.isRunning)
+      const runs = first.count('begin')
+      first.child.kill('SIGCONT')
+      await first.until('end', runs)
       t.pass('its signal was aborted')
     },
   )
 }
 
-/** Jobs of a single process in this test. */
-const alone = async (t: Test, lines: string[] = []) => {
+/** Jobs of this process. `lines`: receives the errors that are logged. */
+const createOwnJobs = async (t: Test, lines: string[] = []) => {
   const store = await startStore(t)
   const database = await store.open({ writeTimeout: 100 })
   await database.migrate('standing', MEMBERSHIP_TABLES)
@@ -102,33 +126,33 @@ const alone = async (t: Test, lines: string[] = []) => {
 }
 
 t.test('jobs: a reload keeps the lease and the next run uses the new code', async t => {
-  const { database, jobs } = await alone(t)
+  const { database, jobs } = await createOwnJobs(t)
   const order: string[] = []
   let running = 0
-  const turn = (name: string, reached: () => void) => async (signal: AbortSignal) => {
-    t.equal(++running, 1, 'alone')
+  const createRun = (name: string, onStart: () => void) => async (signal: AbortSignal) => {
+    t.equal(++running, 1, 'no other run is in progress')
     order.push(name)
-    reached()
+    onStart()
     if (name === 'old') await once(signal, 'abort')
     running--
   }
-  const begun = Promise.withResolvers<void>()
-  const swapped = Promise.withResolvers<void>()
-  const old = jobs.start('sweep', 1, turn('old', begun.resolve))
-  await begun.promise
-  const next = jobs.start('sweep', 1_000_000, turn('new', swapped.resolve))
-  old.stop()
-  await swapped.promise
-  next.stop()
+  const oldStart = Promise.withResolvers<void>()
+  const newStart = Promise.withResolvers<void>()
+  const oldRun = jobs.start('sweep', 1, createRun('old', oldStart.resolve))
+  await oldStart.promise
+  const newRun = jobs.start('sweep', 1_000_000, createRun('new', newStart.resolve))
+  oldRun.stop()
+  await newStart.promise
+  newRun.stop()
   await jobs.close()
   t.same(order, ['old', 'new'])
-  const left = await database.read(sql('left', 'SELECT name FROM tollgate_leases'), [])
-  t.same(left, [], 'a released lease is free at once')
+  const leases = await database.read(sql('leases', 'SELECT name FROM tollgate_leases'), [])
+  t.same(leases, [], 'a released lease is free at once')
 })
 
 t.test('jobs: a failing run is logged and repeated', async t => {
   const lines: string[] = []
-  const { jobs } = await alone(t, lines)
+  const { jobs } = await createOwnJobs(t, lines)
   let runs = 0
   await new Promise<void>(resolve =>
     jobs.start('sweep', 1, async () => {
@@ -142,44 +166,44 @@ t.test('jobs: a failing run is logged and repeated', async t => {
 })
 
 t.test('jobs: without the store a run stops before another process can take the lease', async t => {
-  const { store, jobs } = await alone(t)
-  const begun = Promise.withResolvers<void>()
-  const stopped = Promise.withResolvers<void>()
+  const { store, jobs } = await createOwnJobs(t)
+  const start = Promise.withResolvers<void>()
+  const end = Promise.withResolvers<void>()
   jobs.start('sweep', 1, async signal => {
-    begun.resolve()
+    start.resolve()
     await once(signal, 'abort')
-    stopped.resolve()
+    end.resolve()
   })
-  await begun.promise
+  await start.promise
   await store.kill()
-  await stopped.promise
-  t.pass('aborted')
+  await end.promise
+  t.pass('its signal was aborted')
   await store.respawn()
   await jobs.close()
 })
 
 t.test('leases: an expelled process loses its leases and takes them again', async t => {
-  const { database, membership, jobs } = await alone(t)
+  const { database, membership, jobs } = await createOwnJobs(t)
   const order: string[] = []
-  let begun = Promise.withResolvers<void>()
+  let start = Promise.withResolvers<void>()
   jobs.start('sweep', 1, async signal => {
     order.push('begin')
-    begun.resolve()
+    start.resolve()
     await once(signal, 'abort')
     order.push('end')
   })
-  await begun.promise
-  begun = Promise.withResolvers<void>()
+  await start.promise
+  start = Promise.withResolvers<void>()
   const before = await membership.name()
   await database.write([{ sql: sql('expel', 'DELETE FROM tollgate_processes'), values: [] }])
-  await begun.promise
+  await start.promise
   t.not(await membership.name(), before)
   t.same(order, ['begin', 'end', 'begin'])
   await jobs.close()
 })
 
 t.test('jobs: one of each process needs no lease and runs when it is woken', async t => {
-  const { store, jobs } = await alone(t)
+  const { store, jobs } = await createOwnJobs(t)
   await store.kill() // no lease could be taken now
   const runs: number[] = []
   let reached = Promise.withResolvers<void>()

@@ -1,5 +1,5 @@
-/** Membership: a process whose heartbeat stopped is reaped once, with what it held; one that beats
- *  is left alone. */
+/** Membership: a process whose heartbeat stopped is reaped once and its reservations are released;
+ *  a process with heartbeats is not reaped. */
 import t, { type Test } from 'tap'
 import type { PeerListener, Statement } from '../../../engine/plugin.ts'
 import {
@@ -17,28 +17,32 @@ import { timeoutsAt } from '../../helpers/timeouts.ts'
 /** ms between two heartbeats. A process that is silent for four of them is dead. */
 const SWIFT = 40
 const STEADY = 1_000
-const HELD = 'CREATE TABLE held (process TEXT NOT NULL)'
+const RESERVATIONS = 'CREATE TABLE held (process TEXT NOT NULL)'
 const both = await startBoth(t, [
   ...MEMBERSHIP_TABLES,
-  { number: MEMBERSHIP_TABLES.length + 1, text: HELD },
+  { number: MEMBERSHIP_TABLES.length + 1, text: RESERVATIONS },
 ])
-const freed = (name: string): Statement =>
+const release = (name: string): Statement =>
   statement('free', 'DELETE FROM held WHERE process = ?', [name])
-const listener: PeerListener = { reapStatements: name => [freed(name)] }
+const listener: PeerListener = { reapStatements: name => [release(name)] }
 
 for (const { engine, store, database } of both) {
   const names = async () => (await readPeers(database)).map(({ name }) => name)
-  /** One that shares its process with others: silence alone tells that it is dead. */
-  const member = (t: Test, heartbeat: number, looks = true) => {
+  /** A membership without process key or folder: only missing heartbeats show that it is dead. */
+  const member = (t: Test, heartbeat: number, reaps = true) => {
     const { process: _, ...own } = database
-    const made = createMembership({ database: own, log: silent, timeouts: timeoutsAt(heartbeat) })
-    t.teardown(() => made.close().catch(() => {}))
-    if (looks) made.start()
-    return made
+    const membership = createMembership({
+      database: own,
+      log: silent,
+      timeouts: timeoutsAt(heartbeat),
+    })
+    t.teardown(() => membership.close().catch(() => {}))
+    if (reaps) membership.start()
+    return membership
   }
 
   t.test(
-    `${engine}: a process that falls silent is reaped by one of its peers, with what it held`,
+    `${engine} membership: a process without heartbeats is reaped with its reservations`,
     async t => {
       await database.write([
         registration('p_dead'),
@@ -49,7 +53,7 @@ for (const { engine, store, database } of both) {
         each.listen('test', {
           reapStatements: name => {
             reapings.push(name)
-            return [freed(name)]
+            return [release(name)]
           },
         })
       await eventually(async () => ((await names()).includes('p_dead') ? undefined : true))
@@ -59,11 +63,11 @@ for (const { engine, store, database } of both) {
   )
 
   t.test(
-    `${engine}: a process that beats is left alone, and one that leaves releases what it held`,
+    `${engine} membership: a process with heartbeats is not reaped; on close it releases its reservations`,
     async t => {
       const alive = member(t, STEADY, false)
-      const looking = member(t, STEADY / 2)
-      looking.listen('test', listener)
+      const reaper = member(t, STEADY / 2)
+      reaper.listen('test', listener)
       alive.listen('test', listener)
       const name = await alive.name()
       t.equal(await alive.name(), name)
@@ -78,20 +82,23 @@ for (const { engine, store, database } of both) {
     },
   )
 
-  t.test(`${engine}: only the first of two concurrent reapers reaps a process`, async t => {
-    await database.write([registration('p_once')])
-    const reapOnce = () => database.write(reapingList('p_once', 0, [listener]))
-    await reapOnce()
-    await t.rejects(reapOnce(), { code: 'STILL_ALIVE' })
-    await database.write([registration('p_once')])
-    await t.rejects(database.write(reapingList('p_once', 7, [listener])), { code: 'STILL_ALIVE' })
-    t.ok((await names()).includes('p_once'), 'it has sent a heartbeat since')
-    await database.write(reapingList('p_once', 0, []))
-  })
+  t.test(
+    `${engine} membership: only the first of two concurrent reapers reaps a process`,
+    async t => {
+      await database.write([registration('p_once')])
+      const reapOnce = () => database.write(reapingList('p_once', 0, [listener]))
+      await reapOnce()
+      await t.rejects(reapOnce(), { code: 'STILL_ALIVE' })
+      await database.write([registration('p_once')])
+      await t.rejects(database.write(reapingList('p_once', 7, [listener])), { code: 'STILL_ALIVE' })
+      t.ok((await names()).includes('p_once'), 'it has sent a heartbeat since')
+      await database.write(reapingList('p_once', 0, []))
+    },
+  )
 
-  t.test(`${engine}: a process with on-crash statements is not reaped`, async t => {
-    const left = "INSERT INTO tollgate_wills (client, name, statements) VALUES (42, 'left', '[]')"
-    await database.write([registration('p_will', 42n), statement('left', left)])
+  t.test(`${engine} membership: a process with on-crash statements is not reaped`, async t => {
+    const insert = "INSERT INTO tollgate_wills (client, name, statements) VALUES (42, 'left', '[]')"
+    await database.write([registration('p_will', 42n), statement('left', insert)])
     await t.rejects(database.write(reapingList('p_will', 0, [])), { code: 'STILL_ALIVE' })
     await database.write([statement('applied', 'DELETE FROM tollgate_wills WHERE client = 42')])
     await database.write(reapingList('p_will', 0, []))
@@ -99,59 +106,59 @@ for (const { engine, store, database } of both) {
   })
 
   t.test(
-    `${engine}: a process that was reaped in its sleep is told so, and registers anew`,
+    `${engine} membership: an expelled process calls onExpelled once and registers under a new name`,
     async t => {
-      const asleep = member(t, SWIFT, false)
-      let lost = 0
-      asleep.listen('test', { onExpelled: () => void lost++ })
-      const name = await asleep.name()
-      await database.write([statement('bury', 'DELETE FROM tollgate_processes', [])])
-      await eventually(() => lost === 1 || undefined)
-      t.notOk(asleep.isCurrent(name))
-      asleep.expelled(name)
-      t.equal(lost, 1, 'once')
-      t.not(await asleep.name(), name)
+      const expelledMember = member(t, SWIFT, false)
+      let expulsions = 0
+      expelledMember.listen('test', { onExpelled: () => void expulsions++ })
+      const name = await expelledMember.name()
+      await database.write([statement('expel', 'DELETE FROM tollgate_processes', [])])
+      await eventually(() => expulsions === 1 || undefined)
+      t.notOk(expelledMember.isCurrent(name))
+      expelledMember.reportExpelled(name)
+      t.equal(expulsions, 1, 'called once')
+      t.not(await expelledMember.name(), name)
     },
   )
 
   t.test(
-    `${engine}: a process that is cut off suspects itself and keeps its name when the store is back`,
+    `${engine} membership: a process without the store is suspect, and keeps its name afterwards`,
     async t => {
-      const own = await store.open({ writeTimeout: 1_000 })
-      const line = { cut: false }
-      const lent = {
-        read: own.read,
+      const ownDatabase = await store.open({ writeTimeout: 1_000 })
+      const connection = { isCut: false }
+      const cuttable = {
+        read: ownDatabase.read,
         write: (list: readonly Statement[]) =>
-          line.cut
+          connection.isCut
             ? Promise.reject(Object.assign(new Error('cut'), { code: 'CUT' }))
-            : own.write(list),
+            : ownDatabase.write(list),
       }
       const timeouts = timeoutsAt(SWIFT)
-      const membership = createMembership({ database: lent, log: silent, timeouts })
+      const membership = createMembership({ database: cuttable, log: silent, timeouts })
       t.teardown(() => membership.close())
-      const seen = { expelled: 0, suspect: 0 }
+      const calls = { expelled: 0, suspect: 0 }
       membership.listen('test', {
-        onExpelled: () => void seen.expelled++,
-        onSuspect: () => void seen.suspect++,
+        onExpelled: () => void calls.expelled++,
+        onSuspect: () => void calls.suspect++,
       })
       const name = await membership.name()
-      line.cut = true
-      await eventually(() => seen.suspect === 1 || undefined)
+      connection.isCut = true
+      await eventually(() => calls.suspect === 1 || undefined)
       await t.rejects(
         membership.name(),
         { code: 'CUT' },
-        'a process that may be dead reserves nothing',
+        'a suspect process gets no name to reserve under',
       )
-      line.cut = false
+      connection.isCut = false
       t.equal(await membership.name(), name)
-      t.equal(seen.expelled, 0)
+      t.equal(calls.expelled, 0)
     },
   )
 }
 
 for (const engine of ENGINES)
   t.test(
-    `${engine}: what a process of an older program left is applied before it is reaped`,
+    `${engine} membership: on-crash statements of an older version apply before their process is reaped`,
     async t => {
       const store = await startAnyStore(t, engine)
       const database = await store.open()
@@ -159,7 +166,7 @@ for (const engine of ENGINES)
       await database.migrate('test', [
         { number: 1, text: 'CREATE TABLE charged (id TEXT PRIMARY KEY, state TEXT NOT NULL)' },
       ])
-      // The embedded store had keys of its own, which its processes did not name.
+      // An older embedded store had text keys, which the rows of its processes did not contain.
       const key = engine === 'sqlite' ? 'q83EfwkRZ_4aBc' : '42'
       const charge = "UPDATE charged SET state = 'charged' WHERE state = 'open'"
       await database.write([
@@ -176,8 +183,8 @@ for (const engine of ENGINES)
       const reaper = reaperOn(t, database, SWIFT)
       reaper.listen('test', { reapStatements: () => [statement('release', release)] })
       await eventually(async () => {
-        const left = await readPeers(database)
-        return left.some(({ name }) => name.startsWith('p_client_') || name === 'p_old')
+        const peers = await readPeers(database)
+        return peers.some(({ name }) => name.startsWith('p_client_') || name === 'p_old')
           ? undefined
           : true
       })

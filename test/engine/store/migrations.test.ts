@@ -14,11 +14,11 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     rows: sql(`all of ${name}`, `SELECT id, at FROM ${name} ORDER BY id`),
   })
 
-  t.test(`${engine}: only new migrations run`, async t => {
+  t.test(`${engine} migrations: only new ones run`, async t => {
     const { one, two, three, rows } = shop('first')
     await database.migrate('first', [one, two])
-    const indented = { ...one, text: one.text.replace(' (', '\n   (') }
-    await database.migrate('first', [indented, two, three])
+    const oneIndented = { ...one, text: one.text.replace(' (', '\n   (') }
+    await database.migrate('first', [oneIndented, two, three])
     t.same(await database.read(rows, []), [
       { id: 1, at: 20 },
       { id: 2, at: 30 },
@@ -35,7 +35,7 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     })
   })
 
-  t.test(`${engine}: migration numbers must count from one`, async t => {
+  t.test(`${engine} migrations: numbers must count from one`, async t => {
     const { one, two, three, rows } = shop('numbered')
     for (const wrong of [[two], [one, three], [one, one], [one, { ...two, number: 1.5 }]]) {
       await t.rejects(database.migrate('numbered', wrong), {
@@ -48,11 +48,11 @@ for (const { engine, store, database } of await startBoth(t, [])) {
   })
 
   t.test(
-    `${engine}: one that fails leaves nothing behind and those before it in place`,
+    `${engine} migrations: a failing one is rolled back, and those before it stay applied`,
     async t => {
       const { one, two, three, rows } = shop('broken')
-      const broken = { number: 3, text: 'DELETE FROM broken; INSERT INTO nowhere VALUES (1)' }
-      await t.rejects(database.migrate('broken', [one, two, broken]), {
+      const failing = { number: 3, text: 'DELETE FROM broken; INSERT INTO nowhere VALUES (1)' }
+      await t.rejects(database.migrate('broken', [one, two, failing]), {
         code: 'STORE_MIGRATION',
         message: /^Migration 3 of "broken" failed: .*nowhere/,
       })
@@ -66,17 +66,17 @@ for (const { engine, store, database } of await startBoth(t, [])) {
     },
   )
 
-  t.test(`${engine}: concurrent processes run each migration once`, async t => {
+  t.test(`${engine} migrations: concurrent processes run each once`, async t => {
     const clients = await Promise.all([
       startClient(t, store.options),
       startClient(t, store.options),
     ])
     const { one, two, three, rows } = shop('raced')
-    const more = Array.from({ length: 20 }, (_, index) => ({
+    const increments = Array.from({ length: 20 }, (_, index) => ({
       number: index + 4,
       text: 'UPDATE raced SET at = at + 1',
     }))
-    const all = [one, two, three, ...more]
+    const all = [one, two, three, ...increments]
     await Promise.all(clients.map(client => client.call('migrate', 'raced', all)))
     t.same(await database.read(rows, []), [
       { id: 1, at: 40 },

@@ -14,25 +14,25 @@ const last = {
     INSERT INTO hold VALUES ('a', 'open', 0), ('b', 'open', 0), ('c', 'open', 0)`,
 }
 const SETTLE = `UPDATE hold SET state = ?, used = ? WHERE id = ? AND state = 'open'`
-const settle = (id: string, used: number, by = 'will') =>
-  statement('settle', SETTLE, [by, used, id], { rows: 1, otherwise: 'CLOSED' })
+const settle = (id: string, amount: number, by = 'crash') =>
+  statement('settle', SETTLE, [by, amount, id], { rows: 1, otherwise: 'CLOSED' })
 const HOLDS = sql('holds', 'SELECT id, state, used FROM hold ORDER BY id')
-const WILLS = sql('wills', 'SELECT name FROM tollgate_wills')
+const PENDING = sql('on-crash statements', 'SELECT name FROM tollgate_wills')
 
 /** Heartbeat interval, ms. */
 const SWIFT = 100
 /** Polls until the condition holds; the timeout of the test is the limit. */
-const until = async (database: OpenDatabase, wanted: string[]): Promise<void> => {
+const until = async (database: OpenDatabase, expected: string[]): Promise<void> => {
   for (;;) {
     const rows = await database.read(HOLDS, [])
-    const found = rows.map(({ state, used }) => `${state} ${used}`)
-    if (found.join() === wanted.join()) return
+    const states = rows.map(({ state, used }) => `${state} ${used}`)
+    if (states.join() === expected.join()) return
     await later(10)
   }
 }
 /** Refused on-crash statements are cleared in a separate commit. */
-const untilNoWills = async (database: OpenDatabase): Promise<void> => {
-  while ((await database.read(WILLS, [])).length > 0) await later(10)
+const untilNonePending = async (database: OpenDatabase): Promise<void> => {
+  while ((await database.read(PENDING, [])).length > 0) await later(10)
 }
 
 const register = async (t: Test, options: DatabaseOptions) => {
@@ -45,86 +45,92 @@ for (const { engine, store, database } of await startBoth(t, [...MEMBERSHIP_TABL
   const folder = store.options.data ?? ''
   reaperOn(t, database, SWIFT)
   /** A client of the same store, with every hold open again. */
-  const beginAgain = async (t: Test) => {
+  const reopenHolds = async (t: Test) => {
     await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
     return { client: await register(t, store.options) }
   }
 
-  t.test(`${engine}: after kill -9 the last on-crash statements of each name apply`, async t => {
-    const { client } = await beginAgain(t)
-    await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
-    await client.call('setCrashStatements', 'exchange 2', [settle('b', 1)])
-    await client.call('setCrashStatements', 'exchange 1', [settle('a', 5)])
-    await client.call('write', [settle('c', 9, 'itself')])
-    await client.kill()
-    await until(database, ['will 5', 'will 1', 'itself 9'])
-    await untilNoWills(database)
-    t.pass('settled, and no on-crash statements remain')
-  })
-
-  t.test(`${engine}: on-crash statements apply with the progress in the file`, async t => {
-    await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
-    const client = await register(t, store.options)
-    const come = (id: string, used: number) => ({ ...settle(id, used), progress: 1 })
-    await client.call('progress', 'exchange 0', 77)
-    await client.call('setCrashStatements', 'exchange 1', [come('a', 1)])
-    await client.call('progress', 'exchange 1', 41)
-    await client.call('setCrashStatements', 'exchange 2', [come('b', 5)])
-    await client.call('progress', 'exchange 2', 4)
-    await client.call('setCrashStatements', 'exchange 0', [])
-    await client.call('setCrashStatements', 'exchange 3', [come('c', 9)])
-    await client.call('progress', 'exchange 1', 42)
-    await client.call('progress', 'n'.repeat(56), 1)
-    await client.call('write', [statement('so that they are there', 'SELECT 1')])
-    await client.kill()
-    await until(database, ['will 42', 'will 5', 'will 9'])
-    await untilNoWills(database)
-    while (readdirSync(join(folder, 'progress')).length > 0) await later(10)
-    t.pass('the last count, never less than the stored value; the file is removed')
-  })
-
   t.test(
-    `${engine}: on-crash statements that wait for progress do not apply without any`,
+    `${engine} on-crash statements: the last list of each name applies after kill -9`,
     async t => {
-      const { client } = await beginAgain(t)
-      await client.call('setCrashStatements', 'exchange 1', [{ ...settle('a', 0), progress: 1 }])
-      await client.call('setCrashStatements', 'exchange 2', [{ ...settle('b', 0), progress: 1 }])
-      await client.call('progress', 'exchange 2', 0)
-      await client.call('setCrashStatements', 'exchange 3', [settle('c', 0)])
-      await client.call('write', [statement('so that they are there', 'SELECT 1')])
-      await client.kill()
-      await until(database, ['open 0', 'will 0', 'will 0'])
-      await untilNoWills(database)
-      t.pass('only lists whose exchange has made progress')
-    },
-  )
-
-  t.test(
-    `${engine}: a process that disconnects properly leaves no on-crash statements`,
-    async t => {
-      const { client } = await beginAgain(t)
+      const { client } = await reopenHolds(t)
       await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
-      await client.call('close')
+      await client.call('setCrashStatements', 'exchange 2', [settle('b', 1)])
+      await client.call('setCrashStatements', 'exchange 1', [settle('a', 5)])
+      await client.call('write', [settle('c', 9, 'direct')])
       await client.kill()
-      await database.write([settle('b', 2, 'other')])
-      await until(database, ['open 0', 'other 2', 'open 0'])
-      await untilNoWills(database)
+      await until(database, ['crash 5', 'crash 1', 'direct 9'])
+      await untilNonePending(database)
       t.pass('settled, and no on-crash statements remain')
     },
   )
 
   t.test(
-    `${engine}: cleared on-crash statements do not apply, nor those after a settlement`,
+    `${engine} on-crash statements: apply with the last progress count of their exchange`,
     async t => {
-      const { client } = await beginAgain(t)
+      await database.write([statement('open', `UPDATE hold SET state = 'open', used = 0`)])
+      const client = await register(t, store.options)
+      const settleByProgress = (id: string, amount: number) => ({
+        ...settle(id, amount),
+        progress: 1,
+      })
+      await client.call('progress', 'exchange 0', 77)
+      await client.call('setCrashStatements', 'exchange 1', [settleByProgress('a', 1)])
+      await client.call('progress', 'exchange 1', 41)
+      await client.call('setCrashStatements', 'exchange 2', [settleByProgress('b', 5)])
+      await client.call('progress', 'exchange 2', 4)
+      await client.call('setCrashStatements', 'exchange 0', [])
+      await client.call('setCrashStatements', 'exchange 3', [settleByProgress('c', 9)])
+      await client.call('progress', 'exchange 1', 42)
+      await client.call('progress', 'n'.repeat(56), 1)
+      await client.call('write', [statement('order behind the messages', 'SELECT 1')])
+      await client.kill()
+      await until(database, ['crash 42', 'crash 5', 'crash 9'])
+      await untilNonePending(database)
+      while (readdirSync(join(folder, 'progress')).length > 0) await later(10)
+      t.pass('the last count, never less than the stored value; the file is removed')
+    },
+  )
+
+  t.test(`${engine} on-crash statements: do not apply before the first progress count`, async t => {
+    const { client } = await reopenHolds(t)
+    await client.call('setCrashStatements', 'exchange 1', [{ ...settle('a', 0), progress: 1 }])
+    await client.call('setCrashStatements', 'exchange 2', [{ ...settle('b', 0), progress: 1 }])
+    await client.call('progress', 'exchange 2', 0)
+    await client.call('setCrashStatements', 'exchange 3', [settle('c', 0)])
+    await client.call('write', [statement('order behind the messages', 'SELECT 1')])
+    await client.kill()
+    await until(database, ['open 0', 'crash 0', 'crash 0'])
+    await untilNonePending(database)
+    t.pass('only lists whose exchange has made progress')
+  })
+
+  t.test(
+    `${engine} on-crash statements: are removed when their process closes the store`,
+    async t => {
+      const { client } = await reopenHolds(t)
+      await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
+      await client.call('close')
+      await client.kill()
+      await database.write([settle('b', 2, 'other')])
+      await until(database, ['open 0', 'other 2', 'open 0'])
+      await untilNonePending(database)
+      t.pass('settled, and no on-crash statements remain')
+    },
+  )
+
+  t.test(
+    `${engine} on-crash statements: do not apply once cleared or after a settlement`,
+    async t => {
+      const { client } = await reopenHolds(t)
       await client.call('setCrashStatements', 'exchange 1', [settle('a', 1)])
       await client.call('setCrashStatements', 'exchange 1', [])
       await client.call('setCrashStatements', 'exchange 2', [settle('b', 1)])
       await client.call('setCrashStatements', 'exchange 3', [settle('c', 1)])
-      await client.call('write', [settle('b', 7, 'itself')])
+      await client.call('write', [settle('b', 7, 'direct')])
       await client.kill()
-      await until(database, ['open 0', 'itself 7', 'will 1'])
-      await untilNoWills(database)
+      await until(database, ['open 0', 'direct 7', 'crash 1'])
+      await untilNonePending(database)
       t.pass('settled, and no on-crash statements remain')
     },
   )
@@ -136,34 +142,35 @@ const beginWithWriter = async (t: Test) => {
   await database.migrate('test', [...MEMBERSHIP_TABLES, last])
   return { store, database, client: await register(t, { url: 'sqlite:', data: store.data }) }
 }
-t.test(
-  'SQLite: on-crash statements survive a restart of the writer, and a peer applies them',
-  async t => {
-    const { store, database, client } = await beginWithWriter(t)
-    await client.call('setCrashStatements', 'exchange 1', [settle('a', 3)])
-    await client.call('write', [settle('b', 2, 'itself')])
-    await Promise.all([store.kill(), client.kill()])
-    reaperOn(t, database, SWIFT)
-    await store.respawn()
-    await until(database, ['will 3', 'itself 2', 'open 0'])
-  },
-)
+t.test('SQLite on-crash statements: a peer applies them after a restart of the writer', async t => {
+  const { store, database, client } = await beginWithWriter(t)
+  await client.call('setCrashStatements', 'exchange 1', [settle('a', 3)])
+  await client.call('write', [settle('b', 2, 'direct')])
+  await Promise.all([store.kill(), client.kill()])
+  reaperOn(t, database, SWIFT)
+  await store.respawn()
+  await until(database, ['crash 3', 'direct 2', 'open 0'])
+})
 
 t.test(
-  'SQLite: a living process keeps its on-crash statements after a restart of the writer',
+  'SQLite on-crash statements: a living process keeps them after a restart of the writer',
   async t => {
     const { store, database, client } = await beginWithWriter(t)
     reaperOn(t, database, SWIFT)
     await client.call('setCrashStatements', 'exchange 1', [settle('a', 3)])
     await client.call('setCrashStatements', 'exchange 2', [settle('b', 3)])
-    await client.call('write', [settle('c', 2, 'itself')])
+    await client.call('write', [settle('c', 2, 'direct')])
     await store.kill()
     await client.call('setCrashStatements', 'exchange 2', [])
     await store.respawn()
     await later(700)
-    await until(database, ['open 0', 'open 0', 'itself 2'])
-    t.same(await database.read(WILLS, []), [{ name: 'exchange 1' }], 'the cleared one is gone')
+    await until(database, ['open 0', 'open 0', 'direct 2'])
+    t.same(
+      await database.read(PENDING, []),
+      [{ name: 'exchange 1' }],
+      'the cleared list is not stored',
+    )
     await client.kill()
-    await until(database, ['will 3', 'open 0', 'itself 2'])
+    await until(database, ['crash 3', 'open 0', 'direct 2'])
   },
 )

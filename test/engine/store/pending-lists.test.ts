@@ -3,40 +3,43 @@ import t from 'tap'
 import { PendingLists } from '../../../engine/store/pending-lists.ts'
 import fc from '../../helpers/property.ts'
 
-t.test('pending lists: behave like a map with ascending keys', async () => {
-  const step = fc.record({ deed: fc.constantFrom('new', 'new', 'delete', 'late'), pick: fc.nat() })
+t.test('pending lists: behave like a Map with ascending keys', async () => {
+  const step = fc.record({
+    action: fc.constantFrom('new', 'new', 'delete', 'late'),
+    pick: fc.nat(),
+  })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.boolean(), (steps, many) => {
-      const waiting = new PendingLists<string>()
+      const pending = new PendingLists<string>()
       const map = new Map<number, string>()
-      const gone: number[] = []
+      const deletedNumbers: number[] = []
       let last = 0
-      for (const { deed, pick } of steps) {
+      for (const { action, pick } of steps) {
         const keys = [...map.keys()]
         const number = keys[pick % keys.length]
-        const again = gone[pick % gone.length]
-        if (deed === 'delete' && number !== undefined) {
-          waiting.delete(number)
+        const again = deletedNumbers[pick % deletedNumbers.length]
+        if (action === 'delete' && number !== undefined) {
+          pending.delete(number)
           map.delete(number)
-          gone.push(number)
-        } else if (deed === 'late' && again !== undefined && !map.has(again)) {
-          waiting.set(again, `${again}`)
+          deletedNumbers.push(number)
+        } else if (action === 'late' && again !== undefined && !map.has(again)) {
+          pending.set(again, `${again}`)
           map.set(again, `${again}`)
         }
         // Enough entries to reach the point where the array is trimmed.
         else
           for (let more = many ? 700 : 1; more > 0; more--) {
-            waiting.set(++last, `${last}`)
+            pending.set(++last, `${last}`)
             map.set(last, `${last}`)
           }
-        const right =
-          waiting.size === map.size &&
-          waiting.get(last) === map.get(last) &&
-          waiting.get(last + 1) === undefined &&
-          waiting.least(last + 1) === Math.min(last + 1, ...map.keys())
-        if (!right) return false
+        const isEqual =
+          pending.size === map.size &&
+          pending.get(last) === map.get(last) &&
+          pending.get(last + 1) === undefined &&
+          pending.least(last + 1) === Math.min(last + 1, ...map.keys())
+        if (!isEqual) return false
       }
-      return waiting.values().toSorted().join() === [...map.values()].toSorted().join()
+      return pending.values().toSorted().join() === [...map.values()].toSorted().join()
     }),
     { numRuns: 200 },
   )

@@ -1,5 +1,5 @@
-/** How far exchanges have come, in a file that outlives their process: also of one that was taken
- *  for dead and came back, and where there was no room for it at first. */
+/** Progress file: counts survive their process, a removed file is replaced, and a full disk affects
+ *  only the exchanges that begin meanwhile. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -11,19 +11,19 @@ import {
 } from '../../../engine/store/progress.ts'
 import { temporaryFolder } from '../../helpers/store.ts'
 
-const found = (folder: string) => Object.fromEntries(readProgress(folder, 'p1'))
+const countsIn = (folder: string) => Object.fromEntries(readProgress(folder, 'p1'))
 
 t.test('progress file: holds the last counts by name', async t => {
   const folder = progressFolder(temporaryFolder(t))
   const progress = new Progress(folder, 'p1')
   for (const count of [1, 2, 70_000]) progress.set('one', count)
   progress.set('two', 3)
-  t.same(found(folder), { one: 70_000, two: 3 })
+  t.same(countsIn(folder), { one: 70_000, two: 3 })
   progress.clear('one')
   progress.set('three', 1)
-  t.same(found(folder), { two: 3, three: 1 }, 'a freed slot is used again')
+  t.same(countsIn(folder), { two: 3, three: 1 }, 'a freed slot is used again')
   progress.close()
-  t.same(found(folder), {})
+  t.same(countsIn(folder), {})
 })
 
 t.test('progress file: a process whose file a peer removed continues in a new one', async t => {
@@ -33,26 +33,26 @@ t.test('progress file: a process whose file a peer removed continues in a new on
   progress.set('one', 1)
   removeProgress(folder, 'p1')
   progress.set('one', 2)
-  t.same(found(folder), {}, 'it was read')
+  t.same(countsIn(folder), {}, 'the removed file is not replaced by an update')
   progress.set('two', 5)
   progress.set('one', 3)
-  t.same(found(folder), { one: 3, two: 5 })
+  t.same(countsIn(folder), { one: 3, two: 5 })
   removeProgress(folder, 'p1')
   progress.set('three', 1)
-  t.same(found(folder), { one: 3, two: 5, three: 1 }, 'and once more')
+  t.same(countsIn(folder), { one: 3, two: 5, three: 1 }, 'a second removal has the same effect')
 })
 
-t.test('progress file: an exchange without disk space has no slot, a later one has', async t => {
-  const place = temporaryFolder(t)
-  writeFileSync(join(place, 'progress'), 'in the way')
-  const progress = new Progress(progressFolder(place), 'p1')
+t.test('progress file: an exchange without disk space has no count, a later one has', async t => {
+  const dataFolder = temporaryFolder(t)
+  writeFileSync(join(dataFolder, 'progress'), 'not a folder')
+  const progress = new Progress(progressFolder(dataFolder), 'p1')
   t.teardown(() => progress.close())
   progress.set('one', 1)
-  rmSync(join(place, 'progress'))
+  rmSync(join(dataFolder, 'progress'))
   progress.set('one', 2)
   progress.set('two', 5)
-  t.same(found(progressFolder(place)), { two: 5 })
+  t.same(countsIn(progressFolder(dataFolder)), { two: 5 })
   progress.clear('one')
   progress.set('one', 7)
-  t.same(found(progressFolder(place)), { one: 7, two: 5 })
+  t.same(countsIn(progressFolder(dataFolder)), { one: 7, two: 5 })
 })

@@ -8,18 +8,18 @@ const database = await store.open()
 await database.migrate('test', [
   { number: 1, text: 'CREATE TABLE kept (id BIGINT PRIMARY KEY, value)' },
 ])
-const KEEP = 'INSERT INTO kept VALUES (?, ?) RETURNING value, typeof(value) AS type'
+const INSERT = 'INSERT INTO kept VALUES (?, ?) RETURNING value, typeof(value) AS type'
 const plain = (value: unknown) => (value instanceof Uint8Array ? [...value] : value)
 let last = 0
-const keep = async (value: Value) => {
+const insert = async (value: Value) => {
   const id = ++last
-  const [[written] = []] = await database.write([statement('keep', KEEP, [id, value])])
+  const [[row] = []] = await database.write([statement('insert', INSERT, [id, value])])
   const [read] = await database.read(sql('kept', 'SELECT value FROM kept WHERE id = ?'), [id])
-  t.same(plain(read?.value), plain(written?.value), 'read as written')
-  return written ?? {}
+  t.same(plain(read?.value), plain(row?.value), 'read as written')
+  return row ?? {}
 }
 
-t.test('values: are read as written', async t => {
+t.test('SQLite values: are read as written', async t => {
   const cases: [Value, Value, string][] = [
     [2n ** 63n - 1n, 2n ** 63n - 1n, 'integer'],
     [-(2n ** 63n), -(2n ** 63n), 'integer'],
@@ -33,16 +33,16 @@ t.test('values: are read as written', async t => {
     ['', '', 'text'],
     [`né 漢字 🎈 \u0001 "'\\ {"n":"5"}`, `né 漢字 🎈 \u0001 "'\\ {"n":"5"}`, 'text'],
   ]
-  for (const [given, found, type] of cases) {
-    t.same(await keep(given), { value: found, type }, `${typeof given} ${given}`)
+  for (const [input, expected, type] of cases) {
+    t.same(await insert(input), { value: expected, type }, `${typeof input} ${input}`)
   }
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
-  const { value, type } = await keep(bytes)
+  const { value, type } = await insert(bytes)
   t.ok(bytes.equals(value as Buffer))
   t.equal(type, 'blob')
 })
 
-t.test('values: a number takes part in exact arithmetic', async t => {
+t.test('SQLite values: arithmetic with a parameter is exact', async t => {
   const text = 'SELECT 9007199254740993 + ? AS sum, typeof(? + 0) AS type'
   const [rows] = await database.write([statement('sum', text, [2, 2])])
   t.same(rows, [{ sum: 9_007_199_254_740_995n, type: 'integer' }])
@@ -50,7 +50,7 @@ t.test('values: a number takes part in exact arithmetic', async t => {
 })
 
 t.test(
-  'values: an invalid value is refused before it is sent, and the next list succeeds',
+  'SQLite values: an invalid one is refused by the client, and the next list succeeds',
   async t => {
     for (const value of [
       Number.NaN,
@@ -62,10 +62,10 @@ t.test(
       new Date(0),
       Symbol('s'),
     ]) {
-      await t.rejects(database.write([statement('keep', KEEP, [++last, value as Value])]), {
+      await t.rejects(database.write([statement('insert', INSERT, [++last, value as Value])]), {
         code: 'STORE_VALUE',
       })
     }
-    t.same(await keep('fine'), { value: 'fine', type: 'text' })
+    t.same(await insert('fine'), { value: 'fine', type: 'text' })
   },
 )

@@ -9,7 +9,9 @@ const RULES = { failures: 1, eject: 500 }
 const NONE: ReadonlySet<Candidate> = new Set()
 
 /** Candidates by name, each with a weight and a load. */
-const crowd = (...list: readonly (readonly [name: string, weight?: number, busy?: number])[]) =>
+const createCandidates = (
+  ...list: readonly (readonly [name: string, weight?: number, busy?: number])[]
+) =>
   list.map(
     ([name, weight, busy = 0]) =>
       ({
@@ -23,29 +25,33 @@ const picks = (
   candidates: readonly Candidate[],
   balance: Balance,
   count: number,
-  turns: PickState = { count: 0 },
+  state: PickState = { count: 0 },
 ): string[] =>
   Array.from(
     { length: count },
-    () => pick(candidates, NONE, balance, turns, NOW)?.target.upstream ?? 'nobody',
+    () => pick(candidates, NONE, balance, state, NOW)?.target.upstream ?? 'none',
   )
-const tally = (names: readonly string[], name: string): number =>
+const countName = (names: readonly string[], name: string): number =>
   names.filter(each => each === name).length
 
 t.test('balance first: picks the first available candidate', async t => {
-  const [a, b, c] = crowd(['a'], ['b'], ['c']) as [Candidate, Candidate, Candidate]
+  const [a, b, c] = createCandidates(['a'], ['b'], ['c']) as [Candidate, Candidate, Candidate]
   t.same(picks([a, b, c], 'first', 3), ['a', 'a', 'a'])
   a.origin.health.recordFailure(NOW, RULES)
   t.same(picks([a, b, c], 'first', 2), ['b', 'b'])
-  t.equal(pick([a, b, c], new Set([b]), 'first', { count: 0 }, NOW), c, 'not one already tried')
+  t.equal(
+    pick([a, b, c], new Set([b]), 'first', { count: 0 }, NOW),
+    c,
+    'a candidate that was tried is skipped',
+  )
 })
 
 t.test('balance round-robin: picks available candidates in turn', async t => {
-  const candidates = crowd(['a'], ['b'], ['c'])
-  const turns = { count: 0 }
-  t.same(picks(candidates, 'round-robin', 7, turns).join(''), 'abcabca')
+  const candidates = createCandidates(['a'], ['b'], ['c'])
+  const state = { count: 0 }
+  t.same(picks(candidates, 'round-robin', 7, state).join(''), 'abcabca')
   candidates[1]?.origin.health.recordFailure(NOW, RULES)
-  t.equal(tally(picks(candidates, 'round-robin', 10, turns), 'b'), 0)
+  t.equal(countName(picks(candidates, 'round-robin', 10, state), 'b'), 0)
 })
 
 t.test('balance weighted: any number of first picks follows the weights', async t => {
@@ -56,7 +62,7 @@ t.test('balance weighted: any number of first picks follows the weights', async 
     [90, 9, 1],
     [1, 1, 1, 1, 1, 1, 1],
   ]) {
-    const candidates = crowd(...weights.map((weight, n) => [`t${n}`, weight] as const))
+    const candidates = createCandidates(...weights.map((weight, n) => [`t${n}`, weight] as const))
     const row = picks(candidates, 'weighted', 2_000)
     const sum = weights.reduce((all, each) => all + each)
     const counts = weights.map(() => 0)
@@ -68,31 +74,35 @@ t.test('balance weighted: any number of first picks follows the weights', async 
         if (length === 1_000) t.ok(Math.abs(off) < 2, `${weights}: t${n} of a thousand`)
       }
   }
-  t.same(picks(crowd(['a', 3], ['b', 1]), 'weighted', 4).sort(), ['a', 'a', 'a', 'b'])
+  t.same(picks(createCandidates(['a', 3], ['b', 1]), 'weighted', 4).sort(), ['a', 'a', 'a', 'b'])
 })
 
 t.test(
   'balance weighted: the default weight is 1, and 0 is not picked while another is available',
   async t => {
-    const plain = tally(picks(crowd(['a'], ['b']), 'weighted', 100), 'a')
+    const plain = countName(picks(createCandidates(['a'], ['b']), 'weighted', 100), 'a')
     t.ok(plain >= 49 && plain <= 51, `${plain} of a hundred`)
-    t.equal(tally(picks(crowd(['a', 0], ['b', 1]), 'weighted', 100), 'b'), 100)
+    t.equal(countName(picks(createCandidates(['a', 0], ['b', 1]), 'weighted', 100), 'b'), 100)
     t.same(
-      picks(crowd(['a', 0], ['b', 0]), 'weighted', 2),
+      picks(createCandidates(['a', 0], ['b', 0]), 'weighted', 2),
       ['a', 'a'],
-      'but there is always somebody',
+      'with all weights 0 the first is picked',
     )
   },
 )
 
 t.test('balance least-busy: picks the fewest requests under way by weight', async t => {
-  t.same(picks(crowd(['a', 1, 5], ['b', 1, 2], ['c', 1, 9]), 'least-busy', 1), ['b'])
-  t.same(picks(crowd(['a', 1, 5], ['b', 4, 8]), 'least-busy', 1), ['b'], '8 of 4 is less than 5')
-  t.same(picks(crowd(['a'], ['b']), 'least-busy', 1), ['a'], 'the first of equals')
-  const candidates = crowd(['a'], ['b'], ['c'])
+  t.same(picks(createCandidates(['a', 1, 5], ['b', 1, 2], ['c', 1, 9]), 'least-busy', 1), ['b'])
+  t.same(
+    picks(createCandidates(['a', 1, 5], ['b', 4, 8]), 'least-busy', 1),
+    ['b'],
+    '8 of 4 is less than 5',
+  )
+  t.same(picks(createCandidates(['a'], ['b']), 'least-busy', 1), ['a'], 'the first of equals')
+  const candidates = createCandidates(['a'], ['b'], ['c'])
   for (let n = 0; n < 9; n++) {
-    const picked = pick(candidates, NONE, 'least-busy', { count: 0 }, NOW)
-    const origin = candidates.find(each => each === picked)?.origin
+    const choice = pick(candidates, NONE, 'least-busy', { count: 0 }, NOW)
+    const origin = candidates.find(each => each === choice)?.origin
     if (origin) origin.busy++
   }
   t.same(
@@ -103,7 +113,7 @@ t.test('balance least-busy: picks the fewest requests under way by weight', asyn
 
 t.test('balance: of unavailable candidates picks the one available soonest', async t => {
   for (const balance of ['first', 'round-robin', 'weighted', 'least-busy'] as const) {
-    const candidates = crowd(['a'], ['b'], ['c'])
+    const candidates = createCandidates(['a'], ['b'], ['c'])
     const [a, b, c] = candidates
     a?.origin.health.recordFailure(NOW, { failures: 1, eject: 900 })
     b?.origin.health.recordFailure(NOW, { failures: 1, eject: 300 })
@@ -111,13 +121,17 @@ t.test('balance: of unavailable candidates picks the one available soonest', asy
     t.same(picks(candidates, balance, 2), ['b', 'b'], balance)
     t.equal(pick(candidates, new Set([b as Candidate]), balance, { count: 0 }, NOW), c)
   }
-  const [only] = crowd(['a'])
+  const [only] = createCandidates(['a'])
   only?.origin.health.recordFailure(NOW, RULES)
-  t.same(picks([only as Candidate], 'first', 1), ['a'], 'one alone is asked, fit or not')
+  t.same(
+    picks([only as Candidate], 'first', 1),
+    ['a'],
+    'a single candidate is picked although it is unavailable',
+  )
 })
 
 t.test('balance: picks none when all were tried, or there are none', async t => {
-  const [a, b] = crowd(['a'], ['b']) as [Candidate, Candidate]
+  const [a, b] = createCandidates(['a'], ['b']) as [Candidate, Candidate]
   t.equal(pick([a, b], new Set([a, b]), 'first', { count: 0 }, NOW), undefined)
   t.equal(pick([a], new Set([a]), 'first', { count: 0 }, NOW), undefined)
   t.equal(pick([], NONE, 'first', { count: 0 }, NOW), undefined)

@@ -5,12 +5,12 @@ import { startCore, startUpstream } from '../../helpers/core.ts'
 
 type Tap = Parameters<typeof startCore>[0]
 
-/** A gateway whose host sends, and an upstream that answers with what it was asked. */
+/** A gateway with the host of a plugin, and an upstream that echoes its request. */
 const arrange = async (t: Tap) => {
   const hosts: Host[] = []
-  const gone: string[] = []
+  const closedUrls: string[] = []
   const upstream = await startUpstream(t, async (incoming, response) => {
-    response.on('close', () => gone.push(incoming.url ?? ''))
+    response.on('close', () => closedUrls.push(incoming.url ?? ''))
     const { method, url, headers } = incoming
     if (url === '/base/silent') return
     if (url === '/base/stalls') return void response.write('half')
@@ -19,7 +19,7 @@ const arrange = async (t: Tap) => {
     for await (const part of incoming) parts.push(part as Buffer)
     response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(parts).toString() }))
   })
-  const lending: Plugin = {
+  const capture: Plugin = {
     schema: {},
     default: {},
     setup(_, host) {
@@ -29,26 +29,26 @@ const arrange = async (t: Tap) => {
   }
   await startCore(
     t,
-    { lending },
+    { capture },
     {
       upstreams: {
         up: { url: `${upstream}/base`, key: 'k', headers: { set: { 'x-set': 'ours' } } },
         dead: { url: 'http://127.0.0.1:1' },
-        inside: { url: 'lending:' },
+        inside: { url: 'capture:' },
       },
       routes: [{ path: 'GET /' }],
     },
   )
   const send = (outgoing: Partial<Outgoing>, upstream = 'up') =>
     (hosts[0] as Host).send(upstream, { method: 'GET', path: '/x', ...outgoing })
-  return { send, gone }
+  return { send, closedUrls }
 }
 const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
   Buffer.from(await (await reply).bytes(10_000)).toString()
 
 t.test('direct send: sends the given request, signed for its upstream', async t => {
   const { send } = await arrange(t)
-  const seen = JSON.parse(
+  const request = JSON.parse(
     await text(
       send({
         method: 'POST',
@@ -58,7 +58,7 @@ t.test('direct send: sends the given request, signed for its upstream', async t 
       }),
     ),
   )
-  t.match(seen, {
+  t.match(request, {
     method: 'POST',
     url: '/base/x?a=1?b',
     headers: {
@@ -98,31 +98,42 @@ t.test('direct send: a refusal is a reply, a fault is thrown', async t => {
 })
 
 t.test('direct send: the timeout covers the whole reply', async t => {
-  const { send, gone } = await arrange(t)
-  const late = { code: 'SEND_TIMEOUT', status: 504, message: 'No whole answer of up within 30 ms.' }
-  await t.rejects(send({ path: '/silent', timeout: 30 }), late)
-  // Its head comes at once, which is a while on a busy machine.
+  const { send, closedUrls } = await arrange(t)
+  const timeoutFault = {
+    code: 'SEND_TIMEOUT',
+    status: 504,
+    message: 'No whole answer of up within 30 ms.',
+  }
+  await t.rejects(send({ path: '/silent', timeout: 30 }), timeoutFault)
+  // The head arrives at once, which takes a while on a busy machine.
   const stalls = await send({ path: '/stalls', timeout: 1_000 })
   await t.rejects(stalls.bytes(100), {
-    ...late,
+    ...timeoutFault,
     message: 'No whole answer of up within 1000 ms.',
   })
-  while (gone.length < 2) await new Promise(resolve => setImmediate(resolve))
-  t.same(gone.sort(), ['/base/silent', '/base/stalls'], 'and the upstream is let go')
+  while (closedUrls.length < 2) await new Promise(resolve => setImmediate(resolve))
+  t.same(
+    closedUrls.sort(),
+    ['/base/silent', '/base/stalls'],
+    'both upstream connections are closed',
+  )
   t.match(JSON.parse(await text(send({ timeout: 20_000 }))), { method: 'GET' })
 })
 
-t.test('direct send: a signal ends it before, while it waits and midway', async t => {
-  const { send } = await arrange(t)
-  const cancelled = { code: 'TURN_CANCELLED', status: 499 }
-  await t.rejects(send({ signal: AbortSignal.abort() }), cancelled)
-  const waiting = new AbortController()
-  const reply = send({ path: '/silent', signal: waiting.signal })
-  setImmediate(() => waiting.abort())
-  await t.rejects(reply, cancelled)
-  const reading = new AbortController()
-  const stalls = await send({ path: '/stalls', signal: reading.signal })
-  const whole = stalls.bytes(100)
-  reading.abort()
-  await t.rejects(whole, cancelled)
-})
+t.test(
+  'direct send: a signal aborts it before it is sent, while it waits and amid the reply',
+  async t => {
+    const { send } = await arrange(t)
+    const cancellation = { code: 'TURN_CANCELLED', status: 499 }
+    await t.rejects(send({ signal: AbortSignal.abort() }), cancellation)
+    const waiting = new AbortController()
+    const reply = send({ path: '/silent', signal: waiting.signal })
+    setImmediate(() => waiting.abort())
+    await t.rejects(reply, cancellation)
+    const reading = new AbortController()
+    const stalls = await send({ path: '/stalls', signal: reading.signal })
+    const whole = stalls.bytes(100)
+    reading.abort()
+    await t.rejects(whole, cancellation)
+  },
+)

@@ -1,4 +1,4 @@
-/** The attempt loop: which target is tried, which next, and when none may be tried again. */
+/** The attempt loop: which target is tried first and next, and when no target is tried again. */
 import t from 'tap'
 import type { Plugin, Stage } from '../../../engine/plugin.ts'
 import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.ts'
@@ -6,7 +6,7 @@ import { type Core, plugin, startCore, startUpstream } from '../../helpers/core.
 type Tap = Parameters<typeof startCore>[0]
 const DEAD = 'http://127.0.0.1:1'
 
-/** Three upstreams that answer as they are told, by name; `log` has who was asked what, in order. */
+/** Upstreams by name with a scripted response; `log` lists their requests in order. */
 const arrange = async (
   t: Tap,
   answers: Readonly<Record<string, number | 'close' | 'silent'>>,
@@ -15,7 +15,7 @@ const arrange = async (
 ) => {
   const log: string[] = []
   const upstreams: Record<string, { url: string }> = { dead: { url: DEAD } }
-  for (const [name, does] of Object.entries(answers))
+  for (const [name, behavior] of Object.entries(answers))
     upstreams[name] = {
       url: await startUpstream(t, async (incoming, response) => {
         let body = ''
@@ -25,9 +25,11 @@ const arrange = async (
           return
         }
         log.push(`${name} ${incoming.method} ${body}`)
-        if (does === 'close') return void response.destroy()
-        if (does === 'silent') return
-        response.writeHead(does, { 'x-from': name, 'retry-after': '7' }).end(`said by ${name}`)
+        if (behavior === 'close') return void response.destroy()
+        if (behavior === 'silent') return
+        response
+          .writeHead(behavior, { 'x-from': name, 'retry-after': '7' })
+          .end(`answer of ${name}`)
       }),
     }
   const core = await startCore(t, plugins, {
@@ -43,7 +45,7 @@ const ask = async ({ url }: Core, init: RequestInit = {}): Promise<string> => {
   return `${reply.status} ${error?.code ?? text}`
 }
 const JSON_POST = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }
-/** A body that is not JSON and has no length: it goes up as it comes. */
+/** A body that is not JSON and has no length: it is streamed to the upstream. */
 const streamPost = (...parts: string[]): RequestInit => ({
   method: 'POST',
   headers: { 'content-type': 'application/octet-stream' },
@@ -58,9 +60,9 @@ const streamPost = (...parts: string[]): RequestInit => ({
 
 t.test('dispatch: a refused connection goes to the next target, with any method', async t => {
   const { core, log } = await arrange(t, { a: 200 }, { upstream: ['dead', 'a'] })
-  t.equal(await ask(core), '200 said by a')
-  t.equal(await ask(core, JSON_POST), '200 said by a')
-  t.equal(await ask(core, streamPost('x', 'y')), '200 said by a', 'its body was not begun yet')
+  t.equal(await ask(core), '200 answer of a')
+  t.equal(await ask(core, JSON_POST), '200 answer of a')
+  t.equal(await ask(core, streamPost('x', 'y')), '200 answer of a', 'its body was not sent yet')
   t.same(log, ['a GET ', 'a POST {}', 'a POST xy'])
 })
 
@@ -74,33 +76,33 @@ t.test(
   async t => {
     for (const status of [429, 500, 502, 503, 504, 529]) {
       const both = [{ a: status, b: 200 }, { upstream: ['a', 'b'] }] as const
-      const got = await arrange(t, ...both)
-      t.equal(await ask(got.core), '200 said by b', `${status}`)
+      const fixture = await arrange(t, ...both)
+      t.equal(await ask(fixture.core), '200 answer of b', `${status}`)
       const { core, log } = await arrange(t, ...both)
-      // A POST goes on only from an answer that says that nothing was done.
+      // A POST is retried only after a status by which the target did not process it.
       const on = [429, 503, 529].includes(status)
-      t.equal(await ask(core, JSON_POST), on ? '200 said by b' : `${status} said by a`)
+      t.equal(await ask(core, JSON_POST), on ? '200 answer of b' : `${status} answer of a`)
       t.equal(log.length, on ? 2 : 1)
     }
     const { core } = await arrange(t, { a: 500, b: 503 }, { upstream: ['a', 'b'] })
     const last = await fetch(core.url)
     t.equal(last.status, 503)
     t.equal(last.headers.get('retry-after'), '7')
-    t.equal(await last.text(), 'said by b')
+    t.equal(await last.text(), 'answer of b')
   },
 )
 
 t.test('dispatch: any other response is the reply', async t => {
   for (const status of [400, 401, 404, 418, 501]) {
     const { core, log } = await arrange(t, { a: status, b: 200 }, { upstream: ['a', 'b'] })
-    t.equal(await ask(core), `${status} said by a`)
+    t.equal(await ask(core), `${status} answer of a`)
     t.equal(log.length, 1)
   }
 })
 
-t.test('dispatch: retries go round again, as often as the route says', async t => {
+t.test('dispatch: retries repeat the targets as often as the route configures', async t => {
   const one = await arrange(t, { a: 503 }, { upstream: 'a', retries: 2 })
-  t.equal(await ask(one.core), '503 said by a')
+  t.equal(await ask(one.core), '503 answer of a')
   t.equal(one.log.length, 3)
   const two = await arrange(t, { a: 500, b: 503 }, { upstream: ['a', 'b'], retries: 1 })
   await ask(two.core)
@@ -114,7 +116,7 @@ t.test('dispatch: a POST that was sent is not sent again, a GET is', async t => 
   const { core, log } = await arrange(t, { a: 'close', b: 200 }, { upstream: ['a', 'b'] })
   t.equal(await ask(core, JSON_POST), '502 TARGET_BROKE')
   t.same(log, ['a POST {}'])
-  t.equal(await ask(core), '200 said by b')
+  t.equal(await ask(core), '200 answer of b')
 })
 
 t.test('dispatch: after a timeout no target is tried again', async t => {
@@ -130,10 +132,14 @@ t.test('dispatch: after a timeout no target is tried again', async t => {
 t.test('dispatch: a streamed body that was begun is not sent again', async t => {
   const { core, log } = await arrange(t, { a: 503, b: 200 }, { upstream: ['a', 'b'], retries: 3 })
   const [x, y] = ['x'.repeat(70_000), 'y'.repeat(70_000)]
-  t.equal(await ask(core, streamPost(x, y)), '503 said by a')
+  t.equal(await ask(core, streamPost(x, y)), '503 answer of a')
   t.same(log, [`a POST ${x}${y}`])
-  t.equal(await ask(core, streamPost('x', 'y')), '200 said by b', 'a short one is whole before')
-  t.equal(await ask(core, JSON_POST), '200 said by b', 'one that was read whole is')
+  t.equal(
+    await ask(core, streamPost('x', 'y')),
+    '200 answer of b',
+    'a short stream is read whole first',
+  )
+  t.equal(await ask(core, JSON_POST), '200 answer of b', 'a body that was read whole is sent again')
 })
 
 t.test('dispatch: a body that a stage read whole can be sent again', async t => {
@@ -145,7 +151,7 @@ t.test('dispatch: a body that a stage read whole can be sent again', async t => 
   }
   const rules = { upstream: ['a', 'b'] }
   const { core } = await arrange(t, { a: 503, b: 200 }, rules, { reading: plugin(reading) })
-  t.equal(await ask(core, streamPost('x')), '200 said by b')
+  t.equal(await ask(core, streamPost('x')), '200 answer of b')
 })
 
 t.test('dispatch: no target is a fault', async t => {
@@ -161,36 +167,36 @@ t.test('dispatch: no target is a fault', async t => {
 })
 
 t.test('dispatch: the forward ring runs once per attempt, and may answer or refuse', async t => {
-  const seen: string[] = []
+  const events: string[] = []
   const ring: Stage = {
     async forward(attempt, next) {
-      seen.push(`${attempt.number} ${attempt.target.upstream}`)
+      events.push(`${attempt.number} ${attempt.target.upstream}`)
       if (attempt.target.upstream === 'b') return void attempt.answer(200, { from: 'the ring' })
       await next()
-      seen.push(String(attempt.reply.status))
+      events.push(String(attempt.reply.status))
     },
   }
   const rules = { upstream: ['dead', 'a', 'b'] }
   const { core, log } = await arrange(t, { a: 503, b: 200 }, rules, { ring: plugin(ring) })
   const reply = await fetch(core.url)
   t.same(await reply.json(), { from: 'the ring' })
-  t.same(seen, ['1 dead', '2 a', '503', '3 b'])
+  t.same(events, ['1 dead', '2 a', '503', '3 b'])
   t.same(log, ['a GET '])
 })
 
 t.test(
   'dispatch: a stage that throws on a reply goes to the next target, and ends the reply',
   async t => {
-    const closed = Promise.withResolvers<void>()
+    const closeEvent = Promise.withResolvers<void>()
     const bad = await startUpstream(t, (_, response) => {
-      response.on('close', () => closed.resolve())
+      response.on('close', () => closeEvent.resolve())
       response.write('event: error')
     })
     const picky: Stage = {
       async forward(attempt, next) {
         await next()
-        const seen = await attempt.reply.peek()
-        if (Buffer.from(seen ?? []).toString() === 'event: error')
+        const firstBytes = await attempt.reply.peek()
+        if (Buffer.from(firstBytes ?? []).toString() === 'event: error')
           throw { code: 'BAD', message: 'bad', status: 502, expose: true, retryable: true }
       },
     }
@@ -204,8 +210,8 @@ t.test(
       },
     )
     t.equal(await ask(core), '200 fine')
-    await closed.promise
-    t.pass('and its connection is free')
+    await closeEvent.promise
+    t.pass('the connection of the discarded reply is closed')
   },
 )
 
@@ -229,15 +235,15 @@ t.test('dispatch: an attempt without a reply is a fault that names its route', a
 })
 
 t.test('dispatch: targets that a stage sets are tried in their order', async t => {
-  const finding: Stage = {
+  const choosing: Stage = {
     async handle(exchange, next) {
       exchange.targets = [{ upstream: 'dead' }, { upstream: 'b', name: 'x', traits: { a: 1 } }]
       await next()
     },
     targets: true,
   }
-  const { core, log } = await arrange(t, { a: 200, b: 200 }, {}, { finding: plugin(finding) })
-  t.equal(await ask(core), '200 said by b')
+  const { core, log } = await arrange(t, { a: 200, b: 200 }, {}, { choosing: plugin(choosing) })
+  t.equal(await ask(core), '200 answer of b')
   t.same(log, ['b GET '])
 })
 

@@ -1,4 +1,4 @@
-/** Requests through undici: what comes back, what each failure is called, and that nothing stays open. */
+/** Requests through undici: replies, the code of each failure, and closed connections. */
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Outgoing } from '../../../engine/plugin.ts'
@@ -24,38 +24,38 @@ const parts = async function* (...chunks: readonly string[]) {
   for (const chunk of chunks) yield Buffer.from(chunk)
 }
 
-t.test('guarded client: method, path, headers and body arrive as they were given', async t => {
-  const seen: string[] = []
+t.test('guarded client: sends method, path, headers and body unchanged', async t => {
+  const requests: string[] = []
   const { upstream, send } = await arrange(t, (_, request) => {
-    seen.push(request)
+    requests.push(request)
     return OK
   })
   const headers = { 'Content-Type': 'text/plain', 'x-own': 'a' }
   const reply = await send({ method: 'POST', headers, body: Buffer.from('body') })
   t.equal(Buffer.from(await reply.bytes(10)).toString(), 'ok')
-  t.match(seen[0], /^POST \/a\?b=c HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
-  t.match(seen[0], /\r\ncontent-type: text\/plain\r\nx-own: a\r\n/)
-  t.match(seen[0], /\r\ntraceparent: 00-[0-9a-f]{32}-0{15}1-01\r\n/)
-  t.match(seen[0], /\r\ncontent-length: 4\r\n\r\nbody$/)
+  t.match(requests[0], /^POST \/a\?b=c HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
+  t.match(requests[0], /\r\ncontent-type: text\/plain\r\nx-own: a\r\n/)
+  t.match(requests[0], /\r\ntraceparent: 00-[0-9a-f]{32}-0{15}1-01\r\n/)
+  t.match(requests[0], /\r\ncontent-length: 4\r\n\r\nbody$/)
   await upstream.ended(1)
 })
 
-t.test('guarded client: a streamed body goes in chunks', async t => {
-  let seen = ''
+t.test('guarded client: sends a streamed body in chunks', async t => {
+  let received = ''
   const { send } = await arrange(t, (socket, request) => {
-    seen += request
+    received += request
     socket.on('data', part => {
-      seen += part
-      if (seen.endsWith('0\r\n\r\n')) socket.write(OK)
+      received += part
+      if (received.endsWith('0\r\n\r\n')) socket.write(OK)
     })
-    return seen.endsWith('0\r\n\r\n') ? OK : undefined
+    return received.endsWith('0\r\n\r\n') ? OK : undefined
   })
   await (await send({ method: 'PUT', body: parts('one', 'two') })).bytes(10)
-  t.match(seen, /transfer-encoding: chunked/)
-  t.match(seen, /3\r\none\r\n/)
+  t.match(received, /transfer-encoding: chunked/)
+  t.match(received, /3\r\none\r\n/)
 })
 
-t.test('guarded client: what fails has the code of what failed', async t => {
+t.test('guarded client: each failure has its own fault code', async t => {
   const bad: readonly (readonly [
     code: string,
     answer: string | undefined,
@@ -80,46 +80,49 @@ t.test('guarded client: what fails has the code of what failed', async t => {
       socket.end()
       return undefined
     })
-    const allowed = createEgress(`127.0.0.1:${upstream.port} 127.0.0.1:1`)
-    const snapshot = { egress: allowed, upstreams: new Map() } as unknown as Snapshot
-    const asked = more?.path
+    const egress = createEgress(`127.0.0.1:${upstream.port} 127.0.0.1:1`)
+    const snapshot = { egress, upstreams: new Map() } as unknown as Snapshot
+    const reply = more?.path
       ? sendDirect(snapshot, 'public', { method: 'GET', path: more.path })
       : send(more)
     await t.rejects(
-      asked.then(reply => reply.bytes(100)),
+      reply.then(reply => reply.bytes(100)),
       { code },
       JSON.stringify([code, answer?.slice(0, 30), more]),
     )
   }
 })
 
-t.test('guarded client: a signal and a time end it, and its connection', async t => {
-  const { upstream, send } = await arrange(t, socket => {
-    socket.write(`${HEAD}half`)
-    return undefined
-  })
-  const aborter = new AbortController()
-  const reply = await send({ signal: aborter.signal })
-  const whole = reply.bytes(100)
-  aborter.abort()
-  await t.rejects(whole, { code: 'TURN_CANCELLED' })
-  await upstream.ended(1)
-  await t.rejects(send({ signal: AbortSignal.abort() }), { code: 'TURN_CANCELLED' })
-  const late = await send({ timeout: 200 })
-  await t.rejects(late.bytes(100), { code: 'SEND_TIMEOUT' })
-  await upstream.ended(2)
-  t.equal(upstream.connections, 2)
-})
+t.test(
+  'guarded client: a signal or timeout ends the request and closes its connection',
+  async t => {
+    const { upstream, send } = await arrange(t, socket => {
+      socket.write(`${HEAD}half`)
+      return undefined
+    })
+    const aborter = new AbortController()
+    const reply = await send({ signal: aborter.signal })
+    const whole = reply.bytes(100)
+    aborter.abort()
+    await t.rejects(whole, { code: 'TURN_CANCELLED' })
+    await upstream.ended(1)
+    await t.rejects(send({ signal: AbortSignal.abort() }), { code: 'TURN_CANCELLED' })
+    const late = await send({ timeout: 200 })
+    await t.rejects(late.bytes(100), { code: 'SEND_TIMEOUT' })
+    await upstream.ended(2)
+    t.equal(upstream.connections, 2)
+  },
+)
 
-t.test('guarded client: a slow reader holds back what arrives', async t => {
+t.test('guarded client: a slow reader applies back-pressure to the upstream', async t => {
   const size = 50_000_000
-  let written = 0
+  let writtenBytes = 0
   const { upstream, send } = await arrange(t, socket => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`)
     const piece = Buffer.alloc(1_000_000, 'x')
     const push = (): void => {
-      while (written < size) {
-        written += piece.length
+      while (writtenBytes < size) {
+        writtenBytes += piece.length
         if (!socket.write(piece)) return void socket.once('drain', push)
       }
     }
@@ -128,7 +131,7 @@ t.test('guarded client: a slow reader holds back what arrives', async t => {
   })
   const reply = await send()
   await new Promise(resolve => setTimeout(resolve, 300))
-  t.ok(written < size / 2, `${written} of ${size} were taken while nobody read`)
+  t.ok(writtenBytes < size / 2, `${writtenBytes} of ${size} were written without a reader`)
   let read = 0
   for await (const chunk of reply.body as AsyncIterable<Uint8Array>) read += chunk.length
   t.equal(read, size)

@@ -1,5 +1,4 @@
-/** Ejection after failures in a row, readmission by one probe, rest on request. Times are
- *  arguments. */
+/** Ejection after failures in a row, readmission by one probe, pauses. Times are arguments. */
 import t from 'tap'
 import { Health } from '../../../engine/upstream/health.ts'
 
@@ -11,7 +10,7 @@ t.test(
   'health: ejects after the configured failures in a row, for the configured time',
   async t => {
     const health = new Health()
-    t.same(failing(health, 3, 1_000), [false, false, true], 'the last one says so')
+    t.same(failing(health, 3, 1_000), [false, false, true], 'the last failure reports the ejection')
     t.equal(health.isAvailable(1_000), false)
     t.equal(health.isAvailable(1_099), false)
     t.equal(health.isEjected(1_099), true)
@@ -35,14 +34,14 @@ t.test('health: one request probes an ejected origin, others wait', async t => {
   const health = new Health()
   failing(health, 3, 1_000)
   health.recordAttempt(1_050)
-  t.equal(health.isAvailable(1_100), true, 'one sent in spite of the ejection is no probe')
+  t.equal(health.isAvailable(1_100), true, 'a request sent during the ejection is no probe')
   health.recordAttempt(1_100)
   t.equal(health.isAvailable(1_100), false)
-  t.equal(health.isAvailable(9_999), false, 'however long it takes')
+  t.equal(health.isAvailable(9_999), false, 'until the probe ends')
   health.recordSuccess()
   t.equal(health.isAvailable(1_101), true)
   t.equal(health.availableAt, 0)
-  t.same(failing(health, 3, 1_200), [false, false, true], 'and it starts anew')
+  t.same(failing(health, 3, 1_200), [false, false, true], 'the count of failures restarts')
 })
 
 t.test('health: a failed probe ejects again at once', async t => {
@@ -63,10 +62,10 @@ t.test('health: an abandoned probe lets another request probe', async t => {
   health.recordAttempt(1_100)
   health.rest(1_150)
   t.equal(health.isAvailable(1_149), false)
-  t.equal(health.isAvailable(1_150), true, 'an answer that asks for a pause is none either')
+  t.equal(health.isAvailable(1_150), true, 'a 429 ends the probe without a result')
 })
 
-t.test('health: an origin that asks for a pause rests, and is not ejected', async t => {
+t.test('health: a Retry-After pauses an origin without ejecting it', async t => {
   const health = new Health()
   health.rest(1_500)
   t.equal(health.isAvailable(1_499), false)
@@ -75,5 +74,5 @@ t.test('health: an origin that asks for a pause rests, and is not ejected', asyn
   health.rest(1_200)
   t.equal(health.isAvailable(1_499), false, 'a shorter pause does not shorten it')
   t.equal(health.isAvailable(1_500), true)
-  t.same(failing(health, 3, 1_600), [false, false, true], 'and it was no failure')
+  t.same(failing(health, 3, 1_600), [false, false, true], 'a pause counts as no failure')
 })

@@ -1,46 +1,48 @@
-/** A request to a customer's address reaches public ones only, or those that the operator allowed. */
+/** Requests to customer URLs reach public addresses, and those that the operator allowed. */
 import t from 'tap'
 import { CompileError } from '../../../engine/config/compile/compile.ts'
 import type { HostBase, Reply } from '../../../engine/plugin.ts'
 import { plugin, startCore, startUpstream } from '../../helpers/core.ts'
 
-/** The host of a plugin, as its setup is lent it. */
+/** The host that the setup of a plugin receives. */
 const hostWith = async (
   test: Parameters<typeof startCore>[0],
   allow: string,
 ): Promise<HostBase> => {
-  let lent: HostBase | undefined
-  const keeper = plugin(
+  let pluginHost: HostBase | undefined
+  const capture = plugin(
     { answers: true },
     {
       setup(_, host) {
-        lent = host
+        pluginHost = host
         return { answers: true }
       },
     },
   )
   await startCore(
     test,
-    { keeper },
+    { capture },
     {
       settings: { egress_allow: allow },
       routes: [{ path: 'GET /x' }],
     },
   )
-  if (!lent) throw new Error('no setup ran')
-  return lent
+  if (!pluginHost) throw new Error('no setup ran')
+  return pluginHost
 }
 const text = async (reply: Reply): Promise<string> =>
   Buffer.from(await reply.bytes(1_000)).toString()
 
 t.test('public send: an allowed address is reached, path and query unchanged', async t => {
   const url = await startUpstream(t, (incoming, response) => {
-    response.end(`${incoming.method} ${incoming.url} ${incoming.headers.authorization ?? 'nobody'}`)
+    response.end(
+      `${incoming.method} ${incoming.url} ${incoming.headers.authorization ?? 'no credential'}`,
+    )
   })
   const host = await hostWith(t, new URL(url).host)
   const reply = await host.send('public', { method: 'GET', path: `${url}/a/b?c=d` })
   t.equal(reply.status, 200)
-  t.equal(await text(reply), 'GET /a/b?c=d nobody')
+  t.equal(await text(reply), 'GET /a/b?c=d no credential')
 })
 
 t.test('public send: a redirect is a reply', async t => {
@@ -54,9 +56,9 @@ t.test('public send: a redirect is a reply', async t => {
 })
 
 t.test('public send: no other address of this machine is reached', async t => {
-  let reached = 0
+  let requestCount = 0
   const url = await startUpstream(t, (_, response) => {
-    reached++
+    requestCount++
     response.end()
   })
   const { port } = new URL(url)
@@ -75,16 +77,14 @@ t.test('public send: no other address of this machine is reached', async t => {
       { message: /cannot be reached|no public address/ },
       address,
     )
-  t.equal(reached, 0)
+  t.equal(requestCount, 0)
 })
 
 t.test('public send: an unreadable EGRESS_ALLOW is a configuration problem', async t => {
-  const refused = await hostWith(t, '10.0.0.0/8 example.com').catch(
-    (thrown: CompileError) => thrown,
-  )
-  if (!(refused instanceof CompileError)) throw new Error('it was taken')
+  const error = await hostWith(t, '10.0.0.0/8 example.com').catch((cause: CompileError) => cause)
+  if (!(error instanceof CompileError)) throw new Error('the configuration was accepted')
   t.same(
-    refused.faults.map(({ where, code }) => ({ where, code })),
+    error.faults.map(({ where, code }) => ({ where, code })),
     [{ where: ['settings', 'egress_allow'], code: 'EGRESS_ALLOW' }],
   )
 })

@@ -1,5 +1,4 @@
-/** What may go wrong with one attempt: its fault, its effect on health, and a sound pool
- *  afterwards. */
+/** Faults of one attempt: the code, the effect on health, and a usable pool afterwards. */
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
@@ -11,71 +10,69 @@ import { aim, HEALTH, PATIENT, text } from '../../helpers/aim.ts'
 import { OK, startScripted } from '../../helpers/scripted.ts'
 
 interface Row {
-  /** What the upstream does. */
-  readonly does: (socket: Socket) => string | undefined
+  /** The behaviour of the upstream. */
+  readonly respond: (socket: Socket) => string | undefined
   readonly code: string
   readonly status?: number
   readonly retryable?: boolean
   /** The fault comes with the body. */
   readonly late?: boolean
   readonly deadlines?: Partial<Sending['deadlines']>
-  /** It counts against the upstream. */
-  readonly blamed?: boolean
 }
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
 const closing = (socket: Socket): undefined => void socket.destroy()
 const FAULTS: Readonly<Record<string, Row>> = {
-  'closed without an answer': { does: closing, code: 'TARGET_BROKE', retryable: true },
+  'closed without an answer': { respond: closing, code: 'TARGET_BROKE', retryable: true },
   'reset without an answer': {
-    does: socket => void socket.resetAndDestroy(),
+    respond: socket => void socket.resetAndDestroy(),
     code: 'TARGET_BROKE',
     retryable: true,
   },
   'closed in the middle of its head': {
-    does: socket => void socket.end('HTTP/1.1 200 OK\r\nx-a:'),
+    respond: socket => void socket.end('HTTP/1.1 200 OK\r\nx-a:'),
     code: 'TARGET_BROKE',
     retryable: true,
   },
-  'no HTTP': { does: () => 'hello\r\n\r\n', code: 'TARGET_BROKE', retryable: true },
+  'no HTTP': { respond: () => 'hello\r\n\r\n', code: 'TARGET_BROKE', retryable: true },
   'two lengths': {
-    does: () => 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab',
+    respond: () => 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab',
     code: 'TARGET_BROKE',
     retryable: true,
   },
   'silent before its head': {
-    does: () => undefined,
+    respond: () => undefined,
     code: 'TARGET_TIMEOUT',
     status: 504,
     deadlines: { first_byte: 20 },
   },
   'silent after an early hint': {
-    does: () => 'HTTP/1.1 103 Early Hints\r\n\r\n',
+    respond: () => 'HTTP/1.1 103 Early Hints\r\n\r\n',
     code: 'TARGET_TIMEOUT',
     status: 504,
     deadlines: { first_byte: 20 },
   },
   'closed in the middle of its body': {
-    does: socket => void socket.end(`${HEAD}half`),
+    respond: socket => void socket.end(`${HEAD}half`),
     code: 'TARGET_CUT',
     late: true,
   },
   'chunks that are none': {
-    does: () => 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n',
+    respond: () => 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n',
     code: 'TARGET_CUT',
     late: true,
   },
   'silent in the middle of its body': {
-    does: () => `${HEAD}half`,
+    respond: () => `${HEAD}half`,
     code: 'TARGET_STALLED',
     status: 504,
     late: true,
     deadlines: { idle: 20 },
   },
 }
-for (const [what, row] of Object.entries(FAULTS))
-  t.test(`transport fault: an upstream that is ${what}`, async t => {
+for (const [description, row] of Object.entries(FAULTS))
+  t.test(`transport fault: an upstream that is ${description}`, async t => {
     const upstream = await startScripted(t, (socket, _, count) =>
-      count === 1 ? row.does(socket) : OK,
+      count === 1 ? row.respond(socket) : OK,
     )
     const { origin, ask } = aim(t, upstream.url, 1)
     const expected = {
@@ -84,13 +81,17 @@ for (const [what, row] of Object.entries(FAULTS))
       retryable: row.retryable ?? false,
     }
     const deadlines = { ...PATIENT, ...row.deadlines }
-    const asked = ask({ deadlines })
-    if (row.late) await t.rejects(text(await asked), expected)
-    else await t.rejects(asked, expected)
+    const reply = ask({ deadlines })
+    if (row.late) await t.rejects(text(await reply), expected)
+    else await t.rejects(reply, expected)
     t.equal(origin.busy, 0)
     const now = performance.now()
-    t.equal(origin.health.recordFailure(now, HEALTH), true, 'it was a failure: one more ejects')
-    t.equal(await text(await ask()), 'ok', 'and the next request finds a sound connection')
+    t.equal(
+      origin.health.recordFailure(now, HEALTH),
+      true,
+      'counted as a failure: the next one ejects',
+    )
+    t.equal(await text(await ask()), 'ok', 'the next request gets a new connection')
     t.equal(origin.busy, 0)
     t.equal(origin.health.isAvailable(now), true)
   })
@@ -115,7 +116,7 @@ t.test('transport fault: without a connection any request is retryable', async t
       retryable: true,
       cause: { code: 'ECONNREFUSED' },
     })
-  t.equal(origin.health.isAvailable(performance.now()), false, 'and twice is out')
+  t.equal(origin.health.isAvailable(performance.now()), false, 'two failures eject the origin')
   t.equal(origin.busy, 0)
 })
 
@@ -124,13 +125,17 @@ t.test("transport fault: a broken request body is the client's fault", async t =
     request.startsWith('GET') ? OK : undefined,
   )
   const { origin, ask } = aim(t, upstream.url, 1)
-  const broken = async function* (): AsyncGenerator<Bytes> {
+  const brokenBody = async function* (): AsyncGenerator<Bytes> {
     yield Buffer.from('half')
     throw new TollgateError('BODY_CUT', 400, 'The request body ended early.')
   }
   for (let n = 0; n < 5; n++)
-    await t.rejects(ask({ method: 'POST', body: broken() }), { code: 'BODY_CUT', status: 400 })
-  t.equal(origin.health.isAvailable(performance.now()), true, 'the upstream did nothing')
+    await t.rejects(ask({ method: 'POST', body: brokenBody() }), { code: 'BODY_CUT', status: 400 })
+  t.equal(
+    origin.health.isAvailable(performance.now()),
+    true,
+    'counts as no failure of the upstream',
+  )
   t.equal(origin.busy, 0)
   t.equal(await text(await ask()), 'ok')
 })
@@ -190,10 +195,10 @@ t.test('health of an origin: 5xx are failures in a row, 4xx are none', async t =
     (_, __, count) => `HTTP/1.1 ${statuses[count - 1]} X\r\ncontent-length: 0\r\n\r\n`,
   )
   const { origin, ask } = aim(t, upstream.url, 1)
-  const fit: boolean[] = []
+  const availability: boolean[] = []
   for (const _ of statuses) {
     await text(await ask())
-    fit.push(origin.health.isAvailable(performance.now()))
+    availability.push(origin.health.isAvailable(performance.now()))
   }
-  t.same(fit, [true, true, true, true, true, false])
+  t.same(availability, [true, true, true, true, true, false])
 })

@@ -6,7 +6,7 @@ import { aim, GONE, PATIENT, poured, text } from '../../helpers/aim.ts'
 import { OK, startScripted } from '../../helpers/scripted.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
-t.test('transport: the chunk that completes a known length is the tail', async t => {
+t.test('transport: the chunk that completes the content-length is the tail', async t => {
   const upstream = await startScripted(t, socket => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n')
     setImmediate(() => {
@@ -37,7 +37,7 @@ t.test(
     t.same(whole.log, ['end abc'])
     const late = poured(await ask({ path: '/late' }))
     await late.over
-    t.same(late.log, ['abc', 'end '], 'and are passed on at once where it did not')
+    t.same(late.log, ['abc', 'end '], 'passed on at once where the end came later')
   },
 )
 
@@ -69,26 +69,26 @@ t.test('transport: responses without a body have no tail', async t => {
 t.test('transport: buffers a few early chunks, then pauses', async t => {
   const chunk = Buffer.alloc(65_536, 'x')
   const total = 400
-  let taken = 0
+  let writtenChunks = 0
   const upstream = await startScripted(t, socket => {
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${total * chunk.length}\r\n\r\n`)
-    const more = (): void => {
-      while (taken < total) {
-        taken++
-        if (!socket.write(chunk)) return void socket.once('drain', more)
+    const writeMore = (): void => {
+      while (writtenChunks < total) {
+        writtenChunks++
+        if (!socket.write(chunk)) return void socket.once('drain', writeMore)
       }
     }
-    more()
+    writeMore()
     return undefined
   })
   const { ask } = aim(t, upstream.url)
   const answer = await ask()
   let before = -1
-  while (before !== taken) {
-    before = taken
+  while (before !== writtenChunks) {
+    before = writtenChunks
     await new Promise(resolve => setTimeout(resolve, 20))
   }
-  t.ok(taken < total, `the upstream could write ${taken} of ${total}`)
+  t.ok(writtenChunks < total, `the upstream could write ${writtenChunks} of ${total}`)
   t.equal((await answer.bytes(total * chunk.length)).length, total * chunk.length)
 })
 
@@ -101,21 +101,21 @@ t.test('transport: a paused reader is no inactivity of the upstream', async t =>
   const deadlines = { ...PATIENT, idle: 20 }
   const answer = await ask({ deadlines })
   const log: string[] = []
-  const valve = answer.pipeTo({
+  const flow = answer.pipeTo({
     write: part => void log.push(Buffer.from(part).toString()),
     end: () => void log.push('end'),
     fail: reason => void log.push(reason.code),
   })
-  valve.pause()
+  flow.pause()
   await new Promise(resolve => setTimeout(resolve, 250))
   t.same(log, ['hello'])
-  valve.resume()
+  flow.resume()
   while (log.length < 2) await new Promise(resolve => setTimeout(resolve, 10))
-  t.same(log, ['hello', 'TARGET_STALLED'], 'from then on it is')
+  t.same(log, ['hello', 'TARGET_STALLED'], 'inactivity counts once the reader resumes')
   t.equal(origin.busy, 0)
-  valve.pause()
-  valve.resume()
-  t.equal(log.length, 2, 'over is over')
+  flow.pause()
+  flow.resume()
+  t.equal(log.length, 2, 'nothing follows the fault')
 })
 
 const stream = async function* (...parts: string[]): AsyncGenerator<Bytes> {
@@ -140,12 +140,12 @@ t.test('transport: an attempt aborted while it waits for a connection is never s
   const { origin, ask } = aim(t, upstream.url, 1)
   const first = ask({ path: '/first' })
   while (upstream.requests.length === 0) await new Promise(resolve => setImmediate(resolve))
-  let leave = (_: Fault): void => {}
-  const queued = ask({ path: '/queued' }, abort => {
-    leave = abort
+  let abortAttempt = (_: Fault): void => {}
+  const queuedReply = ask({ path: '/queued' }, abort => {
+    abortAttempt = abort
   })
-  leave(GONE)
-  await t.rejects(queued, GONE)
+  abortAttempt(GONE)
+  await t.rejects(queuedReply, GONE)
   const last = ask({ path: '/last' })
   answer()
   t.equal(await text(await first), 'ok')
@@ -170,21 +170,21 @@ t.test('transport: aborts before it is connected, before the head, in the body',
   t.equal(origin.busy, 0)
   await t.rejects(
     ask({}, abort => {
-      const look = (): void => {
+      const abortWhenSent = (): void => {
         if (upstream.requests.length > 0) abort(GONE)
-        else setImmediate(look)
+        else setImmediate(abortWhenSent)
       }
-      look()
+      abortWhenSent()
     }),
     GONE,
   )
-  let leave = (_: Fault): void => {}
+  let abortAttempt = (_: Fault): void => {}
   const answer = await ask({ path: '/body' }, abort => {
-    leave = abort
+    abortAttempt = abort
   })
   const { log, over } = poured(answer)
-  leave(GONE)
-  leave({ ...GONE, code: 'AGAIN' })
+  abortAttempt(GONE)
+  abortAttempt({ ...GONE, code: 'AGAIN' })
   await over
   t.same(log.at(-1), 'fail GONE')
   t.equal(origin.busy, 0)
@@ -192,6 +192,6 @@ t.test('transport: aborts before it is connected, before the head, in the body',
   t.equal(
     origin.health.isAvailable(performance.now()),
     true,
-    'and none of it was the upstream’s fault',
+    'aborts are no failures of the upstream',
   )
 })

@@ -21,27 +21,29 @@ const pair = async (t: Test, options: { autoPong?: boolean } = {}) => {
   far.on('error', () => {})
   return { near, far }
 }
-const relayed = async (t: Test, client = {}, upstream = {}) => {
+const startRelay = async (t: Test, client = {}, upstream = {}) => {
   const one = await pair(t, client)
   const two = await pair(t, upstream)
   const relay = new Relay({
-    ...{ client: one.near, upstream: two.near, stages: [] },
+    client: one.near,
+    upstream: two.near,
+    stages: [],
     exchange: {} as Exchange,
   })
   return { relay, client: one.far, upstream: two.far, nearClient: one.near, nearUpstream: two.near }
 }
 
 t.test('WebSocket liveness: peers that answer pings stay connected', async t => {
-  const { relay, client, upstream } = await relayed(t)
-  for (let beats = 0; beats < 3; beats++) {
+  const { relay, client, upstream } = await startRelay(t)
+  for (let checks = 0; checks < 3; checks++) {
     const both = [once(client, 'ping'), once(upstream, 'ping')]
     relay.checkPeers()
     await Promise.all(both)
     // The pong travels behind the ping; a message behind the pong shows that it arrived.
-    const arrived = [once(upstream, 'message'), once(client, 'message')]
+    const messages = [once(upstream, 'message'), once(client, 'message')]
     client.send('x')
     upstream.send('x')
-    await Promise.all(arrived)
+    await Promise.all(messages)
   }
   t.equal(client.readyState, client.OPEN)
   client.close(1000)
@@ -49,36 +51,36 @@ t.test('WebSocket liveness: peers that answer pings stay connected', async t => 
 })
 
 t.test('WebSocket liveness: a silent client is dropped, and its upstream closed', async t => {
-  const { relay, upstream, nearUpstream } = await relayed(t, { autoPong: false })
-  const closed = once(upstream, 'close')
-  const answered = once(nearUpstream, 'pong')
+  const { relay, upstream, nearUpstream } = await startRelay(t, { autoPong: false })
+  const closeEvent = once(upstream, 'close')
+  const pong = once(nearUpstream, 'pong')
   relay.checkPeers()
-  await answered
+  await pong
   relay.checkPeers()
-  t.equal((await closed)[0], 1001)
+  t.equal((await closeEvent)[0], 1001)
   t.match(await relay.done, { end: 'hangup' })
 })
 
 t.test('WebSocket liveness: a silent upstream is dropped, and its client closed', async t => {
-  const { relay, client, nearClient } = await relayed(t, {}, { autoPong: false })
-  const closed = once(client, 'close')
-  const answered = once(nearClient, 'pong')
+  const { relay, client, nearClient } = await startRelay(t, {}, { autoPong: false })
+  const closeEvent = once(client, 'close')
+  const pong = once(nearClient, 'pong')
   relay.checkPeers()
-  await answered
+  await pong
   relay.checkPeers()
-  t.equal((await closed)[0], 1011)
+  t.equal((await closeEvent)[0], 1011)
   t.match(await relay.done, { end: 'cut', fault: { code: 'UPSTREAM_CUT' } })
 })
 
 t.test(
   'WebSocket liveness: a slow client has time for a large message, and its paused upstream stays',
   async t => {
-    const { relay, client, upstream, nearClient } = await relayed(t)
+    const { relay, client, upstream, nearClient } = await startRelay(t)
     client.pause()
     upstream.send('x'.repeat(10_000_000))
     while (nearClient.bufferedAmount < 1_000_000)
       await new Promise(resolve => setImmediate(resolve))
-    for (let beats = 0; beats < 4; beats++) relay.checkPeers()
+    for (let checks = 0; checks < 4; checks++) relay.checkPeers()
     t.equal(nearClient.readyState, nearClient.OPEN)
     const received = once(client, 'message')
     client.resume()
@@ -89,12 +91,12 @@ t.test(
 )
 
 t.test('WebSocket liveness: a client that reads nothing is dropped', async t => {
-  const { relay, client, upstream, nearClient } = await relayed(t)
+  const { relay, client, upstream, nearClient } = await startRelay(t)
   client.pause()
   upstream.send('x'.repeat(10_000_000))
   while (nearClient.bufferedAmount < 1_000_000) await new Promise(resolve => setImmediate(resolve))
-  const closed = once(upstream, 'close')
-  for (let beats = 0; beats < 60; beats++) relay.checkPeers()
-  t.equal((await closed)[0], 1001)
+  const closeEvent = once(upstream, 'close')
+  for (let checks = 0; checks < 60; checks++) relay.checkPeers()
+  t.equal((await closeEvent)[0], 1001)
   t.match(await relay.done, { end: 'hangup' })
 })

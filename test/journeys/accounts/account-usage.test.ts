@@ -1,8 +1,8 @@
-/** What an account has used, over real sockets and a real store: sums that are the ledger's, pages that miss nothing,
- *  receipts for their owner only. */
+/** The usage of an account over sockets and a real store: sums equal the ledger, pages are
+ *  complete, and only the owner reads a receipt. */
 import t from 'tap'
 import type { Shown } from '../../helpers/account-gateway.ts'
-import { gateway } from './stand.ts'
+import { gateway } from './account-gateway.ts'
 
 const { ask } = gateway
 const UNIT = 10n ** 9n
@@ -16,7 +16,7 @@ const token = (await gateway.addToken(ann)).text
 const eve = await gateway.account('evie')
 const stranger = { key: await gateway.addKey(eve), token: (await gateway.addToken(eve)).text }
 
-/** Twelve calls: three a day, on four days; the last of each by another model and key. */
+/** Twelve calls: three a day on four days; the third of each day uses another model and key. */
 const CALLS = Array.from({ length: 12 }, (_, index) => ({
   account: ann,
   key: index % 3 === 2 ? other.id : key.id,
@@ -28,11 +28,11 @@ const CALLS = Array.from({ length: 12 }, (_, index) => ({
 for (const call of CALLS) await gateway.paid(call)
 const WHEN = 'from=2025-11-01&to=2025-12-01'
 
-/** All pages of a question. */
-const all = async (question: string, limit: number): Promise<Shown[]> => {
+/** The rows of all pages of a query. */
+const all = async (query: string, limit: number): Promise<Shown[]> => {
   const rows: Shown[] = []
   for (let cursor = ''; ; ) {
-    const path = `/api/usage?${WHEN}&${question}&limit=${limit}${cursor}`
+    const path = `/api/usage?${WHEN}&${query}&limit=${limit}${cursor}`
     const { status, body } = await ask('GET', path, token)
     if (status !== 200) throw new Error(body.message)
     if (body.data.length > limit) throw new Error('more than the limit')
@@ -44,7 +44,7 @@ const all = async (question: string, limit: number): Promise<Shown[]> => {
 const nanosOf = (rows: readonly Shown[]) =>
   rows.reduce((sum, { cost }) => sum + Math.round(cost * 1e9), 0)
 
-t.test('call by call, the latest first; every page size shows each once', async t => {
+t.test('usage by call: newest first, every call once at any page size', async t => {
   const whole = await all('by=call', 1_000)
   t.same(
     whole.map(row => row.request_id),
@@ -53,12 +53,19 @@ t.test('call by call, the latest first; every page size shows each once', async 
   for (const limit of [1, 5, 12, 13]) t.same(await all('by=call', limit), whole)
   t.same((await ask('GET', `/api/usage?${WHEN}`, token)).body.data, whole, 'the default')
   t.match(whole.at(-1), {
-    ...{ request_id: 'req_0', at: '2025-11-01T00:00:00.000Z', route: 'chat', model: 'plain' },
-    ...{ key: key.id, state: 'settled', estimated: false, cost: 0.004896, refunded: 0 },
+    request_id: 'req_0',
+    at: '2025-11-01T00:00:00.000Z',
+    route: 'chat',
+    model: 'plain',
+    key: key.id,
+    state: 'settled',
+    estimated: false,
+    cost: 0.004896,
+    refunded: 0,
   })
 })
 
-t.test('sums are the ledger’s, whatever they are summed by and however they are paged', async t => {
+t.test('usage sums: equal the ledger for every grouping and page size', async t => {
   const [wallet] = await gateway.database.read(
     { name: 'test: used', text: 'SELECT used FROM wallets WHERE id = ?' },
     [ann * 2],
@@ -84,7 +91,7 @@ t.test('sums are the ledger’s, whatever they are summed by and however they ar
   ])
 })
 
-t.test('a period is half open', async t => {
+t.test('usage period: includes its start and excludes its end', async t => {
   const count = async (when: string) =>
     (await ask('GET', `/api/usage?${when}`, token)).body.data.length
   t.equal(await count('from=2025-11-02&to=2025-11-03'), 3)
@@ -93,7 +100,7 @@ t.test('a period is half open', async t => {
   t.equal(await count(''), 0, 'the last thirty days')
 })
 
-t.test('what cannot be meant is refused, and says what would do', async t => {
+t.test('usage query: invalid parameters are refused with the valid ones', async t => {
   const WRONG: readonly (readonly [query: string, message: RegExp])[] = [
     ['from=yesterday', /`from` must be a date/],
     ['to=2025-02-31', /`to` must be a date/],
@@ -116,17 +123,22 @@ t.test('what cannot be meant is refused, and says what would do', async t => {
     t.equal((await ask('GET', '/api/usage', credential)).status, 401)
 })
 
-t.test('another account sees nothing of it', async t => {
+t.test('usage: an account sees no calls of another account', async t => {
   for (const by of ['call', 'day', 'model', 'key'])
     t.same((await ask('GET', `/api/usage?${WHEN}&by=${by}`, stranger.token)).body.data, [])
 })
 
-t.test('a receipt says what was paid for what', async t => {
+t.test('receipt: lists quantity, price and amount of each meter', async t => {
   const { status, body, text } = await ask('GET', '/api/usage/req_0', token)
   t.equal(status, 200)
   t.match(body.data, {
-    ...{ request_id: 'req_0', model: 'plain', state: 'settled', cost: 0.004896, uncollected: 0 },
-    ...{ usage: { input: 1_204, output: 311 }, closed: '2025-11-01T00:00:00.005Z' },
+    request_id: 'req_0',
+    model: 'plain',
+    state: 'settled',
+    cost: 0.004896,
+    uncollected: 0,
+    usage: { input: 1_204, output: 311 },
+    closed: '2025-11-01T00:00:00.005Z',
     lines: [
       { meter: 'input', quantity: '1204', price: '2.00', per: '1M', amount: 0.002408 },
       { meter: 'output', quantity: '311', price: '8.00', per: '1M', amount: 0.002488 },
@@ -136,7 +148,7 @@ t.test('a receipt says what was paid for what', async t => {
   t.match(text, '"cost":0.004896,')
 })
 
-t.test('a receipt is for its account, and for the key that made the call', async t => {
+t.test('receipt: readable by its account and by the key of the call only', async t => {
   t.equal((await ask('GET', '/api/usage/req_0', key.text)).status, 200)
   const missing = await ask('GET', '/api/usage/req_x', token)
   t.equal(missing.status, 404)
@@ -155,45 +167,44 @@ t.test('a receipt is for its account, and for the key that made the call', async
   t.equal((await ask('GET', '/api/usage/req_0')).status, 401)
 })
 
-t.test(
-  'a call over the wire: its receipt, the sums, the key and the account say the same',
-  async t => {
-    const fay = await gateway.account('fay')
-    await gateway.credit(fay, 10n * UNIT)
-    const own = {
-      key: await gateway.addKey(fay, { quota: 1_000_000 }),
-      token: await gateway.addToken(fay),
-    }
-    const messages = [{ role: 'user', content: 'Hello' }]
-    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${own.key.text}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'plain', messages, max_tokens: 500 }),
-    })
-    t.equal(response.status, 200)
-    const answer = (await response.json()) as { usage: Record<string, number> }
-    const request = response.headers.get('x-request-id')
-    const { body } = await ask('GET', `/api/usage/${request}`, own.key.text)
-    const { prompt_tokens: input, completion_tokens: output } = answer.usage
-    t.match(body.data, {
-      state: 'settled',
-      model: 'plain',
-      key: own.key.id,
-      usage: { input, output },
-    })
-    const cost = Math.round(body.data.cost * 1e9)
-    t.equal(cost, (input ?? 0) * 14_400 + (output ?? 0) * 57_600)
-    for (const by of ['call', 'day', 'model', 'key']) {
-      const page = await ask('GET', `/api/usage?by=${by}`, own.token.text)
-      t.equal(nanosOf(page.body.data), cost, by)
-    }
-    // Quota is rounded down, and both parts still add up.
-    const left = Math.floor((2_000_000_000 - cost) / 2_000)
-    const balance = await ask('GET', `/api/token/balance?key=${own.key.text}`)
-    t.match(balance.body.data, {
-      ...{ remaining_quota: left, used_quota: 1_000_000 - left, total_quota: 1_000_000 },
-    })
-    const account = await ask('GET', '/api/user/info', own.token.text)
-    t.match(account.body.data, { quota: Math.floor((10_000_000_000 - cost) / 2_000) })
-  },
-)
+t.test('call over HTTP: receipt, sums, key and account report the same cost', async t => {
+  const fay = await gateway.account('fay')
+  await gateway.credit(fay, 10n * UNIT)
+  const own = {
+    key: await gateway.addKey(fay, { quota: 1_000_000 }),
+    token: await gateway.addToken(fay),
+  }
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${own.key.text}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'plain', messages, max_tokens: 500 }),
+  })
+  t.equal(response.status, 200)
+  const answer = (await response.json()) as { usage: Record<string, number> }
+  const request = response.headers.get('x-request-id')
+  const { body } = await ask('GET', `/api/usage/${request}`, own.key.text)
+  const { prompt_tokens: input, completion_tokens: output } = answer.usage
+  t.match(body.data, {
+    state: 'settled',
+    model: 'plain',
+    key: own.key.id,
+    usage: { input, output },
+  })
+  const cost = Math.round(body.data.cost * 1e9)
+  t.equal(cost, (input ?? 0) * 14_400 + (output ?? 0) * 57_600)
+  for (const by of ['call', 'day', 'model', 'key']) {
+    const page = await ask('GET', `/api/usage?by=${by}`, own.token.text)
+    t.equal(nanosOf(page.body.data), cost, by)
+  }
+  // Quota is rounded down, and both parts still add up.
+  const remaining = Math.floor((2_000_000_000 - cost) / 2_000)
+  const balance = await ask('GET', `/api/token/balance?key=${own.key.text}`)
+  t.match(balance.body.data, {
+    remaining_quota: remaining,
+    used_quota: 1_000_000 - remaining,
+    total_quota: 1_000_000,
+  })
+  const account = await ask('GET', '/api/user/info', own.token.text)
+  t.match(account.body.data, { quota: Math.floor((10_000_000_000 - cost) / 2_000) })
+})

@@ -1,4 +1,5 @@
-/** A stranger's imitation of the providers as the upstream: what it makes of our requests, and its answers through every pair of formats. */
+/** A third-party mock of the providers (aimock) as the upstream: it accepts our requests, and its
+ *  answers pass every pair of formats. */
 import { LLMock } from '@copilotkit/aimock'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway.ts'
@@ -6,7 +7,7 @@ import { FORMATS, short } from '../../helpers/matrix.ts'
 import { sdkClients } from '../../helpers/sdks.ts'
 
 const mock = new LLMock({ port: 0 })
-mock.onMessage('Hello', { content: 'Hello from a stranger, ünïcödé included.' })
+mock.onMessage('Hello', { content: 'Hello from a third party, ünïcödé included.' })
 await mock.start()
 const gateway = await startGateway({
   inside: true,
@@ -32,11 +33,14 @@ t.teardown(async () => {
 for (const [name, client] of Object.entries(sdkClients(gateway.url, 'k', 'v1beta')))
   for (const target of FORMATS)
     for (const stream of [false, true])
-      t.test(`${name} to ${target}, ${stream ? 'streamed' : 'plain'}`, async t => {
-        const read = await client(`to-${short(target)}`, stream)
-        t.match(read, {
-          text: 'Hello from a stranger, ünïcödé included.',
-          finish: 'end',
-          calls: [],
-        })
-      })
+      t.test(
+        `aimock: ${name} client reads ${target}, ${stream ? 'streamed' : 'plain'}`,
+        async t => {
+          const read = await client(`to-${short(target)}`, stream)
+          t.match(read, {
+            text: 'Hello from a third party, ünïcödé included.',
+            finish: 'end',
+            calls: [],
+          })
+        },
+      )

@@ -1,4 +1,5 @@
-/** Responses in the background outlive the worker that is renewed, and a gateway that ends waits for them within its grace. */
+/** Background responses during a drain: a replaced worker finishes them, and a stopping gateway
+ *  waits for them within its grace period. */
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
 import { plain, response, startStored } from '../../helpers/stored.ts'
@@ -8,26 +9,26 @@ const { upstream, gateway, mine, rows } = await startStored(
   'timeouts: { drain: 3s, keep_alive: 5s }',
 )
 
-const gated = (name: string) => [
+const gateSteps = (name: string) => [
   { do: 'body' } as const,
   { do: 'gate', name } as const,
   ...plain(response(`resp_${name}`, name)).slice(1),
 ]
-const begin = async () =>
+const createBackground = async () =>
   (await mine.responses.create({ model: 'gp', input: 'x', background: true })).id
-/** How it stands in the store, and what was taken for it. */
-const standing = async (id: string) => {
+/** The stored response and the charge of a background response. */
+const storedState = async (id: string) => {
   const [row] = await rows(
     `SELECT r.status, r.response, r.process, c.state, c.amount FROM stored_responses r
      LEFT JOIN charges c ON c.request = 'req_${id.slice(5)}' WHERE r.id = '${id}'`,
   )
-  return { status: row?.status, books: row, told: JSON.parse(String(row?.response)) }
+  return { status: row?.status, row, body: JSON.parse(String(row?.response)) }
 }
-const workers = async () => {
+const listWorkers = async () => {
   const config = await fetch(`${gateway.admin}/-/config`)
   return ((await config.json()) as { workers: { pid: number; state: string }[] }).workers
 }
-const runs = (pid: number): boolean => {
+const isRunning = (pid: number): boolean => {
   try {
     return process.kill(pid, 0)
   } catch {
@@ -35,44 +36,48 @@ const runs = (pid: number): boolean => {
   }
 }
 
-t.test('a worker that is renewed makes it to its end', async t => {
-  await upstream.script('gp', gated('renewed'))
-  const id = await begin()
+t.test('worker drain: a background response completes before its worker exits', async t => {
+  await upstream.script('gp', gateSteps('renewed'))
+  const id = await createBackground()
   await upstream.until('body')
-  const [old] = (await workers()).map(({ pid }) => pid)
-  if (old === undefined) throw new Error('nobody serves')
-  process.kill(old, 'SIGTERM')
-  const serves = ({ pid, state }: { pid: number; state: string }) =>
-    pid !== old && state === 'serving'
-  await eventually(async () => (await workers()).some(serves) || undefined)
+  const [oldPid] = (await listWorkers()).map(({ pid }) => pid)
+  if (oldPid === undefined) throw new Error('no worker is serving')
+  process.kill(oldPid, 'SIGTERM')
+  const isReplacement = ({ pid, state }: { pid: number; state: string }) =>
+    pid !== oldPid && state === 'serving'
+  await eventually(async () => (await listWorkers()).some(isReplacement) || undefined)
   t.equal((await mine.responses.retrieve(id)).status, 'in_progress')
-  t.ok(runs(old), 'the old one waits')
+  t.ok(isRunning(oldPid), 'the old worker waits')
   await upstream.open('renewed')
-  await eventually(async () => !runs(old) || undefined)
-  t.match((await standing(id)).books, { status: 'completed', process: null, state: 'settled' })
+  await eventually(async () => !isRunning(oldPid) || undefined)
+  t.match((await storedState(id)).row, { status: 'completed', process: null, state: 'settled' })
   t.equal((await mine.responses.retrieve(id)).output_text, 'renewed')
 })
 
-t.test('a gateway that ends waits for what ends in time, and says what did not', async t => {
-  await upstream.script('gp', gated('timely'), gated('never'))
+t.test('gateway stop: waits for background responses in time and fails the others', async t => {
+  await upstream.script('gp', gateSteps('timely'), gateSteps('never'))
   await upstream.forget()
-  const timely = await begin()
+  const timely = await createBackground()
   await upstream.until('body')
-  const late = await begin()
+  const late = await createBackground()
   await eventually(async () => ((await upstream.seen('body')).length === 2 ? true : undefined))
-  const ended = gateway.stop('SIGTERM')
+  const stopping = gateway.stop('SIGTERM')
   await eventually(async () =>
     (await fetch(`${gateway.admin}/-/ready`)).status === 503 ? true : undefined,
   )
   await upstream.open('timely')
-  await eventually(async () => ((await standing(timely)).status === 'completed' ? true : undefined))
-  await ended
-  t.match((await standing(timely)).books, { process: null, state: 'settled', amount: 15_000_000 })
-  const { books, told } = await standing(late)
-  t.match(books, { status: 'failed', process: null, state: 'released', amount: 0 })
-  t.match(told, {
-    ...{ id: late, status: 'failed', output: [] },
+  await eventually(async () =>
+    (await storedState(timely)).status === 'completed' ? true : undefined,
+  )
+  await stopping
+  t.match((await storedState(timely)).row, { process: null, state: 'settled', amount: 15_000_000 })
+  const { row, body } = await storedState(late)
+  t.match(row, { status: 'failed', process: null, state: 'released', amount: 0 })
+  t.match(body, {
+    id: late,
+    status: 'failed',
+    output: [],
     error: { code: 'server_error', message: /stopped/ },
   })
-  t.notMatch(gateway.output(), /"level":"error"/, 'and nobody had to be killed')
+  t.notMatch(gateway.output(), /"level":"error"/, 'no worker had to be killed')
 })

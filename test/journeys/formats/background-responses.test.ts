@@ -1,75 +1,86 @@
-/** Responses that are made in the background: held and charged as any, cancelled, failed, and of a worker that died. */
+/** Background responses: billing, cancellation, upstream errors and the crash of a worker. */
 import { APIConnectionError } from 'openai'
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
 import { message, plain, refused, response, startStored } from '../../helpers/stored.ts'
 
-const { upstream, gateway, mine, rows, sent } = await startStored(t)
+const { upstream, gateway, mine, rows, sent: sentBody } = await startStored(t)
 
-/** While no worker serves. */
-const nobody = (thrown: unknown): undefined => {
-  if (!(thrown instanceof APIConnectionError)) throw thrown
+/** Ignores connection errors while no worker serves. */
+const ignoreConnectionError = (error: unknown): undefined => {
+  if (!(error instanceof APIConnectionError)) throw error
 }
 const until = (id: string, status: string) =>
   eventually(async () => {
-    const found = await mine.responses.retrieve(id).catch(nobody)
-    return found?.status === status ? found : undefined
+    const stored = await mine.responses.retrieve(id).catch(ignoreConnectionError)
+    return stored?.status === status ? stored : undefined
   })
 const charge = async (id: string) =>
   (await rows(`SELECT state, amount FROM charges WHERE request = 'req_${id.slice(5)}'`))[0]
 
-t.test('in the background it is made after its client has gone, and charged', async t => {
+t.test('background response: completes after its client disconnects, and is charged', async t => {
   await upstream.script('cl', plain(message('done')))
   const [gate, ...rest] = [
     { do: 'gate', name: 'slow' } as const,
     ...plain(response('resp_x', 'deep')).slice(1),
   ]
   await upstream.script('gp', [{ do: 'body' }, gate, ...rest])
-  const queued = await mine.responses.create({ model: 'gp', input: 'Think', background: true })
-  t.equal(queued.status, 'queued')
-  t.ok(queued.background)
-  t.equal((await until(queued.id, 'in_progress')).id, queued.id)
+  const queuedResponse = await mine.responses.create({
+    model: 'gp',
+    input: 'Think',
+    background: true,
+  })
+  t.equal(queuedResponse.status, 'queued')
+  t.ok(queuedResponse.background)
+  t.equal((await until(queuedResponse.id, 'in_progress')).id, queuedResponse.id)
   await refused(
     t,
-    mine.responses.create({ model: 'cl', input: 'x', previous_response_id: queued.id }),
+    mine.responses.create({ model: 'cl', input: 'x', previous_response_id: queuedResponse.id }),
     400,
     { param: 'previous_response_id' },
   )
   await upstream.open('slow')
-  const done = await until(queued.id, 'completed')
-  t.equal(done.id, queued.id)
-  t.ok(done.background)
-  t.match(done.output, [{ content: [{ text: 'deep' }] }])
-  t.match(await charge(queued.id), { state: 'settled', amount: 15_000_000 })
-  t.notOk('background' in (await sent('gp')), 'the gateway waits, not the upstream')
-  await mine.responses.create({ model: 'cl', input: 'Go on', previous_response_id: queued.id })
-  t.match(JSON.stringify((await sent('cl')).messages), /Think.*deep.*Go on/)
+  const completedResponse = await until(queuedResponse.id, 'completed')
+  t.equal(completedResponse.id, queuedResponse.id)
+  t.ok(completedResponse.background)
+  t.match(completedResponse.output, [{ content: [{ text: 'deep' }] }])
+  t.match(await charge(queuedResponse.id), { state: 'settled', amount: 15_000_000 })
+  t.notOk('background' in (await sentBody('gp')), 'the upstream gets a foreground request')
+  await mine.responses.create({
+    model: 'cl',
+    input: 'Go on',
+    previous_response_id: queuedResponse.id,
+  })
+  t.match(JSON.stringify((await sentBody('cl')).messages), /Think.*deep.*Go on/)
 })
 
-t.test('cancelled it stops, and what was held goes back', async t => {
-  await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }])
-  await upstream.forget()
-  const bound = { max_output_tokens: 16 }
-  const { id } = await mine.responses.create({
-    model: 'gp',
-    input: 'x',
-    ...bound,
-    background: true,
-  })
-  await upstream.until('body')
-  const [held] = await eventually(async () => {
-    const found = await rows("SELECT held FROM charges WHERE state = 'open'")
-    return found.length > 0 ? found : undefined
-  })
-  t.ok(Number(held?.held) < 300_000_000, 'the bound of the request bounds the hold')
-  t.equal((await mine.responses.cancel(id)).status, 'cancelled')
-  await upstream.until('close')
-  await eventually(async () => ((await charge(id))?.state === 'released' ? true : undefined))
-  t.equal((await mine.responses.cancel(id)).status, 'cancelled', 'and again')
-  t.equal((await mine.responses.retrieve(id)).status, 'cancelled')
-})
+t.test(
+  'background response: cancelling ends the upstream request and releases the hold',
+  async t => {
+    await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }])
+    await upstream.forget()
+    const limit = { max_output_tokens: 16 }
+    const { id } = await mine.responses.create({
+      model: 'gp',
+      input: 'x',
+      ...limit,
+      background: true,
+    })
+    await upstream.until('body')
+    const [openCharge] = await eventually(async () => {
+      const openCharges = await rows("SELECT held FROM charges WHERE state = 'open'")
+      return openCharges.length > 0 ? openCharges : undefined
+    })
+    t.ok(Number(openCharge?.held) < 300_000_000, 'the output limit of the request bounds the hold')
+    t.equal((await mine.responses.cancel(id)).status, 'cancelled')
+    await upstream.until('close')
+    await eventually(async () => ((await charge(id))?.state === 'released' ? true : undefined))
+    t.equal((await mine.responses.cancel(id)).status, 'cancelled', 'cancelling twice succeeds')
+    t.equal((await mine.responses.retrieve(id)).status, 'cancelled')
+  },
+)
 
-t.test('what fails in the background says why', async t => {
+t.test('background response: an upstream error is stored with its reason', async t => {
   const text = '{"error":{"message":"no such thing","type":"invalid_request_error","code":"bad"}}'
   await upstream.script('gp', [
     { do: 'body' },
@@ -82,7 +93,7 @@ t.test('what fails in the background says why', async t => {
   t.match((await until(id, 'failed')).error, { code: 'bad', message: 'no such thing' })
 })
 
-t.test('a worker that dies leaves it failed, and holds nothing', async t => {
+t.test('background response: failed with its hold released after its worker crashes', async t => {
   await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }])
   await upstream.forget()
   const { id } = await mine.responses.create({ model: 'gp', input: 'x', background: true })

@@ -2,8 +2,12 @@
  *  provider: sent to the official SDK of another format (in the long form, of all others), whose
  *  user must read or catch the right thing. */
 import t, { type Test } from 'tap'
-import { told } from '../../fixtures/upstream/told/index.ts'
-import type { Failure, Told, Wanted } from '../../fixtures/upstream/told/told.ts'
+import type {
+  Expected,
+  Failure,
+  FormatCase,
+} from '../../fixtures/upstream/format-cases/format-case.ts'
+import { formatCases } from '../../fixtures/upstream/format-cases/index.ts'
 import { listen } from '../../helpers/judged.ts'
 import { LONG } from '../../helpers/long.ts'
 import { inLanes, short, startMatrix } from '../../helpers/matrix.ts'
@@ -11,8 +15,8 @@ import type { Reading } from '../../helpers/recorded-reading.ts'
 import type { Client } from '../../helpers/sdks.ts'
 
 const listener = listen()
-const stand = await startMatrix({ program: 'telling.ts' })
-t.teardown(() => stand.stop())
+const matrix = await startMatrix({ program: 'format-cases-server.ts' })
+t.teardown(() => matrix.stop())
 
 /** Other statuses that a dialect uses for the same error. */
 const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
@@ -21,18 +25,16 @@ const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
   'anthropic-messages': { 503: 529 },
   'google-gemini': { 529: 503 },
 }
-const isFailure = (expected: Wanted): expected is Failure => 'says' in expected
+const isFailure = (expected: Expected): expected is Failure => 'says' in expected
 
 /** Facts that a case does not list are not compared; usage is not compared then, since some of it
  *  is estimated. */
 const fullReading = (expected: Partial<Reading>): Partial<Reading> => ({
-  ...{
-    text: '',
-    calls: [],
-    thoughts: '',
-    citations: [],
-    finish: expected.calls?.length ? 'call' : 'end',
-  },
+  text: '',
+  calls: [],
+  thoughts: '',
+  citations: [],
+  finish: expected.calls?.length ? 'call' : 'end',
   ...expected,
 })
 
@@ -41,9 +43,9 @@ interface Thrown {
   readonly status?: number
   readonly headers?: Headers
 }
-const judge = async (t: Test, format: string, one: Told, name: string, client: Client) => {
+const judge = async (t: Test, format: string, one: FormatCase, name: string, client: Client) => {
   const at = `${format} ${one.name}, to ${name}`
-  const expected = one.but?.[name] ?? one.told
+  const expected = one.but?.[name] ?? one.expected
   const model = `${short(format)}-${format}.${one.name}`
   try {
     const { deltas, ...read } = await client(model, one.stream === true)
@@ -64,11 +66,11 @@ const judge = async (t: Test, format: string, one: Told, name: string, client: C
   }
 }
 
-for (const [format, cases] of told)
+for (const [format, cases] of formatCases)
   t.test(`format cases: users of ${format} read the same answers and errors`, async t => {
     t.ok(cases.length >= 40, `${cases.length} cases`)
     t.equal(new Set(cases.map(({ name }) => name)).size, cases.length, 'each case ran once')
-    const others = Object.entries(stand.clients).filter(([name]) => name !== format)
+    const others = Object.entries(matrix.clients).filter(([name]) => name !== format)
     await inLanes([...cases.entries()], async ([index, one]) => {
       const { to = others[index % others.length]?.[0] } = one
       for (const [name, client] of others)

@@ -16,36 +16,37 @@ import { seed } from '../../helpers/seeded.ts'
 
 const skip = recorded.length === 0 && 'RECORDINGS is not set'
 const listener = listen()
-const stand = skip ? undefined : await startMatrix({ priced: true })
-t.teardown(() => stand?.stop())
+const matrix = skip ? undefined : await startMatrix({ priced: true })
+t.teardown(() => matrix?.stop())
 
 /** Formats without images in answers carry them as Markdown in the text, which is not compared. */
 const IMAGE = /!\[image\]\(data:[^)]*\)/g
-const drawnIds = new Set<string>()
+const imageIds = new Set<string>()
 /** Answers with hosted tools, which are counted only if the request offers the tools. */
-const WORK = /"(?:web_search|file_search|code_interpreter)_call"|webSearchQueries"|executableCode"/
+const HOSTED_TOOL =
+  /"(?:web_search|file_search|code_interpreter)_call"|webSearchQueries"|executableCode"/
 /** Each recording is read once for all clients. */
 const once = <T>(read: (recording: Recording) => T): ((recording: Recording) => T) => {
-  const known = new Map<string, T>()
+  const results = new Map<string, T>()
   return recording => {
-    const matches = known.get(recording.id) ?? read(recording)
-    known.set(recording.id, matches)
-    return matches
+    const result = results.get(recording.id) ?? read(recording)
+    results.set(recording.id, result)
+    return result
   }
 }
-const searches = once(({ response_body: body }) => WORK.test(body))
+const searches = once(({ response_body: body }) => HOSTED_TOOL.test(body))
 const readingOf = once(({ format, stream, response_body: body }) =>
   readRecorded(format, stream, body),
 )
 const countsOf = once(one => countedBy(one, { search: searches(one) }))
-const clients = Object.entries(stand?.clients ?? {})
+const clients = Object.entries(matrix?.clients ?? {})
 const formatOf = ({ format }: Recording): string => recordedFormat(format) as string
 
 interface Tally {
-  asked: number
-  same: number
-  otherwise: number
-  failed: number
+  requests: number
+  equal: number
+  excepted: number
+  errors: number
 }
 const cells = new Map<string, Tally>()
 const check = async (
@@ -55,46 +56,50 @@ const check = async (
   stream: boolean,
 ): Promise<void> => {
   const { id } = recording
-  const was = recording.stream ? 'stream' : 'plain'
-  const mode = stream === recording.stream ? was : `${was} as ${stream ? 'stream' : 'plain'}`
+  const recordedMode = recording.stream ? 'stream' : 'plain'
+  const mode =
+    stream === recording.stream ? recordedMode : `${recordedMode} as ${stream ? 'stream' : 'plain'}`
   const cell = `${short(name)} <- ${short(formatOf(recording))} ${mode}`
-  const tally = cells.get(cell) ?? { asked: 0, same: 0, otherwise: 0, failed: 0 }
+  const tally = cells.get(cell) ?? { requests: 0, equal: 0, excepted: 0, errors: 0 }
   cells.set(cell, tally)
-  tally.asked++
+  tally.requests++
   const exception = exceptionOf(name, recording)
   try {
     const model = `${short(formatOf(recording))}-${id}`
     const { deltas, ...read } = await client(model, stream, searches(recording))
     if (exception?.throws) return void t.fail(`${cell} ${id}: no error, but "${read.text}"`)
-    const wanted = readingOf(recording)
-    const result = exception?.expected?.(wanted, recording) ?? wanted
-    const due = { ...result, 'the pieces are the whole': true }
+    const reading = readingOf(recording)
+    const expectedReading = exception?.expected?.(reading, recording) ?? reading
+    const expected = { ...expectedReading, 'the pieces are the whole': true }
     // The deltas of some recordings hold less text than their end; our encoding repeats the full
     // text in both.
     const complete = name === formatOf(recording) || deltas === undefined || deltas === read.text
     const text = read.text.replace(IMAGE, () => {
-      drawnIds.add(id)
+      imageIds.add(id)
       return ''
     })
-    const matches = { ...read, text, 'the pieces are the whole': complete }
+    const received = { ...read, text, 'the pieces are the whole': complete }
     // Passing assertions are counted in the table, because two thousand separate ones take a
     // second.
-    if (!isDeepStrictEqual(matches, due)) t.strictSame(matches, due, `${cell} ${id}`)
-    else if (exception) tally.otherwise++
-    else tally.same++
-  } catch (thrown) {
-    const { message, status } = thrown as { readonly message: string; readonly status?: number }
-    if (!exception?.throws) return void t.fail(`${cell} ${id}: ${thrown}`)
+    if (!isDeepStrictEqual(received, expected)) t.strictSame(received, expected, `${cell} ${id}`)
+    else if (exception) tally.excepted++
+    else tally.equal++
+  } catch (error) {
+    const { message, status } = error as { readonly message: string; readonly status?: number }
+    if (!exception?.throws) return void t.fail(`${cell} ${id}: ${error}`)
     // An error inside a stream has no status.
-    const started = stream && recording.stream
-    const due = { message: exception.throws, ...(!started && { status: exception.status }) }
-    t.match({ message, status }, due, `${cell} ${id}`)
-    tally.failed++
+    const isStarted = stream && recording.stream
+    const expectedError = {
+      message: exception.throws,
+      ...(!isStarted && { status: exception.status }),
+    }
+    t.match({ message, status }, expectedError, `${cell} ${id}`)
+    tally.errors++
   }
 }
 
 /** In the short form, one client of another format toggles streaming for each recording. */
-const flipped = (name: string, recording: Recording, index: number): boolean => {
+const isToggled = (name: string, recording: Recording, index: number): boolean => {
   const others = clients.filter(([other]) => other !== formatOf(recording))
   const at = others.findIndex(([other]) => other === name)
   return at >= 0 && (LONG || at === (index + seed()) % others.length)
@@ -103,23 +108,21 @@ for (const client of clients)
   t.test(`format matrix: clients of ${client[0]} read what was recorded`, t =>
     inLanes([...recorded.entries()], async ([index, one]) => {
       await check(t, client, one, one.stream)
-      if (flipped(client[0], one, index)) await check(t, client, one, !one.stream)
+      if (isToggled(client[0], one, index)) await check(t, client, one, !one.stream)
     }),
   )
 
 t.test('format matrix: all cells as expected', { skip }, async t => {
-  for (const [cell, { asked: question, same, otherwise: alternative, failed }] of [
-    ...cells,
-  ].sort()) {
+  for (const [cell, { requests, equal, excepted, errors }] of [...cells].sort()) {
     t.comment(
-      `${cell}: ${question} asked, ${same} the same, ${alternative} in other words, ${failed} errors`,
+      `${cell}: ${requests} requests, ${equal} equal, ${excepted} as listed exceptions, ${errors} errors`,
     )
-    t.equal(same + alternative + failed, question, `${cell}: all as expected`)
+    t.equal(equal + excepted + errors, requests, `${cell}: all as expected`)
   }
   for (const line of exceptionLines()) t.comment(line)
-  for (const id of drawnIds) t.comment(`${id}, some cells: its images are not compared`)
+  for (const id of imageIds) t.comment(`${id}, in some cells: its images are not compared`)
   const others = (recordings() ?? []).filter(one => recordedFormat(one.format) === undefined)
-  for (const { id, format } of others) t.comment(`${id}, not asked: its endpoint is of ${format}`)
+  for (const { id, format } of others) t.comment(`${id}, not sent: its endpoint is of ${format}`)
 })
 
 /** The price of this usage at the default prices. */
@@ -130,14 +133,14 @@ const chargeFor = (usage: Counts, estimated = 0): Charge => {
 }
 /** Whether the usage equals the recording's own or its listed exception. */
 const isDue = (client: string, recording: Recording, charge: Charge | undefined): boolean => {
-  const charged = chargeExceptionOf(client, recording)?.charged
-  if (charged === 'nothing') return charge === undefined || charge.state === 'released'
-  if (charged === 'an estimate')
+  const expectedCharge = chargeExceptionOf(client, recording)?.charged
+  if (expectedCharge === 'nothing') return charge === undefined || charge.state === 'released'
+  if (expectedCharge === 'an estimate')
     return (
       (charge?.usage.input ?? 0) > 0 && isDeepStrictEqual(charge, chargeFor(charge?.usage ?? {}, 1))
     )
   const counts =
-    charged === 'all counts'
+    expectedCharge === 'all counts'
       ? countedBy(recording, { search: searches(recording), all: true })
       : countsOf(recording)
   return counts !== undefined && isDeepStrictEqual(charge, chargeFor(counts))
@@ -149,40 +152,40 @@ const costOf = (charge: Charge): Charge => ({
   uncollected: 0,
 })
 t.test('format matrix: charges equal the upstream’s usage', { skip }, async t => {
-  const charges = await chargesIn(stand?.data ?? '')
-  const by = new Map(recorded.map(one => [one.id, one]))
-  const matches = new Map<string, { asked: number; excepted: number; wrong: unknown[] }>()
+  const charges = await chargesIn(matrix?.data ?? '')
+  const recordingById = new Map(recorded.map(one => [one.id, one]))
+  const rows = new Map<string, { requests: number; exceptions: number; wrong: unknown[] }>()
   for (const [request, { format, model }] of listener.asked) {
-    const recording = by.get(model.replace(/^\w+-/, ''))
-    if (!recording) throw new Error(`nobody recorded ${model}`)
+    const recording = recordingById.get(model.replace(/^\w+-/, ''))
+    if (!recording) throw new Error(`no recording of ${model}`)
     const cell = `${short(format)} <- ${short(formatOf(recording))}`
-    const row = matches.get(cell) ?? { asked: 0, excepted: 0, wrong: [] }
-    matches.set(cell, row)
-    row.asked++
-    if (chargeExceptionOf(format, recording)) row.excepted++
+    const row = rows.get(cell) ?? { requests: 0, exceptions: 0, wrong: [] }
+    rows.set(cell, row)
+    row.requests++
+    if (chargeExceptionOf(format, recording)) row.exceptions++
     const charge = charges.get(request)
     if (!isDue(format, recording, charge && costOf(charge))) row.wrong.push([recording.id, charge])
   }
-  for (const [cell, { asked: question, excepted: exceptions, wrong }] of [...matches].sort()) {
+  for (const [cell, { requests, exceptions, wrong }] of [...rows].sort()) {
     t.comment(
-      `${cell}: ${question} asked, ${question - exceptions} charged as counted, ${exceptions} excepted`,
+      `${cell}: ${requests} requests, ${requests - exceptions} charged as counted, ${exceptions} excepted`,
     )
     t.same(wrong, [], cell)
   }
-  const question = [...cells.values()].reduce((sum, each) => sum + each.asked, 0)
-  t.equal(listener.asked.size, question, 'every answer was charged')
+  const requests = [...cells.values()].reduce((sum, each) => sum + each.requests, 0)
+  t.equal(listener.asked.size, requests, 'every answer was charged')
 })
 
 t.test(
   'format matrix: everything sent matches the types of the SDK that read it',
   { skip },
   async t => {
-    const { complaints, judged: checked, met: observed } = await listener.done()
-    for (const [format, { answers, events }] of checked)
+    const { complaints, judged, met: usedExceptions } = await listener.done()
+    for (const [format, { answers, events }] of judged)
       t.comment(`${format}: ${answers} answers, ${events} events`)
     t.same(complaints, [])
-    for (const [format, { answers, events }] of checked)
+    for (const [format, { answers, events }] of judged)
       t.ok(answers > 100 && events > 1_000, `${format}: judged`)
-    t.same([...observed].sort(), [...EXCEPTIONS].sort(), 'every listed exception occurs')
+    t.same([...usedExceptions].sort(), [...EXCEPTIONS].sort(), 'every listed exception occurs')
   },
 )

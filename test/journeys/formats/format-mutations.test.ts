@@ -22,31 +22,38 @@ const streams = FORMATS.flatMap(format =>
     .slice(0, MANY),
 )
 const skip = streams.length === 0 && 'RECORDINGS is not set'
-const stand = skip ? undefined : await startMatrix()
-t.teardown(() => stand?.stop())
+const matrix = skip ? undefined : await startMatrix()
+t.teardown(() => matrix?.stop())
 
-t.test('recorded streams: each format has some', { skip }, async t => {
+t.test('recorded streams: available for each format', { skip }, async t => {
   t.ok(streams.length >= FORMATS.length)
 })
 
 /** Single bytes and random chunks: `r7` uses the chunks of seed 7. The long form uses several
  *  seeds. */
-const CUTS = ['p1', ...Array.from({ length: scaled(1, 5) }, (_, index) => `r${seed() + index}`)]
+const CHUNKINGS = [
+  'p1',
+  ...Array.from({ length: scaled(1, 5) }, (_, index) => `r${seed() + index}`),
+]
 
-for (const [name, client] of Object.entries(stand?.clients ?? {})) {
+for (const [name, client] of Object.entries(matrix?.clients ?? {})) {
   t.test(`chunked streams: clients of ${name} read the same`, t =>
     inLanes(streams, async ({ id, format }) => {
       const model = `${short(recordedFormat(format) as string)}-${id}`
       const complete = await client(model, true)
-      for (const cut of CUTS)
-        t.strictSame(await client(`${model}.${cut}`, true), complete, `${name} ${id}.${cut}`)
+      for (const chunking of CHUNKINGS)
+        t.strictSame(
+          await client(`${model}.${chunking}`, true),
+          complete,
+          `${name} ${id}.${chunking}`,
+        )
     }),
   )
   for (const how of ['drop', 'half', 'error'])
     t.test(`${how} streams: clients of ${name} get an error`, t =>
       inLanes(streams, async ({ id, format }) => {
         const model = `${short(recordedFormat(format) as string)}-${id}.${how}`
-        const read = await client(model, true).catch((thrown: unknown) => thrown)
+        const read = await client(model, true).catch((error: unknown) => error)
         t.ok(read instanceof Error, `${name} ${id}: ${JSON.stringify(read)}`)
       }),
     )

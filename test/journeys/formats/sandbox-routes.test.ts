@@ -1,4 +1,5 @@
-/** Where nobody has set up an upstream every shipped route that takes JSON answers, and says that it is the sandbox. */
+/** Without a configured upstream, every shipped JSON route answers from the sandbox and marks its
+ *  response. */
 import { GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
 import t from 'tap'
@@ -7,7 +8,7 @@ import { startGateway } from '../../helpers/gateway.ts'
 import { pngOf } from '../../helpers/png.ts'
 import { assemble, NAME, run } from '../../helpers/sdk-made.ts'
 
-// As bare as a newcomer's: no environment at all.
+// No environment variables, as after a fresh installation.
 const gateway = await startGateway()
 t.teardown(() => gateway.stop())
 const key = await gateway.key()
@@ -41,7 +42,7 @@ const BODIES: readonly (readonly [path: string, body: object])[] = [
   ),
 ]
 
-t.test('every route, and most models of each kind', async t => {
+t.test('sandbox: answers every route and most models of each kind', async t => {
   for (const [path, body] of BODIES) {
     const name = `${path} ${'model' in body ? body.model : ''}`
     const response = await fetch(`${gateway.url}/${path}`, {
@@ -51,13 +52,13 @@ t.test('every route, and most models of each kind', async t => {
     })
     const text = await response.text()
     t.equal(response.status, 200, `${name} ${text.slice(0, 200)}`)
-    // A count is an estimate of the gateway's own.
+    // The gateway itself estimates token counts.
     const mark = /count/i.test(path) ? 'x-tollgate-estimated' : 'x-tollgate-sandbox'
     t.equal(response.headers.get(mark), 'true', name)
   }
 })
 
-t.test('as the official clients read it', async t => {
+t.test('sandbox: official clients read embeddings and images', async t => {
   const model = 'gp-embedding-3-small'
   const { data, usage } = await openai.embeddings.create({
     model,
@@ -74,14 +75,14 @@ t.test('as the official clients read it', async t => {
   t.equal(embeddings?.[0]?.values?.length, 768)
   const image = await toFile(PIXEL, 'a.png', { type: 'image/png' })
   for (const model of ['gp-4o-image', 'rc-v3']) {
-    const edited = await openai.images.edit({ model, image, prompt: 'x', n: 2 })
-    t.equal(edited.data?.length, 2, model)
+    const edit = await openai.images.edit({ model, image, prompt: 'x', n: 2 })
+    t.equal(edit.data?.length, 2, model)
   }
   const stream = await openai.images.generate({ model: 'gp-4o-image', prompt: 'x', stream: true })
   for await (const event of stream) t.equal(event.type, 'image_generation.completed')
 })
 
-t.test('with no environment at all the sandbox answers, and says so', async t => {
+t.test('sandbox: official clients read chat answers, marked as sandbox', async t => {
   const names: string[] = []
   for await (const model of openai.models.list()) names.push(model.id)
   t.ok(names.includes(NAME))
@@ -97,12 +98,12 @@ t.test('with no environment at all the sandbox answers, and says so', async t =>
   const usage = { stream_options: { include_usage: true } }
   const stream = { stream: true }
   const requests = [{}, stream, { ...stream, ...usage }, tools, { ...tools, ...stream }]
-  for (const made of await Promise.all(
+  for (const result of await Promise.all(
     requests.map(request => run(openai, { ...plain, request })),
   )) {
-    t.equal(made.error, undefined)
-    t.ok(made.sandbox, 'marked as such')
-    const { text, calls } = assemble(made.chunks)
+    t.equal(result.error, undefined)
+    t.ok(result.sandbox, 'marked as sandbox')
+    const { text, calls } = assemble(result.chunks)
     t.ok(text || calls?.length, 'an answer')
   }
 })

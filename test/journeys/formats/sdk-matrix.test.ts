@@ -1,4 +1,5 @@
-/** The official SDK, unmodified, through the shipped routes.yaml against a separate upstream process that replays traffic. */
+/** The official OpenAI SDK, unmodified, through the shipped routes.yaml against an upstream process
+ *  that replays cases. */
 import t, { type Test } from 'tap'
 import { type Case, stepsOf } from '../../fixtures/upstream/cases/case.ts'
 import { cases as own } from '../../fixtures/upstream/cases/index.ts'
@@ -22,69 +23,73 @@ const direct = sdkAt(`${upstream.url}/v1`, 'direct')
 
 const isWhole = ({ end }: Case): boolean => end === undefined || end === 'complete'
 
-/** As the SDK would have it, had nobody asked for the counts. */
-const withoutCounts = (one: Case, made: Made): Made =>
-  unasked(one) ? { ...made, chunks: made.chunks.filter(chunk => !isCounts(chunk)) } : made
+/** What the SDK returns without the usage that the gateway requested. */
+const withoutCounts = (one: Case, result: Made): Made =>
+  unasked(one) ? { ...result, chunks: result.chunks.filter(chunk => !isCounts(chunk)) } : result
 
 const checkSdk = async (t: Test, one: Case): Promise<void> => {
-  const made = await run(through, one)
-  t.notOk(made.sandbox, 'not from the sandbox')
+  const result = await run(through, one)
+  t.notOk(result.sandbox, 'not from the sandbox')
   const { throws, ...expected } = one.sdk
   if (throws) {
-    t.ok(made.error, 'it throws')
-    t.match(made.error ?? {}, throws)
+    t.ok(result.error, 'throws')
+    t.match(result.error ?? {}, throws)
   } else {
-    t.equal(made.error, undefined)
-    t.match(assemble(made.chunks), expected, 'what its user reads')
+    t.equal(result.error, undefined)
+    t.match(assemble(result.chunks), expected, 'what its user reads')
   }
-  if (isWhole(one) && one.reworded === undefined)
-    t.strictSame(made, withoutCounts(one, await run(direct, one)), 'the same as without us')
+  if (isWhole(one) && one.replacedBecause === undefined)
+    t.strictSame(
+      result,
+      withoutCounts(one, await run(direct, one)),
+      'the same as from the upstream itself',
+    )
 }
 
 const checkBytes = async (t: Test, one: Case): Promise<void> => {
-  const sent = JSON.stringify(bodyOf(one), null, 1)
+  const request = JSON.stringify(bodyOf(one), null, 1)
   await upstream.forget()
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: sent,
+    body: request,
   })
-  const { bytes, broke } = await readAll(response)
+  const { bytes, broke: failure } = await readAll(response)
   t.notOk(response.headers.has(SANDBOX), 'not from the sandbox')
   const whole = unaskedIn(one)
-  if (one.reworded !== undefined) t.notOk(bytes.equals(whole), one.reworded)
+  if (one.replacedBecause !== undefined) t.notOk(bytes.equals(whole), one.replacedBecause)
   else if (isWhole(one)) {
-    t.equal(broke, undefined)
+    t.equal(failure, undefined)
     t.ok(
       bytes.equals(whole),
       `all ${whole.length} bytes of the answer${bytes.equals(whole) ? '' : `, not ${bytes.subarray(0, 300)}`}`,
     )
-  } else checkTorn(t, one, response.status, bytes, broke)
-  const [seen] = await upstream.seen('body', one.name)
+  } else checkTruncated(t, one, response.status, bytes, failure)
+  const [received] = await upstream.seen('body', one.name)
   t.equal(
-    Buffer.from(seen?.body.bytes ?? []).toString(),
-    counted(one, sent.replace(`"${NAME}"`, '"gpt-4.1"')),
-    'all bytes of the question but the name, and that it be counted',
+    Buffer.from(received?.body.bytes ?? []).toString(),
+    counted(one, request.replace(`"${NAME}"`, '"gpt-4.1"')),
+    'the request differs only in the model name and the requested usage',
   )
 }
 
-/** Every whole event from before the tear, then a break that shows. */
-const checkTorn = (
+/** Expects every whole event before the break, then a visible failure. */
+const checkTruncated = (
   t: Test,
   one: Case,
   status: number,
   bytes: Buffer,
-  broke: Error | undefined,
+  failure: Error | undefined,
 ): void => {
   if (status >= 500)
     return void t.match(JSON.parse(bytes.toString()), { error: { message: String } })
-  const sent = Buffer.from(one.body)
+  const whole = Buffer.from(one.body)
   const at = bytes.lastIndexOf('data: {"error"')
-  const kept = at < 0 ? bytes : bytes.subarray(0, at)
-  t.ok(sent.subarray(0, kept.length).equals(kept), 'what came before the tear, unchanged')
-  if (broke) return void t.pass('then a broken connection')
-  const events = sent.lastIndexOf('\n\n') + 2
-  t.ok(sent.includes('"error"') || kept.length >= events, 'every whole event of it')
+  const before = at < 0 ? bytes : bytes.subarray(0, at)
+  t.ok(whole.subarray(0, before.length).equals(before), 'the bytes before the break are unchanged')
+  if (failure) return void t.pass('then a broken connection')
+  const events = whole.lastIndexOf('\n\n') + 2
+  t.ok(whole.includes('"error"') || before.length >= events, 'every whole event of it')
   const last: unknown = JSON.parse(eventsOf(bytes.toString()).at(-1) ?? 'null')
   t.match(last, { error: { message: String } }, 'then an error event')
 }
@@ -98,33 +103,34 @@ const matrix = async (t: Test, cases: readonly Case[]): Promise<void> => {
     })
 }
 
-t.test('the SDK lists the models', async t => {
+t.test('SDK matrix: the SDK lists the models', async t => {
   const names: string[] = []
   for await (const model of through.models.list()) names.push(model.id)
   t.ok(names.includes(NAME), names.join(' '))
 })
 
-const recorded = recordedChats()
+const recordedCases = recordedChats()
 t.test(
-  'recorded traffic',
+  'SDK matrix: recorded traffic',
   {
     skip:
-      recorded === undefined && 'RECORDINGS is not set: the matrix runs on the project’s own cases',
+      recordedCases === undefined &&
+      'RECORDINGS is not set: the matrix runs on the project’s own cases',
   },
   async t => {
-    const chats = recorded ?? []
+    const chats = recordedCases ?? []
     t.equal(chats.length, 50)
     t.equal(chats.filter(one => one.request?.stream).length, 15, 'streams')
     await matrix(t, chats)
   },
 )
 
-t.test('the project’s own cases', async t => {
+t.test('SDK matrix: the project’s own cases', async t => {
   t.ok(own.length >= 40, `${own.length} of them`)
   await matrix(t, own)
 })
 
-t.test('RECORDINGS that point nowhere are an error', async t => {
+t.test('SDK matrix: RECORDINGS that name a missing folder are an error', async t => {
   t.throws(() => recordedChats('/nowhere'), /RECORDINGS is set/)
   t.equal(recordedChats(''), undefined)
 })

@@ -53,33 +53,33 @@ const requestSpeech = async (model: string) => {
   const response = await openai.audio.speech.create({ model, voice: 'a', input: 'Hi' })
   return Buffer.from(await response.arrayBuffer())
 }
-const listen = async (model: string) =>
+const requestTranscription = async (model: string) =>
   openai.audio.transcriptions.create({ model, file: await toFile(Buffer.from('sound'), 'a.wav') })
 
 t.test('audio models: the entries of docs/formats.md work', async t => {
   t.equal(entries.length, 2)
   t.same(await requestSpeech('my-voice'), Buffer.from([0, 255, 128]))
-  t.same(await listen('my-ears'), { text: 'x' })
+  t.same(await requestTranscription('my-ears'), { text: 'x' })
   t.same(
     requests.map(({ path }) => path),
     ['/v1/audio/speech', '/v1/audio/transcriptions'],
   )
 })
 t.test('audio models: work on upstreams with and without a list of formats', async t => {
-  await listen('whisper')
+  await requestTranscription('whisper')
   t.match(requests[0]?.body.toString(), /name="model"\r\n\r\nlarge-v3\r\n/)
-  await listen('local')
+  await requestTranscription('local')
   await requestSpeech('local')
   t.match(requests[2]?.body.toString(), '"model":"local"')
 })
 t.test('audio models: are rejected on endpoints that they are not configured for', async t => {
   const messages = [{ role: 'user', content: 'hi' }] as const
   for (const [what, ask] of [
-    ['words are not spoken', () => requestSpeech('words')],
-    ['ears do not speak', () => requestSpeech('whisper')],
-    ['words do not listen', () => listen('words')],
+    ['a chat model on the speech endpoint', () => requestSpeech('words')],
+    ['a transcription model on the speech endpoint', () => requestSpeech('whisper')],
+    ['a chat model on the transcription endpoint', () => requestTranscription('words')],
     [
-      'ears do not chat',
+      'a transcription model on the chat endpoint',
       () => openai.chat.completions.create({ model: 'whisper', messages: [...messages] }),
     ],
   ] as readonly (readonly [string, () => Promise<unknown>])[])

@@ -11,9 +11,9 @@ type Body = Readonly<Record<string, unknown>>
 const VECTOR = [0.5, -0.25, 1]
 /** The requests that the upstream received, and its next answer. */
 const requests: { path: string; body: Body }[] = []
-let next: ((path: string, body: Body) => { status?: number; body: unknown }) | undefined
+let nextAnswer: ((path: string, body: Body) => { status?: number; body: unknown }) | undefined
 const answer = (path: string, body: Body): { status?: number; body: unknown } => {
-  if (next) return next(path, body)
+  if (nextAnswer) return nextAnswer(path, body)
   if (path.endsWith(':embedContent')) return { body: { embedding: { values: VECTOR } } }
   if (path.endsWith(':batchEmbedContents'))
     return { body: { embeddings: (body.requests as unknown[]).map(() => ({ values: VECTOR })) } }
@@ -30,8 +30,8 @@ const url = await startUpstream(t, async (request, response) => {
   const body = JSON.parse(Buffer.concat(parts).toString()) as Body
   const path = request.url ?? ''
   requests.push({ path, body })
-  const { status = 200, body: words } = answer(path, body)
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(words))
+  const { status = 200, body: answerBody } = answer(path, body)
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answerBody))
 })
 const gateway = await startGateway({
   inside: true,
@@ -59,7 +59,7 @@ routes:
 t.teardown(() => gateway.stop())
 t.afterEach(() => {
   requests.length = 0
-  next = undefined
+  nextAnswer = undefined
 })
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const google = new GoogleGenAI({
@@ -69,10 +69,10 @@ const google = new GoogleGenAI({
 const embed = (input: unknown, more: object = {}) =>
   openai.embeddings.create({ model: 'multi', input: input as string, ...more })
 /** The error that the SDK's user catches. */
-const errorOf = (question: Promise<unknown>): Promise<object> =>
-  question.then(
+const errorOf = (call: Promise<unknown>): Promise<object> =>
+  call.then(
     () => ({ accepted: true }),
-    thrown => thrown as object,
+    error => error as object,
   )
 const vectors = (data: readonly { embedding: number[] }[]) =>
   data.map(({ embedding }) => [...embedding])
@@ -121,7 +121,7 @@ t.test('embeddings: return floats and base64 whatever the upstream sends', async
   const encodedPayload = Buffer.from(new Float32Array(VECTOR).buffer).toString('base64')
   t.same(await ask(), VECTOR)
   t.equal(await ask('base64'), encodedPayload)
-  next = () => ({ body: { data: [{ index: 0, embedding: encodedPayload }] } })
+  nextAnswer = () => ({ body: { data: [{ index: 0, embedding: encodedPayload }] } })
   t.same(await ask('float'), VECTOR)
 })
 t.test('embeddings: pass dimensions on, to Google under another name', async t => {
@@ -179,15 +179,18 @@ t.test('embeddings: name the invalid field', async t => {
     t.match(await errorOf(embed(input, more)), { status: 400, param }, param)
 })
 t.test('embeddings: report too few vectors, invalid bodies and errors of an upstream', async t => {
-  next = () => ({ body: { data: [{ index: 0, embedding: VECTOR }] } })
+  nextAnswer = () => ({ body: { data: [{ index: 0, embedding: VECTOR }] } })
   t.match(await errorOf(embed(['a', 'b'])), { status: 502 })
-  next = () => ({ body: { data: [{ index: 0, embedding: [] }] } })
+  nextAnswer = () => ({ body: { data: [{ index: 0, embedding: [] }] } })
   t.match(await errorOf(embed('a')), { status: 502 })
-  next = () => ({ body: [] })
+  nextAnswer = () => ({ body: [] })
   t.match(await errorOf(embed('a')), { status: 502 })
-  next = () => ({ status: 429, body: { error: { message: 'slowly', type: 'rate_limit_error' } } })
+  nextAnswer = () => ({
+    status: 429,
+    body: { error: { message: 'slowly', type: 'rate_limit_error' } },
+  })
   t.match(await errorOf(embed('a')), { status: 429, message: /slowly/ })
-  next = () => ({ status: 401, body: { error: { message: 'sk-secret' } } })
+  nextAnswer = () => ({ status: 401, body: { error: { message: 'sk-secret' } } })
   t.match(await errorOf(embed('a')), {
     status: 502,
     message: /The operator finds the details in the log/,
@@ -216,7 +219,7 @@ t.test('embeddings: a strict route rejects unsupported fields, others report the
     error: { param: 'user', message: /allows no field to be dropped/ },
   })
   t.equal(requests.length, 0)
-  const granted = await ask('gx-embedding', { 'x-tollgate-strict': 'false' })
-  t.match([granted.status, granted.headers.get('x-tollgate-dropped')], [200, 'user'])
+  const lenient = await ask('gx-embedding', { 'x-tollgate-strict': 'false' })
+  t.match([lenient.status, lenient.headers.get('x-tollgate-dropped')], [200, 'user'])
   t.equal((await ask('multi')).status, 200, 'no field is dropped')
 })

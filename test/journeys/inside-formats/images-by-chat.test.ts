@@ -92,7 +92,10 @@ t.test('images by chat: several images take several calls and one line each', as
   t.same(await counted(), { meters: { images: 3 }, estimated: false })
   bed.seen.length = 0
   const stream = await openai.chat.completions.create({
-    ...{ model: 'gp-4o-image', messages: [user('a cat')], n: 2, stream: true },
+    model: 'gp-4o-image',
+    messages: [user('a cat')],
+    n: 2,
+    stream: true,
     stream_options: { include_usage: true },
   })
   let text = ''
@@ -151,17 +154,17 @@ t.test('images by chat: clients of the other formats', async t => {
   t.same(new Set(bed.seen.map(({ body }) => body.prompt)), new Set(['a cat']))
 })
 t.test('images by chat: invalid requests name the field', async t => {
-  const film = user([{ type: 'text', text: 'x' }, picture('https://a.example/a.mp4')])
-  const hidden = user([{ type: 'text', text: 'x' }, picture('http://127.0.0.1:1/a.png')])
+  const video = user([{ type: 'text', text: 'x' }, picture('https://a.example/a.mp4')])
+  const privateUrl = user([{ type: 'text', text: 'x' }, picture('http://127.0.0.1:1/a.png')])
   const image = user([{ type: 'text', text: 'x' }, picture(DATA_URL)])
   for (const [model, message, more, words] of [
     ['gp-4o-image', user('x'), { n: 11 }, { param: 'n' }],
     ['gp-4o-image', user('x'), { n: 1.5 }, { param: 'n' }],
     ['gp-4o-image', user(' '), {}, { message: /no user message describes/ }],
-    ['gp-4o-image', film, {}, { param: 'messages[0].content[1]' }],
-    ['gp-4o-image', hidden, {}, { param: 'messages[0].content[1]' }],
+    ['gp-4o-image', video, {}, { param: 'messages[0].content[1]' }],
+    ['gp-4o-image', privateUrl, {}, { param: 'messages[0].content[1]' }],
     ['flux-1.1-pro', image, {}, { param: 'messages[0].content[1]' }],
-    ['rc-v3', film, {}, { param: 'messages[0].content[1]' }],
+    ['rc-v3', video, {}, { param: 'messages[0].content[1]' }],
     ['rc-v3', { role: 'assistant', content: 'x' }, {}, { message: /no user message describes/ }],
   ] as const)
     t.match(

@@ -8,7 +8,9 @@ const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetrie
 const png = (name = 'cat.png') => toFile(PNG, name, { type: 'image/png' })
 const edit = async (more: object = {}) =>
   openai.images.edit({
-    ...{ model: 'gp-4o-image', image: await png(), prompt: 'with a hat' },
+    model: 'gp-4o-image',
+    image: await png(),
+    prompt: 'with a hat',
     ...more,
   } as OpenAI.ImageEditParamsNonStreaming)
 
@@ -38,26 +40,33 @@ t.test('image edits: JSON passes', async t => {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ model: 'gp-4o-image', prompt: 'x' },
+      model: 'gp-4o-image',
+      prompt: 'x',
       images: [{ image_url: DATA_URL }],
     }),
   })
   t.equal(response.status, 200)
   t.same(bed.seen[0]?.body, {
-    ...{ model: 'gpt-image-1', prompt: 'x' },
+    model: 'gpt-image-1',
+    prompt: 'x',
     images: [{ image_url: DATA_URL }],
   })
 })
 t.test('image edits: a stream passes', async t => {
   const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
-  const completed = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
-  bed.next = () => ({ events: `event: ${completed.type}\ndata: ${JSON.stringify(completed)}\n\n` })
+  const completedEvent = { type: 'image_edit.completed', b64_json: 'AAAA', usage }
+  bed.next = () => ({
+    events: `event: ${completedEvent.type}\ndata: ${JSON.stringify(completedEvent)}\n\n`,
+  })
   const types: string[] = []
   const stream = await openai.images.edit({
-    ...{ model: 'gp-4o-image', image: await png(), prompt: 'x', stream: true },
+    model: 'gp-4o-image',
+    image: await png(),
+    prompt: 'x',
+    stream: true,
   })
   for await (const { type } of stream) types.push(type)
-  t.same(types, [completed.type])
+  t.same(types, [completedEvent.type])
   t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
 })
 t.test('image edits: invalid requests name the field', async t => {

@@ -18,7 +18,11 @@ t.test('image endpoint: a body of the same format passes with the target’s mod
   })
   t.match(answer, { foreign: true, data: [{ url: 'https://a.example/1.png' }, {}] })
   t.same(bed.seen[0]?.body, {
-    ...{ model: 'gpt-image-1', prompt: 'a cat', n: 2, size: '1024x1024', quality: 'high' },
+    model: 'gpt-image-1',
+    prompt: 'a cat',
+    n: 2,
+    size: '1024x1024',
+    quality: 'high',
     foreign: 1,
   })
   t.same(await counted(), { meters: { images: 2 }, estimated: false })
@@ -41,7 +45,10 @@ t.test('image endpoint: maps sizes to Recraft’s and reports unsupported fields
   })
   const { data, response } = await openai.images
     .generate({
-      ...{ model: 'rc-v3', prompt: 'a cat', size: '1024x1792', quality: 'hd' },
+      model: 'rc-v3',
+      prompt: 'a cat',
+      size: '1024x1792',
+      quality: 'hd',
       response_format: 'b64_json',
     })
     .withResponse()
@@ -57,22 +64,26 @@ t.test('image endpoint: a stream passes and is counted at its end', async t => {
     partial_image_index: 0,
   }
   const usage = { input_tokens: 10, output_tokens: 100, total_tokens: 110 }
-  const completed = { type: 'image_generation.completed', b64_json: 'AAAA', usage }
-  const events = [partial, completed]
+  const completedEvent = { type: 'image_generation.completed', b64_json: 'AAAA', usage }
+  const events = [partial, completedEvent]
     .map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
     .join('')
   bed.next = () => ({ events })
   const types: string[] = []
   const stream = await openai.images.generate({ model: 'gp-4o-image', prompt: 'x', stream: true })
   for await (const { type } of stream) types.push(type)
-  t.same(types, [partial.type, completed.type])
+  t.same(types, [partial.type, completedEvent.type])
   t.same(await counted(), { meters: { images: 1, input: 10, output: 100 }, estimated: false })
   bed.next = () => ({
     events: events.slice(0, events.indexOf('event: image_generation.completed')),
   })
-  const cut = await openai.images.generate({ model: 'gp-4o-image', prompt: 'x', stream: true })
+  const shortStream = await openai.images.generate({
+    model: 'gp-4o-image',
+    prompt: 'x',
+    stream: true,
+  })
   const reading = (async () => {
-    for await (const _ of cut);
+    for await (const _ of shortStream);
   })()
   t.match(await failed(reading), { message: /before it was complete/ })
   t.match(await counted(), { estimated: true })

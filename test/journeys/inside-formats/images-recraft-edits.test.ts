@@ -9,7 +9,9 @@ const png = (bytes: Uint8Array = PNG) => toFile(bytes, 'a.png', { type: 'image/p
 const edit = async (more: object = {}) =>
   openai.images
     .edit({
-      ...{ model: 'rc-v3', image: await png(), prompt: 'with a hat' },
+      model: 'rc-v3',
+      image: await png(),
+      prompt: 'with a hat',
       ...more,
     } as OpenAI.ImageEditParamsNonStreaming)
     .withResponse()
@@ -30,7 +32,11 @@ t.test('Recraft edits: convert a form and report unsupported fields', async t =>
   )
   const { image: _, ...fields } = bed.seen[0]?.body ?? {}
   t.same(fields, {
-    ...{ model: 'recraftv3', prompt: 'with a hat', n: '6', style: 'icon', strength: '0.5' },
+    model: 'recraftv3',
+    prompt: 'with a hat',
+    n: '6',
+    style: 'icon',
+    strength: '0.5',
   })
   t.same(await fileIn('image'), { type: 'image/png', bytes: PNG })
   t.same(response.headers.get('x-tollgate-dropped')?.split(', ').sort(), ['quality', 'size'])
@@ -43,7 +49,10 @@ t.test('Recraft edits: change only the masked area', async t => {
   t.equal(bed.seen[0]?.path, '/v1/images/inpaint')
   const { image: _, mask: __, ...fields } = bed.seen[0]?.body ?? {}
   t.same(fields, {
-    ...{ model: 'recraftv3', prompt: 'with a hat', n: '1', negative_prompt: 'dull' },
+    model: 'recraftv3',
+    prompt: 'with a hat',
+    n: '1',
+    negative_prompt: 'dull',
   })
   t.same(greys((await fileIn('mask')).bytes), [
     [255, 0],
@@ -56,7 +65,10 @@ t.test('Recraft edits: accept JSON with Recraft’s own fields', async t => {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-tollgate-strict': 'true' },
     body: JSON.stringify({
-      ...{ model: 'rc-v3', prompt: 'x', strength: 0.8, controls: { no_text: true } },
+      model: 'rc-v3',
+      prompt: 'x',
+      strength: 0.8,
+      controls: { no_text: true },
       images: [{ image_url: DATA_URL }],
     }),
   })
@@ -82,12 +94,12 @@ t.test('Recraft edits: edit an image sent in chat, and generate an earlier one a
 })
 t.test('Recraft edits: invalid requests name the field', async t => {
   const strict = { 'x-tollgate-strict': 'true' }
-  const strictly = async () =>
+  const strictEdit = async () =>
     openai.images.edit(
       { model: 'rc-v3', image: await png(), prompt: 'x', size: '512x512' },
       { headers: strict },
     )
-  t.match(await failed(strictly()), { status: 400, message: /size/ })
+  t.match(await failed(strictEdit()), { status: 400, message: /size/ })
   for (const [more, param] of [
     [{ image: [await png(), await png()] }, 'image[1]'],
     [{ mask: await png() }, 'mask'],

@@ -29,8 +29,13 @@ const send = async (model: string) => {
     method: 'POST',
     body: JSON.stringify({ model, stream: true }),
   })
-  const { bytes, broke } = await readAll(response)
-  return { status: response.status, headers: response.headers, text: bytes.toString(), broke }
+  const { bytes, broke: failure } = await readAll(response)
+  return {
+    status: response.status,
+    headers: response.headers,
+    text: bytes.toString(),
+    broke: failure,
+  }
 }
 const delta = 'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n'
 const DONE = 'data: [DONE]\n\n'
@@ -38,7 +43,7 @@ const overloadEvent = 'data: {"error":{"message":"later","code":"overloaded"}}\n
 const HEAD = text(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
+const chunk = (bytes: string): Step => ({ do: 'send', bytes, inChunks: true })
 
 t.test('stream ends: an error event after status 200 leads to the next target', async t => {
   await upstream.script('one', [{ do: 'body' }, ...stream(overloadEvent, { piece: 7 })])

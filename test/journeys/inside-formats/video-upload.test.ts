@@ -12,11 +12,11 @@ import { eventually } from '../../helpers/primary.ts'
 const MIB = 2 ** 20
 const SIZE = 15 * MIB
 const PIECE = Buffer.alloc(MIB, 'film')
-const FILM = createHash('sha256')
-for (let at = 0; at < SIZE; at += MIB) FILM.update(PIECE)
-const DIGEST = FILM.digest('hex')
+const VIDEO_HASH = createHash('sha256')
+for (let at = 0; at < SIZE; at += MIB) VIDEO_HASH.update(PIECE)
+const DIGEST = VIDEO_HASH.digest('hex')
 
-const listening = async (serve: (asked: IncomingMessage, answer: ServerResponse) => void) => {
+const startServer = async (serve: (request: IncomingMessage, answer: ServerResponse) => void) => {
   const server = createServer(serve).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
@@ -26,32 +26,32 @@ const listening = async (serve: (asked: IncomingMessage, answer: ServerResponse)
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 /** Videos whose download was cancelled. */
-let dropped = 0
-const films = await listening((request, answer) => {
+let cancelled = 0
+const videos = await startServer((request, answer) => {
   const name = request.url ?? ''
   answer.on('close', () => {
-    if (!answer.writableFinished) dropped++
+    if (!answer.writableFinished) cancelled++
   })
   const head = { 'content-type': 'video/quicktime' }
   if (name === '/endless.mov') answer.writeHead(200, head)
   else answer.writeHead(200, { ...head, 'content-length': name === '/huge.mov' ? 64 * MIB : SIZE })
-  let left = name === '/short.mov' ? 3 : SIZE / MIB
-  const more = (): void => {
-    if (left-- <= 0) return void (name === '/short.mov' ? answer.destroy() : answer.end())
-    if (name === '/slow.mov' && left < 10) return
-    if (answer.write(PIECE)) setImmediate(more)
-    else answer.once('drain', more)
+  let remaining = name === '/short.mov' ? 3 : SIZE / MIB
+  const writeMore = (): void => {
+    if (remaining-- <= 0) return void (name === '/short.mov' ? answer.destroy() : answer.end())
+    if (name === '/slow.mov' && remaining < 10) return
+    if (answer.write(PIECE)) setImmediate(writeMore)
+    else answer.once('drain', writeMore)
   }
-  more()
+  writeMore()
 })
 
-interface Seen {
-  readonly what: string
+interface UpstreamRequest {
+  readonly line: string
   readonly headers: IncomingMessage['headers']
   readonly digest: string
   readonly text: string
 }
-const requests: Seen[] = []
+const requests: UpstreamRequest[] = []
 /** Unsuccessful answers of the upstream's store, by request. */
 let storeErrors: Readonly<Record<string, { readonly status?: number; readonly body: object }>> = {}
 const FILE = { name: 'files/f1', uri: 'https://files.example/f1', mimeType: 'video/mov' }
@@ -59,7 +59,7 @@ const DONE = {
   candidates: [{ content: { role: 'model', parts: [{ text: 'a video' }] }, finishReason: 'STOP' }],
   usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 },
 }
-const upstream = await listening(async (request, answer) => {
+const upstream = await startServer(async (request, answer) => {
   const hash = createHash('sha256')
   const parts: Buffer[] = []
   let size = 0
@@ -72,30 +72,30 @@ const upstream = await listening(async (request, answer) => {
   } catch {
     return // the test aborts the download
   }
-  const what = `${request.method} ${request.url}`
-  const times = requests.filter(each => each.what === what).length
+  const line = `${request.method} ${request.url}`
+  const times = requests.filter(each => each.line === line).length
   const text = Buffer.concat(parts).toString()
-  requests.push({ what, headers: request.headers, digest: hash.digest('hex'), text })
-  const say = (body: object, headers = {}, status = 200) =>
+  requests.push({ line, headers: request.headers, digest: hash.digest('hex'), text })
+  const reply = (body: object, headers = {}, status = 200) =>
     answer
       .writeHead(status, { 'content-type': 'application/json', ...headers })
       .end(JSON.stringify(body))
-  const words = storeErrors[what]
-  if (words) return say(words.body, {}, words.status)
-  if (what === 'POST /upload/v1beta/files')
-    return say(
+  const storeError = storeErrors[line]
+  if (storeError) return reply(storeError.body, {}, storeError.status)
+  if (line === 'POST /upload/v1beta/files')
+    return reply(
       {},
       { 'x-goog-upload-url': 'https://elsewhere.example/upload/v1beta/files?upload_id=7' },
     )
-  if (what.startsWith('POST /upload/')) return say({ file: { ...FILE, state: 'PROCESSING' } })
-  if (what === 'GET /v1beta/files/f1')
-    return say({ ...FILE, state: times > 0 ? 'ACTIVE' : 'PROCESSING' })
-  if (request.method === 'DELETE') return say({})
-  return say(DONE)
+  if (line.startsWith('POST /upload/')) return reply({ file: { ...FILE, state: 'PROCESSING' } })
+  if (line === 'GET /v1beta/files/f1')
+    return reply({ ...FILE, state: times > 0 ? 'ACTIVE' : 'PROCESSING' })
+  if (request.method === 'DELETE') return reply({})
+  return reply(DONE)
 })
 const gateway = await startGateway({
   inside: true,
-  settings: `egress_allow: ${new URL(films).host}`,
+  settings: `egress_allow: ${new URL(videos).host}`,
   routes: `
 pipeline: [errors, model, translate]
 upstreams:
@@ -112,7 +112,7 @@ t.beforeEach(() => {
   storeErrors = {}
 })
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
-const send = (film: string, model = 'gx', signal?: AbortSignal) =>
+const send = (video: string, model = 'gx', signal?: AbortSignal) =>
   openai.chat.completions.create(
     {
       model,
@@ -121,33 +121,33 @@ const send = (film: string, model = 'gx', signal?: AbortSignal) =>
           role: 'user',
           content: [
             { type: 'text', text: 'What happens?' },
-            { type: 'image_url', image_url: { url: `${films}/${film}.mov` } },
+            { type: 'image_url', image_url: { url: `${videos}/${video}.mov` } },
           ],
         },
       ],
     },
     { signal: signal ?? null },
   )
-const sendRejected = async (film: string, model = 'gx') => {
+const sendRejected = async (video: string, model = 'gx') => {
   try {
-    await send(film, model)
-  } catch (thrown) {
-    if (thrown instanceof APIError) return thrown
-    throw thrown
+    await send(video, model)
+  } catch (error) {
+    if (error instanceof APIError) return error
+    throw error
   }
-  throw new Error('it was accepted')
+  throw new Error('the request was accepted')
 }
-const PLACE = 'POST /upload/v1beta/files?upload_id=7'
-const NAMED = 'messages[0].content[1]'
+const UPLOAD = 'POST /upload/v1beta/files?upload_id=7'
+const PARAM = 'messages[0].content[1]'
 
 t.test('video upload: uploads, waits for, uses and deletes the file', async t => {
   const { choices } = await send('long')
   t.equal(choices[0]?.message.content, 'a video')
-  const gone = 'DELETE /v1beta/files/f1'
-  await eventually(() => requests.some(({ what }) => what === gone) || undefined)
-  const [started, request, ...rest] = requests
-  t.match(started, {
-    what: 'POST /upload/v1beta/files',
+  const deletion = 'DELETE /v1beta/files/f1'
+  await eventually(() => requests.some(({ line }) => line === deletion) || undefined)
+  const [start, request, ...rest] = requests
+  t.match(start, {
+    line: 'POST /upload/v1beta/files',
     headers: {
       'x-goog-api-key': 'secret',
       'x-goog-upload-protocol': 'resumable',
@@ -157,17 +157,21 @@ t.test('video upload: uploads, waits for, uses and deletes the file', async t =>
     },
   })
   t.match(request, {
-    ...{ what: PLACE, digest: DIGEST },
+    line: UPLOAD,
+    digest: DIGEST,
     headers: {
-      ...{ 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' },
+      'x-goog-upload-command': 'upload, finalize',
+      'x-goog-upload-offset': '0',
       'content-length': `${SIZE}`,
     },
   })
   t.same(
-    rest.map(({ what }) => what),
+    rest.map(({ line }) => line),
     [
-      ...['GET /v1beta/files/f1', 'GET /v1beta/files/f1'],
-      ...['POST /v1beta/models/gemini:generateContent', gone],
+      'GET /v1beta/files/f1',
+      'GET /v1beta/files/f1',
+      'POST /v1beta/models/gemini:generateContent',
+      deletion,
     ],
   )
   const fileData = { fileUri: FILE.uri, mimeType: 'video/mov' }
@@ -175,48 +179,48 @@ t.test('video upload: uploads, waits for, uses and deletes the file', async t =>
 })
 
 t.test('video upload: rejects a video that is too large or breaks off, by its path', async t => {
-  for (const [film, model] of [
+  for (const [video, model] of [
     ['huge', 'gx'],
     ['long', 'small'],
     ['endless', 'gx'],
     ['short', 'gx'],
   ] as const) {
-    const { status, param, message } = await sendRejected(film, model)
-    t.same({ status, param }, { status: 400, param: NAMED }, `${film} ${message}`)
+    const { status, param, message } = await sendRejected(video, model)
+    t.same({ status, param }, { status: 400, param: PARAM }, `${video} ${message}`)
   }
-  t.notOk(requests.some(({ what }) => what.includes('generateContent')))
+  t.notOk(requests.some(({ line }) => line.includes('generateContent')))
 })
 
 t.test('video upload: stops the download and the upload if the client leaves', async t => {
-  const before = dropped
+  const before = cancelled
   const leaving = new AbortController()
   const request = send('slow', 'gx', leaving.signal).catch(error => error)
   await eventually(() => requests.length > 0 || undefined)
   leaving.abort()
   await request
-  await eventually(() => dropped > before || undefined)
+  await eventually(() => cancelled > before || undefined)
   t.same(
-    requests.map(({ what }) => what),
+    requests.map(({ line }) => line),
     ['POST /upload/v1beta/files'],
   )
 })
 
 t.test('video upload: reports an upstream that rejects the file', async t => {
   const error = { error: { code: 400, message: 'no such film', status: 'INVALID_ARGUMENT' } }
-  const failed = { ...FILE, state: 'FAILED', error: { message: 'no frames' } }
+  const failedFile = { ...FILE, state: 'FAILED', error: { message: 'no frames' } }
   for (const [says, status, message] of [
     [{ 'POST /upload/v1beta/files': { status: 400, body: error } }, 400, /no such film/],
     [{ 'POST /upload/v1beta/files': { status: 403, body: error } }, 502, /did not take/],
     [{ 'POST /upload/v1beta/files': { body: {} } }, 502, /did not take/],
-    [{ [PLACE]: { status: 500, body: {} } }, 502, /did not take/],
-    [{ [PLACE]: { body: { file: { name: '../x', uri: 'x' } } } }, 502, /did not take/],
-    [{ 'GET /v1beta/files/f1': { body: failed } }, 400, /no frames/],
+    [{ [UPLOAD]: { status: 500, body: {} } }, 502, /did not take/],
+    [{ [UPLOAD]: { body: { file: { name: '../x', uri: 'x' } } } }, 502, /did not take/],
+    [{ 'GET /v1beta/files/f1': { body: failedFile } }, 400, /no frames/],
   ] as const) {
     storeErrors = says
-    const thrown = await sendRejected('long')
-    t.equal(thrown.status, status, thrown.message)
-    t.match(thrown.message, message)
-    if (status === 400) t.equal(thrown.param, NAMED)
+    const rejection = await sendRejected('long')
+    t.equal(rejection.status, status, rejection.message)
+    t.match(rejection.message, message)
+    if (status === 400) t.equal(rejection.param, PARAM)
   }
-  t.notOk(requests.some(({ what }) => what.includes('generateContent')))
+  t.notOk(requests.some(({ line }) => line.includes('generateContent')))
 })

@@ -21,17 +21,17 @@ routes:
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
 /** 100 ms is the promise; a functional deadline gets ten times that. */
-const SOON = 1_000
+const DEADLINE = 1_000
 const STREAM: Step = text(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
 )
-const EVENT: Step = { do: 'send', bytes: 'data: {"n":{n}}\n\n', chunked: true }
+const EVENT: Step = { do: 'send', bytes: 'data: {"n":{n}}\n\n', inChunks: true }
 
 const post = (path: string, body: string, length = body.length): string =>
   `POST ${path} HTTP/1.1\r\nHost: gateway.test\r\nContent-Type: video/mp4\r\nContent-Length: ${length}\r\n\r\n${body}`
 
-/** Leaves when `moment` has come, and sees the upstream's connection end. */
-const leave = async (
+/** Disconnects after `moment` resolves and expects the upstream connection to close. */
+const disconnectAt = async (
   t: Test,
   name: string,
   moment: (client: RawClient) => Promise<unknown>,
@@ -39,15 +39,15 @@ const leave = async (
 ): Promise<void> => {
   const client = await rawClient(gateway)
   const { connection } = await Promise.all([
-    upstream.until('request', seen => seen.script === name),
+    upstream.until('request', event => event.script === name),
     moment(client),
-  ]).then(([seen]) => seen)
-  const leftAt = performance.timeOrigin + performance.now()
+  ]).then(([event]) => event)
+  const leftTime = performance.timeOrigin + performance.now()
   client[how]()
-  const closed = await upstream.until('close', seen => seen.connection === connection)
+  const closing = await upstream.until('close', event => event.connection === connection)
   t.ok(
-    closed.at - leftAt < SOON,
-    `the upstream was let go after ${(closed.at - leftAt).toFixed(1)} ms`,
+    closing.at - leftTime < DEADLINE,
+    `the upstream connection closed after ${(closing.at - leftTime).toFixed(1)} ms`,
   )
 }
 
@@ -55,12 +55,12 @@ for (const how of ['close', 'reset'] as const) {
   t.test(`client abort: ${how} before the response head`, async t => {
     const name = `before-${how}`
     await upstream.script(name, [{ do: 'body' }, { do: 'stall' }])
-    await leave(
+    await disconnectAt(
       t,
       name,
       async client => {
         await client.send(post(`/s/${name}`, '{}'))
-        await upstream.until('body', seen => seen.script === name)
+        await upstream.until('body', event => event.script === name)
       },
       how,
     )
@@ -69,7 +69,7 @@ for (const how of ['close', 'reset'] as const) {
   t.test(`client abort: ${how} between two events`, async t => {
     const name = `between-${how}`
     await upstream.script(name, [{ do: 'body' }, STREAM, EVENT, { do: 'stall' }])
-    await leave(
+    await disconnectAt(
       t,
       name,
       async client => {
@@ -83,7 +83,7 @@ for (const how of ['close', 'reset'] as const) {
   t.test(`client abort: ${how} while events flow`, async t => {
     const name = `flowing-${how}`
     await upstream.script(name, [{ do: 'body' }, STREAM, { ...EVENT, times: 100_000, every: 1 }])
-    await leave(
+    await disconnectAt(
       t,
       name,
       async client => {
@@ -97,14 +97,14 @@ for (const how of ['close', 'reset'] as const) {
   t.test(`client abort: ${how} in the middle of an upload`, async t => {
     const name = `upload-${how}`
     await upstream.script(name, [{ do: 'body' }, plain({ ok: true })])
-    await leave(
+    await disconnectAt(
       t,
       name,
       client => client.send(post(`/s/${name}`, 'x'.repeat(200_000), 1_000_000)),
       how,
     )
     const [body] = await upstream.seen('body', name)
-    t.not(body?.body.whole, true, 'what came in half is not passed off as whole')
+    t.not(body?.body.whole, true, 'a partial upload does not look complete')
   })
 
   t.test(`client abort: ${how} in the middle of a plain response`, async t => {
@@ -117,12 +117,12 @@ for (const how of ['close', 'reset'] as const) {
       { do: 'send', bytes: 'x'.repeat(100_000) },
       { do: 'stall' },
     ])
-    await leave(
+    await disconnectAt(
       t,
       name,
       async client => {
         await client.send(post(`/s/${name}`, '{}'))
-        await upstream.until('sent', seen => seen.script === name && seen.step === 2)
+        await upstream.until('sent', event => event.script === name && event.step === 2)
       },
       how,
     )
@@ -135,11 +135,13 @@ t.test('client abort: the gateway keeps serving after many disconnects at once',
   const clients = await Promise.all(Array.from({ length: count }, () => rawClient(gateway)))
   await Promise.all(clients.map(client => client.send(post('/s/crowd', '{}'))))
   await Promise.all(clients.map(client => client.until('data: {"n":0}')))
-  const held = new Set((await upstream.seen('request', 'crowd')).map(seen => seen.connection))
-  t.equal(held.size, count, 'each had a call of its own')
+  const connections = new Set(
+    (await upstream.seen('request', 'crowd')).map(event => event.connection),
+  )
+  t.equal(connections.size, count, 'one upstream call per client')
   for (const client of clients) client.reset()
-  for (const connection of held)
-    await upstream.until('close', seen => seen.connection === connection)
+  for (const connection of connections)
+    await upstream.until('close', event => event.connection === connection)
   const response = await fetch(`${gateway.url}/s/json`, { method: 'POST', body: '{}' })
   t.equal(await response.text(), '{"ok":true}')
 })
@@ -158,23 +160,23 @@ t.test('client abort: a route may keep reading up to a byte limit', async t => {
   await client.until('data: {"n":0}')
   client.close()
   await upstream.open('left')
-  await upstream.until('sent', seen => seen.script === 'drained' && seen.step === 5)
-  const { connection } = await upstream.until('request', seen => seen.script === 'drained')
-  const closed = (await upstream.seen('close')).some(seen => seen.connection === connection)
-  t.notOk(closed, 'the upstream ended its stream by itself and its connection is kept')
+  await upstream.until('sent', event => event.script === 'drained' && event.step === 5)
+  const { connection } = await upstream.until('request', event => event.script === 'drained')
+  const isClosed = (await upstream.seen('close')).some(event => event.connection === connection)
+  t.notOk(isClosed, 'the upstream ended its stream by itself and its connection is kept')
 })
 
 t.test('client abort: a route that keeps reading stops at its limit', async t => {
   await upstream.script('endless', [
     { do: 'body' },
     STREAM,
-    { do: 'send', bytes: `data: ${'x'.repeat(10_000)}\n\n`, chunked: true, times: 1_000_000 },
+    { do: 'send', bytes: `data: ${'x'.repeat(10_000)}\n\n`, inChunks: true, times: 1_000_000 },
   ])
   const client = await rawClient(gateway)
   await client.send(post('/drained/s/endless', '{}'))
   await client.until('data: x')
-  const { connection } = await upstream.until('request', seen => seen.script === 'endless')
+  const { connection } = await upstream.until('request', event => event.script === 'endless')
   client.close()
-  const closed = await upstream.until('close', seen => seen.connection === connection)
-  t.ok(closed.written < 20_000_000, `${closed.written} bytes were written`)
+  const closing = await upstream.until('close', event => event.connection === connection)
+  t.ok(closing.bytesWritten < 20_000_000, `${closing.bytesWritten} bytes were written`)
 })

@@ -1,4 +1,5 @@
-/** Raw payloads through the gateway: refused with a closed connection, or harmless in the stated way; never ambiguous. */
+/** Raw payloads through the gateway: refused with a closed connection, or harmless in the stated
+ *  way; never ambiguous. */
 import t, { type Test } from 'tap'
 import { families } from '../../fixtures/raw/index.ts'
 import type { Harmless, Payload, Refused } from '../../fixtures/raw/payload.ts'
@@ -31,8 +32,8 @@ interface Shot {
   readonly victim: string
   readonly client: RawClient
   readonly received: readonly RawReply[]
-  /** Requests the upstream saw, and which of them it got in whole. */
-  readonly seen: readonly Seen<'request'>[]
+  /** The upstream’s requests, and those that it received completely. */
+  readonly requests: readonly Seen<'request'>[]
   readonly whole: readonly Seen<'body'>[]
 }
 let count = 0
@@ -43,10 +44,10 @@ const shoot = async (payload: Payload): Promise<Shot> => {
   const client = await rawClient(gateway)
   await client.send(`${payload.send}GET /s/echo?${victim} HTTP/1.1\r\nHost: gateway.test\r\n\r\n`)
   await client.until(received => isAnswered(received, victim))
-  const seen = await upstream.seen('request')
+  const requests = await upstream.seen('request')
   const bodies = await upstream.seen('body')
   const whole = bodies.filter(({ body }) => body.whole)
-  return { victim, client, received: replies(client.text()), seen, whole }
+  return { victim, client, received: replies(client.text()), requests, whole }
 }
 const isAnswered = (received: string, victim: string): boolean => {
   const list = replies(received)
@@ -65,22 +66,22 @@ const checkRefused = (t: Test, expected: Refused, shot: Shot): void => {
 
 const checkHarmless = (t: Test, expected: Harmless, shot: Shot): void => {
   const behind = expected.closes ? [] : [`GET /s/echo?${shot.victim}`]
-  const targets = shot.seen.map(({ head }) => `${head.method} ${head.target}`)
+  const targets = shot.requests.map(({ head }) => `${head.method} ${head.target}`)
   // Pipelined requests travel on connections of their own, so they may overtake each other.
   t.strictSame(targets.sort(), [...expected.reaches, ...behind].sort(), 'what the upstream saw')
-  for (const reply of own(expected, shot))
+  for (const reply of ownReplies(expected, shot))
     t.equal(reply.status, expected.status ?? 200, 'the status')
-  const head = shot.seen.find(({ head }) => !head.target.endsWith(shot.victim))?.head
+  const head = shot.requests.find(({ head }) => !head.target.endsWith(shot.victim))?.head
   for (const name of expected.without ?? [])
     t.equal(head && headerOf(head, name), undefined, `no ${name}`)
   for (const [name, value] of Object.entries(expected.having ?? {}))
     t.equal(head && headerOf(head, name), value, name)
   if (expected.closes) return
   const last = shot.received.at(-1)
-  t.equal(last?.status, 200, 'the victim behind it is served')
-  t.match(last?.body, `"target":"/s/echo?${shot.victim}"`, 'and gets its own reply')
+  t.equal(last?.status, 200, 'the request behind it is served')
+  t.match(last?.body, `"target":"/s/echo?${shot.victim}"`, 'with its own reply')
 }
-const own = (expected: Harmless, shot: Shot): readonly RawReply[] => {
+const ownReplies = (expected: Harmless, shot: Shot): readonly RawReply[] => {
   const list = expected.closes ? shot.received : shot.received.slice(0, -1)
   return list.length > 0 ? list : [{ status: 0, headers: {}, body: '', whole: false }]
 }
@@ -103,7 +104,7 @@ for (const [family, payloads] of Object.entries(families)) {
     await Promise.all(ending.map(client => client.closed))
     t.ok(
       ending.every(client => client.over()),
-      `${ending.length} connections were closed by us`,
+      `${ending.length} connections were closed by the gateway`,
     )
     for (const client of ending) t.notMatch(client.text(), 'victim-', 'nothing behind was answered')
     for (const client of ending) client.close()

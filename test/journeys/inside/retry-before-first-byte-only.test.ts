@@ -1,4 +1,5 @@
-/** Retries and fallbacks only while nothing was sent to the client and the upstream cannot have acted. */
+/** Retries and fallbacks happen only while nothing was sent to the client and the upstream cannot
+ *  have acted. */
 import t from 'tap'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
 import type { Step } from '../../fixtures/upstream/script.ts'
@@ -10,7 +11,7 @@ const upstream = await startUpstream()
 const [a, b, c, narrow] = await Promise.all(
   ['a', 'b', 'c', 'narrow'].map(name => upstream.listen(name)),
 )
-const gone = await upstream.listen('gone')
+const closedPort = await upstream.listen('gone')
 await upstream.shut('gone')
 const target = (name: string, port = 0, more = ''): string =>
   `${name}: { url: 'http://127.0.0.1:${port}', health: { failures: 1000000 }${more} }`
@@ -23,7 +24,7 @@ upstreams:
   ${target('a', a, HASTY)}
   ${target('b', b)}
   ${target('c', c)}
-  ${target('gone', gone)}
+  ${target('gone', closedPort)}
   ${target('narrow', narrow, `${HASTY}, connections: 1`)}
 routes:
   - { path: 'GET|POST /ab/s/{name}', rewrite: '/s/{name}', upstream: [a, b], retries: 0 }
@@ -48,41 +49,43 @@ const busy = (headers = ''): Step[] => [
 const fromA: Step[] = [body, plain({ from: 'a' })]
 const fromB: Step[] = [body, plain({ from: 'b' })]
 
-interface Want {
+interface Expected {
   readonly method?: 'GET' | 'POST'
   readonly path?: string
-  /** How often each was asked. */
-  readonly asked: { readonly a: number; readonly b: number }
+  /** The number of requests to each target. */
+  readonly requests: { readonly a: number; readonly b: number }
   readonly status: number
   readonly from?: 'a' | 'b'
 }
-/** What `a` does, and what must follow. `b` always answers. */
-const table: Readonly<Record<string, readonly [does: readonly (readonly Step[])[], want: Want]>> = {
-  'a refusal goes to the next target': [
+/** The steps of `a`, and the expected result. `b` always answers. */
+const cases: Readonly<
+  Record<string, readonly [does: readonly (readonly Step[])[], want: Expected]>
+> = {
+  'a 503 leads to the next target': [
     [busy()],
-    { asked: { a: 1, b: 1 }, status: 200, from: 'b' },
+    { requests: { a: 1, b: 1 }, status: 200, from: 'b' },
   ],
-  'a fault of the request itself goes nowhere else': [
+  'a 400 is final': [
     [[body, plain({ from: 'a' }, '400 Bad Request')]],
-    { asked: { a: 1, b: 0 }, status: 400, from: 'a' },
+    { requests: { a: 1, b: 0 }, status: 400, from: 'a' },
   ],
-  'a POST that broke something goes nowhere else': [
+  'a 500 to a POST is final': [
     [[body, plain({ from: 'a' }, '500 Internal Server Error')]],
-    { asked: { a: 1, b: 0 }, status: 500, from: 'a' },
+    { requests: { a: 1, b: 0 }, status: 500, from: 'a' },
   ],
-  'a POST that was sent and lost is not sent again': [
+  'a POST is not sent again after a reset': [
     [[body, { do: 'reset' }]],
-    { asked: { a: 1, b: 0 }, status: 502 },
+    { requests: { a: 1, b: 0 }, status: 502 },
   ],
-  'a POST that was sent and met silence is not sent again': [
+  'a POST is not sent again after a timeout': [
     [[body, { do: 'stall' }]],
-    { asked: { a: 1, b: 0 }, status: 504 },
+    { requests: { a: 1, b: 0 }, status: 504 },
   ],
-  'a GET that was lost is sent again': [
+  'a GET is sent again after a reset': [
     [[{ do: 'reset' }]],
-    { method: 'GET', asked: { a: 1, b: 1 }, status: 200, from: 'b' },
+    { method: 'GET', requests: { a: 1, b: 1 }, status: 200, from: 'b' },
   ],
-  'a GET is not sent again after its head': [
+  'a GET is not sent again after the response head': [
     [
       [
         text('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'),
@@ -90,53 +93,54 @@ const table: Readonly<Record<string, readonly [does: readonly (readonly Step[])[
         { do: 'reset' },
       ],
     ],
-    { method: 'GET', asked: { a: 1, b: 0 }, status: 200 },
+    { method: 'GET', requests: { a: 1, b: 0 }, status: 200 },
   ],
-  'nothing is sent again after the first event': [
+  'a stream is not sent again after its first event': [
     [
       [
         body,
         STREAM,
-        { do: 'send', bytes: 'data: 1\n\n', chunked: true },
+        { do: 'send', bytes: 'data: 1\n\n', inChunks: true },
         { do: 'wait', ms: 15 },
         { do: 'reset' },
       ],
     ],
-    { asked: { a: 1, b: 0 }, status: 200 },
+    { requests: { a: 1, b: 0 }, status: 200 },
   ],
-  'the same target is asked again as often as the route says': [
+  'the same target is tried as often as `retries` allows': [
     [busy(), busy(), [body, plain({ from: 'a' })]],
-    { path: 'again', asked: { a: 3, b: 0 }, status: 200, from: 'a' },
+    { path: 'again', requests: { a: 3, b: 0 }, status: 200, from: 'a' },
   ],
-  'and not once more': [
+  'the same target is not tried more often than `retries` allows': [
     [busy(), busy(), busy(), fromB],
-    { path: 'again', asked: { a: 3, b: 0 }, status: 503, from: 'a' },
+    { path: 'again', requests: { a: 3, b: 0 }, status: 503, from: 'a' },
   ],
-  'what was never sent may go elsewhere': [
+  'a request that was not sent goes to another target': [
     [],
-    { path: 'gone', asked: { a: 0, b: 1 }, status: 200, from: 'b' },
+    { path: 'gone', requests: { a: 0, b: 1 }, status: 200, from: 'b' },
   ],
 }
 
 let count = 0
-for (const [promise, [does, want]] of Object.entries(table))
-  t.test(`retry: ${promise}`, async t => {
+for (const [behaviour, [does, expected]] of Object.entries(cases))
+  t.test(`retry: ${behaviour}`, async t => {
     const name = `case-${++count}`
     await upstream.script(`a:${name}`, ...does)
     await upstream.script(`b:${name}`, fromB)
-    const method = want.method ?? 'POST'
-    const response = await fetch(`${gateway.url}/${want.path ?? 'ab'}/s/${name}`, {
+    const method = expected.method ?? 'POST'
+    const response = await fetch(`${gateway.url}/${expected.path ?? 'ab'}/s/${name}`, {
       method,
       ...(method === 'POST' && JSON_BODY),
     })
-    const { bytes, broke } = await readAll(response)
-    t.equal(response.status, want.status, 'the status')
-    if (want.from) t.equal(JSON.parse(bytes.toString()).from, want.from, 'whose answer it is')
-    else if (want.status === 200) t.ok(broke || bytes.includes('"error"'), 'the break shows')
-    const asked = await upstream.seen('request', name)
+    const { bytes, broke: failure } = await readAll(response)
+    t.equal(response.status, expected.status, 'the status')
+    if (expected.from)
+      t.equal(JSON.parse(bytes.toString()).from, expected.from, 'the answering target')
+    else if (expected.status === 200) t.ok(failure || bytes.includes('"error"'), 'the break shows')
+    const requests = await upstream.seen('request', name)
     const times = (listener: string): number =>
-      asked.filter(seen => seen.listener === listener).length
-    t.strictSame({ a: times('a'), b: times('b') }, want.asked, 'who was asked, how often')
+      requests.filter(event => event.listener === listener).length
+    t.strictSame({ a: times('a'), b: times('b') }, expected.requests, 'the requests of each target')
   })
 
 t.test('retry: the last refusal passes with its Retry-After', async t => {
@@ -154,10 +158,14 @@ t.test('retry: the last refusal passes with its Retry-After', async t => {
 t.test('retry: a target’s Retry-After is respected', async t => {
   await upstream.script('c:pause', [body, plain({}, '429 Too Many Requests', 'retry-after: 9\r\n')])
   await upstream.script('b:pause', fromB)
-  for (const asked of [2, 3, 4]) {
+  for (const total of [2, 3, 4]) {
     const response = await fetch(`${gateway.url}/cb/s/pause`, { method: 'POST', ...JSON_BODY })
     t.strictSame(await response.json(), { from: 'b' })
-    t.equal((await upstream.seen('request', 'pause')).length, asked, 'it is asked once only')
+    t.equal(
+      (await upstream.seen('request', 'pause')).length,
+      total,
+      'the paused target gets no second request',
+    )
   }
 })
 
@@ -170,7 +178,7 @@ t.test('retry: a timeout of the connection queue falls back to another target', 
   ])
   await upstream.script('narrow:wait', fromA)
   await upstream.script('b:wait', fromB)
-  const held = await fetch(`${gateway.url}/narrow/s/hold`, { method: 'POST', ...JSON_BODY })
+  const holding = await fetch(`${gateway.url}/narrow/s/hold`, { method: 'POST', ...JSON_BODY })
   const [next, alone] = await Promise.all([
     fetch(`${gateway.url}/narrow/s/wait`, { method: 'POST', ...JSON_BODY }),
     fetch(`${gateway.url}/narrow-alone/s/wait`, { method: 'POST', ...JSON_BODY }),
@@ -179,7 +187,7 @@ t.test('retry: a timeout of the connection queue falls back to another target', 
   t.equal(alone.status, 503)
   t.match(await alone.json(), { error: { message: /No connection to the upstream narrow/ } })
   await upstream.open('hold')
-  t.equal((await held.arrayBuffer()).byteLength, 0)
+  t.equal((await holding.arrayBuffer()).byteLength, 0)
   const after = await fetch(`${gateway.url}/narrow-alone/s/wait`, { method: 'POST', ...JSON_BODY })
   t.strictSame(await after.json(), { from: 'a' }, 'a free connection serves again')
 })

@@ -29,11 +29,11 @@ const LAST = text('0\r\n\r\n')
 const post = (name: string, prefix = ''): Promise<Response> =>
   fetch(`${gateway.url}${prefix}/s/${name}`, { method: 'POST', body: '{"stream":true}' })
 const bytesOf = async (name: string): Promise<Buffer> => {
-  const { bytes, broke } = await readAll(await post(name))
-  if (broke) throw broke
+  const { bytes, broke: failure } = await readAll(await post(name))
+  if (failure) throw failure
   return bytes
 }
-const chunk = (bytes: string): Step => ({ do: 'send', bytes, chunked: true })
+const chunk = (bytes: string): Step => ({ do: 'send', bytes, inChunks: true })
 
 /** Two-, three- and four-byte characters, every line end, comments, several data lines, ids. */
 const MIXED = Buffer.from(
@@ -63,7 +63,7 @@ t.test('SSE: an event of ten megabytes', async t => {
     { do: 'body' },
     HEAD,
     chunk('data: '),
-    { do: 'send', bytes: 'ü'.repeat(5_000), chunked: true, times: 1_000 },
+    { do: 'send', bytes: 'ü'.repeat(5_000), inChunks: true, times: 1_000 },
     chunk('\n\ndata: [DONE]\n\n'),
     LAST,
   ])
@@ -81,27 +81,27 @@ t.test('SSE: each chunk passes before the next arrives', async t => {
     'data: two\n\n',
     'data: [DONE]\n\n',
   ]
-  const gated = pieces.flatMap((piece, n): Step[] => [
+  const gatedSteps = pieces.flatMap((piece, n): Step[] => [
     { do: 'gate', name: `piece ${n}` },
     chunk(piece),
   ])
-  // The last piece may wait for what must be durable first; a gated end would wait for ever.
-  await upstream.script('gated', [{ do: 'body' }, HEAD, ...gated, LAST])
+  // The end is not gated, because the last piece may wait for durable writes before it passes.
+  await upstream.script('gated', [{ do: 'body' }, HEAD, ...gatedSteps, LAST])
   const response = await post('gated')
   const reader = response.body?.getReader()
-  let got = ''
+  let received = ''
   for (const [n, piece] of pieces.entries()) {
     await upstream.open(`piece ${n}`)
     const last = n === pieces.length - 1
     const expected = pieces.slice(0, n + 1).join('')
-    while (got.length < expected.length)
-      got += Buffer.from((await reader?.read())?.value ?? []).toString('latin1')
-    t.equal(got, expected, last ? 'the end' : JSON.stringify(piece))
+    while (received.length < expected.length)
+      received += Buffer.from((await reader?.read())?.value ?? []).toString('latin1')
+    t.equal(received, expected, last ? 'the end' : JSON.stringify(piece))
   }
   t.equal((await reader?.read())?.done, true)
 })
 
-t.test('SSE: a slow first byte', async t => {
+t.test('SSE: a slow first byte is waited for', async t => {
   const answer = 'data: {"late":true}\n\ndata: [DONE]\n\n'
   await upstream.script('late', [
     { do: 'body' },
@@ -123,7 +123,7 @@ t.test('SSE: a slow first byte', async t => {
     await client.until(received => replies(received)[0]?.whole === true)
     const body = replies(client.text())[0]?.body ?? ''
     t.match(body, /^(: ping\n\n){3,}data: /, 'whole comments, all before the first byte')
-    t.equal(body.replace(/^(: ping\n\n)+/, ''), answer, 'and the stream untouched behind them')
+    t.equal(body.replace(/^(: ping\n\n)+/, ''), answer, 'the stream follows unchanged')
     client.close()
   })
 

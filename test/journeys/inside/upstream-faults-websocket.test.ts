@@ -1,4 +1,5 @@
-/** Upstream failures behind a WebSocket: a refusal before it opens, a close code after; both sides end. */
+/** Upstream failures behind a WebSocket: an HTTP error before the upgrade, a close code after it;
+ *  both sides end. */
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
 import { plain, text } from '../../fixtures/upstream/scenarios.ts'
@@ -19,7 +20,7 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
-interface Ended {
+interface SocketEnd {
   /** The status instead of 101. */
   readonly status?: number
   readonly body?: string
@@ -27,12 +28,12 @@ interface Ended {
   readonly reason?: string
   readonly received: readonly string[]
 }
-/** Opens, says one thing, and waits for the end. */
-const talk = (name: string, say = 'hello'): Promise<Ended> =>
+/** Opens a socket, sends one message and waits for the end. */
+const sendAndAwaitEnd = (name: string, message = 'hello'): Promise<SocketEnd> =>
   new Promise(resolve => {
     const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/s/${name}`)
     const received: string[] = []
-    socket.on('open', () => socket.send(say))
+    socket.on('open', () => socket.send(message))
     socket.on('message', payload => received.push(payload.toString()))
     socket.on('error', () => {})
     socket.on('unexpected-response', (_, response) => {
@@ -81,69 +82,73 @@ t.test('WebSocket upstream faults: before the upgrade', async t => {
     await t.test(name, async t => {
       const script = `before-${name.replaceAll(' ', '-')}`
       await upstream.script(script, steps)
-      const ended = await talk(script)
-      t.equal(ended.status, status, ended.body ?? 'no body')
+      const end = await sendAndAwaitEnd(script)
+      t.equal(end.status, status, end.body ?? 'no body')
       await nextIsServed(t)
     })
 })
 
-const speaking = (manner: Socket['manner'], more: Partial<Socket> = {}): Step => ({
+const websocketStep = (manner: Socket['manner'], more: Partial<Socket> = {}): Step => ({
   do: 'websocket',
   manner,
   ...more,
 })
 const AFTER: Readonly<Record<string, readonly [step: Step, code: number, reason?: string]>> = {
-  'a normal close': [speaking('close', { after: 1, code: 1000, reason: 'done' }), 1000, 'done'],
-  'going away': [speaking('close', { after: 1, code: 1001 }), 1001],
-  'a policy close': [speaking('close', { after: 1, code: 1008, reason: 'no' }), 1008, 'no'],
+  'a normal close': [
+    websocketStep('close', { after: 1, code: 1000, reason: 'done' }),
+    1000,
+    'done',
+  ],
+  'going away': [websocketStep('close', { after: 1, code: 1001 }), 1001],
+  'a policy close': [websocketStep('close', { after: 1, code: 1008, reason: 'no' }), 1008, 'no'],
   'a close of the application': [
-    speaking('close', { after: 1, code: 4242, reason: 'wörter' }),
+    websocketStep('close', { after: 1, code: 4242, reason: 'wörter' }),
     4242,
     'wörter',
   ],
-  'a reset': [speaking('cut', { after: 1 }), 1011],
-  'half a frame': [speaking('half-frame', { after: 1 }), 1011],
+  'a reset': [websocketStep('cut', { after: 1 }), 1011],
+  'half a frame': [websocketStep('half-frame', { after: 1 }), 1011],
 }
 t.test('WebSocket upstream faults: after the upgrade', async t => {
   for (const [name, [step, code, reason]] of Object.entries(AFTER))
     await t.test(name, async t => {
       const script = `after-${name.replaceAll(' ', '-')}`
       await upstream.script(script, [step])
-      const ended = await talk(script)
-      t.equal(ended.code, code, 'the close code')
-      if (reason !== undefined) t.equal(ended.reason, reason, 'the reason')
+      const end = await sendAndAwaitEnd(script)
+      t.equal(end.code, code, 'the close code')
+      if (reason !== undefined) t.equal(end.reason, reason, 'the reason')
       await nextIsServed(t)
     })
 })
 
 t.test('WebSocket: a lost client closes the upstream’s socket', async t => {
-  await upstream.script('vanish', [speaking('echo')])
+  await upstream.script('vanish', [websocketStep('echo')])
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/s/vanish`)
   await new Promise(resolve => socket.once('open', resolve))
   socket.send('hello')
   await new Promise(resolve => socket.once('message', resolve))
-  const { connection } = await upstream.until('request', seen => seen.script === 'vanish')
+  const { connection } = await upstream.until('request', event => event.script === 'vanish')
   socket.terminate()
-  await upstream.until('close', seen => seen.connection === connection)
+  await upstream.until('close', event => event.connection === connection)
   t.pass('closed')
 })
 
 t.test('WebSocket: the client’s close code reaches the upstream', async t => {
-  await upstream.script('why', [speaking('echo')])
+  await upstream.script('why', [websocketStep('echo')])
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/s/why`)
   await new Promise(resolve => socket.once('open', resolve))
   socket.close(4001, 'enough')
-  const closing = await upstream.until('closing', seen => seen.script === 'why')
+  const closing = await upstream.until('closing', event => event.script === 'why')
   t.match(closing, { code: 4001, reason: 'enough' })
 })
 
 t.test('WebSocket: an upstream without a close reply does not delay the client', async t => {
-  await upstream.script('deaf', [speaking('deaf')])
+  await upstream.script('deaf', [websocketStep('deaf')])
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/s/deaf`)
   await new Promise(resolve => socket.once('open', resolve))
   socket.close(1000)
   await new Promise(resolve => socket.once('close', resolve))
-  const { connection } = await upstream.until('request', seen => seen.script === 'deaf')
-  await upstream.until('close', seen => seen.connection === connection)
+  const { connection } = await upstream.until('request', event => event.script === 'deaf')
+  await upstream.until('close', event => event.connection === connection)
   t.pass('both sides ended')
 })

@@ -1,4 +1,5 @@
-/** WebSocket limits: message size, fragments, frames, clients that do not read, and peers that do not answer. */
+/** WebSocket limits: message size, fragments, frames, clients that do not read, and peers that do
+ *  not reply. */
 import t, { type Test } from 'tap'
 import type { Outcome } from '../../../engine/plugin.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -11,10 +12,10 @@ t.teardown(() => upstream.stop())
 await upstream.script('echo', [{ do: 'websocket', manner: 'echo' }])
 
 const start = async (t: Test, websocket: { payload?: string } = {}) => {
-  const ended = Promise.withResolvers<Outcome>()
+  const outcome = Promise.withResolvers<Outcome>()
   const watch = plugin({
     async handle(exchange, next) {
-      exchange.onEnd(ended.resolve)
+      exchange.onEnd(outcome.resolve)
       await next()
     },
   })
@@ -26,19 +27,19 @@ const start = async (t: Test, websocket: { payload?: string } = {}) => {
       routes: [{ path: 'WS /s/{name}', upstream: 'raw', websocket }],
     },
   )
-  return { ...core, port: Number(new URL(core.url).port), outcome: ended.promise }
+  return { ...core, port: Number(new URL(core.url).port), outcome: outcome.promise }
 }
 
 /** A masked frame of a client. */
 const frame = (first: number, payload = ''): Buffer => {
   const mask = Buffer.from('abcd')
-  const masked = Buffer.from(payload).map((byte, at) => byte ^ (mask[at % 4] ?? 0))
-  return Buffer.concat([Buffer.from([first, 0x80 | payload.length]), mask, masked])
+  const maskedPayload = Buffer.from(payload).map((byte, at) => byte ^ (mask[at % 4] ?? 0))
+  return Buffer.concat([Buffer.from([first, 0x80 | payload.length]), mask, maskedPayload])
 }
 const HANDSHAKE = (script: string): string =>
   `GET /s/${script} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
 /** An open socket whose frames the test writes itself. */
-const bare = async (port: number, script = 'echo') => {
+const openRawSocket = async (port: number, script = 'echo') => {
   const client = await rawClient({ port })
   await client.send(HANDSHAKE(script))
   await client.until('\r\n\r\n')
@@ -51,7 +52,7 @@ const closeCode = (bytes: Buffer): number => {
 }
 
 // Most of the time is spent waiting for closes that never come.
-t.test('WebSocket limits', { jobs: 8 }, async t => {
+t.test('WebSocket limits: every limit', { jobs: 8 }, async t => {
   t.test(
     'WebSocket limits: a too large message closes with 1009 and ends the upstream',
     async t => {
@@ -63,7 +64,7 @@ t.test('WebSocket limits', { jobs: 8 }, async t => {
       client.socket.send('x'.repeat(1_025))
       t.equal((await client.closed).code, 1009)
       t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
-      t.equal((await upstream.until('closing', seen => seen.script === 'small')).code, 1001)
+      t.equal((await upstream.until('closing', event => event.script === 'small')).code, 1001)
     },
   )
 
@@ -77,7 +78,7 @@ t.test('WebSocket limits', { jobs: 8 }, async t => {
 
   t.test('WebSocket limits: a message in thousands of fragments closes with 1008', async t => {
     const core = await start(t)
-    const client = await bare(core.port)
+    const client = await openRawSocket(core.port)
     const pieces = [frame(0x01, 'a'), ...Array.from({ length: 2_000 }, () => frame(0x00, 'b'))]
     await client.send(Buffer.concat(pieces))
     await client.closed
@@ -86,7 +87,7 @@ t.test('WebSocket limits', { jobs: 8 }, async t => {
 
   t.test('WebSocket limits: ten thousand pings close with 1008 and do not go upstream', async t => {
     const core = await start(t)
-    const client = await bare(core.port)
+    const client = await openRawSocket(core.port)
     await client.send(Buffer.concat(Array.from({ length: 10_000 }, () => frame(0x89))))
     await client.closed
     t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_FLOODS' } })
@@ -98,21 +99,21 @@ t.test('WebSocket limits', { jobs: 8 }, async t => {
       [Buffer.from([0x81, 0x01, 0x78]), 1002],
       [Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff]), 1007],
     ]
-    const tried = bad.map(async ([bytes, code]) => {
+    const closings = bad.map(async ([bytes, code]) => {
       const core = await start(t)
-      const client = await bare(core.port)
+      const client = await openRawSocket(core.port)
       await client.send(bytes)
       await client.closed
       t.equal(closeCode(client.bytes()), code)
       t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
     })
-    await Promise.all(tried)
+    await Promise.all(closings)
   })
 
   t.test('WebSocket limits: a client without a close reply is dropped', async t => {
     await upstream.script('leave', [{ do: 'websocket', manner: 'close', after: 1, code: 1000 }])
     const core = await start(t)
-    const client = await bare(core.port, 'leave')
+    const client = await openRawSocket(core.port, 'leave')
     await client.send(frame(0x81, 'x'))
     await client.closed
     t.match(await core.outcome, { end: 'complete' })
@@ -129,17 +130,20 @@ t.test('WebSocket limits', { jobs: 8 }, async t => {
       const core = await start(t)
       const client = await openSocket(`${core.url}/s/much`)
       client.socket.pause()
-      const { connection } = await upstream.until('request', seen => seen.script === 'much')
-      // What was written stops growing: everything between the two is full.
+      const { connection } = await upstream.until('request', event => event.script === 'much')
+      // The count of written bytes stops growing when all buffers are full.
       let before = -1
-      let written = 0
-      while (written !== before) {
-        before = written
+      let writtenBytes = 0
+      while (writtenBytes !== before) {
+        before = writtenBytes
         await new Promise(resolve => setTimeout(resolve, 200))
         const open = await upstream.look()
-        written = open.find(each => each.connection === connection)?.written ?? 0
+        writtenBytes = open.find(each => each.connection === connection)?.bytesWritten ?? 0
       }
-      t.ok(written < (COUNT * SIZE) / 2, `${written} bytes of ${COUNT * SIZE} are on their way`)
+      t.ok(
+        writtenBytes < (COUNT * SIZE) / 2,
+        `${writtenBytes} bytes of ${COUNT * SIZE} are on their way`,
+      )
       client.socket.resume()
       const received = await client.until(COUNT)
       t.equal(received.length, COUNT)
@@ -154,16 +158,21 @@ t.test('WebSocket limits', { jobs: 8 }, async t => {
     const core = await start(t)
     const client = await openSocket(`${core.url}/s/numb`)
     const chunk = 'x'.repeat(65_536)
-    let sent = 0
+    let sentCount = 0
     let before = -1
-    while (sent !== before && sent < 1_000) {
-      before = sent
-      for (let count = 0; count < 50 && client.socket.bufferedAmount < 1_000_000; count++, sent++)
+    while (sentCount !== before && sentCount < 1_000) {
+      before = sentCount
+      for (
+        let count = 0;
+        count < 50 && client.socket.bufferedAmount < 1_000_000;
+        count++, sentCount++
+      )
         client.socket.send(chunk)
       await new Promise(resolve => setTimeout(resolve, 100))
     }
-    t.ok(sent < 1_000, `${sent} of 1,000 messages left`)
-    // Its client cannot be heard leaving now; the upstream that takes nothing is what ends it.
+    t.ok(sentCount < 1_000, `${sentCount} of 1,000 messages left`)
+    // The terminated client cannot be noticed while it is paused; the upstream that reads nothing
+    // ends the socket.
     client.socket.terminate()
     await core.server.drain(0)
     t.match(await core.outcome, { end: 'cut' })

@@ -1,4 +1,5 @@
-/** Before the upgrade a WebSocket is a normal request: stages may answer or refuse, and targets fall back. */
+/** Before the upgrade a WebSocket is a normal request: stages may answer or refuse it, and targets
+ *  fall back. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import { plugin, startCore } from '../../helpers/core.ts'
@@ -33,15 +34,15 @@ t.test(
       [{ late }, 503],
     ] as const) {
       const core = await startCore(t, set, document)
-      const refused = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)
-      t.match(refused, { status })
+      const refusal = await openSocket(`${core.url}/s/echo`).catch((error: Refused) => error)
+      t.match(refusal, { status })
     }
   },
 )
 
 t.test('WebSocket upgrade: falls back to another target', async t => {
   const trace: string[] = []
-  const trying = plugin({
+  const traceStage = plugin({
     async forward(attempt, next) {
       trace.push(attempt.target.upstream)
       await next()
@@ -54,7 +55,7 @@ t.test('WebSocket upgrade: falls back to another target', async t => {
   ])
   const core = await startCore(
     t,
-    { trying },
+    { trying: traceStage },
     {
       upstreams: {
         dead: { url: 'http://127.0.0.1:1' },
@@ -75,7 +76,7 @@ t.test('WebSocket upgrade: falls back to another target', async t => {
   t.same(trace.slice(0, 1), ['dead'])
   t.same(trace.slice(-2), ['raw', '101'])
   client.socket.terminate()
-  const inside = await openSocket(`${core.url}/inside`).catch((thrown: Refused) => thrown)
+  const inside = await openSocket(`${core.url}/inside`).catch((error: Refused) => error)
   t.match(inside, { status: 500 })
 })
 
@@ -111,8 +112,8 @@ t.test(
     while (core.server.openRequests > 0) await new Promise(resolve => setImmediate(resolve))
     t.same(openNow(), [0])
     value = 'x\r\nset-cookie: a=b'
-    const broken = await openSocket(`${core.url}/s/echo`).catch((thrown: Refused) => thrown)
-    t.match(broken, { status: 500 })
-    t.notMatch(broken, { headers: { 'set-cookie': String } })
+    const refusal = await openSocket(`${core.url}/s/echo`).catch((error: Refused) => error)
+    t.match(refusal, { status: 500 })
+    t.notMatch(refusal, { headers: { 'set-cookie': String } })
   },
 )

@@ -1,5 +1,6 @@
-/** The machine's clock jumps forty days ahead and an hour back while calls are under way: nothing that lives is taken for dead,
- *  nothing ends twice, limits come back with their window, and nothing took less than no time. */
+/** The machine's clock jumps forty days ahead and one hour back during calls: no live process is
+ *  reaped, no call is settled twice, limits recover with their window, and no duration is
+ *  negative. */
 import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +12,7 @@ import { eventually } from '../../helpers/primary.ts'
 import { sql } from '../../helpers/store.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 
-/** Debian: apt-get install faketime. */
+/** The library comes from Debian's package: apt-get install faketime. */
 const [LIBRARY = ''] = globSync('/usr/lib/{*/,}faketime/libfaketime.so.1')
 const DAY = 86_400_000
 const ANSWER = JSON.stringify({
@@ -19,11 +20,11 @@ const ANSWER = JSON.stringify({
   choices: [],
   usage: { prompt_tokens: 1, completion_tokens: 1 },
 })
-const SAID = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`
+const RESPONSE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`
 
 t.setTimeout(120_000)
 t.test(
-  'the clock jumps',
+  'clock steps: running calls, limits and metrics survive jumps in both directions',
   { skip: !existsSync(LIBRARY) && 'libfaketime is not installed' },
   async t => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-clock-'))
@@ -33,7 +34,9 @@ t.test(
     const upstream = await startUpstream()
     const gateway = await startGateway({
       env: {
-        ...{ LD_PRELOAD: LIBRARY, FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: '1' },
+        LD_PRELOAD: LIBRARY,
+        FAKETIME_TIMESTAMP_FILE: clock,
+        FAKETIME_CACHE_DURATION: '1',
         FAKETIME_DONT_FAKE_MONOTONIC: '1',
       },
       routes: `
@@ -61,37 +64,38 @@ routes:
     await database.write([openWallet(2, 0n), addCredit({ ...credit, at: Date.now() })])
     const ask = async (key: string) => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-        ...{ method: 'POST', headers: { ...headers, 'idempotency-key': key } },
+        method: 'POST',
+        headers: { ...headers, 'idempotency-key': key },
         body: '{"model":"call","messages":[],"stream":true}',
       })
       await response.text()
       return response.status
     }
-    const often = async () => {
+    const callLimited = async () => {
       const response = await fetch(`${gateway.url}/often`, { headers })
       await response.arrayBuffer()
       return { status: response.status, now: Date.parse(String(response.headers.get('date'))) }
     }
-    const beats = async () =>
+    const maxHeartbeat = async () =>
       Number((await rows('SELECT max(beat) AS n FROM tollgate_processes'))[0]?.n)
-    /** Until the gateway goes by it, and two of its beats later. */
+    /** Waits until the gateway uses the new time and has written two more heartbeats. */
     const jump = async (offset: string, ms: number): Promise<void> => {
       set(offset)
       await eventually(async () =>
-        Math.abs((await often()).now - Date.now() - ms) < DAY / 48 ? true : undefined,
+        Math.abs((await callLimited()).now - Date.now() - ms) < DAY / 48 ? true : undefined,
       )
-      const from = await beats()
-      await eventually(async () => ((await beats()) > from + 1 ? true : undefined))
+      const from = await maxHeartbeat()
+      await eventually(async () => ((await maxHeartbeat()) > from + 1 ? true : undefined))
     }
-    await upstream.script('ok', [{ do: 'send', bytes: SAID }])
+    await upstream.script('ok', [{ do: 'send', bytes: RESPONSE }])
     for (const [name, offset, ms] of [
-      ['ahead', '+40d', 40 * DAY],
-      ['back', '-1h', -DAY / 24],
+      ['forty days ahead', '+40d', 40 * DAY],
+      ['one hour back', '-1h', -DAY / 24],
     ] as const)
       await t.test(name, async t => {
         await upstream.script('chat', [
           { do: 'gate', name },
-          { do: 'send', bytes: SAID },
+          { do: 'send', bytes: RESPONSE },
         ])
         const call = ask(name)
         await eventually(async () =>
@@ -100,11 +104,15 @@ routes:
             : undefined,
         )
         await jump(offset, ms)
-        t.equal((await rows("SELECT 1 FROM charges WHERE state = 'open'")).length, 1, 'it lives')
-        t.equal(await ask(name), 409, 'and has its key')
+        t.equal(
+          (await rows("SELECT 1 FROM charges WHERE state = 'open'")).length,
+          1,
+          'the call is still open',
+        )
+        t.equal(await ask(name), 409, 'the call still holds its key')
         await upstream.open(name)
         t.equal(await call, 200)
-        await eventually(async () => ((await often()).status === 200 ? true : undefined))
+        await eventually(async () => ((await callLimited()).status === 200 ? true : undefined))
       })
     t.match(
       await rows("SELECT count(*) AS n, sum(amount) AS paid FROM charges WHERE state = 'settled'"),

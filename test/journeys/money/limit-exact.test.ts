@@ -1,4 +1,5 @@
-/** Limits over real workers: exactly N whoever is asked, and what a killed worker held comes back. */
+/** Limits across workers: exactly N requests pass whichever worker gets them, and a killed worker's
+ *  concurrency is returned. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
@@ -19,7 +20,7 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 const headers = { authorization: `Bearer ${await gateway.key()}` }
-// Each on a connection of its own, so that both workers have some.
+// Each request uses its own connection, so both workers get some.
 const get = async (path: string, body?: string): Promise<number> => {
   const response = await fetch(gateway.url + path, {
     ...(body !== undefined && { method: 'POST', body }),
@@ -33,7 +34,7 @@ const many = (path: string, count: number, body?: string) =>
 const count = (statuses: readonly number[], status: number) =>
   statuses.filter(each => each === status).length
 
-t.test('requests', async t => {
+t.test('request limit: exact across two workers', async t => {
   await upstream.script('ok', [
     { do: 'send', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok' },
   ])
@@ -42,46 +43,50 @@ t.test('requests', async t => {
   t.equal(count(statuses, 429), 83)
 })
 
-t.test('tokens, which nobody counts: as many as were thought', async t => {
+t.test('token limit: exact by the estimate when the upstream reports no usage', async t => {
   const statuses = await many('/fast/ok', 120, 'x'.repeat(40))
   t.equal(count(statuses, 200), 23)
   t.equal(count(statuses, 429), 97)
 })
 
-t.test('concurrency, and workers that die while they hold all of it', async t => {
-  await upstream.script('gate', [
-    { do: 'gate', name: 'go' },
-    { do: 'send', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok' },
-  ])
-  const reached = async () => (await upstream.seen('request', 'gate')).length
-  const first = wave()
-  t.equal(await first.refused, 31)
-  while ((await reached()) < 9) await pause(10)
-  for (const pid of workersOf(gateway.pid)) process.kill(pid, 'SIGKILL')
-  t.equal(count(await first.all, 0), 9, 'cut with their workers')
-  while ((await get('/nowhere').catch(() => 0)) !== 404) await pause(20)
-  const second = wave()
-  t.equal(await second.refused, 31)
-  await upstream.open('go')
-  t.equal(count(await second.all, 200), 9)
-  t.equal(await reached(), 18)
-})
+t.test(
+  'concurrency limit: exact across workers, and freed when the workers are killed',
+  async t => {
+    await upstream.script('gate', [
+      { do: 'gate', name: 'go' },
+      { do: 'send', bytes: 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok' },
+    ])
+    const countRequests = async () => (await upstream.seen('request', 'gate')).length
+    const firstWave = startWave()
+    t.equal(await firstWave.refused, 31)
+    while ((await countRequests()) < 9) await pause(10)
+    for (const pid of workersOf(gateway.pid)) process.kill(pid, 'SIGKILL')
+    t.equal(count(await firstWave.all, 0), 9, 'lost with their workers')
+    while ((await get('/nowhere').catch(() => 0)) !== 404) await pause(20)
+    const secondWave = startWave()
+    t.equal(await secondWave.refused, 31)
+    await upstream.open('go')
+    t.equal(count(await secondWave.all, 200), 9)
+    t.equal(await countRequests(), 18)
+  },
+)
 
-/** Forty requests of which nine wait at the gate; `refused` counts the others, once they are all answered. */
-const wave = () => {
-  const refused = Promise.withResolvers<number>()
-  let answered = 0
+/** Sends forty requests, of which nine wait at the gate. `refused` resolves with the number of 429s
+ *  after the other 31 are answered. */
+const startWave = () => {
+  const refusals = Promise.withResolvers<number>()
+  let answerCount = 0
   let tooMany = 0
   const one = async (): Promise<number> => {
     const status = await get('/slow/gate').catch(() => 0)
     if (status === 429) tooMany++
-    if (++answered === 31) refused.resolve(tooMany)
+    if (++answerCount === 31) refusals.resolve(tooMany)
     return status
   }
-  return { all: Promise.all(Array.from({ length: 40 }, one)), refused: refused.promise }
+  return { all: Promise.all(Array.from({ length: 40 }, one)), refused: refusals.promise }
 }
 
-/** Processes that the primary runs as workers. */
+/** The process ids of the primary's workers. */
 const workersOf = (primary: number): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))

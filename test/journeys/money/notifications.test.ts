@@ -1,4 +1,5 @@
-/** A customer's webhook from the first call to the last: over the shipped routes, by real processes, to a real receiver. */
+/** A customer's webhook from its setup to its removal, over the shipped routes, with real processes
+ *  and a real receiver. */
 import { createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
@@ -19,7 +20,7 @@ const gateway = await startGateway({
 })
 t.teardown(() => gateway.stop())
 const key = await gateway.key()
-/** A customer's: what the first admin is given is no business of these tests. */
+/** A customer's token, because the first admin's must not affect these tests. */
 const secret = makeSecret('system-token')
 const token = secret.text
 const account = await inStore(async database => {
@@ -31,7 +32,7 @@ const account = await inStore(async database => {
 })
 const url = `${receiver.origin}/hook?token=t0ken%2Fof-theirs`
 
-interface Said {
+interface Reply {
   readonly success: boolean
   readonly message: string
   readonly data: Record<string, never>
@@ -42,7 +43,7 @@ const ask = async (method: string, path = '', body?: unknown, credential = token
     headers: { 'content-type': 'application/json', authorization: `Bearer ${credential}` },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
-  return { status: response.status, ...((await response.json()) as Said) }
+  return { status: response.status, ...((await response.json()) as Reply) }
 }
 const credit = (amount: bigint): Promise<void> =>
   inStore(async database => {
@@ -51,16 +52,16 @@ const credit = (amount: bigint): Promise<void> =>
       addCredit({ account, kind: 'credit', amount, note: 'test', at: Date.now() }),
     ])
   })
-async function inStore<T>(act: (database: OpenDatabase) => Promise<T>): Promise<T> {
+async function inStore<T>(use: (database: OpenDatabase) => Promise<T>): Promise<T> {
   const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
   try {
-    return await act(database)
+    return await use(database)
   } finally {
     await database.close()
   }
 }
 
-t.test('nobody else gets in', async t => {
+t.test('notifications: refuse API keys and unknown tokens', async t => {
   t.match(await ask('GET', '', undefined, key), {
     status: 401,
     success: false,
@@ -69,9 +70,9 @@ t.test('nobody else gets in', async t => {
   t.match(await ask('PUT', '', { url }, 'st-nobody'), { status: 401, success: false })
 })
 
-t.test('what cannot be saved', async t => {
-  const nothing = { url: null, threshold: null, secret: null, disabled: null, deliveries: [] }
-  t.match(await ask('GET'), { status: 200, success: true, message: '', data: nothing })
+t.test('notifications: refuse invalid settings', async t => {
+  const emptySettings = { url: null, threshold: null, secret: null, disabled: null, deliveries: [] }
+  t.match(await ask('GET'), { status: 200, success: true, message: '', data: emptySettings })
   for (const [body, message] of [
     [{ url: 'http://example.com/' }, /the scheme must be https/],
     [{ url: 'https://169.254.169.254/latest/meta-data' }, /no public address/],
@@ -85,43 +86,51 @@ t.test('what cannot be saved', async t => {
   ] as const)
     t.match(await ask('PUT', '', body), { status: 400, success: false, message })
   t.match(await ask('POST', '/test'), { status: 409, success: false, message: /save one first/ })
-  t.match((await ask('GET')).data, nothing)
+  t.match((await ask('GET')).data, emptySettings)
 })
 
-t.test('saved, tested, told', async t => {
-  await credit(10_000_000_000n)
-  const { data: saved } = await ask('PUT', '', { url, threshold: 5.5 })
-  t.match(saved, { url, threshold: 5.5, secret: /^whsec_.{40,}$/, disabled: null })
-  const secret = String(saved.secret)
-  t.match((await ask('GET')).data, { url, secret: `whsec_…${secret.slice(-4)}` })
+t.test(
+  'notifications: a saved webhook gets a test event and a low-balance event, both signed',
+  async t => {
+    await credit(10_000_000_000n)
+    const { data: settings } = await ask('PUT', '', { url, threshold: 5.5 })
+    t.match(settings, { url, threshold: 5.5, secret: /^whsec_.{40,}$/, disabled: null })
+    const secret = String(settings.secret)
+    t.match((await ask('GET')).data, { url, secret: `whsec_…${secret.slice(-4)}` })
 
-  t.match(await ask('POST', '/test'), {
-    status: 200,
-    success: true,
-    data: { state: 'delivered', status: 200 },
-  })
-  await credit(-6_000_000_000n)
-  await receiver.until(2)
-  const [test, event] = receiver.received
-  t.equal(test?.body, '{"topic":"user_quota_too_low","data":{"quota":10}}')
-  t.equal(event?.body, '{"topic":"user_quota_too_low","data":{"quota":4}}')
-  for (const { url, headers, body, method } of receiver.received) {
-    t.equal(`${method} ${url}`, 'POST /hook?token=t0ken%2Fof-theirs')
-    t.equal(headers['content-type'], 'application/json')
-    new Webhook(secret).verify(body, headers)
-    const plain = createHmac('sha256', secret).update(body).digest('hex')
-    t.equal(headers['x-webhook-signature'], plain)
-  }
-})
+    t.match(await ask('POST', '/test'), {
+      status: 200,
+      success: true,
+      data: { state: 'delivered', status: 200 },
+    })
+    await credit(-6_000_000_000n)
+    await receiver.until(2)
+    const [test, event] = receiver.received
+    t.equal(test?.body, '{"topic":"user_quota_too_low","data":{"quota":10}}')
+    t.equal(event?.body, '{"topic":"user_quota_too_low","data":{"quota":4}}')
+    for (const { url, headers, body, method } of receiver.received) {
+      t.equal(`${method} ${url}`, 'POST /hook?token=t0ken%2Fof-theirs')
+      t.equal(headers['content-type'], 'application/json')
+      new Webhook(secret).verify(body, headers)
+      const plain = createHmac('sha256', secret).update(body).digest('hex')
+      t.equal(headers['x-webhook-signature'], plain)
+    }
+  },
+)
 
-t.test('a test that fails says why, and is not repeated', async t => {
+t.test('notifications: a failed test delivery reports its reason and is not repeated', async t => {
   for (const [code, message] of [
     [500, /answered 500/],
     [302, /redirect/],
   ] as const) {
     answer = status(code, { location: 'https://169.254.169.254/' })
-    const said = await ask('POST', '/test')
-    t.match(said, { status: 200, success: false, message, data: { state: 'failed', status: code } })
+    const reply = await ask('POST', '/test')
+    t.match(reply, {
+      status: 200,
+      success: false,
+      message,
+      data: { state: 'failed', status: code },
+    })
   }
   answer = status(410)
   t.match(await ask('POST', '/test'), { success: false, message: /saved again/ })
@@ -131,8 +140,8 @@ t.test('a test that fails says why, and is not repeated', async t => {
   t.match((await ask('PUT', '', { url })).data, { disabled: null })
 })
 
-/** As the command line does it, beside the gateway. */
-const webhooks = async (t: Test, ...argv: string[]) => {
+/** Runs the command line beside the gateway. */
+const runWebhooks = async (t: Test, ...argv: string[]) => {
   const env = {
     ...(process.env as Record<string, string>),
     TOLLGATE_CONFIG: join(import.meta.dirname, '../../../routes.yaml'),
@@ -142,17 +151,17 @@ const webhooks = async (t: Test, ...argv: string[]) => {
   return { code, text: out + err }
 }
 
-t.test('what operators see, and do', async t => {
-  const listed = await webhooks(t, 'list', '--json')
-  const [newest, ...others] = JSON.parse(listed.text)
+t.test('webhooks command: lists and replays deliveries without secrets', async t => {
+  const listing = await runWebhooks(t, 'list', '--json')
+  const [newest, ...others] = JSON.parse(listing.text)
   t.match(newest, { state: 'failed', account, receiver: `127.0.0.1:${receiver.port}` })
   t.equal(others.length, 4)
   const before = receiver.received.length
-  t.match(await webhooks(t, 'replay', newest.id), { code: 0, text: newest.id })
+  t.match(await runWebhooks(t, 'replay', newest.id), { code: 0, text: newest.id })
   await receiver.until(before + 1)
   t.equal(receiver.received.at(-1)?.headers['webhook-id'], newest.id, 'the same event')
-  const failed = await webhooks(t, 'list', '--state', 'failed')
-  t.equal(failed.text.trim().split('\n').length, 3)
+  const failures = await runWebhooks(t, 'list', '--state', 'failed')
+  t.equal(failures.text.trim().split('\n').length, 3)
   for (const [argv, code, text] of [
     [['replay', 'msg_nobody'], 3, /Unknown event "msg_nobody"/],
     [['replay'], 2, /replay ID/],
@@ -160,13 +169,13 @@ t.test('what operators see, and do', async t => {
     [['list', '--state', 'x'], 2, /pending, delivered, failed/],
     [['burn'], 2, /tollgate webhooks list .*\n +tollgate webhooks replay ID/],
   ] as const)
-    t.match(await webhooks(t, ...argv), { code, text }, argv.join(' '))
+    t.match(await runWebhooks(t, ...argv), { code, text }, argv.join(' '))
   await ask('PUT', '', { url: null })
-  t.match(await webhooks(t, 'replay', newest.id), { code: 3, text: /has no receiver/ })
-  t.notMatch(listed.text + failed.text, /t0ken|whsec_/)
+  t.match(await runWebhooks(t, 'replay', newest.id), { code: 3, text: /has no receiver/ })
+  t.notMatch(listing.text + failures.text, /t0ken|whsec_/)
 })
 
-t.test('no secret in logs and metrics', async t => {
+t.test('notifications: logs and metrics contain no secrets', async t => {
   const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
   t.match(metrics, /tollgate_webhook_attempts_total\{outcome="delivered"\} [3-9]/)
   t.match(metrics, /tollgate_webhook_events_total 1/)

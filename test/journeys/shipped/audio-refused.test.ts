@@ -1,7 +1,7 @@
-/** Invalid requests on audio routes, and models on routes that do not serve them: refused with the field's name in OpenAI's
- *  dialect, without an upstream call or a charge. */
+/** Invalid requests on audio routes, and models on routes that do not serve them: refused with the
+ *  field's name in OpenAI's dialect, without an upstream call or a charge. */
 import t, { type Test } from 'tap'
-import { paid, sound } from './audio.ts'
+import { sound, totalCharged } from './audio.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
 
 interface Refusal {
@@ -23,17 +23,17 @@ const post = async (
 const JSON_TYPE = 'application/json'
 const asJson = (path: string, body: unknown) => post(path, JSON.stringify(body), JSON_TYPE)
 const speech = { model: 'tts-1', input: 'Hi', voice: 'alloy' }
-const speak = (more: object) => asJson('/v1/audio/speech', { ...speech, ...more })
-const nobody = async (t: Test, ask: () => Promise<void>): Promise<void> => {
-  const before = await paid()
+const requestSpeech = (more: object) => asJson('/v1/audio/speech', { ...speech, ...more })
+const checkNoUpstreamCall = async (t: Test, ask: () => Promise<void>): Promise<void> => {
+  const before = await totalCharged()
   await ask()
-  t.same(await upstream.seen('request'), [], 'nobody was asked')
-  t.equal(await paid(), before, 'and nothing charged')
+  t.same(await upstream.seen('request'), [], 'no upstream request')
+  t.equal(await totalCharged(), before, 'nothing charged')
 }
 const missing = 'missing_required_parameter'
 
 t.test('audio speech: names invalid fields', t =>
-  nobody(t, async () => {
+  checkNoUpstreamCall(t, async () => {
     for (const [more, param, code, message] of [
       [{ model: undefined }, 'model', missing, /'model'/],
       [{ input: undefined }, 'input', missing, /'input'/],
@@ -52,13 +52,13 @@ t.test('audio speech: names invalid fields', t =>
       [{ speed: 'fast' }, 'speed', 'invalid_type', /'speed'/],
       [{ instructions: 'x'.repeat(4_097) }, 'instructions', 'invalid_value', /4096/],
     ] as const) {
-      const refusal = await speak(more)
+      const refusal = await requestSpeech(more)
       t.match(refusal, { status: 400, param, code, message }, JSON.stringify(more).slice(0, 60))
     }
   }),
 )
 t.test('audio speech: refuses invalid bodies', t =>
-  nobody(t, async () => {
+  checkNoUpstreamCall(t, async () => {
     const path = '/v1/audio/speech'
     const text = JSON.stringify(speech)
     t.match(await post(path, text, 'text/plain'), { status: 415, code: 'unsupported_media_type' })
@@ -82,7 +82,7 @@ const FORM = 'multipart/form-data; boundary=b'
 const PATHS = ['/v1/audio/transcriptions', '/v1/audio/translations'] as const
 
 t.test('audio transcription: names invalid fields', t =>
-  nobody(t, async () => {
+  checkNoUpstreamCall(t, async () => {
     for (const [body, param, code] of [
       [file, 'model', missing],
       [model, 'file', missing],
@@ -111,7 +111,7 @@ t.test('audio transcription: names invalid fields', t =>
   }),
 )
 t.test('audio transcription: refuses invalid forms', t =>
-  nobody(t, async () => {
+  checkNoUpstreamCall(t, async () => {
     for (const path of PATHS) {
       const json = await asJson(path, { model: 'whisper-1', file: [{ bytes: 1 }] })
       t.match(json, { status: 415, message: /accepts multipart\/form-data/ })
@@ -125,7 +125,7 @@ t.test('audio transcription: refuses invalid forms', t =>
   }),
 )
 t.test('audio transcription: refuses a file above the body limit', t =>
-  nobody(t, async () => {
+  checkNoUpstreamCall(t, async () => {
     const large = Buffer.concat([Buffer.from(model), sound(4_096), Buffer.alloc(33 * 2 ** 20)])
     const refusal = await post(PATHS[0], large, FORM)
     t.match(refusal, { status: 413, code: 'request_too_large' })
@@ -135,38 +135,54 @@ t.test('audio transcription: refuses a file above the body limit', t =>
 const messages = [{ role: 'user', content: 'hi' }]
 const contents = [{ parts: [{ text: 'hi' }] }]
 t.test('audio routes: refuse models that they do not serve', t =>
-  nobody(t, async () => {
-    const listen = (name: string) => post(PATHS[0], field('model', name) + file + END, FORM)
+  checkNoUpstreamCall(t, async () => {
+    const transcribe = (name: string) => post(PATHS[0], field('model', name) + file + END, FORM)
     const elsewhere = /only supported in v1\/audio\/(?:speech|transcriptions)/
-    for (const [what, asked, message] of [
-      ['a chat model', speak({ model: 'gp-4.1' }), /'gp-4.1' is not available on this endpoint/],
-      ['one of another provider', speak({ model: 'cl-sonnet-4-5' }), /not available/],
-      ['one that draws', speak({ model: 'gp-4o-image' }), /not available/],
-      ['one that listens', speak({ model: 'whisper-1' }), elsewhere],
-      ['one that nobody knows', speak({ model: 'nope' }), /does not exist/],
-      ['a chat model', listen('gp-4.1'), /not available/],
-      ['one that speaks', listen('tts-1'), elsewhere],
-      ['one that nobody knows', listen('nope'), /does not exist/],
-      ['speech in a chat', asJson('/v1/chat/completions', { model: 'tts-1', messages }), elsewhere],
-      ['speech as a response', asJson('/v1/responses', { model: 'tts-1', input: 'x' }), elsewhere],
-      ['speech as vectors', asJson('/v1/embeddings', { model: 'tts-1', input: 'x' }), elsewhere],
+    for (const [what, refusal, message] of [
       [
-        'ears in a chat',
+        'a chat model',
+        requestSpeech({ model: 'gp-4.1' }),
+        /'gp-4.1' is not available on this endpoint/,
+      ],
+      ['a model of another provider', requestSpeech({ model: 'cl-sonnet-4-5' }), /not available/],
+      ['an image model', requestSpeech({ model: 'gp-4o-image' }), /not available/],
+      ['a transcription model', requestSpeech({ model: 'whisper-1' }), elsewhere],
+      ['an unknown model', requestSpeech({ model: 'nope' }), /does not exist/],
+      ['a chat model', transcribe('gp-4.1'), /not available/],
+      ['a speech model', transcribe('tts-1'), elsewhere],
+      ['an unknown model', transcribe('nope'), /does not exist/],
+      [
+        'a speech model on chat',
+        asJson('/v1/chat/completions', { model: 'tts-1', messages }),
+        elsewhere,
+      ],
+      [
+        'a speech model on responses',
+        asJson('/v1/responses', { model: 'tts-1', input: 'x' }),
+        elsewhere,
+      ],
+      [
+        'a speech model on embeddings',
+        asJson('/v1/embeddings', { model: 'tts-1', input: 'x' }),
+        elsewhere,
+      ],
+      [
+        'a transcription model on chat',
         asJson('/v1/chat/completions', { model: 'whisper-1', messages }),
         elsewhere,
       ],
       [
-        'pictures by a voice',
+        'a speech model on images',
         asJson('/v1/images/generations', { model: 'tts-1', prompt: 'x' }),
         elsewhere,
       ],
       [
-        'speech by Google’s endpoint',
+        'a speech model on Google’s endpoint',
         asJson('/v1beta/models/tts-1:generateContent', { contents }),
         elsewhere,
       ],
     ] as const)
-      t.match(await asked, { status: 404, message }, what)
+      t.match(await refusal, { status: 404, message }, what)
   }),
 )
 t.test('model list: shows the audio endpoints of each model', async t => {

@@ -1,12 +1,21 @@
-/** Speech through the official SDK and the shipped routes: audio passes byte for byte, is charged exactly, and
- *  never looks complete when it is not. */
+/** Speech through the official SDK and the shipped routes: audio passes byte for byte, is charged
+ *  exactly, and never looks complete when it is not. */
 import t from 'tap'
 import { stream, text } from '../../fixtures/upstream/scenarios.ts'
 import { readAll } from '../../helpers/sse.ts'
-import { answers, charged, event, failed, openai, paid, sent, sound } from './audio.ts'
+import {
+  answers,
+  checkCharge,
+  errorOf,
+  event,
+  openai,
+  sentRequest,
+  sound,
+  totalCharged,
+} from './audio.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
 
-/** Nanos a letter: 15 USD for a million of them, at 7.2. */
+/** Nanos per letter: 15 USD per million letters, at 7.2. */
 const LETTER = 108_000
 const INPUT = 'Größe, 你好 😀!'
 const LETTERS = 12
@@ -18,48 +27,49 @@ t.test('speech: passes byte for byte and is charged by characters', async t => {
   const response = await openai.audio.speech.create({ ...ask, response_format: 'mp3', speed: 1.5 })
   t.equal(response.headers.get('content-type'), 'audio/mpeg')
   t.same(Buffer.from(await response.arrayBuffer()), mp3)
-  const { bytes, target, head } = await sent()
+  const { bytes, target, head } = await sentRequest()
   t.equal(target, '/s/gp/v1/audio/speech')
   t.same(JSON.parse(bytes.toString()), { ...ask, response_format: 'mp3', speed: 1.5 })
   t.match(head, /authorization: Bearer operators-openai-key/i)
   t.notMatch(head, key)
-  await charged(t, response, LETTERS * LETTER, { characters: LETTERS })
+  await checkCharge(t, response, LETTERS * LETTER, { characters: LETTERS })
 })
 
 t.test('speech: another model has its own price and target name', async t => {
   await upstream.script('gp', answers('audio/wav', sound(100)))
   const hd = await openai.audio.speech.create({ ...ask, model: 'tts-1-hd' })
   t.equal((await hd.arrayBuffer()).byteLength, 100)
-  await charged(t, hd, 2 * LETTERS * LETTER, { characters: LETTERS })
+  await checkCharge(t, hd, 2 * LETTERS * LETTER, { characters: LETTERS })
   await upstream.forget()
   const voice = { id: 'voice_1' }
   const mini = await openai.audio.speech.create({ ...ask, model: 'gp-4o-mini-tts', voice })
   await mini.arrayBuffer()
-  const { bytes } = await sent()
+  const { bytes } = await sentRequest()
   t.equal(bytes.toString(), JSON.stringify({ ...ask, model: 'gpt-4o-mini-tts', voice }))
-  await charged(t, mini, LETTERS * LETTER, { characters: LETTERS })
+  await checkCharge(t, mini, LETTERS * LETTER, { characters: LETTERS })
 })
 
 const DELTA = event({ type: 'speech.audio.delta', audio: sound(3_000).toString('base64') } as never)
-const done = (usage?: object) => event({ type: 'speech.audio.done', usage } as never)
+const doneEvent = (usage?: object) => event({ type: 'speech.audio.done', usage } as never)
 t.test('speech events: are charged by the tokens of the last event', async t => {
-  const events = DELTA + DELTA + done({ input_tokens: 7, output_tokens: 120, total_tokens: 127 })
+  const events =
+    DELTA + DELTA + doneEvent({ input_tokens: 7, output_tokens: 120, total_tokens: 127 })
   await upstream.script('gp', [{ do: 'body' }, ...stream(events, { piece: 777 })])
-  const asked = { ...ask, model: 'gp-4o-mini-tts', stream_format: 'sse' } as const
-  const response = await openai.audio.speech.create(asked)
+  const request = { ...ask, model: 'gp-4o-mini-tts', stream_format: 'sse' } as const
+  const response = await openai.audio.speech.create(request)
   t.equal(await response.text(), events)
-  await charged(t, response, 7 * 4_320 + 120 * 86_400, { input: 7, audio_output: 120 })
+  await checkCharge(t, response, 7 * 4_320 + 120 * 86_400, { input: 7, audio_output: 120 })
 
-  await upstream.script('gp', [{ do: 'body' }, ...stream(DELTA + done(), { piece: 777 })])
-  const silent = await openai.audio.speech.create(asked)
-  t.equal(await silent.text(), DELTA + done())
-  await charged(t, silent, LETTERS * LETTER, { characters: LETTERS })
+  await upstream.script('gp', [{ do: 'body' }, ...stream(DELTA + doneEvent(), { piece: 777 })])
+  const withoutUsage = await openai.audio.speech.create(request)
+  t.equal(await withoutUsage.text(), DELTA + doneEvent())
+  await checkCharge(t, withoutUsage, LETTERS * LETTER, { characters: LETTERS })
 
   await upstream.script('gp', [{ do: 'body' }, ...stream(events, { piece: 777 })])
-  const byLetters = await openai.audio.speech.create({ ...asked, model: 'tts-1' })
+  const byLetters = await openai.audio.speech.create({ ...request, model: 'tts-1' })
   await byLetters.text()
   const usage = { input: 7, audio_output: 120, characters: LETTERS }
-  await charged(t, byLetters, LETTERS * LETTER, usage)
+  await checkCharge(t, byLetters, LETTERS * LETTER, usage)
 })
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\n'
@@ -77,10 +87,10 @@ t.test('speech: a broken upstream never ends cleanly, and the text read is charg
       { do: 'reset' },
     ])
     const response = await openai.audio.speech.create(ask)
-    const { bytes, broke } = await readAll(response)
-    t.ok(broke, `${what}: the connection breaks`)
+    const { bytes, broke: failure } = await readAll(response)
+    t.ok(failure, `${what}: the connection breaks`)
     t.same(bytes, half.subarray(0, bytes.length))
-    await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
+    await checkCharge(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
   }
 })
 t.test('speech events: a broken upstream ends in an error event without half events', async t => {
@@ -102,10 +112,10 @@ t.test('speech events: a broken upstream ends in an error event without half eve
   t.match(JSON.parse(output.slice(DELTA.length).replace('data: ', '')), {
     error: { type: 'server_error' },
   })
-  await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
+  await checkCharge(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
 })
 t.test('speech: a failure before the first byte is an error and free', async t => {
-  const before = await paid()
+  const before = await totalCharged()
   for (const head of [`${HEAD}content-length: 40000\r\n\r\n`, HEAD]) {
     await upstream.script('gp', [
       { do: 'body' },
@@ -113,10 +123,10 @@ t.test('speech: a failure before the first byte is an error and free', async t =
       { do: 'wait', ms: 100 },
       { do: 'reset' },
     ])
-    const response = await failed(openai.audio.speech.create(ask))
+    const response = await errorOf(openai.audio.speech.create(ask))
     t.match(response, { status: 502, code: 'upstream_error' })
   }
-  t.equal(await paid(), before)
+  t.equal(await totalCharged(), before)
 })
 
 t.test(
@@ -131,8 +141,8 @@ t.test(
     t.ok((await reader?.read())?.value?.length)
     abort.abort()
     const { connection } = await upstream.until('request')
-    await upstream.until('close', seen => seen.connection === connection)
-    await charged(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
+    await upstream.until('close', each => each.connection === connection)
+    await checkCharge(t, response, LETTERS * LETTER, { characters: LETTERS }, 1)
   },
 )
 
@@ -144,19 +154,20 @@ t.test('speech: a client that does not read pauses its upstream', async t => {
   await upstream.script('gp', [{ do: 'body' }, head, pieces, text('0\r\n\r\n')])
   const response = await openai.audio.speech.create(ask)
   let before = -1
-  const written = async () => (await upstream.look()).reduce((sum, each) => sum + each.written, 0)
-  for (let now = await written(); now !== before; now = await written()) {
+  const writtenBytes = async () =>
+    (await upstream.look()).reduce((sum, each) => sum + each.bytesWritten, 0)
+  for (let now = await writtenBytes(); now !== before; now = await writtenBytes()) {
     before = now
     await new Promise(resolve => setTimeout(resolve, 200))
   }
-  t.ok(before < (times * piece.length) / 2, `${before} bytes, and then no more`)
+  t.ok(before < (times * piece.length) / 2, `${before} bytes, then the upstream pauses`)
   let [length, wrong] = [0, 0]
   for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
     if (part[0] !== piece[length % piece.length]) wrong++
     length += part.length
   }
   t.same({ length, wrong }, { length: times * piece.length, wrong: 0 })
-  await charged(t, response, LETTERS * LETTER, { characters: LETTERS })
+  await checkCharge(t, response, LETTERS * LETTER, { characters: LETTERS })
 })
 
 t.test('speech: an upstream error passes and is free', async t => {
@@ -170,7 +181,7 @@ t.test('speech: an upstream error passes and is free', async t => {
     'gp',
     answers('application/json', JSON.stringify({ error }), '400 Bad Request'),
   )
-  const before = await paid()
+  const before = await totalCharged()
   const response = await fetch(`${gateway.url}/v1/audio/speech`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -178,7 +189,7 @@ t.test('speech: an upstream error passes and is free', async t => {
   })
   t.equal(response.status, 400)
   t.same(await response.json(), { error })
-  t.equal(await paid(), before)
+  t.equal(await totalCharged(), before)
 })
 
 t.test('speech: a killed worker charges the text read once', async t => {
@@ -196,6 +207,6 @@ t.test('speech: a killed worker charges the text read once', async t => {
   const rest = async () => {
     while (!(await reader?.read())?.done);
   }
-  t.notMatch(await failed(rest()), { accepted: true }, 'the connection breaks')
-  await charged(t, response, LETTERS * LETTER, { characters: LETTERS, output: 0 }, 1)
+  t.notMatch(await errorOf(rest()), { accepted: true }, 'the connection breaks')
+  await checkCharge(t, response, LETTERS * LETTER, { characters: LETTERS, output: 0 }, 1)
 })

@@ -6,13 +6,13 @@ import type { Step } from '../../fixtures/upstream/script.ts'
 import { database, gateway, key, upstream } from './shipped-gateway.ts'
 
 export const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 })
-/** No byte of it is text, and each differs from its neighbours. */
+/** Bytes that are not text, each different from its neighbours. */
 export const sound = (bytes: number): Buffer =>
   Buffer.from(Uint8Array.from({ length: bytes }, (_, at) => (at * 151 + (at >> 8)) & 0xff))
 export const recording = (bytes = 5_000): Promise<File> =>
   toFile(sound(bytes), 'größe.mp3', { type: 'audio/mpeg' })
 
-/** An answer of any content type, whole and with its length. */
+/** The steps of a complete answer with its content type and length. */
 export const answers = (type: string, body: string | Uint8Array, status = '200 OK'): Step[] => [
   { do: 'body' },
   text(
@@ -20,12 +20,12 @@ export const answers = (type: string, body: string | Uint8Array, status = '200 O
   ),
   { do: 'send', bytes: body, piece: 1_000 },
 ]
-/** An event in the form that OpenAI's streams of types have. */
+/** An event in the form of OpenAI's typed streams. */
 export const event = (data: { readonly type: string }): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** What the upstream was sent, as it reads it. */
-export const sent = async () => {
+/** The request that the upstream received. */
+export const sentRequest = async () => {
   const [body] = await upstream.seen('body', 'gp')
   const [request] = await upstream.seen('request', 'gp')
   const bytes = Buffer.from(body?.body.bytes ?? [])
@@ -44,9 +44,9 @@ const CHARGE = {
   name: 'charge',
   text: 'SELECT state, amount, uncollected, estimated, usage FROM charges WHERE request = ?',
 }
-/** Of this request, once it is closed. */
+/** The charge of this request, after it is closed. */
 const charge = async (request: string | null): Promise<Charge | undefined> => {
-  for (let left = 2_000; left > 0; left--) {
+  for (let attempts = 2_000; attempts > 0; attempts--) {
     const [row] = await database.read(CHARGE, [request])
     if (row && row.state !== 'open')
       return { ...row, usage: JSON.parse(String(row.usage ?? '{}')) } as Charge
@@ -54,8 +54,8 @@ const charge = async (request: string | null): Promise<Charge | undefined> => {
   }
   return undefined
 }
-/** Settled to the nano, at these numbers. */
-export const charged = async (
+/** Expects that the request was settled with exactly this amount and usage. */
+export const checkCharge = async (
   t: Test,
   response: Pick<Response, 'headers'>,
   amount: number,
@@ -67,22 +67,22 @@ export const charged = async (
   t.same(row?.usage, usage)
 }
 
-const BOOKS = {
+const TOTALS = {
   name: 'books',
   text: `SELECT count(CASE WHEN state = 'open' THEN 1 END) AS open, sum(amount) AS paid FROM charges`,
 }
-/** All that was paid so far, once nothing is open. */
-export const paid = async (): Promise<unknown> => {
-  for (let left = 2_000; left > 0; left--) {
-    const [row] = await database.read(BOOKS, [])
+/** The sum of all charges, after none is open. */
+export const totalCharged = async (): Promise<unknown> => {
+  for (let attempts = 2_000; attempts > 0; attempts--) {
+    const [row] = await database.read(TOTALS, [])
     if (row?.open === 0) return row.paid
     await new Promise(resolve => setTimeout(resolve, 20))
   }
   throw new Error('a charge stays open')
 }
-/** What its user catches. */
-export const failed = (asked: Promise<unknown>): Promise<object> =>
-  asked.then(
+/** The error that the call rejects with. */
+export const errorOf = (call: Promise<unknown>): Promise<object> =>
+  call.then(
     () => ({ accepted: true }),
-    thrown => thrown as object,
+    error => error as object,
   )

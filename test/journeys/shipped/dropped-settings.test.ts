@@ -1,4 +1,5 @@
-/** Settings that a target of another format does not support: each is named as the client wrote it. */
+/** Settings that a target of another format does not support: each is named as the client wrote
+ *  it. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
@@ -10,22 +11,27 @@ const post = async (path: string, body: object) => {
     body: JSON.stringify(body),
   })
   const text = await response.text()
-  const dropped = response.headers.get('x-tollgate-dropped')
-  return { status: response.status, dropped: dropped?.split(', ').sort() ?? [], text }
+  const droppedHeader = response.headers.get('x-tollgate-dropped')
+  return { status: response.status, dropped: droppedHeader?.split(', ').sort() ?? [], text }
 }
-const sent = async (name: string): Promise<object> => {
+const sentBody = async (name: string): Promise<object> => {
   const [body] = await upstream.seen('body', name)
   return JSON.parse(Buffer.from(body?.body.bytes ?? []).toString())
 }
 const ANSWERS = {
   gx: { candidates: [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP' }] },
   cl: {
-    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'there', stop_reason: 'end_turn' },
-    ...{ content: [{ type: 'text', text: 'hi' }], usage: { input_tokens: 1, output_tokens: 1 } },
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'there',
+    stop_reason: 'end_turn',
+    content: [{ type: 'text', text: 'hi' }],
+    usage: { input_tokens: 1, output_tokens: 1 },
   },
   fx: { created: 7, data: [{ b64_json: 'AAAA' }] },
 }
-const scripted = async () => {
+const scriptAnswers = async () => {
   for (const [name, answer] of Object.entries(ANSWERS))
     await upstream.script(name, [{ do: 'body' }, plain(answer)])
 }
@@ -44,31 +50,31 @@ for (const [what, path, body, names] of [
   ['a user', RESPONSES, { model: 'gx-2.5-flash', ...response, user: 'ann' }, ['user']],
   ['a user', CHAT, { model: 'gx-2.5-flash', ...chat, user: 'ann' }, ['user']],
   [
-    'a user by his newer name',
+    'a user by the newer field',
     RESPONSES,
     { model: 'gx-2.5-flash', ...response, safety_identifier: 'a1' },
     ['safety_identifier'],
   ],
   [
-    'a user by his newer name',
+    'a user by the newer field',
     CHAT,
     { model: 'gx-2.5-flash', ...chat, safety_identifier: 'a1' },
     ['safety_identifier'],
   ],
   [
-    'both',
+    'both user fields',
     RESPONSES,
     { model: 'gx-2.5-flash', ...response, ...both },
     ['safety_identifier', 'user'],
   ],
   [
-    'a choice and a bound',
+    'a tool choice and an output limit',
     MESSAGES,
     { model: 'flux-1.1-pro', ...message, tools, tool_choice: { type: 'any' } },
     ['max_tokens', 'tool_choice', 'tools'],
   ],
   [
-    'thoughts',
+    'thinking',
     MESSAGES,
     {
       model: 'flux-1.1-pro',
@@ -79,13 +85,13 @@ for (const [what, path, body, names] of [
     ['max_tokens', 'thinking'],
   ],
   [
-    'a choice and the older bound',
+    'a tool choice and the older output limit',
     CHAT,
     { model: 'flux-1.1-pro', ...chat, max_tokens: 9, tools: functions, tool_choice: 'required' },
     ['max_tokens', 'tool_choice', 'tools'],
   ],
   [
-    'a form and effort',
+    'a text format and effort',
     RESPONSES,
     {
       model: 'flux-1.1-pro',
@@ -97,14 +103,14 @@ for (const [what, path, body, names] of [
   ],
 ] as const)
   t.test(`dropped settings: ${path} to ${body.model}: ${what}`, async t => {
-    await scripted()
+    await scriptAnswers()
     const { status, dropped, text } = await post(path, body)
     t.equal(status, 200, text)
     t.same(dropped, names)
   })
 
 t.test('dropped settings: of two users one is sent and the other named', async t => {
-  await scripted()
+  await scriptAnswers()
   for (const [path, body] of [
     [CHAT, chat],
     [RESPONSES, response],
@@ -112,19 +118,19 @@ t.test('dropped settings: of two users one is sent and the other named', async t
     await upstream.forget()
     const { status, dropped } = await post(path, { model: 'cl-haiku-4-5', ...body, ...both })
     t.same([status, dropped], [200, ['user']], path)
-    t.match(await sent('cl'), { metadata: { user_id: 'a1' } })
+    t.match(await sentBody('cl'), { metadata: { user_id: 'a1' } })
     const same = { user: 'a1', safety_identifier: 'a1' }
     t.same((await post(path, { model: 'cl-haiku-4-5', ...body, ...same })).dropped, [], 'the same')
   }
 })
 t.test('service tier: is translated, and the default tier is left out', async t => {
-  await scripted()
+  await scriptAnswers()
   const body = { model: 'gx-2.5-flash', ...message }
   const ask = async (tier: string) => {
     await upstream.forget()
     const { status, dropped } = await post(MESSAGES, { ...body, service_tier: tier })
     t.same([status, dropped], [200, []], tier)
-    return (await sent('gx')) as { readonly serviceTier?: string }
+    return (await sentBody('gx')) as { readonly serviceTier?: string }
   }
   t.equal((await ask('standard_only')).serviceTier, 'standard')
   t.notOk('serviceTier' in (await ask('auto')))

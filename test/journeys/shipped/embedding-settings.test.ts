@@ -1,5 +1,5 @@
-/** Embeddings through the shipped gateway: each request of a batch keeps its settings, unsupported fields are named or
- *  refused, and models without embeddings are not called. */
+/** Embeddings through the shipped gateway: each request of a batch keeps its settings, unsupported
+ *  fields are named or refused, and models without embeddings are not called. */
 import t, { type Test } from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
@@ -10,38 +10,42 @@ const post = async (path: string, body: object | string, headers: object = {}) =
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
-  const dropped = response.headers.get('x-tollgate-dropped')
-  return { status: response.status, dropped, text: JSON.stringify(await response.json()) }
+  const droppedHeader = response.headers.get('x-tollgate-dropped')
+  return {
+    status: response.status,
+    dropped: droppedHeader,
+    text: JSON.stringify(await response.json()),
+  }
 }
 const STRICT = { 'x-tollgate-strict': 'true' }
 const values = [0.5, -0.25]
 const rows = [0, 1].map(index => ({ object: 'embedding', index, embedding: values }))
-const scripted = async () => {
+const scriptAnswers = async () => {
   await upstream.script('gx', [{ do: 'body' }, plain({ embeddings: [{ values }, { values }] })])
   const usage = { prompt_tokens: 2, total_tokens: 2 }
   for (const name of ['gp', 'em'])
     await upstream.script(name, [{ do: 'body' }, plain({ object: 'list', data: rows, usage })])
 }
-/** What one upstream was sent. */
-const sent = async (name: string): Promise<string> => {
+/** The body that this upstream received. */
+const sentBody = async (name: string): Promise<string> => {
   const [body] = await upstream.seen('body', name)
   return Buffer.from(body?.body.bytes ?? []).toString()
 }
-const nobody = async (t: Test): Promise<void> =>
-  void t.same(await upstream.seen('request'), [], 'nobody was asked')
+const checkNoUpstreamCall = async (t: Test): Promise<void> =>
+  void t.same(await upstream.seen('request'), [], 'no upstream request')
 
 const content = (text: string) => ({ parts: [{ text }] })
 const model = 'models/gx-embedding-001'
-const ofGoogle = (name: string, verb: string) => `/v1beta/models/${name}:${verb}`
+const googlePath = (name: string, verb: string) => `/v1beta/models/${name}:${verb}`
 const batch = (name: string, requests: readonly object[], headers = {}) =>
   post(
-    ofGoogle(name, 'batchEmbedContents'),
+    googlePath(name, 'batchEmbedContents'),
     { requests: requests.map(each => ({ content: content('a'), ...each })) },
     headers,
   )
 
 t.test('embeddings: each request of a batch keeps its settings', async t => {
-  await scripted()
+  await scriptAnswers()
   const requests = [
     { model, taskType: 'RETRIEVAL_DOCUMENT', title: 'Cats', outputDimensionality: 8 },
     { model, task_type: 'CLUSTERING', outputDimensionality: 16, nosuch: { a: [1] } },
@@ -50,15 +54,15 @@ t.test('embeddings: each request of a batch keeps its settings', async t => {
   t.equal(status, 200, text)
   t.equal(dropped, null)
   const there = 'models/gemini-embedding-001'
-  t.same(JSON.parse(await sent('gx')), {
+  t.same(JSON.parse(await sentBody('gx')), {
     requests: requests.map(each => ({ content: content('a'), ...each, model: there })),
   })
 })
 t.test(
   'embeddings: different dimensions are refused by path for targets with one value',
   async t => {
-    await scripted()
-    for (const [requests, place] of [
+    await scriptAnswers()
+    for (const [requests, path] of [
       [
         [{ outputDimensionality: 8 }, { outputDimensionality: 16 }],
         'requests[1].outputDimensionality',
@@ -67,46 +71,46 @@ t.test(
       [[{ outputDimensionality: 8 }, {}], 'requests[0].outputDimensionality'],
     ] as const) {
       const { status, text } = await batch('gp-embedding-3-small', requests)
-      t.equal(status, 400, place)
-      t.ok(text.includes(`'${place}'`), text)
+      t.equal(status, 400, path)
+      t.ok(text.includes(`'${path}'`), text)
     }
-    await nobody(t)
+    await checkNoUpstreamCall(t)
     const same = { outputDimensionality: 8 }
     const { status, dropped } = await batch('gp-embedding-3-small', [same, same])
     t.same([status, dropped], [200, null])
-    t.match(JSON.parse(await sent('gp')), { input: ['a', 'a'], dimensions: 8 })
+    t.match(JSON.parse(await sentBody('gp')), { input: ['a', 'a'], dimensions: 8 })
   },
 )
 t.test('embeddings: a request for another model than the path’s is refused by path', async t => {
-  await scripted()
+  await scriptAnswers()
   const name = 'gx-embedding-001'
   const other = { model: 'models/gp-embedding-3-small' }
-  const refused = await batch(name, [{ model }, other])
-  t.equal(refused.status, 400)
-  t.match(refused.text, "'requests[1].model'")
-  const one = await post(ofGoogle(name, 'embedContent'), { content: content('a'), ...other })
+  const refusal = await batch(name, [{ model }, other])
+  t.equal(refusal.status, 400)
+  t.match(refusal.text, "'requests[1].model'")
+  const one = await post(googlePath(name, 'embedContent'), { content: content('a'), ...other })
   t.equal(one.status, 400)
   t.match(one.text, "'model'")
-  await nobody(t)
+  await checkNoUpstreamCall(t)
 })
 t.test('embeddings: pass through except the model name in the same format', async t => {
-  await scripted()
+  await scriptAnswers()
   await upstream.script('gx', [{ do: 'body' }, plain({ embedding: { values } })])
   const one = '{ "content" : {"parts":[ {"text":"\\u0061"} ], "role":"user"}, "nosuch": 1.50 }'
   for (const name of ['', `"model" : "${model}", `]) {
     const bytes = one.replace('{ ', `{ ${name}`)
-    const reply = await post(ofGoogle('gx-embedding-001', 'embedContent'), bytes, STRICT)
+    const reply = await post(googlePath('gx-embedding-001', 'embedContent'), bytes, STRICT)
     t.same([reply.status, reply.dropped], [200, null], reply.text)
-    t.equal(await sent('gx'), bytes.replace(model, 'models/gemini-embedding-001'))
+    t.equal(await sentBody('gx'), bytes.replace(model, 'models/gemini-embedding-001'))
     await upstream.forget()
   }
   const many = '{ "model":"gp-embedding-3-small", "input" : ["\\u0061", "b"],  "nosuch": 1.50 }'
   t.equal((await post('/v1/embeddings', many, STRICT)).status, 200)
-  t.equal(await sent('gp'), many.replace('gp-embedding-3-small', 'text-embedding-3-small'))
+  t.equal(await sentBody('gp'), many.replace('gp-embedding-3-small', 'text-embedding-3-small'))
 })
 
 t.test('embeddings: unsupported fields are named as the client wrote them, or refused', async t => {
-  await scripted()
+  await scriptAnswers()
   const image = {
     type: 'image_url',
     image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' },
@@ -135,34 +139,37 @@ t.test('embeddings: unsupported fields are named as the client wrote them, or re
       (headers: object) => batch('gp-embedding-3-small', google, headers),
       'gp',
       [
-        ...['requests[0].content.parts[0].videoMetadata', 'requests[1].nosuch'],
-        ...['requests[0].task_type', 'requests[1].taskType', 'requests[1].title'],
+        'requests[0].content.parts[0].videoMetadata',
+        'requests[1].nosuch',
+        'requests[0].task_type',
+        'requests[1].taskType',
+        'requests[1].title',
       ],
     ],
   ] as const) {
-    const refused = await ask(STRICT)
-    t.equal(refused.status, 400)
-    t.ok(refused.text.includes(`does not support '${names[0]}'`), refused.text)
-    await nobody(t)
+    const refusal = await ask(STRICT)
+    t.equal(refusal.status, 400)
+    t.ok(refusal.text.includes(`does not support '${names[0]}'`), refusal.text)
+    await checkNoUpstreamCall(t)
     const { status, dropped, text } = await ask({})
     t.same([status, dropped], [200, names.join(', ')], text)
-    t.not(await sent(target), '')
+    t.not(await sentBody(target), '')
     await upstream.forget()
   }
 })
 
 t.test('embeddings: other models are a 404 on every embedding route', async t => {
-  await scripted()
+  await scriptAnswers()
   const body = { content: content('a') }
   for (const name of ['flux-1.1-pro', 'rc-v3', 'gp-4o-image', 'dall-e-3', 'cl-haiku-4-5', 'gp-4.1'])
     for (const [path, request] of [
       ['/v1/embeddings', { model: name, input: 'a' }],
-      [ofGoogle(name, 'embedContent'), body],
-      [ofGoogle(name, 'batchEmbedContents'), { requests: [body] }],
+      [googlePath(name, 'embedContent'), body],
+      [googlePath(name, 'batchEmbedContents'), { requests: [body] }],
     ] as const) {
       const { status, text } = await post(path, request)
       t.equal(status, 404, `${path} ${name}`)
       t.ok(text.includes(`'${name}' is not available on this endpoint`), text)
     }
-  await nobody(t)
+  await checkNoUpstreamCall(t)
 })

@@ -1,5 +1,5 @@
-/** Hosted tools requested by clients of other formats: sent in the format that supports them, or refused by the name
- *  that the client used. */
+/** Hosted tools requested by clients of other formats: sent in the format that supports them, or
+ *  refused by the name that the client used. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
@@ -15,17 +15,24 @@ const post = async (path: string, body: object) => {
 const messages = [{ role: 'user', content: 'hi' }]
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 const answer = plain({
-  ...{ id: 'resp_1', object: 'response', created_at: 7, status: 'completed', model: 'there' },
+  id: 'resp_1',
+  object: 'response',
+  created_at: 7,
+  status: 'completed',
+  model: 'there',
   output: [
     {
-      ...{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' },
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'completed',
       content: [{ type: 'output_text', text: 'found', annotations: [] }],
     },
   ],
   usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
 })
-/** What the upstream was asked. */
-const sent = async () => {
+/** The target and tools of the upstream's request. */
+const sentRequest = async () => {
   const [request] = await upstream.seen('request', 'gp')
   const [body] = await upstream.seen('body', 'gp')
   const text = Buffer.from(body?.body.bytes ?? []).toString()
@@ -42,17 +49,33 @@ const asGoogle = (model: string, tools: object[]) =>
   ] as const
 
 for (const [what, [path, body], type] of [
-  ['a search, of messages', asMessage('gp-4.1', [SEARCH]), 'web_search'],
-  ['code, of messages', asMessage('gp-4.1', [CODE]), 'code_interpreter'],
-  ['a search, of Google’s', asGoogle('gp-4.1', [{ googleSearch: {} }]), 'web_search'],
-  ['code, of Google’s', asGoogle('gp-4.1', [{ codeExecution: {} }]), 'code_interpreter'],
+  [
+    'a search of a messages client becomes a responses tool',
+    asMessage('gp-4.1', [SEARCH]),
+    'web_search',
+  ],
+  [
+    'code execution of a messages client becomes a responses tool',
+    asMessage('gp-4.1', [CODE]),
+    'code_interpreter',
+  ],
+  [
+    'a search of a Google client becomes a responses tool',
+    asGoogle('gp-4.1', [{ googleSearch: {} }]),
+    'web_search',
+  ],
+  [
+    'code execution of a Google client becomes a responses tool',
+    asGoogle('gp-4.1', [{ codeExecution: {} }]),
+    'code_interpreter',
+  ],
 ] as const)
   t.test(`hosted tools: ${what}`, async t => {
     await upstream.script('gp', [{ do: 'body' }, answer])
     const { status, text } = await post(path, body)
     t.equal(status, 200, text)
     t.match(text, /found/)
-    t.match(await sent(), { target: '/s/gp/v1/responses', tools: [{ type }] })
+    t.match(await sentRequest(), { target: '/s/gp/v1/responses', tools: [{ type }] })
   })
 
 t.test('hosted tools: a request without them goes to its usual target', async t => {
@@ -66,7 +89,7 @@ t.test('hosted tools: a request without them goes to its usual target', async t 
     await upstream.script('gp', [{ do: 'body' }, chat])
     const { status, text } = await post(path, body)
     t.equal(status, 200, text)
-    t.match(await sent(), { target: '/s/gp/v1/chat/completions' })
+    t.match(await sentRequest(), { target: '/s/gp/v1/chat/completions' })
   }
 })
 
@@ -77,7 +100,7 @@ t.test('hosted tools: research models are called in the responses format', async
     await upstream.forget()
     await upstream.script('gp', [{ do: 'body' }, answer])
     t.equal((await post(path as string, body as object)).status, 200)
-    t.match(await sent(), { target: '/s/gp/v1/responses' })
+    t.match(await sentRequest(), { target: '/s/gp/v1/responses' })
   }
 })
 
@@ -89,5 +112,5 @@ t.test('hosted tools: a model without the tool is refused by the client’s name
       t.equal(status, 400, model)
       t.match(text, name)
     }
-  t.same(await upstream.seen('request'), [], 'nobody was asked')
+  t.same(await upstream.seen('request'), [], 'no upstream request')
 })

@@ -2,19 +2,19 @@
  *  without an upstream call or a charge. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { paid } from './audio.ts'
+import { totalCharged } from './audio.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
 
 const headers = { authorization: `Bearer ${key}` }
 const post = async (path: string, body: object | FormData) => {
-  const sent =
+  const options =
     body instanceof FormData
       ? { headers, body }
       : {
           headers: { ...headers, 'content-type': 'application/json' },
           body: JSON.stringify(body),
         }
-  const response = await fetch(gateway.url + path, { method: 'POST', ...sent })
+  const response = await fetch(gateway.url + path, { method: 'POST', ...options })
   const { error } = (await response.json()) as { readonly error?: object }
   return { status: response.status, ...error }
 }
@@ -28,11 +28,11 @@ const formOf = (model: string, files: readonly string[]): FormData => {
   return form
 }
 const EDITS = '/v1/images/edits'
-const asked = { prompt: 'with a hat' }
+const request = { prompt: 'with a hat' }
 
 for (const model of ['flux-1.1-pro', 'dall-e-3'])
   t.test(`image edits: ${model} refuses an image`, async t => {
-    const before = await paid()
+    const before = await totalCharged()
     const content = [
       { type: 'text', text: 'with a hat' },
       { type: 'image_url', image_url: { url: image_url } },
@@ -44,7 +44,7 @@ for (const model of ['flux-1.1-pro', 'dall-e-3'])
         { model, messages: [{ role: 'user', content }] },
         'messages[0].content[1]',
       ],
-      ['as JSON', EDITS, { model, ...asked, images: [{ image_url }] }, 'images[0]'],
+      ['as JSON', EDITS, { model, ...request, images: [{ image_url }] }, 'images[0]'],
       ['in a form', EDITS, formOf(model, ['image']), 'image'],
       ['several in a form', EDITS, formOf(model, ['image[]', 'image[]']), 'image'],
       ['with a mask', EDITS, formOf(model, ['image', 'mask']), 'image'],
@@ -54,18 +54,18 @@ for (const model of ['flux-1.1-pro', 'dall-e-3'])
         { status: 400, param, message: `'${param}': an image cannot be sent to this model.` },
         what,
       )
-    t.same(await upstream.seen('request'), [], 'nobody was asked')
-    t.equal(await paid(), before, 'and nothing charged')
+    t.same(await upstream.seen('request'), [], 'no upstream request')
+    t.equal(await totalCharged(), before, 'nothing charged')
   })
 
 t.test('image edits: a model with edits still edits', async t => {
-  const drawn = plain({ created: 7, data: [{ b64_json: 'AAAA' }] })
+  const imageAnswer = plain({ created: 7, data: [{ b64_json: 'AAAA' }] })
   for (const body of [
-    { model: 'gp-4o-image', ...asked, images: [{ image_url }] },
+    { model: 'gp-4o-image', ...request, images: [{ image_url }] },
     formOf('gp-4o-image', ['image']),
   ]) {
     await upstream.forget()
-    await upstream.script('gp', [{ do: 'body' }, drawn])
+    await upstream.script('gp', [{ do: 'body' }, imageAnswer])
     t.match(await post(EDITS, body), { status: 200 })
     const [request] = await upstream.seen('request', 'gp')
     t.equal(request?.head.target, '/s/gp/v1/images/edits')

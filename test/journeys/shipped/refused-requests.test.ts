@@ -1,4 +1,5 @@
-/** Requests that are refused before routing, and unknown paths: in the dialect of the nearest route. */
+/** Requests that are refused before routing, and unknown paths: errors in the dialect of the
+ *  nearest route. */
 import t from 'tap'
 import { rawClient, replies } from '../../helpers/raw.ts'
 import { gateway, key } from './shipped-gateway.ts'

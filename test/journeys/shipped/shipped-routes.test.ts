@@ -1,4 +1,5 @@
-/** The shipped routes.yaml over real sockets to a separate upstream: four formats, their errors, and credentials. */
+/** The shipped routes.yaml over real sockets to a separate upstream: four formats, their errors,
+ *  and credentials. */
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
@@ -8,16 +9,16 @@ import type { Head } from '../../fixtures/upstream/script.ts'
 import { readAll } from '../../helpers/sse.ts'
 import { gateway, key, upstream } from './shipped-gateway.ts'
 
-interface Shipped {
+interface RouteCase {
   readonly script: string
   readonly path: string
   readonly streaming?: string
   readonly body: { readonly [key: string]: unknown }
-  /** Where the credential goes on, and where the request names the model. */
+  /** The credential that goes upstream. */
   readonly credential: readonly [header: string, value: string]
   readonly target: string
-  readonly asked: string
-  readonly named: string
+  readonly clientModel: string
+  readonly upstreamModel: string
   readonly answer: object
   readonly events: string
   /** An error of this dialect, by its code or type. */
@@ -27,53 +28,73 @@ interface Shipped {
 const messages = [{ role: 'user', content: 'hi' }]
 const openaiError = (body: { error: { code: unknown } }) => body.error.code
 const openaiCodes = {
-  ...{ missing: 'missing_required_parameter', unknown: 'model_not_found' },
-  ...{ key: 'invalid_api_key', type: 'unsupported_media_type' },
+  missing: 'missing_required_parameter',
+  unknown: 'model_not_found',
+  key: 'invalid_api_key',
+  type: 'unsupported_media_type',
 }
-const SHIPPED: readonly Shipped[] = [
+const ROUTES: readonly RouteCase[] = [
   {
-    ...{ script: 'gp', path: '/v1/chat/completions', body: { model: 'gp-4.1', messages } },
+    script: 'gp',
+    path: '/v1/chat/completions',
+    body: { model: 'gp-4.1', messages },
     credential: ['authorization', 'Bearer operators-openai-key'],
-    ...{ target: '/s/gp/v1/chat/completions', asked: 'gp-4.1', named: '"model":"gpt-4.1"' },
+    target: '/s/gp/v1/chat/completions',
+    clientModel: 'gp-4.1',
+    upstreamModel: '"model":"gpt-4.1"',
     answer: { id: 'c', usage: { prompt_tokens: 1, completion_tokens: 1 } },
     events: 'data: {"choices":[]}\n\ndata: [DONE]\n\n',
-    ...{ error: openaiError, codes: openaiCodes },
+    error: openaiError,
+    codes: openaiCodes,
   },
   {
-    ...{ script: 'gp', path: '/v1/responses', body: { model: 'o3-pro', input: 'hi' } },
+    script: 'gp',
+    path: '/v1/responses',
+    body: { model: 'o3-pro', input: 'hi' },
     credential: ['authorization', 'Bearer operators-openai-key'],
-    ...{ target: '/s/gp/v1/responses', asked: 'o3-pro', named: '"model":"o3-pro"' },
+    target: '/s/gp/v1/responses',
+    clientModel: 'o3-pro',
+    upstreamModel: '"model":"o3-pro"',
     answer: { id: 'resp', usage: null },
     events: 'event: response.completed\ndata: {"type":"response.completed","response":{}}\n\n',
-    ...{ error: openaiError, codes: openaiCodes },
+    error: openaiError,
+    codes: openaiCodes,
   },
   {
-    ...{ script: 'cl', path: '/v1/messages' },
+    script: 'cl',
+    path: '/v1/messages',
     body: { model: 'cl-sonnet-4-5', max_tokens: 5, messages },
     credential: ['x-api-key', 'operators-anthropic-key'],
-    ...{ target: '/s/cl/v1/messages', asked: 'cl-sonnet-4-5' },
-    named: '"model":"claude-sonnet-4-5"',
+    target: '/s/cl/v1/messages',
+    clientModel: 'cl-sonnet-4-5',
+    upstreamModel: '"model":"claude-sonnet-4-5"',
     answer: { id: 'msg', usage: { input_tokens: 1, output_tokens: 1 } },
     events: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     error: (body: { error: { type: unknown } }) => body.error.type,
     codes: {
-      ...{ missing: 'invalid_request_error', unknown: 'not_found_error' },
-      ...{ key: 'authentication_error', type: 'invalid_request_error' },
+      missing: 'invalid_request_error',
+      unknown: 'not_found_error',
+      key: 'authentication_error',
+      type: 'invalid_request_error',
     },
   },
   {
-    ...{ script: 'gx', path: '/v1beta/models/gx-2.5-flash:generateContent' },
+    script: 'gx',
+    path: '/v1beta/models/gx-2.5-flash:generateContent',
     streaming: '/v1beta/models/gx-2.5-flash:streamGenerateContent?alt=sse',
     body: { contents: [{ parts: [{ text: 'hi' }] }] },
     credential: ['x-goog-api-key', 'operators-google-key'],
     target: '/s/gx/v1beta/models/gemini-2.5-flash:generateContent',
-    ...{ asked: 'gx-2.5-flash', named: '"contents"' },
+    clientModel: 'gx-2.5-flash',
+    upstreamModel: '"contents"',
     answer: { usageMetadata: { promptTokenCount: 1 } },
     events: 'data: {"candidates":[{"finishReason":"STOP"}]}\r\n\r\n',
     error: (body: { error: { status: unknown } }) => body.error.status,
     codes: {
-      ...{ missing: 'INVALID_ARGUMENT', unknown: 'NOT_FOUND' },
-      ...{ key: 'UNAUTHENTICATED', type: 'INVALID_ARGUMENT' },
+      missing: 'INVALID_ARGUMENT',
+      unknown: 'NOT_FOUND',
+      key: 'UNAUTHENTICATED',
+      type: 'INVALID_ARGUMENT',
     },
   },
 ]
@@ -89,20 +110,22 @@ const post = (path: string, body: unknown, headers: Readonly<Record<string, stri
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
 const headerOf = (head: Head | undefined, name: string) =>
-  head?.headers.filter(([given]) => given.toLowerCase() === name).map(([, value]) => value)
+  head?.headers
+    .filter(([headerName]) => headerName.toLowerCase() === name)
+    .map(([, value]) => value)
 
-const checkLeaving = async (t: Test, one: Shipped): Promise<void> => {
+const checkUpstreamRequest = async (t: Test, one: RouteCase): Promise<void> => {
   const [request] = await upstream.seen('request', one.script)
   const [body] = await upstream.seen('body', one.script)
   t.equal(request?.head.target, one.target)
   const [name, value] = one.credential
   t.same(headerOf(request?.head, name), [value], 'the operator’s credential, once')
-  t.notMatch(request?.head.raw, key, 'the customer’s nowhere')
-  t.match(Buffer.from(body?.body.bytes ?? []).toString(), one.named)
+  t.notMatch(request?.head.raw, key, 'the customer’s credential does not appear')
+  t.match(Buffer.from(body?.body.bytes ?? []).toString(), one.upstreamModel)
   t.equal(body?.body.framing, 'length')
 }
 
-for (const one of SHIPPED)
+for (const one of ROUTES)
   t.test(`shipped route: ${one.path}`, async t => {
     await upstream.forget()
     await upstream.script(one.script, [{ do: 'body' }, plain(one.answer)])
@@ -110,24 +133,24 @@ for (const one of SHIPPED)
     t.equal(response.status, 200)
     t.same(await response.json(), one.answer)
     t.notOk(response.headers.has('x-tollgate-sandbox'))
-    await checkLeaving(t, one)
+    await checkUpstreamRequest(t, one)
 
     await upstream.script(one.script, [{ do: 'body' }, ...stream(one.events, { piece: 3 })])
-    const streamed = await post(one.streaming ?? one.path, { ...one.body, stream: true })
-    t.equal((await readAll(streamed)).bytes.toString(), one.events, 'a stream, byte for byte')
+    const streamResponse = await post(one.streaming ?? one.path, { ...one.body, stream: true })
+    t.equal((await readAll(streamResponse)).bytes.toString(), one.events, 'a stream, byte for byte')
 
-    await t.test('shipped route: errors in its own dialect', async t => {
-      const tell = async (response: Response, status: number, code: unknown) => {
+    await t.test('errors use the dialect of the route', async t => {
+      const checkError = async (response: Response, status: number, code: unknown) => {
         t.equal(response.status, status, String(code))
         t.equal(one.error((await response.json()) as never), code)
       }
-      const other = one.path.replace(one.asked, 'nope')
-      await tell(await post(one.path, {}), 400, one.codes.missing)
-      await tell(await post(other, { ...one.body, model: 'nope' }), 404, one.codes.unknown)
+      const other = one.path.replace(one.clientModel, 'nope')
+      await checkError(await post(one.path, {}), 400, one.codes.missing)
+      await checkError(await post(other, { ...one.body, model: 'nope' }), 404, one.codes.unknown)
       const wrong = { authorization: 'Bearer sk-wrong' }
-      await tell(await post(one.path, one.body, wrong), 401, one.codes.key)
+      await checkError(await post(one.path, one.body, wrong), 401, one.codes.key)
       const text = { 'content-type': 'text/plain' }
-      await tell(await post(one.path, one.body, text), 415, one.codes.type)
+      await checkError(await post(one.path, one.body, text), 415, one.codes.type)
       const syntax = await post(one.path, '{"model":')
       t.equal(syntax.status, 400)
       t.ok(one.error((await syntax.json()) as never) !== undefined)
@@ -152,7 +175,7 @@ t.test('shipped routes: accept credentials where each format’s clients put the
     await response.arrayBuffer()
   }
   const inQuery = await fetch(`${gateway.url}/v1/models?key=${key}`)
-  t.equal(inQuery.status, 401, 'a key in the query counts on /v1beta only')
+  t.equal(inQuery.status, 401, 'a key in the query is accepted on /v1beta only')
   await inQuery.arrayBuffer()
 })
 
@@ -167,9 +190,9 @@ t.test('shipped routes: a key in the query does not reach the upstream', async t
   })
   t.equal(response.status, 200)
   await response.arrayBuffer()
-  const [seen] = await upstream.seen('request', 'gx')
-  t.equal(seen?.head.target, '/s/gx/v1beta/models/gemini-2.5-flash:generateContent?alt=json')
-  t.notMatch(seen?.head.raw, key)
+  const [request] = await upstream.seen('request', 'gx')
+  t.equal(request?.head.target, '/s/gx/v1beta/models/gemini-2.5-flash:generateContent?alt=json')
+  t.notMatch(request?.head.raw, key)
 })
 
 t.test(
@@ -187,12 +210,15 @@ t.test(
     t.equal(message.toString(), 'hello')
     t.equal(socket.protocol, 'realtime')
     socket.close()
-    const [seen] = await upstream.seen('request', 'gp')
-    t.equal(seen?.head.target, '/s/gp/v1/realtime?model=gpt-realtime')
-    t.same(headerOf(seen?.head, 'authorization'), ['Bearer operators-openai-key'])
-    t.notMatch(seen?.head.raw, key)
-    const refused = dial('model=nope', ['realtime', credential])
-    const [, response] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage]
+    const [request] = await upstream.seen('request', 'gp')
+    t.equal(request?.head.target, '/s/gp/v1/realtime?model=gpt-realtime')
+    t.same(headerOf(request?.head, 'authorization'), ['Bearer operators-openai-key'])
+    t.notMatch(request?.head.raw, key)
+    const refusedSocket = dial('model=nope', ['realtime', credential])
+    const [, response] = (await once(refusedSocket, 'unexpected-response')) as [
+      unknown,
+      IncomingMessage,
+    ]
     t.equal(response.statusCode, 404)
     response.destroy()
   },

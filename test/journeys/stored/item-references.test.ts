@@ -1,8 +1,8 @@
-/** Items that a request only refers to are put in their place where they are its account's, and
- *  refused by name where not; an upstream keeps nothing that it could look up. */
+/** Item references: replaced by the item if it belongs to the account, refused by id otherwise. The
+ *  upstream stores nothing that it could look up. */
 import t from 'tap'
 import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
-import { mine, other, sent, upstream } from './stored-gateway.ts'
+import { mine, other, sentBody, upstream } from './stored-gateway.ts'
 
 const refer = (id: string) => ({ type: 'item_reference', id }) as const
 const ask = (model: string, input: object[], more: object = {}) =>
@@ -15,40 +15,45 @@ t.test('item reference: is resolved without a previous response at any upstream'
   const { id: conversation } = await mine.conversations.create({
     items: [{ type: 'message', role: 'user', content: 'I like rivers.' }],
   })
-  const [liked] = (await mine.conversations.items.list(conversation)).data
+  const [preference] = (await mine.conversations.items.list(conversation)).data
   const input = [
-    ...[refer(liked?.id ?? ''), refer(question?.id ?? '')],
-    // Without a type it is one, too.
-    ...[{ id: 'msg_resp_one' }, { role: 'user', content: 'And its river?' }],
+    refer(preference?.id ?? ''),
+    refer(question?.id ?? ''),
+    // An object with only an id is a reference, too.
+    { id: 'msg_resp_one' },
+    { role: 'user', content: 'And its river?' },
   ]
   const order = /I like rivers.*Capital of France.*Paris.*And its river/
   await upstream.script('cl', plain(message('Seine')))
   const second = await ask('cl', input)
-  t.match(JSON.stringify((await sent('cl')).messages), order)
+  t.match(JSON.stringify((await sentBody('cl')).messages), order)
   await upstream.script('gp', plain(response('resp_two', 'Seine')))
   await ask('gp', input)
-  const body = await sent('gp')
+  const body = await sentBody('gp')
   t.match(JSON.stringify(body.input), order)
   t.notMatch(JSON.stringify(body), /item_reference/)
   t.equal(body.store, false)
-  // What was meant is kept, not the way it was said.
+  // The resolved items are stored, not the references.
   await upstream.script('gp', plain(response('resp_three', 'Long')))
   await ask('gp', [refer('msg_resp_one'), { role: 'user', content: 'Is it long?' }], {
     previous_response_id: second.id,
   })
-  const third = JSON.stringify((await sent('gp')).input)
+  const third = JSON.stringify((await sentBody('gp')).input)
   t.match(third, /I like rivers.*Capital of France.*Paris.*And its river.*Seine.*Is it long/)
-  t.equal(third.split('Paris').length, 2, 'once, where it was said')
+  t.equal(third.split('Paris').length, 2, 'once, in its original position')
 })
 
 t.test('item reference: finds an item of a streamed response', async t => {
-  const done = response('resp_streamed', 'Oslo')
-  await upstream.script('gp', streamed({ type: 'response.completed', response: done } as never))
+  const finalResponse = response('resp_streamed', 'Oslo')
+  await upstream.script(
+    'gp',
+    streamed({ type: 'response.completed', response: finalResponse } as never),
+  )
   for await (const _ of await mine.responses.create({ model: 'gp', input: 'x', stream: true }));
-  t.equal((await sent('gp')).store, false)
+  t.equal((await sentBody('gp')).store, false)
   await upstream.script('cl', plain(message('ok')))
   await ask('cl', [refer('msg_resp_streamed'), { role: 'user', content: 'Why?' }])
-  t.match(JSON.stringify((await sent('cl')).messages), /Oslo.*Why/)
+  t.match(JSON.stringify((await sentBody('cl')).messages), /Oslo.*Why/)
 })
 
 t.test('item reference: an unknown id is refused by name before any upstream call', async t => {
@@ -56,7 +61,8 @@ t.test('item reference: an unknown id is refused by name before any upstream cal
   await mine.responses.create({ model: 'gp', input: 'x' })
   await upstream.forget()
   const unknown = (id: string) => ({
-    ...{ type: 'invalid_request_error', param: 'input' },
+    type: 'invalid_request_error',
+    param: 'input',
     message: new RegExp(`'${id}' not found`),
   })
   for (const id of ['msg_none', 'msg_resp_r_7', 'fc_resp_r_0', '_0', "'"])
@@ -77,6 +83,7 @@ t.test('item reference: repeated references count towards the size limit', async
   await upstream.script('gp', plain(response('resp_large', 'x'.repeat(200_000))))
   await mine.responses.create({ model: 'gp', input: 'x' })
   await refused(t, ask('gp', Array(200).fill(refer('msg_resp_large'))), 400, {
-    ...{ param: 'input', code: 'context_length_exceeded' },
+    param: 'input',
+    code: 'context_length_exceeded',
   })
 })

@@ -2,5 +2,5 @@
 import t from 'tap'
 import { startStored } from '../../helpers/stored.ts'
 
-export const { upstream, mine, other, rows, sent } = await startStored(t)
+export const { upstream, mine, other, rows, sent: sentBody } = await startStored(t)
 t.beforeEach(() => upstream.forget())

@@ -1,18 +1,22 @@
-/** Responses are kept by the gateway, for their account and with their charge, and continued at any
- *  upstream: with the official client, over real sockets, at upstreams of two formats. */
+/** Stored responses: kept by the gateway for their account, with their charge, and continued at any
+ *  upstream; tested with the official client and upstreams of two formats. */
 import type OpenAI from 'openai'
 import t from 'tap'
 import { eventually } from '../../helpers/primary.ts'
 import { message, plain, refused, response, streamed } from '../../helpers/stored.ts'
-import { mine, other, rows, sent, upstream } from './stored-gateway.ts'
+import { mine, other, rows, sentBody, upstream } from './stored-gateway.ts'
 
 t.test('stored response: is read back and continued at another upstream', async t => {
   await upstream.script('gp', plain(response('resp_a', 'Paris')))
   const request = { model: 'gp', input: 'Capital of France?', instructions: 'Be brief.' }
   const first = await mine.responses.create(request)
   t.equal(first.id, 'resp_a', 'bytes of the same format pass')
-  const told = { ...request, model: 'gpt', store: false }
-  t.same(await sent('gp'), told, 'the upstream keeps nothing, from the first request on')
+  const upstreamRequest = { ...request, model: 'gpt', store: false }
+  t.same(
+    await sentBody('gp'),
+    upstreamRequest,
+    'the upstream stores nothing, from the first request on',
+  )
   const again = await mine.responses.retrieve('resp_a')
   t.match(again, { store: true })
   t.equal(again.output_text ?? '', first.output_text)
@@ -28,13 +32,16 @@ t.test('stored response: is read back and continued at another upstream', async 
 
   await upstream.script('cl', plain(message('Rome')))
   const second = await mine.responses.create({
-    ...{ model: 'cl', input: 'And of Italy?', previous_response_id: 'resp_a', store: true },
+    model: 'cl',
+    input: 'And of Italy?',
+    previous_response_id: 'resp_a',
+    store: true,
   })
   t.equal(second.previous_response_id, 'resp_a')
   t.equal(second.output_text, 'Rome')
-  const asked = await sent('cl')
+  const translatedBody = await sentBody('cl')
   t.match(
-    asked.messages.map(({ role, content }: { role: string; content: unknown }) => [
+    translatedBody.messages.map(({ role, content }: { role: string; content: unknown }) => [
       role,
       JSON.stringify(content).match(/Capital of France\?|Paris|And of Italy\?/)?.[0],
     ]),
@@ -44,16 +51,18 @@ t.test('stored response: is read back and continued at another upstream', async 
       ['user', 'And of Italy?'],
     ],
   )
-  t.notOk('system' in asked, 'instructions are not carried over')
+  t.notOk('system' in translatedBody, 'instructions are not carried over')
 
   await upstream.script('gp', plain(response('resp_up', 'Madrid')))
   const third = await mine.responses.create({
-    ...{ model: 'gp', input: 'Spain?', previous_response_id: second.id },
+    model: 'gp',
+    input: 'Spain?',
+    previous_response_id: second.id,
   })
   t.equal(third.previous_response_id, second.id)
-  const body = await sent('gp')
+  const body = await sentBody('gp')
   t.notOk('previous_response_id' in body)
-  t.equal(body.store, false, 'the upstream keeps nothing')
+  t.equal(body.store, false, 'the upstream stores nothing')
   t.match(JSON.stringify(body.input), /France.*Paris.*Italy.*Rome.*Spain/)
   t.match(await rows('SELECT request, state FROM charges ORDER BY opened'), [
     { state: 'settled' },
@@ -66,8 +75,12 @@ t.test('stored response: a tool call is answered at another upstream', async t =
   const output = [
     { type: 'reasoning', id: 'rs_1', summary: [] },
     {
-      ...{ type: 'function_call', id: 'fc_1', call_id: 'call_1', status: 'completed' },
-      ...{ name: 'weather', arguments: '{"city":"Bonn"}' },
+      type: 'function_call',
+      id: 'fc_1',
+      call_id: 'call_1',
+      status: 'completed',
+      name: 'weather',
+      arguments: '{"city":"Bonn"}',
     },
   ]
   await upstream.script('gp', plain(response('resp_t', '', { output })))
@@ -75,11 +88,11 @@ t.test('stored response: a tool call is answered at another upstream', async t =
     { type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false } as const,
   ]
   await mine.responses.create({ model: 'gp', input: 'Weather in Bonn?', tools })
-  const said = { type: 'function_call_output', call_id: 'call_1', output: 'Rain' } as const
-  const next = { input: [said], tools, previous_response_id: 'resp_t' }
+  const toolOutput = { type: 'function_call_output', call_id: 'call_1', output: 'Rain' } as const
+  const next = { input: [toolOutput], tools, previous_response_id: 'resp_t' }
   await upstream.script('cl', plain(message('It rains')))
   t.equal((await mine.responses.create({ model: 'cl', ...next })).output_text, 'It rains')
-  t.match((await sent('cl')).messages, [
+  t.match((await sentBody('cl')).messages, [
     { role: 'user' },
     {
       role: 'assistant',
@@ -89,8 +102,12 @@ t.test('stored response: a tool call is answered at another upstream', async t =
   ])
   await upstream.script('gp', plain(response('resp_t2', 'It rains')))
   await mine.responses.create({ model: 'gp', ...next })
-  const types = (await sent('gp')).input.map(({ type }: { type?: string }) => type ?? 'message')
-  t.same(types, ['message', 'function_call', 'function_call_output'], 'no thought it has to know')
+  const types = (await sentBody('gp')).input.map(({ type }: { type?: string }) => type ?? 'message')
+  t.same(
+    types,
+    ['message', 'function_call', 'function_call_output'],
+    'no reasoning item that another upstream would have to know',
+  )
 })
 
 t.test('stored response: the hold covers the prepended history', async t => {
@@ -99,32 +116,38 @@ t.test('stored response: the hold covers the prepended history', async t => {
   await mine.responses.create({ model: 'gp', input: long })
   await upstream.script('cl', [
     { do: 'body' },
-    { do: 'gate', name: 'held' },
+    { do: 'gate', name: 'open' },
     ...plain(message('ok')).slice(1),
   ])
   const call = mine.responses.create({
-    ...{ model: 'cl', input: 'more', previous_response_id: 'resp_long', stream: true },
+    model: 'cl',
+    input: 'more',
+    previous_response_id: 'resp_long',
+    stream: true,
   })
-  const [held] = await eventually(async () => {
-    const found = await rows("SELECT held FROM charges WHERE state = 'open'")
-    return found.length > 0 ? found : undefined
+  const [openCharge] = await eventually(async () => {
+    const openCharges = await rows("SELECT held FROM charges WHERE state = 'open'")
+    return openCharges.length > 0 ? openCharges : undefined
   })
-  t.ok(Number(held?.held) >= 20_000 * 1_000_000, 'a nano-unit a byte, at least')
-  await upstream.open('held')
+  t.ok(
+    Number(openCharge?.held) >= 20_000 * 1_000_000,
+    'at least the price of a token for each byte',
+  )
+  await upstream.open('open')
   for await (const _ of await call);
 })
 
 t.test('stored response: a stream is stored from its final event', async t => {
-  const done = response('resp_s', 'Oslo')
+  const finalResponse = response('resp_s', 'Oslo')
   await upstream.script(
     'gp',
     streamed(
       {
         type: 'response.created',
-        response: { ...done, status: 'in_progress', output: [] },
+        response: { ...finalResponse, status: 'in_progress', output: [] },
       } as never,
       { type: 'response.output_text.delta', delta: 'Oslo' } as never,
-      { type: 'response.completed', response: done } as never,
+      { type: 'response.completed', response: finalResponse } as never,
     ),
   )
   for await (const _ of await mine.responses.create({
@@ -144,15 +167,18 @@ t.test('stored response: a stream is stored from its final event', async t => {
   await upstream.script('cl', streamed(...events))
   const all: OpenAI.Responses.ResponseStreamEvent[] = []
   for await (const event of await mine.responses.create({
-    ...{ model: 'cl', input: 'Switzerland?', stream: true, previous_response_id: 'resp_s' },
+    model: 'cl',
+    input: 'Switzerland?',
+    stream: true,
+    previous_response_id: 'resp_s',
   }))
     all.push(event)
   const last = all.at(-1)
-  if (last?.type !== 'response.completed') throw new Error('no end')
+  if (last?.type !== 'response.completed') throw new Error('the stream has no final event')
   t.equal(last.response.previous_response_id, 'resp_s')
-  const kept = await mine.responses.retrieve(last.response.id)
-  t.same(kept.output, last.response.output)
-  t.match(JSON.stringify((await sent('cl')).messages), /Norway.*Oslo.*Switzerland/)
+  const stored = await mine.responses.retrieve(last.response.id)
+  t.same(stored.output, last.response.output)
+  t.match(JSON.stringify((await sentBody('cl')).messages), /Norway.*Oslo.*Switzerland/)
 })
 
 t.test('stored response: store=false and large responses are not stored', async t => {
@@ -221,13 +247,14 @@ t.test('stored response: refuses invalid requests', async t => {
   const texts: unknown[] = []
   for await (const item of await list({ limit: 3, order: 'asc' }))
     texts.push((item as { content?: [{ text: string }] }).content?.[0].text)
-  t.same(texts, ['1', '2', '3', '4'], 'page after page')
+  t.same(texts, ['1', '2', '3', '4'], 'all pages')
   await refused(t, mine.responses.retrieve('resp_q', { stream: true }), 400, { param: 'stream' })
 })
 
 t.test('conversation: continues at any upstream', async t => {
   const { id } = await mine.conversations.create({
-    ...{ items: [{ type: 'message', role: 'user', content: 'I am Ada.' }], metadata: { a: 'b' } },
+    items: [{ type: 'message', role: 'user', content: 'I am Ada.' }],
+    metadata: { a: 'b' },
   })
   t.match(await mine.conversations.retrieve(id), { object: 'conversation', metadata: { a: 'b' } })
   await upstream.script('cl', plain(message('Hello Ada')))
@@ -240,7 +267,7 @@ t.test('conversation: continues at any upstream', async t => {
     conversation: { id },
   })
   t.same(second.conversation, { id })
-  t.match(JSON.stringify((await sent('gp')).input), /I am Ada.*Hi.*Hello Ada.*My name/)
+  t.match(JSON.stringify((await sentBody('gp')).input), /I am Ada.*Hi.*Hello Ada.*My name/)
   t.equal((await mine.conversations.items.list(id, { order: 'asc' })).data.length, 5)
   await refused(t, other.conversations.retrieve(id), 404)
   await refused(t, other.responses.create({ model: 'gp', input: 'x', conversation: id }), 400)

@@ -10,58 +10,80 @@ import { priceUsage } from '../../../plugins/ledger/call-charge.ts'
 import type { Meter } from '../../../plugins/slots.ts'
 import { ruleIn } from '../../helpers/billing.ts'
 
-const paying = (...meters: readonly Meter[]) => new Set<Meter>(meters)
-const LETTERS = paying('characters')
-const TOKENS = paying('input', 'audio_output')
-const BOTH = paying('input', 'audio_output', 'characters')
-const CALLS = paying('calls')
+const pricedMeters = (...meters: readonly Meter[]) => new Set<Meter>(meters)
+const CHARACTERS = pricedMeters('characters')
+const TOKENS = pricedMeters('input', 'audio_output')
+const BOTH = pricedMeters('input', 'audio_output', 'characters')
+const CALLS = pricedMeters('calls')
 const request = { input: 'twenty letters and äö' }
 const counts = { input_tokens: 5, output_tokens: 40 }
-const reported = { input: 5, audio_output: 40 }
-const guessed = { input: 6, audio_output: Math.ceil(23 * (20 / 15)) }
+const reportedMeters = { input: 5, audio_output: 40 }
+const estimatedMeters = { input: 6, audio_output: Math.ceil(23 * (20 / 15)) }
 
 t.test('speech usage: matches the meters that the price uses', async t => {
-  for (const [what, paid, text, meters, estimated] of [
-    ['letters, told nothing', LETTERS, undefined, { characters: 21 }, false],
-    ['letters, told tokens', LETTERS, counts, { ...reported, characters: 21 }, false],
-    ['tokens, told', TOKENS, counts, reported, false],
-    ['tokens, told nothing', TOKENS, undefined, guessed, true],
-    ['both, told tokens', BOTH, counts, reported, false],
-    ['both, told nothing', BOTH, undefined, { characters: 21 }, false],
+  for (const [what, prices, upstreamCounts, meters, isEstimate] of [
+    ['priced by characters, no counts', CHARACTERS, undefined, { characters: 21 }, false],
+    [
+      'priced by characters, token counts',
+      CHARACTERS,
+      counts,
+      { ...reportedMeters, characters: 21 },
+      false,
+    ],
+    ['priced by tokens, token counts', TOKENS, counts, reportedMeters, false],
+    ['priced by tokens, no counts', TOKENS, undefined, estimatedMeters, true],
+    ['priced by both, token counts', BOTH, counts, reportedMeters, false],
+    ['priced by both, no counts', BOTH, undefined, { characters: 21 }, false],
     ['by the call', CALLS, undefined, { characters: 21 }, false],
   ] as const) {
-    const gauge = speechEstimate(request, paid)
-    t.match(gauge.usage(text, true), { meters, estimated }, what)
-    const cut = gauge.usage(text, false)
-    t.same(cut, { meters, estimated: true, isFinalEstimate: true }, `${what}, cut`)
+    const estimate = speechEstimate(request, prices)
+    t.match(estimate.usage(upstreamCounts, true), { meters, estimated: isEstimate }, what)
+    const truncatedUsage = estimate.usage(upstreamCounts, false)
+    t.same(truncatedUsage, { meters, estimated: true, isFinalEstimate: true }, `${what}, cut`)
   }
-  t.same(speechEstimate({}, LETTERS).usage(undefined, true).meters, { characters: 0 })
+  t.same(speechEstimate({}, CHARACTERS).usage(undefined, true).meters, { characters: 0 })
 })
 
-const SECONDS = paying('seconds')
-const HEARD = paying('input', 'audio_input', 'output')
-const EITHER = paying('input', 'audio_input', 'output', 'seconds')
+const SECONDS = pricedMeters('seconds')
+const AUDIO_TOKENS = pricedMeters('input', 'audio_input', 'output')
+const EITHER = pricedMeters('input', 'audio_input', 'output', 'seconds')
 const tokens = { input_tokens: 100, output_tokens: 7 }
 const seconds = { type: 'duration', seconds: 4 }
 const file = [{ type: 'audio/mpeg', bytes: 32_000 }]
-const gauged = (
-  paid: ReadonlySet<Meter>,
+const estimateUsage = (
+  prices: ReadonlySet<Meter>,
   type: string,
   chunks: readonly string[],
-  text?: Fields,
+  upstreamCounts?: Fields,
 ) => {
-  const gauge = transcriptionEstimate({ file }, paid, type)
-  for (const chunk of chunks) gauge.observe(Buffer.from(chunk))
-  return gauge.usage(text, true)
+  const estimate = transcriptionEstimate({ file }, prices, type)
+  for (const chunk of chunks) estimate.observe(Buffer.from(chunk))
+  return estimate.usage(upstreamCounts, true)
 }
 const inTokens = (audio_input: number, output: number) => ({ input: 0, audio_input, output })
 
 t.test('transcription usage: matches the meters that the price uses', async t => {
   const verbose = ['{"text":"x","dura', 'tion": 6.5,"segments":[{"duration":1}]}']
   const letters = ['x'.repeat(60)]
-  for (const [what, paid, type, chunks, text, meters, estimated] of [
-    ['seconds, told', SECONDS, 'application/json', [], seconds, { seconds: 4 }, false],
-    ['seconds, told tokens', SECONDS, 'application/json', [], tokens, { seconds: 10 }, true],
+  for (const [what, prices, type, chunks, upstreamCounts, meters, isEstimate] of [
+    [
+      'priced by seconds, seconds reported',
+      SECONDS,
+      'application/json',
+      [],
+      seconds,
+      { seconds: 4 },
+      false,
+    ],
+    [
+      'priced by seconds, token counts',
+      SECONDS,
+      'application/json',
+      [],
+      tokens,
+      { seconds: 10 },
+      true,
+    ],
     ['a duration', SECONDS, 'application/json', verbose, undefined, { seconds: 6.5 }, false],
     [
       'a duration as a text',
@@ -82,19 +104,35 @@ t.test('transcription usage: matches the meters that the price uses', async t =>
       true,
     ],
     [
-      'tokens, told',
-      HEARD,
+      'priced by tokens, token counts',
+      AUDIO_TOKENS,
       'application/json',
       verbose,
       tokens,
       { audio_input: 100, output: 7 },
       false,
     ],
-    ['tokens, told seconds', HEARD, 'application/json', [], seconds, inTokens(40, 0), true],
-    ['tokens, a duration', HEARD, 'application/json', verbose, undefined, inTokens(70, 14), true],
-    ['tokens, text', HEARD, 'text/plain', letters, undefined, inTokens(40, 15), true],
     [
-      'either, told tokens',
+      'priced by tokens, seconds reported',
+      AUDIO_TOKENS,
+      'application/json',
+      [],
+      seconds,
+      inTokens(40, 0),
+      true,
+    ],
+    [
+      'tokens, a duration',
+      AUDIO_TOKENS,
+      'application/json',
+      verbose,
+      undefined,
+      inTokens(70, 14),
+      true,
+    ],
+    ['tokens, text', AUDIO_TOKENS, 'text/plain', letters, undefined, inTokens(40, 15), true],
+    [
+      'priced by either, token counts',
       EITHER,
       'application/json',
       verbose,
@@ -102,10 +140,18 @@ t.test('transcription usage: matches the meters that the price uses', async t =>
       { audio_input: 100, output: 7 },
       false,
     ],
-    ['either, told seconds', EITHER, 'application/json', [], seconds, { seconds: 4 }, false],
+    [
+      'priced by either, seconds reported',
+      EITHER,
+      'application/json',
+      [],
+      seconds,
+      { seconds: 4 },
+      false,
+    ],
     ['either, text', EITHER, 'text/plain', letters, undefined, { seconds: 4 }, true],
     [
-      'by the call, told',
+      'priced by the call, counts reported',
       CALLS,
       'application/json',
       [],
@@ -164,9 +210,16 @@ t.test('transcription usage: matches the meters that the price uses', async t =>
       true,
     ],
   ] as const)
-    t.match(gauged(paid, type, chunks, text), { meters, estimated }, what)
+    t.match(
+      estimateUsage(prices, type, chunks, upstreamCounts),
+      { meters, estimated: isEstimate },
+      what,
+    )
   const silent = { input_tokens: 4, input_token_details: { audio_tokens: 0 } }
-  t.same(gauged(HEARD, 'application/json', [], silent), { meters: { input: 4 }, estimated: false })
+  t.same(estimateUsage(AUDIO_TOKENS, 'application/json', [], silent), {
+    meters: { input: 4 },
+    estimated: false,
+  })
 })
 
 t.test('audio usage: an estimate never exceeds the amount held for the call', async t => {
@@ -175,15 +228,20 @@ t.test('audio usage: an estimate never exceeds the amount held for the call', as
     '{ price: { seconds: 0.001 }, max_calls: { seconds: 50 } }',
   ])
     for (const bytes of [1, 499, 501, 25_000, 32_000]) {
-      const compiled = ruleIn(rule)
-      const question = requestBoundsOf({}, bytes + 300, { rule: compiled }, bytes)
-      const { nanos, unboundedMeters: unbounded } = worstCase(compiled, question.bounds, { at: 0 })
+      const compiledRule = ruleIn(rule)
+      const question = requestBoundsOf({}, bytes + 300, { rule: compiledRule }, bytes)
+      const { nanos, unboundedMeters: unbounded } = worstCase(compiledRule, question.bounds, {
+        at: 0,
+      })
       t.same(unbounded, [])
-      const gauge = transcriptionEstimate({ file: [{ bytes }] }, SECONDS, 'text/plain')
-      gauge.observe(Buffer.from('x'.repeat(100_000)))
-      const charge = priceUsage(gauge.usage(undefined, true), { rule: compiled, facts: { at: 0 } })
+      const estimate = transcriptionEstimate({ file: [{ bytes }] }, SECONDS, 'text/plain')
+      estimate.observe(Buffer.from('x'.repeat(100_000)))
+      const charge = priceUsage(estimate.usage(undefined, true), {
+        rule: compiledRule,
+        facts: { at: 0 },
+      })
       t.ok(charge.nanos > 0n)
-      if (compiled.maxCalls.size === 0) t.ok(charge.nanos <= nanos, `${bytes} bytes`)
+      if (compiledRule.maxCalls.size === 0) t.ok(charge.nanos <= nanos, `${bytes} bytes`)
       else t.ok(nanos <= 50_000_000n, 'the limit of the model')
     }
 })

@@ -37,7 +37,7 @@ const reference = (text: string): readonly { name: string; data: string }[] => {
   }
   return events
 }
-const parsed = (bytes: Buffer) =>
+const parseEvents = (bytes: Buffer) =>
   eventsIn(bytes).flatMap(({ name, data }) => (data === undefined ? [] : [{ name, data }]))
 
 const line = fc.constantFrom('\n', '\r\n', '\r')
@@ -71,7 +71,7 @@ t.test('event splitter: loses nothing, cuts no event, and agrees with the standa
       const bytes = Buffer.from(text)
       const { whole: complete, rest } = split(bytes, cuts)
       const same = Buffer.concat([...complete, rest]).equals(bytes)
-      const events = complete.flatMap(parsed)
+      const events = complete.flatMap(parseEvents)
       // A line feed that follows a carriage return of the previous piece ends no event.
       return same && JSON.stringify(events) === JSON.stringify(reference(text))
     }),
@@ -89,7 +89,7 @@ t.test('event splitter: gives the same events for every pair of cuts', async t =
     for (let other = 1; other < bytes.length - one; other += 3) {
       const { whole: complete, rest } = split(bytes, [one, other])
       if (!Buffer.concat([...complete, rest]).equals(bytes)) wrong++
-      if (JSON.stringify(complete.flatMap(parsed)) !== expected) wrong++
+      if (JSON.stringify(complete.flatMap(parseEvents)) !== expected) wrong++
     }
   t.equal(wrong, 0)
 })
@@ -125,10 +125,10 @@ t.test('event splitter: accepts carriage returns as line endings', async t => {
 t.test('event splitter: passes an oversized event in pieces instead of buffering it', async t => {
   const splitter = new Splitter()
   const chunk = Buffer.alloc(1024 * 1024, 'x')
-  let passed = 0
-  for (let n = 0; n < 80; n++) passed += splitter.push(chunk)?.length ?? 0
-  t.ok(passed >= 64 * chunk.length, `${passed / chunk.length} MiB of 80 have passed`)
-  t.equal(passed + (splitter.take()?.length ?? 0), 80 * chunk.length)
+  let passedBytes = 0
+  for (let n = 0; n < 80; n++) passedBytes += splitter.push(chunk)?.length ?? 0
+  t.ok(passedBytes >= 64 * chunk.length, `${passedBytes / chunk.length} MiB of 80 have passed`)
+  t.equal(passedBytes + (splitter.take()?.length ?? 0), 80 * chunk.length)
 })
 
 t.test('eventsIn: returns the position of each event', async t => {

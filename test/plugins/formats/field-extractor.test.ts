@@ -111,7 +111,7 @@ t.test(
   'field extractor: reads recorded answers in chunks of every size',
   { skip: recorded === undefined && 'RECORDINGS is not set' },
   async t => {
-    let compared = 0
+    let comparisons = 0
     for (const { id, format, stream, response_body } of recorded ?? []) {
       if (stream || !/^(chat|responses|messages|gemini)/.test(format)) continue
       const key = format.startsWith('gemini') ? 'usageMetadata' : 'usage'
@@ -122,11 +122,11 @@ t.test(
         for (let at = 0; at < Math.min(bytes.length, 300_000); at += size)
           skimmer.push(bytes.subarray(at, at + size))
         const matches = skimmer.value && JSON.parse(Buffer.from(skimmer.value).toString())
-        compared++
+        comparisons++
         if (JSON.stringify(matches) !== JSON.stringify(expected))
           t.fail(`${id} in pieces of ${size}`)
       }
     }
-    t.ok(compared > 600, `${compared} comparisons`)
+    t.ok(comparisons > 600, `${comparisons} comparisons`)
   },
 )

@@ -16,15 +16,15 @@ const recordedRequests = (recordings() ?? []).filter(
 )
 const skip = recordedRequests.length === 0 && 'RECORDINGS is not set'
 /** Reasons that were used. */
-const used = new Set<string>()
+const usedExcuses = new Set<string>()
 
 /** Undefined: the request cannot be served by this target. */
 const promptOf = (format: string, request: Json): Prompt | undefined => {
   try {
     return decodePrompt(format, request, '/v1beta/models/m:generateContent').prompt
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status === 400) return undefined
-    throw thrown
+  } catch (error) {
+    if ((error as { status?: number }).status === 400) return undefined
+    throw error
   }
 }
 
@@ -37,15 +37,20 @@ for (const from of FORMATS)
       if (!prompt) continue
       for (const to of FORMATS)
         for (const able of [true, false]) {
-          const trip = sendThrough(prompt, [to, from], able)
-          if (!trip) {
+          const roundTrip = sendThrough(prompt, [to, from], able)
+          if (!roundTrip) {
             rejection++
             continue
           }
           trips++
-          const way = `${id} by ${to}${able ? '' : ', with a model that can little'}`
-          for (const each of unexcused({ from, to, isCapable: able }, prompt, trip, used))
-            matches.push(`${way}: ${each}`)
+          const direction = `${id} by ${to}${able ? '' : ', with a model of few capabilities'}`
+          for (const each of unexcused(
+            { from, to, isCapable: able },
+            prompt,
+            roundTrip,
+            usedExcuses,
+          ))
+            matches.push(`${direction}: ${each}`)
         }
     }
     t.same(matches, [], `${trips} trips, and ${rejection} refused`)
@@ -55,15 +60,15 @@ for (const from of FORMATS)
 
 for (const from of FORMATS)
   t.test(`round trip: generated requests of ${from} keep their meaning`, t => {
-    const property = fc.property(prompts, fc.boolean(), (generated, able) => {
-      const words = sendThrough(generated, [from], able)
+    const property = fc.property(prompts, fc.boolean(), (prompt, able) => {
+      const words = sendThrough(prompt, [from], able)
       if (!words) throw new Error(`${from} refuses it`)
-      const matches = unexcused({ from, to: from, isCapable: able }, generated, words, used)
+      const matches = unexcused({ from, to: from, isCapable: able }, prompt, words, usedExcuses)
       for (const to of FORMATS) {
-        const trip = sendThrough(words.prompt, [to, from], able)
-        if (!trip) throw new Error(`${to} refuses it`)
+        const roundTrip = sendThrough(words.prompt, [to, from], able)
+        if (!roundTrip) throw new Error(`${to} refuses it`)
         matches.push(
-          ...unexcused({ from, to, isCapable: able }, words.prompt, trip, used).map(
+          ...unexcused({ from, to, isCapable: able }, words.prompt, roundTrip, usedExcuses).map(
             each => `${to}: ${each}`,
           ),
         )
@@ -76,14 +81,28 @@ for (const from of FORMATS)
   })
 
 /** Settings that every format carries unchanged. */
-const PLAIN: Settings = {
-  ...{ limit: 4_000, temperature: 0.3, topP: 0.96, topK: 40, stops: ['END'], candidates: 2 },
-  ...{ seed: 7, frequencyPenalty: 0.5, presencePenalty: -0.5, logprobs: true, alternatives: 3 },
-  ...{ parallel: false, user: 'u1', metadata: { team: 'blue' }, tier: 'default', store: true },
-  ...{ verbosity: 'low', cacheKey: 'k1' },
+const SETTING_VALUES: Settings = {
+  limit: 4_000,
+  temperature: 0.3,
+  topP: 0.96,
+  topK: 40,
+  stops: ['END'],
+  candidates: 2,
+  seed: 7,
+  frequencyPenalty: 0.5,
+  presencePenalty: -0.5,
+  logprobs: true,
+  alternatives: 3,
+  parallel: false,
+  user: 'u1',
+  metadata: { team: 'blue' },
+  tier: 'default',
+  store: true,
+  verbosity: 'low',
+  cacheKey: 'k1',
 }
 /** From the documentation of each format. */
-const WORDS: Readonly<Record<string, readonly (keyof Settings)[]>> = {
+const SETTING_NAMES: Readonly<Record<string, readonly (keyof Settings)[]>> = {
   'openai-chat': [
     ...([
       'limit',
@@ -109,7 +128,7 @@ const WORDS: Readonly<Record<string, readonly (keyof Settings)[]>> = {
     ...(['frequencyPenalty', 'presencePenalty', 'logprobs', 'alternatives', 'metadata'] as const),
   ],
 }
-const ASKED: Partial<Prompt> = {
+const PROMPT_MEMBERS: Partial<Prompt> = {
   turns: [
     { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
     { role: 'user', content: [{ type: 'text', text: 'hi' }] },
@@ -128,19 +147,22 @@ const ASKED: Partial<Prompt> = {
 t.test('round trip: nothing is reported as dropped that both formats carry', t => {
   for (const from of FORMATS)
     for (const to of FORMATS) {
-      const both = WORDS[from]?.filter(name => WORDS[to]?.includes(name)) ?? []
-      const settings = Object.fromEntries(both.map(name => [name, PLAIN[name]]))
-      const prompt = { ...PROMPT, ...ASKED, settings }
-      const trip = sendThrough(prompt, [to, from], true)
-      t.same(trip?.dropped, [], `${from} by ${to}: ${both}`)
-      t.same(trip && unexcused({ from, to, isCapable: true }, prompt, trip, used), [])
+      const both = SETTING_NAMES[from]?.filter(name => SETTING_NAMES[to]?.includes(name)) ?? []
+      const settings = Object.fromEntries(both.map(name => [name, SETTING_VALUES[name]]))
+      const prompt = { ...PROMPT, ...PROMPT_MEMBERS, settings }
+      const roundTrip = sendThrough(prompt, [to, from], true)
+      t.same(roundTrip?.dropped, [], `${from} by ${to}: ${both}`)
+      t.same(
+        roundTrip && unexcused({ from, to, isCapable: true }, prompt, roundTrip, usedExcuses),
+        [],
+      )
     }
   t.end()
 })
 
 t.test('round trip: every excuse is used by some request', { skip }, t => {
   t.same(
-    REASONS.filter(reason => !used.has(reason)),
+    REASONS.filter(reason => !usedExcuses.has(reason)),
     [],
   )
   t.end()

@@ -26,13 +26,13 @@ t.test('answer checker: reports a mismatch with its path', async t => {
   const { id: _, ...nameless } = completion({ content: '' }) as { id: string }
   t.match(chat.complaint('answer', nameless), /required property 'id'/)
   t.match(chat.complaint('answer', completion({ content: 7 })), /^\/choices\/0\/message\/content/)
-  const stopped = completion({ content: '' }, {}, { finish_reason: 'error' })
-  t.match(chat.complaint('answer', stopped), /^\/choices\/0\/finish_reason .*"error"$/)
+  const answerWithError = completion({ content: '' }, {}, { finish_reason: 'error' })
+  t.match(chat.complaint('answer', answerWithError), /^\/choices\/0\/finish_reason .*"error"$/)
   t.match(messages.complaint('event', { type: 'content_block_pause', index: 0 }), /^\/type/)
   t.match(messages.complaint('event', { type: 'content_block_stop' }), /'index'/)
   const delta = { type: 'text_delta', text: 1 }
-  const grown = { type: 'content_block_delta', index: 0, delta }
-  t.match(messages.complaint('event', grown), /^\/delta\/text must be string/)
+  const deltaEvent = { type: 'content_block_delta', index: 0, delta }
+  t.match(messages.complaint('event', deltaEvent), /^\/delta\/text must be string/)
   t.match(responses.complaint('event', { type: 'response.nothing' }), /^\/type/)
   t.match(gemini.complaint('answer', { candidates: [{ finishReason: 'DONE' }] }), /finishReason/)
 })

@@ -7,7 +7,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/codec.ts'
 import { LONG } from '../../helpers/long.ts'
 import { type Recording, recordedFormat, recordings } from '../../helpers/recorded.ts'
-import { ASKED, fileOf, generated, NAMES, versions } from '../../laws/sdk-schemas.ts'
+import { fileOf, generateSchema, NAMES, REQUEST_TYPES, versions } from '../../laws/sdk-schemas.ts'
 
 /** Members of the beta API only, which pass unchanged between clients and targets of messages. */
 const BETA = new Set(['rec-0040', 'rec-0041', 'rec-0062', 'rec-0063', 'rec-0064', 'rec-0067'])
@@ -25,7 +25,7 @@ t.test('request schemas: match the installed SDKs', t => {
   for (const name of NAMES) {
     t.equal(schemaOf(name).$comment, versions(), name)
     // Reading all types of an SDK takes seconds.
-    if (LONG) t.equal(readFileSync(fileOf(name), 'utf8'), generated(name), name)
+    if (LONG) t.equal(readFileSync(fileOf(name), 'utf8'), generateSchema(name), name)
   }
   t.end()
 })
@@ -38,9 +38,9 @@ t.test('request schemas: the listed exceptions do not occur in the types', t => 
   t.end()
 })
 
-const typed = (target: string, body: object) => {
-  const untyped = UNTYPED[target] ?? []
-  return Object.fromEntries(Object.entries(body).filter(([key]) => !untyped.includes(key)))
+const checkTypes = (target: string, body: object) => {
+  const exceptions = UNTYPED[target] ?? []
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !exceptions.includes(key)))
 }
 const bodyOf = (target: string, { format, request }: Recording) => {
   try {
@@ -49,11 +49,11 @@ const bodyOf = (target: string, { format, request }: Recording) => {
       request as Json,
       '/v1beta/models/m:generateContent',
     )
-    return typed(target, encodePrompt(target, prompt, { maxOutput: 8192 }).body)
-  } catch (thrown) {
+    return checkTypes(target, encodePrompt(target, prompt, { maxOutput: 8192 }).body)
+  } catch (error) {
     // Other tests cover which requests a target rejects and why.
-    if ((thrown as { status?: number }).status === 400) return undefined
-    throw thrown
+    if ((error as { status?: number }).status === 400) return undefined
+    throw error
   }
 }
 
@@ -69,17 +69,17 @@ const fitting = (target: string): ValidateFunction => {
 t.test('requests to upstreams: sampling settings match the SDK types', t => {
   const turns = [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] as const
   const settings = { limit: 64, temperature: 0.5, topP: 0.9, topK: 5 }
-  for (const target of Object.keys(ASKED)) {
-    const { body, lost } = encodePrompt(target, { ...PROMPT, turns, settings, stream: false })
+  for (const target of Object.keys(REQUEST_TYPES)) {
+    const { body, dropped } = encodePrompt(target, { ...PROMPT, turns, settings, stream: false })
     const fits = fitting(target)
-    t.ok(fits(typed(target, body)), `${target}: ${JSON.stringify(fits.errors?.at(-1))}`)
+    t.ok(fits(checkTypes(target, body)), `${target}: ${JSON.stringify(fits.errors?.at(-1))}`)
     t.match(JSON.stringify(body), /"temperature":0.5.*"top_?p":0.9/i, target)
-    t.same(lost, target.startsWith('openai-') ? ['topK'] : [], target)
+    t.same(dropped, target.startsWith('openai-') ? ['topK'] : [], target)
   }
   t.end()
 })
 
-for (const target of Object.keys(ASKED))
+for (const target of Object.keys(REQUEST_TYPES))
   t.test(
     `requests to ${target}: recorded requests match the SDK types`,
     { skip: recordedRequests.length === 0 && 'RECORDINGS is not set' },

@@ -11,54 +11,66 @@ import { StreamFilter, watchedMarksOf } from '../../../plugins/formats/stream-wa
 import { type Poured, pour, pushed } from '../../helpers/exchange.ts'
 import { recordedFormat, recordings } from '../../helpers/recorded.ts'
 
-const DEATH = new TollgateError('TARGET_CUT', 502, 'It broke.')
-const truncated = errors({ UPSTREAM_TRUNCATED: [502, 'It ended early.'] })
+const CONNECTION_FAULT = new TollgateError('TARGET_CUT', 502, 'It broke.')
+const fault = errors({ UPSTREAM_TRUNCATED: [502, 'It ended early.'] })
 
-interface Watched extends Poured {
+interface WatchedOutput extends Poured {
   readonly counts: Fields | undefined
-  readonly whole: boolean | undefined
-  readonly counted: number
-  readonly broke: boolean
+  readonly isComplete: boolean | undefined
+  readonly usageReports: number
+  readonly hasBroken: boolean
   /** The code of the fault that ends the reply. */
-  readonly told: string | undefined
+  readonly faultCode: string | undefined
 }
 const formatOf = (name: string): Format => {
   const format = formats.get(name)
   if (!format) throw new Error(name)
   return format
 }
-/** Runs a stream through a watcher in chunks; `dies` fails it after the last one. */
+/** Runs a stream through a watcher in chunks; `breaks` fails it after the last one. */
 const watch = async (
   name: string,
   text: string | Bytes,
-  { piece = 1_000_000, dies = false } = {},
-): Promise<Watched> => {
+  { piece = 1_000_000, dies: breaks = false } = {},
+): Promise<WatchedOutput> => {
   let counts: Fields | undefined
-  let full: boolean | undefined
+  let isComplete: boolean | undefined
   let usage = 0
-  let broke = false
+  let hasBroken = false
   const bytes = Buffer.from(text)
   const pieces = []
   for (let at = 0; at < bytes.length; at += piece) pieces.push(bytes.subarray(at, at + piece))
-  const answer = new FilteredReply(200, {}, undefined, pushed(pieces, dies ? DEATH : undefined))
+  const answer = new FilteredReply(
+    200,
+    {},
+    undefined,
+    pushed(pieces, breaks ? CONNECTION_FAULT : undefined),
+  )
   answer.through(
     new StreamFilter(watchedMarksOf(formatOf(name)), {
       onUsage(matches, complete) {
         counts = matches
-        full = complete
+        isComplete = complete
         usage++
       },
       encodeFailure: (reason, last) =>
         Buffer.from(`<${reason.code} after ${last?.data ?? 'nothing'}>`),
-      truncationFault: () => truncated('UPSTREAM_TRUNCATED'),
+      truncationFault: () => fault('UPSTREAM_TRUNCATED'),
       onBroken() {
-        broke = true
+        hasBroken = true
       },
       onLinger() {},
     }),
   )
-  const poured = await pour(answer)
-  return { ...poured, counts, whole: full, counted: usage, broke, told: answer.endFault?.code }
+  const output = await pour(answer)
+  return {
+    ...output,
+    counts,
+    isComplete: isComplete,
+    usageReports: usage,
+    hasBroken,
+    faultCode: answer.endFault?.code,
+  }
 }
 
 const chunk = (delta: object, more: object = {}): string =>
@@ -93,10 +105,10 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
       t.equal(result.text, body + end, `every byte, ${piece} at a time`)
       t.equal(result.tail, end, 'the last event is held back as the tail')
       t.match(result.counts, counts)
-      t.equal(result.whole, true)
-      t.equal(result.counted, 1, 'usage is reported once')
-      t.notOk(result.broke)
-      t.notOk(result.told)
+      t.equal(result.isComplete, true)
+      t.equal(result.usageReports, 1, 'usage is reported once')
+      t.notOk(result.hasBroken)
+      t.notOk(result.faultCode)
     }
   })
 
@@ -105,8 +117,8 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
       for (const piece of [5, 1_000_000]) {
         const result = await watch(name, body + end + more, { piece })
         // Some formats drop data after the terminator, which their clients do not read.
-        const dropped = more.startsWith('data') && formatOf(name).stream.afterEnd === 'dropped'
-        t.equal(result.text, dropped ? body + end : body + end + more)
+        const isDropped = more.startsWith('data') && formatOf(name).stream.afterEnd === 'dropped'
+        t.equal(result.text, isDropped ? body + end : body + end + more)
         t.equal(result.fault, undefined)
       }
   })
@@ -114,24 +126,24 @@ for (const [name, { body, end, counts }] of Object.entries(STREAMS)) {
   t.test(`${name} stream: a connection error after the end does not fail it`, async t => {
     const result = await watch(name, body + end, { dies: true })
     t.equal(result.text, body + end)
-    t.equal(result.whole, true)
+    t.equal(result.isComplete, true)
   })
 
   t.test(`${name} stream: a connection error in mid-stream becomes an error event`, async t => {
-    const [started = ''] = /^.*?\r?\n\r?\n/s.exec(body) ?? []
-    for (const [how, text, dies] of [
-      ['between events', started, true],
-      ['inside the last event', started + end.slice(0, -10), true],
-      ['by a clean close', started, false],
+    const [wholeEvents = ''] = /^.*?\r?\n\r?\n/s.exec(body) ?? []
+    for (const [how, text, breaks] of [
+      ['between events', wholeEvents, true],
+      ['inside the last event', wholeEvents + end.slice(0, -10), true],
+      ['by a clean close', wholeEvents, false],
     ] as const) {
-      const result = await watch(name, text, { dies, piece: 9 })
-      const code = dies ? 'TARGET_CUT' : 'UPSTREAM_TRUNCATED'
-      t.ok(result.text.startsWith(started), `${how}: what was whole has arrived`)
-      t.match(result.text.slice(started.length), new RegExp(`^<${code} after .*>$`, 's'), how)
+      const result = await watch(name, text, { dies: breaks, piece: 9 })
+      const code = breaks ? 'TARGET_CUT' : 'UPSTREAM_TRUNCATED'
+      t.ok(result.text.startsWith(wholeEvents), `${how}: what was whole has arrived`)
+      t.match(result.text.slice(wholeEvents.length), new RegExp(`^<${code} after .*>$`, 's'), how)
       t.equal(result.fault, undefined)
-      t.equal(result.whole, false, 'the usage is not final')
-      t.ok(result.broke)
-      t.ok(result.told, 'the stream counts as broken')
+      t.equal(result.isComplete, false, 'the usage is not final')
+      t.ok(result.hasBroken)
+      t.ok(result.faultCode, 'the stream counts as broken')
     }
   })
 
@@ -168,9 +180,9 @@ t.test('stream with an upstream error: reports the error once', async t => {
   const error =
     'data: {"error":{"message":"no","type":"server_error","param":null,"code":null}}\n\n'
   await passes(t, 'openai-chat', chunk({ content: 'a' }) + error)
-  const named =
+  const namedError =
     'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n'
-  await passes(t, 'anthropic-messages', `${STREAMS['anthropic-messages']?.body}${named}`)
+  await passes(t, 'anthropic-messages', `${STREAMS['anthropic-messages']?.body}${namedError}`)
   const flat = 'event: error\ndata: {"type":"error","code":"server_error","message":"x"}\n\n'
   await passes(t, 'openai-responses', `${STREAMS['openai-responses']?.body}${flat}`)
   await passes(
@@ -178,13 +190,19 @@ t.test('stream with an upstream error: reports the error once', async t => {
     'google-gemini',
     `${STREAMS['google-gemini']?.body}data: {"error":{"code":500}}\r\n\r\n`,
   )
-  const died = await watch('openai-chat', chunk({ content: 'a' }) + error, { dies: true })
-  t.equal(died.text, chunk({ content: 'a' }) + error, 'also if the connection fails after it')
-  t.equal(died.whole, false)
-  t.ok(died.broke)
-  const terminated = `${chunk({ content: 'a' })}${error}data: [DONE]\n\n`
-  t.ok((await watch('openai-chat', terminated)).broke, 'regardless of what follows')
-  t.notOk((await watch('openai-chat', `${chunk({ content: '"error"' })}data: [DONE]\n\n`)).broke)
+  const brokenOutput = await watch('openai-chat', chunk({ content: 'a' }) + error, { dies: true })
+  t.equal(
+    brokenOutput.text,
+    chunk({ content: 'a' }) + error,
+    'also if the connection fails after it',
+  )
+  t.equal(brokenOutput.isComplete, false)
+  t.ok(brokenOutput.hasBroken)
+  const streamWithEnd = `${chunk({ content: 'a' })}${error}data: [DONE]\n\n`
+  t.ok((await watch('openai-chat', streamWithEnd)).hasBroken, 'regardless of what follows')
+  t.notOk(
+    (await watch('openai-chat', `${chunk({ content: '"error"' })}data: [DONE]\n\n`)).hasBroken,
+  )
 })
 
 t.test('responses stream: every recorded last event ends it', async t => {

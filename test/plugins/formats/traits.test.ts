@@ -18,11 +18,12 @@ t.test('table of traits: is complete and has no extra rows', async t => {
   )
   const files = globSync('plugins/{conversion,formats,translate}/**/*.ts', { cwd: root.pathname })
   const text = files.map(read).join('\n')
-  const used = new Set(
+  const usedTraits = new Set(
     [...text.matchAll(/traits\??\.(?!ts\b)([a-z_]+)\b/g)].map(([, name]) => name ?? ''),
   )
-  for (const [, name] of text.matchAll(/begin: \(\{ ([a-z_]+): \w+ \}\)/g)) used.add(name ?? '')
-  const expected = [...used].filter(name => !OWN.has(name)).sort()
+  for (const [, name] of text.matchAll(/begin: \(\{ ([a-z_]+): \w+ \}\)/g))
+    usedTraits.add(name ?? '')
+  const expected = [...usedTraits].filter(name => !OWN.has(name)).sort()
   t.ok(expected.length >= 15)
   t.same([...result].sort(), expected)
 })

@@ -56,8 +56,8 @@ for (const [client, field, body] of OWN)
   t.test(`translation: reports ${field} of ${client} as dropped`, async t => {
     for (const target of others(client)) {
       const { prompt } = decodePrompt(client, body)
-      const { body: request, lost } = encodePrompt(target, prompt)
-      t.ok(lost.includes(field), `${target}: ${lost}`)
+      const { body: request, dropped } = encodePrompt(target, prompt)
+      t.ok(dropped.includes(field), `${target}: ${dropped}`)
       t.notMatch(
         JSON.stringify(request),
         /other|null|"content":""/,
@@ -68,7 +68,7 @@ for (const [client, field, body] of OWN)
       t.match(fault, { code: 'FIELD_LOST', param: field }, `${target} under strict`)
     }
     const own = encodePrompt(client, decodePrompt(client, body).prompt)
-    t.notOk(own.lost.includes(field), 'its own provider receives it')
+    t.notOk(own.dropped.includes(field), 'its own provider receives it')
     t.match(JSON.stringify(own.body), new RegExp(field))
   })
 
@@ -78,9 +78,9 @@ t.test('translation: describes results of a client’s MCP server to every targe
   const messages = [hi, { role: 'assistant', content: [use, result] }, hi]
   const { prompt } = decodePrompt('anthropic-messages', { max_tokens: 9, messages })
   for (const target of others('anthropic-messages')) {
-    const { body, lost } = encodePrompt(target, prompt)
+    const { body, dropped } = encodePrompt(target, prompt)
     t.match(JSON.stringify(body), /forty-two/, target)
-    t.same(lost, [], target)
+    t.same(dropped, [], target)
   }
 })
 
@@ -194,8 +194,8 @@ const HINTS: readonly (readonly [field: string, prompt: Partial<Prompt>, by: rea
 t.test('translation: reports hints that a format cannot express', async t => {
   for (const [field, prompt, by] of HINTS)
     for (const target of FORMATS) {
-      const { lost } = encodePrompt(target, { ...PROMPT, ...prompt })
-      t.equal(lost.includes(field), by.includes(target), `${target} ${field}`)
+      const { dropped } = encodePrompt(target, { ...PROMPT, ...prompt })
+      t.equal(dropped.includes(field), by.includes(target), `${target} ${field}`)
     }
 })
 
@@ -225,12 +225,12 @@ t.test('generated image: is sent as a user message after the tool results', asyn
       { role: 'assistant', content: [image] },
     ],
   })
-  const displayed = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,eA==' } }]
+  const imageParts = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,eA==' } }]
   t.match(body.messages, [
     { role: 'assistant' },
     { role: 'tool' },
-    { role: 'user', content: displayed },
-    { role: 'user', content: displayed },
+    { role: 'user', content: imageParts },
+    { role: 'user', content: imageParts },
   ])
 })
 

@@ -1,4 +1,4 @@
-/** How each format's usage counts map to our meters, as a table. */
+/** How each format's usage counts map to the gateway's meters, as a table. */
 import t from 'tap'
 import type { Fields } from '../../../plugins/formats/fields.ts'
 import { formats } from '../../../plugins/formats/index.ts'
@@ -9,7 +9,7 @@ type Row = readonly [format: string, what: string, counts: Fields, meters: objec
 const TABLE: readonly Row[] = [
   [
     'openai-chat',
-    'cached, written and heard are part of the prompt; thought and spoken of the completion',
+    'cached, cache write and audio tokens are part of the prompt; thinking and audio of the completion',
     {
       prompt_tokens: 100,
       completion_tokens: 50,
@@ -18,8 +18,13 @@ const TABLE: readonly Row[] = [
       completion_tokens_details: { reasoning_tokens: 20, audio_tokens: 7 },
     },
     {
-      ...{ input: 55, cached: 30, cache_write: 5, audio_input: 10 },
-      ...{ output: 23, thinking: 20, audio_output: 7 },
+      input: 55,
+      cached: 30,
+      cache_write: 5,
+      audio_input: 10,
+      output: 23,
+      thinking: 20,
+      audio_output: 7,
     },
   ],
   [
@@ -47,7 +52,7 @@ const TABLE: readonly Row[] = [
   ],
   [
     'openai-chat',
-    'what was heard and cached is counted once',
+    'cached audio is counted once',
     {
       prompt_tokens: 100,
       completion_tokens: 1,
@@ -84,7 +89,7 @@ const TABLE: readonly Row[] = [
   ],
   [
     'anthropic-messages',
-    'thinking is part of the output where it is told',
+    'thinking is part of the output if it is reported',
     { input_tokens: 1, output_tokens: 50, output_tokens_details: { thinking_tokens: 30 } },
     { input: 1, output: 20, thinking: 30 },
   ],
@@ -117,7 +122,7 @@ const TABLE: readonly Row[] = [
   ],
   [
     'google-gemini',
-    'what was heard and cached is counted once',
+    'cached audio is counted once',
     {
       promptTokenCount: 100,
       cachedContentTokenCount: 60,
@@ -137,7 +142,10 @@ const TABLE: readonly Row[] = [
     'openai-images',
     'images that were seen stand in what was read',
     {
-      ...{ images: 2, input_tokens: 20, output_tokens: 272, total_tokens: 292 },
+      images: 2,
+      input_tokens: 20,
+      output_tokens: 272,
+      total_tokens: 292,
       input_tokens_details: { text_tokens: 15, image_tokens: 5 },
     },
     { images: 2, input: 15, image_input: 5, output: 272 },
@@ -151,16 +159,19 @@ const TABLE: readonly Row[] = [
   ],
   [
     'openai-transcription',
-    'what was heard stands in what was read',
+    'audio input is part of the input',
     {
-      ...{ type: 'tokens', input_tokens: 110, output_tokens: 9, total_tokens: 119 },
+      type: 'tokens',
+      input_tokens: 110,
+      output_tokens: 9,
+      total_tokens: 119,
       input_token_details: { text_tokens: 10, audio_tokens: 100 },
     },
     { input: 10, audio_input: 100, output: 9 },
   ],
   [
     'openai-transcription',
-    'no details: all of it was heard',
+    'without details, all input is audio',
     { type: 'tokens', input_tokens: 30, output_tokens: 4, total_tokens: 34 },
     { audio_input: 30, output: 4 },
   ],
@@ -195,7 +206,7 @@ t.test(
   async t => {
     // A chat answer under the name of another format.
     const FOREIGN = new Set(['rec-0345'])
-    let added = 0
+    let sums = 0
     for (const { id, format, stream, status, response_body } of recorded ?? []) {
       const usage = formats.get(recordedFormat(format) ?? '')?.usage
       if (stream || status !== 200 || !usage || FOREIGN.has(id)) continue
@@ -203,10 +214,10 @@ t.test(
       if (!counts) continue
       const { web_search: _, ...tokens } = usage.meters(counts)
       const sum = Object.values(tokens).reduce((total, amount) => total + amount, 0)
-      added++
+      sums++
       if (sum !== totalOf(counts)) t.fail(`${id}: ${sum} is not ${totalOf(counts)}`)
     }
-    t.ok(added > 200, `${added} answers`)
+    t.ok(sums > 200, `${sums} answers`)
   },
 )
 const numberOf = (counts: Fields, name: string): number => Number(counts[name] ?? 0)

@@ -12,7 +12,7 @@ import type { Jobs } from '../../../engine/store/jobs.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
-import { fill } from '../../bench/books.ts'
+import { fillLedger } from '../../bench/ledger-fixture.ts'
 import { silent, startCore } from '../../helpers/core.ts'
 import { call, openBooks, payer } from '../../helpers/ledger.ts'
 import { openMemory } from '../../helpers/ledger-memory.ts'
@@ -152,7 +152,7 @@ t.test(
   async t => {
     const store = await startStore(t)
     await makeLedger(await store.open())
-    await fill(store.data, MANY)
+    await fillLedger(store.data, MANY)
     const root = fileURLToPath(new URL('../../../', import.meta.url))
     const config = join(store.data, 'routes.yaml')
     const settings = { data: store.data, plugins: [join(root, 'plugins')] }

@@ -66,10 +66,10 @@ t.test('export ledger: refuses invalid options', async t => {
   for (const args of [[], ['books'], ['ledger', 'x'], ['ledger', '--csv', '--jsonl']])
     t.match(await runCommand(t, 'export', { export: exportCommand }, host, args), {
       exit: 2,
-      err: /^(Usage: tollgate export ledger|unknown verb "books"; Usage: tollgate export|use either --csv or --jsonl, not both)/,
+      err: /^(Usage: tollgate export ledger|unknown command "books"; Usage: tollgate export|use either --csv or --jsonl, not both)/,
     })
   t.match(await runCommand(t, 'audit', { audit: auditCommand }, host, ['books']), {
     exit: 2,
-    err: /^unknown verb "books"; Usage: tollgate audit ledger/,
+    err: /^unknown command "books"; Usage: tollgate audit ledger/,
   })
 })

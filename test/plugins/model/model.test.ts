@@ -48,7 +48,7 @@ t.test('model: finds the name in the body', async t => {
   t.same(targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
   t.same(exchange.slots.get(MODEL), { asked: 'gp-4.1', entry: 'gp-4.1' })
   t.same(
-    exchange.slots.saved(),
+    exchange.slots.toJson(),
     { model: { asked: 'gp-4.1', entry: 'gp-4.1' } },
     'the slot is saved with a task',
   )

@@ -1,4 +1,5 @@
-/** Pass-through of upstream faults: broken streams, error events, error responses, and who is at fault. */
+/** Pass-through of upstream faults: broken streams, error events, error responses, and whether the
+ *  client or the gateway's key is the cause. */
 import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
@@ -150,8 +151,8 @@ t.test('pass-through: a rejected gateway key becomes a 502', async t => {
   t.equal(fault, undefined)
   t.equal((await pour(attempt.reply)).text, bad.body, 'another 400 is the customer’s')
   const event = 'data: {"error":{"message":"sk-1","code":"invalid_api_key"}}\n\n'
-  const streamed = await runTranslate({ headers: SSE, chunks: [event] })
-  t.match(streamed.fault, { code: 'UPSTREAM_KEY_REFUSED' }, 'nor in an event')
+  const streamedReply = await runTranslate({ headers: SSE, chunks: [event] })
+  t.match(streamedReply.fault, { code: 'UPSTREAM_KEY_REFUSED' }, 'nor in an event')
 })
 
 t.test('pass-through: a redirect becomes a 502', async t => {

@@ -28,11 +28,11 @@ t.test('pass-through: changes only the model name of the request', async t => {
     { body, target: { upstream: 'gp', name: 'gp-4.1' } },
   )
   t.equal(same.attempt.request.body, same.exchange.request.body.whole, 'not even copied')
-  const unnamed = await runTranslate(
+  const requestWithoutModel = await runTranslate(
     { headers: JSON_TYPE, body: plain },
     { body, target: { upstream: 'gp' } },
   )
-  t.equal(unnamed.attempt.request.body, unnamed.exchange.request.body.whole)
+  t.equal(requestWithoutModel.attempt.request.body, requestWithoutModel.exchange.request.body.whole)
 })
 
 t.test('pass-through: keeps a plain answer byte for byte and reads its usage', async t => {
@@ -51,12 +51,12 @@ t.test('pass-through: marks the usage of an answer without counts as estimated',
     t.equal((await pour(attempt.reply)).text, body)
     t.same(exchange.slots.get(USAGE), { meters: {}, estimated: true })
   }
-  const packed = await runTranslate({
+  const compressedReply = await runTranslate({
     headers: { ...JSON_TYPE, 'content-encoding': 'gzip' },
     body: plain,
   })
-  t.equal((await pour(packed.attempt.reply)).text, plain, 'unread')
-  t.same(packed.exchange.slots.get(USAGE), { meters: {}, estimated: true })
+  t.equal((await pour(compressedReply.attempt.reply)).text, plain, 'unread')
+  t.same(compressedReply.exchange.slots.get(USAGE), { meters: {}, estimated: true })
 })
 
 t.test('pass-through: a plain answer that breaks off stays broken off', async t => {
@@ -72,9 +72,9 @@ const DONE = 'data: [DONE]\n\n'
 t.test('pass-through: keeps a stream byte for byte and holds back its last event', async t => {
   const chunks = [delta, delta, usage, DONE]
   const { attempt, exchange } = await runTranslate({ headers: SSE, chunks })
-  const poured = await pour(attempt.reply)
-  t.equal(poured.text, chunks.join(''))
-  t.equal(poured.tail, DONE)
+  const output = await pour(attempt.reply)
+  t.equal(output.text, chunks.join(''))
+  t.equal(output.tail, DONE)
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
   const loud = await runTranslate({ headers: { 'content-type': 'TEXT/EVENT-STREAM' }, chunks })
   t.equal((await pour(loud.attempt.reply)).tail, DONE, 'the type in capitals')
@@ -91,11 +91,11 @@ t.test('pass-through: renames the model in a Gemini path and drops the customerâ
     return attempt.request.path
   }
   const path = '/v1beta/models/gx-2.5-pro:generateContent'
-  const renamed = '/v1beta/models/gemini%2F2.5%20pro:generateContent'
-  t.equal(await to(path, '', { ...nameless, name }), renamed)
-  t.equal(await to(path, 'alt=sse', { ...nameless, name }), `${renamed}?alt=sse`)
-  t.equal(await to(path, 'key=sk-1&alt=sse', { ...nameless, name }), `${renamed}?alt=sse`)
-  t.equal(await to(path, 'k%65y=sk-1', { ...nameless, name }), renamed, 'however it is spelt')
+  const upstreamPath = '/v1beta/models/gemini%2F2.5%20pro:generateContent'
+  t.equal(await to(path, '', { ...nameless, name }), upstreamPath)
+  t.equal(await to(path, 'alt=sse', { ...nameless, name }), `${upstreamPath}?alt=sse`)
+  t.equal(await to(path, 'key=sk-1&alt=sse', { ...nameless, name }), `${upstreamPath}?alt=sse`)
+  t.equal(await to(path, 'k%65y=sk-1', { ...nameless, name }), upstreamPath, 'however it is spelt')
   t.equal(await to(path, 'key=sk-1&key=sk-2', nameless), path)
   t.equal(await to('/v1beta/models/m', '', { ...nameless, name: 'n' }), '/v1beta/models/n')
 })

@@ -24,11 +24,14 @@ const streaming = (...chunks: string[]) => ({ headers: SSE, chunks })
 const stream = { ...body, stream: true }
 
 t.test('translator: a plain answer has the client’s model name and usage', async t => {
-  const { sent, poured, exchange } = await translateAttempt({ body, upstreamReply: plain })
-  t.match(sent, { model: 'there', messages: body.messages })
-  const said = JSON.parse(poured?.text ?? '')
-  t.match(said, { model: 'asked', choices: [{ message: { content: 'hello' } }] })
-  t.equal(poured?.tail, poured?.text, 'all of it waits until it is paid for')
+  const { upstreamRequest, output, exchange } = await translateAttempt({
+    body,
+    upstreamReply: plain,
+  })
+  t.match(upstreamRequest, { model: 'there', messages: body.messages })
+  const response = JSON.parse(output?.text ?? '')
+  t.match(response, { model: 'asked', choices: [{ message: { content: 'hello' } }] })
+  t.equal(output?.tail, output?.text, 'all of it waits until it is paid for')
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
 })
 
@@ -43,12 +46,12 @@ t.test(
     const bytes = Buffer.from(whole)
     const single = [...bytes].map(byte => Buffer.from([byte]))
     for (const chunks of [[whole], single]) {
-      const { poured } = await translateAttempt({
+      const { output } = await translateAttempt({
         body: stream,
         upstreamReply: { headers: SSE, chunks },
       })
-      t.match(poured?.text, /"content":"hél"/)
-      t.equal(poured?.tail, 'data: [DONE]\n\n')
+      t.match(output?.text, /"content":"hél"/)
+      t.equal(output?.tail, 'data: [DONE]\n\n')
     }
   },
 )
@@ -63,12 +66,12 @@ t.test(
     })
     for (const dies of [undefined, dead]) {
       const chunks = [chunk({ content: 'a' })]
-      const { poured, exchange } = await translateAttempt({
+      const { output, exchange } = await translateAttempt({
         body: stream,
         upstreamReply: { headers: SSE, chunks, ...(dies && { dies }) },
       })
-      t.match(poured?.text, /data: \{"error":/)
-      t.notMatch(poured?.text, /\[DONE\]/)
+      t.match(output?.text, /data: \{"error":/)
+      t.notMatch(output?.text, /\[DONE\]/)
       t.equal(exchange.slots.get(STREAM_ERRORED), true)
       t.match(exchange.slots.get(USAGE), { estimated: true })
     }
@@ -79,49 +82,47 @@ t.test('translator: a leading error event becomes a response, a later one an eve
     'data: {"error":{"message":"too many","type":"rate_limit_error","code":"rate_limit_exceeded"}}\n\n'
   const first = await translateAttempt({ body: stream, upstreamReply: streaming(error) })
   t.equal(first.reply?.status, 429)
-  t.match(first.poured?.text, /too many/)
-  // Behind a word that nobody has been sent yet it is still an answer of its own.
+  t.match(first.output?.text, /too many/)
+  // Before any text was sent, the error still becomes a response.
   const second = await translateAttempt({
     body: stream,
     upstreamReply: streaming(chunk({ content: 'a' }) + error),
   })
-  t.match(second.poured?.fault, { status: 429, message: 'too many' })
+  t.match(second.output?.fault, { status: 429, message: 'too many' })
 })
 t.test('translator: an error after sent text becomes an error event', t => {
   const codec = codecOf('openai-chat')
-  const broken: string[] = []
-  const crossed = new TranslatedStream(
+  const brokenReasons: string[] = []
+  const translatedStream = new TranslatedStream(
     codec,
     'openai-chat',
     new StreamResponseEncoder(codec, contextWith()),
     {
-      ...{
-        onBytes() {},
-        onBody() {},
-        onPart() {},
-        onAnswer() {},
-        onUsage() {},
-        onLinger() {},
-      },
+      onBytes() {},
+      onBody() {},
+      onPart() {},
+      onAnswer() {},
+      onUsage() {},
+      onLinger() {},
       bodyOf: reason => ({ error: { message: reason.message } }),
       errorIn: event =>
         event.data?.includes('"error"') ? asFault(new Error('too many')) : undefined,
-      onBroken: reason => void broken.push(reason.message),
+      onBroken: reason => void brokenReasons.push(reason.message),
     },
   )
-  const written: string[] = []
+  const calls: string[] = []
   const out = {
-    write: (bytes: Uint8Array) => void written.push(Buffer.from(bytes).toString()),
-    end: (tail?: Uint8Array, told?: Fault) =>
-      void written.push(`END ${Buffer.from(tail ?? []).toString()} ${told?.message}`),
-    fail: () => void written.push('FAIL'),
+    write: (bytes: Uint8Array) => void calls.push(Buffer.from(bytes).toString()),
+    end: (tail?: Uint8Array, fault?: Fault) =>
+      void calls.push(`END ${Buffer.from(tail ?? []).toString()} ${fault?.message}`),
+    fail: () => void calls.push('FAIL'),
   }
-  crossed.write(Buffer.from(chunk({ content: 'a' })), out)
-  crossed.write(Buffer.from('data: {"error":{}}\n\n'), out)
-  crossed.end(undefined, out)
-  t.match(written, [/"content":"a"/, /^END data: \{"error":\{"message":"too many".* too many$/s])
-  t.same(broken, ['too many'])
-  t.equal(written.length, 2, 'once')
+  translatedStream.write(Buffer.from(chunk({ content: 'a' })), out)
+  translatedStream.write(Buffer.from('data: {"error":{}}\n\n'), out)
+  translatedStream.end(undefined, out)
+  t.match(calls, [/"content":"a"/, /^END data: \{"error":\{"message":"too many".* too many$/s])
+  t.same(brokenReasons, ['too many'])
+  t.equal(calls.length, 2, 'once')
   t.end()
 })
 t.test(
@@ -130,7 +131,7 @@ t.test(
     const refusal = {
       error: { message: 'no such thing', type: 'invalid_request_error', param: 'x' },
     }
-    const said = await translateAttempt({
+    const rejection = await translateAttempt({
       body,
       upstreamReply: {
         status: 429,
@@ -138,8 +139,8 @@ t.test(
         body: JSON.stringify(refusal),
       },
     })
-    t.match(said.reply, { status: 429, headers: { 'retry-after': '7' } })
-    t.match(said.poured?.text, /no such thing/)
+    t.match(rejection.reply, { status: 429, headers: { 'retry-after': '7' } })
+    t.match(rejection.output?.text, /no such thing/)
     const key = await translateAttempt({
       body,
       upstreamReply: { status: 401, body: '{"error":{"message":"sk-secret"}}' },
@@ -150,27 +151,34 @@ t.test(
 )
 t.test('translator: an unreadable answer becomes a 502', async t => {
   for (const text of ['<html>', '[]', '']) {
-    const { poured, exchange } = await translateAttempt({
+    const { output, exchange } = await translateAttempt({
       body,
       upstreamReply: { headers: JSON_TYPE, body: text },
     })
-    t.match(poured?.fault, { code: 'UPSTREAM_UNREADABLE', status: 502 }, text)
+    t.match(output?.fault, { code: 'UPSTREAM_UNREADABLE', status: 502 }, text)
     t.match(exchange.slots.get(USAGE), { estimated: true })
   }
 })
 t.test('translator: an answer that failed without content is an error (edge 5)', async t => {
-  const broken = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
-  const { poured } = await translateAttempt({ body, upstreamReply: broken })
-  t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+  const failedReply = { headers: JSON_TYPE, body: answer({ content: null }, 'error') }
+  const { output } = await translateAttempt({ body, upstreamReply: failedReply })
+  t.match(output?.fault, { code: 'UPSTREAM_BROKE_OFF' })
   for (const content of [null, 'a']) {
     const whole = { headers: JSON_TYPE, body: answer({ content }, 'error') }
-    const told = await translateAttempt({ body: stream, upstreamReply: whole })
-    t.match(told.poured?.fault, { code: 'UPSTREAM_BROKE_OFF' }, 'nor is it to who streams')
+    const plainFailure = await translateAttempt({ body: stream, upstreamReply: whole })
+    t.match(
+      plainFailure.output?.fault,
+      { code: 'UPSTREAM_BROKE_OFF' },
+      'for a streaming client, too',
+    )
   }
   const chunks = [chunk({ content: 'a' }), chunk({}, 'error'), 'data: [DONE]\n\n']
-  const streamed = await translateAttempt({ body: stream, upstreamReply: { headers: SSE, chunks } })
-  t.match(streamed.poured?.fault ?? streamed.poured?.tail, /error|BROKE/)
-  t.notMatch(streamed.poured?.text, /DONE/)
+  const failedStream = await translateAttempt({
+    body: stream,
+    upstreamReply: { headers: SSE, chunks },
+  })
+  t.match(failedStream.output?.fault ?? failedStream.output?.tail, /error|BROKE/)
+  t.notMatch(failedStream.output?.text, /DONE/)
 })
 
 t.test('translator: a failed plain answer is an error for a streaming client', async t => {
@@ -179,35 +187,36 @@ t.test('translator: a failed plain answer is an error for a streaming client', a
     body: JSON.stringify({ candidates: [{ content: { parts }, finishReason }] }),
   })
   for (const parts of [[], [{ text: 'so far' }]]) {
-    const answered = google('MALFORMED_FUNCTION_CALL', parts)
-    const { poured } = await translateAttempt({
+    const failedAnswer = google('MALFORMED_FUNCTION_CALL', parts)
+    const { output } = await translateAttempt({
       body: stream,
       target: 'google-gemini',
-      upstreamReply: answered,
+      upstreamReply: failedAnswer,
     })
-    t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
-    t.equal(poured?.text, '', 'nothing that looks like an end')
+    t.match(output?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+    t.equal(output?.text, '', 'nothing that looks like an end')
   }
-  const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
-  const { poured } = await translateAttempt({
-    ...{ client: 'google-gemini', target: 'openai-responses' },
+  const queuedResponse = { id: 'resp_1', object: 'response', status: 'queued', output: [] }
+  const { output } = await translateAttempt({
+    client: 'google-gemini',
+    target: 'openai-responses',
     path: '/v1beta/models/asked:streamGenerateContent?alt=sse',
     body: { contents: [{ parts: [{ text: 'hi' }] }] },
-    upstreamReply: { headers: JSON_TYPE, body: JSON.stringify(queued) },
+    upstreamReply: { headers: JSON_TYPE, body: JSON.stringify(queuedResponse) },
   })
-  t.match(poured?.fault, { code: 'UPSTREAM_BROKE_OFF' })
+  t.match(output?.fault, { code: 'UPSTREAM_BROKE_OFF' })
 })
 t.test('translator: streams to a streaming client when the upstream does not stream', async t => {
-  const { poured, reply } = await translateAttempt({ body: stream, upstreamReply: plain })
+  const { output, reply } = await translateAttempt({ body: stream, upstreamReply: plain })
   t.match(reply?.headers['content-type'], /event-stream/)
-  t.match(poured?.text, /"content":"hello"[\s\S]*\[DONE\]/)
+  t.match(output?.text, /"content":"hello"[\s\S]*\[DONE\]/)
   const whole = streaming(
     chunk({ content: 'hel' }),
     chunk({ content: 'lo' }, 'stop'),
     'data: [DONE]\n\n',
   )
-  const collected = await translateAttempt({ body, upstreamReply: whole })
-  t.match(JSON.parse(collected.poured?.text ?? ''), {
+  const joinedAnswer = await translateAttempt({ body, upstreamReply: whole })
+  t.match(JSON.parse(joinedAnswer.output?.text ?? ''), {
     choices: [{ message: { content: 'hello' } }],
   })
 })
@@ -218,12 +227,12 @@ t.test('dropped fields: are named in a header and the log, or refused when stric
   t.equal(reply?.headers['x-tollgate-dropped'], 'moderation, sniff')
   t.match(host.logged, ['info dropped fields that the target does not support'])
   const strict = { code: 'FIELD_LOST', status: 400, param: 'moderation' }
-  const asked = await translateAttempt({
+  const strictAttempt = await translateAttempt({
     body: more,
     headers: { 'x-tollgate-strict': 'true' },
     upstreamReply: plain,
   })
-  t.match(asked.fault, strict)
+  t.match(strictAttempt.fault, strict)
   t.match(
     (await translateAttempt({ body: more, upstreamReply: plain, ground: { strict: true } })).fault,
     strict,
@@ -256,10 +265,15 @@ t.test('default thinking: is turned on by the model’s trait', async t => {
   const traits = { thinks: { budget: '80%' } }
   const thinking = async (more: object) =>
     translateAttempt({ body: { ...body, ...more }, traits, upstreamReply: plain })
-  t.match((await thinking({})).sent, { max_completion_tokens: 8192, reasoning_effort: 'medium' })
-  t.match((await thinking({ max_tokens: 100 })).sent, { max_completion_tokens: 1280 })
+  t.match((await thinking({})).upstreamRequest, {
+    max_completion_tokens: 8192,
+    reasoning_effort: 'medium',
+  })
+  t.match((await thinking({ max_tokens: 100 })).upstreamRequest, { max_completion_tokens: 1280 })
   const hot = await thinking({ temperature: 0.2, top_p: 0.5 })
   t.equal(hot.reply?.headers['x-tollgate-dropped'], 'temperature, top_p')
-  t.equal(hot.sent?.temperature, undefined)
-  t.match((await thinking({ reasoning_effort: 'high' })).sent, { reasoning_effort: 'high' })
+  t.equal(hot.upstreamRequest?.temperature, undefined)
+  t.match((await thinking({ reasoning_effort: 'high' })).upstreamRequest, {
+    reasoning_effort: 'high',
+  })
 })

@@ -1,49 +1,54 @@
-/** Answers without counts get the same estimate in every format, plain or streamed, passed through or translated. */
+/** Answers without counts get the same estimate in every format: plain or streamed, passed through
+ *  or translated. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { promptTokens } from '../../../plugins/formats/prompt-tokens.ts'
-import { OutputTextEstimator, textPattern } from '../../../plugins/formats/written-text.ts'
+import { OutputTextEstimator } from '../../../plugins/formats/output-text.ts'
+import { estimatePromptTokens } from '../../../plugins/formats/prompt-tokens.ts'
+import { compileTextPattern } from '../../../plugins/formats/text-pattern.ts'
 import { METERED, MODEL, OUTPUT_SO_FAR, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { fakeAttempt, fakeExchange, fakeHost, pour } from '../../helpers/exchange.ts'
 import { JSON_TYPE, SSE } from '../../helpers/translate-stage.ts'
 
 /** The chunks that an upstream sends. */
-interface Said {
+interface AnswerText {
   readonly words: readonly string[]
   readonly thought?: string
   readonly call?: object
 }
-interface Wire {
+interface WireFormat {
   readonly request: (stream: boolean) => { readonly path: string; readonly body: Json }
-  readonly plain: (said: Said, usage?: Json) => object
-  readonly events: (said: Said, usage?: Json) => string
+  readonly plain: (answer: AnswerText, usage?: Json) => object
+  readonly events: (answer: AnswerText, usage?: Json) => string
   /** Data after the event that ends a stream. */
-  readonly behind: (text: string) => string
+  readonly eventAfterEnd: (text: string) => string
 }
 const event = (data: object, name?: string): string =>
   `${name ? `event: ${name}\n` : ''}data: ${JSON.stringify(data)}\n\n`
-const named = (data: { readonly type: string }): string => event(data, data.type)
+const namedEvent = (data: { readonly type: string; readonly [member: string]: unknown }): string =>
+  event(data, data.type)
 
 const delta = (delta: object, finish_reason: string | null = null): string =>
   event({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })
 const toolCall = (call: object) => ({
-  ...{ index: 0, id: 'call_1', type: 'function' },
+  index: 0,
+  id: 'call_1',
+  type: 'function',
   function: { name: 'look', arguments: JSON.stringify(call) },
 })
 const block = (index: number, content: object, deltas: readonly object[]): string =>
   [
-    named({ type: 'content_block_start', ...{ index, content_block: content } }),
-    ...deltas.map(delta => named({ type: 'content_block_delta', ...{ index, delta } })),
-    named({ type: 'content_block_stop', ...{ index } }),
+    namedEvent({ type: 'content_block_start', index, content_block: content }),
+    ...deltas.map(delta => namedEvent({ type: 'content_block_delta', index, delta })),
+    namedEvent({ type: 'content_block_stop', index }),
   ].join('')
-const parts = ({ words, thought, call }: Said): readonly object[] => [
+const parts = ({ words, thought, call }: AnswerText): readonly object[] => [
   ...(thought ? [{ text: thought, thought: true }] : []),
   ...words.map(text => ({ text })),
   ...(call ? [{ functionCall: { name: 'look', args: call } }] : []),
 ]
 
-const WIRES: Readonly<Record<string, Wire>> = {
+const WIRE_FORMATS: Readonly<Record<string, WireFormat>> = {
   'openai-chat': {
     request: stream => ({
       path: '/v1/chat/completions',
@@ -57,9 +62,11 @@ const WIRES: Readonly<Record<string, Wire>> = {
       id: 'c',
       choices: [
         {
-          ...{ index: 0, finish_reason: 'stop' },
+          index: 0,
+          finish_reason: 'stop',
           message: {
-            ...{ role: 'assistant', content: words.join('') },
+            role: 'assistant',
+            content: words.join(''),
             ...(thought && { reasoning_content: thought }),
             ...(call && { tool_calls: [toolCall(call)] }),
           },
@@ -70,7 +77,7 @@ const WIRES: Readonly<Record<string, Wire>> = {
     events: ({ words, thought, call }, usage) =>
       [
         delta({ role: 'assistant', content: '' }),
-        // Some upstreams tell thoughts by two members.
+        // Some upstreams send thoughts in two members.
         ...(thought ? [delta({ reasoning: thought, reasoning_content: thought })] : []),
         ...words.map(content => delta({ content })),
         ...(call ? [delta({ tool_calls: [toolCall(call)] })] : []),
@@ -78,20 +85,25 @@ const WIRES: Readonly<Record<string, Wire>> = {
         ...(usage === undefined ? [] : [event({ id: 'c', choices: [], usage })]),
         'data: [DONE]\n\n',
       ].join(''),
-    behind: content => delta({ content }),
+    eventAfterEnd: content => delta({ content }),
   },
   'openai-responses': {
     request: stream => ({
       path: '/v1/responses',
       body: { model: 'm', input: 'hello', ...(stream && { stream }) },
     }),
-    plain: (said, usage) => response(said, usage),
-    events(said, usage) {
-      const { words, thought, call } = said
-      const items = response(said, usage).output
-      const told = items.map((item, output_index) => {
-        const at = { item_id: `i${output_index}`, output_index, content_index: 0, summary_index: 0 }
-        const grown: readonly (readonly [string, string])[] =
+    plain: (answer, usage) => response(answer, usage),
+    events(answer, usage) {
+      const { words, thought, call } = answer
+      const items = response(answer, usage).output
+      const itemEvents = items.map((item, output_index) => {
+        const position = {
+          item_id: `i${output_index}`,
+          output_index,
+          content_index: 0,
+          summary_index: 0,
+        }
+        const deltas: readonly (readonly [string, string])[] =
           item.type === 'reasoning'
             ? [['response.reasoning_summary_text.delta', thought ?? '']]
             : item.type === 'function_call'
@@ -99,34 +111,40 @@ const WIRES: Readonly<Record<string, Wire>> = {
               : words.map(word => ['response.output_text.delta', word] as const)
         const empty = { ...item, content: [], summary: [], arguments: '' }
         return [
-          named({ type: 'response.output_item.added', ...{ output_index, item: empty } }),
-          ...grown.map(([type, text]) => named({ type, ...at, ...{ delta: text } })),
+          namedEvent({ type: 'response.output_item.added', output_index, item: empty }),
+          ...deltas.map(([type, text]) => namedEvent({ type, ...position, delta: text })),
           ...(item.type === 'message'
-            ? [named({ type: 'response.output_text.done', ...at, ...{ text: words.join('') } })]
+            ? [namedEvent({ type: 'response.output_text.done', ...position, text: words.join('') })]
             : []),
-          named({ type: 'response.output_item.done', ...{ output_index, item } }),
+          namedEvent({ type: 'response.output_item.done', output_index, item }),
         ].join('')
       })
-      const begun = { ...response({ words: [] }), status: 'in_progress', usage: null }
+      const responseInProgress = { ...response({ words: [] }), status: 'in_progress', usage: null }
       return [
-        named({ type: 'response.created', ...{ response: begun } }),
-        ...told,
-        named({ type: 'response.completed', ...{ response: response(said, usage) } }),
+        namedEvent({ type: 'response.created', response: responseInProgress }),
+        ...itemEvents,
+        namedEvent({ type: 'response.completed', response: response(answer, usage) }),
       ].join('')
     },
-    behind: delta =>
-      named({ type: 'response.output_text.delta', ...{ delta, item_id: 'i0', output_index: 0 } }),
+    eventAfterEnd: delta =>
+      namedEvent({ type: 'response.output_text.delta', delta, item_id: 'i0', output_index: 0 }),
   },
   'anthropic-messages': {
     request: stream => ({
       path: '/v1/messages',
       body: {
-        ...{ model: 'm', max_tokens: 50, messages: [{ role: 'user', content: 'hello' }] },
+        model: 'm',
+        max_tokens: 50,
+        messages: [{ role: 'user', content: 'hello' }],
         ...(stream && { stream }),
       },
     }),
     plain: ({ words, thought, call }, usage) => ({
-      ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' },
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      stop_reason: 'end_turn',
       content: [
         ...(thought ? [{ type: 'thinking', thinking: thought, signature: 's' }] : []),
         ...(words.length > 0 ? [{ type: 'text', text: words.join('') }] : []),
@@ -138,7 +156,7 @@ const WIRES: Readonly<Record<string, Wire>> = {
       let at = 0
       const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [] }
       return [
-        named({ type: 'message_start', ...{ message } }),
+        namedEvent({ type: 'message_start', message }),
         thought &&
           block(at++, { type: 'thinking', thinking: '' }, [
             { type: 'thinking_delta', thinking: thought },
@@ -154,30 +172,31 @@ const WIRES: Readonly<Record<string, Wire>> = {
           block(at++, { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }, [
             { type: 'input_json_delta', partial_json: JSON.stringify(call) },
           ]),
-        named({
+        namedEvent({
           type: 'message_delta',
-          ...{ delta: { stop_reason: 'end_turn' }, ...(usage !== undefined && { usage }) },
+          delta: { stop_reason: 'end_turn' },
+          ...(usage !== undefined && { usage }),
         }),
-        named({ type: 'message_stop' }),
+        namedEvent({ type: 'message_stop' }),
       ]
         .filter(Boolean)
         .join('')
     },
-    behind: text =>
-      named({ type: 'content_block_delta', ...{ index: 0, delta: { type: 'text_delta', text } } }),
+    eventAfterEnd: text =>
+      namedEvent({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
   },
   'google-gemini': {
     request: stream => ({
       path: `/v1beta/models/m:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
       body: { contents: [{ role: 'user', parts: [{ text: 'hello' }] }] },
     }),
-    plain: (said, usage) => ({
-      candidates: [{ content: { role: 'model', parts: parts(said) }, finishReason: 'STOP' }],
+    plain: (answer, usage) => ({
+      candidates: [{ content: { role: 'model', parts: parts(answer) }, finishReason: 'STOP' }],
       ...(usage !== undefined && { usageMetadata: usage }),
     }),
-    events: (said, usage) =>
+    events: (answer, usage) =>
       [
-        ...parts(said).map(part =>
+        ...parts(answer).map(part =>
           event({ candidates: [{ content: { role: 'model', parts: [part] } }] }),
         ),
         event({
@@ -185,11 +204,15 @@ const WIRES: Readonly<Record<string, Wire>> = {
           ...(usage !== undefined && { usageMetadata: usage }),
         }),
       ].join(''),
-    behind: text => event({ candidates: [{ content: { role: 'model', parts: [{ text }] } }] }),
+    eventAfterEnd: text =>
+      event({ candidates: [{ content: { role: 'model', parts: [{ text }] } }] }),
   },
 }
-const response = ({ words, thought, call }: Said, usage?: Json) => ({
-  ...{ id: 'resp_1', object: 'response', status: 'completed', model: 'm' },
+const response = ({ words, thought, call }: AnswerText, usage?: Json) => ({
+  id: 'resp_1',
+  object: 'response',
+  status: 'completed',
+  model: 'm',
   output: [
     ...(thought
       ? [{ id: 'i0', type: 'reasoning', summary: [{ type: 'summary_text', text: thought }] }]
@@ -197,7 +220,10 @@ const response = ({ words, thought, call }: Said, usage?: Json) => ({
     ...(words.length > 0
       ? [
           {
-            ...{ id: 'i1', type: 'message', role: 'assistant', status: 'completed' },
+            id: 'i1',
+            type: 'message',
+            role: 'assistant',
+            status: 'completed',
             content: [{ type: 'output_text', text: words.join(''), annotations: [] }],
           },
         ]
@@ -205,7 +231,10 @@ const response = ({ words, thought, call }: Said, usage?: Json) => ({
     ...(call
       ? [
           {
-            ...{ id: 'i2', type: 'function_call', call_id: 'call_1', name: 'look' },
+            id: 'i2',
+            type: 'function_call',
+            call_id: 'call_1',
+            name: 'look',
             arguments: JSON.stringify(call),
           },
         ]
@@ -213,11 +242,11 @@ const response = ({ words, thought, call }: Said, usage?: Json) => ({
   ],
   ...(usage !== undefined && { usage }),
 })
-const NAMES = Object.keys(WIRES)
-const wire = (name: string): Wire => {
-  const found = WIRES[name]
-  if (!found) throw new Error(name)
-  return found
+const NAMES = Object.keys(WIRE_FORMATS)
+const wireFormat = (name: string): WireFormat => {
+  const format = WIRE_FORMATS[name]
+  if (!format) throw new Error(name)
+  return format
 }
 
 /** Sends one answer in these chunks through the plugin. */
@@ -226,25 +255,27 @@ const run = async (
   target: string,
   stream: boolean,
   chunks: readonly string[],
-  metered = true,
+  isMetered = true,
 ) => {
-  const { path, body } = wire(client).request(stream)
+  const { path, body } = wireFormat(client).request(stream)
   const [local = '', search = ''] = path.split('?')
   const host = fakeHost({ upstreams: { up: { options: { formats: [target] } } } })
   const exchange = fakeExchange({ body, path: local, search })
   Object.assign(exchange.request, { parsed: body })
   exchange.slots.set(MODEL, { asked: 'm', entry: 'm' })
-  if (metered) exchange.slots.set(METERED, { has: () => true })
+  if (isMetered) exchange.slots.set(METERED, { has: () => true })
   const headers = stream ? SSE : JSON_TYPE
   const attempt = fakeAttempt(exchange, { upstream: 'up', name: 'm' }, { headers, chunks }, path)
   await translate.setup(client, host).forward?.(attempt, attempt.next)
   const { text } = await pour(attempt.reply)
   return { usage: exchange.slots.get(USAGE), text, logged: host.logged, slots: exchange.slots }
 }
-const answerOf = (target: string, stream: boolean, said: Said, usage?: Json): string =>
-  stream ? wire(target).events(said, usage) : JSON.stringify(wire(target).plain(said, usage))
+const answerOf = (target: string, stream: boolean, answer: AnswerText, usage?: Json): string =>
+  stream
+    ? wireFormat(target).events(answer, usage)
+    : JSON.stringify(wireFormat(target).plain(answer, usage))
 
-const SAID: readonly (readonly [what: string, said: Said, output: number])[] = [
+const ANSWERS: readonly (readonly [what: string, said: AnswerText, output: number])[] = [
   ['two words in one event', { words: ['hi there'] }, 2],
   ['four words in four events', { words: ['one', ' two', ' three', ' four'] }, 4],
   ['one word in pieces', { words: ['in', 'com', 'pre', 'hensible'] }, 4],
@@ -253,13 +284,13 @@ const SAID: readonly (readonly [what: string, said: Said, output: number])[] = [
   ['a call', { words: [], call: { city: 'New York', days: [1, 2] } }, 7],
   ['nothing', { words: [] }, 0],
 ]
-for (const [what, said, output] of SAID)
+for (const [what, answer, output] of ANSWERS)
   t.test(`usage estimate: is equal on every path for ${what}`, async t => {
     for (const target of NAMES)
       for (const client of NAMES)
         for (const stream of [false, true]) {
           if (output === 0 && client !== target) continue
-          const { usage } = await run(client, target, stream, [answerOf(target, stream, said)])
+          const { usage } = await run(client, target, stream, [answerOf(target, stream, answer)])
           const path = `${client} <- ${target}, ${stream ? 'streamed' : 'plain'}`
           t.same(
             usage,
@@ -270,50 +301,64 @@ for (const [what, said, output] of SAID)
   })
 
 /** Counts in each format: input, output, and thinking as a part of the output. */
-const COUNTS: Readonly<Record<string, (read: Json, written: Json, thought?: Json) => Json>> = {
+const COUNTS: Readonly<Record<string, (input: Json, output: Json, thought?: Json) => Json>> = {
   'openai-chat': (prompt_tokens, completion_tokens, reasoning_tokens = 0) => ({
-    ...{ prompt_tokens, completion_tokens },
+    prompt_tokens,
+    completion_tokens,
     completion_tokens_details: { reasoning_tokens },
   }),
   'openai-responses': (input_tokens, output_tokens, reasoning_tokens = 0) => ({
-    ...{ input_tokens, output_tokens },
+    input_tokens,
+    output_tokens,
     output_tokens_details: { reasoning_tokens },
   }),
   'anthropic-messages': (input_tokens, output_tokens, thinking_tokens = 0) => ({
-    ...{ input_tokens, output_tokens },
+    input_tokens,
+    output_tokens,
     output_tokens_details: { thinking_tokens },
   }),
   'google-gemini': (promptTokenCount, candidatesTokenCount, thoughtsTokenCount = 0) => ({
-    ...{ promptTokenCount, candidatesTokenCount, thoughtsTokenCount },
+    promptTokenCount,
+    candidatesTokenCount,
+    thoughtsTokenCount,
   }),
 }
 const countsOf = (
   target: string,
   ...counts: readonly [read: Json, written: Json, thought?: Json]
 ) => COUNTS[target]?.(...counts) ?? {}
-const HI: Said = { words: ['hi there'] }
+const SHORT_ANSWER: AnswerText = { words: ['hi there'] }
 /** JSON text of numbers: 1e400 parses as infinity. */
-const WILD: readonly Json[] = [-1_000, 1.5, 2 ** 53, 1e308, Number.POSITIVE_INFINITY, '5', true, {}]
+const IMPLAUSIBLE_COUNTS: readonly Json[] = [
+  -1_000,
+  1.5,
+  2 ** 53,
+  1e308,
+  Number.POSITIVE_INFINITY,
+  '5',
+  true,
+  {},
+]
 
 t.test('reported usage: implausible counts are estimated, marked and logged', async t => {
   for (const target of NAMES)
     for (const client of [target, ...NAMES.filter(name => name !== target).slice(0, 1)])
       for (const stream of [false, true])
-        for (const wild of WILD) {
-          const path = `${client} <- ${target}, ${stream ? 'streamed' : 'plain'}: ${String(wild)}`
-          const answered = async (read: Json, written: Json) => {
-            const text = answerOf(target, stream, HI, countsOf(target, read, written))
+        for (const implausible of IMPLAUSIBLE_COUNTS) {
+          const path = `${client} <- ${target}, ${stream ? 'streamed' : 'plain'}: ${String(implausible)}`
+          const runWithCounts = async (input: Json, output: Json) => {
+            const text = answerOf(target, stream, SHORT_ANSWER, countsOf(target, input, output))
             const infinite = text.replaceAll('null', '1e400')
-            const sent = wild === Number.POSITIVE_INFINITY ? infinite : text
-            return run(client, target, stream, [sent])
+            const answer = implausible === Number.POSITIVE_INFINITY ? infinite : text
+            return run(client, target, stream, [answer])
           }
-          const both = await answered(wild, wild)
+          const both = await runWithCounts(implausible, implausible)
           t.match(both.usage, { meters: { input: 2, output: 2 }, estimated: true }, path)
           t.match(both.logged, [/^warn upstream reported implausible token counts/], path)
-          const read = await answered(wild, 7)
-          t.match(read.usage, { meters: { input: 2, output: 7 }, estimated: true }, path)
-          const written = await answered(7, wild)
-          t.match(written.usage, { meters: { input: 7, output: 2 }, estimated: true }, path)
+          const inputRun = await runWithCounts(implausible, 7)
+          t.match(inputRun.usage, { meters: { input: 2, output: 7 }, estimated: true }, path)
+          const outputRun = await runWithCounts(7, implausible)
+          t.match(outputRun.usage, { meters: { input: 7, output: 2 }, estimated: true }, path)
         }
 })
 
@@ -321,19 +366,25 @@ t.test('reported usage: counts that are missing are estimated', async t => {
   for (const target of NAMES)
     for (const stream of [false, true])
       for (const usage of [{}, null, 'x', [], countsOf(target, null, null)]) {
-        const { usage: used, logged } = await run(target, target, stream, [
-          answerOf(target, stream, HI, usage as Json),
+        const { usage: recordedUsage, logged: logLines } = await run(target, target, stream, [
+          answerOf(target, stream, SHORT_ANSWER, usage as Json),
         ])
-        t.match(used, { meters: { input: 2, output: 2 }, estimated: true }, `${target} ${stream}`)
-        t.same(logged, [])
+        t.match(
+          recordedUsage,
+          { meters: { input: 2, output: 2 }, estimated: true },
+          `${target} ${stream}`,
+        )
+        t.same(logLines, [])
       }
 })
 
-t.test('reported usage: plausible counts are taken', async t => {
+t.test('reported usage: plausible counts are used unchanged', async t => {
   for (const target of NAMES)
     for (const stream of [false, true]) {
       const counts = countsOf(target, 30, 2 ** 53 - 1)
-      const { usage } = await run(target, target, stream, [answerOf(target, stream, HI, counts)])
+      const { usage } = await run(target, target, stream, [
+        answerOf(target, stream, SHORT_ANSWER, counts),
+      ])
       t.same(usage, { meters: { input: 30, output: 2 ** 53 - 1 }, estimated: false }, target)
     }
 })
@@ -343,32 +394,38 @@ t.test('reported usage: a part is bounded by the whole that includes it', async 
   for (const target of NAMES.filter(name => name !== 'google-gemini'))
     for (const stream of [false, true]) {
       const counts = countsOf(target, 30, 10, 1_000_000)
-      const { usage } = await run(target, target, stream, [answerOf(target, stream, HI, counts)])
+      const { usage } = await run(target, target, stream, [
+        answerOf(target, stream, SHORT_ANSWER, counts),
+      ])
       t.same(usage, { meters: { input: 30, thinking: 10 }, estimated: false }, target)
     }
 })
 
-t.test('stream: data after the end is dropped or paid for', async t => {
+t.test('stream: data after the end is dropped or charged', async t => {
   for (const target of NAMES)
     for (const counts of [undefined, countsOf(target, 30, 2)])
       for (const together of [true, false]) {
-        const [events, more] = [
-          wire(target).events(HI, counts),
-          wire(target).behind(' free'.repeat(50)),
+        const [events, eventAfterEnd] = [
+          wireFormat(target).events(SHORT_ANSWER, counts),
+          wireFormat(target).eventAfterEnd(' free'.repeat(50)),
         ]
-        const chunks = together ? [events + more] : [events, more]
+        const chunks = together ? [events + eventAfterEnd] : [events, eventAfterEnd]
         const { usage, text } = await run(target, target, true, chunks)
-        const delivered = text.includes('free')
-        t.equal(delivered, target !== 'openai-chat', target)
-        const paid = (usage?.meters.output ?? 0) - 2
-        t.equal(paid, delivered ? 50 : 0, `${target}: ${paid} of 50 words are paid for`)
-        t.equal(usage?.estimated, delivered || counts === undefined, target)
+        const isDelivered = text.includes('free')
+        t.equal(isDelivered, target !== 'openai-chat', target)
+        const extraTokens = (usage?.meters.output ?? 0) - 2
+        t.equal(
+          extraTokens,
+          isDelivered ? 50 : 0,
+          `${target}: ${extraTokens} of 50 words are charged`,
+        )
+        t.equal(usage?.estimated, isDelivered || counts === undefined, target)
       }
 })
 
-t.test('stream: another answer after the end is paid for by its own counts', async t => {
+t.test('stream: another answer after the end is charged by its own counts', async t => {
   for (const target of ['anthropic-messages', 'openai-responses']) {
-    const one = wire(target).events(HI, countsOf(target, 30, 5))
+    const one = wireFormat(target).events(SHORT_ANSWER, countsOf(target, 30, 5))
     for (const chunks of [[one + one], [one, one]]) {
       const { usage } = await run(target, target, true, chunks)
       t.same(usage, { meters: { input: 60, output: 10 }, estimated: false }, target)
@@ -383,15 +440,18 @@ t.test('usage estimate: a stream that is cut costs a token for each event with t
 })
 
 t.test('usage estimate: skips the text of unmetered answers', async t => {
-  const text = answerOf('openai-chat', true, HI)
+  const text = answerOf('openai-chat', true, SHORT_ANSWER)
   const { usage, slots } = await run('openai-chat', 'openai-chat', true, [text], false)
   t.same(usage, { meters: {}, estimated: true })
   t.equal(slots.get(OUTPUT_SO_FAR), undefined)
 })
 
 t.test('output text: is the same in chunks of every size', async t => {
-  const pattern = textPattern({
-    ...{ text: ['text'], alternatives: ['one', 'other'], objects: ['args'], skipped: ['skipped'] },
+  const pattern = compileTextPattern({
+    text: ['text'],
+    alternatives: ['one', 'other'],
+    objects: ['args'],
+    exclusions: ['skipped'],
   })
   const bytes = Buffer.from(
     '{"skipped":[{"text":"no"},"]"],"one" : "", "other":"four words are here","one":"no",' +
@@ -399,10 +459,10 @@ t.test('output text: is the same in chunks of every size', async t => {
       '"args":{ }, "text":["text"], "text":null}',
   )
   for (const size of [1, 2, 3, 5, 8, 13, 1_000]) {
-    const written = new OutputTextEstimator(pattern)
-    for (let at = 0; at < bytes.length; at += size) written.push(bytes.subarray(at, at + size))
-    t.equal(written.tokens, 15, `${size} bytes at a time`)
-    t.equal(written.truncatedTokens, 15)
+    const estimator = new OutputTextEstimator(pattern)
+    for (let at = 0; at < bytes.length; at += size) estimator.push(bytes.subarray(at, at + size))
+    t.equal(estimator.tokens, 15, `${size} bytes at a time`)
+    t.equal(estimator.truncatedTokens, 15)
   }
 })
 
@@ -418,11 +478,11 @@ t.test('prompt tokens: are estimated from the text', async t => {
     ['a page', user([{ type: 'document', source: { media_type: 'application/pdf' } }]), 1_600],
     ['a text as document', user([{ source: { type: 'text', data: 'x'.repeat(40) } }]), 10],
     ['a tool, with its keys', { tools: [{ name: 'look', parameters: { city: 'x' } }] }, 6],
-    ['what structures it', { ...user('hi'), stream: true, temperature: 1, user: 'x' }, 1],
+    ['members without text', { ...user('hi'), stream: true, temperature: 1, user: 'x' }, 1],
   ] as const)
-    t.equal(promptTokens(body as Json, 9), tokens, what)
-  t.equal(promptTokens({ other: 'x' }, 40), 10, 'an unknown form: by its size')
+    t.equal(estimatePromptTokens(body as Json, 9), tokens, what)
+  t.equal(estimatePromptTokens({ other: 'x' }, 40), 10, 'an unknown form: by its size')
   let deep: Json = 'x'
   for (let depth = 0; depth < 50_000; depth++) deep = [deep]
-  t.equal(promptTokens({ messages: deep }, 9), 1, 'however deep it is')
+  t.equal(estimatePromptTokens({ messages: deep }, 9), 1, 'however deep it is')
 })

@@ -1,5 +1,4 @@
-/** Durations and sizes. */
-
+/** Units of durations and sizes. */
 import t from 'tap'
 import {
   DURATION_PATTERN,
@@ -10,12 +9,19 @@ import {
 import fc from '../../../helpers/property.ts'
 
 t.test('units: durations are milliseconds', async t => {
-  const said = { '250ms': 250, '5s': 5000, '2m': 120_000, '1h': 3_600_000, '1.5s': 1500, '0s': 0 }
-  for (const [text, ms] of Object.entries(said)) t.equal(parseDuration(text), ms, text)
+  const durations = {
+    '250ms': 250,
+    '5s': 5000,
+    '2m': 120_000,
+    '1h': 3_600_000,
+    '1.5s': 1500,
+    '0s': 0,
+  }
+  for (const [text, ms] of Object.entries(durations)) t.equal(parseDuration(text), ms, text)
 })
 
 t.test('units: sizes are bytes, decimal and binary', async t => {
-  const said = {
+  const sizes = {
     '512': 512,
     '512B': 512,
     '20KB': 20_000,
@@ -25,7 +31,7 @@ t.test('units: sizes are bytes, decimal and binary', async t => {
     '1GB': 1_000_000_000,
     '1.5KiB': 1536,
   }
-  for (const [text, bytes] of Object.entries(said)) t.equal(parseSize(text), bytes, text)
+  for (const [text, bytes] of Object.entries(sizes)) t.equal(parseSize(text), bytes, text)
   t.equal(parseSize(512), 512, 'a YAML number is bytes')
 })
 

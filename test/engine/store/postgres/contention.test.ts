@@ -22,7 +22,7 @@ const begin = async (t: Test) => {
 }
 
 t.test(
-  'PostgreSQL: two processes write the same rows in opposite order without deadlock',
+  'PostgreSQL contention: two processes write the same rows in opposite order without deadlock',
   async t => {
     const { store, database } = await begin(t)
     const other = await store.open()
@@ -38,7 +38,7 @@ t.test(
   },
 )
 
-t.test('PostgreSQL: declared locks prevent deadlocks on rows of a trigger', async t => {
+t.test('PostgreSQL contention: declared locks prevent deadlocks on rows of a trigger', async t => {
   const { store, database } = await begin(t)
   const trigger = `CREATE TABLE paid (id BIGINT PRIMARY KEY, account BIGINT NOT NULL);
     CREATE FUNCTION pay() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -62,16 +62,16 @@ t.test('PostgreSQL: declared locks prevent deadlocks on rows of a trigger', asyn
   t.same(await database.read(SUM, []), [{ sum: 2 * rounds * ROWS }])
 })
 
-t.test('PostgreSQL: lists that deadlock are retried', async t => {
+t.test('PostgreSQL contention: lists that deadlock are retried', async t => {
   const { store, database } = await begin(t)
   const other = await store.open()
   // The ids are in brackets, so the locked rows cannot be derived from the text.
-  const hidden = (id: number): Statement =>
+  const addWithoutLock = (id: number): Statement =>
     statement('hidden', 'UPDATE account SET balance = balance + 1 WHERE id IN (?)', [id])
   const cross = async (by: typeof database, one: number, two: number) => {
-    for (let done = 0; done < 50; ) {
-      const list = [hidden(one), hidden(two)]
-      done += await by.write(list).then(
+    for (let successes = 0; successes < 50; ) {
+      const list = [addWithoutLock(one), addWithoutLock(two)]
+      successes += await by.write(list).then(
         () => 1,
         () => 0,
       )
@@ -81,24 +81,27 @@ t.test('PostgreSQL: lists that deadlock are retried', async t => {
   t.same(await database.read(SUM, []), [{ sum: 200 }])
 })
 
-t.test('PostgreSQL: a row locked by an administrator delays only its own list', async t => {
-  const { store, database } = await begin(t)
-  const holder = new pg.Client({ connectionString: store.options.url })
-  await holder.connect()
-  await holder.query('BEGIN; UPDATE account SET balance = 1000 WHERE id = 7')
-  const ids = Array.from({ length: ROWS }, (_, index) => index + 1)
-  const results = await Promise.allSettled(ids.map(id => database.write([add(id)])))
-  const refused = results.flatMap((result, index) =>
-    result.status === 'rejected' ? [`${index + 1} ${result.reason.code}`] : [],
-  )
-  t.same(refused, ['7 STORE_UNAVAILABLE'], 'it alone')
-  await holder.query('ROLLBACK')
-  await holder.end()
-  await database.write([add(7)])
-  t.same(await database.read(SUM, []), [{ sum: ROWS }])
-})
+t.test(
+  'PostgreSQL contention: a row locked by an administrator delays only lists that need it',
+  async t => {
+    const { store, database } = await begin(t)
+    const holder = new pg.Client({ connectionString: store.options.url })
+    await holder.connect()
+    await holder.query('BEGIN; UPDATE account SET balance = 1000 WHERE id = 7')
+    const ids = Array.from({ length: ROWS }, (_, index) => index + 1)
+    const results = await Promise.allSettled(ids.map(id => database.write([add(id)])))
+    const refusals = results.flatMap((result, index) =>
+      result.status === 'rejected' ? [`${index + 1} ${result.reason.code}`] : [],
+    )
+    t.same(refusals, ['7 STORE_UNAVAILABLE'], 'no other list')
+    await holder.query('ROLLBACK')
+    await holder.end()
+    await database.write([add(7)])
+    t.same(await database.read(SUM, []), [{ sum: ROWS }])
+  },
+)
 
-t.test('PostgreSQL: a suspended process does not keep its rows locked', async t => {
+t.test('PostgreSQL contention: a suspended process does not keep its rows locked', async t => {
   const { store, database } = await begin(t)
   const client = await startClient(t, { ...store.options, writeTimeout: 500 })
   await client.call('write', [add(1)])
@@ -110,7 +113,7 @@ t.test('PostgreSQL: a suspended process does not keep its rows locked', async t 
 })
 
 t.test(
-  'PostgreSQL: of many competing lists exactly those covered by the balance succeed',
+  'PostgreSQL contention: of many lists exactly those covered by the balance succeed',
   async t => {
     const { database } = await begin(t)
     await database.write([statement('fill', 'UPDATE account SET balance = 10 WHERE id = 1')])
@@ -121,7 +124,8 @@ t.test(
           'UPDATE account SET balance = balance - 1 WHERE id = ? AND balance >= 1',
           [1],
           {
-            ...{ rows: 1, otherwise: 'INSUFFICIENT' },
+            rows: 1,
+            otherwise: 'INSUFFICIENT',
           },
         ),
       ])

@@ -19,7 +19,7 @@ t.test('dialect: translates statements', async t => {
     'SELECT integer FROM b': 'SELECT integer FROM b',
     '  WITH a AS (SELECT ?) SELECT * FROM a': 'WITH a AS (SELECT $1) SELECT * FROM a',
   }
-  for (const [given, wanted] of Object.entries(cases)) t.equal(translate(given).text, wanted)
+  for (const [source, expected] of Object.entries(cases)) t.equal(translate(source).text, expected)
   t.equal(translate("SELECT ?, '?', ?").parameters, 2)
 })
 
@@ -32,8 +32,8 @@ t.test('dialect: refuses statements that are not allowed in a list', async t => 
     'DELETE FROM a; DELETE FROM b': /more than one/,
     'INSERT OR ROLLBACK INTO a VALUES (1)': /OR ROLLBACK/,
   }
-  for (const [text, wanted] of Object.entries(refusals))
-    t.throws(() => translate(text), wanted, text)
+  for (const [text, message] of Object.entries(refusals))
+    t.throws(() => translate(text), message, text)
   t.doesNotThrow(() => translate("SELECT 'a;b' -- c;d"))
 })
 
@@ -41,7 +41,9 @@ t.test('dialect: finds the row that an UPDATE locks', async t => {
   const cases: Record<string, unknown> = {
     'UPDATE a SET b = ? WHERE id = ? AND b >= ?': { table: 'a', column: 'id', parameter: 1 },
     'UPDATE a SET b = (SELECT c FROM d WHERE id = ?), e = ? WHERE key = ?': {
-      ...{ table: 'a', column: 'key', parameter: 2 },
+      table: 'a',
+      column: 'key',
+      parameter: 2,
     },
     'update a set b = b + 1 where id = 1': { table: 'a', column: 'id', literal: '1' },
     'UPDATE a SET b = ?': undefined,
@@ -52,7 +54,7 @@ t.test('dialect: finds the row that an UPDATE locks', async t => {
     'INSERT INTO a VALUES (?)': undefined,
     'DELETE FROM a WHERE id = ?': undefined,
   }
-  for (const [text, wanted] of Object.entries(cases)) t.same(translate(text).lock, wanted, text)
+  for (const [text, expected] of Object.entries(cases)) t.same(translate(text).lock, expected, text)
 })
 
 t.test('dialect: translates migrations', async t => {
@@ -69,5 +71,6 @@ t.test('dialect: translates migrations', async t => {
       'CREATE TABLE a (painting TEXT, "INT" TEXT) -- INTEGER',
     'UPDATE a SET b = max(b, 0)': 'UPDATE a SET b = greatest(b, 0)',
   }
-  for (const [given, wanted] of Object.entries(cases)) t.equal(translateMigration(given), wanted)
+  for (const [source, expected] of Object.entries(cases))
+    t.equal(translateMigration(source), expected)
 })

@@ -1,5 +1,5 @@
-/** PostgreSQL: the on-crash statements of a dead process are applied once, whichever peer is first,
- *  and never those of the living. */
+/** PostgreSQL reaping: the on-crash statements of a dead process are applied once, by any peer;
+ *  those of a living process are not applied. */
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { DatabaseOptions, OpenDatabase } from '../../../../engine/store/database.ts'
@@ -26,12 +26,15 @@ const table = {
 /** Heartbeat interval, ms. */
 const SWIFT = 50
 const STEADY = 1_000
-// Applied twice, the sum shows it.
+// Not idempotent: the sum shows whether it was applied twice.
 const add = (id: number, amount: number) =>
   statement('add', 'UPDATE total SET sum = sum + ? WHERE id = ?', [amount, id], { rows: 1 })
 const SUMS = sql('sums', 'SELECT sum FROM total ORDER BY id')
-const WILLS = sql('wills', 'SELECT name FROM tollgate_wills ORDER BY name')
-const GONE = sql('gone', 'SELECT client FROM tollgate_clients WHERE gone IS NOT NULL')
+const PENDING = sql('on-crash statements', 'SELECT name FROM tollgate_wills ORDER BY name')
+const ENDED_CLIENTS = sql(
+  'ended clients',
+  'SELECT client FROM tollgate_clients WHERE gone IS NOT NULL',
+)
 const server = await harmedPostgres()
 
 const sums = async (database: OpenDatabase) =>
@@ -66,11 +69,15 @@ t.test(
     await client.call('setCrashStatements', 'refused', [add(2, 1), { ...add(2, 5), rows: 7 }])
     await client.call('write', [add(2, 100)])
     await client.kill()
-    await until(async () => (await database.read(WILLS, [])).length === 0)
+    await until(async () => (await database.read(PENDING, [])).length === 0)
     await later(700)
     t.same(await sums(database), [50, 100], 'a refused list left no rows')
     await (await store.open()).close()
-    t.equal((await database.read(GONE, [])).length, 1, 'its client row stays for repeated lists')
+    t.equal(
+      (await database.read(ENDED_CLIENTS, [])).length,
+      1,
+      'its client row stays for repeated lists',
+    )
   },
 )
 
@@ -84,7 +91,7 @@ t.test('PostgreSQL reaping: on-crash statements survive a restart of the server'
   await client.call('setCrashStatements', 'exchange 2', [])
   await server.start()
   await until(async () => {
-    const rows = await database.read(WILLS, [])
+    const rows = await database.read(PENDING, [])
     return rows.map(({ name }) => name).join() === 'exchange 1'
   })
   await later(1_200)
@@ -127,26 +134,26 @@ t.test('PostgreSQL reaping: a suspended process with a connection is not reaped'
 })
 
 t.test(
-  'PostgreSQL reaping: a process is reaped in its own folder while any peer there lives',
+  'PostgreSQL reaping: only a peer of the same folder reaps a process, while one lives',
   async t => {
     const url = await server.create()
-    const own = openAt(t, { url, data: temporaryFolder(t) })
-    const peer = await own.open()
+    const ownFolder = openAt(t, { url, data: temporaryFolder(t) })
+    const peer = await ownFolder.open()
     await peer.migrate('test', [...MEMBERSHIP_TABLES, table])
     const timeouts = { ...timeoutsAt(STEADY), heartbeat: 10 }
-    const beating = createMembership({ database: peer, log: silent, timeouts })
-    t.teardown(() => beating.close())
-    await beating.name()
-    const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
-    await reaperOn(t, stranger, SWIFT * 2).name()
-    const client = await register(t, own.options)
+    const beatingPeer = createMembership({ database: peer, log: silent, timeouts })
+    t.teardown(() => beatingPeer.close())
+    await beatingPeer.name()
+    const otherFolder = await openAt(t, { url, data: temporaryFolder(t) }).open()
+    await reaperOn(t, otherFolder, SWIFT * 2).name()
+    const client = await register(t, ownFolder.options)
     await client.call('setCrashStatements', 'exchange', [{ ...add(1, 1), progress: 0 }])
     await client.call('progress', 'exchange', 42)
     await client.call('write', [add(2, 1)])
     await client.kill()
     await later(1_000)
     t.same(await sums(peer), [0, 1], 'a process of another folder cannot read its progress')
-    beating.start()
+    beatingPeer.start()
     await until(async () => (await sums(peer))[0] !== 0)
     t.same(await sums(peer), [42, 1], 'a process of its own folder can')
   },
@@ -156,19 +163,19 @@ t.test(
   'PostgreSQL reaping: a process of a lost machine is reaped with the stored values',
   async t => {
     const url = await server.create()
-    const own = openAt(t, { url, data: temporaryFolder(t) })
-    const first = await own.open()
+    const ownFolder = openAt(t, { url, data: temporaryFolder(t) })
+    const first = await ownFolder.open()
     await first.migrate('test', [...MEMBERSHIP_TABLES, table])
     await first.close()
-    const client = await register(t, own.options)
+    const client = await register(t, ownFolder.options)
     await client.call('setCrashStatements', 'exchange', [{ ...add(1, 5), progress: 0 }])
     await client.call('progress', 'exchange', 42)
     await client.call('setCrashStatements', 'untouched', [{ ...add(2, 0), progress: 0 }])
     await client.call('write', [add(2, 1)])
     await client.kill()
-    const stranger = await openAt(t, { url, data: temporaryFolder(t) }).open()
-    reaperOn(t, stranger, SWIFT)
-    await until(async () => (await stranger.read(WILLS, [])).length === 0)
-    t.same(await sums(stranger), [5, 1])
+    const otherFolder = await openAt(t, { url, data: temporaryFolder(t) }).open()
+    reaperOn(t, otherFolder, SWIFT)
+    await until(async () => (await otherFolder.read(PENDING, [])).length === 0)
+    t.same(await sums(otherFolder), [5, 1])
   },
 )

@@ -1,4 +1,4 @@
-/** PostgreSQL values have the same types as with SQLite. */
+/** PostgreSQL values: reads return the same types as with SQLite. */
 import t from 'tap'
 import type { Value } from '../../../../engine/plugin.ts'
 import { sql, startAnyStore, statement } from '../../../helpers/store.ts'
@@ -12,7 +12,7 @@ await database.migrate('test', [
   },
 ])
 
-t.test('PostgreSQL values: are read as written, also generated ids', async t => {
+t.test('PostgreSQL values: rows and generated ids are read as written', async t => {
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
   const cases: [string, Value, Value][] = [
     ['whole', 2n ** 63n - 1n, 2n ** 63n - 1n],
@@ -28,12 +28,12 @@ t.test('PostgreSQL values: are read as written, also generated ids', async t => 
     ['bytes', Buffer.alloc(0), Buffer.alloc(0)],
     ['whole', null, null],
   ]
-  for (const [index, [column, given, wanted]] of cases.entries()) {
+  for (const [index, [column, input, expected]] of cases.entries()) {
     const insert = `INSERT INTO kept (${column}) VALUES (?) RETURNING id, ${column} AS value`
-    const [written] = await database.write([statement(`keep ${column}`, insert, [given])])
-    t.same(written, [{ id: index + 1, value: wanted }])
+    const [rows] = await database.write([statement(`keep ${column}`, insert, [input])])
+    t.same(rows, [{ id: index + 1, value: expected }])
     const select = sql(`kept ${column}`, `SELECT ${column} AS value FROM kept WHERE id = ?`)
-    t.same(await database.read(select, [index + 1]), [{ value: wanted }])
+    t.same(await database.read(select, [index + 1]), [{ value: expected }])
   }
 })
 
@@ -47,7 +47,7 @@ t.test('PostgreSQL values: sums, comparisons, JSON and times equal those of SQLi
 })
 
 t.test(
-  'PostgreSQL values: invalid values are refused before they are sent, out-of-range values by the store',
+  'PostgreSQL values: invalid ones are refused by the client, out-of-range ones by the server',
   async t => {
     const insert = 'INSERT INTO kept (whole) VALUES (?)'
     for (const value of [Number.NaN, Infinity, 2 ** 53, undefined, true, {}, new Date(0)]) {
@@ -64,13 +64,13 @@ t.test(
   },
 )
 
-t.test('PostgreSQL: a read with an outdated plan is repeated on a new connection', async t => {
+t.test('PostgreSQL reads: one with an outdated plan is repeated on a new connection', async t => {
   const all = sql('all of it', 'SELECT * FROM kept WHERE id = 1')
   const write = () => database.write([{ sql: all, values: [] }])
   const read = () => database.read(all, [])
   for (const run of [read, write]) await run()
-  const more = 'ALTER TABLE kept ADD COLUMN later TEXT'
-  await database.migrate('more', [{ number: 1, text: more }])
+  const addColumn = 'ALTER TABLE kept ADD COLUMN later TEXT'
+  await database.migrate('more', [{ number: 1, text: addColumn }])
   t.match(await read(), [{ id: 1, later: null }])
   t.match(await write(), [[{ id: 1, later: null }]])
 })

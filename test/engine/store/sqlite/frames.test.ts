@@ -17,32 +17,32 @@ const messages: ClientMessage[] = [
 ]
 const bytes = Buffer.concat(messages.map(encodeMessage))
 
-t.test('frames: parsed when split at every offset and into single bytes', async t => {
+t.test('frame parser: parses frames that are split at any offset', async t => {
   for (let at = 0; at <= bytes.length; at++) {
-    const seen: ClientMessage[] = []
-    const take = createFrameParser<ClientMessage>(message => seen.push(message))
+    const received: ClientMessage[] = []
+    const take = createFrameParser<ClientMessage>(message => received.push(message))
     take(bytes.subarray(0, at))
     take(bytes.subarray(at))
-    if (JSON.stringify(seen) !== JSON.stringify(messages)) t.fail(`cut at ${at}`)
+    if (JSON.stringify(received) !== JSON.stringify(messages)) t.fail(`cut at ${at}`)
   }
-  const seen: ClientMessage[] = []
-  const take = createFrameParser<ClientMessage>(message => seen.push(message))
+  const received: ClientMessage[] = []
+  const take = createFrameParser<ClientMessage>(message => received.push(message))
   for (const byte of bytes) take(Buffer.from([byte]))
-  t.same(seen, messages)
+  t.same(received, messages)
 })
 
 /** Store files that may use synchronous system calls: at open, at registration, when a peer is
  *  reaped, and for a progress count's few bytes in the kernel's memory. */
-const WAITS = ['address.ts', 'database.ts', 'process-folder.ts', 'progress.ts']
+const MAY_BLOCK = ['address.ts', 'database.ts', 'process-folder.ts', 'progress.ts']
 
 t.test('serving processes: load neither node:sqlite nor code that blocks on the store', async t => {
-  const seen = new Set<string>()
+  const files = new Set<string>()
   const follow = (file: URL): void => {
-    if (seen.has(file.href)) return
-    seen.add(file.href)
+    if (files.has(file.href)) return
+    files.add(file.href)
     const text = readFileSync(file, 'utf8')
     t.notMatch(text, /'node:sqlite'|\b(?:exec|spawn|execFile)Sync\b/, file.pathname)
-    if (file.pathname.includes('/engine/store/') && !WAITS.includes(basename(file.pathname)))
+    if (file.pathname.includes('/engine/store/') && !MAY_BLOCK.includes(basename(file.pathname)))
       t.notMatch(text, /\b[a-z]\w*Sync\b|\bAtomics\.wait\b/, file.pathname)
     for (const [, path] of text.matchAll(
       /(?:^(?:import|export) (?!type)[^']*? from |\bimport\()'(\.[^']*\.ts)'/gm,
@@ -58,6 +58,6 @@ t.test('serving processes: load neither node:sqlite nor code that blocks on the 
     ...globSync('plugins/*.ts', { cwd: root }),
   ])
     follow(pathToFileURL(join(root, file)))
-  t.ok(seen.has(new URL('../../../../engine/store/sqlite/store-client.ts', import.meta.url).href))
-  t.ok(seen.size > 100, `${seen.size} files`)
+  t.ok(files.has(new URL('../../../../engine/store/sqlite/store-client.ts', import.meta.url).href))
+  t.ok(files.size > 100, `${files.size} files`)
 })

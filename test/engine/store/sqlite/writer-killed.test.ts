@@ -22,19 +22,19 @@ for (const durability of ['power', 'process'] as const)
       const store = await startStore(t, durability)
       const database = await store.open({ writeTimeout: 10_000 })
       await database.migrate('test', [tally])
-      let over = false
-      let written = 0
+      let isOver = false
+      let writeCount = 0
       const load = Array.from({ length: 20 }, async (_, lane) => {
-        for (let index = 0; !over; index++) {
+        for (let index = 0; !isOver; index++) {
           await database.write((lane % 2 ? add : addOnce)(`${lane}-${index}`))
-          written++
+          writeCount++
         }
       })
       await killAndRespawn(store, 4)
-      while (written <= 100) await new Promise(resolve => setTimeout(resolve, 10))
-      over = true
+      while (writeCount <= 100) await new Promise(resolve => setTimeout(resolve, 10))
+      isOver = true
       await Promise.all(load)
-      t.same(await database.read(COUNT, []), [{ n: written, sum: written }])
+      t.same(await database.read(COUNT, []), [{ n: writeCount, sum: writeCount }])
       const integrity = await database.read(
         sql('integrity', 'SELECT * FROM pragma_integrity_check'),
         [],
@@ -45,28 +45,28 @@ for (const durability of ['power', 'process'] as const)
 
 /** A client with a long write timeout, and one with a short one. */
 const openBoth = async (store: Store) => {
-  const patient = await store.open({ writeTimeout: 10_000 })
-  await patient.migrate('test', [tally])
-  return { patient, hasty: await store.open({ writeTimeout: 100 }) }
+  const longTimeout = await store.open({ writeTimeout: 10_000 })
+  await longTimeout.migrate('test', [tally])
+  return { longTimeout, shortTimeout: await store.open({ writeTimeout: 100 }) }
 }
 
 t.test('SQLite client: a repeated list after a lost result is applied once', async t => {
   const store = await startStore(t)
-  const { patient, hasty } = await openBoth(store)
+  const { longTimeout, shortTimeout } = await openBoth(store)
   const list = add('frozen')
   store.writer.kill('SIGSTOP')
-  await t.rejects(hasty.write(list), {
+  await t.rejects(shortTimeout.write(list), {
     code: 'STORE_UNKNOWN',
     status: 503,
     headers: { 'retry-after': '1' },
   })
-  await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
+  await t.rejects(shortTimeout.write(list), { code: 'STORE_UNKNOWN' })
   store.writer.kill('SIGCONT')
-  await again(() => Promise.all([hasty.write(list), hasty.write(list)]))
-  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once')
-  await again(() => hasty.write(list))
+  await retry(() => Promise.all([shortTimeout.write(list), shortTimeout.write(list)]))
+  t.same(await longTimeout.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once')
+  await retry(() => shortTimeout.write(list))
   t.same(
-    await patient.read(COUNT, []),
+    await longTimeout.read(COUNT, []),
     [{ n: 1, sum: 2 }],
     'with a known result it is written again',
   )
@@ -74,59 +74,67 @@ t.test('SQLite client: a repeated list after a lost result is applied once', asy
 
 t.test('SQLite client: a repeated `once` list after a lost result is applied once', async t => {
   const store = await startStore(t)
-  const { patient, hasty } = await openBoth(store)
+  const { longTimeout, shortTimeout } = await openBoth(store)
   const list = addOnce('frozen')
   store.writer.kill('SIGSTOP')
-  await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
+  await t.rejects(shortTimeout.write(list), { code: 'STORE_UNKNOWN' })
   store.writer.kill('SIGCONT')
-  t.same(await again(() => hasty.write(list)), [[], []])
-  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once, completely')
-  await t.rejects(hasty.write(list), { code: 'THERE' }, 'with a known result it is written again')
-  await t.rejects(hasty.write(addOnce('frozen')), { code: 'THERE' }, "another's is refused")
-  t.same(await patient.read(COUNT, []), [{ n: 1, sum: 1 }])
+  t.same(await retry(() => shortTimeout.write(list)), [[], []])
+  t.same(await longTimeout.read(COUNT, []), [{ n: 1, sum: 1 }], 'applied once, completely')
+  await t.rejects(
+    shortTimeout.write(list),
+    { code: 'THERE' },
+    'with a known result it is written again',
+  )
+  await t.rejects(shortTimeout.write(addOnce('frozen')), { code: 'THERE' }, "another's is refused")
+  t.same(await longTimeout.read(COUNT, []), [{ n: 1, sum: 1 }])
 })
 
 t.test('SQLite client: a repeated list returns the rows of its first result', async t => {
   const store = await startStore(t)
-  const { patient, hasty } = await openBoth(store)
+  const { longTimeout, shortTimeout } = await openBoth(store)
   const list = [
     statement('next', 'UPDATE total SET sum = sum + ? RETURNING sum', [2n ** 60n], { rows: 1 }),
     statement('nothing', 'DELETE FROM entry'),
   ]
   store.writer.kill('SIGSTOP')
-  await t.rejects(hasty.write(list), { code: 'STORE_UNKNOWN' })
+  await t.rejects(shortTimeout.write(list), { code: 'STORE_UNKNOWN' })
   store.writer.kill('SIGCONT')
-  await patient.write(add('meanwhile'))
-  t.same(await again(() => hasty.write(list)), [[{ sum: 2n ** 60n }], []])
+  await longTimeout.write(add('meanwhile'))
+  t.same(await retry(() => shortTimeout.write(list)), [[{ sum: 2n ** 60n }], []])
 })
 
 t.test(
-  'SQLite client: STORE_UNAVAILABLE in time without a writer, then at once, and it recovers',
+  'SQLite client: without a writer writes are refused, and they succeed after its restart',
   async t => {
     const store = await startStore(t)
-    const { hasty } = await openBoth(store)
+    const { shortTimeout } = await openBoth(store)
     await store.kill()
     // The exit event may come before the close of the socket; a list sent in between has an unknown
     // result.
     await new Promise(resolve => setTimeout(resolve, 100))
     const refusal = { code: 'STORE_UNAVAILABLE', status: 503, headers: { 'retry-after': '1' } }
-    await t.rejects(hasty.write(add('while away')), refusal)
+    await t.rejects(shortTimeout.write(add('while away')), refusal)
     const turn = new Promise(resolve => setImmediate(resolve, 'a turn of the loop'))
-    const write = hasty.write(add('at once')).catch(error => error.code)
+    const write = shortTimeout.write(add('at once')).catch(error => error.code)
     t.equal(await Promise.race([turn, write]), 'STORE_UNAVAILABLE', 'refused at once')
-    t.same(await hasty.read(HAS, ['while away']), [{ n: 0 }], 'reads continue')
+    t.same(await shortTimeout.read(HAS, ['while away']), [{ n: 0 }], 'reads continue')
     await store.respawn()
     const list = add('back')
-    await again(() => hasty.write(list))
-    t.same(await hasty.read(COUNT, []), [{ n: 1, sum: 1 }], 'a refused write was not applied')
+    await retry(() => shortTimeout.write(list))
+    t.same(
+      await shortTimeout.read(COUNT, []),
+      [{ n: 1, sum: 1 }],
+      'a refused write was not applied',
+    )
   },
 )
 
-t.test('store: the number of pending lists is bounded', async t => {
+t.test('SQLite client: the number of pending lists is bounded', async t => {
   const store = await startStore(t)
-  const { hasty } = await openBoth(store)
+  const { shortTimeout } = await openBoth(store)
   store.writer.kill('SIGSTOP')
-  const writes = Array.from({ length: 10_001 }, () => hasty.write(add('same')))
+  const writes = Array.from({ length: 10_001 }, () => shortTimeout.write(add('same')))
   const results = await Promise.allSettled(writes)
   const codes = results.map(result => (result.status === 'rejected' ? result.reason.code : 'done'))
   t.equal(codes.filter(code => code === 'STORE_UNKNOWN').length, 10_000)
@@ -136,7 +144,7 @@ t.test('store: the number of pending lists is bounded', async t => {
 
 t.test('SQLite client: two processes continue after the writer crashed', async t => {
   const store = await startStore(t)
-  const options = { url: 'sqlite:', data: store.data, patience: 10_000 }
+  const options = { url: 'sqlite:', data: store.data, writeTimeout: 10_000 }
   const clients = await Promise.all([startClient(t, options), startClient(t, options)])
   await clients[0].call('migrate', 'test', [tally])
   const writes = clients.map((client, index) => client.call('write', add(`a${index}`)))
@@ -148,7 +156,7 @@ t.test('SQLite client: two processes continue after the writer crashed', async t
 })
 
 /** Repeats until there is a result; the timeout of the test is the limit. */
-const again = async <T>(run: () => Promise<T>): Promise<T> => {
+const retry = async <T>(run: () => Promise<T>): Promise<T> => {
   for (;;) {
     try {
       return await run()

@@ -39,13 +39,13 @@ t.test('messages encoder: writes a hosted call as a use and a result with the sa
     file_search: undefined,
   } as const
   for (const [tool, result] of Object.entries(kinds)) {
-    const work = {
+    const call = {
       type: 'hostedCall',
       id: 'ws_1',
       tool: tool as keyof typeof kinds,
       input: 'x',
     } as const
-    const content = [{ type: 'text', text: 'a' }, work, { type: 'text', text: 'b' }] as const
+    const content = [{ type: 'text', text: 'a' }, call, { type: 'text', text: 'b' }] as const
     const blocks = write({ choices: [{ content, stop: { reason: 'end' } }] })
       .content as readonly Fields[]
     const between = result ? ['server_tool_use', result] : ['server_tool_use']
@@ -59,8 +59,14 @@ t.test('messages encoder: writes a hosted call as a use and a result with the sa
 })
 t.test('messages encoder: has a value for every stop reason', async t => {
   const words = {
-    ...{ end: 'end_turn', sequence: 'stop_sequence', length: 'max_tokens', call: 'tool_use' },
-    ...{ refusal: 'refusal', filter: 'refusal', pause: 'pause_turn', broken: 'refusal' },
+    end: 'end_turn',
+    sequence: 'stop_sequence',
+    length: 'max_tokens',
+    call: 'tool_use',
+    refusal: 'refusal',
+    filter: 'refusal',
+    pause: 'pause_turn',
+    broken: 'refusal',
   } as const
   for (const [reason, word] of Object.entries(words))
     t.match(write({ choices: [{ content: [], stop: { reason: reason as keyof typeof words } }] }), {
@@ -92,8 +98,13 @@ t.test('messages codec: keeps the totals of usage in both directions (edge 14)',
   const amount = fc.nat({ max: 1_000_000 })
   const meters = fc.record(
     {
-      ...{ input: amount, cached: amount, cache_write: amount, cache_write_1h: amount },
-      ...{ output: amount, thinking: amount, web_search: amount },
+      input: amount,
+      cached: amount,
+      cache_write: amount,
+      cache_write_1h: amount,
+      output: amount,
+      thinking: amount,
+      web_search: amount,
     },
     { requiredKeys: [] },
   )
@@ -106,8 +117,10 @@ t.test('messages codec: keeps the totals of usage in both directions (edge 14)',
     }),
     { numRuns: 50 },
   )
-  const spoken = { input: 1, audio_input: 2, image_input: 4, output: 8, audio_output: 16 }
-  t.match(write({ choices: [], meters: spoken }), { usage: { input_tokens: 7, output_tokens: 24 } })
+  const allMeters = { input: 1, audio_input: 2, image_input: 4, output: 8, audio_output: 16 }
+  t.match(write({ choices: [], meters: allMeters }), {
+    usage: { input_tokens: 7, output_tokens: 24 },
+  })
 })
 
 t.test('messages error events: map every type to a status', async t => {
@@ -131,10 +144,15 @@ t.test('messages error events: map every type to a status', async t => {
   }
 })
 t.test('messages error replies: yield the field or the code of other formats', async t => {
-  const told = (message: string) => codec.decodeError(400, { error: { type: 'x', message } })
-  t.match(told('messages.0.content: Input should be a valid list'), { param: 'messages.0.content' })
-  t.notOk('param' in told('Your credit balance is too low: see billing'))
-  t.match(told('prompt is too long: 9 tokens > 8 maximum'), { code: 'context_length_exceeded' })
+  const decodeMessage = (message: string) =>
+    codec.decodeError(400, { error: { type: 'x', message } })
+  t.match(decodeMessage('messages.0.content: Input should be a valid list'), {
+    param: 'messages.0.content',
+  })
+  t.notOk('param' in decodeMessage('Your credit balance is too low: see billing'))
+  t.match(decodeMessage('prompt is too long: 9 tokens > 8 maximum'), {
+    code: 'context_length_exceeded',
+  })
 })
 t.test('messages error replies: accept any shape of body', async t => {
   const rows: readonly (readonly [Json | undefined, string])[] = [

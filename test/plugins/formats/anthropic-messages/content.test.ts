@@ -33,8 +33,13 @@ t.test('messages encoder: sends images and files in tool results (edge 20)', asy
     source: { type: 'url', url: 'https://a/b.pdf' },
     name: 'b',
   }
-  const displayed: Content = { type: 'result', id: '1', content: [image, pdf], hasFailed: true }
-  const body = sent([...HI, model(call('1')), user(displayed)])
+  const resultWithMedia: Content = {
+    type: 'result',
+    id: '1',
+    content: [image, pdf],
+    hasFailed: true,
+  }
+  const body = sent([...HI, model(call('1')), user(resultWithMedia)])
   const [, , last] = body.messages as readonly { readonly content: readonly Fields[] }[]
   t.same(last?.content, [
     {
@@ -140,14 +145,14 @@ t.test('messages encoder: omits thoughts and payloads of other providers', async
     ),
     user(result('1')),
   ]
-  const { body, lost } = write(asking(turns))
+  const { body, dropped } = write(asking(turns))
   t.notMatch(JSON.stringify(body), /SECRET/)
   t.match(
     JSON.stringify(body),
     /\[web_search\] news\\n- B: https:\/\/b/,
     'the sources are described as text',
   )
-  t.same(lost, ['citations'])
+  t.same(dropped, ['citations'])
 })
 t.test('messages codec: returns this provider’s own thoughts unchanged', async t => {
   const turns = [

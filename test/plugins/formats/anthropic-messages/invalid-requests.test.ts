@@ -11,7 +11,8 @@ import fc from '../../../helpers/property.ts'
 import { recordedFormat, recordings } from '../../../helpers/recorded.ts'
 
 const requestWith = (content: Json, role = 'user'): Fields => ({
-  ...{ model: 'm', max_tokens: 5 },
+  model: 'm',
+  max_tokens: 5,
   messages: [{ role, content }],
 })
 const block = (one: Json): Fields => requestWith([one])
@@ -89,14 +90,24 @@ const isHandled = (input: Json): boolean => {
   const body = isFields(input) ? input : {}
   try {
     encodePrompt(NAME, decodePrompt(NAME, body).prompt)
-  } catch (thrown) {
-    return (thrown as { readonly status?: number }).status === 400
+  } catch (error) {
+    return (error as { readonly status?: number }).status === 400
   }
   return true
 }
 const MEMBERS = [
-  ...['messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'metadata'],
-  ...['stop_sequences', 'max_tokens', 'temperature', 'cache_control', 'stream'],
+  'messages',
+  'system',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'metadata',
+  'stop_sequences',
+  'max_tokens',
+  'temperature',
+  'cache_control',
+  'stream',
 ] as const
 t.test('messages decoder: accepts or rejects any body, and never throws anything else', t => {
   const members = fc.dictionary(fc.constantFrom(...MEMBERS), fc.jsonValue({ maxDepth: 4 }))

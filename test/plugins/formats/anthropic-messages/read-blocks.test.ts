@@ -33,16 +33,17 @@ t.test('messages stream decoder: reads missing, empty and early arguments (edge 
 })
 t.test('messages stream decoder: keeps interleaved calls apart (edge 1)', async t => {
   const { content } = decodeEvents(
-    ...[
-      START,
-      open(0, call('1')),
-      open(1, call('2')),
-      inputDelta(0, '{"a"'),
-      inputDelta(1, '{"b"'),
-      inputDelta(0, ':1}'),
-      inputDelta(1, ':2}'),
-    ],
-    ...[close(1), close(0), end('tool_use'), STOP],
+    START,
+    open(0, call('1')),
+    open(1, call('2')),
+    inputDelta(0, '{"a"'),
+    inputDelta(1, '{"b"'),
+    inputDelta(0, ':1}'),
+    inputDelta(1, ':2}'),
+    close(1),
+    close(0),
+    end('tool_use'),
+    STOP,
   )
   t.match(content, [
     { id: '1', input: '{"a":1}' },
@@ -62,12 +63,13 @@ t.test('messages stream decoder: block indices are no choices (edge 25)', async 
 })
 t.test('messages stream decoder: keeps a signature without text (edge 10)', async t => {
   const { content } = decodeEvents(
-    ...[
-      START,
-      open(0, { type: 'thinking', thinking: '', signature: '' }),
-      delta(0, { type: 'signature_delta', signature: 's' }),
-    ],
-    ...[close(0), open(1, { type: 'redacted_thinking', data: 'd' }), close(1), STOP],
+    START,
+    open(0, { type: 'thinking', thinking: '', signature: '' }),
+    delta(0, { type: 'signature_delta', signature: 's' }),
+    close(0),
+    open(1, { type: 'redacted_thinking', data: 'd' }),
+    close(1),
+    STOP,
   )
   t.same(content, [
     { type: 'thought', text: '', payload: { origin: NAME, data: 's' } },
@@ -92,21 +94,17 @@ t.test('messages stream decoder: closes open, reopened and unopened blocks', asy
 })
 t.test('messages stream decoder: keeps unknown blocks for their provider', async t => {
   const { content } = decodeEvents(
-    ...[
-      START,
-      ['ping'] as Event,
-      ['of_the_future', { index: 0 }] as Event,
-      open(0, TEXT),
-      delta(0, { type: 'mood_delta', mood: 1 }),
-    ],
-    ...[
-      textDelta(0, 'a'),
-      close(0),
-      open(1, { type: 'of_the_future', x: 1 }),
-      close(1),
-      end('end_turn'),
-      STOP,
-    ],
+    START,
+    ['ping'] as Event,
+    ['of_the_future', { index: 0 }] as Event,
+    open(0, TEXT),
+    delta(0, { type: 'mood_delta', mood: 1 }),
+    textDelta(0, 'a'),
+    close(0),
+    open(1, { type: 'of_the_future', x: 1 }),
+    close(1),
+    end('end_turn'),
+    STOP,
   )
   t.match(content, [
     { text: 'a' },
@@ -130,22 +128,18 @@ t.test('messages decoder: joins a search and its result (edge 26)', async t => {
     encrypted_index: 'i',
   }
   const { content, stop } = decodeEvents(
-    ...[
-      START,
-      open(0, use),
-      inputDelta(0, '{"query":"x"}'),
-      close(0),
-      open(1, result),
-      close(1),
-      open(2, TEXT),
-    ],
-    ...[
-      delta(2, { type: 'citations_delta', citation }),
-      textDelta(2, 'b'),
-      close(2),
-      end('end_turn'),
-      STOP,
-    ],
+    START,
+    open(0, use),
+    inputDelta(0, '{"query":"x"}'),
+    close(0),
+    open(1, result),
+    close(1),
+    open(2, TEXT),
+    delta(2, { type: 'citations_delta', citation }),
+    textDelta(2, 'b'),
+    close(2),
+    end('end_turn'),
+    STOP,
   )
   t.match(content, [
     {
@@ -180,21 +174,17 @@ t.test('messages decoder: keeps the order of nested hosted calls', async t => {
     content: { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
   }
   const { content } = decodeEvents(
-    ...[
-      START,
-      open(0, use('c', 'code_execution')),
-      close(0),
-      open(1, use('f', 'web_fetch')),
-      close(1),
-    ],
-    ...[
-      open(2, page),
-      open(3, code),
-      open(4, use('w', 'web_search')),
-      close(4),
-      end('pause_turn'),
-      STOP,
-    ],
+    START,
+    open(0, use('c', 'code_execution')),
+    close(0),
+    open(1, use('f', 'web_fetch')),
+    close(1),
+    open(2, page),
+    open(3, code),
+    open(4, use('w', 'web_search')),
+    close(4),
+    end('pause_turn'),
+    STOP,
   )
   t.match(content, [
     {

@@ -116,8 +116,8 @@ t.test('messages stream decoder: maps every stop reason', async t => {
   ]
   for (const [raw, reason] of reasons)
     t.match(decodeEvents(START, end(raw), STOP).stop, { raw, reason })
-  const observed = decodeEvents(START, end('stop_sequence', {}, { stop_sequence: 'X' }), STOP).stop
-  t.match(observed, { sequence: 'X' })
+  const actual = decodeEvents(START, end('stop_sequence', {}, { stop_sequence: 'X' }), STOP).stop
+  t.match(actual, { sequence: 'X' })
 })
 t.test('messages stream decoder: a refusal keeps its text and explanation', async t => {
   const stop_details = { type: 'refusal', category: 'bio', explanation: 'No.' }

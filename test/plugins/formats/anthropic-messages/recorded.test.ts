@@ -69,8 +69,8 @@ t.test('messages codec: keeps recorded streams', { skip }, async t => {
     const answer = assembleParts(parts)
     t.strictSame(gist(messages.encodeAnswer(answer, context)), expected, `${id} as a whole`)
     t.same(
-      parsed(answer),
-      parsed(messages.decodeAnswer(message ?? {})),
+      parseInputs(answer),
+      parseInputs(messages.decodeAnswer(message ?? {})),
       `${id} is what it would be in one piece`,
     )
     t.same(gist(await stage.read(encodeParts(parts))), expected, `${id} to the SDK`)
@@ -79,7 +79,7 @@ t.test('messages codec: keeps recorded streams', { skip }, async t => {
 })
 
 /** Arguments as parsed values, because upstreams differ in white space. */
-const parsed = (answer: Answer): Answer => ({
+const parseInputs = (answer: Answer): Answer => ({
   ...answer,
   choices: answer.choices.map(({ content, ...choice }) => ({
     ...choice,
@@ -96,16 +96,19 @@ t.test('messages codec: keeps recorded requests', { skip }, async t => {
     if (!request) continue
     count++
     const body = request as Fields
-    const lost = losing()
-    const prompt = messages.decodePrompt(body, '/v1/messages', lost)
+    const dropped = losing()
+    const prompt = messages.decodePrompt(body, '/v1/messages', dropped)
     const target = { name: String(body.model), traits: traitsFor(body) }
-    const outgoing = messages.encodePrompt(prompt, target, lost).body as Fields
-    const expected = { ...without(body, lost.fields), ...(id === THINKS && { thinking: ADAPTIVE }) }
+    const outgoing = messages.encodePrompt(prompt, target, dropped).body as Fields
+    const expected = {
+      ...without(body, dropped.fields),
+      ...(id === THINKS && { thinking: ADAPTIVE }),
+    }
     t.strictSame(shape(outgoing), shape(expected), `${id} is sent as it came`)
-    for (const field of lost.fields) all.add(field.replace(/\[\d+\]/g, '[]'))
+    for (const field of dropped.fields) all.add(field.replace(/\[\d+\]/g, '[]'))
   }
   t.ok(count >= 54, `${count} requests`)
-  t.same([...all].sort(), LOST, 'fields that the hub cannot express')
+  t.same([...all].sort(), DROPPED_FIELDS, 'fields that the hub cannot express')
 })
 /** The request sets effort without thinking; in the hub, effort is a thinking setting. */
 const THINKS = 'rec-0077'
@@ -114,7 +117,7 @@ const traitsFor = ({ thinking }: Fields): Fields => ({
   thinking: isFields(thinking) && thinking.type === 'enabled' ? 'budget' : 'adaptive',
 })
 /** Fields of this format only, reported to the client: betas and hints to the provider. */
-const LOST: readonly string[] = [
+const DROPPED_FIELDS: readonly string[] = [
   'context_management',
   'mcp_servers',
   'output_config.task_budget',
@@ -122,9 +125,9 @@ const LOST: readonly string[] = [
 ]
 
 /** The body without the fields that were reported as dropped. */
-const without = (body: Fields, lost: readonly string[]): Fields => {
+const without = (body: Fields, dropped: readonly string[]): Fields => {
   const rest = structuredClone(body)
-  for (const field of lost) {
+  for (const field of dropped) {
     const steps = field.split(/[.[\]]+/).filter(step => step !== '')
     const last = steps.pop() ?? ''
     let inside = rest as unknown

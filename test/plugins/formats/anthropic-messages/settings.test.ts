@@ -14,26 +14,22 @@ t.test('messages encoder: always sends max_tokens', async t => {
 })
 
 t.test('messages encoder: maps settings and reports those without a name', async t => {
-  const { body, lost } = write(
+  const { body, dropped } = write(
     asking(HI, {
       settings: {
-        ...{
-          limit: 9,
-          temperature: 1.5,
-          topP: 0.5,
-          topK: 4,
-          stops: ['a', ' '],
-          user: 'u',
-          tier: 'default',
-        },
-        ...{
-          seed: 1,
-          frequencyPenalty: 0,
-          presencePenalty: 1,
-          candidates: 1,
-          logprobs: false,
-          store: true,
-        },
+        limit: 9,
+        temperature: 1.5,
+        topP: 0.5,
+        topK: 4,
+        stops: ['a', ' '],
+        user: 'u',
+        tier: 'default',
+        seed: 1,
+        frequencyPenalty: 0,
+        presencePenalty: 1,
+        candidates: 1,
+        logprobs: false,
+        store: true,
       },
     }),
   )
@@ -46,8 +42,8 @@ t.test('messages encoder: maps settings and reports those without a name', async
     metadata: { user_id: 'u' },
     service_tier: 'standard_only',
   })
-  t.same([...lost].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature'])
-  t.same(write(asking(HI, { settings: { tier: 'flex' } })).lost, ['tier'])
+  t.same([...dropped].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature'])
+  t.same(write(asking(HI, { settings: { tier: 'flex' } })).dropped, ['tier'])
 })
 
 t.test('messages codec: keeps cache breakpoints at every position (edge 32)', async t => {
@@ -80,8 +76,8 @@ t.test('messages codec: keeps cache breakpoints at every position (edge 32)', as
       },
     ],
   }
-  const { prompt, lost } = decodePrompt(NAME, body)
-  t.same(lost, [])
+  const { prompt, dropped } = decodePrompt(NAME, body)
+  t.same(dropped, [])
   t.same({ ...encodePrompt(NAME, prompt).body, model: 'm' }, body)
 })
 t.test('messages decoder: accepts counting requests without max_tokens (edge 29)', async t => {
@@ -94,20 +90,18 @@ t.test('messages decoder: accepts counting requests without max_tokens (edge 29)
   t.match(prompt.turns, [{ role: 'user', content: [{ text: 'a' }] }])
 })
 t.test('messages decoder: reports fields without an equivalent in the hub by name', async t => {
-  const { lost } = decodePrompt(NAME, {
-    ...{
-      model: 'm',
-      max_tokens: 1,
-      messages: [],
-      container: 'c',
-      speed: 'fast',
-      inference_geo: null,
-    },
+  const { dropped } = decodePrompt(NAME, {
+    model: 'm',
+    max_tokens: 1,
+    messages: [],
+    container: 'c',
+    speed: 'fast',
+    inference_geo: null,
     metadata: { user_id: 'u', other: 1 },
     output_config: { effort: 'low', task_budget: {} },
     tools: [{ name: 'f', input_schema: {}, defer_loading: true, eager_input_streaming: null }],
   })
-  t.same([...lost].sort(), [
+  t.same([...dropped].sort(), [
     'container',
     'metadata.other',
     'output_config.task_budget',

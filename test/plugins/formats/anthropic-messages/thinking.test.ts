@@ -43,7 +43,7 @@ t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t
   t.notOk('thinking' in think({ mode: 'budget', budget: 10 }, { settings: { limit: 1_024 } }).body)
   const small = think({ mode: 'effort', effort: 'low' }, { settings: { limit: 500 } })
   t.notOk('thinking' in small.body)
-  t.same(small.lost, ['thinking'])
+  t.same(small.dropped, ['thinking'])
   t.same(think({ mode: 'off' }).body.thinking, { type: 'disabled' })
   t.same(think({ mode: 'effort', effort: 'none' }).body.thinking, { type: 'disabled' })
   const forbidden = think(
@@ -54,10 +54,10 @@ t.test('messages encoder: fits budgets and removes conflicts (edge 27)', async t
       tools: [{ type: 'function', name: 'f' }],
     },
   )
-  t.same([...forbidden.lost].sort(), ['choice', 'temperature', 'topK', 'topP'])
+  t.same([...forbidden.dropped].sort(), ['choice', 'temperature', 'topK', 'topP'])
   t.same(forbidden.body.tool_choice, { type: 'auto', disable_parallel_tool_use: true })
   for (const member of ['temperature', 'top_k', 'top_p']) t.notOk(member in forbidden.body, member)
-  t.same(think({ mode: 'budget', budget: 2_000 }, { settings: { temperature: 1 } }).lost, [])
+  t.same(think({ mode: 'budget', budget: 2_000 }, { settings: { temperature: 1 } }).dropped, [])
 })
 t.test('messages encoder: uses adaptive thinking on models that support it', async t => {
   const adaptive = { thinking: 'adaptive' }
@@ -90,7 +90,7 @@ t.test('messages encoder: no thinking in another provider’s turn (edge 9)', as
     ),
   )
   t.notOk('thinking' in foreignPayload.body)
-  t.same(foreignPayload.lost, ['thinking'])
+  t.same(foreignPayload.dropped, ['thinking'])
   const own = write(
     asking(turns([{ type: 'thought', text: '', payload: { origin: NAME, data: 's' } }]), {
       thinking,

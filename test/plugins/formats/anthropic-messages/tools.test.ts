@@ -116,22 +116,25 @@ t.test('messages encoder: maps the tool choice', async t => {
     { type: 'function', name: 'f' },
     { type: 'function', name: 'g' },
   ]
-  const chosen = (more: Partial<Prompt>) => write(asking(HI, { tools, ...more })).body
+  const bodyWithTools = (more: Partial<Prompt>) => write(asking(HI, { tools, ...more })).body
   const single = { settings: { parallel: false } }
-  t.notOk('tool_choice' in chosen({}))
-  t.same(chosen(single).tool_choice, { type: 'auto', disable_parallel_tool_use: true })
-  t.same(chosen({ choice: { type: 'required' }, ...single }).tool_choice, {
+  t.notOk('tool_choice' in bodyWithTools({}))
+  t.same(bodyWithTools(single).tool_choice, { type: 'auto', disable_parallel_tool_use: true })
+  t.same(bodyWithTools({ choice: { type: 'required' }, ...single }).tool_choice, {
     type: 'any',
     disable_parallel_tool_use: true,
   })
-  t.same(chosen({ choice: { type: 'none' }, ...single }).tool_choice, { type: 'none' })
-  t.same(chosen({ choice: { type: 'tool', name: 'g' } }).tool_choice, { type: 'tool', name: 'g' })
-  const some = chosen({ choice: { type: 'some', mode: 'required', names: ['g'] } })
+  t.same(bodyWithTools({ choice: { type: 'none' }, ...single }).tool_choice, { type: 'none' })
+  t.same(bodyWithTools({ choice: { type: 'tool', name: 'g' } }).tool_choice, {
+    type: 'tool',
+    name: 'g',
+  })
+  const some = bodyWithTools({ choice: { type: 'some', mode: 'required', names: ['g'] } })
   t.same(some.tool_choice, { type: 'any' })
   t.match(some.tools, [{ name: 'g' }])
   t.equal((some.tools as readonly Json[]).length, 1)
   t.notOk(
-    'tool_choice' in chosen({ tools: [], choice: { type: 'required' } }),
+    'tool_choice' in bodyWithTools({ tools: [], choice: { type: 'required' } }),
     'no tools to choose from',
   )
 })

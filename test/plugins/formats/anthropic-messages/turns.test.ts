@@ -34,13 +34,13 @@ t.test('messages encoder: a prompt of system turns only is sent as a user messag
 })
 t.test('messages encoder: later system turns keep their position (edge 21)', async t => {
   const turns = [user(say('a')), model(say('b')), system('now'), user(say('c'))]
-  const folded = sent(turns)
-  t.same(roles(folded), [
+  const messages = sent(turns)
+  t.same(roles(messages), [
     ['user', 'text'],
     ['assistant', 'text'],
     ['user', 'text', 'text'],
   ])
-  t.match(JSON.stringify(folded), /<system>\\nnow\\n<\/system>/)
+  t.match(JSON.stringify(messages), /<system>\\nnow\\n<\/system>/)
   const remaining = sent(turns, { system_turns: true })
   t.same(roles(remaining), [
     ['user', 'text'],
@@ -107,23 +107,23 @@ t.test('messages encoder: keeps a prefill if the model supports it', async t => 
     role: 'assistant',
     content: [{ type: 'text', text: 'It is' }],
   })
-  const { body, lost } = write(asking(turns), { prefill: false })
+  const { body, dropped } = write(asking(turns), { prefill: false })
   t.same(roles(body), [
     ['user', 'text'],
     ['assistant', 'text'],
     ['user', 'text'],
   ])
-  t.same(lost, ['prefill'])
+  t.same(dropped, ['prefill'])
 })
 t.test('messages codec: returns a paused turn with hosted calls unchanged', async t => {
   const items = [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }]
-  const work: Content = {
+  const hostedCall: Content = {
     type: 'hostedCall',
     tool: 'web_search',
     id: 's',
     input: 'x',
     raw: { origin: NAME, items },
   }
-  const body = write(asking([...HI, model(work)]), { prefill: false }).body
+  const body = write(asking([...HI, model(hostedCall)]), { prefill: false }).body
   t.same((body.messages as readonly Json[])[1], { role: 'assistant', content: items })
 })

@@ -43,26 +43,20 @@ t.test('messages stream encoder: converts invalid ids reversibly (edge 18)', asy
 t.test('messages stream encoder: writes a signature at any position', async t => {
   const payload = { origin: NAME, data: 's' }
   const message = await read(
-    ...[
-      BEGIN,
-      open(0, THOUGHT),
-      grow(0, 'hm'),
-      { type: 'payload', index: 0, payload } as Part,
-      close(0),
-    ],
-    ...[
-      open(1, { ...THOUGHT, payload } as Content),
-      close(1),
-      open(2, THOUGHT),
-      grow(2, 'so'),
-      close(2),
-    ],
-    ...[
-      open(3, { ...THOUGHT, payload: { ...payload, kind: 'redacted' } } as Content),
-      close(3),
-      stop('end'),
-      END,
-    ],
+    BEGIN,
+    open(0, THOUGHT),
+    grow(0, 'hm'),
+    { type: 'payload', index: 0, payload } as Part,
+    close(0),
+    open(1, { ...THOUGHT, payload } as Content),
+    close(1),
+    open(2, THOUGHT),
+    grow(2, 'so'),
+    close(2),
+    open(3, { ...THOUGHT, payload: { ...payload, kind: 'redacted' } } as Content),
+    close(3),
+    stop('end'),
+    END,
   )
   t.same(message.content, [
     { type: 'thinking', thinking: 'hm', signature: 's' },
@@ -75,22 +69,21 @@ t.test('messages stream encoder: carries foreign payloads in place (edges 7 and 
   const payload = { origin: 'google-gemini', data: 'signed' }
   const thought = { origin: 'openai-responses', data: 'encrypted', id: 'rs_1' }
   const message = await read(
-    ...[
-      BEGIN,
-      open(0, THOUGHT),
-      grow(0, 'hm'),
-      { type: 'payload', index: 0, payload: thought } as Part,
-      close(0),
-    ],
-    ...[open(1, { ...call('a'), payload } as Content), close(1), open(2, call('b')), close(2)],
-    ...[
-      open(3, TEXT),
-      grow(3, 'x'),
-      { type: 'payload', index: 3, payload } as Part,
-      close(3),
-      stop('call'),
-      END,
-    ],
+    BEGIN,
+    open(0, THOUGHT),
+    grow(0, 'hm'),
+    { type: 'payload', index: 0, payload: thought } as Part,
+    close(0),
+    open(1, { ...call('a'), payload } as Content),
+    close(1),
+    open(2, call('b')),
+    close(2),
+    open(3, TEXT),
+    grow(3, 'x'),
+    { type: 'payload', index: 3, payload } as Part,
+    close(3),
+    stop('call'),
+    END,
   )
   t.notMatch(JSON.stringify(message), /"signed"|"encrypted"/)
   const { prompt } = decodePrompt(NAME, {
@@ -113,9 +106,9 @@ t.test('messages stream encoder: carries foreign payloads in place (edges 7 and 
 })
 t.test('messages stream encoder: writes and restores foreign hosted calls', async t => {
   const raw = { origin: 'openai-responses', items: [{ type: 'web_search_call', id: 'ws_1' }] }
-  const started: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
-  const completed: Content = {
-    ...started,
+  const startedCall: Content = { type: 'hostedCall', tool: 'web_search', id: 'ws_1', input: {} }
+  const completedCall: Content = {
+    ...startedCall,
     input: 'news',
     sources: [{ url: 'https://a', title: 'A' }],
     raw,
@@ -129,8 +122,8 @@ t.test('messages stream encoder: writes and restores foreign hosted calls', asyn
   }
   const message = await read(
     BEGIN,
-    open(0, started),
-    close(0, completed),
+    open(0, startedCall),
+    close(0, completedCall),
     open(1, code),
     close(1),
     stop('end'),
@@ -171,15 +164,15 @@ t.test('messages stream encoder: writes every hosted tool, successful and failed
     'other',
   ] as const
   for (const tool of tools)
-    for (const failed of [undefined, 'unavailable']) {
-      const work: Content = {
+    for (const error of [undefined, 'unavailable']) {
+      const hostedCall: Content = {
         type: 'hostedCall',
         tool,
         id: 'w',
         input: null,
-        ...(failed && { error: failed }),
+        ...(error && { error: error }),
       }
-      const message = await read(BEGIN, open(0, work), close(0), stop('end'), END)
+      const message = await read(BEGIN, open(0, hostedCall), close(0), stop('end'), END)
       t.match(message.content, [{ type: 'server_tool_use' }], tool)
     }
 })
@@ -217,15 +210,16 @@ t.test('messages stream encoder: writes refusals and images as text', async t =>
     source: { type: 'url', url: 'https://a/b.png' },
   }
   const message = await read(
-    ...[
-      BEGIN,
-      open(0, TEXT),
-      close(0),
-      open(1, { type: 'refusal', text: '' }),
-      grow(1, 'No.'),
-      close(1),
-    ],
-    ...[open(2, image), close(2), stop('filter', 'unsafe'), END],
+    BEGIN,
+    open(0, TEXT),
+    close(0),
+    open(1, { type: 'refusal', text: '' }),
+    grow(1, 'No.'),
+    close(1),
+    open(2, image),
+    close(2),
+    stop('filter', 'unsafe'),
+    END,
   )
   t.match(message, {
     content: [

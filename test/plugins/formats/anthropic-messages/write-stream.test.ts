@@ -84,8 +84,16 @@ t.test('messages stream encoder: fails if too many interleaved blocks wait', asy
 })
 t.test('messages stream encoder: ignores further candidates', async t => {
   const message = await read(
-    ...[BEGIN, open(0, TEXT), open(1, TEXT, 1), grow(1, 'b'), grow(0, 'a'), close(1), close(0)],
-    ...[stop('end'), { type: 'stop', choice: 1, stop: { reason: 'length' } } as Part, END],
+    BEGIN,
+    open(0, TEXT),
+    open(1, TEXT, 1),
+    grow(1, 'b'),
+    grow(0, 'a'),
+    close(1),
+    close(0),
+    stop('end'),
+    { type: 'stop', choice: 1, stop: { reason: 'length' } } as Part,
+    END,
   )
   t.match(message, { content: [{ text: 'a' }], stop_reason: 'end_turn' })
   t.equal((message.content as Json[]).length, 1)
@@ -97,19 +105,15 @@ t.test('messages stream encoder: ends a broken answer with an error (edge 5)', a
 })
 t.test('messages stream encoder: passes an error in mid-stream (edge 17)', async t => {
   const encoder = codecOf(NAME).encodeStream(contextWith())
-  const started = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.push(part)).join('')
-  const failed = encoder.failure({
+  const text = [BEGIN, open(0, TEXT), grow(0, 'a')].map(part => encoder.push(part)).join('')
+  const failure = encoder.failure({
     type: 'error',
     error: { type: 'overloaded_error', message: 'Later.' },
     request_id: 'r',
   })
-  t.notMatch(started + failed, /message_stop/)
-  await t.rejects(stage.read(started + failed), /Later/)
-  await t.rejects(
-    stage.read(started),
-    /stream ended|request ended/i,
-    'a truncated stream is an error',
-  )
+  t.notMatch(text + failure, /message_stop/)
+  await t.rejects(stage.read(text + failure), /Later/)
+  await t.rejects(stage.read(text), /stream ended|request ended/i, 'a truncated stream is an error')
 })
 t.test('messages stream encoder: writes an empty stream (edge 6)', async t => {
   t.match(await read(END), {

@@ -37,12 +37,16 @@ t.test('Gemini stream decoder: an unspecified finish reason is no end (edge 4)',
 })
 t.test('Gemini decoder: a malformed call is no clean stop (edge 5)', t => {
   for (const reason of [
-    ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
-    ...['MALFORMED_RESPONSE', 'MISSING_THOUGHT_SIGNATURE'],
+    'MALFORMED_FUNCTION_CALL',
+    'UNEXPECTED_TOOL_CALL',
+    'TOO_MANY_TOOL_CALLS',
+    'MALFORMED_RESPONSE',
+    'MISSING_THOUGHT_SIGNATURE',
   ]) {
     t.match(stopOf(stop(reason)), { reason: 'broken', raw: reason })
     t.match(whole({ finishReason: reason, finishMessage: 'why' }).choices[0]?.stop, {
-      ...{ reason: 'broken', message: 'why' },
+      reason: 'broken',
+      message: 'why',
     })
   }
   t.match(
@@ -79,8 +83,16 @@ t.test('Gemini decoder: reads a refused prompt, whole and streamed', t => {
 t.test('Gemini decoder: maps every finish reason', t => {
   const table: readonly [string, string][] = [
     ...[
-      ...['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'],
-      ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'MODEL_ARMOR'],
+      'SAFETY',
+      'RECITATION',
+      'LANGUAGE',
+      'BLOCKLIST',
+      'PROHIBITED_CONTENT',
+      'SPII',
+      'IMAGE_SAFETY',
+      'IMAGE_PROHIBITED_CONTENT',
+      'IMAGE_RECITATION',
+      'MODEL_ARMOR',
     ].map((raw): [string, string] => [raw, 'filter']),
     ['MAX_TOKENS', 'length'],
     ['STOP', 'end'],
@@ -95,8 +107,12 @@ t.test('Gemini decoder: maps every finish reason', t => {
 })
 t.test('Gemini decoder: counts thoughts apart from the output (edge 14)', t => {
   const usageMetadata = {
-    ...{ promptTokenCount: 100, cachedContentTokenCount: 40, toolUsePromptTokenCount: 7 },
-    ...{ candidatesTokenCount: 20, thoughtsTokenCount: 300, totalTokenCount: 427 },
+    promptTokenCount: 100,
+    cachedContentTokenCount: 40,
+    toolUsePromptTokenCount: 7,
+    candidatesTokenCount: 20,
+    thoughtsTokenCount: 300,
+    totalTokenCount: 427,
     promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 500 }],
   }
   const { meters = {} } = whole({ finishReason: 'STOP' }, { usageMetadata })
@@ -109,13 +125,13 @@ t.test('Gemini decoder: counts thoughts apart from the output (edge 14)', t => {
   t.end()
 })
 t.test('Gemini stream decoder: usage is cumulative', t => {
-  const counted = (usageMetadata: Json, finishReason: Json) =>
+  const answerWithCounts = (usageMetadata: Json, finishReason: Json) =>
     event({ candidates: [{ content: { parts: [{ text: 'a' }] }, finishReason }], usageMetadata })
   const stream = [
-    counted({ promptTokenCount: 5, candidatesTokenCount: 1, totalTokenCount: 6 }, null),
-    counted({ trafficType: 'ON_DEMAND' }, null),
-    counted({ promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 }, null),
-    counted({ trafficType: 'ON_DEMAND' }, 'STOP'),
+    answerWithCounts({ promptTokenCount: 5, candidatesTokenCount: 1, totalTokenCount: 6 }, null),
+    answerWithCounts({ trafficType: 'ON_DEMAND' }, null),
+    answerWithCounts({ promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 }, null),
+    answerWithCounts({ trafficType: 'ON_DEMAND' }, 'STOP'),
   ].join('')
   t.same(decodeStream(NAME, stream).meters, { input: 5, output: 3 })
   t.end()
@@ -163,8 +179,8 @@ t.test('Gemini stream decoder: several candidates end together', t => {
     { content: [{ text: 'ac' }], stop: { reason: 'end' } },
     { content: [{ text: 'bd' }], stop: { reason: 'length' } },
   ])
-  const opened = parts.flatMap(part => (part.type === 'open' ? [part.index] : []))
-  t.same(opened, [0, 1], 'indices are dense over all choices')
+  const openIndices = parts.flatMap(part => (part.type === 'open' ? [part.index] : []))
+  t.same(openIndices, [0, 1], 'indices are dense over all choices')
   t.end()
 })
 t.test('Gemini stream decoder: accepts irregular events (edge 31)', t => {

@@ -42,8 +42,12 @@ t.test('Gemini stream decoder: hostile argument paths have no effect', t => {
     willContinue: true,
   })
   const [input] = inputsOf(
-    ...[call({ name: 'f', willContinue: true }), call(value('$.__proto__.polluted'))],
-    ...[call(value('$.list[4000000000]')), call(value('$')), call(value('nonsense')), stop()],
+    call({ name: 'f', willContinue: true }),
+    call(value('$.__proto__.polluted')),
+    call(value('$.list[4000000000]')),
+    call(value('$')),
+    call(value('nonsense')),
+    stop(),
   )
   t.equal(({} as { polluted?: string }).polluted, undefined)
   t.same(input.list, ['x'])
@@ -59,9 +63,9 @@ t.test('Gemini decoder: keeps ids of calls and makes unique ones where they are 
   t.equal(ids[0], 'own')
   t.same(ids.slice(1), ['call_r1_0', 'call_r1_0', 'call_r1_1'])
   const nameless = (): string | undefined => {
-    const [made] =
+    const [callId] =
       whole({ content: { parts: [{ functionCall: { name: 'f' } }] } }).choices[0]?.content ?? []
-    return made?.type === 'call' ? made.id : undefined
+    return callId?.type === 'call' ? callId.id : undefined
   }
   t.not(nameless(), nameless(), 'an answer without an id of its own')
   t.end()
@@ -106,11 +110,10 @@ t.test('Gemini decoder: keeps a signature without text (edge 10)', t => {
 t.test('Gemini stream decoder: text and thoughts are separate blocks for any chunks', t => {
   t.match(
     contentOf(
-      ...[
-        piece([{ text: 'a', thought: true }]),
-        piece([{ text: 'b', thought: true }, { text: 'c' }]),
-      ],
-      ...[piece([{ text: 'd' }]), stop()],
+      piece([{ text: 'a', thought: true }]),
+      piece([{ text: 'b', thought: true }, { text: 'c' }]),
+      piece([{ text: 'd' }]),
+      stop(),
     ),
     [
       { type: 'thought', text: 'ab' },
@@ -142,8 +145,8 @@ t.test('Gemini decoder: joins code and its output to one hosted call', t => {
     { type: 'text', text: 'b' },
   ])
   t.match(stopOf(piece([code, result]), stop()), { reason: 'end' })
-  const failed = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
-  t.match(contentOf(piece([code, failed]), stop()), [{ error: 'OUTCOME_FAILED' }])
+  const failedResult = { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'x' } }
+  t.match(contentOf(piece([code, failedResult]), stop()), [{ error: 'OUTCOME_FAILED' }])
   t.match(
     contentOf(piece([result]), stop()),
     [{ type: 'hostedCall', output: {} }],
@@ -156,16 +159,16 @@ t.test('Gemini decoder: joins code and its output to one hosted call', t => {
   t.end()
 })
 t.test('Gemini decoder: reads hosted calls that newer models show as parts', t => {
-  const asked = (id: string) => ({
+  const toolCall = (id: string) => ({
     toolCall: { id, toolType: 'GOOGLE_SEARCH_WEB', args: { queries: [id] } },
     thoughtSignature: `S${id}`,
   })
   const gave = (id: string) => ({
     toolResponse: { id, toolType: 'GOOGLE_SEARCH_WEB', response: { id } },
   })
-  const grounded = { groundingMetadata: { webSearchQueries: ['a'] } }
+  const grounding = { groundingMetadata: { webSearchQueries: ['a'] } }
   t.match(
-    contentOf(piece([asked('a'), asked('b'), gave('a'), gave('b')]), stop('STOP', grounded)),
+    contentOf(piece([toolCall('a'), toolCall('b'), gave('a'), gave('b')]), stop('STOP', grounding)),
     [
       { type: 'hostedCall', tool: 'web_search', id: 'a', output: { id: 'a' } },
       { type: 'hostedCall', tool: 'web_search', id: 'b', output: { id: 'b' } },
@@ -191,13 +194,13 @@ t.test('Gemini stream decoder: emits each citation once, in UTF-16 units', t => 
     piece([{ text: text.slice(0, 3) }]),
     piece([{ text: text.slice(3) }], { groundingMetadata }),
   ]
-  const [words, work] = contentOf(...halves, stop('STOP', { groundingMetadata })) ?? []
+  const [words, hostedCall] = contentOf(...halves, stop('STOP', { groundingMetadata })) ?? []
   t.match(words, {
     citations: [{ url: 'https://a.example', title: 'A', quote: 'liegt schön', start: 10, end: 21 }],
   })
   t.equal(words?.type === 'text' && words.citations?.length, 1)
   t.equal(text.slice(10, 21), 'liegt schön')
-  t.match(work, { type: 'hostedCall', tool: 'web_search', input: { query: 'zürich' } })
+  t.match(hostedCall, { type: 'hostedCall', tool: 'web_search', input: { query: 'zürich' } })
   t.end()
 })
 t.test('Gemini stream decoder: emits citations that arrive after the text was closed', t => {
@@ -225,7 +228,8 @@ t.test('Gemini decoder: reads URL context and recitations', t => {
     {},
   ]
   const { choices } = whole({
-    ...{ content: { parts: [{ text: 'abc' }] }, finishReason: 'STOP' },
+    content: { parts: [{ text: 'abc' }] },
+    finishReason: 'STOP',
     urlContextMetadata: { urlMetadata },
     citationMetadata: {
       citationSources: [{ startIndex: 1, endIndex: 2, uri: 'https://c.example' }],

@@ -22,7 +22,10 @@ import {
 const NAME = 'google-gemini'
 const codec = codecOf(NAME)
 const open = (index: number, content: Content, choice = 0): Part => ({
-  ...{ type: 'open', index, choice, content },
+  type: 'open',
+  index,
+  choice,
+  content,
 })
 const grow = (index: number, text: string): Part => ({ type: 'grow', index, text })
 const close = (index: number): Part => ({ type: 'close', index })
@@ -57,10 +60,10 @@ t.test('Gemini stream encoder: writes an error in both framings (edge 17)', t =>
   for (const query of ['', '?alt=sse']) {
     const encoder = codec.encodeStream(contextWith({ path: path + query }))
     const before = encoder.push(open(0, { type: 'text', text: '' })) + encoder.push(grow(0, 'a'))
-    const encoded = before + encoder.failure(error)
-    t.notMatch(encoded, /finishReason/, 'no clean end')
-    if (query === '') t.match(JSON.parse(encoded)[1], error)
-    else t.ok(encoded.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
+    const output = before + encoder.failure(error)
+    t.notMatch(output, /finishReason/, 'no clean end')
+    if (query === '') t.match(JSON.parse(output)[1], error)
+    else t.ok(output.endsWith(`data: ${JSON.stringify(error)}\r\n\r\n`))
   }
   t.same(
     JSON.parse(codec.encodeStream(contextWith({ path })).failure(error)),
@@ -83,12 +86,23 @@ t.test('Gemini stream encoder: holds the end back until the end part', t => {
 })
 t.test('Gemini stream encoder: writes interleaved calls whole and in order (edge 1)', t => {
   const chunks = encodeChunks([
-    ...[open(0, { type: 'text', text: '' }), grow(0, 'a')],
-    ...[open(1, call('a')), open(2, call('b')), grow(1, '{"x"'), grow(2, '{"y":'), grow(0, 'b')],
-    ...[close(0), grow(1, ':1}'), grow(2, '2}'), close(2), close(1), ...ending],
+    open(0, { type: 'text', text: '' }),
+    grow(0, 'a'),
+    open(1, call('a')),
+    open(2, call('b')),
+    grow(1, '{"x"'),
+    grow(2, '{"y":'),
+    grow(0, 'b'),
+    close(0),
+    grow(1, ':1}'),
+    grow(2, '2}'),
+    close(2),
+    close(1),
+    ...ending,
   ])
   t.match(partsIn(chunks), [
-    ...[{ text: 'a' }, { text: 'b' }],
+    { text: 'a' },
+    { text: 'b' },
     { functionCall: { id: 'a', name: 'f_a', args: { x: 1 } } },
     { functionCall: { id: 'b', name: 'f_b', args: { y: 2 } } },
     { text: '' },
@@ -105,8 +119,12 @@ t.test('Gemini stream encoder: fails if too many interleaved blocks wait', t => 
 })
 t.test('Gemini stream encoder: numbers candidates and ends them together', t => {
   const chunks = encodeChunks([
-    ...[open(0, { type: 'text', text: '' }), open(1, { type: 'text', text: '' }, 1)],
-    ...[grow(1, 'b'), grow(0, 'a'), close(0), close(1)],
+    open(0, { type: 'text', text: '' }),
+    open(1, { type: 'text', text: '' }, 1),
+    grow(1, 'b'),
+    grow(0, 'a'),
+    close(0),
+    close(1),
     { type: 'stop', choice: 1, stop: { reason: 'length' } },
     { type: 'stop', choice: 0, stop: END },
     { type: 'end' },
@@ -151,9 +169,9 @@ t.test('Gemini encoder: a refused prompt has no candidates', t => {
     ['content_filter', 'SAFETY'],
   ] as const) {
     const stop: Stop = { reason: 'filter', raw, message: 'no' }
-    for (const encoded of [encodeWhole([], stop), encodeStreamed([], stop).at(-1)]) {
-      t.same(encoded?.promptFeedback, { blockReason, blockReasonMessage: 'no' })
-      t.equal(encoded?.candidates, undefined)
+    for (const output of [encodeWhole([], stop), encodeStreamed([], stop).at(-1)]) {
+      t.same(output?.promptFeedback, { blockReason, blockReasonMessage: 'no' })
+      t.equal(output?.candidates, undefined)
     }
   }
   t.match(encodeWhole([{ type: 'refusal', text: 'I cannot.' }], { reason: 'refusal' }).candidates, [

@@ -7,12 +7,22 @@ import { END, encodeStreamed, encodeWhole, partsIn } from '../../../helpers/gemi
 
 t.test('Gemini encoder: the total is the sum of all counts', t => {
   const meters = {
-    ...{ input: 1, cached: 2, cache_write: 4, cache_write_1h: 8, audio_input: 16 },
-    ...{ output: 32, thinking: 64, audio_output: 128, web_search: 5 },
+    input: 1,
+    cached: 2,
+    cache_write: 4,
+    cache_write_1h: 8,
+    audio_input: 16,
+    output: 32,
+    thinking: 64,
+    audio_output: 128,
+    web_search: 5,
   }
   t.same(encodeWhole([], END, { meters }).usageMetadata, {
-    ...{ promptTokenCount: 31, cachedContentTokenCount: 2, candidatesTokenCount: 160 },
-    ...{ thoughtsTokenCount: 64, totalTokenCount: 255 },
+    promptTokenCount: 31,
+    cachedContentTokenCount: 2,
+    candidatesTokenCount: 160,
+    thoughtsTokenCount: 64,
+    totalTokenCount: 255,
     promptTokensDetails: [
       { modality: 'TEXT', tokenCount: 15 },
       { modality: 'AUDIO', tokenCount: 16 },
@@ -57,14 +67,14 @@ t.test('Gemini encoder: counts citation offsets in bytes of the whole text', t =
       citations: [{ url: 'https://a.example' }, { document: 2, quote: 'Höhe', start: 3, end: 7 }],
     },
   ]
-  const cited = [
+  const textWithCitations = [
     ['Grüße.', 'https://a.example'],
     ['hoch', 'document 2'],
     ['🏔 hoch', 'https://a.example'],
   ]
-  for (const encoded of [[encodeWhole(content)], encodeStreamed(content)]) {
-    t.same(readDirectly(encoded).citations, cited.sort())
-    t.match(encoded.at(-1)?.candidates?.[0]?.groundingMetadata, {
+  for (const answers of [[encodeWhole(content)], encodeStreamed(content)]) {
+    t.same(readDirectly(answers).citations, textWithCitations.sort())
+    t.match(answers.at(-1)?.candidates?.[0]?.groundingMetadata, {
       webSearchQueries: ['q'],
       groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }, {}, {}],
     })
@@ -90,14 +100,14 @@ t.test('Gemini encoder: writes other providers’ hosted calls', t => {
     },
     { type: 'hostedCall', tool: 'file_search', id: 'f', input: { queries: ['q'] } },
   ]
-  for (const encoded of [[encodeWhole(content)], encodeStreamed(content)]) {
-    t.match(partsIn(encoded).slice(0, 4), [
+  for (const answers of [[encodeWhole(content)], encodeStreamed(content)]) {
+    t.match(partsIn(answers).slice(0, 4), [
       { executableCode: { language: 'PYTHON', code: '1+1' } },
       { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '2' } },
       { executableCode: { code: 'x' } },
       { codeExecutionResult: { outcome: 'OUTCOME_FAILED', output: 'it broke' } },
     ])
-    t.match(encoded.at(-1)?.candidates, [
+    t.match(answers.at(-1)?.candidates, [
       {
         groundingMetadata: { retrievalQueries: ['q'] },
         urlContextMetadata: { urlMetadata: [{ urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' }] },
@@ -115,8 +125,8 @@ t.test('Gemini encoder: writes images inline and by URL', t => {
       source: { type: 'url', url: 'https://a.example/x', mime: 'image/png' },
     },
   ]
-  for (const encoded of [[encodeWhole(content)], encodeStreamed(content)])
-    t.match(partsIn(encoded).slice(0, 2), [
+  for (const answers of [[encodeWhole(content)], encodeStreamed(content)])
+    t.match(partsIn(answers).slice(0, 2), [
       { inlineData: { mimeType: 'image/png', data: 'AA' } },
       { fileData: { mimeType: 'image/png', fileUri: 'https://a.example/x' } },
     ])

@@ -81,17 +81,17 @@ t.test('Gemini decoder: names the invalid field', async t => {
 })
 
 t.test('Gemini decoder: inherited object properties match no table', t => {
-  const { prompt, lost } = decodePrompt(NAME, {
+  const { prompt, dropped } = decodePrompt(NAME, {
     ...hi,
     tools: [
       { constructor: 7, functionDeclarations: [{ name: 'f', parameters: { toString: 'x' } }] },
     ],
     serviceTier: 'constructor',
   })
-  t.same(lost, ['tools[0].constructor'])
-  t.same(encodePrompt(NAME, prompt).lost, ['tier'])
+  t.same(dropped, ['tools[0].constructor'])
+  t.same(encodePrompt(NAME, prompt).dropped, ['tier'])
   t.same(
-    encodePrompt(NAME, prompt, { traits: { json_schema: false } }).lost,
+    encodePrompt(NAME, prompt, { traits: { json_schema: false } }).dropped,
     ['parameters.toString', 'tier'].reverse(),
   )
   const answer = codecOf(NAME).decodeAnswer({
@@ -109,8 +109,8 @@ const survives = (body: Json): boolean => {
     encodePrompt(NAME, prompt, {
       traits: { json_schema: false, mixed_tools: true, thinking: 'budget' },
     })
-  } catch (thrown) {
-    return (thrown as { status?: number }).status === 400
+  } catch (error) {
+    return (error as { status?: number }).status === 400
   }
   return true
 }
@@ -127,14 +127,14 @@ t.test('Gemini decoder: accepts or rejects any body, and never throws anything e
 })
 
 /** The value with one member, at any depth, replaced or removed. */
-const places = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
+const paths = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
   typeof value !== 'object' || value === null
     ? [path]
-    : [path, ...Object.entries(value).flatMap(([key, each]) => places(each, [...path, key]))]
-const mutated = (value: Json, [step, ...rest]: readonly string[], other: Json): Json => {
+    : [path, ...Object.entries(value).flatMap(([key, each]) => paths(each, [...path, key]))]
+const mutateMember = (value: Json, [step, ...rest]: readonly string[], other: Json): Json => {
   if (step === undefined) return other
   const copy = structuredClone(value) as { [key: string]: Json }
-  copy[step] = mutated(copy[step] as Json, rest, other)
+  copy[step] = mutateMember(copy[step] as Json, rest, other)
   return copy
 }
 /** Shortens images to the part that identifies them. */
@@ -156,8 +156,8 @@ t.test(
     )
     fc.assert(
       fc.property(fc.constantFrom(...requests), fc.nat(), wrong, (request, at, other) => {
-        const all = places(request).filter(({ length }) => length > 0)
-        return survives(mutated(request, all[at % all.length] as readonly string[], other))
+        const all = paths(request).filter(({ length }) => length > 0)
+        return survives(mutateMember(request, all[at % all.length] as readonly string[], other))
       }),
       { numRuns: scaled(700, 20_000) },
     )
@@ -168,10 +168,31 @@ t.test(
 t.test('Gemini decoder: never throws on answers, stream events or errors of upstreams', t => {
   const codec = codecOf(NAME)
   const keys = [
-    ...['candidates', 'content', 'parts', 'text', 'functionCall', 'name', 'args', 'partialArgs'],
-    ...['jsonPath', 'stringValue', 'groundingMetadata', 'groundingSupports', 'groundingChunks'],
-    ...['segment', 'groundingChunkIndices', 'executableCode', 'toolCall', 'toolResponse', 'index'],
-    ...['finishReason', 'usageMetadata', 'promptFeedback', 'promptTokenCount', 'error', 'details'],
+    'candidates',
+    'content',
+    'parts',
+    'text',
+    'functionCall',
+    'name',
+    'args',
+    'partialArgs',
+    'jsonPath',
+    'stringValue',
+    'groundingMetadata',
+    'groundingSupports',
+    'groundingChunks',
+    'segment',
+    'groundingChunkIndices',
+    'executableCode',
+    'toolCall',
+    'toolResponse',
+    'index',
+    'finishReason',
+    'usageMetadata',
+    'promptFeedback',
+    'promptTokenCount',
+    'error',
+    'details',
   ]
   const { tree } = fc.letrec<{ tree: Json }>(tie => ({
     tree: fc.oneof(

@@ -18,8 +18,8 @@ t.test('Gemini codec: a free-text tool becomes a function with one argument', t 
     ],
     toolConfig: { functionCallingConfig: { allowedFunctionNames: ['tollgate_text_patch'] } },
   })
-  const made = call({ name: 'tollgate_text_patch', args: { input: '*** a' } })
-  t.match(contentOf(made, stop()), [
+  const freeTextCall = call({ name: 'tollgate_text_patch', args: { input: '*** a' } })
+  t.match(contentOf(freeTextCall, stop()), [
     { type: 'call', name: 'patch', isFreeText: true, input: '*** a' },
   ])
   const turns: Turn[] = [

@@ -1,7 +1,7 @@
 /** Decoding requests of generateContent. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { countedRequest } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
+import { requestToCount } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
 import { decodePrompt } from '../../../helpers/codec.ts'
 import { decodeRequest, encodeRequest, hi } from '../../../helpers/gemini-prompt.ts'
 
@@ -47,7 +47,7 @@ t.test('Gemini decoder: accepts all spellings of members and base64', t => {
   const { body: _, ...same } = camel.prompt
   t.match(snake.prompt.settings, same.settings)
   t.same(snake.prompt.tools, same.tools)
-  t.same([camel.lost, snake.lost], [[], []])
+  t.same([camel.dropped, snake.dropped], [[], []])
   t.match(same, {
     turns: [
       { role: 'system', content: [{ type: 'text', text: 'be brief' }] },
@@ -68,8 +68,12 @@ t.test('Gemini decoder: accepts all spellings of members and base64', t => {
 })
 t.test('Gemini decoder: accepts every form of the system instruction', t => {
   for (const systemInstruction of [
-    ...['be brief', { text: 'be brief' }, { parts: [{ text: 'be brief' }] }, ['be brief']],
-    ...[{ role: 'system', parts: [{ text: 'be brief' }] }, [{ text: 'be brief' }]],
+    'be brief',
+    { text: 'be brief' },
+    { parts: [{ text: 'be brief' }] },
+    ['be brief'],
+    { role: 'system', parts: [{ text: 'be brief' }] },
+    [{ text: 'be brief' }],
   ])
     t.match(decodeRequest({ systemInstruction }).prompt.turns[0], {
       role: 'system',
@@ -80,14 +84,14 @@ t.test('Gemini decoder: accepts every form of the system instruction', t => {
   t.end()
 })
 t.test('Gemini decoder: reports unknown fields by the client’s names', t => {
-  const { lost } = decodeRequest({
+  const { dropped } = decodeRequest({
     model: 'models/x',
     modelArmorConfig: {},
     generation_config: { media_resolution: 'x', imageConfig: {}, seed: null },
     toolConfig: { retrievalConfig: {}, includeServerSideToolInvocations: true },
     tools: [{ functionDeclarations: [{ name: 'f', behavior: 'x' }] }],
   })
-  t.same(lost, [
+  t.same(dropped, [
     'tools[0].functionDeclarations[0].behavior',
     'toolConfig.retrievalConfig',
     'generation_config.media_resolution',
@@ -108,11 +112,10 @@ t.test('Gemini decoder: pairs calls without ids and results by name, in order', 
   const answer = (b: number) => ({ functionResponse: { name: 'f', response: { b } } })
   const { prompt } = decodePrompt(NAME, {
     contents: [
-      ...[...hi, { role: 'model', parts: [call(1), call(2)] }],
-      ...[
-        { role: 'user', parts: [answer(1)] },
-        { role: 'function', parts: [{ text: 'x' }, answer(2)] },
-      ],
+      ...hi,
+      { role: 'model', parts: [call(1), call(2)] },
+      { role: 'user', parts: [answer(1)] },
+      { role: 'function', parts: [{ text: 'x' }, answer(2)] },
     ],
   })
   const [, words, back] = prompt.turns
@@ -164,8 +167,8 @@ t.test('Gemini decoder: a lone signature belongs to the text before it (edge 10)
   t.end()
 })
 t.test('Gemini decoder: cached content becomes a document that only Google can open', t => {
-  const { prompt, lost } = decodeRequest({ cachedContent: 'cachedContents/x' })
-  t.same(lost, [])
+  const { prompt, dropped } = decodeRequest({ cachedContent: 'cachedContents/x' })
+  t.same(dropped, [])
   t.match(prompt.turns[0]?.content[0], {
     source: { type: 'file', file: 'cachedContents/x', origin: NAME },
     at: 'cachedContent',
@@ -234,10 +237,11 @@ t.test('Gemini decoder: reads hosted tools and keeps unknown ones', t => {
 })
 
 t.test('Gemini decoder: reads both shapes of a counting request (edge 29)', t => {
-  t.same(countedRequest({ contents: hi }), { contents: hi })
+  t.same(requestToCount({ contents: hi }), { contents: hi })
   for (const key of ['generateContentRequest', 'generate_content_request'])
-    t.same(countedRequest({ [key]: { model: 'models/x', contents: hi } }), {
-      ...{ model: 'models/x', contents: hi },
+    t.same(requestToCount({ [key]: { model: 'models/x', contents: hi } }), {
+      model: 'models/x',
+      contents: hi,
     })
   t.end()
 })

@@ -39,7 +39,8 @@ const chunksOf = (stream: string): readonly Gemini[] =>
 const traitsFor = ({ request }: Recording): { readonly [key: string]: Json } => {
   const { generationConfig, toolConfig } = normaliseRequest(request as Json) as Gemini['request']
   return {
-    ...{ tool_media: true, vertex: true },
+    tool_media: true,
+    vertex: true,
     strict_tools: toolConfig?.functionCallingConfig?.mode === 'VALIDATED',
     mixed_tools: toolConfig?.includeServerSideToolInvocations === true,
     thinking: generationConfig?.thinkingConfig?.thinkingLevel ? 'level' : 'budget',
@@ -49,13 +50,13 @@ const traitsFor = ({ request }: Recording): { readonly [key: string]: Json } => 
 /** Normalises equivalent forms: names to camelCase, the instruction without a role, standard
  *  base64, JSON Schema, no empty settings, no tool choice without functions, consecutive parts
  *  merged, and without the fields that were reported as dropped. */
-const expected = (request: Gemini['request'], lost: readonly string[]): Json => {
+const expected = (request: Gemini['request'], dropped: readonly string[]): Json => {
   const { modelArmorConfig, systemInstruction, generationConfig, contents, ...rest } = request
   const { toolConfig, tools = [] } = request
   const functions = tools.some(tool => tool.functionDeclarations)
   const { functionCallingConfig: _, ...without } = toolConfig ?? {}
-  if (modelArmorConfig) t.same(lost, ['modelArmorConfig'], 'is reported as dropped')
-  else t.same(lost, [], 'nothing is lost')
+  if (modelArmorConfig) t.same(dropped, ['modelArmorConfig'], 'is reported as dropped')
+  else t.same(dropped, [], 'nothing is lost')
   const config = Object.keys(generationConfig ?? {}).length > 0
   return {
     ...rest,
@@ -85,15 +86,19 @@ t.test('Gemini codec: keeps recorded requests', { skip }, t => {
   for (const recording of recorded) {
     const { id, request } = recording
     if (!request) continue
-    const { prompt, lost } = decodePrompt(NAME, request as Json, '/v1beta/models/m:generateContent')
+    const { prompt, dropped } = decodePrompt(
+      NAME,
+      request as Json,
+      '/v1beta/models/m:generateContent',
+    )
     const {
       body,
       path,
-      lost: unwritten,
+      dropped: unwritten,
     } = encodePrompt(NAME, prompt, { traits: traitsFor(recording) })
     t.equal(path, '/v1beta/models/model:generateContent', id)
     t.same(unwritten, [], `${id} writes all it has read`)
-    t.same(body, expected(normaliseRequest(request as Json) as Gemini['request'], lost), id)
+    t.same(body, expected(normaliseRequest(request as Json) as Gemini['request'], dropped), id)
   }
   t.end()
 })

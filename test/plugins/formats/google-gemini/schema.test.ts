@@ -1,17 +1,17 @@
 /** JSON Schema for models that accept only Google's subset of OpenAPI (edge 22). */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { openApi } from '../../../../plugins/formats/google-gemini/schema.ts'
+import { convertToOpenApi } from '../../../../plugins/formats/google-gemini/schema.ts'
 
-const of = (schema: Json): Json => openApi(schema, () => {})
-const lostIn = (schema: Json): readonly string[] => {
-  const lost: string[] = []
-  openApi(schema, word => lost.push(word))
-  return lost
+const of = (schema: Json): Json => convertToOpenApi(schema, () => {})
+const droppedKeywords = (schema: Json): readonly string[] => {
+  const dropped: string[] = []
+  convertToOpenApi(schema, word => dropped.push(word))
+  return dropped
 }
 const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = [
   [
-    'words that bind nobody',
+    'keywords without effect',
     { $schema: 'x', $id: 'y', type: 'object', additionalProperties: false },
     { type: 'OBJECT' },
   ],
@@ -94,15 +94,15 @@ const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = 
   ],
   ['no schema at all', true, { type: 'STRING' }],
 ]
-for (const [what, input, encoded] of TABLE)
+for (const [what, input, expected] of TABLE)
   t.test(what, t => {
-    t.same(of(input), encoded)
+    t.same(of(input), expected)
     t.end()
   })
 
 t.test('Gemini schema: reports constraining keywords that are dropped (edge 22)', t => {
   t.same(
-    lostIn({
+    droppedKeywords({
       type: 'object',
       propertyNames: {},
       patternProperties: {},
@@ -120,7 +120,7 @@ t.test('Gemini schema: ends recursive references and bounds nested ones', t => {
     $defs: { n: { type: 'object', properties: { n: { $ref: '#/$defs/n' } } } },
   }
   t.same(of(tree), { type: 'OBJECT', properties: { n: { type: 'OBJECT' } } })
-  t.same(lostIn(tree), ['$ref'])
+  t.same(droppedKeywords(tree), ['$ref'])
   const $defs: { [name: string]: Json } = { d0: { type: 'string' } }
   for (let level = 1; level < 40; level++) {
     const $ref = `#/$defs/d${level - 1}`

@@ -1,5 +1,5 @@
-/** The official SDK reads our Gemini encoding: every recording, decoded and encoded again, over a
- *  real socket. */
+/** The official SDK reads the gateway's Gemini encoding: every recording, decoded and encoded
+ *  again, over a real socket. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { GoogleGenAI } from '@google/genai'
@@ -94,9 +94,9 @@ t.test('official Google SDK: throws on a truncated stream', async t => {
   const [begin, open, grow] = unrolled({
     choices: [{ content: [{ type: 'text', text: 'a' }], stop: { reason: 'end' } }],
   })
-  const encoded = [begin, open, grow].map(part => part && encoder.push(part)).join('')
+  const text = [begin, open, grow].map(part => part && encoder.push(part)).join('')
   const error = { code: 502, message: 'it broke', status: 'UNAVAILABLE' }
-  await t.rejects(chunksBy(encoded + encoder.failure({ error })), {
+  await t.rejects(chunksBy(text + encoder.failure({ error })), {
     name: 'ApiError',
     message: /it broke/,
   })

@@ -6,11 +6,14 @@ import type { Prompt } from '../../../../plugins/formats/hub.ts'
 import { encodeRequest, prompt, text, user } from '../../../helpers/gemini-prompt.ts'
 
 t.test('Gemini encoder: writes thinking as a budget or a level, never both (edge 27)', t => {
-  const of = (thinking: Prompt['thinking'], way?: string, limit?: number) => {
+  const of = (thinking: Prompt['thinking'], thinkingTrait?: string, limit?: number) => {
     const settings = limit === undefined ? {} : { limit }
     const input = prompt([user(text('x'))], { ...(thinking && { thinking }), settings })
-    const { body, lost } = encodeRequest(input, way ? { thinking: way } : {})
-    return [(body.generationConfig as { thinkingConfig?: Json } | undefined)?.thinkingConfig, lost]
+    const { body, dropped } = encodeRequest(input, thinkingTrait ? { thinking: thinkingTrait } : {})
+    return [
+      (body.generationConfig as { thinkingConfig?: Json } | undefined)?.thinkingConfig,
+      dropped,
+    ]
   }
   const efforts: readonly [string, number, string][] = [
     ['none', 0, 'MINIMAL'],
@@ -58,8 +61,11 @@ t.test('Gemini encoder: keeps thinking within the model’s range (edge 27)', t 
     thinking: NonNullable<Prompt['thinking']>,
     traits: { readonly [key: string]: Json },
   ) => {
-    const { body, lost } = encodeRequest(prompt([user(text('x'))], { thinking }), traits)
-    return [(body as never as { generationConfig: Fields }).generationConfig.thinkingConfig, lost]
+    const { body, dropped } = encodeRequest(prompt([user(text('x'))], { thinking }), traits)
+    return [
+      (body as never as { generationConfig: Fields }).generationConfig.thinkingConfig,
+      dropped,
+    ]
   }
   const pro = { thinking: 'budget', thinking_least: 128, thinking_most: 32768 }
   t.same(

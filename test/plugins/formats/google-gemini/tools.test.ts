@@ -7,37 +7,45 @@ import { thrownBy } from '../../../helpers/exchange.ts'
 import { encodeRequest, prompt, text, user, withTools } from '../../../helpers/gemini-prompt.ts'
 
 t.test('Gemini encoder: maps settings and reports those without a name', t => {
-  const { body, lost } = encodeRequest(
+  const { body, dropped } = encodeRequest(
     prompt([user(text('x'))], {
       settings: {
-        ...{ limit: 100_000, temperature: 1, topP: 0.5, topK: 3, seed: 1, logprobs: true },
-        ...{ stops: ['1', '2', '3', '4', '5', '6'], modalities: ['text', 'image'], tier: 'flex' },
-        ...{
-          audio: { voice: 'Kore', format: 'mp3' },
-          safety: [{ category: 'x' }],
-          parallel: false,
-        },
-        ...{
-          bias: {},
-          user: 'u',
-          metadata: { a: 'b' },
-          store: false,
-          cacheKey: 'k',
-          verbosity: 'low',
-        },
+        limit: 100_000,
+        temperature: 1,
+        topP: 0.5,
+        topK: 3,
+        seed: 1,
+        logprobs: true,
+        stops: ['1', '2', '3', '4', '5', '6'],
+        modalities: ['text', 'image'],
+        tier: 'flex',
+        audio: { voice: 'Kore', format: 'mp3' },
+        safety: [{ category: 'x' }],
+        parallel: false,
+        bias: {},
+        user: 'u',
+        metadata: { a: 'b' },
+        store: false,
+        cacheKey: 'k',
+        verbosity: 'low',
       },
     }),
     {},
     8192,
   )
   t.same(body.generationConfig, {
-    ...{ maxOutputTokens: 8192, temperature: 1, topP: 0.5, topK: 3, seed: 1 },
-    ...{ responseLogprobs: true, stopSequences: ['1', '2', '3', '4', '5'] },
+    maxOutputTokens: 8192,
+    temperature: 1,
+    topP: 0.5,
+    topK: 3,
+    seed: 1,
+    responseLogprobs: true,
+    stopSequences: ['1', '2', '3', '4', '5'],
     responseModalities: ['TEXT', 'IMAGE'],
     speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: 'Kore' } } },
   })
   t.match(body, { safetySettings: [{ category: 'x' }], serviceTier: 'flex' })
-  t.same([...lost].sort(), [
+  t.same([...dropped].sort(), [
     'audio.format',
     'bias',
     'cacheKey',
@@ -52,10 +60,10 @@ t.test('Gemini encoder: maps settings and reports those without a name', t => {
 t.test('Gemini encoder: sends at most five stop sequences and reports the others', t => {
   for (const count of [0, 1, 4, 5, 6, 7]) {
     const stops = Array.from({ length: count }, (_, at) => `s${at}`)
-    const { body, lost } = encodeRequest(prompt([user(text('x'))], { settings: { stops } }))
+    const { body, dropped } = encodeRequest(prompt([user(text('x'))], { settings: { stops } }))
     const remaining = count > 0 ? { stopSequences: stops.slice(0, 5) } : {}
     t.same(body.generationConfig ?? {}, remaining, `${count}`)
-    t.same(lost, count > 5 ? ['stops'] : [], `${count}`)
+    t.same(dropped, count > 5 ? ['stops'] : [], `${count}`)
   }
   t.end()
 })
@@ -76,7 +84,8 @@ t.test('Gemini encoder: writes structured output in both schema dialects', t => 
     {
       responseMimeType: 'application/json',
       responseSchema: {
-        ...{ type: 'OBJECT', description: 'd' },
+        type: 'OBJECT',
+        description: 'd',
         properties: { a: { type: 'STRING', nullable: true } },
       },
     },
@@ -162,7 +171,7 @@ t.test('Gemini encoder: maps the tool choice', t => {
   t.end()
 })
 t.test('Gemini encoder: reports tool options that it drops', t => {
-  const { lost } = withTools([
+  const { dropped } = withTools([
     {
       ...search,
       domains: { allowed: ['a'], blocked: ['b'] },
@@ -172,7 +181,7 @@ t.test('Gemini encoder: reports tool options that it drops', t => {
     },
   ])
   t.same(
-    lost,
+    dropped,
     ['allowed_domains', 'user_location', 'search_context_size', 'max_uses', 'blocked_domains'].map(
       each => `gx_search.${each}`,
     ),
@@ -181,10 +190,13 @@ t.test('Gemini encoder: reports tool options that it drops', t => {
     withTools([{ ...search, domains: { blocked: ['b'] } }], {}, { vertex: true }).body.tools,
     [{ googleSearch: { excludeDomains: ['b'] } }],
   )
-  t.same(withTools([{ ...f, strict: true, cache: {} } as Tool]).lost, ['strict', 'cache_control'])
+  t.same(withTools([{ ...f, strict: true, cache: {} } as Tool]).dropped, [
+    'strict',
+    'cache_control',
+  ])
   t.match(withTools([{ ...f, strict: true } as Tool], {}, { strict_tools: true }).body.toolConfig, {
     functionCallingConfig: { mode: 'VALIDATED' },
   })
-  t.same(withTools([{ type: 'free', name: 'p', grammar: { type: 'grammar' } }]).lost, ['format'])
+  t.same(withTools([{ type: 'free', name: 'p', grammar: { type: 'grammar' } }]).dropped, ['format'])
   t.end()
 })

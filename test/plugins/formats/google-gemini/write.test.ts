@@ -22,8 +22,8 @@ const NAME = 'google-gemini'
 
 t.test('Gemini encoder: writes the model and the verb into the path', t => {
   t.equal(encodeRequest(prompt([user(text('x'))])).path, '/v1beta/models/model:generateContent')
-  const streamed = { ...prompt([user(text('x'))]), stream: true }
-  const { path } = encodePrompt(NAME, streamed, { name: 'a/b:c' })
+  const streamingPrompt = { ...prompt([user(text('x'))]), stream: true }
+  const { path } = encodePrompt(NAME, streamingPrompt, { name: 'a/b:c' })
   t.equal(path, '/v1beta/models/a%2Fb%3Ac:streamGenerateContent?alt=sse')
   t.end()
 })
@@ -52,11 +52,10 @@ t.test('Gemini encoder: later system turns keep their position (edge 21)', t => 
 })
 t.test('Gemini encoder: puts tool results together and before other content (edge 19)', t => {
   const turns = [
-    ...[user(text('x')), assistant(call('a'), call('b'))],
-    ...[
-      user(result('a', { type: 'text', text: '1' })),
-      user(result('b', { type: 'text', text: '{"ok":true}' }), text('go on')),
-    ],
+    user(text('x')),
+    assistant(call('a'), call('b')),
+    user(result('a', { type: 'text', text: '1' })),
+    user(result('b', { type: 'text', text: '{"ok":true}' }), text('go on')),
   ]
   t.same((contentsOf(turns) as { parts: Json }[])[2]?.parts, [
     { functionResponse: { id: 'a', name: 'f_a', response: { output: '1' } } },
@@ -86,7 +85,10 @@ t.test('Gemini encoder: writes media of tool results (edge 20)', t => {
   t.same(newer?.parts, [
     {
       functionResponse: {
-        ...{ id: 'a', name: 'f_a', response: { output: 'see' }, parts: [{ inlineData }] },
+        id: 'a',
+        name: 'f_a',
+        response: { output: 'see' },
+        parts: [{ inlineData }],
       },
     },
   ])
@@ -94,13 +96,11 @@ t.test('Gemini encoder: writes media of tool results (edge 20)', t => {
 })
 t.test('Gemini encoder: writes arguments as an object (edge 16)', t => {
   for (const [input, args] of [
-    ...[
-      ['', {}],
-      ['{}', {}],
-      ['{"a":[1]}', { a: [1] }],
-      ['[1]', { input: [1] }],
-      ['{"a', { input: '{"a' }],
-    ],
+    ['', {}],
+    ['{}', {}],
+    ['{"a":[1]}', { a: [1] }],
+    ['[1]', { input: [1] }],
+    ['{"a', { input: '{"a' }],
   ] as const)
     t.match(contentsOf([assistant(call('a', { input }))]), [
       { parts: [{ functionCall: { args } }] },
@@ -113,9 +113,9 @@ t.test('Gemini encoder: converts long or invalid ids consistently (edge 18)', t 
     assistant(call(id, { name: 'f' })),
     user(result(id, { type: 'text', text: '1' })),
   ]) as { parts: { functionCall?: { id: string }; functionResponse?: { id: string } }[] }[]
-  const fitted = words?.parts[0]?.functionCall?.id ?? ''
-  t.match(fitted, /^[A-Za-z0-9_-]{1,64}$/)
-  t.equal(back?.parts[0]?.functionResponse?.id, fitted)
+  const encodedId = words?.parts[0]?.functionCall?.id ?? ''
+  t.match(encodedId, /^[A-Za-z0-9_-]{1,64}$/)
+  t.equal(back?.parts[0]?.functionResponse?.id, encodedId)
   t.end()
 })
 t.test('Gemini encoder: returns only its own signatures (edges 7 and 8)', t => {
@@ -124,15 +124,11 @@ t.test('Gemini encoder: returns only its own signatures (edges 7 and 8)', t => {
   t.same(
     contentsOf([
       assistant(
-        ...[
-          { type: 'thought', text: 'hm', payload: own } as const,
-          { type: 'thought', text: 'foreign', payload: foreignPayload } as const,
-        ],
-        ...[
-          { type: 'text', text: 'a', payload: foreignPayload } as const,
-          call('a', { payload: own }),
-          call('b'),
-        ],
+        { type: 'thought', text: 'hm', payload: own } as const,
+        { type: 'thought', text: 'foreign', payload: foreignPayload } as const,
+        { type: 'text', text: 'a', payload: foreignPayload } as const,
+        call('a', { payload: own }),
+        call('b'),
       ),
     ]),
     [
@@ -174,7 +170,9 @@ t.test('Gemini encoder: attaches a signature without text to the next part (edge
 })
 t.test('Gemini encoder: adds a placeholder signature to foreign calls (edge 7)', t => {
   const turns = [
-    ...[user(text('x')), assistant(call('a'), call('b')), user(result('a'), result('b'))],
+    user(text('x')),
+    assistant(call('a'), call('b')),
+    user(result('a'), result('b')),
     assistant(call('c', { payload: { origin: NAME, data: 'S' } })),
   ]
   const signatures = (traits = {}) =>
@@ -218,19 +216,27 @@ t.test('Gemini encoder: omits payloads of other providers', t => {
   t.end()
 })
 t.test('Gemini encoder: describes foreign hosted calls as text', t => {
-  const work = (origin: string): Content => ({
-    ...{ type: 'hostedCall', tool: 'web_search', id: 'w', input: { query: 'x' } },
+  const hostedCall = (origin: string): Content => ({
+    type: 'hostedCall',
+    tool: 'web_search',
+    id: 'w',
+    input: { query: 'x' },
     raw: { origin, items: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
   })
-  t.match(contentsOf([assistant(work(NAME))]), [
+  t.match(contentsOf([assistant(hostedCall(NAME))]), [
     { parts: [{ toolCall: { id: 'w' }, thoughtSignature: 'S' }] },
   ])
-  t.match(contentsOf([assistant(work('openai-responses'))]), [{ parts: [{ text: /web_search/ }] }])
+  t.match(contentsOf([assistant(hostedCall('openai-responses'))]), [
+    { parts: [{ text: /web_search/ }] },
+  ])
   t.end()
 })
 t.test('Gemini encoder: sends https URLs only, and rejects files of other providers', async t => {
   const media = (source: Extract<Content, { type: 'media' }>['source']): Content => ({
-    ...{ type: 'media', kind: 'image', source, at: 'messages[0].content[1]' },
+    type: 'media',
+    kind: 'image',
+    source,
+    at: 'messages[0].content[1]',
   })
   t.match(contentsOf([user(media({ type: 'url', url: 'https://a.example/x.jpg?y' }))]), [
     { parts: [{ fileData: { fileUri: 'https://a.example/x.jpg?y', mimeType: 'image/jpeg' } }] },

@@ -25,21 +25,21 @@ const opening = (index: number, name: string) =>
 const growing = (index: number, text: string) => fragment(index, { function: { arguments: text } })
 const contentOf = (stream: string) => decodeStream(NAME, stream).choices[0]?.content
 const stopOf = (stream: string) => decodeStream(NAME, stream).choices[0]?.stop
-const encoded = (content: readonly Content[], reason: 'end' | 'call' | 'refusal' = 'end') =>
+const encodeMessage = (content: readonly Content[], reason: 'end' | 'call' | 'refusal' = 'end') =>
   codec.encodeAnswer({ choices: [{ content, stop: { reason } }] }, contextWith()) as never as {
     choices: { message: Record<string, Json>; finish_reason: string }[]
   }
 
 t.test('chat stream decoder: keeps interleaved fragments of calls apart (edge 1)', t => {
   const stream = [
-    ...[
-      opening(0, 'a'),
-      opening(1, 'b'),
-      growing(0, '{"x"'),
-      growing(1, '{"y"'),
-      growing(0, ':1}'),
-    ],
-    ...[growing(1, ':2}'), chunk({}, 'tool_calls'), DONE],
+    opening(0, 'a'),
+    opening(1, 'b'),
+    growing(0, '{"x"'),
+    growing(1, '{"y"'),
+    growing(0, ':1}'),
+    growing(1, ':2}'),
+    chunk({}, 'tool_calls'),
+    DONE,
   ].join('')
   t.match(contentOf(stream), [
     { type: 'call', name: 'a', input: '{"x":1}' },
@@ -124,7 +124,10 @@ t.test('chat codec: missing arguments become an empty object (edge 16)', t => {
   t.end()
 })
 t.test('chat encoder: content is null if there are only calls', t => {
-  const [choice] = encoded([{ type: 'call', id: 'a', name: 'f', input: '{}' }], 'call').choices
+  const [choice] = encodeMessage(
+    [{ type: 'call', id: 'a', name: 'f', input: '{}' }],
+    'call',
+  ).choices
   t.match(choice, { finish_reason: 'tool_calls', message: { content: null, refusal: null } })
   t.end()
 })
@@ -136,7 +139,7 @@ t.test('chat encoder: writes a refusal, whole and streamed', t => {
   t.match(contentOf(chunk({ refusal: 'I ' }) + chunk({ refusal: "won't" }, 'stop') + DONE), [
     { type: 'refusal', text: "I won't" },
   ])
-  t.match(encoded([{ type: 'refusal', text: 'no' }], 'refusal').choices[0], {
+  t.match(encodeMessage([{ type: 'refusal', text: 'no' }], 'refusal').choices[0], {
     finish_reason: 'content_filter',
     message: { content: null, refusal: 'no' },
   })
@@ -160,7 +163,7 @@ t.test('chat codec: shows thoughts as text and carries their payloads', t => {
       payload: { origin: 'anthropic-messages', data: 'red', kind: 'redacted' },
     },
   ]
-  const [choice] = encoded([...thoughts, { type: 'text', text: 'yes' }]).choices
+  const [choice] = encodeMessage([...thoughts, { type: 'text', text: 'yes' }]).choices
   t.equal(choice?.message.reasoning_content, 'hm')
   const message = { role: 'assistant', ...choice?.message } as Json
   const { turns } = codec.decodePrompt({ messages: [message] }, '/', { add() {} })
@@ -183,7 +186,7 @@ t.test('chat codec: carries the signature of a call, whole and streamed (edge 7)
       },
     ],
   }
-  const [choice] = encoded(answer.choices[0]?.content ?? [], 'call').choices
+  const [choice] = encodeMessage(answer.choices[0]?.content ?? [], 'call').choices
   const back = codec.decodePrompt(
     { messages: [{ role: 'assistant', ...choice?.message }] as never },
     '/',
@@ -198,7 +201,7 @@ t.test('chat codec: carries the signature of a call, whole and streamed (edge 7)
 t.test('chat codec: keeps citations of a message', t => {
   const citation = { url: 'https://a.example', title: 'A', start: 0, end: 3 }
   const text: Content = { type: 'text', text: 'yes', citations: [citation] }
-  const [choice] = encoded([text]).choices
+  const [choice] = encodeMessage([text]).choices
   t.match(choice?.message.annotations, [
     { type: 'url_citation', url_citation: { start_index: 0, end_index: 3 } },
   ])
@@ -226,11 +229,11 @@ t.test('chat usage: totals agree in both directions, also if xAI counts thoughts
   t.end()
 })
 t.test('chat error replies: accept the shapes of many vendors', t => {
-  const said = (body: Json | undefined) => codec.decodeError(418, body).message
-  t.equal(said({ error: { message: 'a', code: 'c', param: 'p', type: 't' } }), 'a')
-  t.equal(said({ error: 'b' }), 'b')
-  t.equal(said({ message: 'c' }), 'c')
-  t.equal(said({ detail: 'd' }), 'd')
-  t.match(said(undefined), /418/)
+  const decodeMessage = (body: Json | undefined) => codec.decodeError(418, body).message
+  t.equal(decodeMessage({ error: { message: 'a', code: 'c', param: 'p', type: 't' } }), 'a')
+  t.equal(decodeMessage({ error: 'b' }), 'b')
+  t.equal(decodeMessage({ message: 'c' }), 'c')
+  t.equal(decodeMessage({ detail: 'd' }), 'd')
+  t.match(decodeMessage(undefined), /418/)
   t.end()
 })

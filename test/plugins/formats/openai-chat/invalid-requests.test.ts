@@ -52,8 +52,8 @@ t.test('chat decoder: accepts or rejects any body, and never throws anything els
           decodePrompt(NAME, { ...requestWith(content as Json), ...(members as object) } as Json)
             .prompt,
         )
-      } catch (thrown) {
-        return (thrown as { status?: number }).status === 400
+      } catch (error) {
+        return (error as { status?: number }).status === 400
       }
       return true
     }),

@@ -119,7 +119,7 @@ t.test('chat codec: converts and restores ids (edge 18)', t => {
   t.end()
 })
 
-t.test('chat decoder: tells presets from functions of the same name', t => {
+t.test('chat decoder: distinguishes presets from functions of the same name', t => {
   const tool = (name: string, parameters?: Json) => ({
     type: 'function',
     function: { name, ...(parameters !== undefined && { parameters }) },
@@ -160,25 +160,31 @@ t.test('chat encoder: rejects a preset that the target lacks', async t => {
 })
 
 t.test('chat codec: keeps settings and reports unknown fields', t => {
-  const { prompt, lost } = decodePrompt(NAME, {
+  const { prompt, dropped } = decodePrompt(NAME, {
     ...requestWith('hi'),
-    ...{ temperature: 0.5, top_p: 0.9, stop: 'END', n: 2, seed: 7, max_tokens: 100, user: 'u' },
-    ...{
-      parallel_tool_calls: false,
-      reasoning_effort: 'low',
-      logit_bias: { 5: 1 },
-      verbosity: 'low',
-    },
-    ...{ response_format: { type: 'json_object' }, moderation: {}, prediction: null },
+    temperature: 0.5,
+    top_p: 0.9,
+    stop: 'END',
+    n: 2,
+    seed: 7,
+    max_tokens: 100,
+    user: 'u',
+    parallel_tool_calls: false,
+    reasoning_effort: 'low',
+    logit_bias: { 5: 1 },
+    verbosity: 'low',
+    response_format: { type: 'json_object' },
+    moderation: {},
+    prediction: null,
   })
-  t.same(lost, ['moderation'])
+  t.same(dropped, ['moderation'])
   t.match(prompt.settings, { limit: 100, stops: ['END'], candidates: 2, parallel: false })
   t.match(encodePrompt(NAME, prompt).body, {
     max_completion_tokens: 100,
     stop: ['END'],
     reasoning_effort: 'low',
   })
-  t.same(encodePrompt(NAME, { ...prompt, settings: { topK: 4 } }).lost, ['topK'])
+  t.same(encodePrompt(NAME, { ...prompt, settings: { topK: 4 } }).dropped, ['topK'])
   t.end()
 })
 

@@ -41,7 +41,7 @@ const textOf = ({ choices }: ReturnType<typeof assembleParts>): string =>
   choices
     .flatMap(({ content }) => content.map(each => (each.type === 'text' ? each.text : '')))
     .join('')
-/** All `delta.content` of a stream joined, without our codec. */
+/** All `delta.content` of a stream joined, without the gateway's codec. */
 const textIn = (stream: string): string =>
   stream
     .split('\n')
@@ -55,11 +55,11 @@ t.test('chat codec: keeps recorded requests', { skip }, t => {
   // dropped.
   for (const { id, request } of recorded) {
     if (!request) continue
-    const { prompt, lost } = decodePrompt(NAME, request as Json)
+    const { prompt, dropped } = decodePrompt(NAME, request as Json)
     const { body } = encodePrompt(NAME, prompt, { name: String(request.model) })
     const remaining = { ...request } as Record<string, unknown>
     if (remaining.stream === false) delete remaining.stream
-    for (const field of lost) delete remaining[field]
+    for (const field of dropped) delete remaining[field]
     const messages = (remaining.messages as readonly Message[]).map(each => ({
       content: null,
       ...each,

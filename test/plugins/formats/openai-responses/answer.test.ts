@@ -20,31 +20,51 @@ const text = (words: string, more: object = {}): Content => ({ type: 'text', tex
 
 t.test('responses encoder: writes all members and echoes settings', async t => {
   const body = {
-    ...{
-      model: 'm',
-      instructions: 'be short',
-      temperature: 0.3,
-      max_output_tokens: 7,
-      store: false,
-    },
-    ...{
-      metadata: { a: 'b' },
-      tools: [{ type: 'function', name: 'f' }],
-      tool_choice: 'required',
-    },
-    ...{
-      text: { verbosity: 'low' },
-      reasoning: { effort: 'low' },
-      previous_response_id: 'resp_0',
-    },
+    model: 'm',
+    instructions: 'be short',
+    temperature: 0.3,
+    max_output_tokens: 7,
+    store: false,
+    metadata: { a: 'b' },
+    tools: [{ type: 'function', name: 'f' }],
+    tool_choice: 'required',
+    text: { verbosity: 'low' },
+    reasoning: { effort: 'low' },
+    previous_response_id: 'resp_0',
   }
   const expected = [
-    ...['id', 'object', 'created_at', 'completed_at', 'status', 'incomplete_details', 'model'],
-    ...['previous_response_id', 'instructions', 'output', 'error', 'tools', 'tool_choice'],
-    ...['truncation', 'parallel_tool_calls', 'text', 'top_p', 'presence_penalty', 'usage'],
-    ...['frequency_penalty', 'top_logprobs', 'temperature', 'reasoning', 'max_output_tokens'],
-    ...['max_tool_calls', 'store', 'background', 'service_tier', 'metadata', 'safety_identifier'],
-    ...['prompt_cache_key', 'user'],
+    'id',
+    'object',
+    'created_at',
+    'completed_at',
+    'status',
+    'incomplete_details',
+    'model',
+    'previous_response_id',
+    'instructions',
+    'output',
+    'error',
+    'tools',
+    'tool_choice',
+    'truncation',
+    'parallel_tool_calls',
+    'text',
+    'top_p',
+    'presence_penalty',
+    'usage',
+    'frequency_penalty',
+    'top_logprobs',
+    'temperature',
+    'reasoning',
+    'max_output_tokens',
+    'max_tool_calls',
+    'store',
+    'background',
+    'service_tier',
+    'metadata',
+    'safety_identifier',
+    'prompt_cache_key',
+    'user',
   ]
   const bare = encode([text('hi')])
   t.same(
@@ -52,13 +72,26 @@ t.test('responses encoder: writes all members and echoes settings', async t => {
     [],
   )
   t.match(bare, {
-    ...{ id: 'resp_abc', object: 'response', status: 'completed', model: 'asked', error: null },
-    ...{ created_at: 1_700_000_000, tool_choice: 'auto', text: { format: { type: 'text' } } },
-    ...{ instructions: null, metadata: {}, reasoning: { effort: null, summary: null } },
+    id: 'resp_abc',
+    object: 'response',
+    status: 'completed',
+    model: 'asked',
+    error: null,
+    created_at: 1_700_000_000,
+    tool_choice: 'auto',
+    text: { format: { type: 'text' } },
+    instructions: null,
+    metadata: {},
+    reasoning: { effort: null, summary: null },
   })
   t.match(encode([text('hi')], { reason: 'end' }, body), {
-    ...{ instructions: 'be short', temperature: 0.3, max_output_tokens: 7, store: false },
-    ...{ metadata: { a: 'b' }, tool_choice: 'required', previous_response_id: 'resp_0' },
+    instructions: 'be short',
+    temperature: 0.3,
+    max_output_tokens: 7,
+    store: false,
+    metadata: { a: 'b' },
+    tool_choice: 'required',
+    previous_response_id: 'resp_0',
     tools: [{ type: 'function', name: 'f', description: null, parameters: null, strict: true }],
     text: { format: { type: 'text' }, verbosity: 'low' },
     reasoning: { effort: 'low', summary: null },
@@ -136,7 +169,7 @@ t.test('responses decoder: reads annotations as citations', async t => {
   const annotations = [
     { type: 'url_citation', url: 'https://x', title: 'X', start_index: 1, end_index: 2 },
     { type: 'file_citation', file_id: 'f', filename: 'a.pdf', index: 3 },
-    ...[{ type: 'container_file_citation', file_id: 'g', start_index: 0, end_index: 1 }],
+    { type: 'container_file_citation', file_id: 'g', start_index: 0, end_index: 1 },
   ]
   const content = [{ type: 'output_text', text: 'words', annotations }]
   t.match(output({ type: 'message', content }), [
@@ -178,15 +211,15 @@ t.test('responses decoder: an upstream’s own search is no client call', async 
   t.match(output(odd), [{ type: 'hostedCall', tool: 'web_search', input: { query: 'q' } }])
 })
 t.test('responses encoder: writes foreign hosted calls as items (edge 26)', async t => {
-  const work = (tool: string, input: Json, more: object = {}) =>
+  const call = (tool: string, input: Json, more: object = {}) =>
     ({ type: 'hostedCall', id: 'w', tool, input, ...more }) as Content
   const { output: items } = encode([
-    work('web_search', { query: 'q' }, { sources: [{ url: 'https://x' }] }),
-    work('web_fetch', { url: 'https://x' }),
-    work('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
-    work('code_execution', 'print()', { output: 'x', error: 'no' }),
-    work('file_search', 'q', { sources: [{ file: 'f', title: 'a', quote: 'b' }] }),
-    work('other', null),
+    call('web_search', { query: 'q' }, { sources: [{ url: 'https://x' }] }),
+    call('web_fetch', { url: 'https://x' }),
+    call('code_execution', { code: '1+1' }, { output: { stdout: '2', stderr: '' } }),
+    call('code_execution', 'print()', { output: 'x', error: 'no' }),
+    call('file_search', 'q', { sources: [{ file: 'f', title: 'a', quote: 'b' }] }),
+    call('other', null),
     text('done'),
   ])
   t.match(items, [

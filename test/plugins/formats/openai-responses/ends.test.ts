@@ -17,45 +17,55 @@ t.test('responses decoder: maps every status to a stop reason', async t => {
   const stop = (response: object) => decode(response).choices[0]?.stop
   const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{' }
   const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }
-  const cut = (reason: string, ...items: readonly object[]) => ({
-    ...{ status: 'incomplete', incomplete_details: { reason }, output: items },
+  const incompleteResponse = (reason: string, ...items: readonly object[]) => ({
+    status: 'incomplete',
+    incomplete_details: { reason },
+    output: items,
   })
   t.match(stop({ status: 'completed', output: [] }), { reason: 'end' })
   t.match(stop({ status: 'complete', output: [] }), { reason: 'end' })
   t.match(stop({ status: 'completed', output: [call] }), { reason: 'call' })
   t.match(stop({ status: 'completed', output: [refusal] }), { reason: 'refusal' })
   // A truncated call does not hide the reason (edges 3 and 23).
-  t.match(stop(cut('max_output_tokens', call)), { reason: 'length', raw: 'max_output_tokens' })
-  t.match(stop(cut('content_filter')), { reason: 'filter' })
+  t.match(stop(incompleteResponse('max_output_tokens', call)), {
+    reason: 'length',
+    raw: 'max_output_tokens',
+  })
+  t.match(stop(incompleteResponse('content_filter')), { reason: 'filter' })
   const error = { code: 'server_error', message: 'oops' }
   t.match(stop({ status: 'failed', error }), { reason: 'broken', message: 'oops' })
   t.match(stop({ status: 'queued', output: [] }), { reason: 'broken', raw: 'queued' })
 })
 t.test('responses encoder: maps every stop reason to a status (edge 23)', async t => {
-  const ended = (stop: Stop, ...content: readonly Content[]) => encode(content, stop)
+  const encodeWithStop = (stop: Stop, ...content: readonly Content[]) => encode(content, stop)
   const rejection: Content = { type: 'refusal', text: 'no' }
-  t.match(ended({ reason: 'length' }, text('a')), {
+  t.match(encodeWithStop({ reason: 'length' }, text('a')), {
     status: 'incomplete',
     incomplete_details: { reason: 'max_output_tokens' },
     output: [{ status: 'incomplete' }],
   })
-  t.match(ended({ reason: 'filter' }), { incomplete_details: { reason: 'content_filter' } })
-  t.match(ended({ reason: 'refusal' }, rejection), {
+  t.match(encodeWithStop({ reason: 'filter' }), {
+    incomplete_details: { reason: 'content_filter' },
+  })
+  t.match(encodeWithStop({ reason: 'refusal' }, rejection), {
     status: 'completed',
     output: [{ content: [{ type: 'refusal', refusal: 'no' }] }],
   })
-  t.match(ended({ reason: 'refusal', message: 'no way' }), {
+  t.match(encodeWithStop({ reason: 'refusal', message: 'no way' }), {
     status: 'completed',
     output: [{ content: [{ type: 'refusal', refusal: 'no way' }] }],
   })
-  t.match(ended({ reason: 'refusal' }, text('a')), { status: 'incomplete' })
+  t.match(encodeWithStop({ reason: 'refusal' }, text('a')), { status: 'incomplete' })
   // A failed answer is no success (edge 5).
-  t.match(ended({ reason: 'broken', raw: 'MALFORMED_FUNCTION_CALL' }, text('a')), {
+  t.match(encodeWithStop({ reason: 'broken', raw: 'MALFORMED_FUNCTION_CALL' }, text('a')), {
     status: 'failed',
     error: { code: 'server_error', message: /MALFORMED_FUNCTION_CALL/ },
   })
   for (const reason of ['end', 'sequence', 'pause', 'call'] as const)
-    t.match(ended({ reason }, text('a')), { status: 'completed', incomplete_details: null })
+    t.match(encodeWithStop({ reason }, text('a')), {
+      status: 'completed',
+      incomplete_details: null,
+    })
   // No choice (edge 6).
   t.match(codec.encodeAnswer({ choices: [] }, contextWith()), { status: 'incomplete', output: [] })
 })
@@ -73,7 +83,9 @@ t.test('responses usage: encoding inverts decoding, including totals (edge 12)',
   t.same(codec.encodeAnswer(answer, contextWith()).usage, usage)
   const other = { input: 1, cache_write_1h: 2, image_input: 3, audio_output: 4 }
   t.match(codec.encodeAnswer({ choices: [], meters: other }, contextWith()).usage, {
-    ...{ input_tokens: 6, output_tokens: 4, total_tokens: 10 },
+    input_tokens: 6,
+    output_tokens: 4,
+    total_tokens: 10,
     input_tokens_details: { cache_write_tokens: 2 },
   })
   t.equal(codec.encodeAnswer({ choices: [] }, contextWith()).usage, null)
@@ -81,15 +93,13 @@ t.test('responses usage: encoding inverts decoding, including totals (edge 12)',
 t.test('responses decoder: tolerates odd types and unknown items (edge 4)', async t => {
   t.same(decode({ output: null, usage: null, status: null }).choices[0]?.content, [])
   const odd = [
-    ...[
-      { type: 'message', content: null },
-      { type: 'message', content: [{ type: 'output_text' }] },
-    ],
-    ...[
-      { type: 'reasoning', summary: null, content: [null] },
-      { type: 'smell_call', id: 's' },
-    ],
-    ...[{ type: 'function_call', arguments: { a: 1 }, name: null }, {}, { type: null }],
+    { type: 'message', content: null },
+    { type: 'message', content: [{ type: 'output_text' }] },
+    { type: 'reasoning', summary: null, content: [null] },
+    { type: 'smell_call', id: 's' },
+    { type: 'function_call', arguments: { a: 1 }, name: null },
+    {},
+    { type: null },
   ]
   t.match(decode({ output: [...odd, null, 7] }).choices[0]?.content, [
     { type: 'hostedCall', tool: 'other', id: 's' },
@@ -105,7 +115,11 @@ t.test('responses codec: keeps log probabilities', async t => {
 t.test('responses error replies: keep message, type and code', async t => {
   const error = { message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' }
   t.same(codec.decodeError(400, { error }), {
-    ...{ status: 400, message: 'no', type: 'invalid_request_error', param: 'input', code: 'x' },
+    status: 400,
+    message: 'no',
+    type: 'invalid_request_error',
+    param: 'input',
+    code: 'x',
   })
   t.same(codec.decodeError(500, { error: 'oops' }), { status: 500, message: 'oops' })
   t.match(codec.decodeError(400, { detail: 'bad' }), { message: 'bad' })

@@ -68,18 +68,37 @@ t.test('responses decoder: names the invalid field', async t => {
 const survives = (body: Json): boolean => {
   try {
     encodePrompt(NAME, decodePrompt(NAME, body).prompt)
-  } catch (thrown) {
-    if ((thrown as { status?: number }).status !== 400) throw thrown
+  } catch (error) {
+    if ((error as { status?: number }).status !== 400) throw error
   }
   return true
 }
 const MEMBERS = [
-  ...['input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'include', 'metadata'],
-  ...['conversation', 'previous_response_id', 'temperature', 'stream', 'max_tool_calls', 'user'],
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'text',
+  'reasoning',
+  'include',
+  'metadata',
+  'conversation',
+  'previous_response_id',
+  'temperature',
+  'stream',
+  'max_tool_calls',
+  'user',
 ]
 const TYPES = [
-  ...['message', 'function_call', 'function_call_output', 'custom_tool_call', 'reasoning'],
-  ...['image_generation_call', 'web_search_call', 'code_interpreter_call', 'file_search_call'],
+  'message',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'reasoning',
+  'image_generation_call',
+  'web_search_call',
+  'code_interpreter_call',
+  'file_search_call',
 ]
 t.test('responses decoder: accepts or rejects any body, and never throws anything else', t => {
   const some = fc.jsonValue({ maxDepth: 4 })
@@ -125,15 +144,15 @@ t.test(
 /** Replaces one value, selected by `at` modulo the number of values. */
 const changeValue = (complete: Json, at: number, value: Json): Json => {
   const copy = structuredClone(complete)
-  const places: (() => boolean)[] = []
+  const replacements: (() => boolean)[] = []
   const walk = (into: Json): void => {
     if (typeof into !== 'object' || into === null) return
     for (const [key, each] of Object.entries(into)) {
-      places.push(() => Reflect.set(into, key, value))
+      replacements.push(() => Reflect.set(into, key, value))
       walk(each as Json)
     }
   }
   walk(copy)
-  places[at % places.length]?.()
+  replacements[at % replacements.length]?.()
   return copy
 }

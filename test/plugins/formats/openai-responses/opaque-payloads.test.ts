@@ -24,7 +24,8 @@ t.test('responses encoder: returns encrypted thoughts (edge 11)', async t => {
 t.test('responses codec: sends payloads to their origin only (edge 11)', async t => {
   const foreignPayload = { origin: 'anthropic-messages', data: 'sig' }
   const encodedPayload = {
-    ...{ type: 'reasoning', id: 'rs_2' },
+    type: 'reasoning',
+    id: 'rs_2',
     encrypted_content: encodePayload(NAME, foreignPayload),
   }
   const turns = turnsOf(
@@ -38,14 +39,14 @@ t.test('responses codec: sends payloads to their origin only (edge 11)', async t
   t.same(itemsOf(...turns), [call])
 })
 t.test('responses encoder: returns a payload to the item that it belongs to', async t => {
-  const carried = (kind: string, data: string) =>
+  const thoughtWithPayload = (kind: string, data: string) =>
     ({ type: 'thought', text: '', payload: { origin: NAME, kind, data } }) as const
   const items = itemsOf({
     role: 'assistant',
     content: [
-      carried('phase', 'commentary'),
+      thoughtWithPayload('phase', 'commentary'),
       { type: 'text', text: 'wait' },
-      carried('namespace', 'ns'),
+      thoughtWithPayload('namespace', 'ns'),
       { type: 'call', id: 'c', name: 'f', input: '{}' },
       { type: 'text', text: 'done' },
     ],
@@ -56,18 +57,27 @@ t.test('responses encoder: returns a payload to the item that it belongs to', as
 t.test('responses codec: keeps items of hosted tools for their provider', async t => {
   const items = [
     {
-      ...{ type: 'web_search_call', id: 'ws_1', status: 'completed' },
+      type: 'web_search_call',
+      id: 'ws_1',
+      status: 'completed',
       action: { type: 'search', query: 'q', sources: [{ type: 'url', url: 'https://x' }] },
     },
     {
-      ...{ type: 'code_interpreter_call', id: 'ci_1', status: 'completed', container_id: 'k' },
-      ...{ code: '1+1', outputs: [{ type: 'logs', logs: '2' }] },
+      type: 'code_interpreter_call',
+      id: 'ci_1',
+      status: 'completed',
+      container_id: 'k',
+      code: '1+1',
+      outputs: [{ type: 'logs', logs: '2' }],
     },
     { type: 'file_search_call', id: 'fs_1', status: 'failed', queries: ['q'], results: null },
     { type: 'mcp_call', id: 'mcp_1', name: 'x', arguments: '{}', server_label: 's' },
     {
-      ...{ type: 'image_generation_call', id: 'ig_1', status: 'completed' },
-      ...{ output_format: 'webp', result: 'AAAA' },
+      type: 'image_generation_call',
+      id: 'ig_1',
+      status: 'completed',
+      output_format: 'webp',
+      result: 'AAAA',
     },
   ]
   const turns = turnsOf(...items)
@@ -98,8 +108,8 @@ t.test('responses encoder: describes foreign hosted calls as text', async t => {
   ])
 })
 t.test('responses codec: keeps a refusal in the history', async t => {
-  const spoken = { role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
-  const turns = turnsOf(spoken)
+  const refusalMessage = { role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
+  const turns = turnsOf(refusalMessage)
   t.same(turns[0]?.content, [{ type: 'refusal', text: 'no' }])
-  t.match(itemsOf(...turns), [spoken])
+  t.match(itemsOf(...turns), [refusalMessage])
 })

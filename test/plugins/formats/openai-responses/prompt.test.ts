@@ -12,29 +12,60 @@ const NAME = 'openai-responses'
 const hi = { type: 'text', text: 'hi' } as const
 
 t.test('responses encoder: maps settings and reports those without a name', async t => {
-  const { prompt, lost } = decodeRequest({
-    ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
-    ...{ parallel_tool_calls: false, metadata: { a: 'b' }, service_tier: 'flex', user: 'u' },
-    ...{ prompt_cache_key: 'k', background: false, text: { verbosity: 'low' }, stream: true },
-    ...{ include: ['message.output_text.logprobs', 'file_search_call.results'] },
-    ...{ truncation: 'auto', context_management: [{}], prompt_cache_retention: null },
+  const { prompt, dropped } = decodeRequest({
+    max_output_tokens: 90,
+    temperature: 0.5,
+    top_p: 0.1,
+    top_logprobs: 2,
+    store: true,
+    parallel_tool_calls: false,
+    metadata: { a: 'b' },
+    service_tier: 'flex',
+    user: 'u',
+    prompt_cache_key: 'k',
+    background: false,
+    text: { verbosity: 'low' },
+    stream: true,
+    include: ['message.output_text.logprobs', 'file_search_call.results'],
+    truncation: 'auto',
+    context_management: [{}],
+    prompt_cache_retention: null,
   })
-  t.same(lost, ['include[file_search_call.results]', 'truncation', 'context_management'])
+  t.same(dropped, ['include[file_search_call.results]', 'truncation', 'context_management'])
   t.same(prompt.settings, {
-    ...{ limit: 90, temperature: 0.5, topP: 0.1, alternatives: 2, parallel: false, store: true },
-    ...{ metadata: { a: 'b' }, tier: 'flex', user: 'u', cacheKey: 'k', background: false },
-    ...{ verbosity: 'low', logprobs: true },
+    limit: 90,
+    temperature: 0.5,
+    topP: 0.1,
+    alternatives: 2,
+    parallel: false,
+    store: true,
+    metadata: { a: 'b' },
+    tier: 'flex',
+    user: 'u',
+    cacheKey: 'k',
+    background: false,
+    verbosity: 'low',
+    logprobs: true,
   })
-  const { body, lost: none } = encodePrompt(NAME, prompt)
+  const { body, dropped: none } = encodePrompt(NAME, prompt)
   t.same(none, [])
   t.match(body, {
-    ...{ max_output_tokens: 90, temperature: 0.5, top_p: 0.1, top_logprobs: 2, store: true },
-    ...{ safety_identifier: 'u', text: { verbosity: 'low' }, stream: true },
+    max_output_tokens: 90,
+    temperature: 0.5,
+    top_p: 0.1,
+    top_logprobs: 2,
+    store: true,
+    safety_identifier: 'u',
+    text: { verbosity: 'low' },
+    stream: true,
     include: ['reasoning.encrypted_content', 'message.output_text.logprobs'],
   })
   const foreignPayload = { topK: 4, stops: ['x'], seed: 1, frequencyPenalty: 1, presencePenalty: 0 }
-  t.same(encodeRequest({ settings: { ...foreignPayload, candidates: 1 } }).lost, [
-    ...['topK', 'stops', 'seed', 'frequencyPenalty'],
+  t.same(encodeRequest({ settings: { ...foreignPayload, candidates: 1 } }).dropped, [
+    'topK',
+    'stops',
+    'seed',
+    'frequencyPenalty',
   ])
 })
 t.test('responses encoder: adjusts values that the provider would reject', async t => {
@@ -44,16 +75,16 @@ t.test('responses encoder: adjusts values that the provider would reject', async
   t.match(body.safety_identifier, /^[\w-]{43}$/)
   t.equal(body.prompt_cache_key, body.safety_identifier, 'the digest is stable')
   t.same(encodeRequest({ settings: { tier: 'flex' } }).body.service_tier, 'flex')
-  t.same(encodeRequest({ settings: { tier: 'batch' } }).lost, ['tier'])
+  t.same(encodeRequest({ settings: { tier: 'batch' } }).dropped, ['tier'])
   t.notOk('tool_choice' in encodeRequest({ choice: { type: 'required' } }).body)
 })
 t.test('responses encoder: drops sampling settings by trait (edge 27)', async t => {
   const settings = { temperature: 0.5, topP: 1, limit: 50 }
-  const { body, lost } = encodeRequest({ settings }, { sampling: false })
-  t.same(lost, ['temperature', 'topP'])
+  const { body, dropped } = encodeRequest({ settings }, { sampling: false })
+  t.same(dropped, ['temperature', 'topP'])
   t.notOk('temperature' in body || 'top_p' in body)
   t.equal(body.max_output_tokens, 50)
-  t.same(encodeRequest({ settings: { temperature: 1 } }, { sampling: false }).lost, [])
+  t.same(encodeRequest({ settings: { temperature: 1 } }, { sampling: false }).dropped, [])
 })
 t.test('responses encoder: writes thinking by effort, budget or as adaptive', async t => {
   const read = (reasoning: object) => decodeRequest({ reasoning }).prompt.thinking
@@ -61,7 +92,7 @@ t.test('responses encoder: writes thinking by effort, budget or as adaptive', as
   t.same(read({ effort: 'none' }), { mode: 'off', effort: 'none' })
   t.same(read({ summary: 'detailed' }), { mode: 'adaptive', show: true })
   t.same(read({ effort: null }), undefined)
-  t.same(decodeRequest({ reasoning: { context: 'all' } }).lost, ['reasoning.context'])
+  t.same(decodeRequest({ reasoning: { context: 'all' } }).dropped, ['reasoning.context'])
   const wrote = (thinking: Prompt['thinking'], traits = {}) =>
     encodeRequest({ ...(thinking && { thinking }) }, traits).body.reasoning
   t.same(wrote({ mode: 'effort', effort: 'low' }), { effort: 'low' })
@@ -70,8 +101,8 @@ t.test('responses encoder: writes thinking by effort, budget or as adaptive', as
   t.same(wrote({ mode: 'budget', budget: 9000 }), { effort: 'high', summary: 'auto' })
   t.same(wrote({ mode: 'adaptive' }), { summary: 'auto' })
   t.same(wrote({ mode: 'off' }), { effort: 'none' })
-  const { body, lost } = encodeRequest({ thinking: { mode: 'adaptive' } }, { thinking: false })
-  t.same([lost, 'reasoning' in body, 'include' in body], [['thinking'], false, false])
+  const { body, dropped } = encodeRequest({ thinking: { mode: 'adaptive' } }, { thinking: false })
+  t.same([dropped, 'reasoning' in body, 'include' in body], [['thinking'], false, false])
 })
 t.test('responses codec: structured output is a flat object', async t => {
   const schema = { type: 'object' }
@@ -87,18 +118,18 @@ t.test('responses codec: structured output is a flat object', async t => {
 })
 t.test('responses codec: reads and writes functions, hosted tools and foreign tools', async t => {
   const tools = [
-    ...[
-      {
-        type: 'function',
-        name: 'f',
-        description: 'd',
-        parameters: { type: 'object' },
-        strict: true,
-      },
-    ],
+    {
+      type: 'function',
+      name: 'f',
+      description: 'd',
+      parameters: { type: 'object' },
+      strict: true,
+    },
     { type: 'custom', name: 'sql', format: { type: 'text' } },
     {
-      ...{ type: 'web_search', filters: { allowed_domains: ['x'] }, search_context_size: 'low' },
+      type: 'web_search',
+      filters: { allowed_domains: ['x'] },
+      search_context_size: 'low',
       user_location: { type: 'approximate', country: 'MX' },
     },
     { type: 'code_interpreter', container: { type: 'auto' } },
@@ -106,8 +137,8 @@ t.test('responses codec: reads and writes functions, hosted tools and foreign to
     { type: 'image_generation' },
     { type: 'mcp', server_label: 's' },
   ]
-  const { prompt, lost } = decodeRequest({ tools, max_tool_calls: 3 })
-  t.same(lost, [])
+  const { prompt, dropped } = decodeRequest({ tools, max_tool_calls: 3 })
+  t.same(dropped, [])
   t.match(prompt.tools, [
     { type: 'function', strict: true },
     { type: 'free', grammar: { type: 'text' } },
@@ -123,19 +154,19 @@ t.test('responses codec: reads and writes functions, hosted tools and foreign to
     tools: [{ type: 'web_search_preview', external_web_access: false }],
   })
   t.match(preview.prompt.tools, [{ tool: 'web_search', clientName: 'web_search_preview' }])
-  t.same(preview.lost, ['tools[0].external_web_access'])
+  t.same(preview.dropped, ['tools[0].external_web_access'])
   const foreignPayload = [{ type: 'foreign', origin: 'other', name: 'bash', raw: {} }] as const
   t.match(await thrownBy(async () => encodeRequest({ tools: foreignPayload })), {
     status: 400,
     message: /'bash'/,
   })
-  const blocked = {
+  const toolWithBlockedDomains = {
     type: 'hosted',
     tool: 'web_search',
     clientName: 's',
     domains: { blocked: ['x'] },
   }
-  t.same(encodeRequest({ tools: [blocked as never] }).lost, ['blocked_domains'])
+  t.same(encodeRequest({ tools: [toolWithBlockedDomains as never] }).dropped, ['blocked_domains'])
 })
 t.test('responses codec: maps the tool choice', async t => {
   const tools = [
@@ -155,7 +186,8 @@ t.test('responses codec: maps the tool choice', async t => {
     ],
     [
       {
-        ...{ type: 'allowed_tools', mode: 'required' },
+        type: 'allowed_tools',
+        mode: 'required',
         tools: [{ type: 'function', name: 'f' }, { type: 'web_search' }],
       },
       { type: 'some', mode: 'required', names: ['f', 'web_search'] },
@@ -166,7 +198,7 @@ t.test('responses codec: maps the tool choice', async t => {
     t.same(prompt.choice, choice)
     t.same(encodePrompt(NAME, prompt).body.tool_choice, tool_choice)
   }
-  t.same(decodeRequest({ tools, tool_choice: { type: 'mcp', server_label: 's' } }).lost, [
+  t.same(decodeRequest({ tools, tool_choice: { type: 'mcp', server_label: 's' } }).dropped, [
     'tool_choice',
   ])
 })
@@ -212,11 +244,11 @@ t.test('response history: precedes the new input', async t => {
 t.test('responses encoder: sends one limit for all hosted tools', async t => {
   const tool = (name: 'web_search' | 'code_execution', maxCalls: number) =>
     ({ type: 'hosted', tool: name, clientName: name, maxCalls }) as const
-  const ask = (...tools: Prompt['tools']) => {
-    const { body, lost } = encodePrompt(NAME, { ...PROMPT, tools })
-    return [body.max_tool_calls, lost]
+  const encodeTools = (...tools: Prompt['tools']) => {
+    const { body, dropped } = encodePrompt(NAME, { ...PROMPT, tools })
+    return [body.max_tool_calls, dropped]
   }
-  t.same(ask(tool('web_search', 3), tool('code_execution', 3)), [3, []])
-  const result = ask(tool('web_search', 3), tool('code_execution', 5))
+  t.same(encodeTools(tool('web_search', 3), tool('code_execution', 3)), [3, []])
+  const result = encodeTools(tool('web_search', 3), tool('code_execution', 5))
   t.same(result, [3, ['code_execution.max_uses']])
 })

@@ -12,47 +12,68 @@ const answer = (...events: readonly object[]) => assembleParts(read(...events).p
 const content = (...events: readonly object[]) => answer(...events).choices[0]?.content
 const stop = (...events: readonly object[]) => answer(...events).choices[0]?.stop
 
-const created = { type: 'response.created', response: { id: 'resp_1', model: 'm', created_at: 5 } }
-const completed = (output: readonly object[] = [], more: object = {}) => ({
+const createdEvent = {
+  type: 'response.created',
+  response: { id: 'resp_1', model: 'm', created_at: 5 },
+}
+const completedEvent = (output: readonly object[] = [], more: object = {}) => ({
   type: 'response.completed',
   response: { status: 'completed', output, usage: { input_tokens: 3, output_tokens: 2 }, ...more },
 })
-const added = (item: object, at = 0) => ({
-  ...{ type: 'response.output_item.added', output_index: at, item },
+const addedEvent = (item: object, at = 0) => ({
+  type: 'response.output_item.added',
+  output_index: at,
+  item,
 })
 const doneEvent = (item: object, at = 0) => ({
-  ...{ type: 'response.output_item.done', output_index: at, item },
+  type: 'response.output_item.done',
+  output_index: at,
+  item,
 })
 const delta = (text: string, at = 0, part = 0) => ({
-  ...{ type: 'response.output_text.delta', output_index: at, content_index: part, delta: text },
+  type: 'response.output_text.delta',
+  output_index: at,
+  content_index: part,
+  delta: text,
 })
 const growing = (text: string, at: number) => ({
-  ...{ type: 'response.function_call_arguments.delta', output_index: at, delta: text },
+  type: 'response.function_call_arguments.delta',
+  output_index: at,
+  delta: text,
 })
 const message = (...texts: readonly string[]) => ({
-  ...{ type: 'message', id: 'msg_1', status: 'completed', role: 'assistant' },
+  type: 'message',
+  id: 'msg_1',
+  status: 'completed',
+  role: 'assistant',
   content: texts.map(text => ({ type: 'output_text', text, annotations: [] })),
 })
 const call = (id: string, input: string) => ({
-  ...{ type: 'function_call', id: `fc_${id}`, call_id: id, name: 'f', arguments: input },
+  type: 'function_call',
+  id: `fc_${id}`,
+  call_id: id,
+  name: 'f',
+  arguments: input,
 })
 const thought = (more: object = {}) => ({ type: 'reasoning', id: 'rs_1', summary: [], ...more })
-const summed = (text: string, index = 0) => ({
+const summaryDelta = (text: string, index = 0) => ({
   type: 'response.reasoning_summary_text.delta',
-  ...{ output_index: 0, summary_index: index, delta: text },
+  output_index: 0,
+  summary_index: index,
+  delta: text,
 })
 
 t.test('responses stream decoder: reads a regular stream event by event', async t => {
   const { parts, hasEnded } = read(
-    created,
+    createdEvent,
     { type: 'response.in_progress', response: { id: 'resp_1' } },
-    added({ type: 'message', id: 'msg_1', content: [] }),
+    addedEvent({ type: 'message', id: 'msg_1', content: [] }),
     { type: 'response.content_part.added', output_index: 0, content_index: 0 },
     delta('he'),
     delta('llo'),
     { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'hello' },
     doneEvent(message('hello')),
-    completed([message('hello')]),
+    completedEvent([message('hello')]),
   )
   t.ok(hasEnded)
   t.same(parts, [
@@ -68,28 +89,36 @@ t.test('responses stream decoder: reads a regular stream event by event', async 
 })
 t.test('responses stream decoder: reads everything from the last event alone', async t => {
   const items = [thought({ summary: [{ text: 'hm' }] }), message('a', 'b'), call('c', '{}')]
-  t.match(content(completed(items)), [
+  t.match(content(completedEvent(items)), [
     { type: 'thought', text: 'hm' },
     { type: 'text', text: 'a' },
     { type: 'text', text: 'b' },
     { type: 'call', id: 'c', input: '{}' },
   ])
-  t.match(stop(completed(items)), { reason: 'call' })
+  t.match(stop(completedEvent(items)), { reason: 'call' })
 })
 t.test('responses stream decoder: accepts missing and late events', async t => {
-  t.match(content(delta('hi'), completed()), [{ text: 'hi' }])
-  t.match(content(doneEvent(message('hi')), completed()), [{ text: 'hi' }])
-  t.match(content(delta('h'), completed([message('hi')])), [{ text: 'hi' }])
-  t.match(content(delta('h'), doneEvent(message('hi')), completed([message('hi')])), [
+  t.match(content(delta('hi'), completedEvent()), [{ text: 'hi' }])
+  t.match(content(doneEvent(message('hi')), completedEvent()), [{ text: 'hi' }])
+  t.match(content(delta('h'), completedEvent([message('hi')])), [{ text: 'hi' }])
+  t.match(content(delta('h'), doneEvent(message('hi')), completedEvent([message('hi')])), [
     { text: 'hi' },
   ])
-  t.match(content(growing('{}', 0), doneEvent(call('c', '{}')), completed()), [{ input: '{}' }])
+  t.match(content(growing('{}', 0), doneEvent(call('c', '{}')), completedEvent()), [
+    { input: '{}' },
+  ])
 })
 t.test('responses stream decoder: keeps interleaved calls apart (edge 1)', async t => {
   const { parts } = read(
-    ...[added(call('a', ''), 0), added(call('b', ''), 1)],
-    ...[growing('{"x"', 0), growing('{"y"', 1), growing(':1}', 0), growing(':2}', 1)],
-    ...[doneEvent(call('b', '{"y":2}'), 1), doneEvent(call('a', '{"x":1}'), 0), completed()],
+    addedEvent(call('a', ''), 0),
+    addedEvent(call('b', ''), 1),
+    growing('{"x"', 0),
+    growing('{"y"', 1),
+    growing(':1}', 0),
+    growing(':2}', 1),
+    doneEvent(call('b', '{"y":2}'), 1),
+    doneEvent(call('a', '{"x":1}'), 0),
+    completedEvent(),
   )
   t.match(assembleParts(parts).choices[0]?.content, [
     { id: 'a', input: '{"x":1}' },
@@ -101,35 +130,48 @@ t.test('responses stream decoder: keeps interleaved calls apart (edge 1)', async
   )
 })
 t.test('responses stream decoder: missing arguments are an object (edge 16)', async t => {
-  t.match(content(added(call('a', '')), doneEvent(call('a', '')), completed()), [{ input: '{}' }])
-  t.match(content(added(call('a', '{}')), growing('{}', 0), completed([call('a', '{}')])), [
+  t.match(content(addedEvent(call('a', '')), doneEvent(call('a', '')), completedEvent()), [
     { input: '{}' },
   ])
+  t.match(
+    content(addedEvent(call('a', '{}')), growing('{}', 0), completedEvent([call('a', '{}')])),
+    [{ input: '{}' }],
+  )
 })
 t.test('responses stream decoder: reads thoughts with paragraphs and ciphertext', async t => {
   const part = (index: number) => ({
-    ...{ type: 'response.reasoning_summary_part.added', output_index: 0, summary_index: index },
+    type: 'response.reasoning_summary_part.added',
+    output_index: 0,
+    summary_index: index,
   })
   const complete = thought({
     summary: [{ text: 'one' }, { text: 'two' }],
     encrypted_content: 'final',
   })
   const events = [
-    ...[added(thought({ encrypted_content: 'first' })), part(0), summed('one'), part(1)],
-    ...[summed('two', 1), doneEvent(complete), completed([complete])],
+    addedEvent(thought({ encrypted_content: 'first' })),
+    part(0),
+    summaryDelta('one'),
+    part(1),
+    summaryDelta('two', 1),
+    doneEvent(complete),
+    completedEvent([complete]),
   ]
   const payload = { origin: NAME, data: 'final', id: 'rs_1' }
   t.same(content(...events), [{ type: 'thought', text: 'one\n\ntwo', payload }])
-  t.same(content(added(thought()), doneEvent(thought()), completed([thought()])), [])
+  t.same(content(addedEvent(thought()), doneEvent(thought()), completedEvent([thought()])), [])
   const raw = { type: 'response.reasoning_text.delta', output_index: 0, delta: 'hm' }
-  t.match(content(raw, completed()), [{ type: 'thought', text: 'hm' }])
+  t.match(content(raw, completedEvent()), [{ type: 'thought', text: 'hm' }])
 })
 t.test('responses stream decoder: reads a streamed refusal', async t => {
   const refusal = { type: 'message', content: [{ type: 'refusal', refusal: 'I won’t' }] }
   const words = (text: string) => ({
-    ...{ type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: text },
+    type: 'response.refusal.delta',
+    output_index: 0,
+    content_index: 0,
+    delta: text,
   })
-  const events = [words('I '), words('won’t'), doneEvent(refusal), completed([refusal])]
+  const events = [words('I '), words('won’t'), doneEvent(refusal), completedEvent([refusal])]
   t.same(content(...events), [{ type: 'refusal', text: 'I won’t' }])
   t.match(stop(...events), { reason: 'refusal' })
 })
@@ -138,93 +180,120 @@ t.test('responses stream decoder: emits each citation once', async t => {
   const outcome = { type: 'response.output_text.annotation.added', output_index: 0, annotation }
   const second = { ...annotation, url: 'https://y' }
   const complete = {
-    ...{ type: 'message', id: 'msg_1' },
+    type: 'message',
+    id: 'msg_1',
     content: [{ type: 'output_text', text: 'hi', annotations: [annotation, second] }],
   }
-  t.match(content(delta('hi'), outcome, doneEvent(complete), completed([complete])), [
+  t.match(content(delta('hi'), outcome, doneEvent(complete), completedEvent([complete])), [
     { citations: [{ url: 'https://x' }, { url: 'https://y' }] },
   ])
 })
 t.test('responses stream decoder: opens and completes hosted calls', async t => {
-  const started = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' }
-  const over = { ...started, status: 'completed', action: { type: 'search', query: 'q' } }
-  const { parts } = read(added(started), doneEvent(over), completed([over]))
+  const searchItem = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' }
+  const over = { ...searchItem, status: 'completed', action: { type: 'search', query: 'q' } }
+  const { parts } = read(addedEvent(searchItem), doneEvent(over), completedEvent([over]))
   t.match(parts.slice(1, 3), [
     { type: 'open', content: { type: 'hostedCall', tool: 'web_search' } },
     { type: 'close', content: { input: { query: 'q' } } },
   ])
   const image = { type: 'image_generation_call', id: 'ig', result: 'AAAA' }
   const partial = { type: 'response.image_generation_call.partial_image', output_index: 0 }
-  t.match(content(added({ ...image, result: null }), partial, doneEvent(image), completed()), [
-    { type: 'media', source: { data: 'AAAA' } },
-  ])
+  t.match(
+    content(addedEvent({ ...image, result: null }), partial, doneEvent(image), completedEvent()),
+    [{ type: 'media', source: { data: 'AAAA' } }],
+  )
 })
 t.test('responses stream decoder: maps unsuccessful ends', async t => {
   const over = (type: string, response: object) => ({ type: `response.${type}`, response })
-  const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
+  const truncatedResponse = {
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+  }
   // A call began, but the length limit ended the answer (edge 3).
-  t.match(stop(added(call('a', '')), growing('{"x', 0), over('incomplete', cut)), {
-    reason: 'length',
-  })
-  const filtered = { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }
-  t.match(stop(delta('a'), over('incomplete', filtered)), { reason: 'filter' })
-  const failed = { status: 'failed', error: { code: 'server_error', message: 'oops' } }
-  t.match(stop(delta('a'), over('failed', failed)), { reason: 'broken', message: 'oops' })
+  t.match(
+    stop(addedEvent(call('a', '')), growing('{"x', 0), over('incomplete', truncatedResponse)),
+    {
+      reason: 'length',
+    },
+  )
+  const filteredResponse = {
+    status: 'incomplete',
+    incomplete_details: { reason: 'content_filter' },
+  }
+  t.match(stop(delta('a'), over('incomplete', filteredResponse)), { reason: 'filter' })
+  const failedResponse = { status: 'failed', error: { code: 'server_error', message: 'oops' } }
+  t.match(stop(delta('a'), over('failed', failedResponse)), { reason: 'broken', message: 'oops' })
   t.match(stop(over('cancelled', { status: 'cancelled' })), { reason: 'broken' })
-  t.match(stop(created, over('failed', { status: 'failed', error: null })), { reason: 'broken' })
+  t.match(stop(createdEvent, over('failed', { status: 'failed', error: null })), {
+    reason: 'broken',
+  })
 })
 t.test('responses stream decoder: is incomplete without a last event (edge 17)', async t => {
-  for (const events of [[], [created], [created, delta('a')], [doneEvent(message('a'))]]) {
+  for (const events of [
+    [],
+    [createdEvent],
+    [createdEvent, delta('a')],
+    [doneEvent(message('a'))],
+  ]) {
     const { parts, hasEnded } = read(...events)
     t.notOk(hasEnded)
     t.notOk(parts.some(({ type }) => type === 'end' || type === 'stop'))
   }
 })
 t.test('responses stream decoder: ignores events after the end (edge 30)', async t => {
-  const { parts } = read(completed(), created, delta('more'), completed([message('more')]))
+  const { parts } = read(
+    completedEvent(),
+    createdEvent,
+    delta('more'),
+    completedEvent([message('more')]),
+  )
   t.equal(parts.filter(({ type }) => type === 'end').length, 1)
   t.same(assembleParts(parts).choices[0]?.content, [])
 })
 t.test('responses stream decoder: accepts a reordered last event', async t => {
   const two = [call('a', '{}'), call('b', '{}')] as const
-  const events = [doneEvent(two[0], 0), doneEvent(two[1], 1), completed([two[1], two[0]])]
+  const events = [doneEvent(two[0], 0), doneEvent(two[1], 1), completedEvent([two[1], two[0]])]
   t.equal(content(...events)?.length, 2)
-  const renamed = { ...message('hi'), id: 'msg_other' }
-  t.equal(content(doneEvent(message('hi')), completed([renamed]))?.length, 1)
+  const messageWithOtherId = { ...message('hi'), id: 'msg_other' }
+  t.equal(content(doneEvent(message('hi')), completedEvent([messageWithOtherId]))?.length, 1)
   // An item that no earlier event mentioned.
-  t.equal(content(doneEvent(two[0], 0), completed([two[0], two[1]]))?.length, 2)
+  t.equal(content(doneEvent(two[0], 0), completedEvent([two[0], two[1]]))?.length, 2)
 })
 t.test('responses stream decoder: ignores malformed events (edges 4 and 31)', async t => {
   const odd: readonly object[] = [
-    ...[{}, { type: null }, { type: 'response.smell.delta', delta: 'x' }, { type: 'keepalive' }],
-    ...[added(null as never), { type: 'response.output_item.added' }, doneEvent(null as never, 3)],
-    ...[
-      { type: 'response.output_text.delta', delta: null },
-      { ...delta('x'), output_index: '0' },
-    ],
-    ...[{ type: 'response.output_text.annotation.added', output_index: 9 }, { type: 'toString' }],
+    {},
+    { type: null },
+    { type: 'response.smell.delta', delta: 'x' },
+    { type: 'keepalive' },
+    addedEvent(null as never),
+    { type: 'response.output_item.added' },
+    doneEvent(null as never, 3),
+    { type: 'response.output_text.delta', delta: null },
+    { ...delta('x'), output_index: '0' },
+    { type: 'response.output_text.annotation.added', output_index: 9 },
+    { type: 'toString' },
     { type: 'response.function_call_arguments.delta', output_index: 8, delta: '{' },
   ]
-  t.match(content(...odd, delta('hi'), completed()), [{ text: 'xhi' }])
+  t.match(content(...odd, delta('hi'), completedEvent()), [{ text: 'xhi' }])
   const odds =
     ': ping\n\ndata: {"type":\ndata: "response.output_text.delta","delta":"a"}\n\nevent: x\n\n'
-  const { parts } = decodeParts(NAME, `${odds}data: not json\n\n${line(completed())}`)
+  const { parts } = decodeParts(NAME, `${odds}data: not json\n\n${line(completedEvent())}`)
   t.match(assembleParts(parts).choices[0]?.content, [{ text: 'a' }])
   t.match(stop({ type: 'response.completed', response: null } as never), { reason: 'end' })
 })
 t.test('responses stream decoder: uses the event’s name if its type is missing', async t => {
-  const text = `event: response.output_text.delta\ndata: {"delta":"hi"}\n\n${line(completed())}`
+  const text = `event: response.output_text.delta\ndata: {"delta":"hi"}\n\n${line(completedEvent())}`
   t.match(assembleParts(decodeParts(NAME, text).parts).choices[0]?.content, [{ text: 'hi' }])
 })
 t.test('responses stream decoder: emits log probabilities with their text', async t => {
   const odds = [{ token: 'hi', logprob: -1 }]
-  const { parts } = read({ ...delta('hi'), logprobs: odds }, completed())
+  const { parts } = read({ ...delta('hi'), logprobs: odds }, completedEvent())
   t.match(parts[2], { type: 'grow', logprobs: { content: odds } })
 })
 t.test('responses stream decoder: keeps its state per stream', async t => {
   const [one, other] = [codecOf(NAME).decodeStream(), codecOf(NAME).decodeStream()]
   const event = (fields: Fields) => ({ name: '', data: JSON.stringify(fields), start: 0, end: 0 })
-  one.push(event(completed() as never), () => undefined)
+  one.push(event(completedEvent() as never), () => undefined)
   t.ok(one.close(() => undefined))
   t.notOk(other.close(() => undefined))
 })

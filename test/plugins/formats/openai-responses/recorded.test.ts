@@ -133,10 +133,10 @@ t.test('responses stream encoder: numbers its events and positions', { skip }, t
       finishedItems.map(({ item }) => item),
       `${recording.id} items`,
     )
-    const announced = events.filter(({ type }) => type === 'response.output_item.added')
+    const addedEvents = events.filter(({ type }) => type === 'response.output_item.added')
     t.same(
-      announced.map(({ output_index: at }) => at),
-      announced.map((_, index) => index),
+      addedEvents.map(({ output_index: at }) => at),
+      addedEvents.map((_, index) => index),
       `${recording.id} places`,
     )
   }
@@ -201,11 +201,11 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 t.test('responses codec: keeps recorded requests', { skip }, t => {
   for (const { id, request } of recorded) {
     if (!request) continue
-    const { prompt, lost } = decodePrompt(NAME, request as Json)
+    const { prompt, dropped } = decodePrompt(NAME, request as Json)
     const { body } = encodePrompt(NAME, prompt, { name: String(request.model) })
     // Deferred loading of tools concerns one provider only.
     t.same(
-      lost.filter(field => !/^(tools\[\d+\]\.defer_loading|reasoning\.context)/.test(field)),
+      dropped.filter(field => !/^(tools\[\d+\]\.defer_loading|reasoning\.context)/.test(field)),
       [],
       id,
     )
@@ -237,6 +237,6 @@ const shortItem = (item: Fields): unknown => {
     return [item.role, item.phase, words]
   }
   const { id: _, status: __, ...rest } = item
-  const said = plainly(rest) as object
-  return Object.fromEntries(Object.entries(said).sort())
+  const members = plainly(rest) as object
+  return Object.fromEntries(Object.entries(members).sort())
 }

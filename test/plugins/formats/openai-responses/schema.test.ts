@@ -5,8 +5,8 @@ import { fileValidator } from '../../../../plugins/schema/compile.ts'
 import { fakeHost } from '../../../helpers/exchange.ts'
 
 const { validate: judge } = fileValidator('schemas/responses.json', fakeHost())
-const tell = (members: object): Json => ({ model: 'm', input: 'hi', ...members })
-const replyTo = (item: object): Json => tell({ input: [item] })
+const requestWith = (members: object): Json => ({ model: 'm', input: 'hi', ...members })
+const replyTo = (item: object): Json => requestWith({ input: [item] })
 
 type Row = readonly [body: Json, code: string, param: string, words: RegExp]
 const TABLE: readonly Row[] = [
@@ -43,12 +43,12 @@ const TABLE: readonly Row[] = [
     'input[0].call_id',
     /call_id/,
   ],
-  [tell({ tools: [{ type: 'function' }] }), 'REQUIRED_PARAMETER', 'tools[0].name', /./],
-  [tell({ tool_choice: 'maybe' }), 'INVALID_VALUE', 'tool_choice', /'maybe'/],
-  [tell({ max_output_tokens: 0 }), 'OUT_OF_RANGE', 'max_output_tokens', />= 1/],
-  [tell({ truncation: 'hard' }), 'INVALID_VALUE', 'truncation', /'hard'/],
+  [requestWith({ tools: [{ type: 'function' }] }), 'REQUIRED_PARAMETER', 'tools[0].name', /./],
+  [requestWith({ tool_choice: 'maybe' }), 'INVALID_VALUE', 'tool_choice', /'maybe'/],
+  [requestWith({ max_output_tokens: 0 }), 'OUT_OF_RANGE', 'max_output_tokens', />= 1/],
+  [requestWith({ truncation: 'hard' }), 'INVALID_VALUE', 'truncation', /'hard'/],
   [
-    tell({ text: { format: { type: 'json_schema', name: 'x' } } }),
+    requestWith({ text: { format: { type: 'json_schema', name: 'x' } } }),
     'REQUIRED_PARAMETER',
     'text.format.schema',
     /schema/,
@@ -68,5 +68,5 @@ t.test('responses schema: accepts fields that upstreams may add later', async t 
     { type: 'smell_call', id: 'x', strength: 7 },
     { role: 'assistant', content: [{ type: 'output_smell', smell: 'rose' }] },
   ]
-  t.equal(judge(tell({ input: items, tools: [{ type: 'nose' }], smell: true })), undefined)
+  t.equal(judge(requestWith({ input: items, tools: [{ type: 'nose' }], smell: true })), undefined)
 })

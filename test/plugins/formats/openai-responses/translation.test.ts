@@ -37,33 +37,34 @@ const client = (...chunks: readonly string[]) =>
 t.test('translation from responses: reads a stream byte by byte', async t => {
   const bytes = [...Buffer.from(createdEvent + word + over)].map(byte => Buffer.from([byte]))
   const {
-    poured,
+    output,
     exchange,
-    sent: request,
+    upstreamRequest: request,
   } = await translateAttempt({
-    ...{ body: chat, target: RESPONSES },
+    body: chat,
+    target: RESPONSES,
     upstreamReply: { headers: SSE, chunks: bytes },
   })
   t.match(request, { model: 'there', input: [{ role: 'user', content: 'hi' }], stream: true })
-  t.match(poured?.text, /"content":"hé"/)
-  t.equal(poured?.tail, 'data: [DONE]\n\n')
+  t.match(output?.text, /"content":"hé"/)
+  t.equal(output?.tail, 'data: [DONE]\n\n')
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
 })
 t.test('translation from responses: reads every shape of error (edge 17)', async t => {
   const error = { code: 'rate_limit_exceeded', message: 'too many', param: null }
-  const failed = { response: { status: 'failed', error: { code: 'x', message: 'too many' } } }
+  const failedEvent = { response: { status: 'failed', error: { code: 'x', message: 'too many' } } }
   const cases = [
     [event('error', error)],
     [event('error', { error: { type: 'rate_limit_error', ...error } })],
     [createdEvent, word, event('error', error)],
-    [createdEvent, event('response.failed', failed)],
-    [createdEvent, word, event('response.failed', failed)],
+    [createdEvent, event('response.failed', failedEvent)],
+    [createdEvent, word, event('response.failed', failedEvent)],
   ]
   for (const chunks of cases) {
-    const { poured, reply, fault } = await upstream(...chunks)
-    const result = `${poured?.text} ${poured?.fault?.message} ${fault?.message}`
+    const { output, reply, fault } = await upstream(...chunks)
+    const result = `${output?.text} ${output?.fault?.message} ${fault?.message}`
     t.match(result, /too many/, chunks.join(''))
-    t.notMatch(poured?.tail ?? '', /DONE/)
+    t.notMatch(output?.tail ?? '', /DONE/)
     if (chunks.length === 1) t.equal(reply?.status, 429)
   }
 })
@@ -74,42 +75,46 @@ t.test('translation from responses: reports an unterminated stream (edge 17)', a
     expose: true,
   })
   for (const more of [{}, { dies }]) {
-    const { poured, exchange } = await translateAttempt({
-      ...{ body: chat, target: RESPONSES },
+    const { output, exchange } = await translateAttempt({
+      body: chat,
+      target: RESPONSES,
       upstreamReply: { headers: SSE, chunks: [createdEvent, word], ...more },
     })
-    t.match(poured?.text, /data: \{"error":/)
-    t.notMatch(poured?.text, /\[DONE\]/)
+    t.match(output?.text, /data: \{"error":/)
+    t.notMatch(output?.text, /\[DONE\]/)
     t.equal(exchange.slots.get(STREAM_ERRORED), true)
   }
 })
 t.test('translation to responses: writes all lifecycle events of a stream', async t => {
   const usage = 'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}\n\n'
-  const { poured, exchange } = await client(
-    ...[chunk({ role: 'assistant', content: 'h' }), chunk({ content: 'é' }), chunk({}, 'stop')],
-    ...[usage, 'data: [DONE]\n\n'],
+  const { output, exchange } = await client(
+    chunk({ role: 'assistant', content: 'h' }),
+    chunk({ content: 'é' }),
+    chunk({}, 'stop'),
+    usage,
+    'data: [DONE]\n\n',
   )
-  t.same(lifecycleErrors(poured?.text ?? ''), [])
-  const last = eventsOf(poured?.text ?? '').at(-1)
+  t.same(lifecycleErrors(output?.text ?? ''), [])
+  const last = eventsOf(output?.text ?? '').at(-1)
   t.match(last, {
     type: 'response.completed',
     response: { model: 'asked', usage: { total_tokens: 5 } },
   })
   t.match(last?.response?.output, [{ content: [{ text: 'hé' }] }])
-  t.match(poured?.tail, /^event: response\.completed|^event: response\.output_text\.done/)
+  t.match(output?.tail, /^event: response\.completed|^event: response\.output_text\.done/)
   t.match(exchange.slots.get(USAGE), { estimated: false })
 })
 t.test('translation to responses: reports every broken stream (edge 17)', async t => {
   const error = 'data: {"error":{"message":"gone","type":"server_error"}}\n\n'
   for (const chunks of [[chunk({ content: 'h' })], [chunk({ content: 'h' }), error]]) {
-    const { poured, fault } = await client(...chunks)
-    if (poured?.fault || fault) continue
-    t.same(lifecycleErrors(poured?.text ?? ''), [])
-    t.match(eventsOf(poured?.text ?? '').slice(-2), [
+    const { output, fault } = await client(...chunks)
+    if (output?.fault || fault) continue
+    t.same(lifecycleErrors(output?.text ?? ''), [])
+    t.match(eventsOf(output?.text ?? '').slice(-2), [
       { type: 'error' },
       { type: 'response.failed' },
     ])
-    t.notMatch(poured?.text, /response\.completed/)
+    t.notMatch(output?.text, /response\.completed/)
   }
 })
 t.test('translation to responses: writes an answer and an error', async t => {
@@ -121,17 +126,20 @@ t.test('translation to responses: writes an answer and an error', async t => {
   const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] })
   const plain = { model: 'asked', input: 'hi' }
   const complete = await translateAttempt({
-    ...{ body: plain, client: RESPONSES },
+    body: plain,
+    client: RESPONSES,
     upstreamReply: { headers: JSON_TYPE, body },
   })
-  t.match(JSON.parse(complete.poured?.text ?? ''), {
-    ...{ object: 'response', status: 'completed' },
+  t.match(JSON.parse(complete.output?.text ?? ''), {
+    object: 'response',
+    status: 'completed',
     output: [{ type: 'function_call', call_id: 'c', arguments: '{}' }],
   })
   const rejection = await translateAttempt({
-    ...{ body: plain, client: RESPONSES },
+    body: plain,
+    client: RESPONSES,
     upstreamReply: { status: 429, headers: JSON_TYPE, body: '{"error":{"message":"slow down"}}' },
   })
   t.equal(rejection.reply?.status, 429)
-  t.match(rejection.poured?.text, /slow down/)
+  t.match(rejection.output?.text, /slow down/)
 })

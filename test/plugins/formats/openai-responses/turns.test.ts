@@ -158,7 +158,7 @@ t.test('responses codec: calls a free-text tool with text, and marks its result'
   const bare: Turn = { role: 'user', content: [{ type: 'result', id: 'c', content: [hi] }] }
   t.match(itemsOf(turns[0] as Turn, bare)[1], { type: 'custom_tool_call_output' })
 })
-t.test('responses encoder: says in the text that a tool failed', async t => {
+t.test('responses encoder: marks the result of a failed tool in its text', async t => {
   const result = { type: 'result', id: 'c', hasFailed: true } as const
   const image = { type: 'media', kind: 'image', source: { type: 'url', url: 'https://x' } } as const
   const items = itemsOf({
@@ -187,7 +187,7 @@ t.test('responses encoder: sends document descriptions as text', async t => {
     citationsEnabled: true,
   } as const
   const turns = [{ role: 'user', content: [document, { ...hi, cache: {} }], name: 'Ann' }] as const
-  const { body, lost } = encodeRequest({ turns })
+  const { body, dropped } = encodeRequest({ turns })
   t.match(body.input, [{ content: [{ text: 'of old' }, { text: 'words' }, { text: 'hi' }] }])
-  t.same(lost, ['name', 'cache_control', 'citations'])
+  t.same(dropped, ['name', 'cache_control', 'citations'])
 })

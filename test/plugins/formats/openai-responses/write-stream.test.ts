@@ -59,23 +59,39 @@ t.test('responses stream encoder: writes text, citations and calls', async t => 
     { call_id: 'c' },
   ])
   t.match(output('a text with a late payload'), [
-    ...[{ type: 'message' }, { type: 'reasoning' }, { type: 'function_call' }],
+    { type: 'message' },
+    { type: 'reasoning' },
+    { type: 'function_call' },
   ])
   t.match(output('several choices (edge 25)'), [{ content: [{ text: 'a' }] }])
   t.match(output('a truncated call (edge 3)'), [{ status: 'incomplete', arguments: '{"a' }])
-  const cut = last(encode(CASES['a truncated text (edge 23)'] ?? []))
-  t.match(cut, { type: 'response.incomplete', response: { status: 'incomplete' } })
-  t.match(cut?.response, { incomplete_details: { reason: 'max_output_tokens' } })
+  const lastEvent = last(encode(CASES['a truncated text (edge 23)'] ?? []))
+  t.match(lastEvent, { type: 'response.incomplete', response: { status: 'incomplete' } })
+  t.match(lastEvent?.response, { incomplete_details: { reason: 'max_output_tokens' } })
 })
 t.test('responses stream encoder: finishes an item early (edge 24)', async t => {
   t.same(typesOf(encode(CASES['thought, text and call (edge 24)'] ?? [])), [
-    ...['created ', 'in_progress ', 'output_item.added 0', 'reasoning_summary_part.added 0'],
-    ...['reasoning_summary_text.delta 0', 'reasoning_summary_text.delta 0'],
-    ...['reasoning_summary_text.done 0', 'reasoning_summary_part.done 0', 'output_item.done 0'],
-    ...['output_item.added 1', 'content_part.added 1', 'output_text.delta 1', 'output_text.done 1'],
-    ...['content_part.done 1', 'output_item.done 1', 'output_item.added 2'],
-    ...['function_call_arguments.delta 2', 'function_call_arguments.delta 2'],
-    ...['function_call_arguments.done 2', 'output_item.done 2', 'completed '],
+    'created ',
+    'in_progress ',
+    'output_item.added 0',
+    'reasoning_summary_part.added 0',
+    'reasoning_summary_text.delta 0',
+    'reasoning_summary_text.delta 0',
+    'reasoning_summary_text.done 0',
+    'reasoning_summary_part.done 0',
+    'output_item.done 0',
+    'output_item.added 1',
+    'content_part.added 1',
+    'output_text.delta 1',
+    'output_text.done 1',
+    'content_part.done 1',
+    'output_item.done 1',
+    'output_item.added 2',
+    'function_call_arguments.delta 2',
+    'function_call_arguments.delta 2',
+    'function_call_arguments.done 2',
+    'output_item.done 2',
+    'completed ',
   ])
 })
 t.test('responses stream encoder: sends text at once and holds back only the end', async t => {
@@ -105,9 +121,9 @@ t.test('responses stream encoder: an error ends the stream (edge 17)', async t =
   for (const parts of [[], [open(0, text), grow(0, 'he')], block(0, text, 'hello')]) {
     const encoder = codec.encodeStream(context)
     const stream = parts.map(part => encoder.push(part)).join('') + encoder.failure(body)
-    const [error, failed] = eventsOf(stream).slice(-2)
+    const [error, failedEvent] = eventsOf(stream).slice(-2)
     t.match(error, { type: 'error', code: 'upstream_error', message: 'gone', param: null })
-    t.match(failed, {
+    t.match(failedEvent, {
       type: 'response.failed',
       response: { status: 'failed', error: { message: 'gone' } },
     })

@@ -6,16 +6,21 @@ import fc from '../../../helpers/property.ts'
 
 const picture = fc
   .record({
-    ...{ width: fc.integer({ min: 1, max: 9 }), height: fc.integer({ min: 1, max: 6 }) },
-    ...{ type: fc.constantFrom(4, 6), depth: fc.constantFrom(8, 16) },
+    width: fc.integer({ min: 1, max: 9 }),
+    height: fc.integer({ min: 1, max: 6 }),
+    type: fc.constantFrom(4, 6),
+    depth: fc.constantFrom(8, 16),
   })
   .chain(({ width, height, type, depth }) => {
     const bytes = ((type === 4 ? 2 : 4) * depth * width) / 8
     const byte = fc.oneof(fc.constantFrom(0, 255), fc.integer({ min: 0, max: 255 }))
     return fc.record({
-      ...{ width: fc.constant(width), type: fc.constant(type), depth: fc.constant(depth) },
+      width: fc.constant(width),
+      type: fc.constant(type),
+      depth: fc.constant(depth),
       rows: fc.array(fc.uint8Array({ minLength: bytes, maxLength: bytes }), {
-        ...{ minLength: height, maxLength: height },
+        minLength: height,
+        maxLength: height,
       }),
       alphas: fc.array(byte, { minLength: width * height, maxLength: width * height }),
       filters: fc.array(fc.integer({ min: 0, max: 4 }), { minLength: height, maxLength: height }),
@@ -49,7 +54,11 @@ t.test('Recraft mask: white where transparent, black elsewhere', async t => {
 
 t.test('Recraft mask: undefined for a file that is no mask', async t => {
   const clear: Picture = {
-    ...{ width: 1, rows: [Uint8Array.of(1, 2, 3, 0)], type: 6, depth: 8, filters: [0] },
+    width: 1,
+    rows: [Uint8Array.of(1, 2, 3, 0)],
+    type: 6,
+    depth: 8,
+    filters: [0],
   }
   const good = pngOf(clear)
   t.ok(convertMask(good))

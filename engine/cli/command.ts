@@ -1,0 +1,55 @@
+/** The types of the engine's own commands, and their access to the terminal. */
+import { styleText } from 'node:util'
+import type { CommandArguments, CommandOf, CommandOption, SingleCommandOf } from './contract.ts'
+import { columns, textOf } from './kit.ts'
+
+/** Commands of the engine run with the terminal. */
+export type SingleCommand = SingleCommandOf<Terminal>
+export type Command = CommandOf<Terminal>
+export type Arguments = CommandArguments
+export type Options = Readonly<Record<string, CommandOption>>
+
+/** Options of every command. */
+export const COMMON_OPTIONS: Options = {
+  config: {
+    type: 'string',
+    short: 'c',
+    value: 'FILE',
+    summary: 'the configuration; TOLLGATE_CONFIG, else routes.yaml, by default',
+  },
+  json: { type: 'boolean', summary: 'print JSON, for programs' },
+  help: { type: 'boolean', short: 'h', summary: 'print this page' },
+}
+
+export interface Terminal {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Prints lines to stdout. */
+  print(text: string): void
+  /** Prints lines to stderr. */
+  printError(text: string): void
+  /** Applies colours if the terminal supports them and NO_COLOR is not set. */
+  paint(style: Parameters<typeof styleText>[0], text: string): string
+  readonly colors: boolean
+}
+
+export const processTerminal = (): Terminal => {
+  const paint: Terminal['paint'] = (style, text) =>
+    styleText(style, text, { stream: process.stdout })
+  return {
+    env: process.env,
+    print: text => process.stdout.write(`${text}\n`),
+    printError: text => process.stderr.write(`${text}\n`),
+    paint,
+    colors: paint('red', 'x') !== 'x',
+  }
+}
+
+/** Path of the configuration of a command. */
+export const configOf = ({ values }: Arguments, { env }: Terminal): string =>
+  textOf(values.config) ?? (env.TOLLGATE_CONFIG || 'routes.yaml')
+
+/** Formats rows as columns of equal width, with the first row as header. */
+export const table = (rows: readonly (readonly string[])[], terminal: Terminal): string =>
+  columns(rows)
+    .map((line, index) => (index === 0 ? terminal.paint('bold', line) : line))
+    .join('\n')

@@ -1,0 +1,55 @@
+/** The builder's reports of a build: a version, no change, or problems. */
+import { resolve } from 'node:path'
+import { type Blueprint, describeChange } from '../../config/load.ts'
+import { type Problem, ProblemsError } from '../../config/problem.ts'
+import type { Build, BuildProblems, BuiltVersion, UnchangedBuild } from '../messages.ts'
+import { readFirstSettings } from './context.ts'
+import type { LoadedVersion } from './versions.ts'
+
+/** `serving`: the version that is live. */
+export const reportBuild = (
+  candidate: LoadedVersion,
+  serving: Blueprint | undefined,
+  { unless }: Build,
+): BuiltVersion | UnchangedBuild => {
+  const { blueprint, snapshot, watchedPaths, secrets, from } = candidate
+  if (blueprint.hash === serving?.hash || blueprint.hash === unless)
+    return { type: 'unchanged', watchedPaths }
+  const change = serving ? describeChange(serving, blueprint) : ''
+  return {
+    type: 'built',
+    version: blueprint.version,
+    hash: blueprint.hash,
+    settings: snapshot.settings,
+    watchedPaths,
+    blueprint: JSON.stringify(blueprint),
+    secrets: [...secrets],
+    change: from === undefined ? change : `back to #${from}: ${change}`,
+    admin: [...snapshot.admin.keys()].sort(),
+    inside: [...snapshot.upstreams].flatMap(([name, { view }]) => (view.inside ? name : [])),
+  }
+}
+
+/** `config`: path of routes.yaml, where a problem without a source position is reported. */
+export const reportProblems = (error: unknown, config: string): BuildProblems => {
+  if (error instanceof ProblemsError) {
+    const { problems, message, watchedPaths } = error
+    return { type: 'problems', problems, text: message, watchedPaths }
+  }
+  const { code = 'LOAD_FAILED', message, path = '' } = error as NodeJS.ErrnoException
+  const { data } = readFirstSettings(config)
+  const isOfDataFolder = /^E[A-Z]+$/.test(code) && path.startsWith(resolve(data))
+  return isOfDataFolder
+    ? oneProblem(
+        config,
+        'DATA_FOLDER',
+        `the data folder "${data}" cannot be used: ${message}; set settings.data or TOLLGATE_DATA to a folder that this user can write to`,
+      )
+    : oneProblem(config, code, message)
+}
+
+const oneProblem = (file: string, code: string, message: string): BuildProblems => {
+  const problem: Problem = { code, message, file, line: 1, column: 1 }
+  const text = `${code}  ${message}`
+  return { type: 'problems', problems: [problem], text, watchedPaths: [] }
+}

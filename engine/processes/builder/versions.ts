@@ -1,0 +1,55 @@
+/** Loads versions: from the files of the configuration, or from the history for a rollback. */
+import { dirname, resolve } from 'node:path'
+import { type Blueprint, type LoadedConfig, load } from '../../config/load.ts'
+import { ProblemsError } from '../../config/problem.ts'
+import { archivedSource, fileSource } from '../../config/read.ts'
+import type { Build } from '../messages.ts'
+import type { BuilderContext } from './context.ts'
+
+export interface LoadedVersion extends LoadedConfig {
+  /** Number of the version that a rollback restores. */
+  readonly from?: number
+}
+
+/** Loads the files, or an archived version. A first build whose content equals the last stored
+ *  version keeps the number of that version. */
+export const loadVersion = async (
+  context: BuilderContext,
+  serving: Blueprint | undefined,
+  { rollback }: Build,
+): Promise<LoadedVersion> => {
+  const { config, cacheFolder, resources, history, send } = context
+  const last = history.last
+  const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
+  const archivedVersion = rollback && findArchived(context, serving?.version ?? 0, rollback)
+  const candidate: LoadedVersion = {
+    ...(await load({
+      config,
+      version,
+      cacheFolder,
+      resources,
+      ...archivedVersion,
+      progress: file => send({ type: 'step', file }),
+    })),
+    ...(archivedVersion && { from: archivedVersion.from }),
+  }
+  if (serving || last?.hash !== candidate.blueprint.hash) return candidate
+  return { ...candidate, blueprint: { ...candidate.blueprint, version: last.version } }
+}
+
+/** Texts and bundles of an earlier version; variables take their current values. `live`: number of
+ *  the version that serves. */
+const findArchived = (
+  { config, history }: BuilderContext,
+  live: number,
+  target: number | 'previous',
+) => {
+  const entry = target === 'previous' ? history.previousTo(live) : history.find(target)
+  if (!entry) {
+    const which = target === 'previous' ? `before #${live}` : `#${target}`
+    const message = `no version ${which} is stored; see history/ in the data folder`
+    throw new ProblemsError([{ code: 'NO_VERSION', message, file: config, line: 1, column: 1 }])
+  }
+  const source = archivedSource(dirname(resolve(config)), entry.files, fileSource())
+  return { source, bundles: entry.plugins, from: entry.from ?? entry.version }
+}

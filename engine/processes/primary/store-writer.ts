@@ -1,0 +1,79 @@
+/** The writer process of an embedded store, as the primary starts, watches and stops it. */
+import type { Log } from '../../plugin.ts'
+import { forkWriter, isPostgres, locate } from '../../store/database.ts'
+import { Child } from '../child.ts'
+import { checkInstanceLock } from '../instance-lock.ts'
+import type { StoreSettings } from '../messages.ts'
+
+interface WriterMessage {
+  readonly type: string
+  readonly message?: string
+}
+export interface StoreWriterOptions {
+  readonly log: Log
+  /** Called once if the gateway cannot start for lack of a store. `reason`: one sentence with the
+   *  remedy. */
+  onMissing(reason: string): void
+}
+
+export class StoreWriter {
+  readonly #options: StoreWriterOptions
+  #child: Child<{ readonly type: 'stop' }, WriterMessage> | undefined
+  #lockCheck: Promise<string | undefined> | undefined
+  #isMissing = false
+  #isStarted = false
+
+  constructor(options: StoreWriterOptions) {
+    this.#options = options
+  }
+  /** Whether the start failed for lack of a store. */
+  get isMissing(): boolean {
+    return this.#isMissing
+  }
+  /** Whether the writer crashes repeatedly. */
+  get looping(): boolean {
+    return this.#child?.looping === true
+  }
+  /** Checks that no other gateway uses the data folder, then starts the writer; once. */
+  async open(store: StoreSettings): Promise<void> {
+    this.#lockCheck ??= checkInstanceLock(store.data)
+    const reason = await this.#lockCheck
+    if (reason === undefined) this.#start(store)
+    else this.#fail(reason)
+  }
+  /** The gateway serves: from now on a writer that fails is only restarted. */
+  markStarted(): void {
+    this.#isStarted = true
+  }
+  async stop(): Promise<void> {
+    await this.#child?.stop({ type: 'stop' })
+  }
+
+  #start({ database: url, data, durability }: StoreSettings): void {
+    // Every process connects to PostgreSQL by itself.
+    if (isPostgres(url)) return
+    const address = locate(url, data)
+    this.#child ??= new Child({
+      name: 'writer',
+      log: this.#options.log,
+      start: () => forkWriter(address, { durability }),
+      onMessage: message => this.#onMessage(message, address.file),
+    })
+  }
+  #onMessage({ type, message }: WriterMessage, file: string): void {
+    const { log } = this.#options
+    if (type === 'warning') log.warn({ message }, 'the writer warns')
+    if (type !== 'failed') return
+    log.error({ message }, 'the writer cannot start')
+    if (this.#isStarted) return
+    const why = message ?? 'the store cannot be opened'
+    this.#fail(
+      `${why}; the store is ${file}, set by settings.database or settings.data (DATABASE_URL, TOLLGATE_DATA)`,
+    )
+  }
+  #fail(reason: string): void {
+    if (this.#isMissing) return
+    this.#isMissing = true
+    this.#options.onMissing(reason)
+  }
+}

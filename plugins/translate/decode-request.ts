@@ -1,0 +1,46 @@
+/** Decodes a client's request into the hub: once per exchange, for all targets that are tried. */
+import type { Exchange, Slot } from '../../engine/plugin.ts'
+import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
+import type { Codec } from '../formats/codec.ts'
+import { isFields } from '../formats/fields.ts'
+import { addFormFiles } from '../formats/form-body.ts'
+import type { Prompt } from '../formats/hub.ts'
+import { boundaryOf } from '../formats/multipart.ts'
+import { EXPANDED_REQUEST } from '../slots.ts'
+import { ownerOf, type ThoughtCache } from './thought-cache.ts'
+
+export interface DecodedRequest {
+  readonly prompt: Prompt
+  /** Fields that decoding dropped. */
+  readonly dropped: readonly string[]
+}
+const DECODED_REQUEST: Slot<DecodedRequest> = { name: 'prompt' }
+
+export const decodeRequest = async (
+  exchange: Exchange,
+  codec: Codec,
+  thoughts: ThoughtCache,
+): Promise<DecodedRequest> => {
+  const { request, slots } = exchange
+  const earlier = slots.get(DECODED_REQUEST)
+  if (earlier) return earlier
+  const clientBody = request.parsed ?? (await request.json())
+  const expandedBody = slots.get(EXPANDED_REQUEST)?.body ?? clientBody
+  const body = isFields(expandedBody) ? expandedBody : {}
+  const droppedFields = new DroppedFieldReport(codec.settings)
+  const boundary = boundaryOf(request.headers['content-type'])
+  const bodyWithFiles = boundary ? addFormFiles(body, await request.bytes(), boundary) : body
+  const decodedPrompt = codec.decodePrompt(bodyWithFiles, addressOf(exchange), droppedFields)
+  const restoredPrompt = codec.losesSignatures
+    ? thoughts.restore(decodedPrompt, ownerOf(exchange))
+    : decodedPrompt
+  // Answers that repeat members of their request repeat what the client sent.
+  const prompt = isFields(clientBody) ? { ...restoredPrompt, body: clientBody } : restoredPrompt
+  const decodedRequest = { prompt, dropped: droppedFields.fields }
+  slots.set(DECODED_REQUEST, decodedRequest)
+  return decodedRequest
+}
+
+/** Path and query of the client's request. */
+export const addressOf = ({ request: { path, query } }: Exchange): string =>
+  query.size > 0 ? `${path}?${query}` : path

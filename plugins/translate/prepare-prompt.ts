@@ -1,0 +1,61 @@
+/** Prepares a decoded prompt for one target: within the balance, with the model's default thinking,
+ *  and with the media that the target does not fetch itself. */
+import type { Attempt, Exchange } from '../../engine/plugin.ts'
+import type { DroppedFieldReport } from '../conversion/dropped-fields.ts'
+import { fetchMedia } from '../conversion/media-fetch.ts'
+import type { TargetCodec, TargetFacts } from '../formats/codec.ts'
+import type { Prompt } from '../formats/hub.ts'
+import { MODEL, OUTPUT_LIMIT } from '../slots.ts'
+import type { DecodedRequest } from './decode-request.ts'
+import { MediaUpload } from './media-upload.ts'
+import { addDefaultThinking } from './thinking.ts'
+import type { TranslationContext } from './translation-context.ts'
+
+export const preparePrompt = (
+  { prompt, dropped }: DecodedRequest,
+  attempt: Attempt,
+  codec: TargetCodec,
+  context: TranslationContext,
+  droppedFields: DroppedFieldReport,
+): Prompt | Promise<Prompt> => {
+  const { exchange, target } = attempt
+  const { imageGeneration } = codec
+  for (const field of dropped)
+    if (!imageGeneration?.acceptedFields.has(field)) droppedFields.add(field)
+  droppedFields.useAliases(prompt.clientNames)
+  const boundPrompt = applyOutputLimit(prompt, exchange)
+  if (imageGeneration) {
+    const imagePrompt = imageGeneration.reducePrompt(boundPrompt, factsOf(attempt), droppedFields)
+    return fetchMedia(imagePrompt, ['image'], context.host, exchange.signal)
+  }
+  const thinkingPrompt = addDefaultThinking(boundPrompt, target.traits ?? {}, droppedFields)
+  const kinds = context.fetches.get(target.upstream)
+  if (!kinds) return thinkingPrompt
+  const upload = uploadFor(attempt, codec, context)
+  return fetchMedia(thinkingPrompt, kinds, context.host, exchange.signal, upload)
+}
+
+/** Applies the output limit that the balance covers. */
+const applyOutputLimit = (prompt: Prompt, { slots }: Exchange): Prompt => {
+  const limit = slots.get(OUTPUT_LIMIT)
+  return limit === undefined ? prompt : { ...prompt, settings: { ...prompt.settings, limit } }
+}
+
+const uploadFor = (
+  { exchange, target: { upstream } }: Attempt,
+  codec: TargetCodec,
+  { host, log, uploads }: TranslationContext,
+): MediaUpload | undefined => {
+  const largest = uploads?.get(upstream)
+  if (!codec.upload || largest === undefined) return undefined
+  return new MediaUpload(codec.upload, { host, log, upstream, largest, exchange, codec })
+}
+
+export const factsOf = ({ target, exchange }: Attempt): TargetFacts => {
+  const { traits = {} } = target
+  return {
+    name: target.name ?? exchange.slots.get(MODEL)?.asked ?? '',
+    ...(typeof traits.output === 'number' && { maxOutput: traits.output }),
+    traits,
+  }
+}

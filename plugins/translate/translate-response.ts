@@ -1,0 +1,66 @@
+/** Installs the filters that translate a successful response for the client. */
+import type { Attempt, Exchange, Reply } from '../../engine/plugin.ts'
+import type { EncodeContext } from '../formats/codec.ts'
+import type { TargetFormat } from '../formats/format.ts'
+import { offersHostedTools } from '../formats/hosted-usage.ts'
+import type { Prompt } from '../formats/hub.ts'
+import { isEventStream } from '../formats/sse.ts'
+import { MODEL } from '../slots.ts'
+import { AttemptListener } from './attempt-listener.ts'
+import { addressOf } from './decode-request.ts'
+import { watchHostedTools } from './hosted-tools.ts'
+import {
+  PlainResponseEncoder,
+  type ResponseEncoder,
+  StreamResponseEncoder,
+} from './response-encoder.ts'
+import { ownerOf } from './thought-cache.ts'
+import { TranslatedAnswer, TranslatedStream } from './translated-response.ts'
+import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
+
+export const translateResponse = (
+  attempt: Attempt,
+  reply: Reply,
+  context: EncodeContext,
+  client: TranslatableFormat,
+  target: TargetFormat,
+  { log, thoughts }: TranslationContext,
+): void => {
+  const { exchange } = attempt
+  const isStream = isEventStream(reply)
+  const encoder: ResponseEncoder = context.prompt.stream
+    ? new StreamResponseEncoder(client.codec, context)
+    : new PlainResponseEncoder(client.codec, context)
+  delete reply.headers['content-length']
+  reply.headers['content-type'] = encoder.type
+  const recorder = client.codec.losesSignatures ? thoughts.recorder(ownerOf(exchange)) : undefined
+  const offers = mayRunHostedTools(context.prompt)
+  const hostedUsage = watchHostedTools(attempt, target, { offers, isStream })
+  const listener = new AttemptListener(
+    client,
+    target,
+    log,
+    attempt,
+    recorder,
+    hostedUsage,
+    isStream,
+  )
+  reply.through(
+    isStream
+      ? new TranslatedStream(target.codec, target.name, encoder, listener)
+      : new TranslatedAnswer(target.codec, target.name, encoder, listener),
+  )
+}
+
+/** `prompt`: what was sent to the target. */
+export const contextOf = (exchange: Exchange, prompt: Prompt): EncodeContext => ({
+  id: exchange.id.replace(/^req_/, ''),
+  model: exchange.slots.get(MODEL)?.asked ?? '',
+  now: Math.floor(Date.now() / 1_000),
+  prompt,
+  path: addressOf(exchange),
+})
+
+/** The client's body may refer to a prompt that the provider stores: it may offer hosted tools. */
+const mayRunHostedTools = ({ tools, body }: Prompt): boolean =>
+  tools.some(({ type }) => type === 'hosted' || type === 'foreign') || offersHostedTools(body)

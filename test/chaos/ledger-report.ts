@@ -1,0 +1,174 @@
+/** Accounts that pay for a chaos run, and the ledger, balances and reports after it. */
+
+import type { Row } from '../../engine/plugin.ts'
+import { findRunning } from '../../engine/processes/running-gateway.ts'
+import type { OpenDatabase } from '../../engine/store/database.ts'
+import { makeSecret } from '../../plugins/credentials/secret.ts'
+import { addKey, addToken, createAccount } from '../../plugins/credentials/statements.ts'
+import { audit } from '../../plugins/ledger/audit.ts'
+import { settleCheckpoints } from '../../plugins/ledger/crash-settlement.ts'
+import { releaseProcess } from '../../plugins/ledger/processes.ts'
+import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
+import { openEndpoint } from '../../plugins/webhooks/statements.ts'
+import { silent } from '../helpers/core.ts'
+import { reapAll } from '../helpers/membership.ts'
+import { eventually } from '../helpers/primary.ts'
+import { sql, statement } from '../helpers/store.ts'
+import { SECRET } from '../helpers/webhooks.ts'
+import type { Balance, LedgerRow, Reports, Violation } from './checker.ts'
+import type { StoreSetup } from './stores.ts'
+
+const LARGE_CREDIT = 10n ** 18n
+/** Credit of small accounts, in words: their first call brings them below their threshold. */
+const SMALL_CREDIT = 200n
+/** Nanos in a unit. */
+const UNIT = 1_000_000_000
+
+export interface Payers {
+  /** Keys of accounts that get a low-balance event with their first call. */
+  readonly small: readonly string[]
+  /** The system token of the account that pays for the other calls. */
+  readonly token: string
+}
+const rowsOf = (database: OpenDatabase, text: string) =>
+  database.read(sql(`chaos: ${text}`, text), [])
+export const nanos = (value: unknown): bigint => BigInt(String(value))
+
+/** Credits the gateway's first account with a large amount, and creates `count` accounts with
+ *  little credit and a webhook each. */
+export const createPayers = async (
+  database: OpenDatabase,
+  count: number,
+  price: bigint,
+  urlOf: (account: number) => string,
+): Promise<Payers> => {
+  const now = Date.now()
+  const credit = (account: number, amount: bigint) => [
+    openWallet(account * 2, 0n),
+    addCredit({ account, kind: 'credit', amount, note: 'chaos', at: now }),
+  ]
+  await database.write(credit(1, LARGE_CREDIT))
+  const token = makeSecret('system-token')
+  await database.write(addToken({ account: 1, name: 'chaos', secret: token }, now))
+  const small: string[] = []
+  for (let index = 0; index < count; index++) {
+    const rows = await database.write(
+      createAccount({ name: `small ${index}`, role: 'customer' }, now),
+    )
+    const account = Number(rows.at(-1)?.[0]?.id)
+    const secret = makeSecret('key')
+    const threshold = SMALL_CREDIT * price
+    await database.write([
+      ...addKey({ account, name: 'key', secret }, now),
+      ...credit(account, threshold),
+      openEndpoint(account, urlOf(account), SECRET),
+      statement(
+        'chaos: watch',
+        'INSERT INTO notification_settings (account, threshold) VALUES (?, ?)',
+        [account, threshold],
+      ),
+    ])
+    small.push(secret.text)
+  }
+  return { small, token: token.text }
+}
+
+export interface LedgerReport {
+  readonly ledger: readonly LedgerRow[]
+  readonly balances: readonly Balance[]
+  readonly findings: readonly Violation[]
+}
+/** Reads the ledger after all processes ended: reaps them first, so that no hold may be left. */
+export const readLedger = async (store: StoreSetup, data: string): Promise<LedgerReport> => {
+  const { database, close } = await store.openLast(data)
+  await reapAll(database, [
+    {
+      beforeReap: name => settleCheckpoints(database, silent, Date.now(), name),
+      reapStatements: name => releaseProcess(name, Date.now()),
+    },
+  ])
+  const rows = await rowsOf(
+    database,
+    `SELECT c.request, c.account, c.state, c.amount, c.held, c.uncollected, c.estimated, coalesce(r.amount, 0) AS refunded
+     FROM charges c LEFT JOIN credits r ON r.request = c.request`,
+  )
+  const balanceRows = await rowsOf(
+    database,
+    `SELECT w.id / 2 AS account, w.balance, w.reserved, c.given, c.refunded, s.threshold FROM wallets w
+     JOIN (SELECT account, sum(amount) AS given, sum(CASE WHEN kind = 'refund' THEN amount ELSE 0 END) AS refunded
+       FROM credits GROUP BY account) c ON c.account * 2 = w.id
+     LEFT JOIN notification_settings s ON s.account * 2 = w.id`,
+  )
+  const findings = await audit(database)
+  const corruption = await store.corruptionIn(database)
+  await close()
+  return {
+    ledger: rows.map(rowOf),
+    balances: balanceRows.map(balanceOf),
+    findings: [
+      ...findings.map(({ rule, subject, detail }) => ({ invariant: rule, subject, detail })),
+      ...(corruption === undefined
+        ? []
+        : [{ invariant: 'I11', subject: 'store', detail: corruption }]),
+    ],
+  }
+}
+const rowOf = (row: Row): LedgerRow => ({
+  request: String(row.request),
+  account: Number(row.account),
+  state: String(row.state),
+  amount: nanos(row.amount),
+  hold: nanos(row.held),
+  uncollected: nanos(row.uncollected),
+  isEstimated: row.estimated === 1,
+  refunded: nanos(row.refunded),
+})
+const balanceOf = (row: Row): Balance => ({
+  account: Number(row.account),
+  credited: nanos(row.given),
+  balance: nanos(row.balance),
+  reserved: nanos(row.reserved),
+  refunded: nanos(row.refunded),
+  ...(row.threshold !== null && { threshold: nanos(row.threshold) }),
+})
+
+/** Reads the spending that the gateway reports: of the first account by usage, and of all by
+ *  metric. */
+export const readReports = async (data: string, token: string): Promise<Reports> => {
+  const running = findRunning(data)
+  if (!running) throw new Error('the gateway is not running')
+  const headers = { authorization: `Bearer ${token}` }
+  const page = async (query: string) => {
+    const response = await fetch(`${running.url}/api/usage?${query}`, { headers })
+    const body = (await response.json()) as Page
+    if (!response.ok) throw new Error(JSON.stringify(body))
+    return body
+  }
+  const sum = async (by: string): Promise<bigint> => {
+    let total = 0n
+    for (let next: string | null = ''; next !== null; ) {
+      const from = new Date(Date.now() - 6 * 86_400_000).toISOString()
+      const { data, next: more }: Page = await page(
+        `by=${by}&limit=1000&from=${from}${next && `&cursor=${encodeURIComponent(next)}`}`,
+      )
+      for (const { cost } of data) total += nanosIn(cost)
+      next = more
+    }
+    return total
+  }
+  const metric = await eventually(async () => {
+    const text = await (await fetch(`${running.admin}/metrics`)).text()
+    const value = /^tollgate_ledger_charged(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]
+    return value === undefined ? undefined : BigInt(Math.round(Number(value) * UNIT))
+  })
+  return { calls: await sum('call'), models: await sum('model'), metric }
+}
+interface Page {
+  readonly data: readonly { readonly cost: string | number }[]
+  readonly next: string | null
+}
+/** Parses an amount like "1.25" into nanos. */
+const nanosIn = (amount: string | number): bigint => {
+  const [whole = '0', fraction = ''] = String(amount).split('.')
+  return BigInt(whole) * BigInt(UNIT) + BigInt(fraction.padEnd(9, '0').slice(0, 9))
+}

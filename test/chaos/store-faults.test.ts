@@ -1,0 +1,88 @@
+/** Faults of the embedded store under load: a full disk, a failing disk, a stopped writer, and a
+ *  writer killed at its writes. The long form kills at more writes (`LONG=1`, or KILLS=N), and at
+ *  every write, sync and answer of a fixed series of calls. */
+import { rmSync } from 'node:fs'
+import t from 'tap'
+import { scaled } from '../helpers/long.ts'
+import type { Reply } from './call-client.ts'
+import {
+  canInjectFaults,
+  checkRefusals,
+  fillDisk,
+  injectFault,
+  smallDisk,
+  startFaultyGateway,
+} from './faulty-gateway.ts'
+
+t.setTimeout(1_200_000)
+const isServed = ({ status }: Reply): boolean => status === 200
+const isRefused = ({ status }: Reply): boolean => status === 503
+/** The system calls with which a writer changes its files, syncs them and answers. */
+const CALLS = 'pwrite64,fdatasync,ftruncate,write,writev'
+const skip = canInjectFaults() ? false : 'no strace here, or not allowed to trace'
+
+const disk = smallDisk(t, 8)
+t.test(
+  'store faults: a full disk refuses billed calls and recovers',
+  { skip: !disk && 'mounting a disk is not permitted here' },
+  async t => {
+    const trouble = await startFaultyGateway(t, disk)
+    await trouble.until(isServed, 20)
+    const filler = fillDisk(trouble.data)
+    checkRefusals(t, await trouble.until(isRefused, 20))
+    t.equal((await trouble.askFree()).status, 200, 'free calls are served')
+    rmSync(filler)
+    await trouble.until(isServed, 20)
+    t.pass('billed calls are served again')
+    await trouble.finishAndCheck(t)
+  },
+)
+
+t.test('store faults: a stopped, failing or killed writer loses no charge', async t => {
+  const trouble = await startFaultyGateway(t)
+  await trouble.until(isServed, 20)
+
+  await t.test('a stopped writer refuses billed calls and recovers', async t => {
+    const writer = await trouble.writer()
+    process.kill(writer, 'SIGSTOP')
+    checkRefusals(t, await trouble.until(isRefused, 8))
+    t.equal((await trouble.askFree()).status, 200, 'free calls are served')
+    process.kill(writer, 'SIGCONT')
+    await trouble.until(isServed, 20)
+  })
+
+  await t.test('a failing fsync restarts the writer', { skip }, async t => {
+    const writer = await trouble.writer()
+    await (await injectFault(writer, 'fsync,fdatasync:error=EIO:when=1+')).ended
+    await trouble.until(isServed, 20)
+    t.not(await trouble.writer(), writer, 'another writer recovered the log')
+  })
+
+  await t.test('a writer killed at its writes, one after another', { skip }, async t => {
+    const points = Number(process.env.KILLS ?? scaled(4, 50))
+    for (let point = 1; point <= points; point++) {
+      await (await injectFault(await trouble.writer(), `pwrite64:signal=SIGKILL:when=${point}`))
+        .ended
+      await trouble.until(isServed, 5)
+    }
+    t.pass(`${points} points, ${trouble.replies.length} calls`)
+  })
+
+  await t.test('a writer killed at every system call of the same calls', { skip }, async t => {
+    const maximum = scaled(2, 5_000)
+    for (let point = 1; point <= maximum; point++) {
+      const writer = await trouble.writer()
+      const injection = await injectFault(writer, `${CALLS}:signal=SIGKILL:when=${point}`)
+      await trouble.runFixedCalls()
+      if ((await trouble.writer()) === writer) {
+        await injection.stop()
+        t.comment(`all ${point - 1} system calls`)
+        break
+      }
+      await injection.ended
+    }
+    t.pass(`${trouble.replies.length} calls`)
+  })
+
+  await trouble.finishAndCheck(t)
+})

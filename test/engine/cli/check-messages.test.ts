@@ -1,0 +1,117 @@
+/** `tollgate check` with the shipped plugins: reports the cause, with the names that the operator
+ *  wrote. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { usedFolder } from '../../helpers/cache.ts'
+import { tollgate } from '../../helpers/terminal.ts'
+
+const PLUGINS = join(import.meta.dirname, '../../../plugins')
+interface ReportedProblem {
+  readonly file: string
+  readonly line: number
+  readonly code: string
+  readonly message: string
+  readonly suggestion?: string
+}
+
+const check = async (
+  t: Test,
+  files: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<readonly ReportedProblem[]> => {
+  const folder = t.testdir({ ...files })
+  usedFolder(join(folder, 'data'))
+  const config = join(folder, 'routes.yaml')
+  const { out } = await tollgate(['check', '--json', '-c', config], env)
+  return (JSON.parse(out) as { problems: readonly ReportedProblem[] }).problems
+}
+const main = (t: Test, { rate = '7', route = 'true', top = '' }) => `${top}
+include: [models.yaml]
+settings:
+  data: '${t.testdirName}/data'
+  plugins: ['${PLUGINS}']
+  listen: \${HOST:-127.0.0.1}:\${PORT:-8080}
+  currency: { name: CNY, rates: { USD: ${rate} } }
+pipeline: [auth, model, idempotency, meter, sandbox]
+upstreams: { up: { url: 'sandbox:' } }
+routes:
+  - { path: POST /chat, name: chat, auth: key, model: body, idempotency: ${route} }
+`
+const MODELS = `models:
+  gp-4.1: { to: up/gp, price: { input: 1 USD / 1M, output: 2 USD / 1M }, only: [chat] }
+`
+const summaryOf = (problems: readonly ReportedProblem[]) =>
+  problems.map(({ line, code }) => `${line} ${code}`)
+
+t.test('check: reports an invalid currency rate, but not the prices that use it', async t => {
+  const problems = await check(t, {
+    'routes.yaml': main(t, { rate: 'abc' }),
+    'models.yaml': MODELS,
+  })
+  t.same(summaryOf(problems), ['7 CURRENCY_RATE'])
+  const unknownCurrency = await check(t, {
+    'routes.yaml': main(t, {}),
+    'models.yaml': MODELS.replaceAll('USD', 'GBP'),
+  })
+  t.same(
+    summaryOf(unknownCurrency),
+    ['2 PRICE_CURRENCY', '2 PRICE_CURRENCY'],
+    'a currency without a rate is reported at each price',
+  )
+})
+
+t.test('check: reports a duplicate section, but no unknown names of its second part', async t => {
+  const problems = await check(t, {
+    'routes.yaml': main(t, { top: 'routes: []' }),
+    'models.yaml': MODELS,
+  })
+  t.same(summaryOf(problems), ['10 DUPLICATE_NAME'])
+})
+
+t.test(
+  'check: reports names with a dot, misspelled meters and options that may be true',
+  async t => {
+    const messagesOf = async (models: string, route = 'true') => {
+      const files = { 'routes.yaml': main(t, { route }), 'models.yaml': models }
+      return (await check(t, files)).map(({ message, suggestion }) => `${message} -> ${suggestion}`)
+    }
+    const models = MODELS.replace('to: up/gp', 'to: [up/gp, { to: 5 }]').replace(
+      'output',
+      'outputs',
+    )
+    t.match(await messagesOf(models), [
+      /^models\["gp-4\.1"\]\.to\[1\]\.to must be a text/,
+      /^unknown key "outputs" in models\["gp-4\.1"\]\.price -> output$/,
+    ])
+    t.match(await messagesOf(MODELS, '{ largest: 4PiB }'), [
+      /^routes\[0\]\.idempotency\.largest cannot be 4PiB; write it like "4MiB"/,
+    ])
+    t.match(await messagesOf(MODELS, '5'), [
+      /^routes\[0\]\.idempotency must be true or a map such as true, not/,
+    ])
+    t.match(await messagesOf(MODELS, 'yes'), [/not the text yes -> true$/])
+  },
+)
+
+t.test('check: shows the expanded value of an invalid setting unless it is secret', async t => {
+  const files = { 'routes.yaml': main(t, {}), 'models.yaml': MODELS }
+  const [problem] = await check(t, files, { PORT: 'abc' })
+  t.match(
+    problem?.message,
+    /^settings\.listen cannot be \$\{HOST.*8080\}, which is 127\.0\.0\.1:abc here;/,
+  )
+  const [secretProblem] = await check(t, files, { PORT: 'sk-0123456789' })
+  t.match(
+    secretProblem?.message,
+    /^settings\.listen cannot be \$\{HOST.*8080\}; /,
+    'no secret is shown',
+  )
+})
+
+t.test('check: reports nesting that is too deep', async t => {
+  for (const deep of [`${'['.repeat(5000)}`, `${'['.repeat(5000)}${']'.repeat(5000)}`]) {
+    const [problem, ...more] = await check(t, { 'routes.yaml': `\nroutes: ${deep}\n` })
+    t.same(more, [])
+    t.match(problem, { line: 2, code: 'YAML_SYNTAX', message: /^the nesting is too deep/ })
+  }
+})

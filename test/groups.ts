@@ -1,0 +1,83 @@
+/** The test files of a run, their order, and the group that each belongs to. */
+import { matchesGlob } from 'node:path'
+
+/** Files that run in processes of their own; suites run the files of other folders. */
+export const FILES = [
+  'test/suites/*.test.ts',
+  'test/{laws,docs,bench,chaos}/*.test.ts',
+  'test/journeys/{*,{formats,money,websocket}/*}.test.ts',
+]
+
+/** Files of each group. All other files belong to the engine. */
+const PATTERNS: Readonly<Record<string, readonly string[]>> = {
+  money: [
+    'test/suites/{accounts,billed,ledger,money,postgres,prices,store}.test.ts',
+    'test/journeys/money/*.test.ts',
+    'test/chaos/*.test.ts',
+    'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
+  ],
+  formats: [
+    'test/suites/{formats,inside-formats,shipped,stored}.test.ts',
+    'test/journeys/formats/*.test.ts',
+  ],
+}
+const DEFAULT_GROUP = 'engine'
+export const GROUPS: readonly string[] = [DEFAULT_GROUP, ...Object.keys(PATTERNS), 'faults']
+export const groupOf = (file: string): string =>
+  Object.entries(PATTERNS).find(([, patterns]) =>
+    patterns.some(pattern => matchesGlob(file, pattern)),
+  )?.[0] ?? DEFAULT_GROUP
+
+/** Faults that money must survive, with their tests: about a minute with `npm test -- --group
+ *  faults`, longer with `--long`. The suites run these tests as well. */
+export const FAULTS: Readonly<Record<string, readonly string[]>> = {
+  'kills of any process': ['test/chaos/{chaos,checker,recovery-kills}.test.ts'],
+  'a kill at each write': ['test/chaos/{write-kills,store-faults}.test.ts'],
+  'five hundred calls on credit for ten': ['test/journeys/billed/metered-calls.test.ts'],
+  'power loss': ['test/chaos/power-loss.test.ts'],
+  'a full disk, a disk that fails': ['test/chaos/store-faults.test.ts'],
+  'PostgreSQL restarted, frozen, cut off': [
+    'test/chaos/store-frozen.test.ts',
+    'test/engine/store/postgres/{outage,lost-result}.test.ts',
+  ],
+  'any history': ['test/plugins/ledger/{model.property,audit,race}.test.ts'],
+  'clients that hang up': ['test/journeys/billed/{client-disconnects,overage}.test.ts'],
+  'clocks that step': ['test/journeys/money/clock-steps.test.ts'],
+  'addresses that must not be reached': ['test/plugins/webhooks/urls.test.ts'],
+  'keys at rest, guessed and timed': ['test/plugins/credentials/{secrets,timing}.test.ts'],
+  'revoked keys': [
+    'test/plugins/credentials/revoked.test.ts',
+    'test/journeys/money/two-machines.test.ts',
+  ],
+  'secrets that must not leak': ['test/journeys/secret-leaks.test.ts'],
+  'Idempotency-Key': [
+    'test/plugins/idempotency/*.test.ts',
+    'test/journeys/money/idempotency-{process-loss,crash}.test.ts',
+  ],
+  webhooks: [
+    'test/plugins/webhooks/{outbox,endpoint-slots}.test.ts',
+    'test/journeys/money/webhook-kills.test.ts',
+  ],
+  'planted bugs': ['test/chaos/mutations.test.ts'],
+}
+
+/** Files that take longest and mostly wait: others run beside them. */
+const FIRST = [
+  'test/journeys/money/idempotency-process-loss.test.ts',
+  'test/suites/{engine,ledger,postgres}.test.ts',
+  'test/{chaos/store-faults,plugins/webhooks/endpoint-slots}.test.ts',
+  'test/suites/*.test.ts',
+  'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-lifecycle}.test.ts',
+  'test/chaos/chaos.test.ts',
+  'test/docs/*.test.ts',
+]
+/** Files that need the whole machine: they measure a gateway beyond its capacity. */
+const LAST = 'test/journeys/overload*.test.ts'
+export const inOrder = (files: readonly string[]): string[] => {
+  const rank = (file: string): number => {
+    if (matchesGlob(file, LAST)) return FIRST.length + 1
+    const index = FIRST.findIndex(pattern => matchesGlob(file, pattern))
+    return index < 0 ? FIRST.length : index
+  }
+  return [...new Set(files)].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
+}

@@ -1,0 +1,65 @@
+/** The gateway of all tests in this folder, with two workers and one scripted upstream. Each test
+ *  file loads its own routes and creates its own account. */
+import t from 'tap'
+import { openDatabase } from '../../../engine/store/database.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
+import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import { startGateway } from '../../helpers/gateway.ts'
+import { startUpstream } from '../../helpers/upstream.ts'
+
+export interface Customer {
+  readonly account: number
+  /** The id of the account’s wallet. */
+  readonly wallet: number
+  readonly key: string
+  credit(amount: bigint): Promise<unknown>
+}
+export const UNIT = 1_000_000_000n
+
+export const upstream = await startUpstream()
+export const gateway = await startGateway({
+  env: { WORKERS: '2' },
+  settings: 'currency: { name: CNY, rates: { USD: 7 } }',
+  routes: `
+pipeline: [errors, auth, model, meter, translate]
+upstreams: { up: { url: '${upstream.url}' } }
+models: { any: { to: up, free: true } }
+routes:
+  - { path: POST /, auth: key, model: body, translate: openai-chat }
+`,
+})
+export const database = await openDatabase({
+  url: 'sqlite:',
+  data: gateway.data,
+  writeTimeout: 10_000,
+})
+t.teardown(async () => {
+  await database.close()
+  await Promise.all([gateway.stop(), upstream.stop()])
+})
+export const rows = (text: string) => database.read({ name: `test: ${text}`, text }, [])
+
+/** The id that the last statement of the list returns. */
+export const idOf = async (list: Parameters<typeof database.write>[0]): Promise<number> =>
+  Number((await database.write(list)).at(-1)?.[0]?.id)
+
+let accounts = 0
+/** Loads the routes, clears the upstream and creates a funded account. Call it inside a test: files
+ *  of this folder are imported while tests of others run. */
+export const prepareCustomer = async (routes: string, amount = 0n): Promise<Customer> => {
+  await gateway.reload(routes)
+  await upstream.forget()
+  const now = Date.now()
+  const account = await idOf(createAccount({ name: `own-${++accounts}`, role: 'customer' }, now))
+  const wallet = walletOf.account(account)
+  const secret = makeSecret('key')
+  await database.write(addKey({ account, name: 'test', secret }, now))
+  const credit = (amount: bigint) => {
+    const creditRow = { account, kind: 'credit', amount, note: 'test', at: Date.now() } as const
+    return database.write([openWallet(wallet, 0n), addCredit(creditRow)])
+  }
+  if (amount > 0n) await credit(amount)
+  return { account, wallet, key: secret.text, credit }
+}

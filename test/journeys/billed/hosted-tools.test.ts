@@ -1,0 +1,139 @@
+/** Charges for hosted tools: each tool has its own price line, with pass-through and with
+ *  translation. */
+import t from 'tap'
+import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
+import {
+  type Customer,
+  database,
+  gateway,
+  prepareCustomer,
+  UNIT,
+  upstream,
+} from './billing-gateway.ts'
+
+const ROUTES = `
+pipeline: [errors, auth, model, meter, translate]
+upstreams:
+  gp: { url: '${upstream.url}/s/gp/v1', formats: [openai-responses] }
+  gx: { url: '${upstream.url}/s/gx', formats: [google-gemini] }
+models:
+  m: { to: gp/there, price: { input: 0, output: 0, web_search: 0.5, code_execution: 2 }, max_calls: { web_search: 5, code_execution: 5 } }
+  g: { to: gx/there, price: { input: 0, output: 0, web_search: 0.5 }, max_calls: { web_search: 5 } }
+  bare: { to: gp/there, price: { input: 0, output: 0 } }
+routes:
+  - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
+  - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
+  - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
+`
+let customer: Customer
+t.test('setup: routes and a funded account', async () => {
+  customer = await prepareCustomer(ROUTES, 1_000_000n * UNIT)
+})
+
+const item = (type: string, id: string, more: object = {}) => ({
+  type,
+  id,
+  status: 'completed',
+  ...more,
+})
+const output = [
+  item('web_search_call', 'a', { action: { type: 'search', query: 'x' } }),
+  item('web_search_call', 'b', { action: { type: 'search', query: 'y' } }),
+  item('code_interpreter_call', 'c', { code: '1', container_id: 'k', outputs: [] }),
+  item('message', 'd', {
+    role: 'assistant',
+    content: [{ type: 'output_text', text: 'hi', annotations: [] }],
+  }),
+]
+const response = {
+  id: 'r',
+  object: 'response',
+  status: 'completed',
+  model: 'there',
+  output,
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+}
+const completedEvent = { type: 'response.completed', sequence_number: 0, response }
+const events = `event: response.completed\ndata: ${JSON.stringify(completedEvent)}\n\n`
+
+const REQUEST = { model: 'm', input: 'hi', max_output_tokens: 10, tools: [{ type: 'web_search' }] }
+const post = async (path: string, body: object) => {
+  const response = await fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${customer.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  return { response, text: await response.text() }
+}
+const charge = async (id: string | null) => {
+  const text = 'SELECT state, amount, estimated, usage, lines FROM charges WHERE request = ?'
+  const [row] = await database.read({ name: 'test: charge', text }, [id ?? ''])
+  return { ...row, usage: JSON.parse(String(row?.usage)), lines: JSON.parse(String(row?.lines)) }
+}
+const SETTLED = {
+  state: 'settled',
+  amount: 3_000_000_000,
+  estimated: 0,
+  usage: { input: 1, output: 1, web_search: 2, code_execution: 1 },
+  lines: [
+    { meter: 'input' },
+    { meter: 'output' },
+    { meter: 'web_search', quantity: '2' },
+    { meter: 'code_execution', quantity: '1' },
+  ],
+}
+
+const MESSAGE = {
+  max_tokens: 10,
+  messages: [{ role: 'user', content: 'hi' }],
+  tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+}
+const plainSteps = plain(response)
+for (const [what, path, more, steps] of [
+  ['OpenAI response', '/v1/responses', {}, [plainSteps]],
+  ['OpenAI response stream', '/v1/responses', { stream: true }, stream(events, { piece: 40 })],
+  ['Anthropic message', '/v1/messages', MESSAGE, [plainSteps]],
+  [
+    'Anthropic message stream',
+    '/v1/messages',
+    { ...MESSAGE, stream: true },
+    stream(events, { piece: 40 }),
+  ],
+] as const)
+  t.test(`hosted tools: charged in an ${what}`, async t => {
+    await upstream.script('gp', [{ do: 'body' }, ...steps])
+    const { response, text } = await post(path, { ...REQUEST, ...more })
+    t.equal(response.status, 200, text)
+    t.match(await charge(response.headers.get('x-request-id')), SETTLED)
+  })
+
+t.test('hosted tools: an unpriced tool is refused before the request is sent', async t => {
+  await upstream.forget()
+  const { response, text } = await post('/v1/responses', { ...REQUEST, model: 'bare' })
+  t.equal(response.status, 400)
+  t.match(text, /web_search/)
+  t.same(await upstream.seen('request', 'gp'), [])
+})
+
+t.test('hosted tools: counted in a pass-through body', async t => {
+  const answer = {
+    candidates: [
+      {
+        content: { role: 'model', parts: [{ text: 'hi' }] },
+        finishReason: 'STOP',
+        groundingMetadata: { webSearchQueries: ['x', 'y'] },
+      },
+    ],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+  }
+  await upstream.script('gx', [{ do: 'body' }, plain(answer)])
+  const request = { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] }
+  const { response, text } = await post('/v1beta/models/g:generateContent', request)
+  t.equal(response.status, 200, text)
+  t.match(await charge(response.headers.get('x-request-id')), {
+    state: 'settled',
+    amount: 500_000_000,
+    estimated: 0,
+    usage: { input: 1, output: 1, web_search: 1 },
+  })
+})

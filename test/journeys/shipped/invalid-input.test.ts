@@ -1,0 +1,157 @@
+/** Every shipped route with a body for a model: invalid input is refused in the route's dialect,
+ *  reaches no upstream and costs nothing. The routes come from routes.yaml, and a new route needs a
+ *  row here. */
+import { readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { parse } from 'yaml'
+import { rawClient, replies } from '../../helpers/raw.ts'
+import { database, gateway, key, upstream } from './shipped-gateway.ts'
+
+interface Route {
+  readonly path: string
+  readonly model?: 'body' | { readonly path?: string; readonly list?: string }
+  readonly form?: object
+  readonly errors: keyof typeof DIALECTS
+}
+interface Row {
+  /** A valid body without its model. */
+  readonly body: Readonly<Record<string, unknown>>
+  /** One member with a wrong type. */
+  readonly wrong: Readonly<Record<string, unknown>>
+  /** The name of the file field of a form. */
+  readonly file?: string
+}
+
+const MODEL = 'gp-4.1'
+const messages = [{ role: 'user', content: 'hi' }]
+const content = { parts: [{ text: 'hi' }] }
+const GENERATION: Row = { body: { contents: [content] }, wrong: { contents: 7 } }
+const EMBEDDING: Row = { body: { content }, wrong: { content: 7 } }
+const ROWS: Readonly<Record<string, Row>> = {
+  '/v1/chat/completions': { body: { messages }, wrong: { messages: 'hi' } },
+  '/v1/responses': { body: { input: 'hi' }, wrong: { input: 7 } },
+  '/v1/messages': { body: { max_tokens: 5, messages }, wrong: { max_tokens: 'five' } },
+  '/v1/messages/count_tokens': { body: { messages }, wrong: { messages: {} } },
+  ':countTokens': GENERATION,
+  ':generateContent': GENERATION,
+  ':streamGenerateContent': GENERATION,
+  ':embedContent': EMBEDDING,
+  ':batchEmbedContents': { body: { requests: [{ content }] }, wrong: { requests: {} } },
+  '/v1/embeddings': { body: { input: 'hi' }, wrong: { input: 7 } },
+  '/v1/images/generations': { body: { prompt: 'a cat' }, wrong: { prompt: 7 } },
+  '/v1/audio/speech': { body: { input: 'hi', voice: 'alloy' }, wrong: { speed: 'fast' } },
+  '/v1/audio/transcriptions': { body: {}, wrong: { temperature: 'hot' } },
+  '/v1/audio/translations': { body: {}, wrong: { temperature: 'hot' } },
+  '/v1/images/edits': { body: { prompt: 'a cat' }, wrong: { size: 'large' }, file: 'image' },
+}
+
+type ErrorFields = Readonly<Record<string, unknown>>
+/** Whether a body is an error of the dialect. */
+const DIALECTS = {
+  openai: ({ error }: { error: ErrorFields }) =>
+    typeof error?.message === 'string' && typeof error.type === 'string' && 'code' in error,
+  anthropic: ({ type, error }: { type: unknown; error: ErrorFields }) =>
+    type === 'error' && typeof error?.type === 'string' && typeof error.message === 'string',
+  google: ({ error }: { error: ErrorFields }, status: number) =>
+    error?.code === status && typeof error.status === 'string' && typeof error.message === 'string',
+} as const
+
+const { routes } = parse(
+  readFileSync(new URL('../../../routes.yaml', import.meta.url), 'utf8'),
+) as {
+  readonly routes: readonly Route[]
+}
+const modelRoutes = routes.filter(
+  ({ path, model }) => path.startsWith('POST ') && model !== undefined,
+)
+const rowOf = (path: string) => ROWS[path] ?? ROWS[/:\w+$/.exec(path)?.[0] ?? '']
+
+interface TestRequest {
+  readonly body: string | Uint8Array<ArrayBuffer> | FormData
+  readonly type?: string
+  readonly model?: string
+}
+const post = async (route: Route, { body, type, model = MODEL }: TestRequest) => {
+  const path = route.path.slice('POST '.length).replace('{model}', model)
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(type !== undefined && { 'content-type': type }),
+  }
+  const response = await fetch(gateway.url + path, { method: 'POST', headers, body })
+  return { status: response.status, error: await response.json() }
+}
+const formOf = (fields: Readonly<Record<string, unknown>>, file = 'file'): FormData => {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.set(name, String(value))
+  form.set(file, new Blob([new Uint8Array(8)], { type: 'image/png' }), 'a.png')
+  return form
+}
+const JSON_TYPE = 'application/json'
+
+const invalidRequests = (
+  route: Route,
+  row: Row,
+): Readonly<Record<string, [TestRequest, status: number]>> => {
+  const modelField = route.model === 'body' ? { model: MODEL } : {}
+  const encode = (fields: object): TestRequest =>
+    route.form
+      ? { body: formOf(fields as Row['body'], row.file) }
+      : { body: JSON.stringify(fields), type: JSON_TYPE }
+  const unknownModel = { ...row.body, ...(route.model === 'body' && { model: 'nobody' }) }
+  const everyRoute: Record<string, [TestRequest, number]> = {
+    'a wrong type': [encode({ ...modelField, ...row.body, ...row.wrong }), 400],
+    'an unknown model': [{ ...encode(unknownModel), model: 'nobody' }, 404],
+    'no body': [{ body: '', ...(!route.form && { type: JSON_TYPE }) }, route.form ? 415 : 400],
+    'another content type': [{ body: 'hi', type: 'text/plain' }, 415],
+    ...(route.model === 'body' && { 'no model': [encode(row.body), 400] }),
+  }
+  if (route.form)
+    return {
+      ...everyRoute,
+      'an invalid form': [{ body: '--x\r\nhi', type: 'multipart/form-data; boundary=x' }, 400],
+      'a form without a boundary': [{ body: 'hi', type: 'multipart/form-data' }, 400],
+    }
+  const deep = `{"model":"${MODEL}","a":${'['.repeat(100)}${']'.repeat(100)}}`
+  return {
+    ...everyRoute,
+    'an array': [{ body: '[]', type: JSON_TYPE }, 400],
+    'truncated JSON': [{ body: '{"model":', type: JSON_TYPE }, 400],
+    'a hundred levels': [{ body: deep, type: JSON_TYPE }, 400],
+    'invalid UTF-8': [{ body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), type: JSON_TYPE }, 400],
+    'a repeated key': [{ body: `{"model":"${MODEL}","model":"x"}`, type: JSON_TYPE }, 400],
+  }
+}
+
+/** Refused by its head, before any body byte is read. */
+const checkOversized = async (t: Test, route: Route): Promise<void> => {
+  const client = await rawClient(gateway)
+  const path = route.path.slice('POST '.length).replace('{model}', MODEL)
+  const type = route.form ? 'multipart/form-data; boundary=x' : JSON_TYPE
+  await client.send(
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: ${type}\r\nContent-Length: ${2 ** 40}\r\n\r\n`,
+  )
+  await client.until('}')
+  t.equal(replies(client.text())[0]?.status, 413, 'a terabyte')
+  client.close()
+}
+
+const CHARGES = { name: 'charges', text: 'SELECT count(*) AS charges FROM charges' }
+
+t.ok(modelRoutes.length >= 15, `${modelRoutes.length} routes`)
+for (const route of modelRoutes)
+  t.test(`invalid input: ${route.path}`, async t => {
+    const row = rowOf(route.path.slice('POST '.length))
+    if (!row) throw new Error('the route has no row in this test')
+    const before = await database.read(CHARGES, [])
+    for (const [what, [request, expected]] of Object.entries(invalidRequests(route, row))) {
+      const { status, error } = await post(route, request)
+      t.equal(status, expected, `${what}: ${JSON.stringify(error)}`)
+      t.ok(
+        DIALECTS[route.errors](error as never, status),
+        `${what}, in the dialect of ${route.errors}`,
+      )
+    }
+    await checkOversized(t, route)
+    t.same(await upstream.seen('request'), [], 'no upstream request')
+    t.same(await database.read(CHARGES, []), before, 'nothing charged')
+  })

@@ -1,4 +1,0 @@
-/** Every test of test/engine/config, in one process. */
-import { allOf } from './all-of.ts'
-
-await allOf(['engine/config/**/*.test.ts'])

@@ -1,0 +1,4 @@
+/** Suite: journeys of billed calls, through one gateway. */
+import { runTests } from './run-tests.ts'
+
+await runTests(['journeys/billed/*.test.ts'])

@@ -1,0 +1,4 @@
+/** Suite: test/engine/config. */
+import { runTests } from './run-tests.ts'
+
+await runTests(['engine/config/**/*.test.ts'])

@@ -1,0 +1,4 @@
+/** Suite: journeys of formats with a gateway in the process of the test. */
+import { runTests } from './run-tests.ts'
+
+await runTests(['journeys/inside-formats/*.test.ts'])

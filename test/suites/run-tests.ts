@@ -1,0 +1,49 @@
+/** Runs many test files in one process: starting a process costs more than most files. Each file
+ *  can also be run alone. */
+import { globSync } from 'node:fs'
+import { matchesGlob } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const tests = fileURLToPath(new URL('..', import.meta.url))
+/** Tests whose coverage is not measured: it would double their cost and add no covered line. */
+export const UNMEASURED = [
+  'engine/{quota,request}/*.property.test.ts',
+  'engine/processes/builder-client.test.ts',
+]
+/** Subsystems of the engine, which have suites of their own. */
+export const SUBSYSTEMS = ['engine/{cli,config,store}/**']
+export const CRASHES = ['engine/store/{on-crash-statements,sqlite/writer-killed}.test.ts']
+
+/** Tests of money and of crashing stores, which take longest: they run on both databases. */
+export const LEDGER = ['plugins/ledger/*.test.ts']
+export const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']
+export const PRICES = ['plugins/{billing,limit}/*.test.ts']
+/** Tests of formats and of translations between them. */
+export const FORMATS = [
+  'plugins/{conversion,formats,responses,sandbox,schema,translate}/**/*.test.ts',
+  'plugins/catalogue/shipped-*.test.ts',
+]
+
+/** `tap` ends a process that has a teardown and no test. While a file awaits before its first test
+ *  is imported, this defers all teardowns. */
+const deferTeardown = async (importFiles: () => Promise<void>): Promise<void> => {
+  const { teardown } = t
+  const teardowns: Parameters<typeof teardown>[0][] = []
+  t.teardown = teardownStep => void teardowns.push(teardownStep)
+  await importFiles()
+  t.teardown = teardown
+  for (const step of teardowns) t.teardown(step)
+  t.emit('idle')
+}
+
+/** Patterns are relative to test/. */
+export const runTests = (
+  patterns: readonly string[],
+  exclude: readonly string[] = [],
+): Promise<void> =>
+  deferTeardown(async () => {
+    for (const file of globSync(patterns, { cwd: tests }).sort())
+      if (!exclude.some(pattern => matchesGlob(file, pattern)))
+        await import(new URL(`../${file}`, import.meta.url).href)
+  })
