@@ -1,6 +1,6 @@
 /** Creates run-time faults from tables: `CODE: [status, 'message with %s', traits]`. */
 import { format, types } from 'node:util'
-import type { Fault, Headers } from './plugin.ts'
+import type { ErrorRows, Fault, Headers } from './plugin.ts'
 
 export interface ErrorTraits {
   readonly retryable?: boolean
@@ -9,7 +9,9 @@ export interface ErrorTraits {
   readonly headers?: Headers
   readonly param?: string
   /** See `Fault`. */
-  readonly billable?: boolean
+  readonly paid?: boolean
+  /** See `Fault`. */
+  readonly as?: ErrorRows
   readonly cause?: unknown
 }
 export type ErrorTable = Readonly<
@@ -23,7 +25,8 @@ export class TollgateError extends Error implements Fault {
   readonly retryable: boolean
   readonly headers: Headers | undefined
   readonly param: string | undefined
-  readonly billable: boolean
+  readonly paid: boolean
+  readonly as: ErrorRows | undefined
 
   constructor(code: string, status: number, message: string, traits: ErrorTraits = {}) {
     super(message, traits.cause === undefined ? undefined : { cause: traits.cause })
@@ -33,7 +36,8 @@ export class TollgateError extends Error implements Fault {
     this.retryable = traits.retryable ?? false
     this.headers = traits.headers
     this.param = traits.param
-    this.billable = traits.billable ?? false
+    this.paid = traits.paid ?? false
+    this.as = traits.as
   }
 }
 

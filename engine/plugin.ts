@@ -121,6 +121,8 @@ export interface Request {
   setJson(value: Json): void
   bytes(): Promise<Bytes>
   stream(): AsyncIterable<Bytes>
+  /** Reads no more of the body: `stream()` ends, and the reply closes the connection. */
+  stop(): void
 }
 export interface Route {
   readonly name: string
@@ -192,9 +194,12 @@ export interface Fault {
   /** The invalid field of the request, as the client names it. */
   readonly param?: string | undefined
   /** Whether a call that ends in this fault is charged if an upstream had answered it. */
-  readonly billable?: boolean | undefined
+  readonly paid?: boolean | undefined
+  /** By dialect, what it says in place of its own row: `{ envelope: { code: 'x' } }`. */
+  readonly as?: ErrorRows | undefined
   readonly cause?: unknown
 }
+export type ErrorRows = Readonly<Record<string, { readonly [field: string]: Json }>>
 export interface Refusal {
   readonly status: number
   readonly headers: Headers
@@ -216,12 +221,8 @@ export interface HostBase extends Durable<Reply, Route> {
 export type Command = CommandOf<HostBase>
 export type SingleCommand = SingleCommandOf<HostBase>
 export type Host = HostBase & { readonly route: Route }
-export interface Log {
-  debug(fields: object, text?: string): void
-  info(fields: object, text?: string): void
-  warn(fields: object, text?: string): void
-  error(fields: object, text?: string): void
-}
+type Level = 'debug' | 'info' | 'warn' | 'error'
+export type Log = Readonly<Record<Level, (fields: object, text?: string) => void>>
 export interface Metrics {
   count(name: string, labels: Readonly<Record<string, string>>, by?: number): void
   time(name: string, labels: Readonly<Record<string, string>>, seconds: number): void

@@ -2,10 +2,11 @@
 import { once } from 'node:events'
 import type http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Settings } from './config/settings.ts'
 import { Gateway } from './gateway.ts'
 import { createServer } from './request/node-http.ts'
 import type { Resources } from './snapshot/resources.ts'
-import type { Settings, Snapshot } from './snapshot/snapshot.ts'
+import type { Snapshot } from './snapshot/snapshot.ts'
 
 export interface GatewayServer {
   readonly http: http.Server

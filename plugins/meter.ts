@@ -31,7 +31,7 @@ import { applyOverride, type Override, overrideOf, type Price, Prices } from './
 import { meterResponse } from './ledger/receipt-filter.ts'
 import { sharedLedger } from './ledger/shared-ledger.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, CLOSE_MESSAGE, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
+import { ACCOUNT, CLOSE_MESSAGE, HOLD, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
 
 const refusal = errors({
   METER_NOBODY: [
@@ -125,9 +125,10 @@ class Meter implements Stage {
     const { call, estimator } = await this.#admission.admit(exchange, order)
     exchange.slots.set(METERED, order.price.rule.pricedMeters)
     if (exchange.kind === 'websocket') exchange.slots.set(CALL, call)
+    else exchange.slots.set(HOLD, call)
     try {
       await next()
-      if (exchange.kind === 'websocket') return
+      if (exchange.kind === 'websocket' || call.isKept) return
       if (exchange.reply.status >= 400) return call.release()
       await meterResponse(exchange, call, estimator)
     } catch (error) {

@@ -39,7 +39,7 @@ export interface Model {
 /** Set by `model` before the request is forwarded; final then. */
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
 
-/** The billable quantities. They are disjoint: `input` excludes cached tokens, `output` excludes
+/** The paid quantities. They are disjoint: `input` excludes cached tokens, `output` excludes
  *  thinking. */
 export type Meter =
   | 'input'
@@ -85,6 +85,29 @@ export interface PricedMeters {
 /** Set if the exchange is billed by usage, so that formats request counts even if the client does
  *  not. Set by `meter` before the request is forwarded; final in every `forward`. */
 export const METERED: Slot<PricedMeters> = { name: 'metered' }
+
+/** A hold that a stage behind `meter` has taken over: what it stores to close the hold later.
+ *  JSON. */
+export type KeptHold = {
+  readonly request: string
+  readonly account: number
+  readonly key: number | null
+  /** Nanos. */
+  readonly held: string
+  /** ms since 1970. */
+  readonly opened: number
+  /** The frozen price. */
+  readonly rule: string
+  readonly attributes: Readonly<Record<string, Json>>
+}
+export interface HoldOwner {
+  /** Takes the hold over: adds the statements to `exchange.writes`, and `meter` charges nothing for
+   *  this exchange. The owner adds its own row to the same group and awaits `writes.commit()`; if
+   *  that rejects, the hold is released. */
+  keep(): KeptHold
+}
+/** The hold of a metered call. Set by `meter` before the request is forwarded. */
+export const HOLD: Slot<HoldOwner> = { name: 'hold' }
 
 /** Bytes of the files in a form, which are not text. Set by `form` before the request is forwarded;
  *  final then. */

@@ -1,6 +1,38 @@
 /** Reads the `settings:` section with defaults; durations in ms, sizes in bytes. */
-import type { Settings } from '../snapshot/snapshot.ts'
 import { parseDuration, parseSize } from './compile/units.ts'
+
+/** The `settings:` section, in ms and bytes. */
+export interface Settings {
+  readonly listen: string
+  readonly admin: string
+  /** `Host` names that the admin listener accepts besides loopback. */
+  readonly admin_hosts: string
+  readonly public_url: string
+  readonly workers: number | 'auto'
+  readonly data: string
+  readonly database: string
+  readonly durability: 'power' | 'process'
+  readonly egress_allow: string
+  readonly limits: {
+    readonly body: number
+    readonly url: number
+    readonly header_bytes: number
+    readonly header_count: number
+    /** 0: half of the open files that the system allows. */
+    readonly connections: number
+  }
+  readonly timeouts: {
+    readonly header: number
+    /** Bytes a second. */
+    readonly body_rate: number
+    readonly keep_alive: number
+    readonly idle_write: number
+    /** Longest own time of a stage, outside of `next()`; 0: unlimited. */
+    readonly stage: number
+    readonly drain: number
+  }
+  readonly log: { readonly level: string }
+}
 
 type RawSettings<T> = { readonly [K in keyof T]?: unknown }
 const part = <K extends keyof Settings>(

@@ -1,7 +1,7 @@
 /** Messages between the primary and its child processes, JSON over IPC. */
 import type { Problem } from '../config/problem.ts'
+import type { Settings } from '../config/settings.ts'
 import type { Sample } from '../observe/metrics.ts'
-import type { Settings } from '../snapshot/snapshot.ts'
 import type { ConfigView, PluginRequest } from './admin-listener.ts'
 
 export type StoreSettings = Pick<Settings, 'database' | 'data' | 'durability'>

@@ -1,9 +1,9 @@
 /** Reloads: turns a change into a live version or a report of problems. One build runs at a time;
  *  changes during a build cause one more. */
 import { DEFAULT_LIMIT, type Problem } from '../config/problem.ts'
+import type { Settings } from '../config/settings.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
-import type { Settings } from '../snapshot/snapshot.ts'
 import type { BuilderClient } from './builder-client.ts'
 import type { Build, BuiltVersion } from './messages.ts'
 import type { WorkerPool } from './worker-pool.ts'

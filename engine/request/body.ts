@@ -105,6 +105,12 @@ export class IncomingBody implements PacedBody, SendableBody {
       this.#pace.remove(this)
     }
   }
+  /** Ends `stream()`: what the client still sends is not read. */
+  stop(): void {
+    if (this.#incoming.complete) return
+    this.#pace.remove(this)
+    this.#state = REFUSED
+  }
   refuse(reason: unknown): void {
     this.#pace.remove(this)
     const state = this.#state
@@ -136,8 +142,10 @@ export class IncomingBody implements PacedBody, SendableBody {
         yield* this.#pace.handToReader(this, chunk)
       for await (const chunk of this.#incoming.iterator({ destroyOnReturn: false })) {
         this.byteCount += (chunk as Buffer).length
+        if (this.#state === REFUSED) return
         if (this.byteCount > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
         yield* this.#pace.handToReader(this, chunk as Buffer)
+        if (this.#state === REFUSED) return
       }
     } catch (error) {
       throw error instanceof TollgateError ? error : fault('BODY_CUT', [], { cause: error })

@@ -62,6 +62,8 @@ export interface CallOptions {
   readonly store: Store
   readonly targets?: readonly Target[]
   readonly hangup?: Exchange['hangup']
+  /** See `ResumedCall`. */
+  readonly upstreamPath?: string | undefined
 }
 
 /** The route of a request that matches none. */
@@ -110,6 +112,7 @@ export class Call implements Exchange {
   readonly request: EngineRequest
   readonly requestId: string
   readonly traceId: string
+  readonly upstreamPath: string | undefined
   readonly slots: SlotStore
   targets: readonly Target[]
   hangup: Exchange['hangup']
@@ -127,6 +130,7 @@ export class Call implements Exchange {
     this.id = options.id
     this.requestId = options.requestId ?? options.id
     this.traceId = options.traceId
+    this.upstreamPath = options.upstreamPath
     this.kind = options.kind
     this.route = options.route
     this.params = options.params ?? {}

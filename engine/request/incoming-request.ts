@@ -51,6 +51,9 @@ export class IncomingRequest implements EngineRequest {
   stream(): AsyncGenerator<Bytes> {
     return this.body.stream()
   }
+  stop(): void {
+    this.body.stop()
+  }
   json(): Promise<Json> {
     this.#json ??= this.bytes().then(bytes => {
       this.#parsedJson = parseJson(bytes)

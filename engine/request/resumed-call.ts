@@ -71,6 +71,7 @@ export const bufferedRequest = (
     async *stream() {
       yield whole
     },
+    stop() {},
   }
 }
 
@@ -102,6 +103,7 @@ export const resumeCall = async (
     id: turn.id,
     store: resources.database,
     targets: turn.targets,
+    upstreamPath: turn.upstreamPath,
     request: bufferedRequest(turn.request, turn.request.body),
   })
   resources.backgroundCalls.begin(call)

@@ -1,4 +1,6 @@
 /** The compiled, frozen configuration. It is released after the last request that retains it. */
+
+import type { Settings } from '../config/settings.ts'
 import type {
   AdminRequest,
   Exchange,
@@ -20,39 +22,6 @@ import type { UpstreamAttempt } from '../upstream/attempt.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
 import type { Egress } from '../upstream/egress.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
-
-/** The `settings:` section, in ms and bytes. */
-export interface Settings {
-  readonly listen: string
-  readonly admin: string
-  /** `Host` names that the admin listener accepts besides loopback. */
-  readonly admin_hosts: string
-  readonly public_url: string
-  readonly workers: number | 'auto'
-  readonly data: string
-  readonly database: string
-  readonly durability: 'power' | 'process'
-  readonly egress_allow: string
-  readonly limits: {
-    readonly body: number
-    readonly url: number
-    readonly header_bytes: number
-    readonly header_count: number
-    /** 0: half of the open files that the system allows. */
-    readonly connections: number
-  }
-  readonly timeouts: {
-    readonly header: number
-    /** Bytes a second. */
-    readonly body_rate: number
-    readonly keep_alive: number
-    readonly idle_write: number
-    /** Longest own time of a stage, outside of `next()`; 0: unlimited. */
-    readonly stage: number
-    readonly drain: number
-  }
-  readonly log: { readonly level: string }
-}
 
 /** A stage with the name of its plugin, for explain, errors and resumed calls. */
 export interface NamedStage {
@@ -97,6 +66,8 @@ export interface SnapshotParts {
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
+  /** The forward ring of calls without a route, around another innermost step. */
+  readonly forwardDirect: CompiledRoute['forwardWith']
   /** Releases all shared resources. */
   release(): void
 }
@@ -109,6 +80,7 @@ export class Snapshot {
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
+  readonly forwardDirect: CompiledRoute['forwardWith']
   readonly #http = new Router<CompiledRoute>()
   readonly #websocket = new Router<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
@@ -126,6 +98,7 @@ export class Snapshot {
     this.egress = parts.egress
     this.routes = parts.routes
     this.admin = parts.admin
+    this.forwardDirect = parts.forwardDirect
     this.#release = parts.release
     for (const compiled of parts.routes) {
       const { method, pattern, name } = compiled.route
@@ -137,8 +110,10 @@ export class Snapshot {
   findExact(method: string, path: string): Match<CompiledRoute> | undefined {
     return this.#http.exact(method, path)
   }
+  /** A route of GET answers HEAD, too. */
   find(method: string, path: string): Match<CompiledRoute> | undefined {
-    return this.#http.find(method, path)
+    const match = this.#http.find(method, path)
+    return match || method !== 'HEAD' ? match : this.#http.find('GET', path)
   }
   findWebSocket(path: string): Match<CompiledRoute> | undefined {
     return this.#websocket.find('GET', path)
@@ -154,7 +129,8 @@ export class Snapshot {
     return this.#names.get(route)
   }
   methodsOf(path: string): readonly string[] {
-    return this.#http.methods(path)
+    const methods = this.#http.methods(path)
+    return methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
   }
   findNearest(path: string): CompiledRoute | undefined {
     return this.#http.nearest(path) ?? this.#websocket.nearest(path)

@@ -111,7 +111,12 @@ export interface Target {
   readonly weight?: number
   /** Data for the plugin's `forward`. */
   readonly traits?: Readonly<Record<string, Json>>
+  /** Of several addresses and keys, the one to use: see `Durable.pin`. JSON. */
+  readonly pin?: TargetPin
 }
+/** `address` is one of the upstream's URLs; `key` identifies one of its keys without showing it. A
+ *  part that the upstream no longer has is ignored. */
+export type TargetPin = { readonly address?: string; readonly key?: string }
 export interface UpstreamView {
   /** The plugin that serves this upstream in-process (`url: NAME:`). */
   readonly inside?: string
@@ -147,6 +152,8 @@ export interface ResumedCall {
   readonly slots: Readonly<Record<string, Json>>
   readonly targets: readonly Target[]
   readonly signal?: AbortSignal
+  /** Path and query for the upstream, in place of the one that the route makes of the request. */
+  readonly upstreamPath?: string
 }
 
 // ---------------------------------------------------------------- processes
@@ -156,23 +163,41 @@ export interface Durable<Reply, Route> {
   readonly database: Database
   /** This process among the processes of the installation. */
   readonly membership: Membership
-  /** Background work that one process of the installation does at a time, by a lease in the store.
-   *  `every`: ms. */
-  job(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): void
+  /** Background work, every `every` ms. One process of the installation does it at a time, by a
+   *  lease in the store; with `each` every process does it. */
+  job(
+    name: string,
+    every: number,
+    run: (signal: AbortSignal) => Promise<void>,
+    options?: { readonly each?: boolean },
+  ): Job
   /** A number that all processes share exactly: rate limits, concurrency. */
   allowance(name: string, supply: Supply): Allowance
   /** The `upstreams:` section, without addresses and keys. */
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   /** The route that a request would take; method `WS` for a WebSocket. Throws PATH_REFUSED. */
   match(method: string, target: string): RouteMatch<Route>
+  /** The target with one of its addresses and keys, so that all calls of a task use the same. */
+  pin(target: Target): Target
   /** Runs a resumed call of a task through the stages behind `call.after`. */
   run(route: string, call: ResumedCall): Promise<Reply>
-  /** One call without stages. `upstream`: a key of `upstreams:`, or 'public': global addresses
-   *  only, no redirects. */
+  /** One call without a route. `upstream`: a key of `upstreams:`, which passes the `forward` of
+   *  every plugin with a default, or 'public': global addresses only, no redirects. */
   send(upstream: string, request: Outgoing): Promise<Reply>
   /** Resolves the host and returns the canonical URL if `send('public', …)` may go there now;
    *  rejects with the reason otherwise. */
   checkUrl(url: string): Promise<string>
+  /** An absolute folder in the data folder, for files of this plugin. It exists. */
+  folder(name: string): string
+  /** 32 random bytes, the same in every process of the installation, for ever. */
+  secret(name: string): Promise<Bytes>
+  /** A path at the public address of the gateway (`settings.public_url`). */
+  url(path: string): string
+}
+/** A job of this process. */
+export interface Job {
+  /** Runs it now, where this process is the one to do it; after the present run, if any. */
+  wake(): void
 }
 /** Membership of this process: a row of the table `tollgate_processes`, whose `id` is its name.
  *  The store records reservations under that name, so that a peer can release them after this

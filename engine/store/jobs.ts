@@ -1,15 +1,22 @@
 /** Background jobs: each runs in one process of the installation at a time, the holder of its
  *  lease. */
-import type { Log } from '../plugin.ts'
+import type { Job as JobHandle, Log } from '../plugin.ts'
 import { monotonic } from './clock.ts'
 import type { Lease, Leases } from './leases.ts'
 
 export interface Jobs {
-  /** Runs a job every `every` ms in the process that holds the lease. Returns a function that stops
-   *  it. */
-  start(name: string, every: number, run: (signal: AbortSignal) => Promise<void>): () => void
+  /** Runs a job every `every` ms: in the process that holds the lease, or in `each`. */
+  start(
+    name: string,
+    every: number,
+    run: (signal: AbortSignal) => Promise<void>,
+    options?: { readonly each?: boolean },
+  ): StartedJob
   /** Stops all jobs and releases the leases. */
   close(): Promise<void>
+}
+export interface StartedJob extends JobHandle {
+  stop(): void
 }
 export interface JobsOptions {
   readonly leases: Leases
@@ -17,17 +24,18 @@ export interface JobsOptions {
 }
 
 /** For processes without background jobs: CLI commands, the builder, tests. */
-export const noJobs: Jobs = { start: () => () => {}, close: async () => {} }
+export const noJobs: Jobs = { start: () => ({ wake() {}, stop() {} }), close: async () => {} }
 
 export const createJobs = ({ leases, log }: JobsOptions): Jobs => {
   const jobs = new Map<string, Job>()
-  const open = (name: string): Job => {
-    const job = new Job({ name, log, leases })
+  const open = (name: string, each = false): Job => {
+    const job = new Job({ name, log, leases: each ? EVERYWHERE : leases })
     jobs.set(name, job)
     return job
   }
   return {
-    start: (name, every, run) => (jobs.get(name) ?? open(name)).add({ every, run }),
+    start: (name, every, run, { each } = {}) =>
+      (jobs.get(name) ?? open(name, each)).add({ every, run }),
     async close() {
       await Promise.all([...jobs.values()].map(job => job.close()))
     },
@@ -37,7 +45,12 @@ export const createJobs = ({ leases, log }: JobsOptions): Jobs => {
 interface JobParts {
   readonly name: string
   readonly log: Log
-  readonly leases: Leases
+  readonly leases: Pick<Leases, 'open' | 'refresh'>
+}
+/** For jobs of every process: a lease that all of them hold. */
+const EVERYWHERE: JobParts['leases'] = {
+  open: () => ({ isHeld: true, release: async () => {} }),
+  refresh: async () => {},
 }
 interface Runner {
   readonly every: number
@@ -57,18 +70,27 @@ class Job {
   #loop: Promise<void> | undefined
   #run: Run | undefined
   #next = 0
+  /** Someone asked for a run since the last one began. */
+  #isWoken = false
   #wake = (): void => {}
 
   constructor(parts: JobParts) {
     this.#parts = parts
   }
-  add(runner: Runner): () => void {
+  add(runner: Runner): StartedJob {
     this.#runners.push(runner)
     this.#loop ??= this.#runLoop()
-    return () => {
-      this.#runners = this.#runners.filter(each => each !== runner)
-      if (this.#run?.runner === runner) this.#abort()
-      this.#wake()
+    return {
+      stop: () => {
+        this.#runners = this.#runners.filter(each => each !== runner)
+        if (this.#run?.runner === runner) this.#abort()
+        this.#wake()
+      },
+      wake: () => {
+        this.#isWoken = true
+        this.#next = 0
+        this.#wake()
+      },
     }
   }
   async close(): Promise<void> {
@@ -107,6 +129,7 @@ class Job {
   }
   #startRun(runner: Runner): void {
     const { name, log } = this.#parts
+    this.#isWoken = false
     const stop = new AbortController()
     const done = Promise.try(() => runner.run(stop.signal))
       .catch(error => {
@@ -114,7 +137,7 @@ class Job {
       })
       .then(() => {
         this.#run = undefined
-        this.#next = monotonic() + runner.every
+        this.#next = this.#isWoken ? 0 : monotonic() + runner.every
         this.#wake()
       })
     this.#run = { runner, stop, done }

@@ -91,7 +91,7 @@ export const sendAttempt = (attempt: UpstreamAttempt, deadlines: Deadlines): Pro
   const { upstream, origin, base } = candidate
   const { headers } = request
   for (const name in upstream.set) headers[name] = upstream.set[name] ?? ''
-  const path = upstream.sign(headers, joinPath(base, request.path))
+  const path = upstream.sign(headers, joinPath(base, request.path), attempt.target.pin?.key)
   const sentAt = performance.now()
   const sending = {
     origin,

@@ -1,5 +1,5 @@
 /** A target at one address of its upstream: where an attempt is sent. */
-import type { Target } from '../plugin.ts'
+import type { Target, TargetPin } from '../plugin.ts'
 import type { Origin } from './origin.ts'
 import type { Upstream } from './upstreams.ts'
 
@@ -20,8 +20,17 @@ export const candidatesOf = (
   for (const target of targets) {
     const upstream = upstreams.get(target.upstream)
     if (!upstream) continue
-    for (const { origin, base } of upstream.origins)
+    for (const { origin, base } of originsOf(upstream, target.pin))
       candidates.push({ target, upstream, origin, base })
   }
   return candidates
+}
+
+type Address = Upstream['origins'][number]
+/** Identifies an address of an upstream. */
+export const addressOf = ({ origin, base }: Address): string => `${origin.address}${base}`
+const originsOf = ({ origins }: Upstream, pin: TargetPin | undefined): readonly Address[] => {
+  if (pin?.address === undefined) return origins
+  const pinned = origins.filter(each => addressOf(each) === pin.address)
+  return pinned.length > 0 ? pinned : origins
 }

@@ -14,7 +14,8 @@ const fault = errors({
   SEND_TIMEOUT: [504, 'No whole answer of %s within %d ms.'],
 })
 
-const DIRECT_ROUTE: Route = { ...NO_ROUTE, name: 'outside' }
+/** The route of stages that see a call without one. */
+export const DIRECT_ROUTE: Route = { ...NO_ROUTE, name: 'outside' }
 const NO_STORE = { write: () => Promise.resolve([]) }
 /** Parent span of every direct send: it has a trace of its own. */
 const SPAN = '0000000000000001'
@@ -64,7 +65,8 @@ const sendUpstream = (
   Object.assign(attempt.request.headers, call.request.headers)
   if (body && !(body instanceof Uint8Array)) attempt.request.body = body
   const { deadlines } = candidate.upstream
-  const reply = sendAttempt(attempt, deadlines).then(() => attempt.requireReply())
+  const forward = snapshot.forwardDirect(one => sendAttempt(one, deadlines))
+  const reply = forward(attempt).then(() => attempt.requireReply())
   return { reply, close() {} }
 }
 

@@ -20,8 +20,11 @@ export interface Upstream {
   readonly set: Readonly<Record<string, string>>
   readonly view: UpstreamView
   pass(headers: RequestHeaders): Headers
-  /** Adds the credential of the next attempt to the headers, or to the path; returns the path. */
-  sign(headers: Headers, path: string): string
+  /** Adds the credential of the next attempt to the headers, or to the path; returns the path.
+   *  `key`: a result of `nextKey`; otherwise the keys take turns. */
+  sign(headers: Headers, path: string, key?: string): string
+  /** Identifies the key whose turn it is; undefined without keys. */
+  nextKey(): string | undefined
 }
 
 /** `/v1` + `/v1/x` is `/v1/x`: the end of the base is not repeated. */

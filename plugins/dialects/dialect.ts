@@ -43,5 +43,12 @@ export const isStreamInBody = async (request: Pick<Request, 'json'>): Promise<bo
 }
 
 const DEFAULT_ROW: ErrorRow = { type: 'error' }
-export const rowOf = ({ faults, statuses }: Dialect, { code, status }: ErrorView): ErrorRow =>
-  faults[code] ?? statuses[status] ?? statuses[status < 500 ? 400 : 500] ?? DEFAULT_ROW
+/** The row of a fault: the members that its owner sets, over the dialect's own row. */
+export const rowOf = (
+  { faults, statuses }: Dialect,
+  { code, status }: ErrorView,
+  ownRow: Partial<ErrorRow> | undefined,
+): ErrorRow => {
+  const row = faults[code] ?? statuses[status] ?? statuses[status < 500 ? 400 : 500] ?? DEFAULT_ROW
+  return ownRow ? { ...row, ...ownRow } : row
+}

@@ -22,7 +22,7 @@ const INTERNAL_MESSAGE = 'The gateway failed to process this request.'
 /** `id`: the request id, so that a customer's report leads to the log. */
 export const render = (name: DialectName, fault: Fault, id: string): Refusal => {
   const dialect: Dialect = dialects[name]
-  const { body, status, headers } = errorResponse(dialect, fault, id)
+  const { body, status, headers } = errorResponse(name, fault, id)
   const event = dialect.event?.(body)
   return {
     status,
@@ -40,9 +40,10 @@ export const streams = (name: DialectName, request: Request): boolean | Promise<
 
 /** The error body only, for callers that frame the event themselves. */
 export const bodyOf = (name: DialectName, fault: Fault, id: string) =>
-  errorResponse(dialects[name], fault, id).body
+  errorResponse(name, fault, id).body
 
-const errorResponse = (dialect: Dialect, original: Fault, id: string) => {
+const errorResponse = (name: DialectName, original: Fault, id: string) => {
+  const dialect: Dialect = dialects[name]
   const fault = asUnavailable(original)
   const visible: ErrorView = {
     code: fault.code,
@@ -52,7 +53,7 @@ const errorResponse = (dialect: Dialect, original: Fault, id: string) => {
     id,
     headers: fault.headers ?? {},
   }
-  const row = rowOf(dialect, visible)
+  const row = rowOf(dialect, visible, fault.as?.[name])
   const view = { ...visible, message: messageOf(row, visible) }
   return {
     body: dialect.body(view, row),

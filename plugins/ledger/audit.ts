@@ -4,6 +4,7 @@ import type { Command, Database, Host, Row, SingleCommand, Sql } from '../../eng
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
+import { walletInSql } from './wallet.ts'
 
 export interface Finding {
   /** The invariant. */
@@ -39,6 +40,16 @@ const USE_ENTRIES = `
   UNION ALL
   SELECT account, -amount FROM credits WHERE kind = 'refund'`
 
+/** The shares of processes, and the holds that the books keep. */
+const RESERVATIONS = `
+  SELECT wallet, amount FROM shares
+  UNION ALL
+  SELECT ${walletInSql.account('account')}, held FROM charges
+  WHERE state = 'open' AND process IS NULL
+  UNION ALL
+  SELECT ${walletInSql.key('key')}, held FROM charges
+  WHERE state = 'open' AND process IS NULL AND key IS NOT NULL AND key_held = 1`
+
 // Joins use an owner column: with an expression SQLite computes all sums again for every wallet.
 const RULES: readonly Rule[] = [
   {
@@ -71,16 +82,17 @@ const RULES: readonly Rule[] = [
     }),
   },
   {
-    name: 'reserved = sum of leases',
+    name: 'reserved = sum of leases and kept holds',
     sql: sql(
       'reserved',
       `SELECT w.id, w.reserved, coalesce(s.total, 0) AS total FROM wallets w
-       LEFT JOIN (SELECT wallet, sum(amount) AS total FROM shares GROUP BY wallet) s ON s.wallet = w.id
+       LEFT JOIN (SELECT wallet, sum(amount) AS total FROM (${RESERVATIONS}) reservations
+         GROUP BY wallet) s ON s.wallet = w.id
        WHERE w.reserved <> coalesce(s.total, 0) LIMIT 100`,
     ),
     describe: ({ id, reserved, total }) => ({
       subject: `wallet ${id}`,
-      detail: `${reserved} is reserved, the sum of its leases is ${total}`,
+      detail: `${reserved} is reserved, the sum of its leases and kept holds is ${total}`,
     }),
   },
   {
@@ -88,7 +100,8 @@ const RULES: readonly Rule[] = [
     sql: sql(
       'held',
       `SELECT h.process, h.account, h.held, coalesce(s.amount, 0) AS amount FROM (
-         SELECT process, account, sum(held) AS held FROM charges WHERE state = 'open'
+         SELECT process, account, sum(held) AS held FROM charges
+           WHERE state = 'open' AND process IS NOT NULL
          GROUP BY process, account) h
        LEFT JOIN wallets w ON w.account = h.account
        LEFT JOIN shares s ON s.process = h.process AND s.wallet = w.id
@@ -105,7 +118,7 @@ const RULES: readonly Rule[] = [
       'orphans',
       `SELECT c.request, c.process FROM charges c
        LEFT JOIN ${PROCESSES_TABLE} p ON p.id = c.process
-       WHERE c.state = 'open' AND p.id IS NULL LIMIT 100`,
+       WHERE c.state = 'open' AND c.process IS NOT NULL AND p.id IS NULL LIMIT 100`,
     ),
     describe: ({ request, process }) => ({
       subject: String(request),

@@ -36,6 +36,12 @@ const RETRY_INTERVAL = 1_000
 const SHUTDOWN_TIMEOUT = 10_000
 const MAX_KNOWN_KEYS = 100_000
 
+/** The wallets that a hold reserves. */
+const walletsHeld = ({ account, key, quota }: Payer): readonly number[] =>
+  key === undefined || quota === undefined
+    ? [walletOf.account(account)]
+    : [walletOf.account(account), walletOf.key(key)]
+
 export class Ledger {
   readonly #database: Store
   readonly #log: Log
@@ -134,6 +140,15 @@ export class Ledger {
     if (!this.#membership.isCurrent(process)) return
     this.#leases.give(walletOf.account(account), amount)
     if (key !== undefined && quota !== undefined) this.#leases.give(walletOf.key(key), amount)
+  }
+  /** Takes nanos out of the lease for good: the books keep them. Call the returned function once
+   *  it is known whether they do; if not, the nanos return to the lease. */
+  keep(payer: Payer, amount: bigint, process: string): (isKept: boolean) => void {
+    const moves = walletsHeld(payer).map(wallet => this.#leases.balances.beginLeaseChange(wallet))
+    return isKept => {
+      for (const moved of moves) moved(isKept ? -amount : 0n)
+      if (!isKept) this.give(payer, amount, process)
+    }
   }
   /** Counts a charge in the local balance, before it is written. Negative: a correction. */
   recordCharge({ account, key, quota }: Payer, amount: bigint, process: string): void {

@@ -1,6 +1,6 @@
 /** The charge lifecycle of one call: holds money for it and closes the hold exactly once. */
 import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
-import { USAGE, type Usage } from '../slots.ts'
+import { type KeptHold, USAGE, type Usage } from '../slots.ts'
 import {
   type CallCharge,
   type CallTerms,
@@ -13,9 +13,10 @@ import {
   reportUnpriced,
   settlementOf,
 } from './call-charge.ts'
-import { checkpointOf } from './crash-settlement.ts'
+import { attributesOf, checkpointOf } from './crash-settlement.ts'
 import { extendHold, takeAvailable } from './extend-hold.ts'
 import { isCode } from './faults.ts'
+import { KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
 import { refundUndelivered } from './refund-undelivered.ts'
 import { singleRowCharge } from './single-row-charge.ts'
 import {
@@ -32,10 +33,11 @@ import {
  *   admitted, held ──settle(usage)───────▶ closing   the charge is queued as an update or one row
  *   admitted, held ──release()───────────▶ closing   nothing is charged
  *   admitted, held ──exchange ends───────▶ closing   released; a WebSocket is charged
+ *   admitted, held ──keep()──────────────▶ kept      a task owns the hold; nothing is charged here
  *   closing ──the store confirms─────────▶ closed    the rest of the hold returns to the lease
  */
 type State =
-  | { readonly at: 'admitted' | 'held' | 'closed' }
+  | { readonly at: 'admitted' | 'held' | 'kept' | 'closed' }
   | {
       readonly at: 'closing'
       /** Whether the hold has a row of its own. */
@@ -60,6 +62,8 @@ export class MeteredCall {
   #heldAmount: bigint
   #extension: 'none' | 'running' | 'refused' = 'none'
   #isOverageCollected = false
+  /** Tells the ledger whether the books keep the hold. */
+  #onKept: ((isKept: boolean) => void) | undefined
   /** The price of the last usage: receipt, checkpoint and settlement price the same one. */
   #lastPrice: { readonly usage: Usage; readonly charge: CallCharge } | undefined
   /** Nanos that the local balance already counts as charged: a receipt counts them before the
@@ -81,6 +85,18 @@ export class MeteredCall {
     if (this.#state.at !== 'admitted') return
     this.#state = { at: 'held' }
     this.#exchange.writes.add(openCharge(this.#row()))
+  }
+  /** Hands the hold over to a task: see `HoldOwner`. */
+  keep(): KeptHold {
+    if (!this.#isOpen) throw new Error(`the hold of call ${this.#exchange.id} is closed`)
+    const row = this.#row()
+    this.#exchange.writes.add(...keepHold(row, this.#state.at === 'held'))
+    this.#state = { at: 'kept' }
+    this.#onKept = this.#context.ledger.keep(this.#terms.payer, this.#heldAmount, this.#process)
+    return keptHoldOf(row, attributesOf(this.#terms.rule, this.#terms.facts))
+  }
+  get isKept(): boolean {
+    return this.#state.at === 'kept'
   }
   /** Nanos that this usage costs. */
   priceOf(usage: Usage): bigint {
@@ -246,6 +262,7 @@ export class MeteredCall {
     // A WebSocket has no last byte that waits for the charge: it is charged here.
     const usage = kind === 'websocket' && attempts > 0 ? slots.get(USAGE) : undefined
     const state = this.#state
+    if (state.at === 'kept') return this.#finishKept()
     if (state.at === 'closed') return
     const earlier = state.at === 'closing' ? state : undefined
     const closing = earlier ?? (usage ? this.#closeCharged(usage) : this.#closeUncharged())
@@ -256,7 +273,7 @@ export class MeteredCall {
     if (!statements || (end === 'complete' && kind === 'http')) return this.#finish(closing)
     const list = hasRow ? [holdAtLeast(id, this.#heldAmount), ...statements] : statements
     // A stage refused the call after it was charged: an undelivered response is free.
-    const isUndelivered = end === 'refused' && !reason?.billable
+    const isUndelivered = end === 'refused' && !reason?.paid
     const refund = isUndelivered && chargedAmount !== undefined
     const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
     writes.commit().then(onWritten, error => {
@@ -274,6 +291,19 @@ export class MeteredCall {
         this.#finish(closing)
       })
     })
+  }
+  /** The hold left this process if its list was applied. After a failure the store is asked. */
+  #finishKept(): void {
+    const { id, writes } = this.#exchange
+    this.#state = { at: 'closed' }
+    const isKept = [{ sql: KEPT, values: [id] }]
+    writes.commit().then(
+      () => this.#onKept?.(true),
+      () =>
+        this.#context.ledger.ensureClosed(id, isKept, ([rows = []]) =>
+          this.#onKept?.(rows.length > 0),
+        ),
+    )
   }
   #countUncharged(): void {
     countUncharged(this.#context, this.#terms.model)

@@ -112,6 +112,56 @@ const NOTED_COLUMN = `
  *  column existed. */
 const SERIAL = 'ALTER TABLE charges ADD COLUMN serial BIGINT'
 
+/** A hold that the books keep has no process: see `kept-hold.ts`. SQLite cannot drop a
+ *  constraint, so the table is created again. */
+const KEPT_TABLE = `
+  CREATE TABLE charges_anew (
+    request TEXT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    key BIGINT,
+    process TEXT,
+    route TEXT NOT NULL,
+    model TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    rule TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('open', 'settled', 'released')),
+    held BIGINT NOT NULL CHECK (held >= 0),
+    amount BIGINT NOT NULL DEFAULT 0 CHECK (amount >= 0 AND amount <= held),
+    uncollected BIGINT NOT NULL DEFAULT 0 CHECK (uncollected >= 0),
+    estimated BIGINT NOT NULL DEFAULT 0,
+    usage TEXT,
+    lines TEXT,
+    opened BIGINT NOT NULL,
+    closed BIGINT,
+    key_held BIGINT,
+    noted BIGINT,
+    attributes TEXT,
+    serial BIGINT);
+  INSERT INTO charges_anew (request, account, key, process, route, model, version, rule, state, held,
+      amount, uncollected, estimated, usage, lines, opened, closed, key_held, noted, attributes, serial)
+    SELECT request, account, key, process, route, model, version, rule, state, held,
+      amount, uncollected, estimated, usage, lines, opened, closed, key_held, noted, attributes, serial
+    FROM charges;
+  DROP TABLE charges;
+  ALTER TABLE charges_anew RENAME TO charges;
+  CREATE INDEX charges_account ON charges (account, opened);
+  CREATE INDEX charges_open ON charges (account) WHERE state = 'open'`
+/** 1 where the wallet `id` was held for the charge: the account's, and the key's if it has a
+ *  quota. */
+const WAS_HELD = `CASE WHEN ${walletInSql.isAccount('id')} OR NEW.key_held IS NULL THEN limited ELSE NEW.key_held END`
+/** Settling a kept hold frees all of it: no share gets the rest. */
+const SETTLED_OR_KEPT = `
+    UPDATE shares SET amount = amount - NEW.amount
+      WHERE process = NEW.process
+        AND wallet IN (${walletInSql.account('NEW.account')}, CASE WHEN NEW.key_held = 0 THEN NULL ELSE ${walletInSql.key('NEW.key')} END);
+    UPDATE wallets SET balance = balance - NEW.amount, used = used + NEW.amount,
+        reserved = reserved - CASE WHEN NEW.process IS NULL THEN NEW.held ELSE NEW.amount END * ${WAS_HELD}
+      WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
+const RELEASED_KEPT = `
+    UPDATE wallets SET reserved = reserved - NEW.held * ${WAS_HELD}
+      WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
+const IS_RELEASED_KEPT = "OLD.state = 'open' AND NEW.state = 'released' AND NEW.process IS NULL"
+
 /** Generated owner columns, for statements that join wallets by owner. */
 const owners = (kind: 'VIRTUAL' | 'STORED'): string =>
   Object.entries(OWNER_COLUMNS)
@@ -176,4 +226,21 @@ export const migrations: readonly Migration[] = [
   { number: 7, text: NOTED_COLUMN },
   { number: 8, text: SERIAL },
   { number: 9, text: owners('VIRTUAL'), postgres: owners('STORED') },
+  {
+    number: 10,
+    text: `${KEPT_TABLE};
+  CREATE TRIGGER charges_settled AFTER UPDATE OF state ON charges
+    WHEN OLD.state = 'open' AND NEW.state = 'settled' BEGIN ${SETTLED_OR_KEPT} END;
+  CREATE TRIGGER charges_released AFTER UPDATE OF state ON charges
+    WHEN ${IS_RELEASED_KEPT} BEGIN ${RELEASED_KEPT} END;
+  CREATE TRIGGER charges_closed BEFORE UPDATE ON charges
+    WHEN OLD.state <> 'open' BEGIN SELECT RAISE(ABORT, 'a closed charge does not change'); END`,
+    postgres: `ALTER TABLE charges ALTER COLUMN process DROP NOT NULL;
+  CREATE OR REPLACE FUNCTION tollgate_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SETTLED_OR_KEPT} RETURN NULL; END $$;
+  CREATE FUNCTION tollgate_released() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${RELEASED_KEPT} RETURN NULL; END $$;
+  CREATE TRIGGER charges_released AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (${IS_RELEASED_KEPT}) EXECUTE FUNCTION tollgate_released()`,
+  },
 ]

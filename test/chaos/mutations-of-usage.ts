@@ -72,7 +72,7 @@ export const ofUsage: readonly Mutation[] = [
   },
   {
     bug: 'a refused call is not charged although its fault says that it is paid',
-    edits: [edit(METERED_CALL, "end === 'refused' && !reason?.billable", "end === 'refused'")],
+    edits: [edit(METERED_CALL, "end === 'refused' && !reason?.paid", "end === 'refused'")],
     tests: [REFUSED],
   },
   {

@@ -5,15 +5,15 @@ import type { HostBase, Plugin } from '../../plugin.ts'
 import { createIds } from '../../request/ids.ts'
 import { resumeCall } from '../../request/resumed-call.ts'
 import type { Resources } from '../../snapshot/resources.ts'
-import { type CompiledRoute, type Endpoint, Snapshot } from '../../snapshot/snapshot.ts'
+import { type Endpoint, Snapshot } from '../../snapshot/snapshot.ts'
 import { createEgress, type Egress } from '../../upstream/egress.ts'
 import { readSettings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
 import { CompileError, type CompileFault, describeError } from './compile-problem.ts'
 import { createHostBase, snapshotMembers, upstreamViews } from './host.ts'
 import { migrateTables } from './migrations.ts'
-import { compileRoute, type RouteContext } from './route.ts'
-import type { RouteOptions } from './route-options.ts'
+import type { RouteContext } from './route.ts'
+import { compileRoutes } from './routes.ts'
 import { compileUpstreams } from './upstreams.ts'
 
 export { CompileError, type CompileFault } from './compile-problem.ts'
@@ -64,6 +64,7 @@ const build = async (
     ...blueprint,
     ...snapshotMembers(current),
     releases,
+    settings,
     upstreams: upstreamViews(upstreams),
     run: async (route, turn) => resumeCall(current(), resources, route, turn),
     checkUrl: egress.checkResolvedUrl,
@@ -80,9 +81,7 @@ const build = async (
     faults,
     spanId: () => ids(8),
   }
-  const routes: CompiledRoute[] = []
-  for (const [index, options] of ((document.routes ?? []) as unknown as RouteOptions[]).entries())
-    routes.push(await compileRoute(options, index, context))
+  const { routes, forwardDirect } = await compileRoutes(document, context)
   if (faults.length > 0) throw new CompileError(faults)
   snapshot = new Snapshot({
     version,
@@ -91,6 +90,7 @@ const build = async (
     upstreams,
     egress,
     routes,
+    forwardDirect,
     release,
     admin: endpointsOf(plugins, hostBase),
   })

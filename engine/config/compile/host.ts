@@ -1,14 +1,17 @@
 /** Creates what the engine offers to plugins: the host of a route, and its base for commands, admin
  *  endpoints and the first start. */
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Document, Host, HostBase, Route, RouteMatch, UpstreamView } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
+import { readSecret } from '../../store/secrets.ts'
 import { sendDirect } from '../../upstream/direct-send.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { formatPath } from '../format-path.ts'
+import type { Settings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
+import { pinTarget } from './pin.ts'
 
 /** The part of a host that depends on the version of the configuration. */
 export interface HostContext {
@@ -18,7 +21,9 @@ export interface HostContext {
   readonly document: Document
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
+  readonly settings: Pick<Settings, 'data' | 'public_url'>
   readonly match: HostBase['match']
+  readonly pin: HostBase['pin']
   readonly run: HostBase['run']
   readonly send: HostBase['send']
   readonly checkUrl: HostBase['checkUrl']
@@ -44,12 +49,22 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
     return value
   },
   match: context.match,
+  pin: context.pin,
   run: context.run,
   send: context.send,
   checkUrl: context.checkUrl,
-  job: (name, every, run) => {
-    context.releases.push(resources.jobs.start(name, every, run))
+  job: (name, every, run, options) => {
+    const job = resources.jobs.start(name, every, run, options)
+    context.releases.push(job.stop)
+    return job
   },
+  folder: name => {
+    const folder = resolve(context.settings.data, name)
+    mkdirSync(folder, { recursive: true })
+    return folder
+  },
+  secret: name => readSecret(resources.database, name),
+  url: path => context.settings.public_url + path,
   membership: resources.membership,
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })
@@ -60,7 +75,10 @@ export const createRouteHost = (hostBase: HostBase, route: Route): Host => ({
 })
 
 /** The members of a host that use the snapshot. `current` may throw until it is compiled. */
-export const snapshotMembers = (current: () => Snapshot): Pick<HostContext, 'match' | 'send'> => ({
+export const snapshotMembers = (
+  current: () => Snapshot,
+): Pick<HostContext, 'match' | 'pin' | 'send'> => ({
+  pin: target => pinTarget(target, current().upstreams),
   match: (method, target) => matchForPlugins(current(), method, target),
   send: async (upstream, request) => sendDirect(current(), upstream, request),
 })
@@ -89,6 +107,7 @@ export const createDetachedHost = (
   createHostBase(resources, {
     ...blueprint,
     ...snapshotMembers(() => snapshot),
+    settings: snapshot.settings,
     upstreams: upstreamViews(snapshot.upstreams),
     run: () => Promise.reject(new Error(runRefusal)),
     checkUrl: snapshot.egress.checkResolvedUrl,

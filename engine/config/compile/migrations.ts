@@ -1,6 +1,7 @@
 /** Migrates the tables of all plugins before any `setup` runs. */
 import type { Plugin } from '../../plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../store/membership.ts'
+import { SECRETS_TABLE } from '../../store/secrets.ts'
 import { CompileError, type CompileFault, describeError } from './compile-problem.ts'
 
 /** A database of tests may have no `migrate`. */
@@ -30,7 +31,10 @@ export const migrateTables = async (
     if (!plugin?.migrations || !store.migrate) return
     try {
       // The tables of the engine, which plugin tables may reference.
-      if (!hasEngineTables) await store.migrate('standing', MEMBERSHIP_TABLES)
+      if (!hasEngineTables) {
+        await store.migrate('standing', MEMBERSHIP_TABLES)
+        await store.migrate('secrets', SECRETS_TABLE)
+      }
       hasEngineTables = true
       await store.migrate(name, plugin.migrations)
     } catch (error) {

@@ -62,7 +62,8 @@ export const deadlinesByUpstream = ({ timeout }: RouteOptions) => {
 /** Returns the path and query of the upstream request. */
 export const createRewrite =
   ({ rewrite }: RouteOptions) =>
-  ({ request, params }: Call): string => {
+  ({ request, params, upstreamPath }: Call): string => {
+    if (upstreamPath !== undefined) return upstreamPath
     // Parameters are decoded, so they are encoded for the path.
     const path =
       rewrite?.replace(/\{(\w+)\}/g, (_, name) => encodeURI(params[name] ?? '')) ?? request.path

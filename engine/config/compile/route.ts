@@ -4,11 +4,12 @@ import type { Call } from '../../request/exchange.ts'
 import { compose, type Guard, type Run, type Step } from '../../request/pipeline.ts'
 import { plainRefusal } from '../../response/refusal.ts'
 import type { Resources } from '../../snapshot/resources.ts'
-import type { CompiledRoute, NamedStage, Settings } from '../../snapshot/snapshot.ts'
+import type { CompiledRoute, NamedStage } from '../../snapshot/snapshot.ts'
 import { sendAttempt, type UpstreamAttempt } from '../../upstream/attempt.ts'
 import { createDispatcher, type DispatchRules } from '../../upstream/dispatch.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { createDialer } from '../../websocket/dial.ts'
+import type { Settings } from '../settings.ts'
 import { type CompileFault, describeError } from './compile-problem.ts'
 import { createRouteHost } from './host.ts'
 import {
@@ -61,7 +62,7 @@ export const compileRoute = async (
   return assembleRoute(options, route, stages, context)
 }
 
-const setUpStages = async (
+export const setUpStages = async (
   options: RouteOptions,
   route: Route,
   index: number,
@@ -130,7 +131,7 @@ interface NamedStep<Subject> {
   readonly name: string
   readonly step: Step<Subject>
 }
-const namedSteps = <Subject>(
+export const namedSteps = <Subject>(
   stages: readonly NamedStage[],
   ring: 'handle' | 'forward',
 ): readonly NamedStep<Subject>[] =>
@@ -138,7 +139,7 @@ const namedSteps = <Subject>(
     const step = stage[ring]?.bind(stage) as unknown as Step<Subject> | undefined
     return step ? [{ name, step }] : []
   })
-const stepsOf = <Subject>(steps: readonly NamedStep<Subject>[]): readonly Step<Subject>[] =>
+export const stepsOf = <Subject>(steps: readonly NamedStep<Subject>[]): readonly Step<Subject>[] =>
   steps.map(({ step }) => step)
 
 /** `payload`: bytes of the largest WebSocket message; undefined on an HTTP route. */

@@ -1,5 +1,6 @@
 /** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers
  *  that pass. */
+import { createHash } from 'node:crypto'
 import type { Document, Json, Plugin } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
 import type { SharedResources } from '../../snapshot/shared-resources.ts'
@@ -92,7 +93,7 @@ export const compileUpstream = (
       ),
     },
     pass: createPassRule(options.headers?.pass ?? [], credentials),
-    sign: createSigner(options),
+    ...createSigner(options),
   }
 }
 
@@ -115,22 +116,42 @@ const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share:
   }
 }
 
-const createSigner = ({ key, auth = 'bearer' }: UpstreamOptions): Upstream['sign'] => {
+type Signer = Pick<Upstream, 'sign' | 'nextKey'>
+const UNSIGNED: Signer = { sign: (_, path) => path, nextKey: () => undefined }
+
+const createSigner = ({ key, auth = 'bearer' }: UpstreamOptions): Signer => {
   const keys = listOf(key).filter(each => each !== '')
-  if (keys.length === 0 || auth === 'none') return (_, path) => path
+  if (keys.length === 0 || auth === 'none') return UNSIGNED
   let index = 0
   const values = auth === 'bearer' ? keys.map(key => `Bearer ${key}`) : keys
-  const next = (): string => values[index++ % values.length] as string
+  const names = keys.map(nameOfKey)
+  const pick = (name: string | undefined): string => {
+    const at = name === undefined ? -1 : names.indexOf(name)
+    return values[at >= 0 ? at : index++ % values.length] as string
+  }
+  const nextKey = (): string | undefined => names[index++ % names.length]
   if (auth === 'bearer')
-    return (headers, path) => {
-      headers.authorization = next()
-      return path
+    return {
+      nextKey,
+      sign: (headers, path, key) => {
+        headers.authorization = pick(key)
+        return path
+      },
     }
   if ('header' in auth)
-    return (headers, path) => {
-      headers[auth.header.toLowerCase()] = next()
-      return path
+    return {
+      nextKey,
+      sign: (headers, path, key) => {
+        headers[auth.header.toLowerCase()] = pick(key)
+        return path
+      },
     }
-  return (_, path) =>
-    `${path}${path.includes('?') ? '&' : '?'}${auth.query}=${encodeURIComponent(next())}`
+  return {
+    nextKey,
+    sign: (_, path, key) =>
+      `${path}${path.includes('?') ? '&' : '?'}${auth.query}=${encodeURIComponent(pick(key))}`,
+  }
 }
+/** Identifies a key where the key itself must not stand. */
+const nameOfKey = (key: string): string =>
+  createHash('sha256').update(key).digest('hex').slice(0, 12)

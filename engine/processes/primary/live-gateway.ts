@@ -1,10 +1,10 @@
 /** A gateway whose workers serve: its admin listener, reloads, run.json and the watch of its
  *  files. */
 import { resolve } from 'node:path'
+import type { Settings } from '../../config/settings.ts'
 import { type Watch, watchFiles } from '../../config/watch.ts'
 import type { ProcessLog } from '../../observe/log.ts'
 import type { GatewayMetrics } from '../../observe/metrics.ts'
-import type { Settings } from '../../snapshot/snapshot.ts'
 import { type AdminListener, listenAdmin } from '../admin-listener.ts'
 import { type AdminRoutesOptions, adminEndpoints } from '../admin-routes.ts'
 import { formatBanner } from '../banner.ts'

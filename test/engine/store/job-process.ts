@@ -20,7 +20,7 @@ const say = (what: string): void => {
  *  steps. A write may fail when the process was suspended for longer than the write timeout: then
  *  the run has ended as well. */
 const STEP = { name: 'step', text: 'INSERT INTO steps (pid) VALUES (?)' }
-const stop = jobs.start('sweep', 1, async signal => {
+const job = jobs.start('sweep', 1, async signal => {
   let steps = 0
   try {
     for (; !signal.aborted; steps++) {
@@ -34,7 +34,7 @@ const stop = jobs.start('sweep', 1, async signal => {
 })
 process.on('message', async message => {
   if (message !== 'stop') return
-  stop()
+  job.stop()
   await jobs.close()
   await membership.close()
   await database.close()

@@ -138,12 +138,12 @@ t.test('jobs: a reload keeps the lease and the next run uses the new code', asyn
   }
   const oldStart = Promise.withResolvers<void>()
   const newStart = Promise.withResolvers<void>()
-  const stopOld = jobs.start('sweep', 1, createRun('old', oldStart.resolve))
+  const oldRun = jobs.start('sweep', 1, createRun('old', oldStart.resolve))
   await oldStart.promise
-  const stopNew = jobs.start('sweep', 1_000_000, createRun('new', newStart.resolve))
-  stopOld()
+  const newRun = jobs.start('sweep', 1_000_000, createRun('new', newStart.resolve))
+  oldRun.stop()
   await newStart.promise
-  stopNew()
+  newRun.stop()
   await jobs.close()
   t.same(order, ['old', 'new'])
   const leases = await database.read(sql('leases', 'SELECT name FROM tollgate_leases'), [])
@@ -199,5 +199,29 @@ t.test('leases: an expelled process loses its leases and takes them again', asyn
   await start.promise
   t.not(await membership.name(), before)
   t.same(order, ['begin', 'end', 'begin'])
+  await jobs.close()
+})
+
+t.test('jobs: one of each process needs no lease and runs when it is woken', async t => {
+  const { store, jobs } = await createOwnJobs(t)
+  await store.kill() // no lease could be taken now
+  const runs: number[] = []
+  let reached = Promise.withResolvers<void>()
+  const job = jobs.start(
+    'poll',
+    1_000_000,
+    async () => {
+      runs.push(runs.length)
+      reached.resolve()
+    },
+    { each: true },
+  )
+  await reached.promise
+  reached = Promise.withResolvers()
+  job.wake()
+  await reached.promise
+  t.same(runs, [0, 1])
+  job.stop()
+  await store.respawn()
   await jobs.close()
 })

@@ -79,6 +79,10 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     checkUrl: absent,
     job: absent,
     allowance: absent,
+    pin: absent,
+    folder: absent,
+    secret: absent,
+    url: absent,
     membership: { name: absent, isCurrent: absent, reportExpelled: absent, listen() {} },
   }
 }
@@ -128,6 +132,7 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       parsed: undefined,
       setJson() {},
       bytes: async () => whole,
+      stop() {},
       async *stream() {
         yield whole
       },

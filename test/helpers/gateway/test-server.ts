@@ -43,7 +43,10 @@ export const fakeResources = (store: FakeStore, log: Log = SILENT_LOG): Resource
       }),
       close() {},
     },
-    jobs: { start: () => () => {}, close: async () => {} } as unknown as Resources['jobs'],
+    jobs: {
+      start: () => ({ wake() {}, stop() {} }),
+      close: async () => {},
+    } as unknown as Resources['jobs'],
     membership: {
       name: async () => 'p_test',
       isCurrent: () => true,

@@ -62,7 +62,7 @@ const CORRUPTIONS: readonly (readonly [rule: string, corrupt: string, repair: st
     'UPDATE wallets SET used = used - 1 WHERE id = 2',
   ],
   [
-    'reserved = sum of leases',
+    'reserved = sum of leases and kept holds',
     'UPDATE wallets SET reserved = reserved + 1 WHERE id = 2',
     'UPDATE wallets SET reserved = reserved - 1 WHERE id = 2',
   ],
@@ -97,7 +97,7 @@ const DOCUMENT = {
 }
 /** A gateway on this store whose jobs run when a test calls them. */
 const startMetered = async (t: Test) => {
-  const logLines: (readonly [fields: object, text: string])[] = []
+  const logLines: (readonly [fields: object, text?: string])[] = []
   const log = {
     ...SILENT_LOG,
     error: (...line: (typeof logLines)[number]) => void logLines.push(line),
@@ -105,7 +105,7 @@ const startMetered = async (t: Test) => {
   const jobs = new Map<string, { readonly every: number; readonly run: Run }>()
   const start: Jobs['start'] = (name, every, run) => {
     jobs.set(name, { every, run })
-    return () => {}
+    return { wake() {}, stop() {} }
   }
   const { database } = books
   const core = await startTestServer(

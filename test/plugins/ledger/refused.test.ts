@@ -180,7 +180,7 @@ for (const engine of ENGINES)
       })
 
     t.test('meter: keeps the charge when the fault is marked as paid', async t => {
-      const paidFault = fault('BLOCKED', [], { billable: true })
+      const paidFault = fault('BLOCKED', [], { paid: true })
       const front = withFilter(bufferReply(out => out.fail(paidFault)))
       const { ask, expectPaid } = await arrange(t, engine, { ...(front && { front }) })
       for (const stream of [false, true]) t.equal((await ask(stream)).status, 451)

@@ -1,0 +1,126 @@
+/** Holds that outlive their process: a durable task takes the hold of its call over, stores it
+ *  with its own row, and closes it later in any process. The books keep such a hold
+ *  (`charges.process` is null); no share stands behind it, so reaping a process leaves it alone. */
+import type { Json, Sql, Statement } from '../../engine/plugin.ts'
+import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
+import { price } from '../billing/price.ts'
+import { thaw } from '../billing/rule.ts'
+import { type Attribute, toExactUsage } from '../billing/usage.ts'
+import type { KeptHold, Usage } from '../slots.ts'
+import { type Hold, lockOf, releaseCharge, type Settlement, settleCharge } from './statements.ts'
+import { walletOf, walletsOf } from './wallet.ts'
+
+const KEEP = whileRegistered(
+  'ledger: keep',
+  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held)
+   SELECT ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?, CAST(? AS BIGINT) FROM ${PROCESSES_TABLE} WHERE id = ?`,
+)
+const KEEP_OPEN: Sql = {
+  name: 'ledger: keep open',
+  text: "UPDATE charges SET process = NULL, held = ? WHERE request = ? AND process = ? AND state = 'open'",
+}
+/** The wallets stay reserved: the amount moves from the share to the kept hold. */
+const LEAVE_SHARE: Sql = {
+  name: 'ledger: leave share',
+  text: 'UPDATE shares SET amount = amount - ? WHERE process = ? AND wallet IN (?, ?)',
+}
+/** Read in the order of writes, so that it shows whether an earlier list of this process was
+ *  applied. */
+export const KEPT: Sql = {
+  name: 'ledger: kept',
+  text: 'SELECT request FROM charges WHERE request = ? AND process IS NULL',
+}
+
+/** Hands a hold over from the process to the books. `stored`: its row is written already. Rejects
+ *  with CHARGE_EXISTS, or with SHARE_GONE when the process was expelled. */
+export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
+  const account = walletOf.account(hold.account)
+  const quotaWallet =
+    hold.holdsKeyQuota && hold.key !== undefined ? walletOf.key(hold.key) : account
+  const leaveShare: Statement = {
+    sql: LEAVE_SHARE,
+    values: [hold.heldAmount, hold.process, account, quotaWallet],
+    rows: 'some',
+    otherwise: 'SHARE_GONE',
+  }
+  const row: Statement = stored
+    ? {
+        sql: KEEP_OPEN,
+        values: [hold.heldAmount, hold.request, hold.process],
+        rows: 1,
+        otherwise: 'SHARE_GONE',
+      }
+    : {
+        sql: KEEP,
+        values: [
+          hold.request,
+          hold.account,
+          hold.key ?? null,
+          hold.route,
+          hold.model,
+          hold.version,
+          hold.rule,
+          hold.heldAmount,
+          hold.openedAt,
+          hold.holdsKeyQuota ? 1 : 0,
+          hold.process,
+        ],
+        rows: 1,
+        otherwise: 'SHARE_GONE',
+        violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
+      }
+  return hold.heldAmount > 0n ? [row, leaveShare] : [row]
+}
+
+/** What the owner of a kept hold stores. `attributes`: those of the request that its price
+ *  depends on. */
+export const keptHoldOf = (
+  { request, account, key, heldAmount, openedAt, rule }: Hold,
+  attributes: string | null,
+): KeptHold => ({
+  request,
+  account,
+  key: key ?? null,
+  held: String(heldAmount),
+  opened: openedAt,
+  rule,
+  attributes: attributes === null ? {} : (JSON.parse(attributes) as Record<string, Json>),
+})
+
+/** What a usage costs by the frozen rule. `charged`: at most what is held. Amounts in nanos. */
+export interface KeptCharge {
+  readonly charged: bigint
+  readonly uncollected: bigint
+  /** JSON. */
+  readonly lines: string
+}
+export const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
+  const attributes = hold.attributes as Readonly<Record<string, Attribute>>
+  const facts = { at: hold.opened, attributes }
+  const { nanos, lines } = price(toExactUsage(usage), thaw(hold.rule), facts)
+  const held = BigInt(hold.held)
+  const charged = nanos < held ? nanos : held
+  return { charged, uncollected: nanos - charged, lines: JSON.stringify(lines) }
+}
+
+/** Charges the usage of a kept hold and frees the rest; a trigger changes the wallets. Rejects with
+ *  CHARGE_CLOSED. `closedAt`: ms since 1970. */
+export const settleKept = (hold: KeptHold, usage: Usage, closedAt: number): Statement => {
+  const { charged, uncollected, lines } = priceKept(hold, usage)
+  const settlement: Settlement = {
+    request: hold.request,
+    amount: charged,
+    uncollected,
+    isEstimated: usage.estimated,
+    usage: JSON.stringify(usage.meters),
+    lines,
+    closedAt,
+    wallets: walletsOf(hold.account, hold.key ?? undefined),
+  }
+  return settleCharge(settlement)
+}
+/** Closes a kept hold without a charge and frees it. Rejects with CHARGE_CLOSED. */
+export const releaseKept = (hold: KeptHold, closedAt: number): Statement => ({
+  ...releaseCharge(hold.request, closedAt),
+  locks: walletsOf(hold.account, hold.key ?? undefined).map(lockOf),
+})

@@ -1,0 +1,73 @@
+/** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
+ *  answered, and before anything is sent upstream. */
+import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
+import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
+import { creditsOf } from './credits.ts'
+import { taskDialects } from './dialects/index.ts'
+import type { TaskRule } from './options.ts'
+import { createTask, OPEN } from './statements.ts'
+import { type Fields, makeTaskId, type Task } from './task.ts'
+
+export class CreateStage implements Stage {
+  readonly answers = true
+  readonly #host: Host
+  readonly #rule: TaskRule
+  readonly #job: Job
+
+  constructor(host: Host, rule: TaskRule, job: Job) {
+    this.#host = host
+    this.#rule = rule
+    this.#job = job
+  }
+  async handle(exchange: Exchange): Promise<void> {
+    const { slots, request, writes } = exchange
+    const account = slots.need(ACCOUNT)
+    const dialect = taskDialects[this.#rule.dialect]
+    const body = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    await this.#limitOpen(account.id)
+    const [first] = exchange.targets
+    if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)
+    const now = Date.now()
+    const hold = slots.get(HOLD)?.keep()
+    const task: Task = {
+      id: makeTaskId(now, Math.random()),
+      account: account.id,
+      key: account.key?.id,
+      request: exchange.id,
+      route: exchange.route.name,
+      path: request.path,
+      model: slots.get(MODEL)?.asked ?? '',
+      state: 'accepted',
+      body,
+      slots: slots.toJson(),
+      target: this.#host.pin(first),
+      hold,
+      upstreamId: undefined,
+      attempts: 0,
+      failures: 0,
+      progress: 0,
+      error: undefined,
+      results: [],
+      created: now,
+      changed: now,
+      deadline: now + this.#rule.poll.deadline,
+    }
+    const version = this.#host.config.version
+    const expires = task.deadline + this.#rule.keep
+    writes.add(createTask({ ...task, hold, version, now, expires }))
+    await writes.commit()
+    this.#job.wake()
+    exchange.answer(200, dialect.create(task, { credits: creditsOf(task, this.#host) }))
+  }
+  explain() {
+    const { dialect, poll } = this.#rule
+    return { task: dialect, poll: `${poll.call.method} ${poll.call.path}` }
+  }
+  async #limitOpen(account: number): Promise<void> {
+    const most = this.#rule.open
+    if (most === undefined) return
+    const [row] = await this.#host.database.read(OPEN, [account])
+    if (Number(row?.open ?? 0) >= most)
+      throw taskDialects[this.#rule.dialect].faults.tooManyOpen(most)
+  }
+}

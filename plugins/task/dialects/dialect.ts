@@ -1,0 +1,30 @@
+/** How tasks look to the clients of one API. */
+import type { Fault, Json } from '../../../engine/plugin.ts'
+import type { Fields, Task } from '../task.ts'
+
+/** What a dialect may show besides the task. */
+export interface TaskContext {
+  /** Units of the credit that the dialect counts in, for the amount held. */
+  readonly credits: number
+}
+export interface TaskDialect {
+  create(task: Task, context: TaskContext): Fields
+  query(task: Task, context: TaskContext): Fields
+  list(tasks: readonly Task[], contextOf: (task: Task) => TaskContext, next: string): Json
+  /** Reads the page of a list. Throws a fault of the dialect. */
+  page(query: URLSearchParams, now: number): Page
+  cancelled(task: Task): Json
+  readonly faults: {
+    notFound(): Fault
+    /** The task is in a state that cannot be cancelled. */
+    notCancellable(state: string): Fault
+    tooManyOpen(most: number): Fault
+  }
+}
+export interface Page {
+  /** ms since 1970; `to` is exclusive. */
+  readonly from: number
+  readonly to: number
+  readonly size: number
+  readonly number: number
+}

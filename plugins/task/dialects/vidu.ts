@@ -1,0 +1,146 @@
+/** Tasks of the video endpoints: /ent/v2. */
+import { errors } from '../../../engine/errors.ts'
+import type { Json } from '../../../engine/plugin.ts'
+import type { Fields, State, Task } from '../task.ts'
+import type { TaskContext, TaskDialect } from './dialect.ts'
+
+const fault = errors({
+  TASK_UNKNOWN: [404, 'task not found', { as: { vidu: { type: 'TaskNotFound' } } }],
+  TASK_NOT_CANCELLABLE: [400, 'task state is %s, can not cancel'],
+  TASKS_OPEN: [
+    429,
+    'this account has %d unfinished tasks; wait until one has finished',
+    { as: { vidu: { type: 'QuotaExceeded' } } },
+  ],
+  PAGE_SIZE: [
+    400,
+    'page size out of range: pager.pagesz is 1 to 100',
+    { as: { vidu: { type: 'PageSizeOutOfRange' } }, param: 'pager.pagesz' },
+  ],
+  PAGE_VALUE: [400, 'invalid field: %s', { as: { vidu: { type: 'FieldInvalid' } } }],
+})
+
+/** What clients see of each state. */
+const STATES: Readonly<Record<State, string>> = {
+  accepted: 'created',
+  submitting: 'created',
+  submitted: 'queueing',
+  running: 'processing',
+  unknown: 'processing',
+  succeeded: 'success',
+  failed: 'failed',
+}
+/** `type` by the last part of the path. */
+const TYPES: Readonly<Record<string, string>> = {
+  'start-end2video': 'headtailimg2video',
+  reference2video: 'character2video',
+}
+const DAY = 86_400_000
+
+const typeOf = ({ path }: Task): string => {
+  const name = path.replace(/^.*\//, '')
+  return TYPES[name] ?? name
+}
+const pick = (body: Fields, name: string, fallback: Json): Json => body[name] ?? fallback
+
+/** Members that a create echoes, with what they are where the request leaves them out. */
+const ECHOED: readonly (readonly [string, Json])[] = [
+  ['style', 'general'],
+  ['prompt', ''],
+  ['images', []],
+  ['duration', 0],
+  ['seed', 0],
+  ['aspect_ratio', ''],
+  ['resolution', ''],
+  ['movement_amplitude', 'auto'],
+]
+const TAIL: readonly (readonly [string, Json])[] = [
+  ['payload', ''],
+  ['cus_priority', 0],
+  ['off_peak', false],
+  ['watermark', false],
+  ['is_rec', false],
+  ['wm_position', 3],
+  ['wm_url', ''],
+  ['meta_data', ''],
+  ['client_request_id', ''],
+]
+const echo = (body: Fields, members: typeof ECHOED): Fields =>
+  Object.fromEntries(members.map(([name, fallback]) => [name, pick(body, name, fallback)]))
+const optional = (body: Fields, ...names: readonly string[]): Fields =>
+  Object.fromEntries(
+    names.flatMap((name): [string, Json][] =>
+      body[name] === undefined ? [] : [[name, body[name] as Json]],
+    ),
+  )
+const timeOf = (ms: number): string => new Date(ms).toISOString()
+
+const create = (task: Task, { credits }: TaskContext): Fields => ({
+  task_id: task.id,
+  type: typeOf(task),
+  state: STATES[task.state],
+  model: task.model,
+  ...echo(task.body, ECHOED),
+  ...optional(task.body, 'bgm', 'audio', 'subjects'),
+  created_at: timeOf(task.created),
+  credits,
+  ...echo(task.body, TAIL),
+})
+const query = (task: Task, { credits }: TaskContext): Fields => ({
+  id: task.id,
+  task_id: task.id,
+  state: STATES[task.state],
+  err_code: task.state === 'failed' ? (task.error?.code ?? 'InternalServiceFailure') : '',
+  credits: task.state === 'failed' ? 0 : credits,
+  payload: pick(task.body, 'payload', ''),
+  bgm: pick(task.body, 'bgm', false),
+  off_peak: pick(task.body, 'off_peak', false),
+  creations: task.results,
+})
+
+const integer = (query: URLSearchParams, name: string, fallback: number): number => {
+  const text = query.get(name)
+  if (text === null || text === '') return fallback
+  if (!/^\d{1,9}$/.test(text)) throw fault('PAGE_VALUE', [name], { param: name })
+  return Number(text)
+}
+const instant = (query: URLSearchParams, name: string, fallback: number): number => {
+  const text = query.get(name)
+  if (text === null || text === '') return fallback
+  const at = Date.parse(text)
+  if (Number.isNaN(at)) throw fault('PAGE_VALUE', [name], { param: name })
+  return at
+}
+
+export const vidu: TaskDialect = {
+  create,
+  query,
+  list: (tasks, contextOf, next) => ({
+    next_page_token: next,
+    tasks: tasks.map(task => ({
+      ...query(task, contextOf(task)),
+      key_id: task.key === undefined ? '' : String(task.key),
+      template: typeOf(task),
+      model: task.model,
+      ...echo(task.body, ECHOED),
+      created_at: timeOf(task.created),
+    })),
+  }),
+  page(search, now) {
+    const size = integer(search, 'pager.pagesz', 10)
+    if (size < 1 || size > 100) throw fault('PAGE_SIZE')
+    const token = search.get('pager.page_token')
+    return {
+      from: instant(search, 'created_at.from', now - 7 * DAY),
+      to: instant(search, 'created_at.to', now + 1),
+      size,
+      number: token ? integer(search, 'pager.page_token', 0) : integer(search, 'pager.page', 0),
+    }
+  },
+  cancelled: () => ({}),
+  faults: {
+    notFound: () => fault('TASK_UNKNOWN', [], { param: 'id' }),
+    notCancellable: state => fault('TASK_NOT_CANCELLABLE', [STATES[state as State]]),
+    tooManyOpen: most => fault('TASKS_OPEN', [most]),
+  },
+}

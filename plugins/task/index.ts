@@ -1,0 +1,47 @@
+/** Plugin `task`: makes a slow call of an upstream a durable task. `task:` on a route creates
+ *  tasks, or shows them. */
+import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { commands } from './commands.ts'
+import { CreateStage } from './create.ts'
+import { type Options, ruleOf, SCHEMA } from './options.ts'
+import { TaskRunner, TICK } from './runner.ts'
+import { COUNTS } from './statements.ts'
+import { migrations } from './tables.ts'
+import { ViewStage } from './views.ts'
+
+/** ms between two measurements of the open tasks. */
+const MEASURE_INTERVAL = 10_000
+
+export default {
+  schema: SCHEMA,
+  // It takes the hold over, and prices are known by then.
+  after: ['meter'],
+  before: ['translate'],
+  needs: ['meter'],
+  migrations,
+  commands,
+  setup(options, host): Stage {
+    const runner = host.share('tasks', '1', () => new TaskRunner(host))
+    if ('view' in options) return new ViewStage(host, runner, options)
+    const rule = ruleOf(options)
+    runner.addRoute(host.route.name, { host, rule })
+    host.job('open tasks', MEASURE_INTERVAL, () => measure(host))
+    const job = host.job('tasks', TICK, signal => runner.run(host, signal), { each: true })
+    return new CreateStage(host, rule, job)
+  },
+} satisfies Plugin<Options>
+
+const measure = async ({ database, metrics }: Host): Promise<void> => {
+  const rows = await database.read(COUNTS, [])
+  const now = Date.now()
+  for (const state of ['accepted', 'submitting', 'submitted', 'running', 'unknown']) {
+    const row = rows.find(each => each.state === state)
+    metrics.gauge('tasks_open', { state }, Number(row?.number ?? 0))
+    const age = row ? Math.max(0, now - Number(row.oldest)) / 1_000 : 0
+    metrics.gauge('tasks_oldest_seconds', { state }, age)
+    if (state === 'running' || state === 'submitted') {
+      const due = row?.due === null || row?.due === undefined ? now : Number(row.due)
+      metrics.gauge('tasks_poll_lag_seconds', { state }, Math.max(0, now - due) / 1_000)
+    }
+  }
+}

@@ -1,0 +1,197 @@
+/** `task:` of a route: the JSON Schema, and the options as the runner uses them. */
+import { amountIn, DURATIONS } from '../../engine/kit.ts'
+import { dialectNames, type TaskDialectName } from './dialects/index.ts'
+import { POINTER } from './pointer.ts'
+import type { State } from './task.ts'
+
+/** As the schema accepts it. */
+export interface CreateOptions {
+  readonly dialect: TaskDialectName
+  readonly submit: { readonly id: string; readonly path?: string }
+  readonly poll: {
+    readonly path: string
+    readonly every?: string
+    readonly deadline?: string
+    readonly state: string
+    readonly states: Readonly<Record<string, PolledState>>
+    readonly progress?: string
+    readonly error?: { readonly code?: string; readonly message?: string }
+    readonly results: string
+  }
+  readonly cancel?: { readonly path: string }
+  readonly idempotency?: string
+  readonly open?: number
+  readonly keep?: string
+}
+export type PolledState = Extract<State, 'submitted' | 'running' | 'succeeded' | 'failed'>
+export type ViewName = 'query' | 'list' | 'cancel'
+export interface ViewOptions {
+  readonly dialect: TaskDialectName
+  readonly view: ViewName
+}
+export type Options = CreateOptions | ViewOptions
+
+/** `GET /tasks/{id}`: `{id}` is the upstream's id. */
+export interface Call {
+  readonly method: string
+  readonly path: string
+}
+export interface TaskRule {
+  readonly dialect: TaskDialectName
+  readonly submit: { readonly id: string; readonly path: string | undefined }
+  readonly poll: {
+    readonly call: Call
+    /** ms between two polls: the first, and the longest after doubling. */
+    readonly first: number
+    readonly longest: number
+    /** ms from the create. */
+    readonly deadline: number
+    readonly state: string
+    readonly states: ReadonlyMap<string, PolledState>
+    readonly progress: string | undefined
+    readonly error: { readonly code: string | undefined; readonly message: string | undefined }
+    readonly results: string
+  }
+  readonly cancel: Call | undefined
+  /** Header that makes a repeated submit harmless at this upstream. */
+  readonly idempotency: string | undefined
+  readonly open: number | undefined
+  /** ms that a finished task is kept. */
+  readonly keep: number
+}
+
+const TIME = /^([1-9][0-9]{0,4})(ms|s|m|h|d)$/
+const INTERVALS = /^([1-9][0-9]{0,4}(?:ms|s|m|h))(?:\.\.([1-9][0-9]{0,4}(?:ms|s|m|h)))?$/
+const CALL = /^(GET|POST|PUT|DELETE) (\/\S*)$/
+const DEFAULTS = { every: '2s..20s', deadline: '30m', keep: '30d' }
+
+const callOf = (text: string): Call => {
+  const [, method = 'GET', path = '/'] = CALL.exec(text) ?? []
+  return { method, path }
+}
+export const ruleOf = (options: CreateOptions): TaskRule => {
+  const { poll } = options
+  const [, first = '2s', longest = first] = INTERVALS.exec(poll.every ?? DEFAULTS.every) ?? []
+  return {
+    dialect: options.dialect,
+    submit: { id: options.submit.id, path: options.submit.path },
+    poll: {
+      call: callOf(poll.path),
+      first: amountIn(first, DURATIONS),
+      longest: amountIn(longest, DURATIONS),
+      deadline: amountIn(poll.deadline ?? DEFAULTS.deadline, DURATIONS),
+      state: poll.state,
+      states: new Map(Object.entries(poll.states)),
+      progress: poll.progress,
+      error: { code: poll.error?.code, message: poll.error?.message },
+      results: poll.results,
+    },
+    cancel: options.cancel && callOf(options.cancel.path),
+    idempotency: options.idempotency?.toLowerCase(),
+    open: options.open,
+    keep: amountIn(options.keep ?? DEFAULTS.keep, DURATIONS),
+  }
+}
+
+const pointer = (description: string, example: string) => ({
+  description,
+  type: 'string',
+  pattern: POINTER,
+  examples: [example],
+})
+const call = (description: string, example: string) => ({
+  description,
+  type: 'string',
+  pattern: CALL.source,
+  examples: [example],
+})
+const time = (description: string, example: string) => ({
+  description,
+  type: 'string',
+  pattern: TIME.source,
+  default: example,
+  examples: [example],
+})
+const object = (description: string, required: readonly string[], properties: object) => ({
+  description,
+  type: 'object',
+  required,
+  additionalProperties: false,
+  properties,
+  examples: [{}],
+})
+const dialect = {
+  description: 'How requests and answers look to the customer.',
+  enum: dialectNames,
+  examples: [dialectNames[0]],
+}
+
+const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'], {
+  dialect,
+  submit: object('The call that starts the work.', ['id'], {
+    id: pointer('Where the answer has the id of the upstream.', '/task_id'),
+    path: {
+      description: 'Path at the upstream, if not the path of the request.',
+      type: 'string',
+      pattern: '^/',
+      examples: ['/v1/videos'],
+    },
+  }),
+  poll: object('The call that asks how far it is.', ['path', 'state', 'states', 'results'], {
+    path: call('Method and path; {id} is the id of the upstream.', 'GET /tasks/{id}'),
+    every: {
+      description: 'Time between two polls: the first, and the longest, to which it doubles.',
+      type: 'string',
+      pattern: INTERVALS.source,
+      default: DEFAULTS.every,
+      examples: [DEFAULTS.every],
+    },
+    deadline: time('Time after which an unfinished task fails.', DEFAULTS.deadline),
+    state: pointer('Where the answer has the state.', '/state'),
+    states: {
+      description: 'What the states of the upstream mean. Other values change nothing.',
+      type: 'object',
+      additionalProperties: {
+        description: 'A state of tasks.',
+        enum: ['submitted', 'running', 'succeeded', 'failed'],
+        examples: ['succeeded'],
+      },
+      examples: [{ success: 'succeeded' }],
+    },
+    progress: pointer('Where the answer has the progress in percent.', '/progress'),
+    error: object('Where the answer of a failed task has its reason.', [], {
+      code: pointer('The code.', '/err_code'),
+      message: pointer('The text.', '/message'),
+    }),
+    results: pointer('Where the results stand: a URL, an object, or a list of them.', '/creations'),
+  }),
+  cancel: object('The call that cancels it.', ['path'], {
+    path: call('Method and path; {id} is the id of the upstream.', 'POST /tasks/{id}/cancel'),
+  }),
+  idempotency: {
+    description: 'The header by which the upstream recognises a repeated submit, if it has one.',
+    type: 'string',
+    pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+    examples: ['Idempotency-Key'],
+  },
+  open: {
+    description: 'Unfinished tasks that an account may have; another create is refused.',
+    type: 'integer',
+    minimum: 1,
+    examples: [5],
+  },
+  keep: time('How long a finished task can be queried.', DEFAULTS.keep),
+})
+const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {
+  dialect,
+  view: {
+    description: 'What the route does.',
+    enum: ['query', 'list', 'cancel'],
+    examples: ['query'],
+  },
+})
+export const SCHEMA = {
+  description: 'The route creates durable tasks, or shows them.',
+  anyOf: [CREATE, VIEW],
+  examples: [{ dialect: dialectNames[0], view: 'query' }],
+}

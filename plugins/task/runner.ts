@@ -1,0 +1,305 @@
+/** Works on the due tasks of the installation: submits, polls and ends them. One per process. Of
+ *  several processes each claims other tasks, and a dead one's tasks are freed when it is
+ *  reaped. */
+import { asFault } from '../../engine/errors.ts'
+import { isCode } from '../../engine/kit.ts'
+import type { Fault, Host, Json, Reply, Statement } from '../../engine/plugin.ts'
+import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import type { Call, TaskRule } from './options.ts'
+import { readPointer } from './pointer.ts'
+import { abandonTasks, claimDue, deleteExpired, type Move, moveTask } from './statements.ts'
+import { TASK_ERRORS, type Task, type TaskError, taskOf } from './task.ts'
+import { usageOfRequest } from './usage.ts'
+
+/** Tasks that one process works on at a time. */
+const CONCURRENT = 50
+/** ms between two looks for due tasks; a create wakes the runner of its own process at once. */
+export const TICK = 500
+/** Bytes of the largest answer of an upstream to a submit or a poll. */
+const MAX_ANSWER = 4 * 1024 * 1024
+/** ms for one call to an upstream. */
+const CALL_TIMEOUT = 60_000
+/** Expired tasks that one statement deletes. */
+const DELETE_BATCH = 500
+
+/** Faults after which the upstream surely has no request: they come before anything was sent. */
+const NOT_SENT: ReadonlySet<string> = new Set(['TARGET_UNREACHABLE', 'TARGET_BUSY'])
+/** The operator's account at the upstream is at fault, not the customer. */
+const OPERATOR_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
+
+/** How a route runs its tasks, in the version of the configuration that is live. */
+export interface RouteRunner {
+  readonly host: Host
+  readonly rule: TaskRule
+}
+interface Answer {
+  readonly status: number
+  readonly json: Json | undefined
+}
+
+export class TaskRunner {
+  readonly #routes = new Map<string, RouteRunner>()
+  readonly #working = new Set<Promise<void>>()
+
+  constructor({ membership }: Host) {
+    membership.listen('tasks', { reapStatements: name => abandonTasks(name, Date.now()) })
+  }
+  /** Registers a route; a later version of it replaces the first. */
+  addRoute(name: string, route: RouteRunner): void {
+    this.#routes.set(name, route)
+  }
+  ruleOf(task: Pick<Task, 'route'>): TaskRule | undefined {
+    return this.#routes.get(task.route)?.rule
+  }
+  /** Works on everything that is due. Resolves when nothing more is due, or `signal` aborts. */
+  async run(host: Host, signal: AbortSignal): Promise<void> {
+    await writeWithRetry(host.database, [deleteExpired(Date.now(), DELETE_BATCH)])
+    while (!signal.aborted) {
+      const free = CONCURRENT - this.#working.size
+      const tasks = free > 0 ? await this.#claim(host, free) : []
+      for (const task of tasks) this.#begin(host, task)
+      if (tasks.length === 0 && this.#working.size < CONCURRENT) return
+      if (tasks.length < free) return
+      await Promise.race(this.#working)
+    }
+  }
+  /** Resolves when the calls under way have ended. */
+  async close(): Promise<void> {
+    await Promise.all(this.#working)
+  }
+  async #claim(host: Host, most: number): Promise<readonly Task[]> {
+    const process = await host.membership.name()
+    const [rows = []] = await writeWithRetry(host.database, [claimDue(process, Date.now(), most)])
+    return rows.map(taskOf)
+  }
+  #begin(host: Host, task: Task): void {
+    const work = this.step(host, task)
+      .catch(error => {
+        // Another process has the task now, or the store is away: reaping frees the task.
+        if (!isCode(error, 'TASK_MOVED', 'CHARGE_CLOSED'))
+          host.log.warn({ task: task.id, error }, 'a task could not be moved on')
+      })
+      .finally(() => this.#working.delete(work))
+    this.#working.add(work)
+  }
+  /** Makes the next step of a task that this process has claimed. */
+  async step(host: Host, task: Task): Promise<void> {
+    const route = this.#routes.get(task.route)
+    const process = await host.membership.name()
+    const mover = new Mover(host, task, process)
+    // Its route is gone from the configuration: an operator may bring it back until the deadline.
+    if (!route && Date.now() < task.deadline) return mover.retry(60_000)
+    if (!route) return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+    if (task.state === 'accepted') return this.#submit(route, mover)
+    if (task.state === 'submitted' || task.state === 'running') return this.#poll(route, mover)
+    return mover.rest()
+  }
+  async #submit({ host, rule }: RouteRunner, mover: Mover): Promise<void> {
+    const task = mover.task
+    if (Date.now() > task.deadline)
+      return mover.fail(TASK_ERRORS.timeout, 'the task could not be submitted in time')
+    await mover.move({ state: 'submitting', attempts: task.attempts + 1 }, true)
+    let answer: Answer
+    try {
+      answer = await callUpstream(host, mover.task, {
+        call: { method: 'POST', path: rule.submit.path ?? mover.task.path },
+        body: bodyFor(mover.task),
+        ...(rule.idempotency !== undefined && { headers: { [rule.idempotency]: task.id } }),
+      })
+    } catch (error) {
+      return mover.afterFailedSubmit(asFault(error), rule)
+    }
+    return mover.afterSubmit(answer, rule)
+  }
+  async #poll({ host, rule }: RouteRunner, mover: Mover): Promise<void> {
+    const { call, first, longest } = rule.poll
+    const delay = backOff(mover.task, first, longest)
+    try {
+      const answer = await callUpstream(host, mover.task, { call })
+      if (answer.status < 300) return await mover.afterPoll(answer, rule, delay)
+    } catch (error) {
+      const { code } = asFault(error)
+      if (code === 'TASK_MOVED' || code === 'CHARGE_CLOSED') throw error
+    }
+    if (Date.now() > mover.task.deadline)
+      return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+    return mover.retry(delay)
+  }
+}
+
+/** The moves of one claimed task. */
+class Mover {
+  readonly #host: Host
+  readonly #process: string
+  task: Task
+
+  constructor(host: Host, task: Task, process: string) {
+    this.#host = host
+    this.task = task
+    this.#process = process
+  }
+  /** `keep`: this process goes on with the task. */
+  async move(move: Move, keep = false, more: readonly Statement[] = []): Promise<void> {
+    const now = Date.now()
+    const statement = moveTask(this.task, move, this.#process, now, keep)
+    await writeWithRetry(this.#host.database, [statement, ...more])
+    const { due, ...members } = move
+    this.task = { ...this.task, ...members, changed: now }
+    const { id, state, upstreamId } = this.task
+    this.#host.log.debug({ task: id, state, upstreamId, due }, 'a task moved')
+  }
+  /** Gives the task back unchanged: nothing is left to do until an operator decides. */
+  rest(): Promise<void> {
+    return this.move({ state: this.task.state })
+  }
+  retry(delay: number): Promise<void> {
+    const failures = this.task.failures + 1
+    return this.move({ state: this.task.state, failures, due: Date.now() + delay })
+  }
+  fail(code: string, message: string): Promise<void> {
+    return this.#end('failed', { error: { code, message } })
+  }
+  async afterSubmit({ status, json }: Answer, rule: TaskRule): Promise<void> {
+    if (status === 429 || status === 503) return this.#acceptAgain(rule)
+    if (status >= 500) return this.#loseTrack(`the upstream answered ${status}`)
+    if (status >= 300) return this.#refused(status, json, rule)
+    const upstreamId = textAt(json, rule.submit.id)
+    if (upstreamId === undefined)
+      return this.#loseTrack(`the upstream's answer has no id at ${rule.submit.id}`)
+    await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
+  }
+  afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
+    const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
+    return again ? this.#acceptAgain(rule) : this.#loseTrack(fault.message)
+  }
+  afterPoll({ json }: Answer, rule: TaskRule, delay: number): Promise<void> {
+    const { poll } = rule
+    const state = poll.states.get(textAt(json, poll.state) ?? '') ?? this.task.state
+    if (state === 'succeeded')
+      return this.#end('succeeded', { results: resultsOf(readPointer(json, poll.results)) })
+    if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
+    if (Date.now() > this.task.deadline)
+      return this.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+    // States only go forward: an upstream that queues a running task again changes nothing.
+    const forward = this.task.state === 'running' ? 'running' : state
+    const progress = poll.progress && Number(readPointer(json, poll.progress))
+    return this.move({
+      state: forward,
+      failures: 0,
+      due: Date.now() + delay,
+      ...(Number.isFinite(progress) && { progress: Math.round(Number(progress)) }),
+    })
+  }
+  #acceptAgain({ poll }: TaskRule): Promise<void> {
+    const failures = this.task.failures + 1
+    const due = Date.now() + backOff({ ...this.task, failures }, poll.first, poll.longest)
+    return this.move({ state: 'accepted', failures, due })
+  }
+  /** The upstream perhaps works on it: the hold stays, and an operator decides. */
+  #loseTrack(reason: string): Promise<void> {
+    const { id, model } = this.task
+    this.#host.metrics.count('tasks_unknown_total', { model })
+    this.#host.log.error(
+      { task: id, model, reason },
+      'it is unknown whether the upstream got this task; decide with `tollgate tasks resolve`',
+    )
+    return this.move({ state: 'unknown', error: { code: TASK_ERRORS.internal, message: reason } })
+  }
+  #refused(status: number, json: Json | undefined, rule: TaskRule): Promise<void> {
+    const error = errorOf(json, rule)
+    if (!OPERATOR_STATUSES.has(status) && !/credit|balance|quota/i.test(error.code))
+      return this.#end('failed', { error })
+    const { id, model } = this.task
+    this.#host.metrics.count('tasks_refused_total', { model })
+    this.#host.log.error(
+      { task: id, model, status, reason: error },
+      'the upstream refused a task because of its account; check its key and its balance',
+    )
+    return this.fail(TASK_ERRORS.internal, 'the service could not run this task')
+  }
+  /** Final state, settlement or release: one transaction. */
+  async #end(state: 'succeeded' | 'failed', move: Omit<Move, 'state'>): Promise<void> {
+    await this.move({ ...move, state, progress: 100 }, false, closeHold(this.task, state))
+    this.#host.metrics.count('tasks_total', { model: this.task.model, state })
+  }
+}
+
+/** Settles the hold of a task that succeeded, or releases that of one that failed. */
+export const closeHold = (task: Task, end: 'succeeded' | 'failed'): readonly Statement[] => {
+  const { hold, body } = task
+  if (!hold) return []
+  const now = Date.now()
+  return [
+    end === 'succeeded'
+      ? settleKept(hold, usageOfRequest(body, hold), now)
+      : releaseKept(hold, now),
+  ]
+}
+
+interface UpstreamCall {
+  readonly call: Call
+  readonly body?: Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
+/** Runs a call of a task through the stages behind `task`, to the task's own target. */
+export const callUpstream = async (
+  host: Host,
+  task: Task,
+  { call, body, headers = {} }: UpstreamCall,
+): Promise<Answer> => {
+  const id = encodeURIComponent(task.upstreamId ?? '')
+  const path = call.path.replaceAll('{id}', id)
+  const reply = await host.run(task.route, {
+    after: 'task',
+    id: `${task.request}_${task.attempts}`,
+    request: {
+      method: call.method,
+      path,
+      headers: body ? { 'content-type': 'application/json', ...headers } : headers,
+      ...(body && { body }),
+    },
+    upstreamPath: path,
+    slots: task.slots,
+    targets: [task.target],
+    signal: AbortSignal.timeout(CALL_TIMEOUT),
+  })
+  return { status: reply.status, json: await jsonOf(reply) }
+}
+const jsonOf = async (reply: Reply): Promise<Json | undefined> => {
+  const bytes = await reply.bytes(MAX_ANSWER)
+  try {
+    return JSON.parse(Buffer.from(bytes).toString()) as Json
+  } catch {
+    return undefined
+  }
+}
+/** The request as the target gets it: with the target's name of the model. */
+const bodyFor = ({ body, target }: Task): Buffer => {
+  const named = 'model' in body && target.name !== undefined
+  return Buffer.from(JSON.stringify(named ? { ...body, model: target.name } : body))
+}
+/** Doubles from the first interval to the longest, with a tenth of jitter. */
+const backOff = ({ failures, state, changed, created }: Task, first: number, longest: number) => {
+  const polls = state === 'running' ? Math.log2(1 + Math.max(0, changed - created) / first) : 0
+  const delay = Math.min(longest, first * 2 ** Math.min(20, Math.max(failures, polls - 2)))
+  return Math.round(Math.max(first, delay) * (0.9 + Math.random() * 0.2))
+}
+
+const textAt = (json: Json | undefined, pointer: string): string | undefined => {
+  const value = readPointer(json, pointer)
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+const resultsOf = (value: Json | undefined): readonly Json[] => {
+  const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]
+  return list.map(each => (typeof each === 'string' ? { url: each } : (each as Json)))
+}
+const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
+  const { code = '/reason', message = '/message' } = poll.error
+  const found = textAt(json, code) ?? textAt(json, '/reason') ?? textAt(json, '/error/code')
+  return {
+    code: found ?? TASK_ERRORS.internal,
+    message: textAt(json, message) ?? textAt(json, '/error/message') ?? '',
+  }
+}

@@ -1,0 +1,215 @@
+/** Statements over tasks. A move names the state that it leaves and the process that makes it.
+ *  Pure. */
+import type { Json, Sql, Statement } from '../../engine/plugin.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import type { State, Task, TaskError } from './task.ts'
+
+const sql = (name: string, text: string, postgres?: string): Sql => ({
+  name: `tasks: ${name}`,
+  text,
+  ...(postgres !== undefined && { postgres }),
+})
+
+const CREATE = sql(
+  'create',
+  `INSERT INTO tasks (id, account, key, request, route, path, model, version, state, body, slots, target,
+     hold, created, changed, deadline, expires, due)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+)
+export interface NewTask {
+  readonly id: string
+  readonly account: number
+  readonly key: number | undefined
+  readonly request: string
+  readonly route: string
+  readonly path: string
+  readonly model: string
+  readonly version: number
+  readonly body: Json
+  readonly slots: Json
+  readonly target: object
+  readonly hold: object | undefined
+  readonly now: number
+  readonly deadline: number
+  readonly expires: number
+}
+/** Rejects with TASK_ID_TAKEN: the caller makes another id. */
+export const createTask = (task: NewTask): Statement => ({
+  sql: CREATE,
+  values: [
+    task.id,
+    task.account,
+    task.key ?? null,
+    task.request,
+    task.route,
+    task.path,
+    task.model,
+    task.version,
+    JSON.stringify(task.body),
+    JSON.stringify(task.slots),
+    JSON.stringify(task.target),
+    task.hold === undefined ? null : JSON.stringify(task.hold),
+    task.now,
+    task.now,
+    task.deadline,
+    task.expires,
+    task.now,
+  ],
+  rows: 1,
+  violates: { 'tasks.id': 'TASK_ID_TAKEN', tasks_pkey: 'TASK_ID_TAKEN' },
+})
+
+const DUE = 'SELECT id FROM tasks WHERE due <= ? AND process IS NULL ORDER BY due LIMIT ?'
+const claimText = (due: string): string =>
+  `UPDATE tasks SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
+   WHERE id IN (${due}) AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING *`
+const CLAIM = sql('claim', claimText(DUE), claimText(`${DUE} FOR UPDATE SKIP LOCKED`))
+/** Takes up to `most` due tasks for this process, oldest first, and returns their rows. Of
+ *  several processes that claim at once each gets others. */
+export const claimDue = (process: string, now: number, most: number): Statement => ({
+  sql: CLAIM,
+  values: [process, now, most, process],
+})
+
+const MOVE = sql(
+  'move',
+  `UPDATE tasks SET state = ?, upstream_id = ?, attempts = ?, failures = ?, progress = ?, error = ?,
+     results = ?, due = ?, changed = ?, process = ?
+   WHERE id = ? AND state = ? AND process = ?`,
+)
+export interface Move {
+  readonly state: State
+  readonly upstreamId?: string
+  readonly attempts?: number
+  readonly failures?: number
+  readonly progress?: number
+  readonly error?: TaskError
+  readonly results?: readonly Json[]
+  /** Absent: nothing is left to do. */
+  readonly due?: number
+}
+/** `keep`: the process goes on with the task. Rejects with TASK_MOVED: another process made a
+ *  move. */
+export const moveTask = (
+  task: Task,
+  move: Move,
+  process: string,
+  now: number,
+  keep = false,
+): Statement => {
+  const error = move.error ?? task.error
+  const results = move.results ?? task.results
+  return {
+    sql: MOVE,
+    values: [
+      move.state,
+      move.upstreamId ?? task.upstreamId ?? null,
+      move.attempts ?? task.attempts,
+      move.failures ?? task.failures,
+      move.progress ?? task.progress,
+      error === undefined ? null : JSON.stringify(error),
+      results.length === 0 ? null : JSON.stringify(results),
+      move.due ?? null,
+      now,
+      keep ? process : null,
+      task.id,
+      task.state,
+      process,
+    ],
+    rows: 1,
+    otherwise: 'TASK_MOVED',
+  }
+}
+
+const END = sql(
+  'end',
+  `UPDATE tasks SET state = ?, error = ?, due = NULL, changed = ?
+   WHERE id = ? AND state = ? AND process IS NULL`,
+)
+/** Ends a task that no process works on. Rejects with TASK_MOVED. */
+export const endIdleTask = (
+  { id, state }: Pick<Task, 'id' | 'state'>,
+  end: 'succeeded' | 'failed',
+  error: TaskError | undefined,
+  now: number,
+): Statement => ({
+  sql: END,
+  values: [end, error === undefined ? null : JSON.stringify(error), now, id, state],
+  rows: 1,
+  otherwise: 'TASK_MOVED',
+})
+const RETRY = sql(
+  'retry',
+  `UPDATE tasks SET state = 'accepted', error = NULL, due = ?, changed = ?
+   WHERE id = ? AND state = ? AND process IS NULL`,
+)
+/** Makes an unknown task due for another submit. Rejects with TASK_MOVED. */
+export const retryIdleTask = (
+  { id, state }: Pick<Task, 'id' | 'state'>,
+  now: number,
+): Statement => ({
+  sql: RETRY,
+  values: [now, now, id, state],
+  rows: 1,
+  otherwise: 'TASK_MOVED',
+})
+const CLAIM_ONE = sql(
+  'claim one',
+  `UPDATE tasks SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
+   WHERE id = ? AND account = ? AND process IS NULL
+     AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING *`,
+)
+/** Takes one task that no process works on; returns its row, if it could be taken. */
+export const claimTask = (process: string, id: string, account: number): Statement => ({
+  sql: CLAIM_ONE,
+  values: [process, id, account, process],
+})
+
+const ABANDON = sql(
+  'abandon',
+  `UPDATE tasks SET state = CASE state WHEN 'submitting' THEN 'unknown' ELSE state END,
+     due = CASE state WHEN 'submitting' THEN NULL ELSE ? END, process = NULL
+   WHERE process = ?`,
+)
+/** Frees the tasks of a process that died: what it was submitting was perhaps sent. */
+export const abandonTasks = (process: string, now: number): readonly Statement[] => [
+  { sql: ABANDON, values: [now, process] },
+]
+
+/** A task of an account (id, account). */
+export const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
+/** For operators (id). */
+export const FIND_ANY = sql('find any', 'SELECT * FROM tasks WHERE id = ?')
+/** The latest tasks of an account (account, from, to, row count, rows to skip). */
+export const LIST = sql(
+  'list',
+  `SELECT * FROM tasks WHERE account = ? AND created >= ? AND created < ?
+   ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
+)
+/** For operators: the latest of one state, or of all (twice null), row count. */
+export const LIST_ANY = sql(
+  'list any',
+  `SELECT * FROM tasks WHERE CAST(? AS TEXT) IS NULL OR state = ?
+   ORDER BY created DESC, id DESC LIMIT ?`,
+)
+/** Unfinished tasks of an account (account). */
+export const OPEN = sql(
+  'open',
+  `SELECT count(*) AS open FROM tasks
+   WHERE account = ? AND state NOT IN ('succeeded', 'failed')`,
+)
+/** Open tasks by state, with the creation time of the oldest, and the oldest due time. */
+export const COUNTS = sql(
+  'counts',
+  `SELECT state, count(*) AS number, min(created) AS oldest, min(due) AS due FROM tasks
+   WHERE state NOT IN ('succeeded', 'failed') GROUP BY state`,
+)
+const DELETE_EXPIRED = sql(
+  'delete expired',
+  `DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE expires <= ?
+   AND state IN ('succeeded', 'failed') ORDER BY expires LIMIT ?) RETURNING id`,
+)
+export const deleteExpired = (now: number, most: number): Statement => ({
+  sql: DELETE_EXPIRED,
+  values: [now, most],
+})

@@ -1,0 +1,43 @@
+/** The table of durable tasks. Times in ms since 1970; JSON in texts. */
+import type { Migration } from '../../engine/plugin.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+
+/** `request`: the call that created it, which is also the id of its charge; `path`: of that
+ *  call. `body`: the request after defaults. `slots`, `target`: what a resumed call needs.
+ *  `hold`: null on a free route. `due`: when the runner looks at it next; null where nothing is
+ *  left to do. `process`: the process that works on it now; reaping that process sets the column
+ *  to null. */
+const TABLES = `
+  CREATE TABLE tasks (
+    id TEXT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    key BIGINT,
+    request TEXT NOT NULL UNIQUE,
+    route TEXT NOT NULL,
+    path TEXT NOT NULL,
+    model TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN
+      ('accepted', 'submitting', 'submitted', 'running', 'unknown', 'succeeded', 'failed')),
+    body TEXT NOT NULL,
+    slots TEXT NOT NULL,
+    target TEXT NOT NULL,
+    hold TEXT,
+    upstream_id TEXT,
+    attempts BIGINT NOT NULL DEFAULT 0,
+    failures BIGINT NOT NULL DEFAULT 0,
+    progress BIGINT NOT NULL DEFAULT 0,
+    error TEXT,
+    results TEXT,
+    created BIGINT NOT NULL,
+    changed BIGINT NOT NULL,
+    deadline BIGINT NOT NULL,
+    expires BIGINT NOT NULL,
+    due BIGINT,
+    process TEXT CONSTRAINT task_owner REFERENCES ${PROCESSES_TABLE} (id) ON DELETE SET NULL);
+  CREATE INDEX tasks_due ON tasks (due) WHERE due IS NOT NULL;
+  CREATE INDEX tasks_account ON tasks (account, created);
+  CREATE INDEX tasks_process ON tasks (process) WHERE process IS NOT NULL;
+  CREATE INDEX tasks_expires ON tasks (expires)`
+
+export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]

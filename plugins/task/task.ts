@@ -1,0 +1,95 @@
+/** A durable task: its states, its row, and what a customer sees of it. Pure. */
+import type { Json, Row, Target } from '../../engine/plugin.ts'
+import type { KeptHold } from '../slots.ts'
+
+/**
+ *   accepted ──▶ submitting ──▶ submitted ──▶ running ──▶ succeeded   (the hold is settled)
+ *       ▲            │              └────────────┴──────▶ failed      (the hold is released)
+ *       │            ├──▶ accepted again: the request was surely not sent
+ *       │            └──▶ unknown: it was perhaps sent; the hold stays until an operator decides
+ *       └──▶ failed: cancelled
+ *  Each move names the state it leaves, so that of two processes only one makes it. */
+export type State =
+  | 'accepted'
+  | 'submitting'
+  | 'submitted'
+  | 'running'
+  | 'unknown'
+  | 'succeeded'
+  | 'failed'
+export const isFinal = (state: State): boolean => state === 'succeeded' || state === 'failed'
+
+export type Fields = { readonly [name: string]: Json }
+export interface TaskError {
+  /** The upstream's own code, or one of `TASK_ERRORS`. */
+  readonly code: string
+  readonly message: string
+}
+/** Codes of failures that the gateway found. */
+export const TASK_ERRORS = {
+  timeout: 'Timeout',
+  cancelled: 'UserCancelled',
+  internal: 'InternalServiceFailure',
+} as const
+
+export interface Task {
+  readonly id: string
+  readonly account: number
+  readonly key: number | undefined
+  readonly request: string
+  readonly route: string
+  /** Of the create. */
+  readonly path: string
+  readonly model: string
+  readonly state: State
+  readonly body: Fields
+  readonly slots: Readonly<Record<string, Json>>
+  readonly target: Target
+  readonly hold: KeptHold | undefined
+  readonly upstreamId: string | undefined
+  /** Submits so far. */
+  readonly attempts: number
+  /** Failed calls since the last successful one. */
+  readonly failures: number
+  /** Percent. */
+  readonly progress: number
+  readonly error: TaskError | undefined
+  readonly results: readonly Json[]
+  readonly created: number
+  readonly changed: number
+  readonly deadline: number
+}
+
+const parse = <T>(text: unknown): T | undefined =>
+  typeof text === 'string' ? (JSON.parse(text) as T) : undefined
+
+export const taskOf = (row: Row): Task => ({
+  id: String(row.id),
+  account: Number(row.account),
+  key: row.key === null ? undefined : Number(row.key),
+  request: String(row.request),
+  route: String(row.route),
+  path: String(row.path),
+  model: String(row.model),
+  state: String(row.state) as State,
+  body: parse<Fields>(row.body) ?? {},
+  slots: parse<Task['slots']>(row.slots) ?? {},
+  target: parse<Target>(row.target) ?? { upstream: '' },
+  hold: parse<KeptHold>(row.hold),
+  upstreamId: row.upstream_id === null ? undefined : String(row.upstream_id),
+  attempts: Number(row.attempts),
+  failures: Number(row.failures),
+  progress: Number(row.progress),
+  error: parse<TaskError>(row.error),
+  results: parse<readonly Json[]>(row.results) ?? [],
+  created: Number(row.created),
+  changed: Number(row.changed),
+  deadline: Number(row.deadline),
+})
+
+/** 2020-01-01, so that ids have 18 digits until 2050. */
+const EPOCH = 1_577_836_800_000
+const RANDOM_BITS = 20n
+/** 18 digits that grow with time. Two tasks of one millisecond differ by 20 random bits. */
+export const makeTaskId = (now: number, random: number): string =>
+  String((BigInt(now - EPOCH) << RANDOM_BITS) + BigInt(Math.floor(random * 2 ** 20)))

@@ -1,0 +1,21 @@
+/** What a task is charged for: the effective request, since providers of media bill what was
+ *  ordered. Pure. */
+import { thaw } from '../billing/rule.ts'
+import type { KeptHold, Meters, Usage } from '../slots.ts'
+import type { Fields } from './task.ts'
+
+/** The paid quantities of the request that the frozen price has lines for. */
+export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): Usage => {
+  const { pricingMeters } = thaw(rule)
+  const meters: { -readonly [K in keyof Meters]: Meters[K] } = { calls: 1 }
+  const seconds = numberOf(body.duration ?? body.seconds)
+  if (pricingMeters.has('seconds') && seconds !== undefined) meters.seconds = seconds
+  if (pricingMeters.has('images')) meters.images = numberOf(body.n) ?? 1
+  if (pricingMeters.has('characters') && typeof body.text === 'string')
+    meters.characters = [...body.text].length
+  return { meters, estimated: false }
+}
+const numberOf = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
+}

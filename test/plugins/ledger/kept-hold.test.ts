@@ -1,0 +1,138 @@
+/** Holds that a stage behind `meter` takes over: they outlive the process, on both stores. */
+import t, { type Test } from 'tap'
+import type { Exchange, Plugin, Statement } from '../../../engine/plugin.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import { releaseKept, settleKept } from '../../../plugins/ledger/kept-hold.ts'
+import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { migrations } from '../../../plugins/ledger/tables.ts'
+import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import meter from '../../../plugins/meter.ts'
+import model from '../../../plugins/model/index.ts'
+import { HOLD, type KeptHold } from '../../../plugins/slots.ts'
+import { installOn, post } from '../../helpers/gateway/installation.ts'
+import { pluginOf } from '../../helpers/gateway/test-server.ts'
+import { reapAll } from '../../helpers/store/membership.ts'
+import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
+
+const PLENTY = 1_000_000_000_000n
+/** Nanos that a call holds: 0.05 a second for ten seconds. */
+const HELD = 500_000_000n
+const DOCUMENT = {
+  models: { film: { to: 'main/film', price: { calls: '0.5' } } },
+}
+const USED = { meters: { calls: 1 }, estimated: false }
+
+const start = async (t: Test, engine: (typeof ENGINES)[number], onKeep?: (e: Exchange) => void) => {
+  const here = await installOn(t, await startAnyStore(t, engine))
+  const task: Stage = {
+    answers: true,
+    async handle(exchange) {
+      const hold = exchange.slots.need(HOLD).keep()
+      onKeep?.(exchange)
+      await exchange.writes.commit()
+      exchange.answer(200, hold)
+    },
+  }
+  const stages = { model: model as Plugin, meter: meter as Plugin, task: pluginOf(task) }
+  const { url } = await here.worker({ stages, document: DOCUMENT, route: { model: 'body' } })
+  const account = walletOf.account(1)
+  const credit = { account: 1, kind: 'credit', amount: PLENTY, note: 'test', at: 1 } as const
+  await here.database.write([openWallet(account, 0n), addCredit(credit)])
+  const create = () => post(`${url}/a`, '', { body: JSON.stringify({ model: 'film' }) })
+  return {
+    database: here.database,
+    create,
+    async createHold(): Promise<KeptHold> {
+      const { text, status } = await create()
+      t.equal(status, 200, text)
+      return JSON.parse(text)
+    },
+    async wallet() {
+      const text = `SELECT balance, reserved, used FROM wallets WHERE id = ${account}`
+      const [row] = await here.database.read(sql(text, text), [])
+      return { spent: PLENTY - BigInt(Number(row?.balance)), used: BigInt(Number(row?.used)) }
+    },
+    /** Nanos that kept holds reserve, once every process is reaped. */
+    async reservedAfterCrash() {
+      await reapAll(here.database)
+      t.same(await audit(here.database), [])
+      const text = `SELECT reserved FROM wallets WHERE id = ${account}`
+      const [row] = await here.database.read(sql(text, text), [])
+      return BigInt(Number(row?.reserved))
+    },
+  }
+}
+type Stage = import('../../../engine/plugin.ts').Stage
+
+for (const engine of ENGINES) {
+  t.test(`kept hold on ${engine}: survives its process and is charged once`, async t => {
+    const gateway = await start(t, engine)
+    const hold = await gateway.createHold()
+    t.equal(BigInt(hold.held), HELD)
+    t.equal(await gateway.reservedAfterCrash(), HELD)
+    const settle = settleKept(hold, USED, Date.now())
+    await gateway.database.write([settle])
+    t.same(await gateway.wallet(), { spent: HELD, used: HELD })
+    t.equal(await gateway.reservedAfterCrash(), 0n)
+    const again = settleKept(hold, USED, Date.now())
+    await t.rejects(gateway.database.write([again]), { code: 'CHARGE_CLOSED' })
+    const release = releaseKept(hold, Date.now())
+    await t.rejects(gateway.database.write([release]), { code: 'CHARGE_CLOSED' })
+  })
+
+  t.test(`kept hold on ${engine}: frees everything when it is released`, async t => {
+    const gateway = await start(t, engine)
+    const hold = await gateway.createHold()
+    await gateway.database.write([releaseKept(hold, Date.now())])
+    t.same(await gateway.wallet(), { spent: 0n, used: 0n })
+    t.equal(await gateway.reservedAfterCrash(), 0n)
+  })
+
+  t.test(`kept hold on ${engine}: charges at most what it holds`, async t => {
+    const gateway = await start(t, engine)
+    const hold = await gateway.createHold()
+    const three = { meters: { calls: 3 }, estimated: false }
+    await gateway.database.write([settleKept(hold, three, Date.now())])
+    t.same(await gateway.wallet(), { spent: HELD, used: HELD })
+    const text = 'SELECT uncollected FROM charges'
+    const [row] = await gateway.database.read(sql(text, text), [])
+    t.equal(BigInt(Number(row?.uncollected)), 2n * HELD)
+  })
+
+  t.test(`kept hold on ${engine}: is given back when its list is refused`, async t => {
+    const refusal: Statement = {
+      sql: { name: 'test: refuse', text: 'UPDATE wallets SET used = used WHERE id = -1' },
+      values: [],
+      rows: 1,
+      otherwise: 'TASK_EXISTS',
+    }
+    const gateway = await start(t, engine, exchange => exchange.writes.add(refusal))
+    t.not((await gateway.create()).status, 200)
+    t.same(await gateway.wallet(), { spent: 0n, used: 0n })
+    t.equal(await gateway.reservedAfterCrash(), 0n)
+  })
+}
+
+for (const engine of ENGINES)
+  t.test(`ledger tables on ${engine}: charges survive the migration to kept holds`, async t => {
+    const store = await startAnyStore(t, engine)
+    const database = await store.open()
+    const { MEMBERSHIP_TABLES } = await import('../../../engine/store/membership.ts')
+    await database.migrate('standing', MEMBERSHIP_TABLES)
+    await database.migrate('meter', migrations.slice(0, 9))
+    const run = (text: string) => database.write([{ sql: { name: text, text }, values: [] }])
+    await run('INSERT INTO wallets (id) VALUES (2)')
+    await run("INSERT INTO credits VALUES (1, 1, 'credit', 1000, NULL, '', 1)")
+    await run('UPDATE wallets SET reserved = 100 WHERE id = 2')
+    await run("INSERT INTO shares VALUES ('p', 2, 100)")
+    await run("INSERT INTO tollgate_processes (id, beat) VALUES ('p', 1)")
+    await run(
+      `INSERT INTO charges (request, account, process, route, model, version, rule, state, held, opened)
+       VALUES ('old', 1, 'p', 'r', 'm', 1, '{}', 'open', 60, 1)`,
+    )
+    await database.migrate('meter', migrations)
+    t.same(await audit(database), [])
+    await run("UPDATE charges SET state = 'settled', amount = 60, serial = 1 WHERE request = 'old'")
+    t.same(await audit(database), [])
+    await t.rejects(run("UPDATE charges SET amount = 1 WHERE request = 'old'"))
+  })

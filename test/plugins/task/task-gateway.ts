@@ -1,0 +1,189 @@
+/** Gateways that run tasks over one real store, and a scripted asynchronous upstream. */
+import type { Test } from 'tap'
+import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
+import { createJobs } from '../../../engine/store/jobs.ts'
+import { Leases } from '../../../engine/store/leases.ts'
+import errorsPlugin from '../../../plugins/errors.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import meter from '../../../plugins/meter.ts'
+import model from '../../../plugins/model/index.ts'
+import { ACCOUNT } from '../../../plugins/slots.ts'
+import task from '../../../plugins/task/index.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import {
+  pluginOf,
+  SILENT_LOG,
+  startHttpUpstream,
+  startTestServer,
+} from '../../helpers/gateway/test-server.ts'
+import { reaperOn } from '../../helpers/store/membership.ts'
+import { type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
+
+export const CREDITED = 1_000_000_000_000n
+/** Nanos: five seconds at 0.025. */
+export const PRICE = 125_000_000n
+
+export interface UpstreamRequest {
+  readonly method: string
+  readonly path: string
+  readonly key: string
+  readonly body: { readonly [name: string]: Json }
+}
+export interface UpstreamAnswer {
+  readonly status?: number
+  readonly json?: Json
+  /** Breaks the connection in place of an answer. */
+  readonly cut?: boolean
+}
+type Script = (request: UpstreamRequest, count: number) => UpstreamAnswer | Promise<UpstreamAnswer>
+
+/** Each create gets an id; each poll the next state of `states`, and then the last one for ever. */
+export const statesOf = (...states: readonly string[]): Script => {
+  const polls = new Map<string, number>()
+  return ({ method, path }, count) => {
+    if (method === 'POST') return { json: { task_id: `up-${count}`, state: 'created' } }
+    const id = path.split('/').at(-2) ?? ''
+    const polled = (polls.get(id) ?? -1) + 1
+    polls.set(id, polled)
+    const state = states[Math.min(polled, states.length - 1)] ?? 'success'
+    const creations = state === 'success' ? [{ id: '1', url: `https://files.example/${id}` }] : []
+    return { json: { state, err_code: state === 'failed' ? 'Moderation' : '', creations } }
+  }
+}
+
+const POLL = {
+  path: 'GET /ent/v2/tasks/{id}/creations',
+  every: '20ms..40ms',
+  state: '/state',
+  states: {
+    created: 'submitted',
+    queueing: 'submitted',
+    processing: 'running',
+    success: 'succeeded',
+    failed: 'failed',
+  },
+  error: { code: '/err_code' },
+  results: '/creations',
+}
+const caller: Stage = {
+  async handle({ request, slots }, next) {
+    const { account = '1' } = request.headers
+    slots.set(ACCOUNT, { id: Number(account), name: 'ann', role: 'customer' })
+    await next()
+  },
+}
+
+export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
+  const store = await startAnyStore(t, engine)
+  const database = await store.open()
+  const requests: UpstreamRequest[] = []
+  const here = { script: statesOf('queueing', 'processing', 'success') as Script }
+  const url = await startHttpUpstream(t, (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', chunk => chunks.push(chunk))
+    request.on('end', async () => {
+      const text = Buffer.concat(chunks).toString()
+      const entry = {
+        method: request.method ?? '',
+        path: request.url ?? '',
+        key: String(request.headers.authorization).replace('Bearer ', ''),
+        body: text === '' ? {} : JSON.parse(text),
+      }
+      requests.push(entry)
+      const creates = requests.filter(({ method }) => method === 'POST').length
+      const { status = 200, json = {}, cut } = await here.script(entry, creates)
+      if (cut) response.destroy()
+      else
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
+    })
+  })
+  /** Another process of the installation. */
+  const worker = async (options: object = {}) => {
+    const own = await store.open({ writeTimeout: 10_000 })
+    const membership = reaperOn(t, own, 1_000)
+    const jobs = createJobs({ leases: new Leases({ database: own, membership }), log: SILENT_LOG })
+    t.teardown(() => jobs.close())
+    const create = {
+      dialect: 'vidu',
+      submit: { id: '/task_id' },
+      poll: POLL,
+      cancel: { path: 'POST /ent/v2/tasks/{id}/cancel' },
+      ...options,
+    }
+    const view = (name: string) => ({ dialect: 'vidu', view: name })
+    const document = {
+      upstreams: { vd: { url, key: ['key-one', 'key-two'] } },
+      models: {
+        clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
+      },
+      routes: [
+        { path: 'POST /ent/v2/text2video', model: 'body', task: create, errors: 'vidu' },
+        { path: 'GET /ent/v2/tasks/{id}/creations', task: view('query'), errors: 'vidu' },
+        { path: 'GET /ent/v2/tasks', task: view('list'), errors: 'vidu' },
+        { path: 'POST /ent/v2/tasks/{id}/cancel', task: view('cancel'), errors: 'vidu' },
+      ],
+    }
+    const plugins = {
+      errors: errorsPlugin as Plugin,
+      caller: pluginOf(caller),
+      model: model as Plugin,
+      meter: meter as Plugin,
+      task: task as Plugin,
+    }
+    const core = await startTestServer(
+      t,
+      plugins,
+      document as unknown as Parameters<typeof startTestServer>[2],
+      SILENT_LOG,
+      { database: own, membership, jobs },
+    )
+    membership.start()
+    return clientOf(core.url)
+  }
+  const first = await worker()
+  await database.write([
+    openWallet(walletOf.account(1), 0n),
+    addCredit({ account: 1, kind: 'credit', amount: CREDITED, note: 'test', at: 1 }),
+  ])
+  const rows = (text: string) => database.read(sql(text, text), [])
+  return {
+    ...first,
+    here,
+    database,
+    requests,
+    worker,
+    rows,
+    /** Nanos that the account has paid. */
+    async spent() {
+      const [row] = await rows(`SELECT balance FROM wallets WHERE id = ${walletOf.account(1)}`)
+      return CREDITED - BigInt(Number(row?.balance))
+    },
+    findings: () => audit(database),
+  }
+}
+
+type Answer = { readonly [name: string]: Json }
+const clientOf = (url: string) => {
+  const call = async (method: string, path: string, body?: object, account = '1') => {
+    const response = await fetch(`${url}/ent/v2${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', account },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, json: (await response.json()) as Answer }
+  }
+  return {
+    call,
+    create: (body: object = {}) =>
+      call('POST', '/text2video', { model: 'clip', prompt: 'a cat', duration: 5, ...body }),
+    query: (id: string, account = '1') => call('GET', `/tasks/${id}/creations`, undefined, account),
+    /** Queries until the state is one of these. */
+    reach: (id: string, ...states: readonly string[]): Promise<Answer> =>
+      eventually(async () => {
+        const { json } = await call('GET', `/tasks/${id}/creations`)
+        return states.includes(String(json.state)) ? json : undefined
+      }),
+  }
+}

@@ -1,0 +1,207 @@
+/** Durable tasks over a scripted upstream: states, money, failures, on both stores. */
+import t from 'tap'
+import { ENGINES } from '../../helpers/store/store.ts'
+import { PRICE, startTasks, statesOf } from './task-gateway.ts'
+
+for (const engine of ENGINES)
+  t.test(
+    `task on ${engine}: goes through its states, is charged once and shows its result`,
+    async t => {
+      const gateway = await startTasks(t, engine)
+      const { status, json } = await gateway.create({ payload: 'order 7' })
+      t.equal(status, 200)
+      t.match(json, { state: 'created', model: 'clip', prompt: 'a cat', payload: 'order 7' })
+      t.match(json.task_id, /^\d{18}$/)
+      const id = String(json.task_id)
+      const done = await gateway.reach(id, 'success')
+      t.match(done, { id, task_id: id, err_code: '', payload: 'order 7' })
+      t.match(done.creations, [{ id: '1', url: /files\.example\/up-1/ }])
+      t.equal(await gateway.spent(), PRICE)
+      t.same(await gateway.findings(), [])
+      const [submit, ...polls] = gateway.requests
+      t.match(submit, { method: 'POST', path: '/ent/v2/text2video', body: { model: 'viduclip' } })
+      t.ok(polls.length >= 3)
+      t.ok(polls.every(({ path }) => path === '/ent/v2/tasks/up-1/creations'))
+      t.equal(
+        new Set(gateway.requests.map(({ key }) => key)).size,
+        1,
+        'every poll has the key of its submit',
+      )
+      const [charge] = await gateway.rows('SELECT state, process, amount FROM charges')
+      t.match(charge, { state: 'settled', process: null })
+    },
+  )
+
+t.test('task: is released whole when the upstream fails it', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = statesOf('processing', 'failed')
+  const { json } = await gateway.create()
+  const done = await gateway.reach(String(json.task_id), 'failed')
+  t.match(done, { err_code: 'Moderation', creations: [], credits: 0 })
+  t.equal(await gateway.spent(), 0n)
+  t.same(await gateway.findings(), [])
+})
+
+t.test('task: shows the reason of an upstream that refuses the submit', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = () => ({ status: 400, json: { reason: 'FieldInvalid', message: 'no' } })
+  const { json } = await gateway.create()
+  const done = await gateway.reach(String(json.task_id), 'failed')
+  t.equal(done.err_code, 'FieldInvalid')
+  t.equal(await gateway.spent(), 0n)
+})
+
+t.test('task: hides that the operator has no credit at the upstream', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = () => ({ status: 400, json: { reason: 'CreditInsufficient' } })
+  const { json } = await gateway.create()
+  const done = await gateway.reach(String(json.task_id), 'failed')
+  t.equal(done.err_code, 'InternalServiceFailure')
+})
+
+t.test('task: is submitted again after 429, with one create that counts', async t => {
+  const gateway = await startTasks(t)
+  const normal = statesOf('success')
+  gateway.here.script = (request, count) =>
+    request.method === 'POST' && count < 3 ? { status: 429 } : normal(request, count)
+  const { json } = await gateway.create()
+  await gateway.reach(String(json.task_id), 'success')
+  t.equal(gateway.requests.filter(({ method }) => method === 'POST').length, 3)
+  t.equal(await gateway.spent(), PRICE)
+})
+
+for (const [what, answer] of [
+  ['a lost answer', { cut: true }],
+  ['an answer of 500', { status: 500 }],
+  ['an answer without an id', { json: {} }],
+] as const)
+  t.test(`task: is unknown after ${what}, keeps its hold, and is never sent again`, async t => {
+    const gateway = await startTasks(t)
+    gateway.here.script = () => answer
+    const { json } = await gateway.create()
+    await gateway.reach(String(json.task_id), 'processing')
+    await new Promise(resolve => setTimeout(resolve, 300))
+    const [row] = await gateway.rows('SELECT state, due, process FROM tasks')
+    t.match(row, { state: 'unknown', due: null, process: null })
+    t.equal(gateway.requests.length, 1)
+    t.same(await gateway.findings(), [])
+    const [hold] = await gateway.rows("SELECT held FROM charges WHERE state = 'open'")
+    t.equal(BigInt(Number(hold?.held)), PRICE)
+  })
+
+t.test('task: fails at its deadline and costs nothing', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = statesOf('processing')
+  const { create, reach } = await gateway.worker()
+  const { json } = await create()
+  await reach(String(json.task_id), 'processing')
+  await gateway.database.write([
+    { sql: { name: 'late', text: 'UPDATE tasks SET deadline = 1' }, values: [] },
+  ])
+  t.equal((await gateway.reach(String(json.task_id), 'failed')).err_code, 'Timeout')
+  t.equal(await gateway.spent(), 0n)
+})
+
+t.test('task: belongs to its account', async t => {
+  const gateway = await startTasks(t)
+  const { json } = await gateway.create()
+  const other = await gateway.query(String(json.task_id), '2')
+  const unknown = await gateway.query('1', '2')
+  for (const answer of [other, unknown]) {
+    t.equal(answer.status, 404)
+    t.match(answer.json, { code: 404, reason: 'TaskNotFound', message: 'task not found' })
+  }
+})
+
+t.test('task: can be cancelled until the upstream works on it', async t => {
+  const gateway = await startTasks(t)
+  let state = 'queueing'
+  gateway.here.script = ({ method, path }) => {
+    if (path.endsWith('/cancel')) return { json: {} }
+    return { json: method === 'POST' ? { task_id: 'up' } : { state, creations: [] } }
+  }
+  const { json } = await gateway.create()
+  const id = String(json.task_id)
+  await gateway.reach(id, 'queueing')
+  // A poll may have the task at this moment: then the client tries again.
+  let cancelled = await gateway.call('POST', `/tasks/${id}/cancel`)
+  for (let left = 20; cancelled.status === 400 && left > 0; left--) {
+    await new Promise(resolve => setTimeout(resolve, 30))
+    cancelled = await gateway.call('POST', `/tasks/${id}/cancel`)
+  }
+  t.equal(cancelled.status, 200)
+  t.match(await gateway.reach(id, 'failed'), { err_code: 'UserCancelled' })
+  t.equal(await gateway.spent(), 0n)
+  t.same(await gateway.findings(), [])
+  const again = await gateway.call('POST', `/tasks/${id}/cancel`)
+  t.equal(again.status, 400)
+  t.match(again.json, { reason: 'BadRequest', message: 'task state is failed, can not cancel' })
+  state = 'processing'
+  const second = String((await gateway.create()).json.task_id)
+  await gateway.reach(second, 'processing')
+  t.equal((await gateway.call('POST', `/tasks/${second}/cancel`)).status, 400)
+})
+
+t.test('tasks: are listed in pages, the latest first', async t => {
+  const gateway = await startTasks(t)
+  const ids: string[] = []
+  for (let index = 0; index < 5; index++) ids.push(String((await gateway.create()).json.task_id))
+  const page = async (query: string) => (await gateway.call('GET', `/tasks?${query}`)).json
+  const first = await page('pager.pagesz=3')
+  const idsOf = (list: unknown) => (list as { id: string }[]).map(({ id }) => id)
+  t.same(idsOf(first.tasks), ids.toReversed().slice(0, 3))
+  const second = await page(`pager.pagesz=3&pager.page_token=${first.next_page_token}`)
+  t.same(idsOf(second.tasks), ids.toReversed().slice(3))
+  t.equal(second.next_page_token, '')
+  for (const [query, reason] of [
+    ['pager.pagesz=101', 'PageSizeOutOfRange'],
+    ['pager.page=x', 'FieldInvalid'],
+    ['created_at.from=never', 'FieldInvalid'],
+  ])
+    t.match(await page(query ?? ''), { code: 400, reason })
+})
+
+t.test('task: a query waits for the next state', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = ({ method }) =>
+    method === 'POST' ? { json: { task_id: 'up' } } : { json: { state: 'success', creations: [] } }
+  const { json } = await gateway.create()
+  let state = String(json.state)
+  for (let left = 10; state !== 'success' && left > 0; left--)
+    state = String(
+      (await gateway.call('GET', `/tasks/${json.task_id}/creations?wait=5`)).json.state,
+    )
+  t.equal(state, 'success')
+})
+
+t.test('task: one too many for an account is refused before anything is held', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = statesOf('processing')
+  const { create } = await gateway.worker({ open: 2 })
+  await create()
+  await create()
+  const refused = await create()
+  t.equal(refused.status, 429)
+  t.match(refused.json, { reason: 'QuotaExceeded' })
+  const [open] = await gateway.rows("SELECT count(*) AS n FROM charges WHERE state = 'open'")
+  t.equal(Number(open?.n), 2)
+})
+
+t.test('tasks: two processes share the work and none is submitted twice', async t => {
+  const gateway = await startTasks(t, 'postgres')
+  const other = await gateway.worker()
+  const creates = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => (index % 2 ? gateway : other).create()),
+  )
+  for (const { json } of creates) await gateway.reach(String(json.task_id), 'success')
+  t.equal(gateway.requests.filter(({ method }) => method === 'POST').length, 40)
+  t.equal(await gateway.spent(), 40n * PRICE)
+  t.same(await gateway.findings(), [])
+  const keys = new Map<string, Set<string>>()
+  for (const { path, key, method } of gateway.requests)
+    if (method === 'GET') keys.set(path, (keys.get(path) ?? new Set()).add(key))
+  t.ok(
+    [...keys.values()].every(({ size }) => size === 1),
+    'every poll has one key',
+  )
+})
