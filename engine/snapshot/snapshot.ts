@@ -66,8 +66,8 @@ export interface SnapshotParts {
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
-  /** The forward ring of calls without a route, around another innermost step. */
-  readonly forwardDirect: CompiledRoute['forwardWith']
+  /** The forward ring of calls without a route. */
+  readonly directRing: () => Promise<CompiledRoute['forwardWith']>
   /** Releases all shared resources. */
   release(): void
 }
@@ -80,7 +80,7 @@ export class Snapshot {
   readonly egress: Egress
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
-  readonly forwardDirect: CompiledRoute['forwardWith']
+  readonly directRing: SnapshotParts['directRing']
   readonly #http = new Router<CompiledRoute>()
   readonly #websocket = new Router<CompiledRoute>()
   readonly #names = new Map<string, CompiledRoute>()
@@ -98,7 +98,7 @@ export class Snapshot {
     this.egress = parts.egress
     this.routes = parts.routes
     this.admin = parts.admin
-    this.forwardDirect = parts.forwardDirect
+    this.directRing = parts.directRing
     this.#release = parts.release
     for (const compiled of parts.routes) {
       const { method, pattern, name } = compiled.route

@@ -65,8 +65,10 @@ const sendUpstream = (
   Object.assign(attempt.request.headers, call.request.headers)
   if (body && !(body instanceof Uint8Array)) attempt.request.body = body
   const { deadlines } = candidate.upstream
-  const forward = snapshot.forwardDirect(one => sendAttempt(one, deadlines))
-  const reply = forward(attempt).then(() => attempt.requireReply())
+  const reply = snapshot
+    .directRing()
+    .then(forwardWith => forwardWith(one => sendAttempt(one, deadlines))(attempt))
+    .then(() => attempt.requireReply())
   return { reply, close() {} }
 }
 

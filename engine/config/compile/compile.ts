@@ -81,7 +81,7 @@ const build = async (
     faults,
     spanId: () => ids(8),
   }
-  const { routes, forwardDirect } = await compileRoutes(document, context)
+  const { routes, directRing } = await compileRoutes(document, context)
   if (faults.length > 0) throw new CompileError(faults)
   snapshot = new Snapshot({
     version,
@@ -90,7 +90,7 @@ const build = async (
     upstreams,
     egress,
     routes,
-    forwardDirect,
+    directRing,
     release,
     admin: endpointsOf(plugins, hostBase),
   })

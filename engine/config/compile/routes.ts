@@ -1,4 +1,4 @@
-/** Compiles all routes, and the forward ring of calls without one. */
+/** Compiles all routes; the forward ring of calls without a route only at the first such call. */
 import type { Document } from '../../plugin.ts'
 import type { CompiledRoute } from '../../snapshot/snapshot.ts'
 import { compileDirectRing } from './direct-ring.ts'
@@ -10,5 +10,6 @@ export const compileRoutes = async (document: Document, context: RouteContext) =
   const entries = (document.routes ?? []) as unknown as readonly RouteOptions[]
   for (const [index, options] of entries.entries())
     routes.push(await compileRoute(options, index, context))
-  return { routes, forwardDirect: await compileDirectRing(context) }
+  let directRing: ReturnType<typeof compileDirectRing> | undefined
+  return { routes, directRing: () => (directRing ??= compileDirectRing(context)) }
 }

@@ -116,7 +116,10 @@ t.test('compile: releases shared resources after every failure', async t => {
     },
   }
   const resources = freshResources({
-    jobs: { start: () => () => void closedResources.push('job'), close: async () => {} } as never,
+    jobs: {
+      start: () => ({ wake() {}, stop: () => void closedResources.push('job') }),
+      close: async () => {},
+    } as never,
   })
   const bad = {
     'a route that no stage answers': { upstreams: UP, routes: [ROUTE, { path: 'GET /x' }] },
@@ -153,7 +156,7 @@ t.test('compile: migrates tables before the first setup', async t => {
   const resources = freshResources({ database: { ...database, migrate } as typeof database })
   const document = { routes: [{ path: 'GET /' }] }
   await compileSnapshot({ own, plain: pluginOf({}) }, document, resources)
-  t.same(log, [`standing ${MEMBERSHIP_TABLES.length}`, 'own 1', 'setup'])
+  t.same(log, [`standing ${MEMBERSHIP_TABLES.length}`, 'secrets 1', 'own 1', 'setup'])
   t.match(await faultsOf({ own, second: own }, document, resources), [
     { plugin: 'second', code: 'MIGRATION_FAILED', message: 'no such column' },
   ])
@@ -181,7 +184,7 @@ t.test('compile: migrates tables before the first setup', async t => {
     { ...own, needs: ['own'] },
   ]
   await compileSnapshot({ first, own, last }, document, resources)
-  t.same(log.slice(1, 4), ['own 1', 'last 1', 'first 1'], 'the tables that others need come first')
+  t.same(log.slice(2, 5), ['own 1', 'last 1', 'first 1'], 'the tables that others need come first')
   t.match(await faultsOf({ first, last }, document, resources), [
     {
       plugin: 'first',
