@@ -29,8 +29,8 @@ export const readSecret = async (
   }
   const stored = await read()
   if (stored !== undefined) return Buffer.from(stored, 'base64')
-  const made = randomBytes(BYTES)
-  await database.write([{ sql: MAKE, values: [name, made.toString('base64')] }])
+  const secret = randomBytes(BYTES)
+  await database.write([{ sql: MAKE, values: [name, secret.toString('base64')] }])
   // The store of a trial discards writes.
-  return Buffer.from((await read()) ?? made.toString('base64'), 'base64')
+  return Buffer.from((await read()) ?? secret.toString('base64'), 'base64')
 }

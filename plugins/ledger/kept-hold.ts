@@ -26,7 +26,7 @@ const LEAVE_SHARE: Sql = {
 }
 /** Read in the order of writes, so that it shows whether an earlier list of this process was
  *  applied. */
-export const KEPT: Sql = {
+export const IS_KEPT: Sql = {
   name: 'ledger: kept',
   text: 'SELECT request FROM charges WHERE request = ? AND process IS NULL',
 }
@@ -98,8 +98,8 @@ export const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
   const attributes = hold.attributes as Readonly<Record<string, Attribute>>
   const facts = { at: hold.opened, attributes }
   const { nanos, lines } = price(toExactUsage(usage), thaw(hold.rule), facts)
-  const held = BigInt(hold.held)
-  const charged = nanos < held ? nanos : held
+  const heldAmount = BigInt(hold.held)
+  const charged = nanos < heldAmount ? nanos : heldAmount
   return { charged, uncollected: nanos - charged, lines: JSON.stringify(lines) }
 }
 

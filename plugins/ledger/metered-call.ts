@@ -16,7 +16,7 @@ import {
 import { attributesOf, checkpointOf } from './crash-settlement.ts'
 import { extendHold, takeAvailable } from './extend-hold.ts'
 import { isCode } from './faults.ts'
-import { KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
+import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
 import { refundUndelivered } from './refund-undelivered.ts'
 import { singleRowCharge } from './single-row-charge.ts'
 import {
@@ -296,7 +296,7 @@ export class MeteredCall {
   #finishKept(): void {
     const { id, writes } = this.#exchange
     this.#state = { at: 'closed' }
-    const isKept = [{ sql: KEPT, values: [id] }]
+    const isKept = [{ sql: IS_KEPT, values: [id] }]
     writes.commit().then(
       () => this.#onKept?.(true),
       () =>

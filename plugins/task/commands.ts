@@ -64,14 +64,14 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     example: 'tollgate tasks show 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
       const { slots: _, hold, ...task } = await findTask(host, id)
-      const shown = {
+      const view = {
         ...task,
         held: hold ? printMoney(BigInt(hold.held)) : null,
         created: timeOf(task.created),
         changed: timeOf(task.changed),
         deadline: timeOf(task.deadline),
       }
-      return { text: JSON.stringify(shown, null, 2), json: shown }
+      return { text: JSON.stringify(view, null, 2), json: view }
     },
   },
   retry: {

@@ -297,9 +297,9 @@ const resultsOf = (value: Json | undefined): readonly Json[] => {
 }
 const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
   const { code = '/reason', message = '/message' } = poll.error
-  const found = textAt(json, code) ?? textAt(json, '/reason') ?? textAt(json, '/error/code')
+  const upstreamCode = textAt(json, code) ?? textAt(json, '/reason') ?? textAt(json, '/error/code')
   return {
-    code: found ?? TASK_ERRORS.internal,
+    code: upstreamCode ?? TASK_ERRORS.internal,
     message: textAt(json, message) ?? textAt(json, '/error/message') ?? '',
   }
 }

@@ -1,5 +1,5 @@
-/** The edge cases of docs/format-edges.md: each has a test whose title ends in its number, and every
- *  number in a title is on the page. */
+/** The edge cases of docs/format-edges.md: each has a test whose title ends in its number, and
+ *  every number in a title is on the page. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'

@@ -6,9 +6,12 @@ import { syntaxOf } from './syntax.ts'
 
 export const GLOSSARY = 'docs/glossary.md'
 const COLUMNS = 100
-/** Folders whose comments and literals are still to be brought in line, and all of test/. */
-const WIDE = /^$/
-const SPREAD = /^$/
+/** Names that stay, with the reason. */
+const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'plugins/slots.ts asked': 'stored as JSON with tasks and responses',
+  'plugins/slots.ts held': 'stored as JSON with tasks',
+  'test/laws/syntax.ts left': 'a member of the syntax tree that the parser returns',
+}
 
 interface Breach {
   readonly path: string
@@ -38,7 +41,8 @@ export const bannedNames = (files: readonly SourceFile[]): Breach[] => {
     syntaxOf(file).names.flatMap(({ name, offset }) => {
       const word = bannedWord(name, bannedWords)
       const message = `the name ${name}: "${word}" is banned by ${GLOSSARY}`
-      return word === undefined ? [] : [at(file, offset, message)]
+      const isExempt = EXCEPTIONS[`${file.path} ${name}`] !== undefined
+      return word === undefined || isExempt ? [] : [at(file, offset, message)]
     }),
   )
 }
@@ -53,7 +57,7 @@ const bannedWord = (name: string, { whole, parts }: Banned): string | undefined 
 }
 
 export const wideComments = (files: readonly SourceFile[]): Breach[] =>
-  code(files, WIDE).flatMap(file => {
+  code(files).flatMap(file => {
     const lines = file.text.split('\n')
     const wide = new Set(
       syntaxOf(file).comments.flatMap(({ offset, text }) => {
@@ -71,16 +75,14 @@ export const wideComments = (files: readonly SourceFile[]): Breach[] =>
   })
 
 export const spreadLiterals = (files: readonly SourceFile[]): Breach[] =>
-  code(files, SPREAD).flatMap(file =>
+  code(files).flatMap(file =>
     syntaxOf(file).literalSpreads.map(offset =>
       at(file, offset, 'a literal is spread: write its members out'),
     ),
   )
 
-const code = (files: readonly SourceFile[], except?: RegExp): readonly SourceFile[] =>
-  files.filter(
-    ({ path }) => /^(?:engine|plugins)\/.*\.(?:ts|cjs)$/.test(path) && !except?.test(path),
-  )
+const code = (files: readonly SourceFile[]): readonly SourceFile[] =>
+  files.filter(({ path }) => /^(?:engine|plugins|test)\/.*\.(?:ts|cjs)$/.test(path))
 const at = (file: SourceFile, offset: number, message: string): Breach => ({
   path: file.path,
   line: lineAt(file.text, offset),

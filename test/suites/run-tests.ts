@@ -25,8 +25,8 @@ export const FORMATS = [
   'plugins/catalogue/shipped-*.test.ts',
 ]
 
-/** Imports every file that matches; patterns are relative to test/. No test runs before all files are
- *  imported: `tap` would otherwise end the process while a file awaits its gateway. */
+/** Imports every file that matches; patterns are relative to test/. No test runs before all
+ *  files are imported: `tap` would otherwise end the process while a file awaits its gateway. */
 export const runTests = (patterns: readonly string[], exclude: readonly string[] = []): void =>
   t.before(async () => {
     for (const file of globSync(patterns, { cwd: tests }).sort())

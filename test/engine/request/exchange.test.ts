@@ -4,7 +4,7 @@ import type { Bytes, Fault, Slot, Statement } from '../../../engine/plugin.ts'
 import { Call, type CallOptions, toReply } from '../../../engine/request/exchange.ts'
 import { bufferedRequest } from '../../../engine/request/resumed-call.ts'
 
-const GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
+const CLIENT_GONE: Fault = { code: 'GONE', message: 'gone', status: 499, expose: true }
 const statement = (name: string): Statement => ({ sql: { name, text: '' }, values: [] })
 
 /** A call over a store whose writes the test resolves. */
@@ -105,9 +105,9 @@ t.test(
     const first = call.writes.commit()
     call.writes.add(statement('b'))
     const second = call.writes.commit()
-    waiting[0]?.reject(GONE)
-    await t.rejects(first, GONE)
-    await t.rejects(second, GONE)
+    waiting[0]?.reject(CLIENT_GONE)
+    await t.rejects(first, CLIENT_GONE)
+    await t.rejects(second, CLIENT_GONE)
     t.same(log, ['write a'])
   },
 )
@@ -134,8 +134,8 @@ t.test(
     call.writes.add(statement('a'))
     const commit = call.writes.commit()
     call.finish({ end: 'cut', status: 200, attempts: 1, bytes: 0 })
-    waiting[0]?.reject(GONE)
-    await t.rejects(commit, GONE)
+    waiting[0]?.reject(CLIENT_GONE)
+    await t.rejects(commit, CLIENT_GONE)
     await new Promise(resolve => setImmediate(resolve))
     t.same(log, ['will req_1 so far', 'write a'])
     call.writes.setCrashStatements(statement('all of it'))
@@ -179,11 +179,11 @@ t.test(
     call.awaitAttempt({ waiting: true, abort: () => aborts.push('first') })
     call.awaitAttempt({ waiting: true, abort: reason => aborts.push(`second ${reason.code}`) })
     const { signal } = call
-    call.abandon(GONE)
-    call.abandon({ ...GONE, code: 'LATER' })
+    call.abandon(CLIENT_GONE)
+    call.abandon({ ...CLIENT_GONE, code: 'LATER' })
     t.same(aborts, ['second GONE'], 'only the last attempt is aborted')
-    t.equal(signal.reason, GONE)
-    t.equal(call.abandonReason, GONE)
+    t.equal(signal.reason, CLIENT_GONE)
+    t.equal(call.abandonReason, CLIENT_GONE)
     call.awaitAttempt({ waiting: true, abort: reason => aborts.push(`third ${reason.code}`) })
     t.same(aborts, ['second GONE', 'third GONE'], 'a later attempt is aborted at once')
   },
@@ -191,15 +191,15 @@ t.test(
 
 t.test('call: a signal first read after abandoning is aborted', async t => {
   const { call } = arrange()
-  call.abandon(GONE)
+  call.abandon(CLIENT_GONE)
   t.equal(call.signal.aborted, true)
-  t.equal(call.signal.reason, GONE)
+  t.equal(call.signal.reason, CLIENT_GONE)
 })
 
 t.test('call: a cut ends the reply, or abandons the call without one', async t => {
   const before = arrange().call
-  before.cut(GONE)
-  t.equal(before.abandonReason, GONE)
+  before.cut(CLIENT_GONE)
+  t.equal(before.abandonReason, CLIENT_GONE)
   const { call } = arrange()
   const reply = call.answer(
     200,
@@ -207,9 +207,9 @@ t.test('call: a cut ends the reply, or abandons the call without one', async t =
       yield Buffer.from('x')
     })(),
   )
-  call.cut(GONE)
+  call.cut(CLIENT_GONE)
   t.equal(call.abandonReason, undefined, 'the call is not abandoned')
-  await t.rejects(reply.bytes(9), GONE)
+  await t.rejects(reply.bytes(9), CLIENT_GONE)
 })
 
 t.test('call: ends once, for every listener, also when one throws', async t => {
@@ -234,7 +234,7 @@ t.test('call: an end that is not complete aborts the signal', async t => {
   for (const end of ['cut', 'hangup', 'refused'] as const) {
     const { call } = arrange()
     const { signal } = call
-    call.finish({ end, status: 499, attempts: 0, bytes: 0, fault: GONE })
-    t.equal(signal.reason, GONE, end)
+    call.finish({ end, status: 499, attempts: 0, bytes: 0, fault: CLIENT_GONE })
+    t.equal(signal.reason, CLIENT_GONE, end)
   }
 })

@@ -1,4 +1,5 @@
-/** Calls of a task: each goes to the address and with the key of the first, on a path of its own. */
+/** Calls of a task: each goes to the address and with the key of the first, on a path of its
+ *  own. */
 import t from 'tap'
 import type { Host, Plugin, Reply } from '../../../engine/plugin.ts'
 import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'

@@ -140,9 +140,9 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary =
 
 export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Primary> => {
   const spawnedPrimary = spawnPrimary(t, options)
-  const { folder, child, messages: said } = spawnedPrimary
+  const { folder, child, messages: getOutput } = spawnedPrimary
   const { url, admin } = await eventually(() => {
-    if (child.exitCode !== null) throw new Error(`it ended:\n${said()}`)
+    if (child.exitCode !== null) throw new Error(`it ended:\n${getOutput()}`)
     try {
       return JSON.parse(readFileSync(join(folder, 'data/run.json'), 'utf8')) as Record<
         'url' | 'admin',
@@ -159,7 +159,7 @@ export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Pr
     admin,
     config,
     until: async pattern => {
-      await eventually(() => pattern.test(said()) || undefined)
+      await eventually(() => pattern.test(getOutput()) || undefined)
     },
     state: fits =>
       eventually(async () => {

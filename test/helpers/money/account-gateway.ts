@@ -72,7 +72,7 @@ export interface AccountGateway extends TestGateway {
   ): Promise<{ readonly status: number; readonly text: string; readonly body: Body }>
 }
 /** The members that tests read, of one object or of a list of them. */
-export interface Shown {
+export interface ShownUsage {
   readonly id: number
   readonly name: string
   readonly key: string
@@ -85,7 +85,7 @@ export interface Shown {
 interface Body {
   readonly success: boolean
   readonly message: string
-  readonly data: Shown & readonly Shown[]
+  readonly data: ShownUsage & readonly ShownUsage[]
   readonly next: string | null
 }
 

@@ -1,7 +1,7 @@
 /** The usage of an account over sockets and a real store: sums equal the ledger, pages are
  *  complete, and only the owner reads a receipt. */
 import t from 'tap'
-import type { Shown } from '../../helpers/money/account-gateway.ts'
+import type { ShownUsage } from '../../helpers/money/account-gateway.ts'
 import { gateway } from './account-gateway.ts'
 
 const { ask } = gateway
@@ -29,8 +29,8 @@ for (const call of CALLS) await gateway.payCall(call)
 const WHEN = 'from=2025-11-01&to=2025-12-01'
 
 /** The rows of all pages of a query. */
-const all = async (query: string, limit: number): Promise<Shown[]> => {
-  const rows: Shown[] = []
+const all = async (query: string, limit: number): Promise<ShownUsage[]> => {
+  const rows: ShownUsage[] = []
   for (let cursor = ''; ; ) {
     const path = `/api/usage?${WHEN}&${query}&limit=${limit}${cursor}`
     const { status, body } = await ask('GET', path, token)
@@ -41,7 +41,7 @@ const all = async (query: string, limit: number): Promise<Shown[]> => {
     cursor = `&cursor=${body.next}`
   }
 }
-const nanosOf = (rows: readonly Shown[]) =>
+const nanosOf = (rows: readonly ShownUsage[]) =>
   rows.reduce((sum, { cost }) => sum + Math.round(cost * 1e9), 0)
 
 t.test('usage by call: newest first, every call once at any page size', async t => {
@@ -152,8 +152,8 @@ t.test('receipt: readable by its account and by the key of the call only', async
   t.equal((await ask('GET', '/api/usage/req_0', key.text)).status, 200)
   const missing = await ask('GET', '/api/usage/req_x', token)
   t.equal(missing.status, 404)
-  const strangers = [other.text, stranger.key.text, stranger.token]
-  for (const credential of strangers) {
+  const foreignCredentials = [other.text, stranger.key.text, stranger.token]
+  for (const credential of foreignCredentials) {
     const { status, text } = await ask('GET', '/api/usage/req_0', credential)
     t.equal(status, 404)
     t.equal(text, missing.text.replace('req_x', 'req_0'), 'as if there were none')

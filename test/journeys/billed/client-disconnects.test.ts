@@ -14,15 +14,15 @@ const USAGE = event({ choices: [], usage: { prompt_tokens: 3, completion_tokens:
 /** 0.001 per word, in nanos. */
 const PRICE = 1_000_000
 
-interface Sent {
+interface SentCall {
   sentWords: number
   closedAt: number
 }
-type Script = (response: ServerResponse, stats: Sent) => Promise<void>
+type Script = (response: ServerResponse, stats: SentCall) => Promise<void>
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 const writeWords = async (
   response: ServerResponse,
-  stats: Sent,
+  stats: SentCall,
   limit: number,
   intervalMs: number,
 ) => {
@@ -32,10 +32,10 @@ const writeWords = async (
     if (intervalMs > 0) await pause(intervalMs)
   }
 }
-const statsByRequest = new Map<string, Sent>()
+const statsByRequest = new Map<string, SentCall>()
 let script: Script = async () => {}
 const upstream = createServer(async (request, response) => {
-  const stats: Sent = { sentWords: 0, closedAt: 0 }
+  const stats: SentCall = { sentWords: 0, closedAt: 0 }
   statsByRequest.set(String(request.headers['x-request-id']), stats)
   response.on('error', () => {})
   response.on('close', () => {

@@ -77,7 +77,7 @@ export const validateFetches = (): FetchValidation => {
         errors: [...complaints].map(([complaint, times]) => `${times} × ${complaint}`),
         counts: counts,
         usedExceptions: new Set(
-          [...judges.values()].flatMap(({ usedExceptions: met }) => [...met]),
+          [...judges.values()].flatMap(({ usedExceptions }) => [...usedExceptions]),
         ),
       }
     },

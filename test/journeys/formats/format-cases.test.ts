@@ -38,7 +38,7 @@ const fullReading = (expected: Partial<AnswerReading>): Partial<AnswerReading> =
   ...expected,
 })
 
-interface Thrown {
+interface SdkError {
   readonly message: string
   readonly status?: number
   readonly headers?: Headers
@@ -55,7 +55,7 @@ const judge = async (t: Test, format: string, one: FormatCase, name: string, cli
     t.strictSame(Object.fromEntries(matches), due, at)
     t.ok(deltas === undefined || deltas === read.text, `${at}: the pieces are the whole`)
   } catch (error) {
-    const { message, status, headers } = error as Thrown
+    const { message, status, headers } = error as SdkError
     if (!isFailure(expected)) return void t.fail(`${at}: ${error}`)
     t.match(message, expected.says, at)
     const { status: due } = expected

@@ -26,7 +26,7 @@ interface ImageUpstream {
   /** Requests that reached the upstreams. */
   readonly requests: UpstreamRequest[]
   /** Replaces the default answer, images by URL. */
-  next: ((asked: UpstreamRequest) => UpstreamAnswer) | undefined
+  next: ((request: UpstreamRequest) => UpstreamAnswer) | undefined
   /** Number of images that were answered. */
   imageCount: number
   images(count: unknown, more?: object): Body

@@ -16,7 +16,8 @@ const models: Section = Object.assign(
 export const document: Document = { ...sectionsIn('routes.yaml'), models }
 export const catalogue = new Catalogue(models, fakeHost())
 
-// ---------------------------------------------------------------- by hand, for a checkout that stands alone
+// ---------------------------------------------------------------- by hand, for a checkout that
+// stands alone
 
 /** Text models of the specification. */
 export const TEXT_MODELS: readonly string[] = [

@@ -9,14 +9,14 @@ import fc from '../../helpers/property.ts'
 
 const find = (text: string | Buffer, key: string, sizes: readonly number[] = []) => {
   const bytes = Buffer.from(text)
-  const skimmer = new FieldExtractor(Buffer.from(key))
+  const extractor = new FieldExtractor(Buffer.from(key))
   let at = 0
   for (const size of sizes) {
-    skimmer.push(bytes.subarray(at, at + size))
+    extractor.push(bytes.subarray(at, at + size))
     at += size
   }
-  skimmer.push(bytes.subarray(at))
-  const { span, value } = skimmer
+  extractor.push(bytes.subarray(at))
+  const { span, value } = extractor
   if (span) t.equal(bytes.subarray(span.start, span.end).compare(value ?? Buffer.alloc(0)), 0)
   return value === undefined ? undefined : JSON.parse(Buffer.from(value).toString())
 }
@@ -117,11 +117,11 @@ t.test(
       const key = format.startsWith('gemini') ? 'usageMetadata' : 'usage'
       const expected = JSON.parse(response_body)[key]
       for (const size of [1, 7, 1_000]) {
-        const skimmer = new FieldExtractor(Buffer.from(key))
+        const extractor = new FieldExtractor(Buffer.from(key))
         const bytes = Buffer.from(response_body)
         for (let at = 0; at < Math.min(bytes.length, 300_000); at += size)
-          skimmer.push(bytes.subarray(at, at + size))
-        const matches = skimmer.value && JSON.parse(Buffer.from(skimmer.value).toString())
+          extractor.push(bytes.subarray(at, at + size))
+        const matches = extractor.value && JSON.parse(Buffer.from(extractor.value).toString())
         comparisons++
         if (JSON.stringify(matches) !== JSON.stringify(expected))
           t.fail(`${id} in pieces of ${size}`)

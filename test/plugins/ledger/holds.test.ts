@@ -133,7 +133,7 @@ for (const [at, books] of booksByEngine.entries())
       await both('both', 100n)
       // Each process leases a part of the remaining 800; 795 is more than one of them and the
       // wallet have.
-      const shortages = (await both('either', 795n)).map(({ lack }) => lack)
+      const shortages = (await both('either', 795n)).map(call => call.lack)
       t.same(shortages.toSorted(), ['account', undefined])
     })
 

@@ -16,7 +16,7 @@ import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const PLENTY = 1_000_000_000_000n
 /** Nanos that a call holds: 0.05 a second for ten seconds. */
-const HELD = 500_000_000n
+const HELD_NANOS = 500_000_000n
 const DOCUMENT = {
   models: { film: { to: 'main/film', price: { calls: '0.5' } } },
 }
@@ -68,11 +68,11 @@ for (const engine of ENGINES) {
   t.test(`kept hold on ${engine}: survives its process and is charged once`, async t => {
     const gateway = await start(t, engine)
     const hold = await gateway.createHold()
-    t.equal(BigInt(hold.held), HELD)
-    t.equal(await gateway.reservedAfterCrash(), HELD)
+    t.equal(BigInt(hold.held), HELD_NANOS)
+    t.equal(await gateway.reservedAfterCrash(), HELD_NANOS)
     const settle = settleKept(hold, USED, Date.now())
     await gateway.database.write([settle])
-    t.same(await gateway.wallet(), { spent: HELD, used: HELD })
+    t.same(await gateway.wallet(), { spent: HELD_NANOS, used: HELD_NANOS })
     t.equal(await gateway.reservedAfterCrash(), 0n)
     const again = settleKept(hold, USED, Date.now())
     await t.rejects(gateway.database.write([again]), { code: 'CHARGE_CLOSED' })
@@ -93,10 +93,10 @@ for (const engine of ENGINES) {
     const hold = await gateway.createHold()
     const three = { meters: { calls: 3 }, estimated: false }
     await gateway.database.write([settleKept(hold, three, Date.now())])
-    t.same(await gateway.wallet(), { spent: HELD, used: HELD })
+    t.same(await gateway.wallet(), { spent: HELD_NANOS, used: HELD_NANOS })
     const text = 'SELECT uncollected FROM charges'
     const [row] = await gateway.database.read(sql(text, text), [])
-    t.equal(BigInt(Number(row?.uncollected)), 2n * HELD)
+    t.equal(BigInt(Number(row?.uncollected)), 2n * HELD_NANOS)
   })
 
   t.test(`kept hold on ${engine}: is given back when its list is refused`, async t => {

@@ -125,7 +125,7 @@ t.test('task: can be cancelled until the upstream works on it', async t => {
   await gateway.reach(id, 'queueing')
   // A poll may have the task at this moment: then the client tries again.
   let cancelled = await gateway.call('POST', `/tasks/${id}/cancel`)
-  for (let left = 20; cancelled.status === 400 && left > 0; left--) {
+  for (let attempts = 20; cancelled.status === 400 && attempts > 0; attempts--) {
     await new Promise(resolve => setTimeout(resolve, 30))
     cancelled = await gateway.call('POST', `/tasks/${id}/cancel`)
   }
@@ -167,7 +167,7 @@ t.test('task: a query waits for the next state', async t => {
     method === 'POST' ? { json: { task_id: 'up' } } : { json: { state: 'success', creations: [] } }
   const { json } = await gateway.create()
   let state = String(json.state)
-  for (let left = 10; state !== 'success' && left > 0; left--)
+  for (let attempts = 10; state !== 'success' && attempts > 0; attempts--)
     state = String(
       (await gateway.call('GET', `/tasks/${json.task_id}/creations?wait=5`)).json.state,
     )

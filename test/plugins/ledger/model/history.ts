@@ -22,7 +22,7 @@ const findDifference = ({ model, memory, clients }: Simulation): string => {
   const charges = [...model.charges.values()].map(each => [
     each.request,
     each.state,
-    each.held,
+    each.heldAmount,
     each.amount,
     each.uncollected,
   ])

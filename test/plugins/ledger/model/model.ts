@@ -6,7 +6,7 @@ export interface ModelCharge {
   readonly key: number | undefined
   readonly process: string
   state: 'open' | 'settled' | 'released'
-  held: bigint
+  heldAmount: bigint
   amount: bigint
   uncollected: bigint
 }
@@ -83,7 +83,9 @@ export class Model {
     shares.set(wallet, share - amount)
     return undefined
   }
-  hold(charge: Pick<ModelCharge, 'request' | 'account' | 'key' | 'process' | 'held'>): RefusalCode {
+  hold(
+    charge: Pick<ModelCharge, 'request' | 'account' | 'key' | 'process' | 'heldAmount'>,
+  ): RefusalCode {
     if (!this.isAlive(charge.process)) return 'SHARE_GONE'
     if (this.charges.has(charge.request)) return 'CHARGE_EXISTS'
     this.charges.set(charge.request, { ...charge, state: 'open', amount: 0n, uncollected: 0n })
@@ -92,13 +94,13 @@ export class Model {
   extend(request: string, by: bigint): RefusalCode {
     const charge = this.charges.get(request)
     if (charge?.state !== 'open') return 'CHARGE_CLOSED'
-    charge.held += by
+    charge.heldAmount += by
     return undefined
   }
   settle(request: string, amount: bigint, uncollected: bigint): RefusalCode {
     const charge = this.charges.get(request)
     if (charge?.state !== 'open') return 'CHARGE_CLOSED'
-    if (amount > charge.held) return 'STORE_VIOLATION'
+    if (amount > charge.heldAmount) return 'STORE_VIOLATION'
     Object.assign(charge, { state: 'settled', amount, uncollected })
     const shares = this.#shares.get(charge.process)
     for (const wallet of walletsOf(charge)) {
@@ -140,7 +142,7 @@ export class Model {
         charge.state === 'open' &&
         walletsOf(charge).some(each => each === wallet),
     )
-    return share - sum(open.map(({ held }) => held))
+    return share - sum(open.map(({ heldAmount }) => heldAmount))
   }
   /** Every expected row, in the order of its key. */
   wallets(): readonly (readonly unknown[])[] {

@@ -128,15 +128,17 @@ const open: Operation = (play, order) => {
   const key = KEYS[order.key]
   const account = ownerOf(key, order.account)
   const wallets = walletsOf({ account, key })
-  const held = part(play.least(client, wallets), order.amount)
+  const heldAmount = part(play.least(client, wallets), order.amount)
   const again = order.pick === 0 ? play.charge(order)?.request : undefined
   const request = again ?? `r${play.model.charges.size}`
-  const charge = { request, account, key, process: client.name, held }
+  const charge = { request, account, key, process: client.name, heldAmount }
   const expected = play.model.hold(charge)
-  if (!expected) play.move(client, wallets, -held)
+  if (!expected) play.move(client, wallets, -heldAmount)
   const facts = { route: 'r', model: 'm', version: 1, rule: '{}', openedAt: play.now }
   return {
-    list: [openCharge({ ...charge, heldAmount: held, holdsKeyQuota: keyHeld(key), ...facts })],
+    list: [
+      openCharge({ ...charge, heldAmount: heldAmount, holdsKeyQuota: keyHeld(key), ...facts }),
+    ],
     expected,
   }
 }
@@ -148,7 +150,7 @@ const unknownCharge = (play: Simulation, order: Order) => {
     account: order.account,
     key: undefined,
     process: play.client(order).name,
-    held: 0n,
+    heldAmount: 0n,
   }
 }
 /** An operation returns undefined if it has no object. */
@@ -195,11 +197,11 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const charge = play.charge(order)
     if (!charge) return undefined
     const beyond = order.pick === 7
-    const amount = beyond ? charge.held + 1n : part(charge.held, order.amount)
+    const amount = beyond ? charge.heldAmount + 1n : part(charge.heldAmount, order.amount)
     const uncollected = BigInt(order.pick)
     const expected = play.model.settle(charge.request, amount, uncollected)
     const client = play.holder(charge)
-    if (client && !expected) play.move(client, walletsOf(charge), charge.held - amount)
+    if (client && !expected) play.move(client, walletsOf(charge), charge.heldAmount - amount)
     return { list: [settlement(charge, amount, uncollected, play.now)], expected }
   },
   release(play, order) {
@@ -207,7 +209,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     if (!charge) return undefined
     const expected = play.model.release(charge.request)
     const client = play.holder(charge)
-    if (client && !expected) play.move(client, walletsOf(charge), charge.held)
+    if (client && !expected) play.move(client, walletsOf(charge), charge.heldAmount)
     return { list: [releaseCharge(charge.request, play.now)], expected }
   },
   /** Holds and settles in one list, as a short call does. */
@@ -215,9 +217,9 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const opening = open(play, { ...order, pick: 1 })
     const charge = [...play.model.charges.values()].at(-1)
     if (!opening || opening.expected || !charge) return opening
-    const amount = part(charge.held, order.amount)
+    const amount = part(charge.heldAmount, order.amount)
     play.model.settle(charge.request, amount, 0n)
-    play.move(play.client(order), walletsOf(charge), charge.held - amount)
+    play.move(play.client(order), walletsOf(charge), charge.heldAmount - amount)
     return { ...opening, list: [...opening.list, settlement(charge, amount, 0n, play.now)] }
   },
   /** Holds in memory only, and writes one row at the end. */
@@ -225,14 +227,15 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const opening = open(play, order)
     const charge = opening?.expected ? undefined : [...play.model.charges.values()].at(-1)
     const row = charge ?? unknownCharge(play, order)
-    const amount = order.pick === 7 && charge ? row.held + 1n : part(row.held, order.amount)
+    const amount =
+      order.pick === 7 && charge ? row.heldAmount + 1n : part(row.heldAmount, order.amount)
     const facts = { route: 'r', model: 'm', version: 1, rule: '{}', openedAt: play.now }
     const how = { isEstimated: false, usage: '{}', lines: '[]', wallets: [], closedAt: play.now }
-    const hold = { ...row, ...facts, heldAmount: row.held, holdsKeyQuota: keyHeld(row.key) }
+    const hold = { ...row, ...facts, heldAmount: row.heldAmount, holdsKeyQuota: keyHeld(row.key) }
     const list = singleRowCharge(hold, { ...how, amount, uncollected: 0n })
     if (!charge) return { list, expected: opening?.expected }
     const expected = play.model.settle(charge.request, amount, 0n)
-    const back = expected ? charge.held : charge.held - amount
+    const back = expected ? charge.heldAmount : charge.heldAmount - amount
     play.move(play.client(order), walletsOf(charge), back)
     if (expected) play.model.charges.delete(charge.request)
     return { list, expected }
