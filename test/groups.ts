@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/*.test.ts',
-  'test/{laws,docs,bench,chaos}/*.test.ts',
+  'test/{laws,docs,bench,chaos,chaos/tasks}/*.test.ts',
   'test/journeys/{*,{formats,money,websocket}/*}.test.ts',
 ]
 
@@ -13,7 +13,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
     'test/suites/{accounts,billed,ledger,money,postgres,prices,store}.test.ts',
     'test/journeys/money/*.test.ts',
-    'test/chaos/*.test.ts',
+    'test/chaos/{,tasks/}*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
@@ -31,7 +31,9 @@ export const groupOf = (file: string): string =>
 /** Faults that money must survive, with their tests: about a minute with `npm test -- --group
  *  faults`, longer with `--long`. The suites run these tests as well. */
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
-  'kills of any process': ['test/chaos/{chaos,checker,recovery-kills}.test.ts'],
+  'kills of any process': [
+    'test/chaos/{chaos,checker,recovery-kills,tasks/task-kills}.test.ts',
+  ],
   'a kill at each write': ['test/chaos/{write-kills,store-faults}.test.ts'],
   'five hundred calls on credit for ten': ['test/journeys/billed/metered-calls.test.ts'],
   'power loss': ['test/chaos/power-loss.test.ts'],

@@ -88,7 +88,7 @@ export const keptHoldOf = (
 })
 
 /** What a usage costs by the frozen rule. `charged`: at most what is held. Amounts in nanos. */
-export interface KeptCharge {
+interface KeptCharge {
   readonly charged: bigint
   readonly uncollected: bigint
   /** JSON. */

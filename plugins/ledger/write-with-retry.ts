@@ -46,6 +46,21 @@ export const writeUntilKnown = async (
     await pause(RETRY_INTERVAL)
   }
 }
+/** Retries also while the store is away, as long as `isWanted` returns true. */
+export const writeWhileAway = async (
+  database: Pick<Database, 'write'>,
+  list: readonly Statement[],
+  isWanted: () => boolean,
+): Promise<readonly (readonly Row[])[]> => {
+  for (;;) {
+    try {
+      return await writeWithRetry(database, list)
+    } catch (error) {
+      if (!isWanted() || !isCode(error, 'STORE_UNKNOWN', 'STORE_UNAVAILABLE')) throw error
+    }
+    await pause(RETRY_INTERVAL)
+  }
+}
 
 /** Changes nothing. After this write, the results of all earlier writes of this process are
  *  known. */

@@ -21,7 +21,7 @@ export default {
   migrations,
   commands,
   setup(options, host): Stage {
-    const runner = host.share('tasks', '1', () => new TaskRunner(host))
+    const runner = host.share('tasks', '1', () => new TaskRunner())
     if ('view' in options) return new ViewStage(host, runner, options)
     const rule = ruleOf(options)
     runner.addRoute(host.route.name, { host, rule })

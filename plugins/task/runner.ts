@@ -5,10 +5,10 @@ import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Fault, Host, Json, Reply, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { Call, TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
-import { abandonTasks, claimDue, deleteExpired, type Move, moveTask } from './statements.ts'
+import { claimDue, deleteExpired, type Move, moveTask, OWNED } from './statements.ts'
 import { TASK_ERRORS, type Task, type TaskError, taskOf } from './task.ts'
 import { usageOfRequest } from './usage.ts'
 
@@ -40,11 +40,12 @@ interface Answer {
 
 export class TaskRunner {
   readonly #routes = new Map<string, RouteRunner>()
-  readonly #working = new Set<Promise<void>>()
+  /** The steps under way, by task. */
+  readonly #steps = new Map<string, Promise<void>>()
+  /** A claim or a step failed: this process may own tasks that it does not work on. */
+  #mayOwnOthers = false
+  #isClosed = false
 
-  constructor({ membership }: Host) {
-    membership.listen('tasks', { reapStatements: name => abandonTasks(name, Date.now()) })
-  }
   /** Registers a route; a later version of it replaces the first. */
   addRoute(name: string, route: RouteRunner): void {
     this.#routes.set(name, route)
@@ -55,51 +56,72 @@ export class TaskRunner {
   /** Works on everything that is due. Resolves when nothing more is due, or `signal` aborts. */
   async run(host: Host, signal: AbortSignal): Promise<void> {
     await writeWithRetry(host.database, [deleteExpired(Date.now(), DELETE_BATCH)])
+    await this.#adoptOthers(host)
     while (!signal.aborted) {
-      const free = CONCURRENT - this.#working.size
+      const free = CONCURRENT - this.#steps.size
       const tasks = free > 0 ? await this.#claim(host, free) : []
       for (const task of tasks) this.#begin(host, task)
-      if (tasks.length === 0 && this.#working.size < CONCURRENT) return
       if (tasks.length < free) return
-      await Promise.race(this.#working)
+      await Promise.race(this.#steps.values())
     }
   }
-  /** Resolves when the calls under way have ended. */
+  /** Resolves when the steps under way have ended. */
   async close(): Promise<void> {
-    await Promise.all(this.#working)
+    this.#isClosed = true
+    await Promise.all(this.#steps.values())
   }
   async #claim(host: Host, most: number): Promise<readonly Task[]> {
     const process = await host.membership.name()
-    const [rows = []] = await writeWithRetry(host.database, [claimDue(process, Date.now(), most)])
-    return rows.map(taskOf)
+    try {
+      const list = [claimDue(process, Date.now(), most)]
+      const [rows = []] = await writeWithRetry(host.database, list)
+      return rows.map(taskOf)
+    } catch (error) {
+      this.#mayOwnOthers = true
+      throw error
+    }
+  }
+  /** Goes on with tasks that this process owns and does not work on: the result of their claim was
+   *  lost, or a step failed. What was being submitted was perhaps sent. */
+  async #adoptOthers(host: Host): Promise<void> {
+    if (!this.#mayOwnOthers) return
+    const process = await host.membership.name()
+    const rows = await host.database.read(OWNED, [process])
+    this.#mayOwnOthers = false
+    for (const task of rows.map(taskOf)) if (!this.#steps.has(task.id)) this.#begin(host, task)
   }
   #begin(host: Host, task: Task): void {
-    const work = this.step(host, task)
+    const step = this.step(host, task)
       .catch(error => {
-        // Another process has the task now, or the store is away: reaping frees the task.
-        if (!isCode(error, 'TASK_MOVED', 'CHARGE_CLOSED'))
-          host.log.warn({ task: task.id, error }, 'a task could not be moved on')
+        // Another process has the task now.
+        if (isCode(error, 'TASK_MOVED', 'CHARGE_CLOSED')) return
+        this.#mayOwnOthers = true
+        host.log.warn({ task: task.id, error }, 'a task could not be moved on')
       })
-      .finally(() => this.#working.delete(work))
-    this.#working.add(work)
+      .finally(() => this.#steps.delete(task.id))
+    this.#steps.set(task.id, step)
   }
   /** Makes the next step of a task that this process has claimed. */
   async step(host: Host, task: Task): Promise<void> {
     const route = this.#routes.get(task.route)
     const process = await host.membership.name()
-    const mover = new Mover(host, task, process)
+    const mover = new Mover(host, task, process, () => !this.#isClosed)
     // Its route is gone from the configuration: an operator may bring it back until the deadline.
     if (!route && Date.now() < task.deadline) return mover.retry(60_000)
     if (!route) return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
     if (task.state === 'accepted') return this.#submit(route, mover)
     if (task.state === 'submitted' || task.state === 'running') return this.#poll(route, mover)
-    return mover.rest()
+    // Its process died, or lost the result of a write: the request was perhaps sent.
+    return task.state === 'submitting'
+      ? mover.loseTrack('the process that submitted it lost its answer')
+      : mover.rest()
   }
   async #submit({ host, rule }: RouteRunner, mover: Mover): Promise<void> {
     const task = mover.task
     if (Date.now() > task.deadline)
       return mover.fail(TASK_ERRORS.timeout, 'the task could not be submitted in time')
-    await mover.move({ state: 'submitting', attempts: task.attempts + 1 }, true)
+    // Due at once for another process, should this one die: see `step`.
+    await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
     let answer: Answer
     try {
       answer = await callUpstream(host, mover.task, {
@@ -132,18 +154,21 @@ export class TaskRunner {
 class Mover {
   readonly #host: Host
   readonly #process: string
+  readonly #isWanted: () => boolean
   task: Task
 
-  constructor(host: Host, task: Task, process: string) {
+  /** `isWanted`: whether a write is tried again while the store is away. */
+  constructor(host: Host, task: Task, process: string, isWanted: () => boolean) {
     this.#host = host
     this.task = task
     this.#process = process
+    this.#isWanted = isWanted
   }
   /** `keep`: this process goes on with the task. */
   async move(move: Move, keep = false, more: readonly Statement[] = []): Promise<void> {
     const now = Date.now()
     const statement = moveTask(this.task, move, this.#process, now, keep)
-    await writeWithRetry(this.#host.database, [statement, ...more])
+    await writeWhileAway(this.#host.database, [statement, ...more], this.#isWanted)
     const { due, ...members } = move
     this.task = { ...this.task, ...members, changed: now }
     const { id, state, upstreamId } = this.task
@@ -162,16 +187,16 @@ class Mover {
   }
   async afterSubmit({ status, json }: Answer, rule: TaskRule): Promise<void> {
     if (status === 429 || status === 503) return this.#acceptAgain(rule)
-    if (status >= 500) return this.#loseTrack(`the upstream answered ${status}`)
+    if (status >= 500) return this.loseTrack(`the upstream answered ${status}`)
     if (status >= 300) return this.#refused(status, json, rule)
     const upstreamId = textAt(json, rule.submit.id)
     if (upstreamId === undefined)
-      return this.#loseTrack(`the upstream's answer has no id at ${rule.submit.id}`)
+      return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`)
     await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
     const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
-    return again ? this.#acceptAgain(rule) : this.#loseTrack(fault.message)
+    return again ? this.#acceptAgain(rule) : this.loseTrack(fault.message)
   }
   afterPoll({ json }: Answer, rule: TaskRule, delay: number): Promise<void> {
     const { poll } = rule
@@ -197,7 +222,7 @@ class Mover {
     return this.move({ state: 'accepted', failures, due })
   }
   /** The upstream perhaps works on it: the hold stays, and an operator decides. */
-  #loseTrack(reason: string): Promise<void> {
+  loseTrack(reason: string): Promise<void> {
     const { id, model } = this.task
     this.#host.metrics.count('tasks_unknown_total', { model })
     this.#host.log.error(

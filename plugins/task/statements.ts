@@ -165,17 +165,8 @@ export const claimTask = (process: string, id: string, account: number): Stateme
   values: [process, id, account, process],
 })
 
-const ABANDON = sql(
-  'abandon',
-  `UPDATE tasks SET state = CASE state WHEN 'submitting' THEN 'unknown' ELSE state END,
-     due = CASE state WHEN 'submitting' THEN NULL ELSE ? END, process = NULL
-   WHERE process = ?`,
-)
-/** Frees the tasks of a process that died: what it was submitting was perhaps sent. */
-export const abandonTasks = (process: string, now: number): readonly Statement[] => [
-  { sql: ABANDON, values: [now, process] },
-]
-
+/** The tasks that a process owns (process). */
+export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ?')
 /** A task of an account (id, account). */
 export const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
 /** For operators (id). */

@@ -21,17 +21,17 @@ import {
 import { reaperOn } from '../../helpers/store/membership.ts'
 import { type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
 
-export const CREDITED = 1_000_000_000_000n
+const CREDITED = 1_000_000_000_000n
 /** Nanos: five seconds at 0.025. */
 export const PRICE = 125_000_000n
 
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly method: string
   readonly path: string
   readonly key: string
   readonly body: { readonly [name: string]: Json }
 }
-export interface UpstreamAnswer {
+interface UpstreamAnswer {
   readonly status?: number
   readonly json?: Json
   /** Breaks the connection in place of an answer. */

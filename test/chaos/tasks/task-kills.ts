@@ -1,0 +1,246 @@
+/** Kills a gateway and its store at random instants while clients create tasks, and compares what
+ *  the clients, the upstream and the ledger know:
+ *  `node test/chaos/tasks/task-kills.ts --kills 300 --seed 1 --store postgres`. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { parseArgs } from 'node:util'
+import type { OpenDatabase } from '../../../engine/store/database.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { giveCredit } from '../../helpers/money/credit.ts'
+import { createChance } from '../../helpers/run-settings.ts'
+import { sql } from '../../helpers/store/store.ts'
+import { createTree, KINDS, type Tree } from '../gateway-tree.ts'
+import { STORES, type StoreName, type StoreSetup } from '../stores.ts'
+import type { TaskUpstreamLog } from './upstream.ts'
+
+export interface TaskKillOptions {
+  readonly store: StoreName
+  readonly kills: number
+  readonly seed: number
+  /** ms after a recovery until the next kill, at most. */
+  readonly within?: number
+  report?(line: string): void
+}
+export interface TaskKillOutcome {
+  readonly kills: Readonly<Record<string, number>>
+  /** Tasks by state. */
+  readonly states: Readonly<Record<string, number>>
+  /** ms from each kill to the next poll of any task: the longest by kind. */
+  readonly resumed: Readonly<Record<string, number>>
+  /** Creates that the clients know of, and those without an answer. */
+  readonly acknowledged: number
+  readonly unanswered: number
+  readonly violations: readonly string[]
+}
+
+const CREDIT = 10n ** 18n
+const CLIENTS = 4
+const routesTo = (port: number): string => `
+pipeline: [errors, auth, model, meter, task, translate]
+upstreams: { up: { url: 'http://127.0.0.1:${port}', key: [key-one, key-two] } }
+models:
+  clip: { to: up/clip, price: { seconds: 0.025 }, max_calls: { seconds: 16 } }
+routes:
+  - path: POST /ent/v2/text2video
+    auth: key
+    model: body
+    errors: vidu
+    task:
+      dialect: vidu
+      submit: { id: /task_id }
+      poll:
+        path: GET /ent/v2/tasks/{id}/creations
+        every: 100ms..300ms
+        deadline: 10m
+        state: /state
+        states: { created: submitted, queueing: submitted, processing: running, success: succeeded, failed: failed }
+        error: { code: /err_code }
+        results: /creations
+  - { path: 'GET /ent/v2/tasks/{id}/creations', auth: key, task: { dialect: vidu, view: query }, errors: vidu }
+`
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+
+interface Creates {
+  /** Intent -> id of its task. */
+  readonly acknowledged: Map<string, string>
+  unanswered: number
+}
+/** Creates tasks, each once, until `isOver`: a create without an answer is not repeated. */
+const createTasks = async (
+  tree: Tree,
+  key: string,
+  client: number,
+  creates: Creates,
+  isOver: () => boolean,
+): Promise<void> => {
+  for (let count = 0; !isOver(); count++) {
+    const payload = `intent ${client}.${count}`
+    const body = JSON.stringify({ model: 'clip', prompt: 'a cat', duration: 5, payload })
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    try {
+      const url = `${tree.url()}/ent/v2/text2video`
+      const response = await fetch(url, { method: 'POST', headers, body })
+      const answer = (await response.json()) as { task_id?: string }
+      if (response.ok && answer.task_id) creates.acknowledged.set(payload, answer.task_id)
+      else creates.unanswered++
+    } catch {
+      creates.unanswered++
+    }
+    await pause(40)
+  }
+}
+
+const killAll = async (
+  { kills, seed, within = 900, report = () => {} }: TaskKillOptions,
+  tree: Tree,
+  setup: StoreSetup,
+): Promise<readonly { readonly at: number; readonly kind: string }[]> => {
+  const chance = createChance(seed)
+  const kinds = [...KINDS, ...setup.kinds]
+  const log: { at: number; kind: string }[] = []
+  for (let kill = 0; kill < kills; kill++) {
+    await pause(100 + chance() * within)
+    const kind = kinds[kills < 20 ? kill % kinds.length : Math.floor(chance() * kinds.length)] ?? ''
+    report(`kill ${kill + 1} of ${kills}: ${kind}`)
+    log.push({ at: Date.now(), kind })
+    if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
+    if (kind === 'all' || kind === 'primary') await tree.start()
+    await tree.untilRecovered()
+  }
+  return log
+}
+
+const OPEN =
+  "SELECT count(*) AS open FROM tasks WHERE state NOT IN ('succeeded', 'failed', 'unknown')"
+const STUCK = `SELECT id, state, process, due, attempts FROM tasks
+  WHERE state NOT IN ('succeeded', 'failed', 'unknown') LIMIT 10`
+const TASKS = `SELECT t.id, t.state, t.body, t.upstream_id, t.hold, c.state AS charge, c.amount, c.held
+  FROM tasks t LEFT JOIN charges c ON c.request = t.request`
+
+/** What must hold of every task, once none is open. */
+const violationsOf = async (
+  database: OpenDatabase,
+  { tasks }: TaskUpstreamLog,
+  creates: Creates,
+): Promise<{ violations: string[]; states: Record<string, number> }> => {
+  const violations: string[] = []
+  const rows = await database.read(sql('tasks', TASKS), [])
+  const rowsById = new Map(rows.map(row => [String(row.id), row]))
+  const upstreamByIntent = Map.groupBy(tasks, ({ intent }) => intent)
+  for (const [intent, { length }] of [...upstreamByIntent].map(each => each))
+    if (length > 1) violations.push(`${intent}: ${length} upstream creates`)
+  for (const [intent, id] of creates.acknowledged)
+    if (!rowsById.has(id)) violations.push(`${intent}: its task ${id} is not stored`)
+  const chargeOf: Record<string, string> = {
+    succeeded: 'settled',
+    failed: 'released',
+    unknown: 'open',
+  }
+  for (const row of rows) {
+    const [id, state] = [String(row.id), String(row.state)]
+    const intent = (JSON.parse(String(row.body)) as { payload: string }).payload
+    const [upstreamTask] = upstreamByIntent.get(intent) ?? []
+    if (row.charge !== chargeOf[state]) violations.push(`${id}: ${state}, charge ${row.charge}`)
+    if (state === 'succeeded' && row.amount !== row.held)
+      violations.push(`${id}: charged ${row.amount} of ${row.held}`)
+    if (state === 'succeeded' && (!upstreamTask || upstreamTask.fails))
+      violations.push(`${id}: succeeded, and its upstream task did not`)
+    if (state === 'failed' && upstreamTask && !upstreamTask.fails)
+      violations.push(`${id}: failed, and its upstream task succeeded`)
+    if (state === 'failed' && !upstreamTask) violations.push(`${id}: failed, and was never sent`)
+  }
+  for (const { id, key, pollKeys } of tasks)
+    if (pollKeys.some(each => each !== key)) violations.push(`${id}: polled with another key`)
+  for (const { rule, subject, detail } of await audit(database))
+    violations.push(`${rule}: ${subject}: ${detail}`)
+  const states = Map.groupBy(rows, ({ state }) => String(state))
+  return {
+    violations,
+    states: Object.fromEntries([...states].map(([state, all]) => [state, all.length])),
+  }
+}
+
+export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOutcome> => {
+  const { seed, report = () => {} } = options
+  const upstream: ChildProcess = fork(new URL('./upstream.ts', import.meta.url), [`${seed}`], {
+    execArgv: [],
+  })
+  process.once('exit', () => upstream.kill('SIGKILL'))
+  const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
+  const setup = await STORES[options.store]()
+  const tree = createTree(routesTo(port), setup.url, {})
+  try {
+    await tree.start()
+    const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(tree.output())?.[1])
+    const before = await setup.open(tree.data)
+    await giveCredit(before, 1, CREDIT)
+    await before.close()
+    let isOver = false
+    const creates: Creates = { acknowledged: new Map(), unanswered: 0 }
+    const clients = Array.from({ length: CLIENTS }, (_, client) =>
+      createTasks(tree, key, client, creates, () => isOver),
+    )
+    const kills = await killAll(options, tree, setup)
+    isOver = true
+    await Promise.all(clients)
+    report(`${creates.acknowledged.size} tasks are created; waiting until none is open`)
+    const reader = await setup.open(tree.data)
+    await eventually(async () => {
+      const [row] = await reader.read(sql('open', OPEN), [])
+      return Number(row?.open) === 0 || undefined
+    }).catch(async error => {
+      const rows = await reader.read(sql('stuck', STUCK), [])
+      throw new Error(`tasks stay open: ${JSON.stringify(rows)}`, { cause: error })
+    })
+    await reader.close()
+    await tree.stop()
+    const reply = once(upstream, 'message')
+    upstream.send('log')
+    const [{ log }] = (await reply) as [{ log: TaskUpstreamLog }]
+    upstream.disconnect()
+    const { database, close } = await setup.openLast(tree.data)
+    const { violations, states } = await violationsOf(database, log, creates)
+    await close()
+    const resumed: Record<string, number> = {}
+    for (const { at, kind } of kills) {
+      const next = log.polls.find(time => time > at + 20) ?? at
+      resumed[kind] = Math.max(resumed[kind] ?? 0, next - at)
+    }
+    const kinds = Map.groupBy(kills, ({ kind }) => kind)
+    return {
+      kills: Object.fromEntries([...kinds].map(([kind, all]) => [kind, all.length])),
+      states,
+      resumed,
+      acknowledged: creates.acknowledged.size,
+      unanswered: creates.unanswered,
+      violations,
+    }
+  } finally {
+    await tree.stop().catch(() => {})
+    tree.remove()
+    await setup.end()
+  }
+}
+
+const main = async (): Promise<void> => {
+  const { values } = parseArgs({
+    options: {
+      kills: { type: 'string', default: '6' },
+      seed: { type: 'string', default: '1' },
+      store: { type: 'string', default: 'sqlite' },
+    },
+  })
+  const print = (line: string): void =>
+    void process.stdout.write(`${(performance.now() / 1_000).toFixed(1)} s ${line}\n`)
+  const outcome = await runTaskKills({
+    store: values.store as StoreName,
+    kills: Number(values.kills),
+    seed: Number(values.seed),
+    report: print,
+  })
+  for (const violation of outcome.violations) print(violation)
+  print(JSON.stringify({ ...outcome, violations: outcome.violations.length }))
+  process.exitCode = outcome.violations.length === 0 ? 0 : 1
+}
+if (import.meta.main) await main()
