@@ -4,6 +4,26 @@ import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
+/** The columns of the first version. `process`: the type of that column. */
+const chargeColumns = (process: string): string => `
+    request TEXT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    key BIGINT,
+    process ${process},
+    route TEXT NOT NULL,
+    model TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    rule TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('open', 'settled', 'released')),
+    held BIGINT NOT NULL CHECK (held >= 0),
+    amount BIGINT NOT NULL DEFAULT 0 CHECK (amount >= 0 AND amount <= held),
+    uncollected BIGINT NOT NULL DEFAULT 0 CHECK (uncollected >= 0),
+    estimated BIGINT NOT NULL DEFAULT 0,
+    usage TEXT,
+    lines TEXT,
+    opened BIGINT NOT NULL,
+    closed BIGINT`
+
 /** A wallet belongs to an account or to a key: see `walletOf`. `limited` 0: the wallet has no
  *  constraint, as for a key that has, or once had, no quota: a call without a hold of its quota may
  *  still be charged to it. `granted`: the nanos of the last lease, for the next statements of its
@@ -26,24 +46,7 @@ const TABLES = `
     amount BIGINT NOT NULL CHECK (amount >= 0),
     PRIMARY KEY (process, wallet));
   CREATE INDEX shares_wallet ON shares (wallet);
-  CREATE TABLE charges (
-    request TEXT PRIMARY KEY,
-    account BIGINT NOT NULL,
-    key BIGINT,
-    process TEXT NOT NULL,
-    route TEXT NOT NULL,
-    model TEXT NOT NULL,
-    version BIGINT NOT NULL,
-    rule TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('open', 'settled', 'released')),
-    held BIGINT NOT NULL CHECK (held >= 0),
-    amount BIGINT NOT NULL DEFAULT 0 CHECK (amount >= 0 AND amount <= held),
-    uncollected BIGINT NOT NULL DEFAULT 0 CHECK (uncollected >= 0),
-    estimated BIGINT NOT NULL DEFAULT 0,
-    usage TEXT,
-    lines TEXT,
-    opened BIGINT NOT NULL,
-    closed BIGINT);
+  CREATE TABLE charges (${chargeColumns('TEXT NOT NULL')});
   CREATE INDEX charges_account ON charges (account, opened);
   CREATE INDEX charges_open ON charges (account) WHERE state = 'open';
   CREATE TABLE credits (
@@ -115,24 +118,7 @@ const SERIAL = 'ALTER TABLE charges ADD COLUMN serial BIGINT'
 /** A hold that the books keep has no process: see `kept-hold.ts`. SQLite cannot drop a
  *  constraint, so the table is created again. */
 const KEPT_TABLE = `
-  CREATE TABLE charges_anew (
-    request TEXT PRIMARY KEY,
-    account BIGINT NOT NULL,
-    key BIGINT,
-    process TEXT,
-    route TEXT NOT NULL,
-    model TEXT NOT NULL,
-    version BIGINT NOT NULL,
-    rule TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('open', 'settled', 'released')),
-    held BIGINT NOT NULL CHECK (held >= 0),
-    amount BIGINT NOT NULL DEFAULT 0 CHECK (amount >= 0 AND amount <= held),
-    uncollected BIGINT NOT NULL DEFAULT 0 CHECK (uncollected >= 0),
-    estimated BIGINT NOT NULL DEFAULT 0,
-    usage TEXT,
-    lines TEXT,
-    opened BIGINT NOT NULL,
-    closed BIGINT,
+  CREATE TABLE charges_anew (${chargeColumns('TEXT')},
     key_held BIGINT,
     noted BIGINT,
     attributes TEXT,
