@@ -40,6 +40,12 @@ const part = <K extends keyof Settings>(
   name: K,
 ): RawSettings<Settings[K]> => (section[name] ?? {}) as RawSettings<Settings[K]>
 
+/** The URL that clients use: as configured, or the one of this machine. */
+export const publicUrl = (
+  { listen, public_url: configured }: Pick<Settings, 'listen' | 'public_url'>,
+  localUrl: string | undefined,
+): string => (configured === `http://${listen}` ? (localUrl ?? configured) : configured)
+
 /** `raw`: a section that is valid. Missing settings come from environment variables, then from
  *  defaults. */
 export const readSettings = (

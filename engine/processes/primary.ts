@@ -133,7 +133,8 @@ class Primary {
       say(describeBindError(listen, boundPort))
       return EXIT.runTime
     }
-    const pool = this.#createPool(first, distributor)
+    const url = localUrl(host, boundPort)
+    const pool = this.#createPool(first, distributor, url)
     this.#pool = pool
     const start = await pool.start(first)
     if (start !== 'serving') {
@@ -149,7 +150,7 @@ class Primary {
       log: this.#log,
       metrics: this.#metrics,
       exposition: this.#exposition,
-      url: localUrl(host, boundPort),
+      url,
       program,
       say,
       draining: () => this.#stopSignals > 0,
@@ -158,10 +159,15 @@ class Primary {
     })
     return (await this.#gateway.open()) ? undefined : EXIT.runTime
   }
-  #createPool({ settings }: BuiltVersion, distributor: ConnectionDistributor): WorkerPool {
+  #createPool(
+    { settings }: BuiltVersion,
+    distributor: ConnectionDistributor,
+    url: string,
+  ): WorkerPool {
     return new WorkerPool({
       count: settings.workers === 'auto' ? availableParallelism() : settings.workers,
       codeFolder: resolve(settings.data, 'cache', 'code'),
+      url,
       distributor,
       log: this.#log,
       metrics: this.#metrics,

@@ -37,9 +37,10 @@ export class WorkerHandle implements ConnectionReceiver {
   isStalled = false
   isReplacing = false
 
-  constructor(number: number, codeFolder: string) {
+  /** `url`: of the gateway, for clients on this machine. */
+  constructor(number: number, codeFolder: string, url: string) {
     this.number = number
-    this.process = fork(new URL('./worker.ts', import.meta.url), [`worker ${number}`], {
+    this.process = fork(new URL('./worker.ts', import.meta.url), [`worker ${number}`, url], {
       env: { NODE_COMPILE_CACHE: codeFolder, ...process.env },
       execArgv: [...heapFlags(SEMI_SPACE)],
     })

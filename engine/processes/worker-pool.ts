@@ -16,6 +16,8 @@ export interface WorkerPoolOptions {
   readonly count: number
   /** Folder of Node's compile cache, which makes the next worker start faster. */
   readonly codeFolder: string
+  /** Of the gateway, for clients on this machine. */
+  readonly url: string
   readonly distributor: ConnectionDistributor
   readonly log: Log
   readonly metrics: GatewayMetrics
@@ -136,7 +138,7 @@ export class WorkerPool {
     return this.workers.filter(({ state }) => states.includes(state))
   }
   #launch(number: number): WorkerHandle {
-    const worker = new WorkerHandle(number, this.#options.codeFolder)
+    const worker = new WorkerHandle(number, this.#options.codeFolder, this.#options.url)
     this.#workers.add(worker)
     this.#watchdog.beat(worker.pid)
     this.#options.allowances.attach(worker.pid, worker.createChannel())

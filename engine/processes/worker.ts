@@ -41,6 +41,7 @@ const channel: Channel = {
 class Worker {
   readonly #log
   readonly #metrics
+  readonly #localUrl: string | undefined
   readonly #bundles = new Set<string>()
   #resources: WorkerResources | undefined
   #current: Snapshot | undefined
@@ -50,7 +51,9 @@ class Worker {
   #garbage = 0
   #isDraining = false
 
-  constructor(name: string) {
+  /** `localUrl`: of the gateway, for clients on this machine. */
+  constructor(name: string, localUrl: string | undefined) {
+    this.#localUrl = localUrl
     this.#log = createLog({ level: 'info', process: name })
     this.#metrics = createMetrics(name)
   }
@@ -159,6 +162,7 @@ class Worker {
       metrics: this.#metrics,
       backgroundCalls: this.#backgroundCalls,
       channel,
+      localUrl: this.#localUrl,
     }
   }
   #serving(): Snapshot {
@@ -180,8 +184,8 @@ const describeProblems = (error: unknown) => {
   return { problems, text }
 }
 
-const start = (name: string): void => {
-  const worker = new Worker(name)
+const start = (name: string, localUrl: string | undefined): void => {
+  const worker = new Worker(name, localUrl)
   // In order: a swap refers to a version prepared before.
   let last: Promise<void> = Promise.resolve()
   const inOrder = (step: () => void | Promise<void>): void => {
@@ -209,4 +213,4 @@ const start = (name: string): void => {
   void send({ type: 'up' })
 }
 
-start(process.argv[2] ?? 'worker')
+start(process.argv[2] ?? 'worker', process.argv[3])

@@ -18,4 +18,6 @@ export interface Resources {
   readonly jobs: Jobs
   readonly backgroundCalls: BackgroundCalls
   readonly membership: Membership
+  /** Of the gateway, for clients on this machine; undefined where it does not listen. */
+  readonly localUrl?: string | undefined
 }

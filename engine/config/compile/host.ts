@@ -9,7 +9,7 @@ import { readSecret } from '../../store/secrets.ts'
 import { sendDirect } from '../../upstream/direct-send.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { formatPath } from '../format-path.ts'
-import type { Settings } from '../settings.ts'
+import { publicUrl, type Settings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
 import { pinTarget } from './pin.ts'
 
@@ -21,7 +21,7 @@ export interface HostContext {
   readonly document: Document
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
-  readonly settings: Pick<Settings, 'data' | 'public_url'>
+  readonly settings: Pick<Settings, 'data' | 'listen' | 'public_url'>
   readonly match: HostBase['match']
   readonly pin: HostBase['pin']
   readonly run: HostBase['run']
@@ -64,7 +64,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
     return folder
   },
   secret: name => readSecret(resources.database, name),
-  url: path => context.settings.public_url + path,
+  url: path => publicUrl(context.settings, resources.localUrl) + path,
   membership: resources.membership,
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })

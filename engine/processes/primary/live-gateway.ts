@@ -1,7 +1,7 @@
 /** A gateway whose workers serve: its admin listener, reloads, run.json and the watch of its
  *  files. */
 import { resolve } from 'node:path'
-import type { Settings } from '../../config/settings.ts'
+import { publicUrl, type Settings } from '../../config/settings.ts'
 import { type Watch, watchFiles } from '../../config/watch.ts'
 import type { ProcessLog } from '../../observe/log.ts'
 import type { GatewayMetrics } from '../../observe/metrics.ts'
@@ -64,7 +64,7 @@ export class LiveGateway {
     if (admin === undefined) return false
     writeRunFile(this.#data, { pid: process.pid, url, admin })
     say(formatBanner({ program, url, admin, workers: pool.workers.length, builtVersion: first }))
-    for (const text of await builder.welcome(publicUrl(first, url))) say(text)
+    for (const text of await builder.welcome(publicUrl(first.settings, url))) say(text)
     const onChange = (): void => void this.#reloader.filesChanged()
     this.#watch = watchFiles({ places: first.watchedPaths, onChange })
     return true
@@ -99,6 +99,3 @@ export class LiveGateway {
     return localUrl(host, this.#admin.address.port)
   }
 }
-
-const publicUrl = ({ settings }: BuiltVersion, url: string): string =>
-  settings.public_url === `http://${settings.listen}` ? url : settings.public_url

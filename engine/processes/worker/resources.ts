@@ -21,6 +21,7 @@ export interface WorkerParts {
   readonly backgroundCalls: BackgroundCalls
   /** To the counter owner in the primary. */
   readonly channel: Channel
+  readonly localUrl: string | undefined
 }
 /** The resources as snapshots use them, closed in two steps by the worker. */
 export interface WorkerResources extends Resources {
@@ -32,7 +33,7 @@ export interface WorkerResources extends Resources {
 /** `document`: the configuration of the first version, for `settings.database` and `data`. */
 export const openResources = async (
   document: Document,
-  { log, metrics, backgroundCalls, channel }: WorkerParts,
+  { log, metrics, backgroundCalls, channel, localUrl }: WorkerParts,
 ): Promise<WorkerResources> => {
   const { database: url, data } = readSettings(document.settings as object)
   const database = await openDatabase({
@@ -53,6 +54,7 @@ export const openResources = async (
     jobs: createJobs({ leases: new Leases({ database, membership }), log }),
     backgroundCalls,
     membership,
+    localUrl,
     close: () => close(database, membership, lender),
   }
 }

@@ -1,0 +1,42 @@
+/** Members of the host that depend on settings: folders, and URLs at the public address. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { publicUrl, readSettings } from '../../../engine/config/settings.ts'
+import type { Host, Plugin } from '../../../engine/plugin.ts'
+import { startTestServer } from '../../helpers/gateway/test-server.ts'
+
+const startHost = async (t: Parameters<typeof startTestServer>[0], settings: object) => {
+  const hosts: Host[] = []
+  const own: Plugin = {
+    schema: {},
+    default: {},
+    setup(_, host) {
+      hosts.push(host)
+      return { answers: true }
+    },
+  }
+  const document = { settings, routes: [{ path: 'GET /' }] }
+  await startTestServer(t, { own }, document as Parameters<typeof startTestServer>[2])
+  return hosts[0] as Host
+}
+
+t.test('host.folder: is an absolute folder in the data folder, and exists', async t => {
+  const data = t.testdir({})
+  const host = await startHost(t, { data })
+  const folder = host.folder('files')
+  t.equal(folder, join(data, 'files'))
+  t.ok(existsSync(folder))
+})
+
+t.test('host.url: begins with the public URL, and keeps its path prefix', async t => {
+  const host = await startHost(t, { public_url: 'https://api.example/ai/' })
+  t.equal(host.url('/files/1'), 'https://api.example/ai/files/1')
+})
+
+t.test('public URL: is the bound address where none is configured', async t => {
+  const settings = readSettings({ listen: '0.0.0.0:0' }, {})
+  t.equal(publicUrl(settings, 'http://127.0.0.1:4711'), 'http://127.0.0.1:4711')
+  const configured = readSettings({ listen: '0.0.0.0:0', public_url: 'https://api.example' }, {})
+  t.equal(publicUrl(configured, 'http://127.0.0.1:4711'), 'https://api.example')
+})
