@@ -7,7 +7,14 @@ import { price } from '../billing/price.ts'
 import { thaw } from '../billing/rule.ts'
 import { type Attribute, toExactUsage } from '../billing/usage.ts'
 import type { KeptHold, Usage } from '../slots.ts'
-import { type Hold, lockOf, releaseCharge, type Settlement, settleCharge } from './statements.ts'
+import {
+  type Hold,
+  insertHold,
+  lockOf,
+  releaseCharge,
+  type Settlement,
+  settleCharge,
+} from './statements.ts'
 import { walletOf, walletsOf } from './wallet.ts'
 
 const KEEP = whileRegistered(
@@ -50,25 +57,7 @@ export const keepHold = (hold: Hold, stored: boolean): readonly Statement[] => {
         rows: 1,
         otherwise: 'SHARE_GONE',
       }
-    : {
-        sql: KEEP,
-        values: [
-          hold.request,
-          hold.account,
-          hold.key ?? null,
-          hold.route,
-          hold.model,
-          hold.version,
-          hold.rule,
-          hold.heldAmount,
-          hold.openedAt,
-          hold.holdsKeyQuota ? 1 : 0,
-          hold.process,
-        ],
-        rows: 1,
-        otherwise: 'SHARE_GONE',
-        violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
-      }
+    : insertHold(KEEP, hold)
   return hold.heldAmount > 0n ? [row, leaveShare] : [row]
 }
 

@@ -69,8 +69,10 @@ const HOLD_MORE = sql(
 )
 
 /** Rejects with CHARGE_EXISTS, or SHARE_GONE when the store has reaped the process. */
-export const openCharge = (hold: Hold): Statement => ({
-  sql: OPEN,
+export const openCharge = (hold: Hold): Statement => insertHold(OPEN, hold)
+/** The same with another INSERT of the columns of `OPEN`. */
+export const insertHold = (insert: Sql, hold: Hold): Statement => ({
+  sql: insert,
   values: [
     hold.request,
     hold.account,

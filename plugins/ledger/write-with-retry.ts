@@ -31,36 +31,28 @@ export const writeWithRetry = async (
     }
   }
 }
+type Write = (
+  database: Pick<Database, 'write'>,
+  list: readonly Statement[],
+  isWanted: () => boolean,
+) => Promise<readonly (readonly Row[])[]>
+
+const writeDespite =
+  (...codes: readonly string[]): Write =>
+  async (database, list, isWanted) => {
+    for (;;) {
+      try {
+        return await writeWithRetry(database, list)
+      } catch (error) {
+        if (!isWanted() || !isCode(error, ...codes)) throw error
+      }
+      await pause(RETRY_INTERVAL)
+    }
+  }
 /** Retries until the result is known, as long as `isWanted` returns true. */
-export const writeUntilKnown = async (
-  database: Pick<Database, 'write'>,
-  list: readonly Statement[],
-  isWanted: () => boolean,
-): Promise<readonly (readonly Row[])[]> => {
-  for (;;) {
-    try {
-      return await writeWithRetry(database, list)
-    } catch (error) {
-      if (!isWanted() || !isCode(error, 'STORE_UNKNOWN')) throw error
-    }
-    await pause(RETRY_INTERVAL)
-  }
-}
+export const writeUntilKnown = writeDespite('STORE_UNKNOWN')
 /** Retries also while the store is away, as long as `isWanted` returns true. */
-export const writeWhileAway = async (
-  database: Pick<Database, 'write'>,
-  list: readonly Statement[],
-  isWanted: () => boolean,
-): Promise<readonly (readonly Row[])[]> => {
-  for (;;) {
-    try {
-      return await writeWithRetry(database, list)
-    } catch (error) {
-      if (!isWanted() || !isCode(error, 'STORE_UNKNOWN', 'STORE_UNAVAILABLE')) throw error
-    }
-    await pause(RETRY_INTERVAL)
-  }
-}
+export const writeWhileAway = writeDespite('STORE_UNKNOWN', 'STORE_UNAVAILABLE')
 
 /** Changes nothing. After this write, the results of all earlier writes of this process are
  *  known. */

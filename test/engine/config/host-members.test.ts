@@ -22,10 +22,10 @@ const startHost = async (t: Parameters<typeof startTestServer>[0], settings: obj
 }
 
 t.test('host.folder: is an absolute folder in the data folder, and exists', async t => {
-  const data = t.testdir({})
-  const host = await startHost(t, { data })
+  const dataFolder = t.testdir({})
+  const host = await startHost(t, { data: dataFolder })
   const folder = host.folder('files')
-  t.equal(folder, join(data, 'files'))
+  t.equal(folder, join(dataFolder, 'files'))
   t.ok(existsSync(folder))
 })
 
