@@ -1,6 +1,7 @@
 /** Plugin `task`: makes a slow call of an upstream a durable task. `task:` on a route creates
  *  tasks, or shows them. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { deleteExpiredTasks } from './cleanup.ts'
 import { commands } from './commands.ts'
 import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
@@ -11,6 +12,8 @@ import { ViewStage } from './views.ts'
 
 /** ms between two measurements of the open tasks. */
 const MEASURE_INTERVAL = 10_000
+/** ms between two deletions of expired tasks. */
+const CLEANUP_INTERVAL = 600_000
 
 export default {
   schema: SCHEMA,
@@ -26,6 +29,7 @@ export default {
     const rule = ruleOf(options)
     runner.addRoute(host.route.name, { host, rule })
     host.job('open tasks', MEASURE_INTERVAL, () => measure(host))
+    host.job('expired tasks', CLEANUP_INTERVAL, signal => deleteExpiredTasks(host.database, signal))
     const job = host.job('tasks', TICK, signal => runner.run(host, signal), { each: true })
     return new CreateStage(host, rule, job)
   },

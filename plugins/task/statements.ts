@@ -165,6 +165,11 @@ export const claimTask = (process: string, id: string, account: number): Stateme
   values: [process, id, account, process],
 })
 
+/** Whether a task is due and no process has it (now). */
+export const ANY_DUE = sql(
+  'any due',
+  'SELECT 1 AS due FROM tasks WHERE due <= ? AND process IS NULL LIMIT 1',
+)
 /** The tasks that a process owns (process). */
 export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ?')
 /** A task of an account (id, account). */

@@ -1,5 +1,6 @@
 /** Durable tasks over a scripted upstream: states, money, failures, on both stores. */
 import t from 'tap'
+import { deleteExpiredTasks } from '../../../plugins/task/cleanup.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 import { PRICE, startTasks, statesOf } from './task-gateway.ts'
 
@@ -204,4 +205,17 @@ t.test('tasks: two processes share the work and none is submitted twice', async 
     [...keys.values()].every(({ size }) => size === 1),
     'every poll has one key',
   )
+})
+
+t.test('tasks: finished ones are deleted when their time is over, open ones stay', async t => {
+  const gateway = await startTasks(t)
+  const finished = String((await gateway.create()).json.task_id)
+  await gateway.reach(finished, 'success')
+  gateway.here.script = statesOf('processing')
+  const open = String((await gateway.create()).json.task_id)
+  const text = 'UPDATE tasks SET expires = 1'
+  await gateway.database.write([{ sql: { name: text, text }, values: [] }])
+  await deleteExpiredTasks(gateway.database)
+  t.equal((await gateway.query(finished)).status, 404)
+  t.equal((await gateway.query(open)).status, 200)
 })
