@@ -5,6 +5,7 @@ import { deleteExpiredTasks } from './cleanup.ts'
 import { commands } from './commands.ts'
 import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
+import { POLLS, PollRate } from './poll-rate.ts'
 import { TaskRunner, TICK } from './runner.ts'
 import { COUNTS } from './statements.ts'
 import { migrations } from './tables.ts'
@@ -21,13 +22,14 @@ export default {
   after: ['meter'],
   before: ['translate'],
   needs: ['meter'],
+  upstream: { polls: POLLS },
   migrations,
   commands,
   setup(options, host): Stage {
     const runner = host.share('tasks', '1', () => new TaskRunner())
     if ('view' in options) return new ViewStage(host, runner, options)
     const rule = ruleOf(options)
-    runner.addRoute(host.route.name, { host, rule })
+    runner.addRoute(host.route.name, { host, rule, pollRate: new PollRate(host) })
     host.job('open tasks', MEASURE_INTERVAL, () => measure(host))
     host.job('expired tasks', CLEANUP_INTERVAL, signal => deleteExpiredTasks(host.database, signal))
     const job = host.job('tasks', TICK, signal => runner.run(host, signal), { each: true })

@@ -8,6 +8,7 @@ import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
 import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { Call, TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
+import type { PollRate } from './poll-rate.ts'
 import { ANY_DUE, claimDue, type Move, moveTask, OWNED } from './statements.ts'
 import { TASK_ERRORS, type Task, type TaskError, taskOf } from './task.ts'
 import { usageOfRequest } from './usage.ts'
@@ -29,6 +30,7 @@ const OPERATOR_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
 /** How a route runs its tasks, in the version of the configuration that is live. */
 export interface RouteRunner {
   readonly host: Host
+  readonly pollRate: PollRate
   readonly rule: TaskRule
 }
 interface Answer {
@@ -134,7 +136,8 @@ export class TaskRunner {
     }
     return mover.afterSubmit(answer, rule)
   }
-  async #poll({ host, rule }: RouteRunner, mover: Mover): Promise<void> {
+  async #poll({ host, rule, pollRate }: RouteRunner, mover: Mover): Promise<void> {
+    await pollRate.wait(mover.task.target.upstream)
     const { call, first, longest } = rule.poll
     const delay = backOff(mover.task, first, longest)
     try {
