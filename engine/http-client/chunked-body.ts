@@ -2,9 +2,9 @@
  *
  *  size ──LF──▶ data ──CR LF──▶ size ──LF of size 0──▶ trailers ──empty line──▶ done
  *  size ──";"──▶ extension ──CR──▶ size-lf; data ──▶ data-cr ──▶ data-lf */
-import { HEAD_LIMIT, MalformedResponse, parseFields } from './response-head.ts'
+import { HEAD_LIMIT, MalformedResponse, parseHeaderLines } from './response-head.ts'
 
-/** Most bytes of a chunk extension. */
+/** Maximum size of a chunk extension, in bytes. */
 const EXTENSION_LIMIT = 4 * 1024
 /** Hexadecimal digits of a chunk's size; with more the size would be no exact number. */
 const SIZE_DIGITS = 13
@@ -99,7 +99,7 @@ export class ChunkedBody {
     this.#trailers += String.fromCharCode(byte)
     if (this.#trailers.length > HEAD_LIMIT) throw new MalformedResponse('trailers without an end')
     if (byte !== LF || !this.#trailers.endsWith('\r\n\r\n')) return
-    parseFields(this.#trailers.slice(0, -4))
+    parseHeaderLines(this.#trailers.slice(0, -4))
     this.#state = 'done'
   }
 }

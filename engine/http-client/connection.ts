@@ -100,7 +100,7 @@ export class Connection {
     this.#handler = undefined
     // A body that is still being sent cannot be stopped without closing the connection.
     const sending = this.#sending || (this.#socket?.writableLength ?? 0) > 0
-    if (sending || !this.#parser.reusable) return this.#close(undefined)
+    if (sending || !this.#parser.isReusable) return this.#close(undefined)
     this.resume()
     this.#owner.onReleased(this)
   }

@@ -12,7 +12,8 @@ import {
 
 /** Receives one response: its head, any number of data, its end. */
 export interface ResponseParts {
-  /** Skips interim responses (1xx). Names are in lower case; a repeated name has a list. */
+  /** Not called for interim responses (1xx). Names are in lower case; a repeated header has an
+   *  array of values. */
   onHead(status: number, headers: ResponseHeaders): void
   /** The bytes belong to the receiver. */
   onData(chunk: Buffer): void
@@ -24,8 +25,8 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 
 export class ResponseParser {
   /** Whether the connection can carry another request after this response. */
-  reusable = true
-  /** How long the upstream says that it keeps an idle connection, ms. */
+  isReusable = true
+  /** The idle timeout that the upstream announces in Keep-Alive, ms. */
   keepAliveMs: number | undefined
   #parts: ResponseParts | undefined
   #state: 'done' | 'awaiting-head' | 'length' | 'until-close' | 'chunked' = 'done'
@@ -67,7 +68,7 @@ export class ResponseParser {
   }
   /** The upstream closed the connection in order. Returns false when that cut a response short. */
   close(): boolean {
-    this.reusable = false
+    this.isReusable = false
     if (this.#state === 'until-close') this.#finish(undefined)
     return this.#state === 'done'
   }
@@ -94,14 +95,14 @@ export class ResponseParser {
     return end + HEAD_END.length - before + (before > 0 ? from : 0)
   }
   #takeHead(text: string): void {
-    const { status, headers, persistent, keepAliveMs: keepAlive } = parseResponseHead(text)
+    const { status, headers, isReusable, keepAliveMs } = parseResponseHead(text)
     if (status < 200) {
-      if (!persistent)
+      if (!isReusable)
         throw new MalformedResponse('an interim response on a connection that ends with it')
       return
     }
-    this.reusable = persistent
-    this.keepAliveMs = keepAlive
+    this.isReusable = isReusable
+    this.keepAliveMs = keepAliveMs
     this.#state = this.#framing(status, headers)
     this.#parts?.onHead(status, headers)
     if (this.#state === 'length' && this.#remaining === 0) this.#finish(undefined)
@@ -123,7 +124,7 @@ export class ResponseParser {
       return 'chunked'
     }
     if (length === undefined) {
-      this.reusable = false
+      this.isReusable = false
       return 'until-close'
     }
     this.#remaining = Number(length)

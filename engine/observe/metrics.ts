@@ -85,7 +85,8 @@ class Series {
   }
 }
 
-// Most series of one name, so that a label with client values does not fill the memory.
+// Maximum number of series of one name, so that a label with client values does not fill the
+// memory.
 const MAX_SERIES = 5000
 
 /** The series of a process, by name and labels. */

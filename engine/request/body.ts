@@ -20,10 +20,10 @@ const fault = errors({
 })
 
 export interface BodyRules {
-  /** Most bytes, as they arrive. */
+  /** Maximum size in bytes, as they arrive. */
   readonly limit: number
   readonly encodings: readonly string[]
-  /** Most bytes after inflation. */
+  /** Maximum size in bytes after decompression. */
   readonly inflatedLimit: number
 }
 

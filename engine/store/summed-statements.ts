@@ -2,6 +2,7 @@
  *  values, by one with the sums. */
 import type { Value } from '../plugin.ts'
 
+/** A statement of a list, as the store receives it. */
 export interface Step {
   readonly text: string
   readonly values: readonly Value[]

@@ -28,7 +28,7 @@ export interface EgressOptions {
 
 const PORTS: ReadonlySet<number> = new Set([80, 443, 8443])
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:'])
-/** Most addresses of one name that are tried in turn. */
+/** Maximum number of addresses of one name that are tried in turn. */
 const TRIES = 3
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6

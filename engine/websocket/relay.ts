@@ -27,7 +27,7 @@ const INTERNAL_ERROR = 1011
 const POLICY_VIOLATION = 1008
 /** Close codes by the code of a fault; other faults by their status. */
 const CUT_CODES: Readonly<Record<string, number>> = { DRAINING: GOING_AWAY }
-/** Most bytes of a close reason (RFC 6455 §5.5). */
+/** Maximum size of a close reason, in bytes (RFC 6455 §5.5). */
 const REASON_BYTES = 123
 
 type End = Pick<Outcome, 'end' | 'fault'>

@@ -1,12 +1,12 @@
 /** The commands `tollgate accounts` and `tollgate usage`. */
 import { textOf } from '../../engine/cli/kit.ts'
 import type { Command, Json, SingleCommand } from '../../engine/plugin.ts'
-import { accountVerbs } from '../credentials/commands.ts'
+import { accountSubcommands } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
 import { periodOf } from './input.ts'
-import { moneyVerbs } from './money.ts'
+import { moneySubcommands } from './money.ts'
 import { isoTime } from './response.ts'
-import { showVerb } from './show.ts'
+import { showSubcommand } from './show.ts'
 import { byOf, usagePage } from './usage.ts'
 
 const PAGE = 1_000
@@ -41,7 +41,7 @@ const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string,
 export const commands: Readonly<Record<string, Command>> = {
   accounts: {
     summary: 'Manages accounts and their money.',
-    subcommands: { ...accountVerbs, show: showVerb, ...moneyVerbs },
+    subcommands: { ...accountSubcommands, show: showSubcommand, ...moneySubcommands },
   },
   usage: {
     arguments: 'NAME',

@@ -38,7 +38,7 @@ const payableOf = async (database: Pick<Database, 'read'>, account: number): Pro
 
 const NOTE = { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' } as const
 
-export const moneyVerbs: Readonly<Record<string, SingleCommand>> = {
+export const moneySubcommands: Readonly<Record<string, SingleCommand>> = {
   credit: {
     arguments: 'NAME AMOUNT',
     summary: 'Adds money to an account.',

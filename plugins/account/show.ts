@@ -4,7 +4,7 @@ import { findAccount } from '../credentials/find.ts'
 import { LIST_ACCOUNTS } from '../credentials/statements.ts'
 import { fundsRow } from './money.ts'
 
-export const showVerb: SingleCommand = {
+export const showSubcommand: SingleCommand = {
   arguments: 'NAME',
   summary: 'Shows an account, its state and its balance.',
   example: 'tollgate accounts show ann',

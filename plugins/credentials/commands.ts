@@ -27,7 +27,7 @@ const PAGE = 500
 const NOUNS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
 
 /** Commands of `tollgate accounts` that do not change money. */
-export const accountVerbs: Readonly<Record<string, SingleCommand>> = {
+export const accountSubcommands: Readonly<Record<string, SingleCommand>> = {
   create: {
     arguments: 'NAME',
     summary: 'Creates an account.',
@@ -77,7 +77,7 @@ const KEY_OPTIONS = {
   system: SYSTEM,
 } as const
 
-const keyVerbs: Readonly<Record<string, SingleCommand>> = {
+const keySubcommands: Readonly<Record<string, SingleCommand>> = {
   create: {
     arguments: 'ACCOUNT',
     summary: 'Creates an API key of an account and shows it once.',
@@ -207,5 +207,5 @@ const ignoreCode = (code: Code) => (error: { readonly code?: string }) => {
 }
 
 export const commands: Readonly<Record<string, Command>> = {
-  keys: { summary: 'Manages API keys and system tokens.', subcommands: keyVerbs },
+  keys: { summary: 'Manages API keys and system tokens.', subcommands: keySubcommands },
 }

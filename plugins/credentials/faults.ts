@@ -13,8 +13,11 @@ export const fault = errors({
     409,
     'Insufficient funds: the balance of "%s", less the holds of running calls, is lower',
   ],
-  CHARGE_UNKNOWN: [404, 'Unknown call "%s"'],
-  NOTHING_CHARGED: [409, 'Nothing was charged for "%s": it is %s'],
+  CHARGE_UNKNOWN: [
+    404,
+    'No call has the request id "%s"; `tollgate usage NAME --by call` lists the request ids',
+  ],
+  NOTHING_CHARGED: [409, 'Nothing was charged for the call "%s": its state is %s'],
   ALREADY_REFUNDED: [409, 'The call "%s" has been refunded already'],
   KEY_UNKNOWN: [404, 'Unknown %s %s; `tollgate keys list` shows all keys'],
 })

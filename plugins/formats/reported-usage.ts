@@ -6,7 +6,7 @@ import type { UsageFacts } from './format.ts'
 
 export interface ReportedUsage {
   readonly meters: Meters
-  /** The input is counted; otherwise its remainder is estimated. */
+  /** Whether the upstream sent a valid count of the input; if not, the gateway estimates it. */
   readonly isInputReported: boolean
   /** The same for the output. */
   readonly isOutputReported: boolean
@@ -19,17 +19,16 @@ export const readReportedUsage = (
   counts: Fields | undefined,
 ): ReportedUsage => {
   if (!counts) return NOT_REPORTED
-  const invalid = invalidIn(counts, [...sums.input, ...sums.output])
-  // The first member is the sum; without it, another member may be the only count.
-  const isReported = ([sum = '', ...others]: readonly string[]): boolean =>
-    (isCount(counts[sum]) || others.some(name => count(counts[name]) > 0)) &&
-    ![sum, ...others].some(name => invalid.includes(name))
-  const [isInputReported, isOutputReported] = [isReported(sums.input), isReported(sums.output)]
+  const invalidNames = findInvalidNames(counts, [...sums.input, ...sums.output])
+  // The first name is that of the sum. Some upstreams omit the sum and send one of its parts only.
+  const isReported = ([sumName = '', ...otherNames]: readonly string[]): boolean =>
+    (isCount(counts[sumName]) || otherNames.some(name => count(counts[name]) > 0)) &&
+    ![sumName, ...otherNames].some(name => invalidNames.includes(name))
   return {
     meters: meters(counts),
-    isInputReported: isInputReported,
-    isOutputReported: isOutputReported,
-    invalidNames: invalid,
+    isInputReported: isReported(sums.input),
+    isOutputReported: isReported(sums.output),
+    invalidNames,
   }
 }
 const NOT_REPORTED: ReportedUsage = {
@@ -43,7 +42,7 @@ const NOT_REPORTED: ReportedUsage = {
  *  are not charged. */
 const COUNT_NAME = /^(?!total)(?:.*_tokens|.*[tT]okenCount|.*_requests)$/
 
-const invalidIn = (counts: Fields, sums: readonly string[]): readonly string[] => {
+const findInvalidNames = (counts: Fields, sumNames: readonly string[]): readonly string[] => {
   const names = new Set<string>()
   const visit = (value: Json | undefined, name: string): void => {
     if (Array.isArray(value)) for (const each of value) visit(each, name)
@@ -52,7 +51,7 @@ const invalidIn = (counts: Fields, sums: readonly string[]): readonly string[] =
   }
   for (const name in counts) {
     const value = counts[name]
-    const isSum = sums.includes(name) && value !== null && value !== undefined
+    const isSum = sumNames.includes(name) && value !== null && value !== undefined
     if (isSum && !isCount(value)) names.add(name)
     else visit(value, name)
   }
@@ -61,14 +60,14 @@ const invalidIn = (counts: Fields, sums: readonly string[]): readonly string[] =
 
 /** Merges the counts of an event into the earlier ones; missing and null members change nothing. */
 export const mergeCounts = (earlier: Fields | undefined, later: Fields): Fields => {
-  const result: { [key: string]: Json } = { ...earlier }
+  const merged: { [key: string]: Json } = { ...earlier }
   for (const name in later) {
     const value = later[name]
-    if (value !== null && value !== undefined) result[name] = value
+    if (value !== null && value !== undefined) merged[name] = value
   }
-  return result
+  return merged
 }
 
-/** A part of a count, limited to the whole. */
-export const partOf = (part: Json | undefined, whole: number): number =>
-  Math.min(count(part), whole)
+/** A count that is part of another one, such as cached tokens of the input: at most `limit`. */
+export const capCount = (value: Json | undefined, limit: number): number =>
+  Math.min(count(value), limit)

@@ -3,7 +3,7 @@ import type { Exchange, Fault, Outcome } from '../../engine/plugin.ts'
 import { withRateLimitHeaders } from './faults.ts'
 import type { Gate } from './gates.ts'
 import type { RateLimitHeaders, WindowState, WindowStates } from './headers.ts'
-import { estimateTokens, tokensUsed } from './tokens.ts'
+import { countUsedTokens, estimateTokens } from './tokens.ts'
 
 interface Admission {
   readonly gate: Gate
@@ -55,7 +55,7 @@ export class LimitTicket {
       caller,
       amount,
       window,
-      gate.inTokens ? tokensUsed(this.#exchange, outcome, amount) : 0n,
+      gate.inTokens ? countUsedTokens(this.#exchange, outcome, amount) : 0n,
     )
   }
 }

@@ -1,9 +1,9 @@
-/** Estimates the tokens of a request, and counts the tokens it has used. */
+/** Tokens for limits: an estimate before a call, and the used tokens after it. */
 import type { Exchange, Outcome } from '../../engine/plugin.ts'
 import { FILES, type Meter, USAGE } from '../slots.ts'
 
 /** Meters in tokens; the others count calls, images, seconds. */
-const TOKENS: readonly Meter[] = [
+const TOKEN_METERS: readonly Meter[] = [
   'input',
   'cached',
   'cache_write',
@@ -14,28 +14,36 @@ const TOKENS: readonly Meter[] = [
   'audio_output',
   'image_input',
 ]
-/** For English text; in other languages a token has fewer letters, but those have more bytes. */
+/** The ratio of English text. In other languages a token has fewer letters, but each letter has
+ *  more bytes. */
 const BYTES_PER_TOKEN = 4
 
-const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN)))
+const estimateFromBytes = (bytes: number): bigint =>
+  BigInt(Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN)))
 
-/** At least 1, without the bytes of files. Creates no promise if content-length is set, as in
- *  nearly every request. */
+/** Estimates the tokens of a request by the size of its body, without the bytes of files; 1 for a
+ *  WebSocket and for a request without a body. Returns a promise only without a content-length, in
+ *  few requests, because a promise costs time. */
 export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (kind === 'websocket' || (length === undefined && coding === undefined)) return 1n
-  const files = slots.get(FILES) ?? 0
-  if (length !== undefined) return forBytes(Number(length) - files)
-  return request.bytes().then(bytes => forBytes(bytes.length - files))
+  const fileBytes = slots.get(FILES) ?? 0
+  if (length !== undefined) return estimateFromBytes(Number(length) - fileBytes)
+  return request.bytes().then(bytes => estimateFromBytes(bytes.length - fileBytes))
 }
 
-/** The tokens that a call has used. `estimate`: the estimate at its start. */
-export const tokensUsed = ({ slots }: Exchange, { status }: Outcome, estimate: bigint): bigint => {
+/** `estimate`: the result of `estimateTokens` for this call. */
+export const countUsedTokens = (
+  { slots }: Exchange,
+  { status }: Outcome,
+  estimate: bigint,
+): bigint => {
   const usage = slots.get(USAGE)
-  // Without a usage report a refused call counts as 0, any other call as its estimate.
+  // An error response is not known to have used any tokens.
   if (!usage) return status >= 400 ? 0n : estimate
   let sum = 0
-  for (const meter of TOKENS) sum += usage.meters[meter] ?? 0
+  for (const meter of TOKEN_METERS) sum += usage.meters[meter] ?? 0
   const total = BigInt(Math.max(0, Math.ceil(sum)))
+  // An estimated usage may be too low, so it returns no tokens to the limit.
   return usage.estimated && total < estimate ? estimate : total
 }

@@ -1,4 +1,4 @@
-/** The command `tollgate tasks`: shows tasks, and decides those whose fate is unknown. */
+/** The command `tollgate tasks`: shows tasks, and resolves those in the state `unknown`. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Command, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
@@ -9,13 +9,14 @@ import { endIdleTask, FIND_ANY, LIST_ANY, retryIdleTask } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
 
 const fault = errors({
-  TASK_UNKNOWN: [404, 'Unknown task "%s"; `tollgate tasks list` shows the latest tasks'],
+  TASK_UNKNOWN: [404, 'No task has the id "%s"; `tollgate tasks list` shows the latest tasks'],
   TASK_DECIDED: [
     409,
-    'Task "%s" is %s; only a task in the state %s can be decided in this way. `tollgate tasks show %s` shows it',
+    'Task "%s" is in the state %s; this command requires the state %s. `tollgate tasks show %s` shows the task',
   ],
 })
-const MAX_TASKS = 100
+/** Tasks that `tasks list` shows. */
+const LIST_LIMIT = 100
 const STATES = 'accepted submitting submitted running unknown succeeded failed'.split(' ')
 
 const findTask = async ({ database }: HostBase, id: string): Promise<Task> => {
@@ -23,19 +24,22 @@ const findTask = async ({ database }: HostBase, id: string): Promise<Task> => {
   if (!row) throw fault('TASK_UNKNOWN', [id])
   return taskOf(row)
 }
-const decide = async (
+const endTask = async (
   host: HostBase,
   task: Task,
   states: readonly string[],
-  end: 'succeeded' | 'failed',
+  finalState: 'succeeded' | 'failed',
   code?: string,
 ) => {
   if (!states.includes(task.state))
     throw fault('TASK_DECIDED', [task.id, task.state, states.join(' or '), task.id])
-  const error = code === undefined ? undefined : { code, message: 'an operator decided it' }
-  const list = [endIdleTask(task, end, error, Date.now()), ...closeHold(task, end)]
-  await writeWithRetry(host.database, list)
-  return { rows: [rowOf(await findTask(host, task.id))] }
+  const error = code === undefined ? undefined : { code, message: 'an operator ended this task' }
+  const statements = [
+    endIdleTask(task, finalState, error, Date.now()),
+    ...closeHold(task, finalState),
+  ]
+  await writeWithRetry(host.database, statements)
+  return { rows: [toOutputRow(await findTask(host, task.id))] }
 }
 
 const subcommands: Readonly<Record<string, SingleCommand>> = {
@@ -46,84 +50,83 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
       state: {
         type: 'string',
         value: 'STATE',
-        summary: `only tasks that are ${STATES.join(', ')}`,
+        summary: `only tasks in this state: ${STATES.join(', ')}`,
       },
     },
     async run({ values }, { database }) {
-      const { state = null } = values
-      if (state !== null && !STATES.includes(String(state)))
+      const state = values.state === undefined ? null : String(values.state)
+      if (state !== null && !STATES.includes(state))
         throw new UsageError(`--state must be one of ${STATES.join(', ')}`)
-      const name = state === null ? null : String(state)
-      const rows = await database.read(LIST_ANY, [name, name, MAX_TASKS])
-      return { rows: rows.map((row: Row) => rowOf(taskOf(row))) }
+      const rows = await database.read(LIST_ANY, [state, state, LIST_LIMIT])
+      return { rows: rows.map((row: Row) => toOutputRow(taskOf(row))) }
     },
   },
   show: {
     arguments: 'ID',
-    summary: 'Shows everything that is stored of one task.',
+    summary: 'Shows one task with its request, its results and its hold.',
     example: 'tollgate tasks show 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
       const { slots: _, hold, ...task } = await findTask(host, id)
       const view = {
         ...task,
         held: hold ? printMoney(BigInt(hold.held)) : null,
-        created: timeOf(task.created),
-        changed: timeOf(task.changed),
-        deadline: timeOf(task.deadline),
+        created: isoTime(task.created),
+        changed: isoTime(task.changed),
+        deadline: isoTime(task.deadline),
       }
       return { text: JSON.stringify(view, null, 2), json: view }
     },
   },
   retry: {
     arguments: 'ID',
-    summary: 'Submits a task again whose fate is unknown. The upstream may then do the work twice.',
+    summary: 'Submits a task in the state unknown again. The upstream may then run it twice.',
     example: 'tollgate tasks retry 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
       const task = await findTask(host, id)
       if (task.state !== 'unknown') throw fault('TASK_DECIDED', [id, task.state, 'unknown', id])
       await writeWithRetry(host.database, [retryIdleTask(task, Date.now())])
-      return { rows: [rowOf(await findTask(host, id))] }
+      return { rows: [toOutputRow(await findTask(host, id))] }
     },
   },
   cancel: {
     arguments: 'ID',
-    summary: 'Ends a task that was not submitted yet, without a charge.',
+    summary: 'Cancels a task that is not submitted yet. It is not charged.',
     example: 'tollgate tasks cancel 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
-      return decide(host, await findTask(host, id), ['accepted'], 'failed', TASK_ERRORS.cancelled)
+      return endTask(host, await findTask(host, id), ['accepted'], 'failed', TASK_ERRORS.cancelled)
     },
   },
   resolve: {
     arguments: 'ID',
-    summary: 'Decides a task whose fate is unknown: it is charged, or its hold is released.',
+    summary: 'Ends a task in the state unknown: charges it, or releases its hold.',
     example: 'tollgate tasks resolve 911088422699962368 --refund',
     options: {
-      charge: { type: 'boolean', summary: 'the upstream did the work: charge the task' },
-      refund: { type: 'boolean', summary: 'the upstream did not do it: release its hold' },
+      charge: { type: 'boolean', summary: 'the upstream ran the task: charge it' },
+      refund: { type: 'boolean', summary: 'the upstream did not run the task: release its hold' },
     },
     async run({ positionals: [id = ''], values: { charge, refund } }, host) {
       if (Boolean(charge) === Boolean(refund))
-        throw new UsageError('say either --charge or --refund')
+        throw new UsageError('use either --charge or --refund')
       const task = await findTask(host, id)
       return charge
-        ? decide(host, task, ['unknown'], 'succeeded')
-        : decide(host, task, ['unknown'], 'failed', TASK_ERRORS.internal)
+        ? endTask(host, task, ['unknown'], 'succeeded')
+        : endTask(host, task, ['unknown'], 'failed', TASK_ERRORS.internal)
     },
   },
 }
-const timeOf = (ms: number): string => new Date(ms).toISOString()
-const rowOf = (task: Task) => ({
+const isoTime = (ms: number): string => new Date(ms).toISOString()
+const toOutputRow = (task: Task) => ({
   id: task.id,
   account: task.account,
   model: task.model,
   state: task.state,
   held: task.hold ? printMoney(BigInt(task.hold.held)) : '0',
-  created: timeOf(task.created),
+  created: isoTime(task.created),
   upstream: task.target.upstream,
   upstream_id: task.upstreamId ?? '',
   error: task.error ? `${task.error.code} ${task.error.message}`.trim() : '',
 })
 
 export const commands: Readonly<Record<string, Command>> = {
-  tasks: { summary: 'Shows tasks, and decides those whose fate is unknown.', subcommands },
+  tasks: { summary: 'Shows tasks, and resolves those in the state unknown.', subcommands },
 }

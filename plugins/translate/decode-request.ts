@@ -7,7 +7,7 @@ import { addFormFiles } from '../formats/form-body.ts'
 import type { Prompt } from '../formats/hub.ts'
 import { boundaryOf } from '../formats/multipart.ts'
 import { EXPANDED_REQUEST } from '../slots.ts'
-import { ownerOf, type ThoughtCache } from './thought-cache.ts'
+import { accountIdOf, type ThoughtCache } from './thought-cache.ts'
 
 export interface DecodedRequest {
   readonly prompt: Prompt
@@ -32,7 +32,7 @@ export const decodeRequest = async (
   const bodyWithFiles = boundary ? addFormFiles(body, await request.bytes(), boundary) : body
   const decodedPrompt = codec.decodePrompt(bodyWithFiles, addressOf(exchange), droppedFields)
   const restoredPrompt = codec.losesSignatures
-    ? thoughts.restore(decodedPrompt, ownerOf(exchange))
+    ? thoughts.restore(decodedPrompt, accountIdOf(exchange))
     : decodedPrompt
   // Answers that repeat members of their request repeat what the client sent.
   const prompt = isFields(clientBody) ? { ...restoredPrompt, body: clientBody } : restoredPrompt

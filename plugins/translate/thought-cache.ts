@@ -1,6 +1,6 @@
-/** Remembers thoughts and signatures that a target must get back but the client's format has no
- *  field for, by the id of the tool call they precede. Bounded in size and time; not used for
- *  clients that send them back themselves. */
+/** Caches thoughts and opaque payloads that a target requires back but that the client's format
+ *  cannot carry. The key is the id of a tool call of the same answer. Used only for clients whose
+ *  format loses signatures. */
 import { LRUCache } from 'lru-cache'
 import type { Exchange } from '../../engine/plugin.ts'
 import type { Part } from '../formats/answer.ts'
@@ -8,13 +8,16 @@ import type { Content, OpaquePayload, Thought } from '../formats/content.ts'
 import type { Prompt, Turn } from '../formats/hub.ts'
 import { ACCOUNT } from '../slots.ts'
 
-/** Size limit of one process's cache, bytes. */
+/** Maximum size of the cache of one process, in bytes of JSON. */
 const MAX_BYTES = 16 * 1024 * 1024
-/** Lifetime of an entry, ms: longer than any tool should take. */
+/** Lifetime of an entry, ms. A tool that runs longer loses the thoughts before its call. */
 const TTL_MS = 60 * 60 * 1000
 
+/** Estimated size of the key of an entry. */
+const KEY_BYTES = 64
+
 interface CacheEntry {
-  /** The thoughts before the first call of the turn. */
+  /** The thoughts of the answer that have a payload. */
   readonly thoughts: readonly Thought[]
   readonly payload?: OpaquePayload
 }
@@ -23,26 +26,28 @@ export class ThoughtCache {
   readonly #entries = new LRUCache<string, CacheEntry>({
     maxSize: MAX_BYTES,
     ttl: TTL_MS,
-    sizeCalculation: entry => JSON.stringify(entry).length + 64,
+    sizeCalculation: entry => JSON.stringify(entry).length + KEY_BYTES,
   })
-  /** `owner`: the account; entries are never shared between accounts. */
-  recorder(owner: string): ThoughtRecorder {
-    return new ThoughtRecorder((id, entry) => this.#entries.set(`${owner} ${id}`, entry))
+  /** `accountId` is part of the key: a client can choose ids of calls, and must not read the
+   *  thoughts of another account. */
+  createRecorder(accountId: string): ThoughtRecorder {
+    return new ThoughtRecorder((id, entry) => this.#entries.set(`${accountId} ${id}`, entry))
   }
-  /** Adds the remembered thoughts and payloads to calls that the client sent back without them. */
-  restore(prompt: Prompt, owner: string): Prompt {
-    const turns = prompt.turns.map(turn => this.#restoreTurn(turn, owner))
+  /** Adds the cached thoughts and payloads to calls that the client sent back without them. */
+  restore(prompt: Prompt, accountId: string): Prompt {
+    const turns = prompt.turns.map(turn => this.#restoreTurn(turn, accountId))
     return turns.every((turn, index) => turn === prompt.turns[index])
       ? prompt
       : { ...prompt, turns }
   }
-  #restoreTurn(turn: Turn, owner: string): Turn {
+  #restoreTurn(turn: Turn, accountId: string): Turn {
     if (turn.role !== 'assistant' || !turn.content.some(({ type }) => type === 'call')) return turn
+    // The client has sent the payloads itself.
     if (turn.content.some(each => 'payload' in each && each.payload)) return turn
     const content: Content[] = []
     let hasMatch = false
     for (const each of turn.content) {
-      const entry = each.type === 'call' ? this.#entries.get(`${owner} ${each.id}`) : undefined
+      const entry = each.type === 'call' ? this.#entries.get(`${accountId} ${each.id}`) : undefined
       if (!entry) {
         content.push(each)
         continue
@@ -51,17 +56,17 @@ export class ThoughtCache {
       hasMatch = true
       content.push(entry.payload ? ({ ...each, payload: entry.payload } as Content) : each)
     }
-    // The client's text of these thoughts is a summary; the ones with payloads are authoritative.
+    // The cached thoughts replace those of the client, which have no payload.
     return hasMatch
       ? { ...turn, content: content.filter(each => each.type !== 'thought' || each.payload) }
       : turn
   }
 }
 
-/** The owner of remembered thoughts: the account. */
-export const ownerOf = ({ slots }: Exchange): string => String(slots.get(ACCOUNT)?.id ?? '')
+/** Empty on a route without accounts. */
+export const accountIdOf = ({ slots }: Exchange): string => String(slots.get(ACCOUNT)?.id ?? '')
 
-/** Records the thoughts and calls of one answer. */
+/** Collects the thoughts and calls of one answer, and saves them at its end. */
 export class ThoughtRecorder {
   readonly #save: (id: string, entry: CacheEntry) => void
   readonly #thoughts = new Map<number, Thought>()

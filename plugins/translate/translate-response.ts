@@ -14,7 +14,7 @@ import {
   type ResponseEncoder,
   StreamResponseEncoder,
 } from './response-encoder.ts'
-import { ownerOf } from './thought-cache.ts'
+import { accountIdOf } from './thought-cache.ts'
 import { TranslatedAnswer, TranslatedStream } from './translated-response.ts'
 import type { TranslatableFormat, TranslationContext } from './translation-context.ts'
 
@@ -33,7 +33,9 @@ export const translateResponse = (
     : new PlainResponseEncoder(client.codec, context)
   delete reply.headers['content-length']
   reply.headers['content-type'] = encoder.type
-  const recorder = client.codec.losesSignatures ? thoughts.recorder(ownerOf(exchange)) : undefined
+  const recorder = client.codec.losesSignatures
+    ? thoughts.createRecorder(accountIdOf(exchange))
+    : undefined
   const offers = mayRunHostedTools(context.prompt)
   const hostedUsage = watchHostedTools(attempt, target, { offers, isStream })
   const listener = new AttemptListener(

@@ -103,7 +103,7 @@ t.test('chaos checker: finds no violation in valid logs', async t => {
   t.same(violationsIn(withBalances(unreachedCall)), [], 'refused before the upstream call')
 })
 
-const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
+const INVALID_LOGS: Readonly<Record<string, readonly [string, Logs]>> = {
   'a complete reply without a row': ['I1', withBalances({ ...valid, ledger: [] })],
   'a complete reply that was released': [
     'I1',
@@ -202,7 +202,7 @@ const WRONG: Readonly<Record<string, readonly [string, Logs]>> = {
     }),
   ],
 }
-for (const [name, [invariant, logs]] of Object.entries(WRONG))
+for (const [name, [invariant, logs]] of Object.entries(INVALID_LOGS))
   t.test(`chaos checker: finds ${name}`, async t => {
     t.ok(violationsIn(logs).includes(invariant), violationsIn(logs).join(', ') || 'no violation')
   })

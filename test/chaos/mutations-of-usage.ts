@@ -33,7 +33,7 @@ export const ofUsage: readonly Mutation[] = [
   {
     bug: 'a part of the counts is not bounded by its whole',
     edits: [
-      edit('plugins/formats/reported-usage.ts', 'Math.min(count(part), whole)', 'count(part)'),
+      edit('plugins/formats/reported-usage.ts', 'Math.min(count(value), limit)', 'count(value)'),
     ],
     tests: [ESTIMATE],
   },

@@ -1,4 +1,4 @@
-/** Group commit: applies all gathered lists in one transaction, so that they share an fsync. A list
+/** Group commit: applies all queued lists in one transaction, so that they share an fsync. A list
  *  that fails does not affect the others. */
 import type { Row, Value } from '../../plugin.ts'
 import { StatementSums, type Step } from '../summed-statements.ts'
@@ -6,13 +6,16 @@ import { rowFromWire, rowToWire } from '../values.ts'
 import type { Refusal } from './frames.ts'
 import { isDuplicateRow, isFatal, isStoreError, type Sqlite, violatedNames } from './sqlite.ts'
 
+/** Statements that are applied together or not at all: one write of a client, or of
+ *  the writer itself. */
 export interface List {
   readonly client: string
   /** Unique per client. A list without a number is the writer's own and is never repeated. */
   readonly number?: number
-  /** Sent before, and perhaps applied. */
+  /** The client has sent this list before, and it may have been applied. */
   readonly isRepeat: boolean
-  /** A unique key admits its first step only once, so the table shows whether it was applied. */
+  /** The first statement inserts a unique key. A repetition of an applied list fails there, so the
+   *  list needs no record. */
   readonly once?: boolean
   readonly steps: readonly Step[]
 }
@@ -22,14 +25,16 @@ const NO_ROWS: readonly Row[] = []
 const FIND_LIST = 'SELECT rows FROM tollgate_lists WHERE client = ? AND number = ?'
 const RECORD_LIST = 'INSERT INTO tollgate_lists (client, number, rows) VALUES (?, ?, ?)'
 
-/** Returns a function that commits lists, with one outcome per list. It throws only errors from
- *  which a new process must recover. */
-export const createGroup = (store: Sqlite): ((lists: readonly List[]) => readonly Outcome[]) => {
+/** Returns a function that commits lists, with one outcome per list. It throws only fatal
+ *  errors: those from which a new process must recover. */
+export const createGroupCommit = (
+  store: Sqlite,
+): ((lists: readonly List[]) => readonly Outcome[]) => {
   const { connection } = store
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
   return lists => {
-    let kind: Refusal['kind'] = 'unavailable'
+    let refusalKind: Refusal['kind'] = 'unavailable'
     try {
       begin.run()
       let outcomes = applyAll(store, lists)
@@ -37,15 +42,15 @@ export const createGroup = (store: Sqlite): ((lists: readonly List[]) => readonl
         connection.exec('ROLLBACK; BEGIN IMMEDIATE')
         outcomes = applySeparately(store, lists)
       }
-      // Only a failed COMMIT has an unknown result; a repetition of the list finds out by its
-      // number.
-      kind = 'unknown'
+      // The result is unknown only if COMMIT fails. The client then repeats the list, and the
+      // record of its number shows whether it was applied.
+      refusalKind = 'unknown'
       commit.run()
       return outcomes
     } catch (error) {
       if (connection.isTransaction) connection.exec('ROLLBACK')
       if (isFatal(error)) throw error
-      return lists.map(() => ({ refusal: { kind, at: 0, message: String(error) } }))
+      return lists.map(() => ({ refusal: { kind: refusalKind, at: 0, message: String(error) } }))
     }
   }
 }
@@ -61,7 +66,7 @@ const applyAll = (store: Sqlite, lists: readonly List[]): readonly Outcome[] | u
   }
   return applySums(store, sums, 0) ? undefined : outcomes
 }
-/** Applies the sums so far, before a statement that may read the rows. */
+/** Applies the sums so far: before a statement that may read their rows, and at the end. */
 const applySums = (store: Sqlite, sums: StatementSums, at: number): Refusal | undefined => {
   for (const step of sums.drain()) {
     const result = applyStep(store, step, at)
@@ -69,7 +74,7 @@ const applySums = (store: Sqlite, sums: StatementSums, at: number): Refusal | un
   }
   return undefined
 }
-/** Applies all lists again, each behind its own savepoint; rare. */
+/** Applies all lists again, each with its own savepoint. This is slower, and rarely needed. */
 const applySeparately = (store: Sqlite, lists: readonly List[]): readonly Outcome[] =>
   lists.map(list => {
     store.connection.exec('SAVEPOINT list')
@@ -79,8 +84,8 @@ const applySeparately = (store: Sqlite, lists: readonly List[]): readonly Outcom
     return outcome
   })
 
-/** Applies one list. `sums`: collects summed statements; only where a failure rolls back the whole
- *  group. */
+/** Applies one list. `sums`: collects statements to sum; absent when lists are applied separately,
+ *  because a sum that fails does not show which list it came from. */
 const apply = (
   store: Sqlite,
   { client, number, isRepeat, once = false, steps }: List,
@@ -88,8 +93,8 @@ const apply = (
 ): Outcome => {
   const isRecorded = number !== undefined && !once
   if (isRepeat && isRecorded) {
-    const [before] = store.run(FIND_LIST, [client, number]).rows
-    if (before) return { rows: decodeRows(before.rows, steps.length) }
+    const [record] = store.run(FIND_LIST, [client, number]).rows
+    if (record) return { rows: decodeRows(record.rows, steps.length) }
   }
   const rows: (readonly Row[])[] = []
   for (const [at, step] of steps.entries()) {
@@ -101,28 +106,31 @@ const apply = (
     const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined
     const result = sumsRefusal ?? applyStep(store, step, at)
     if ('kind' in result) {
+      // The key exists: the list was applied before. A `once` list returns no rows.
       if (isRepeat && isFirst && result.unique) return { rows: steps.map(() => []) }
       return { refusal: result }
     }
     rows.push(result)
   }
   if (isRecorded) {
+    // Most lists return no rows: null needs less space than a list of empty lists.
     const hasRows = rows.some(statementRows => statementRows.length > 0)
-    const text = hasRows
+    const rowsText = hasRows
       ? JSON.stringify(rows.map(statementRows => statementRows.map(rowToWire)))
       : null
-    store.run(RECORD_LIST, [client, number, text])
+    store.run(RECORD_LIST, [client, number, rowsText])
   }
   return { rows }
 }
 const applyStep = (
   store: Sqlite,
-  { text, values, rows: expected }: Step,
+  { text, values, rows: expectedRows }: Step,
   at: number,
 ): readonly Row[] | Refusal => {
   try {
     const { changes, rows } = store.run(text, values)
-    if (expected === -1 || expected === changes || (expected === -2 && changes > 0)) return rows
+    if (expectedRows === -1 || expectedRows === changes || (expectedRows === -2 && changes > 0))
+      return rows
     return { kind: 'rows', at, affectedRows: changes }
   } catch (error) {
     if (isStoreError(error)) throw error
@@ -132,7 +140,10 @@ const applyStep = (
     return { kind: 'statement', at, message: (error as Error).message }
   }
 }
-const decodeRows = (text: Value | undefined, statements: number): readonly (readonly Row[])[] =>
+const decodeRows = (
+  text: Value | undefined,
+  statementCount: number,
+): readonly (readonly Row[])[] =>
   typeof text === 'string'
     ? JSON.parse(text).map((rows: Parameters<typeof rowFromWire>[0][]) => rows.map(rowFromWire))
-    : Array.from({ length: statements }, () => [])
+    : Array.from({ length: statementCount }, () => [])

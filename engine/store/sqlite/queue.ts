@@ -2,7 +2,7 @@
  *  clients. */
 
 import type { EncodedStatement } from '../values.ts'
-import { createGroup, type List, type Outcome } from './group-commit.ts'
+import { createGroupCommit, type List, type Outcome } from './group-commit.ts'
 import type { Sqlite } from './sqlite.ts'
 
 // Lists per transaction: the first of a long queue must not wait for the last.
@@ -31,7 +31,7 @@ export interface Queue {
 }
 
 export const createQueue = (store: Sqlite, fatal: (error: unknown) => void): Queue => {
-  const commit = createGroup(store)
+  const commit = createGroupCommit(store)
   let pending: { list: List; onOutcome: ((outcome: Outcome) => void) | undefined }[] = []
   let isScheduled = false
 

@@ -2,18 +2,18 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { partOf } from '../reported-usage.ts'
+import { capCount } from '../reported-usage.ts'
 
 /** `input_tokens` excludes tokens read from and written to the cache; `output_tokens` includes
  *  thoughts. */
 export const metersOf = (usage: Fields): Meters => {
   const cacheWrite = count(usage.cache_creation_input_tokens)
   const output = count(usage.output_tokens)
-  const cacheWriteHour = partOf(
+  const cacheWriteHour = capCount(
     lenientObject(usage, 'cache_creation').ephemeral_1h_input_tokens,
     cacheWrite,
   )
-  const thinking = partOf(lenientObject(usage, 'output_tokens_details').thinking_tokens, output)
+  const thinking = capCount(lenientObject(usage, 'output_tokens_details').thinking_tokens, output)
   const toolCounts = lenientObject(usage, 'server_tool_use')
   return omitZeroMeters({
     input: count(usage.input_tokens),

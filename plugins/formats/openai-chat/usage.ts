@@ -2,7 +2,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { partOf } from '../reported-usage.ts'
+import { capCount } from '../reported-usage.ts'
 
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes
  *  thoughts. */
@@ -11,16 +11,16 @@ export const metersOf = (usage: Fields): Meters => {
   const completion = count(usage.completion_tokens)
   const promptDetails = lenientObject(usage, 'prompt_tokens_details')
   const completionDetails = lenientObject(usage, 'completion_tokens_details')
-  const cached = partOf(promptDetails.cached_tokens, prompt)
-  const cacheWrite = partOf(promptDetails.cache_write_tokens, prompt - cached)
+  const cached = capCount(promptDetails.cached_tokens, prompt)
+  const cacheWrite = capCount(promptDetails.cache_write_tokens, prompt - cached)
   // Cached audio tokens are counted as cached.
-  const audioInput = partOf(promptDetails.audio_tokens, prompt - cached - cacheWrite)
-  const audioOutput = partOf(completionDetails.audio_tokens, completion)
+  const audioInput = capCount(promptDetails.audio_tokens, prompt - cached - cacheWrite)
+  const audioOutput = capCount(completionDetails.audio_tokens, completion)
   // xAI counts thoughts apart from the completion, which its total shows.
   const reasoning = count(completionDetails.reasoning_tokens)
   const excludesThinking =
     reasoning > 0 && count(usage.total_tokens) === prompt + completion + reasoning
-  const thinking = excludesThinking ? reasoning : partOf(reasoning, completion - audioOutput)
+  const thinking = excludesThinking ? reasoning : capCount(reasoning, completion - audioOutput)
   return omitZeroMeters({
     input: prompt - cached - cacheWrite - audioInput,
     cached,

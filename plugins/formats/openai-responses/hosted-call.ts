@@ -1,4 +1,4 @@
-/** Converts hosted tool calls to and from their items. */
+/** Converts hosted tool calls between the hub and the items of the Responses API. */
 import type { Json } from '../../../engine/plugin.ts'
 import type { Citation, HostedCall, HostedToolName } from '../content.ts'
 import {
@@ -11,12 +11,12 @@ import {
 } from '../fields.ts'
 import { NAME } from './name.ts'
 
-/** Decodes the parts that other formats can express; the item itself is kept for its own
- *  provider. */
-export const hostedCallOf = (item: Fields): HostedCall => {
-  const { tool, read } = DECODERS[lenientText(item, 'type') ?? ''] ?? {
+/** Decodes the fields that other formats can express. `raw` keeps the whole item, which goes back
+ *  to its own provider only. */
+export const decodeHostedCall = (item: Fields): HostedCall => {
+  const { tool, decode } = DECODERS[lenientText(item, 'type') ?? ''] ?? {
     tool: 'other',
-    read: () => ({}),
+    decode: () => ({}),
   }
   const hasFailed = lenientText(item, 'status') === 'failed'
   return {
@@ -24,33 +24,33 @@ export const hostedCallOf = (item: Fields): HostedCall => {
     tool,
     id: lenientText(item, 'id') ?? '',
     input: null,
-    ...read(item),
+    ...decode(item),
     ...(hasFailed && { error: lenientText(item, 'error') ?? 'failed' }),
     raw: { origin: NAME, items: [item] },
   }
 }
-type Read = (item: Fields) => Partial<HostedCall>
+type Decode = (item: Fields) => Partial<HostedCall>
 
-const readSearch: Read = item => {
-  // One compatible upstream sends its searches in the shape of function calls.
-  const callArguments = parseJson(lenientText(item, 'arguments') ?? '')
-  const action = isFields(item.action) ? item.action : isFields(callArguments) ? callArguments : {}
+const decodeSearch: Decode = item => {
+  const action = isFields(item.action) ? item.action : parseArguments(item)
   const sources: Citation[] = []
   for (const { url } of lenientObjects(action, 'sources'))
     if (typeof url === 'string') sources.push({ url })
   const { sources: _, type: __, ...input } = action
   return { input, ...(sources.length > 0 && { sources }) }
 }
-const readCode: Read = item => {
-  const callArguments = parseJson(lenientText(item, 'arguments') ?? '')
-  const text =
-    lenientText(item, 'code') ??
-    lenientText(isFields(callArguments) ? callArguments : {}, 'code') ??
-    ''
+const decodeCode: Decode = item => {
+  const code = lenientText(item, 'code') ?? lenientText(parseArguments(item), 'code') ?? ''
   const logs = lenientObjects(item, 'outputs').map(output => lenientText(output, 'logs') ?? '')
-  return { input: { code: text }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
+  return { input: { code }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
 }
-const readFiles: Read = item => {
+/** An upstream that imitates this format sends hosted calls with `arguments`, as function calls
+ *  have them. */
+const parseArguments = (item: Fields): Fields => {
+  const callArguments = parseJson(lenientText(item, 'arguments') ?? '')
+  return isFields(callArguments) ? callArguments : {}
+}
+const decodeFileSearch: Decode = item => {
   const results = lenientObjects(item, 'results').map(result => {
     const file = lenientText(result, 'file_id')
     const title = lenientText(result, 'filename')
@@ -59,30 +59,36 @@ const readFiles: Read = item => {
   })
   return { input: { queries: item.queries ?? [] }, ...(results.length > 0 && { sources: results }) }
 }
-const DECODERS: Readonly<Record<string, { readonly tool: HostedToolName; readonly read: Read }>> = {
-  web_search_call: { tool: 'web_search', read: readSearch },
-  code_interpreter_call: { tool: 'code_execution', read: readCode },
-  file_search_call: { tool: 'file_search', read: readFiles },
+const DECODERS: Readonly<
+  Record<string, { readonly tool: HostedToolName; readonly decode: Decode }>
+> = {
+  web_search_call: { tool: 'web_search', decode: decodeSearch },
+  code_interpreter_call: { tool: 'code_execution', decode: decodeCode },
+  file_search_call: { tool: 'file_search', decode: decodeFileSearch },
 }
 
-/** Encodes a call as an item; undefined if this format has no item for it. `id`: the base of the
- *  item's id if it has none. */
-export const itemOf = (call: HostedCall, id: string, status: string): Fields | undefined => {
-  const ownFields = ownItem(call)
-  if (ownFields) return ownFields
-  const write = ENCODERS[call.tool]
-  if (!write) return undefined
-  const { type, prefix, ...members } = write(call)
-  return { id: `${prefix}_${id}`, type, status: call.error ? 'failed' : status, ...members }
+/** Encodes a call as an item; undefined if this format has no item for the tool. `id`: the item's
+ *  id without its prefix, for calls that came from another format. */
+export const encodeHostedCall = (
+  call: HostedCall,
+  id: string,
+  status: string,
+): Fields | undefined => {
+  const originalItem = originalItemOf(call)
+  if (originalItem) return originalItem
+  const encode = ENCODERS[call.tool]
+  if (!encode) return undefined
+  const { type, idPrefix, ...members } = encode(call)
+  return { id: `${idPrefix}_${id}`, type, status: call.error ? 'failed' : status, ...members }
 }
-/** The item as this format's provider sent it. */
-export const ownItem = ({ raw }: HostedCall): Fields | undefined => {
+/** The item as the provider sent it; undefined if the call came from another format. */
+export const originalItemOf = ({ raw }: HostedCall): Fields | undefined => {
   const [item] = raw?.origin === NAME ? raw.items : []
   return isFields(item) ? item : undefined
 }
-type NewItem = { readonly type: string; readonly prefix: string } & Fields
+type NewItem = { readonly type: string; readonly idPrefix: string } & Fields
 
-const searchItem = ({ input, sources: pages }: HostedCall): NewItem => {
+const encodeSearch = ({ input, sources: pages }: HostedCall): NewItem => {
   const { query, url, pattern } = isFields(input) ? input : { query: input }
   const sources = pages?.flatMap(page => (page.url ? [{ type: 'url', url: page.url }] : []))
   const action = omitUndefined({
@@ -92,27 +98,27 @@ const searchItem = ({ input, sources: pages }: HostedCall): NewItem => {
     pattern,
     sources,
   })
-  return { type: 'web_search_call', prefix: 'ws', action }
+  return { type: 'web_search_call', idPrefix: 'ws', action }
 }
-const codeItem = ({ input, output, id }: HostedCall): NewItem => ({
+const encodeCode = ({ input, output, id }: HostedCall): NewItem => ({
   type: 'code_interpreter_call',
-  prefix: 'ci',
+  idPrefix: 'ci',
   code: lenientText(isFields(input) ? input : { code: input }, 'code') ?? '',
   container_id: `cntr_${id}`,
-  outputs: output === undefined ? null : [{ type: 'logs', logs: logsOf(output) }],
+  outputs: output === undefined ? null : [{ type: 'logs', logs: encodeLogs(output) }],
 })
-const logsOf = (output: Json): string => {
+const encodeLogs = (output: Json): string => {
   if (typeof output === 'string') return output
   if (!isFields(output)) return JSON.stringify(output)
   const { stdout, stderr, output: text } = output
-  const outputs = [stdout ?? text, stderr].filter(word => typeof word === 'string' && word !== '')
-  return outputs.length > 0 ? outputs.join('\n') : JSON.stringify(output)
+  const logs = [stdout ?? text, stderr].filter(log => typeof log === 'string' && log !== '')
+  return logs.length > 0 ? logs.join('\n') : JSON.stringify(output)
 }
-const fileSearchItem = ({ input, sources }: HostedCall): NewItem => {
+const encodeFileSearch = ({ input, sources }: HostedCall): NewItem => {
   const { queries, query } = isFields(input) ? input : { query: input }
   return {
     type: 'file_search_call',
-    prefix: 'fs',
+    idPrefix: 'fs',
     queries: Array.isArray(queries) ? queries : [typeof query === 'string' ? query : ''],
     results:
       sources?.map(({ file = '', title = '', quote = '' }) => ({
@@ -123,9 +129,9 @@ const fileSearchItem = ({ input, sources }: HostedCall): NewItem => {
   }
 }
 const ENCODERS: Readonly<Record<string, (call: HostedCall) => NewItem>> = {
-  web_search: searchItem,
-  web_fetch: searchItem,
-  url_context: searchItem,
-  code_execution: codeItem,
-  file_search: fileSearchItem,
+  web_search: encodeSearch,
+  web_fetch: encodeSearch,
+  url_context: encodeSearch,
+  code_execution: encodeCode,
+  file_search: encodeFileSearch,
 }

@@ -4,7 +4,7 @@ import { encodeCallId } from '../call-id.ts'
 import type { Call, Content, HostedCall, Media, OpaquePayload, Thought } from '../content.ts'
 import { type Fields, lenientText } from '../fields.ts'
 import { encodePayload } from '../opaque-payload.ts'
-import { itemOf } from './hosted-call.ts'
+import { encodeHostedCall } from './hosted-call.ts'
 import { CALL_ID, itemId, NAME } from './name.ts'
 
 /** Emits one event of the current item; the caller adds position and sequence number. */
@@ -114,7 +114,7 @@ export const writeHostedCall = (
   emit: Emit,
 ): ItemWriter | undefined => {
   const base = `${position.id}_${position.index}`
-  const item = itemOf(call, base, 'in_progress')
+  const item = encodeHostedCall(call, base, 'in_progress')
   if (!item) return undefined
   const id = lenientText(item, 'id') ?? base
   const { startPhases = [], endPhases = [] } = PHASES[lenientText(item, 'type') ?? ''] ?? {}
@@ -135,7 +135,7 @@ export const writeHostedCall = (
     },
     finish: status => {
       begin()
-      const finalItem = { ...itemOf(lastCall, base, status), id }
+      const finalItem = { ...encodeHostedCall(lastCall, base, status), id }
       emitCode(finalItem, id, emit)
       for (const phase of endPhases) emit(`response.${item.type}.${phase}`, { item_id: id })
       return finalItem

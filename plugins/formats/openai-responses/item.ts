@@ -4,7 +4,7 @@ import type { Json } from '../../../engine/plugin.ts'
 import type { Call, Content, Media, OpaquePayload, Refusal, Text, Thought } from '../content.ts'
 import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
 import { citationOf } from './citations.ts'
-import { hostedCallOf } from './hosted-call.ts'
+import { decodeHostedCall } from './hosted-call.ts'
 import { NAME } from './name.ts'
 
 export const contentOf = (item: Fields): readonly Content[] => {
@@ -83,7 +83,7 @@ export const imageOf = (item: Fields): Media | undefined => {
   return { type: 'media', kind: 'image', source: { type: 'data', data: base64, mime } }
 }
 
-const readHostedCall = (item: Fields): readonly Content[] => [hostedCallOf(item)]
+const readHostedCall = (item: Fields): readonly Content[] => [decodeHostedCall(item)]
 const asList = (content: Content | undefined): readonly Content[] => (content ? [content] : [])
 const READERS: Readonly<Record<string, (item: Fields) => readonly Content[]>> = {
   message: item => lenientObjects(item, 'content').flatMap(part => messagePartOf(part, item) ?? []),

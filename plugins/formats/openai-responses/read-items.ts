@@ -8,7 +8,7 @@ import type { Turn } from '../hub.ts'
 import { decodePayload } from '../opaque-payload.ts'
 import { readContent } from './content.ts'
 import { fault as own } from './faults.ts'
-import { hostedCallOf } from './hosted-call.ts'
+import { decodeHostedCall } from './hosted-call.ts'
 import { imageOf, thoughtText } from './item.ts'
 import { NAME } from './name.ts'
 
@@ -171,7 +171,7 @@ const readReference: Read = (item, at) => {
   const id = textIn(item, 'id', `${at}.id`) ?? ''
   throw own('ITEM_UNKNOWN', [id], { param: at })
 }
-const readHostedCall: Read = item => ({ role: 'assistant', content: [hostedCallOf(item)] })
+const readHostedCall: Read = item => ({ role: 'assistant', content: [decodeHostedCall(item)] })
 
 const READERS: Readonly<Record<string, Read>> = {
   message: readMessage,

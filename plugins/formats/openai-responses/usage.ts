@@ -3,15 +3,15 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { partOf } from '../reported-usage.ts'
+import { capCount } from '../reported-usage.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const input = count(usage.input_tokens)
   const details = lenientObject(usage, 'input_tokens_details')
   const output = count(usage.output_tokens)
-  const cached = partOf(details.cached_tokens, input)
-  const cacheWrite = partOf(details.cache_write_tokens, input - cached)
-  const thinking = partOf(lenientObject(usage, 'output_tokens_details').reasoning_tokens, output)
+  const cached = capCount(details.cached_tokens, input)
+  const cacheWrite = capCount(details.cache_write_tokens, input - cached)
+  const thinking = capCount(lenientObject(usage, 'output_tokens_details').reasoning_tokens, output)
   return omitZeroMeters({
     input: input - cached - cacheWrite,
     cached,

@@ -16,7 +16,7 @@ import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
 import { describeHostedCall } from '../hosted-call-text.ts'
 import type { Turn } from '../hub.ts'
 import { writePart } from './content.ts'
-import { ownItem } from './hosted-call.ts'
+import { originalItemOf } from './hosted-call.ts'
 import { CALL_ID, NAME } from './name.ts'
 
 export const writeItems = (turns: readonly Turn[], dropped: DroppedFields): readonly Fields[] => {
@@ -111,9 +111,9 @@ class AssistantItems {
     this.#texts.push(text)
   }
   #addHostedCall(call: HostedCall): void {
-    const ownFields = ownItem(call)
-    const text = ownFields ? undefined : describeHostedCall(call, this.#dropped)?.text
-    if (ownFields) this.#addItem(ownFields)
+    const originalItem = originalItemOf(call)
+    const text = originalItem ? undefined : describeHostedCall(call, this.#dropped)?.text
+    if (originalItem) this.#addItem(originalItem)
     else if (text !== undefined) this.#addItem(assistantMessage(text))
   }
   #flush(): void {

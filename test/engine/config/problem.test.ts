@@ -118,7 +118,7 @@ t.test('pretty: equal problems are shown once, with their further places', async
 })
 
 t.test('problems: causes are sorted first, then the main file', async t => {
-  const of = (code: string, file: string, line = 1) => ({
+  const problemAt = (code: string, file: string, line = 1) => ({
     code,
     file,
     line,
@@ -126,12 +126,12 @@ t.test('problems: causes are sorted first, then the main file', async t => {
     message: code,
   })
   const problems = [
-    of('PRICE_CURRENCY', 'models/a.yaml'),
-    of('CURRENCY_RATE', 'routes.yaml', 9),
-    of('UNKNOWN_KEY', 'models/a.yaml', 7),
-    of('WRONG_TYPE', 'routes.yaml', 8),
-    of('DUPLICATE_NAME', 'models/b.yaml', 5),
-    of('YAML_SYNTAX', 'models/a.yaml', 6),
+    problemAt('PRICE_CURRENCY', 'models/a.yaml'),
+    problemAt('CURRENCY_RATE', 'routes.yaml', 9),
+    problemAt('UNKNOWN_KEY', 'models/a.yaml', 7),
+    problemAt('WRONG_TYPE', 'routes.yaml', 8),
+    problemAt('DUPLICATE_NAME', 'models/b.yaml', 5),
+    problemAt('YAML_SYNTAX', 'models/a.yaml', 6),
   ]
   const order = [
     'YAML_SYNTAX',

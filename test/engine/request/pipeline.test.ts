@@ -52,11 +52,11 @@ t.test('pipeline: calling `next()` twice is a fault of the stage', async t => {
 })
 
 t.test('pipeline: a rejection that a stage does not await does not end the process', async t => {
-  const forgetful: Step<string[]> = async (_, next) => void next()
+  const missingAwait: Step<string[]> = async (_, next) => void next()
   const rejections: unknown[] = []
   const onRejection = (reason: unknown): void => void rejections.push(reason)
   process.on('unhandledRejection', onRejection)
-  await compose([forgetful], () => Promise.reject(new Error('unseen')))([])
+  await compose([missingAwait], () => Promise.reject(new Error('unseen')))([])
   await new Promise(resolve => setImmediate(resolve))
   process.off('unhandledRejection', onRejection)
   t.same(rejections, [])

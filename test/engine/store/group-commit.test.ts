@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
 import t from 'tap'
-import { createGroup, type List } from '../../../engine/store/sqlite/group-commit.ts'
+import { createGroupCommit, type List } from '../../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../../engine/store/sqlite/migrate.ts'
 import { openForWriting, type Sqlite } from '../../../engine/store/sqlite/sqlite.ts'
 import { sql, startBoth, statement, temporaryFolder } from '../../helpers/store/store.ts'
@@ -47,7 +47,9 @@ const list = (number: number, ...ids: number[]): List => ({
 
 t.test('SQLite group commit: forty lists share one BEGIN and one COMMIT', async t => {
   const { store, commands } = openItems(temporaryFolder(t))
-  const outcomes = createGroup(store)(Array.from({ length: 40 }, (_, index) => list(index, index)))
+  const outcomes = createGroupCommit(store)(
+    Array.from({ length: 40 }, (_, index) => list(index, index)),
+  )
   t.equal(outcomes.filter(outcome => 'rows' in outcome).length, 40)
   t.same(commands, ['BEGIN IMMEDIATE', 'COMMIT'])
   store.close()
@@ -59,7 +61,7 @@ t.test(
     const { store, commands } = openItems(temporaryFolder(t))
     const lists = Array.from({ length: 40 }, (_, index) => list(index, index))
     lists[20] = list(20, 100, 101, 3)
-    const outcomes = createGroup(store)(lists)
+    const outcomes = createGroupCommit(store)(lists)
     t.same(
       outcomes.map((outcome, index) => ('rows' in outcome ? undefined : index)).filter(Boolean),
       [20],
@@ -75,7 +77,7 @@ t.test(
   'SQLite group commit: a repeated list returns its first result and is applied once',
   async t => {
     const { store } = openItems(temporaryFolder(t))
-    const commit = createGroup(store)
+    const commit = createGroupCommit(store)
     const steps = [{ text: `${INSERT} RETURNING id, name`, rows: 1, values: [2n ** 60n, 'big'] }]
     const first = commit([{ client: 'c', number: 7, isRepeat: false, steps }])
     const second = commit([{ client: 'c', number: 7, isRepeat: true, steps }])
@@ -92,7 +94,7 @@ t.test(
   'SQLite group commit: a list that begins with a `once` statement is not recorded',
   async t => {
     const { store } = openItems(temporaryFolder(t))
-    const commit = createGroup(store)
+    const commit = createGroupCommit(store)
     const once = { ...list(1, 1, 2), once: true }
     const countRecords = () => store.run('SELECT count(*) AS n FROM tollgate_lists', []).rows[0]?.n
     t.match(commit([once]), [{ rows: [[], []] }])
@@ -132,7 +134,7 @@ t.test(
     const { page_count: pages } = store.connection.prepare('PRAGMA page_count').get() ?? {}
     store.connection.exec(`PRAGMA max_page_count = ${pages}`)
     const wide = { text: INSERT, rows: 1, values: [2, 'x'.repeat(100_000)] }
-    const commit = createGroup(store)
+    const commit = createGroupCommit(store)
     const outcomes = commit([
       list(1, 1),
       { client: 'c', number: 2, isRepeat: false, steps: [wide] },

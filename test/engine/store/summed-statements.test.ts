@@ -2,7 +2,7 @@
  *  result. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createGroup, type List } from '../../../engine/store/sqlite/group-commit.ts'
+import { createGroupCommit, type List } from '../../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../../engine/store/sqlite/migrate.ts'
 import { openForWriting } from '../../../engine/store/sqlite/sqlite.ts'
 import type { Step } from '../../../engine/store/summed-statements.ts'
@@ -35,7 +35,7 @@ const arrange = (t: Test) => {
     store.run('SELECT left_over FROM purse ORDER BY id', []).rows.map(Object.values)
   t.teardown(() => store.close())
   return {
-    commit: createGroup(counting),
+    commit: createGroupCommit(counting),
     store,
     balances,
     countPayments: () => texts.filter(text => text === PAY).length,

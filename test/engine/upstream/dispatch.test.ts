@@ -228,10 +228,10 @@ t.test('dispatch: an attempt without a reply is a fault that names its route', a
     warn() {},
     error: (_: object, text = '') => void lines.push(text),
   }
-  const forgetful = pluginOf({ async forward() {} })
+  const missingNext = pluginOf({ async forward() {} })
   const core = await startTestServer(
     t,
-    { forgetful },
+    { missingNext },
     { upstreams: { a: { url: DEAD } }, routes: [{ path: 'GET /', name: 'r', upstream: 'a' }] },
     log,
   )

@@ -63,35 +63,35 @@ export const call = async (
   { database }: Pick<Books, 'database'>,
   ledger: Ledger,
   request: string,
-  payerOf: Payer,
+  payer: Payer,
   holdAmount: bigint,
 ) => {
-  const shortfall = await ledger.take(payerOf, holdAmount)
-  if (shortfall) return { lack: shortfall }
+  const shortfall = await ledger.take(payer, holdAmount)
+  if (shortfall) return { shortfall }
   const process = await ledger.process()
   const facts = { route: 'chat', model: 'm', version: 1, rule: '{}', openedAt: Date.now() }
   await database.write([
     openCharge({
       request,
-      account: payerOf.account,
-      key: payerOf.key,
+      account: payer.account,
+      key: payer.key,
       process,
       heldAmount: holdAmount,
-      holdsKeyQuota: payerOf.quota !== undefined,
+      holdsKeyQuota: payer.quota !== undefined,
       ...facts,
     }),
   ])
   return {
-    lack: shortfall,
+    shortfall,
     async settle(amount: bigint, uncollected = 0n) {
-      const wallets = walletsOf(payerOf.account, payerOf.key)
+      const wallets = walletsOf(payer.account, payer.key)
       const how = { isEstimated: false, usage: '{}', lines: '[]', closedAt: Date.now(), wallets }
       await database.write([settleCharge({ request, amount, uncollected, ...how })])
-      ledger.give(payerOf, holdAmount - amount, process)
+      ledger.give(payer, holdAmount - amount, process)
     },
     async release() {
       await database.write([releaseCharge(request, Date.now())])
-      ledger.give(payerOf, holdAmount, process)
+      ledger.give(payer, holdAmount, process)
     },
   }
 }

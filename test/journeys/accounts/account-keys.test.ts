@@ -191,7 +191,7 @@ t.test('keys: an account cannot read, change or revoke those of another account'
 t.test('API key: invalid options are refused and create nothing', async t => {
   const count = async () => (await ask('GET', '/api/keys?limit=1000', token)).body.data.length
   const before = await count()
-  const WRONG: readonly unknown[] = [
+  const INVALID_BODIES: readonly unknown[] = [
     { quota: -1 },
     { quota: 0 },
     { quota: 1.5 },
@@ -226,7 +226,7 @@ t.test('API key: invalid options are refused and create nothing', async t => {
     '{"name":',
     '{"a":1}{}',
   ]
-  for (const body of WRONG) {
+  for (const body of INVALID_BODIES) {
     const { status, body: reply } = await ask('POST', '/api/keys', token, body)
     t.match(
       { status, reply },

@@ -101,7 +101,7 @@ t.test('usage period: includes its start and excludes its end', async t => {
 })
 
 t.test('usage query: invalid parameters are refused with the valid ones', async t => {
-  const WRONG: readonly (readonly [query: string, message: RegExp])[] = [
+  const INVALID_QUERIES: readonly (readonly [query: string, message: RegExp])[] = [
     ['from=yesterday', /`from` must be a date/],
     ['to=2025-02-31', /`to` must be a date/],
     ['from=2025-11-02&to=2025-11-01', /before/],
@@ -114,7 +114,7 @@ t.test('usage query: invalid parameters are refused with the valid ones', async 
     ["cursor='; DROP TABLE charges; --", /`cursor`/],
     ['by=day&by=key', /must not be repeated/],
   ]
-  for (const [query, message] of WRONG)
+  for (const [query, message] of INVALID_QUERIES)
     t.match(await ask('GET', `/api/usage?${query}`, token), {
       status: 400,
       body: { success: false, message },

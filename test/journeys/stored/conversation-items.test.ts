@@ -41,21 +41,21 @@ t.test(
 
     const [three, four, five] = addition.data.map(item => item.id ?? '')
     if (!three || !four || !five) throw new Error('an item without an id')
-    const of = { conversation_id: id }
-    t.match(await items.retrieve(four, of), {
+    const conversation = { conversation_id: id }
+    t.match(await items.retrieve(four, conversation), {
       id: four,
       role: 'assistant',
       content: [{ type: 'output_text', text: 'four' }],
     })
-    t.match(await items.delete(four, of), { id, object: 'conversation', metadata: {} })
-    await rejectsWith(t, items.retrieve(four, of), 404, {
+    t.match(await items.delete(four, conversation), { id, object: 'conversation', metadata: {} })
+    await rejectsWith(t, items.retrieve(four, conversation), 404, {
       type: 'invalid_request_error',
       message: new RegExp(four),
     })
-    await rejectsWith(t, items.delete(four, of), 404)
-    t.equal(textOf(await items.retrieve(five, of)), 'five', 'by its id')
+    await rejectsWith(t, items.delete(four, conversation), 404)
+    t.equal(textOf(await items.retrieve(five, conversation)), 'five', 'by its id')
     // Concurrent deletions in one turn do not undo each other.
-    await Promise.all([items.delete(three, of), items.delete(five, of)])
+    await Promise.all([items.delete(three, conversation), items.delete(five, conversation)])
     t.same(await allTexts(id), ['one', 'two'])
   },
 )
@@ -92,7 +92,7 @@ t.test('conversation: an update replaces its metadata', async t => {
 t.test('conversation: refuses invalid requests and other accounts', async t => {
   const { id } = await ownClient.conversations.create({ items: [messageItem('user', 'mine')] })
   const [item] = (await items.list(id)).data
-  const of = { conversation_id: id }
+  const conversation = { conversation_id: id }
   await rejectsWith(t, items.create(id, { items: [] }), 400, { param: 'items' })
   await rejectsWith(t, items.create(id, {} as never), 400, { param: 'items' })
   await rejectsWith(t, items.create(id, { items: [{ content: 'x' }] as never }), 400)
@@ -107,12 +107,12 @@ t.test('conversation: refuses invalid requests and other accounts', async t => {
       param: 'items',
     },
   )
-  await rejectsWith(t, items.retrieve('msg_none', of), 404)
+  await rejectsWith(t, items.retrieve('msg_none', conversation), 404)
   await rejectsWith(t, items.create('conv_none', { items: [messageItem('user', 'x')] }), 404)
   await rejectsWith(t, ownClient.conversations.update('conv_none', { metadata: {} }), 404)
   for (const call of [
-    () => otherClient.conversations.items.retrieve(item?.id ?? '', of),
-    () => otherClient.conversations.items.delete(item?.id ?? '', of),
+    () => otherClient.conversations.items.retrieve(item?.id ?? '', conversation),
+    () => otherClient.conversations.items.delete(item?.id ?? '', conversation),
     () => otherClient.conversations.items.create(id, { items: [messageItem('user', 'x')] }),
     () => otherClient.conversations.update(id, { metadata: {} }),
   ])

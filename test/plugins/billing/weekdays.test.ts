@@ -48,7 +48,7 @@ for (const [what, when, instant, holds] of TABLE)
     t.equal(nanos, holds ? 1_000_000_000n : 2_000_000_000n)
   })
 
-const WRONG: readonly (readonly [weekdays: string, message: RegExp])[] = [
+const INVALID_WEEKDAYS: readonly (readonly [weekdays: string, message: RegExp])[] = [
   ['saturday', /written as in \[sat, sun\]/],
   ['Sat', /written as/],
   ['xyz', /"xyz" is none of sun, mon/],
@@ -71,7 +71,7 @@ const WRONG: readonly (readonly [weekdays: string, message: RegExp])[] = [
   ['"sat; DROP TABLE charges"', /written as/],
 ]
 t.test('weekdays: an invalid list is reported with its position', async t => {
-  for (const [weekdays, message] of WRONG) {
+  for (const [weekdays, message] of INVALID_WEEKDAYS) {
     const problems = problemsOf(parse(rule(`weekdays: ${weekdays}`)))
     t.equal(problems.length, 1, weekdays)
     t.match(problems[0], /^m\.price\.input\.0\.when\.weekdays PRICE_WHEN /)

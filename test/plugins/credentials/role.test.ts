@@ -99,7 +99,7 @@ routes:
   t.equal((await ask('openai', admin)).status, 502)
 })
 
-const WRONG: readonly (readonly [auth: string, message: RegExp])[] = [
+const INVALID_OPTIONS: readonly (readonly [auth: string, message: RegExp])[] = [
   [
     '{ role: admn }',
     /routes\.yaml:5:\d+ {2}UNKNOWN_VALUE .*auth\.role cannot be admn.*did you mean "admin"\?/,
@@ -112,7 +112,7 @@ t.test('auth role: reports invalid options with their position', async t => {
   const root = fileURLToPath(new URL('../../../', import.meta.url))
   const folder = t.testdir({})
   const config = join(folder, 'routes.yaml')
-  for (const [option, text] of WRONG) {
+  for (const [option, text] of INVALID_OPTIONS) {
     writeFileSync(
       config,
       `settings: { plugins: [${join(root, 'plugins')}] }

@@ -19,7 +19,7 @@ for (const [at, books] of booksByEngine.entries())
       const one = async (number: number): Promise<void> => {
         const heldAmount = BigInt(1 + random(200))
         const newCall = await call(books, ledger, `a${number}`, payerOf(1), heldAmount)
-        if (newCall.lack) return
+        if (newCall.shortfall) return
         const amount = BigInt(random(Number(heldAmount) + 1))
         const process = await ledger.process()
         expected -= amount

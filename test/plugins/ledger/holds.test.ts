@@ -107,7 +107,7 @@ for (const [at, books] of booksByEngine.entries())
           const ledger = ledgers[at % 2]
           const openCall = ledger && (await call(books, ledger, `f${at}`, payerOf(6), 1n))
           await openCall?.settle?.(1n)
-          return openCall?.lack === undefined
+          return openCall?.shortfall === undefined
         })
         const admittedCount = (await Promise.all(calls)).filter(Boolean).length
         t.equal(admittedCount, 10)
@@ -133,7 +133,7 @@ for (const [at, books] of booksByEngine.entries())
       await both('both', 100n)
       // Each process leases a part of the remaining 800; 795 is more than one of them and the
       // wallet have.
-      const shortages = (await both('either', 795n)).map(call => call.lack)
+      const shortages = (await both('either', 795n)).map(call => call.shortfall)
       t.same(shortages.toSorted(), ['account', undefined])
     })
 
@@ -157,7 +157,7 @@ for (const [at, books] of booksByEngine.entries())
       await books.credit(9, 1_000n)
       const ledger = await books.ledger()
       const openCall = await call(books, ledger, 'i1', payerOf(9), 100n)
-      t.notOk(openCall.lack)
+      t.notOk(openCall.shortfall)
       const settlement = {
         request: 'i1',
         amount: 40n,

@@ -48,7 +48,7 @@ for (const [at, books] of booksByEngine.entries())
       const caller = payerOf(2, 12, 500n)
       await (await call(books, ledger, 'b1', caller, 300n)).settle?.(300n)
       await reapAll(books.database)
-      t.equal((await call(books, ledger, 'b2', caller, 400n)).lack, 'key')
+      t.equal((await call(books, ledger, 'b2', caller, 400n)).shortfall, 'key')
       t.same(await audit(books.database), [])
     })
 

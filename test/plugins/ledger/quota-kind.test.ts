@@ -35,11 +35,11 @@ for (const [at, books] of booksByEngine.entries())
         t.match(await key(11), { used: 340, balance: -280 }, 'the call began without a quota')
         await ledger.close()
         const newLedger = await books.ledger()
-        t.equal((await call(books, newLedger, 'a4', payerOf(1, 11, 60n), 1n)).lack, 'key')
+        t.equal((await call(books, newLedger, 'a4', payerOf(1, 11, 60n), 1n)).shortfall, 'key')
         await t.rejects(database.write(changeQuota(11, 60n, 339n)), { code: 'QUOTA_IN_USE' })
         await database.write(changeQuota(11, 60n, 342n))
-        t.equal((await call(books, newLedger, 'a5', payerOf(1, 11, 342n), 3n)).lack, 'key')
-        t.equal((await call(books, newLedger, 'a6', payerOf(1, 11, 342n), 1n)).lack, undefined)
+        t.equal((await call(books, newLedger, 'a5', payerOf(1, 11, 342n), 3n)).shortfall, 'key')
+        t.equal((await call(books, newLedger, 'a6', payerOf(1, 11, 342n), 1n)).shortfall, undefined)
       },
     )
 
@@ -100,7 +100,7 @@ for (const [at, books] of booksByEngine.entries())
             heldAmount,
           )
           const amount = BigInt(below(Number(heldAmount) + 1))
-          if (newCall.lack) continue
+          if (newCall.shortfall) continue
           open.push(async () => {
             await newCall.settle?.(amount)
             totalSettled += amount

@@ -54,7 +54,7 @@ for (const [at, books] of booksByEngine.entries())
       t.equal(await ledger.take(caller, amount + 1n), 'account')
       const all = await eventually(async () => {
         const newCall = await call(books, ledger, `all ${account}`, caller, amount)
-        return newCall.lack ? undefined : newCall
+        return newCall.shortfall ? undefined : newCall
       })
       await all.settle?.(amount)
       t.match(await books.wallet(account), { balance: 0n })

@@ -7,13 +7,13 @@ import { PROMPT } from '../../helpers/formats/codec.ts'
 
 const payload = { origin: 'google-gemini', data: 'c2ln' }
 const call: Content = { type: 'call', id: 'a', name: 'f', input: '{}' }
-const record = (cache: ThoughtCache, content: readonly Content[], owner = '1') => {
-  const recorder = cache.recorder(owner)
+const record = (cache: ThoughtCache, content: readonly Content[], accountId = '1') => {
+  const recorder = cache.createRecorder(accountId)
   for (const part of partsOf({ choices: [{ content, stop: { reason: 'call' } }] }))
     recorder.add(part)
 }
-const restore = (cache: ThoughtCache, content: readonly Content[], owner = '1') =>
-  cache.restore({ ...PROMPT, turns: [{ role: 'assistant', content }] }, owner).turns[0]?.content
+const restore = (cache: ThoughtCache, content: readonly Content[], accountId = '1') =>
+  cache.restore({ ...PROMPT, turns: [{ role: 'assistant', content }] }, accountId).turns[0]?.content
 
 t.test('thought cache: restores the signature of a call and the thoughts before it', t => {
   const cache = new ThoughtCache()

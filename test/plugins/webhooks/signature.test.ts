@@ -52,16 +52,16 @@ t.test('signature: accepts valid secrets only', async t => {
   t.ok(isSecret(secret))
   t.not(makeSecret(), secret)
   t.match(maskSecret(secret), /^whsec_….{4}$/)
-  const of = (length: number) => randomBytes(length).toString('base64')
+  const randomBase64 = (length: number) => randomBytes(length).toString('base64')
   for (const wrong of [
     '',
     'whsec_',
-    of(32),
-    `whsec_${of(23)}`,
-    `whsec_${of(65)}`,
-    `whsec_${of(32)}\n`,
-    `whsec_ ${of(32)}`,
-    `WHSEC_${of(32)}`,
+    randomBase64(32),
+    `whsec_${randomBase64(23)}`,
+    `whsec_${randomBase64(65)}`,
+    `whsec_${randomBase64(32)}\n`,
+    `whsec_ ${randomBase64(32)}`,
+    `WHSEC_${randomBase64(32)}`,
     `whsec_${randomBytes(32).toString('hex')}z`,
     `whsec_${'-_'.repeat(16)}`,
   ])

@@ -167,9 +167,14 @@ t.test('Gemini stream decoder: ends at the finish reason only (edges 17 and 30)'
   t.end()
 })
 t.test('Gemini stream decoder: several candidates end together', t => {
-  const of = (index: number, text: string, finishReason: Json = null) =>
+  const candidateEvent = (index: number, text: string, finishReason: Json = null) =>
     event({ candidates: [{ index, content: { parts: [{ text }] }, finishReason }] })
-  const stream = [of(0, 'a'), of(1, 'b'), of(0, 'c', 'STOP'), of(1, 'd', 'MAX_TOKENS')].join('')
+  const stream = [
+    candidateEvent(0, 'a'),
+    candidateEvent(1, 'b'),
+    candidateEvent(0, 'c', 'STOP'),
+    candidateEvent(1, 'd', 'MAX_TOKENS'),
+  ].join('')
   const { parts, hasEnded } = decodeParts(NAME, stream)
   t.ok(hasEnded)
   t.match(assembleParts(parts).choices, [

@@ -101,10 +101,10 @@ t.test('Gemini decoder: reports unknown fields by the client’s names', t => {
   t.end()
 })
 t.test('Gemini decoder: takes streaming from the path', t => {
-  const of = (path: string) => decodePrompt(NAME, { contents: HI }, path).prompt.stream
-  t.ok(of('/v1beta/models/x:streamGenerateContent?alt=sse'))
-  t.ok(of('/v1/models/x:streamGenerateContent'))
-  t.notOk(of('/v1beta/models/x:generateContent?x=:streamGenerateContent'))
+  const isStreamed = (path: string) => decodePrompt(NAME, { contents: HI }, path).prompt.stream
+  t.ok(isStreamed('/v1beta/models/x:streamGenerateContent?alt=sse'))
+  t.ok(isStreamed('/v1/models/x:streamGenerateContent'))
+  t.notOk(isStreamed('/v1beta/models/x:generateContent?x=:streamGenerateContent'))
   t.end()
 })
 t.test('Gemini decoder: pairs calls without ids and results by name, in order', t => {
@@ -130,7 +130,7 @@ t.test('Gemini decoder: pairs calls without ids and results by name, in order', 
   t.end()
 })
 t.test('Gemini decoder: unwraps tool results by Google’s conventions', t => {
-  const of = (response: Json) => {
+  const decodeResult = (response: Json) => {
     const { prompt } = decodePrompt(NAME, {
       contents: [
         { role: 'model', parts: [{ functionCall: { name: 'f', id: 'i' } }] },
@@ -139,11 +139,13 @@ t.test('Gemini decoder: unwraps tool results by Google’s conventions', t => {
     })
     return prompt.turns[1]?.content[0]
   }
-  t.match(of({ output: 'x' }), { content: [{ text: 'x' }] })
-  t.match(of({ result: [1] }), { content: [{ text: '[1]' }] })
-  t.match(of({ error: 'no' }), { content: [{ text: 'no' }], hasFailed: true })
-  t.match(of({ error: 'no', output: 'x' }), { content: [{ text: '{"error":"no","output":"x"}' }] })
-  t.match(of({}), { content: [] })
+  t.match(decodeResult({ output: 'x' }), { content: [{ text: 'x' }] })
+  t.match(decodeResult({ result: [1] }), { content: [{ text: '[1]' }] })
+  t.match(decodeResult({ error: 'no' }), { content: [{ text: 'no' }], hasFailed: true })
+  t.match(decodeResult({ error: 'no', output: 'x' }), {
+    content: [{ text: '{"error":"no","output":"x"}' }],
+  })
+  t.match(decodeResult({}), { content: [] })
   t.end()
 })
 t.test('Gemini decoder: a lone signature belongs to the text before it (edge 10)', t => {

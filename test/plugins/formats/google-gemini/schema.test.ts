@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import { convertToOpenApi } from '../../../../plugins/formats/google-gemini/schema.ts'
 
-const of = (schema: Json): Json => convertToOpenApi(schema, () => {})
+const convert = (schema: Json): Json => convertToOpenApi(schema, () => {})
 const droppedKeywords = (schema: Json): readonly string[] => {
   const dropped: string[] = []
   convertToOpenApi(schema, word => dropped.push(word))
@@ -96,7 +96,7 @@ const TABLE: readonly (readonly [what: string, given: Json, written: Json])[] = 
 ]
 for (const [what, input, expected] of TABLE)
   t.test(what, t => {
-    t.same(of(input), expected)
+    t.same(convert(input), expected)
     t.end()
   })
 
@@ -119,13 +119,13 @@ t.test('Gemini schema: ends recursive references and bounds nested ones', t => {
     $ref: '#/$defs/n',
     $defs: { n: { type: 'object', properties: { n: { $ref: '#/$defs/n' } } } },
   }
-  t.same(of(tree), { type: 'OBJECT', properties: { n: { type: 'OBJECT' } } })
+  t.same(convert(tree), { type: 'OBJECT', properties: { n: { type: 'OBJECT' } } })
   t.same(droppedKeywords(tree), ['$ref'])
   const $defs: { [name: string]: Json } = { d0: { type: 'string' } }
   for (let level = 1; level < 40; level++) {
     const $ref = `#/$defs/d${level - 1}`
     $defs[`d${level}`] = { type: 'object', properties: { a: { $ref }, b: { $ref } } }
   }
-  t.ok(JSON.stringify(of({ $ref: '#/$defs/d39', $defs })).length < 2_000_000)
+  t.ok(JSON.stringify(convert({ $ref: '#/$defs/d39', $defs })).length < 2_000_000)
   t.end()
 })

@@ -149,7 +149,7 @@ t.test('Gemini encoder: rejects unsupported tools by the client’s name', async
   }
 })
 t.test('Gemini encoder: maps the tool choice', t => {
-  const of = (choice: NonNullable<Prompt['choice']>) => {
+  const encodeChoice = (choice: NonNullable<Prompt['choice']>) => {
     const { body } = withTools([f, { ...f, name: 'g' }], { choice })
     const tools = (body as Fields).tools as never as { functionDeclarations: { name: string }[] }[]
     const names = tools[0]?.functionDeclarations.map(({ name }) => name).join()
@@ -158,15 +158,18 @@ t.test('Gemini encoder: maps the tool choice', t => {
       names,
     ]
   }
-  t.same(of({ type: 'auto' }), [{ mode: 'AUTO' }, 'f,g'])
-  t.same(of({ type: 'none' }), [{ mode: 'NONE' }, 'f,g'])
-  t.same(of({ type: 'required' }), [{ mode: 'ANY' }, 'f,g'])
-  t.same(of({ type: 'tool', name: 'g' }), [{ mode: 'ANY', allowedFunctionNames: ['g'] }, 'f,g'])
-  t.same(of({ type: 'some', mode: 'required', names: ['f'] }), [
+  t.same(encodeChoice({ type: 'auto' }), [{ mode: 'AUTO' }, 'f,g'])
+  t.same(encodeChoice({ type: 'none' }), [{ mode: 'NONE' }, 'f,g'])
+  t.same(encodeChoice({ type: 'required' }), [{ mode: 'ANY' }, 'f,g'])
+  t.same(encodeChoice({ type: 'tool', name: 'g' }), [
+    { mode: 'ANY', allowedFunctionNames: ['g'] },
+    'f,g',
+  ])
+  t.same(encodeChoice({ type: 'some', mode: 'required', names: ['f'] }), [
     { mode: 'ANY', allowedFunctionNames: ['f'] },
     'f,g',
   ])
-  t.same(of({ type: 'some', mode: 'auto', names: ['f'] }), [{ mode: 'AUTO' }, 'f'])
+  t.same(encodeChoice({ type: 'some', mode: 'auto', names: ['f'] }), [{ mode: 'AUTO' }, 'f'])
   t.same(withTools([search], { choice: { type: 'none' } }).body.tools, undefined)
   t.end()
 })

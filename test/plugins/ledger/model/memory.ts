@@ -4,7 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { Database, Row, Statement, Value } from '../../../../engine/plugin.ts'
 import { MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
 import { toFault } from '../../../../engine/store/refusal-fault.ts'
-import { createGroup } from '../../../../engine/store/sqlite/group-commit.ts'
+import { createGroupCommit } from '../../../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../../../engine/store/sqlite/migrate.ts'
 import type { Sqlite } from '../../../../engine/store/sqlite/sqlite.ts'
 import { encodeRows, normalizeRow, toSqlite } from '../../../../engine/store/values.ts'
@@ -26,7 +26,7 @@ export const openMemory = (): Memory => {
   prepareStore(sqliteOver(connection))
   for (const { text } of [...MEMBERSHIP_TABLES, ...migrations]) connection.exec(text)
   const store = sqliteOver(connection)
-  const group = createGroup(store)
+  const group = createGroupCommit(store)
   const clear = TABLES.map(table => connection.prepare(`DELETE FROM ${table}`))
   return {
     apply(list) {
