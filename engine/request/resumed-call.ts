@@ -27,9 +27,8 @@ export const bufferedRequest = (
   request: ResumedCall['request'] | Outgoing,
   body: Bytes | undefined,
 ): EngineRequest => {
-  const mark = request.path.indexOf('?')
-  const path = mark < 0 ? request.path : request.path.slice(0, mark)
-  const search = mark < 0 ? '' : request.path.slice(mark + 1)
+  const [path = '', ...rest] = request.path.split('?')
+  const search = rest.join('?')
   const whole = body ?? Buffer.alloc(0)
   const headers = Object.fromEntries(
     Object.entries(request.headers ?? {}).map(([name, value]) => [

@@ -30,7 +30,6 @@ type Address = Upstream['origins'][number]
 /** Identifies an address of an upstream. */
 export const addressOf = ({ origin, base }: Address): string => `${origin.address}${base}`
 const originsOf = ({ origins }: Upstream, pin: TargetPin | undefined): readonly Address[] => {
-  if (pin?.address === undefined) return origins
-  const pinned = origins.filter(each => addressOf(each) === pin.address)
+  const pinned = pin ? origins.filter(each => addressOf(each) === pin.address) : origins
   return pinned.length > 0 ? pinned : origins
 }

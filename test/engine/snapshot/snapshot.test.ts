@@ -172,7 +172,7 @@ t.test('snapshot: jobs end when it retires', async t => {
     jobs: {
       start(name: string) {
         log.push(`start ${name}`)
-        return () => void log.push(`stop ${name}`)
+        return { wake() {}, stop: () => void log.push(`stop ${name}`) }
       },
       close: async () => {},
     } as never,
