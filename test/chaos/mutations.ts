@@ -8,6 +8,7 @@ const AT_ONCE = 'test/plugins/ledger/single-row-charge.test.ts'
 const HOLDS = 'test/plugins/ledger/holds.test.ts'
 const BILLED = 'test/suites/billed.test.ts'
 const TABLES = 'plugins/ledger/tables.ts'
+const KEPT_HOLD = 'test/plugins/ledger/kept-hold.test.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const MEMBERSHIP = 'engine/store/membership.ts'
 const REAPER = 'engine/store/reaper.ts'
@@ -105,8 +106,18 @@ export const mutations: readonly Mutation[] = [
   },
   {
     bug: 'a charged amount stays reserved',
-    edits: [edit(TABLES, 'reserved = reserved - NEW.amount *\n', 'reserved = reserved - 0 *\n')],
+    edits: [edit(TABLES, 'NEW.held ELSE NEW.amount END *', 'NEW.held ELSE 0 END *')],
     tests: [MODEL],
+  },
+  {
+    bug: 'a kept hold stays reserved after its release',
+    edits: [edit(TABLES, 'reserved - NEW.held *', 'reserved - 0 *')],
+    tests: [KEPT_HOLD],
+  },
+  {
+    bug: 'a kept hold stays in the lease of its process',
+    edits: [edit('plugins/ledger/kept-hold.ts', '[row, leaveShare] : [row]', '[row] : [row]')],
+    tests: [KEPT_HOLD],
   },
   {
     bug: 'reaped processes keep their holds',
