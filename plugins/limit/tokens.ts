@@ -17,6 +17,8 @@ const TOKENS: readonly Meter[] = [
 /** For English text; in other languages a token has fewer letters, but those have more bytes. */
 const BYTES_PER_TOKEN = 4
 
+const FORM = /^\s*multipart\//i
+
 const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN)))
 
 /** At least 1, without the bytes of files. Creates no promise if content-length is set, as in
@@ -24,9 +26,11 @@ const forBytes = (bytes: number): bigint => BigInt(Math.max(1, Math.ceil(bytes /
 export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (kind === 'websocket' || (length === undefined && coding === undefined)) return 1n
-  const files = slots.get(FILES) ?? 0
-  if (length !== undefined) return forBytes(Number(length) - files)
-  return request.bytes().then(bytes => forBytes(bytes.length - files))
+  const files = slots.get(FILES)
+  // A form that no stage has read may be larger than memory.
+  if (files === undefined && FORM.test(request.headers['content-type'] ?? '')) return 1n
+  if (length !== undefined) return forBytes(Number(length) - (files ?? 0))
+  return request.bytes().then(bytes => forBytes(bytes.length - (files ?? 0)))
 }
 
 /** The tokens that a call has used. `estimate`: the estimate at its start. */
