@@ -12,6 +12,12 @@ export const fault = errors({
     'The file storage is full. Try again later.',
     { headers: { 'retry-after': '60' } },
   ],
+  /** The cause is a text for the log. */
+  STORAGE_FAILED: [
+    503,
+    'The file storage did not answer. Try again later.',
+    { headers: { 'retry-after': '5' } },
+  ],
   FILE_QUOTA: [
     403,
     'This account may store %s. Delete files that are not needed any more.',

@@ -8,6 +8,7 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { BlobStore, BlobWriter } from './blob-store.ts'
 import { DirectoryStore } from './directory-store.ts'
 import { fault } from './faults.ts'
+import { parseS3Address, S3Store } from './s3-store.ts'
 import { type FileSettings, fileSettingsOf } from './settings.ts'
 import { addFile, EXPIRED, FIND, KNOWN, removeFile, USAGE_OF } from './statements.ts'
 import { fileOf, isFileId, makeFileId, type StoredFile } from './stored-file.ts'
@@ -25,7 +26,13 @@ export const fileStoreOf = (host: HostBase): FileStore => {
     return new FileStore(host, settings, openBlobs(host, settings))
   })
 }
-const openBlobs = (host: HostBase, { store, minFree }: FileSettings): BlobStore => {
+const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
+  const { store, minFree, accessKey, secretKey } = settings
+  if (store.startsWith('s3:')) {
+    if (accessKey === '' || secretKey === '')
+      throw new Error('settings.files.store is a bucket: set access_key and secret_key beside it')
+    return new S3Store(parseS3Address(store), { accessKey, secretKey })
+  }
   const path = store.replace(/^file:/, '')
   if (path === '') return new DirectoryStore(host.folder('files'), minFree)
   mkdirSync(path, { recursive: true })

@@ -7,8 +7,11 @@ export const PURPOSES = ['assistants', 'fine-tune', 'vision', 'batch'] as const
 export type Purpose = (typeof PURPOSES)[number]
 
 export interface FileSettings {
-  /** `file:` is a folder of the data folder, `file:/PATH` another one. */
+  /** `file:` is a folder of the data folder, `file:/PATH` another one, `s3://…` a bucket. */
   readonly store: string
+  /** Credentials of the bucket. */
+  readonly accessKey: string
+  readonly secretKey: string
   /** Bytes of the largest file of each purpose. */
   readonly sizes: Readonly<Record<Purpose, number>>
   readonly quota: Quota
@@ -21,6 +24,8 @@ export interface FileSettings {
 interface Section {
   readonly files?: {
     readonly store?: string
+    readonly access_key?: string
+    readonly secret_key?: string
     readonly sizes?: Readonly<Partial<Record<Purpose, string>>>
     readonly quota?: { readonly files?: number; readonly bytes?: string }
     readonly free?: number
@@ -41,6 +46,8 @@ export const fileSettingsOf = (host: Pick<HostBase, 'section'>): FileSettings =>
   const sizeOf = (purpose: Purpose): number => amountIn(sizes[purpose], SIZES)
   return {
     store: files.store || DEFAULTS.store,
+    accessKey: files.access_key ?? '',
+    secretKey: files.secret_key ?? '',
     sizes: {
       assistants: sizeOf('assistants'),
       'fine-tune': sizeOf('fine-tune'),
@@ -78,11 +85,22 @@ export const FILES_SETTINGS = object(
   {
     store: {
       description:
-        '`file:` is the folder files/ of the data folder; `file:/srv/files` is another folder.',
+        '`file:` is the folder files/ of the data folder; `file:/srv/files` is another folder; `s3://BUCKET/PREFIX?endpoint=URL&region=R` is a bucket.',
       type: 'string',
-      pattern: '^(?:|file:(?:/.+)?)$',
+      pattern: '^(?:|file:(?:/.+)?|s3://.+)$',
       default: DEFAULTS.store,
-      examples: ['file:/srv/files'],
+      examples: ['file:/srv/files', 's3://files/tollgate?region=eu-central-1'],
+    },
+    access_key: {
+      description: 'Access key id for a bucket.',
+      type: 'string',
+      examples: ['${AWS_ACCESS_KEY_ID}'],
+    },
+    secret_key: {
+      description: 'Secret access key for a bucket.',
+      type: 'string',
+      format: 'password',
+      examples: ['${AWS_SECRET_ACCESS_KEY}'],
     },
     sizes: object(
       'Size limits by purpose.',

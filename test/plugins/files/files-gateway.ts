@@ -2,8 +2,7 @@
 import { readdirSync } from 'node:fs'
 import type { Test } from 'tap'
 import type { HostBase, Json, Plugin, Stage } from '../../../engine/plugin.ts'
-import { createJobs, type Jobs } from '../../../engine/store/jobs.ts'
-import { Leases } from '../../../engine/store/leases.ts'
+import type { Jobs } from '../../../engine/store/jobs.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import files from '../../../plugins/files/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
@@ -30,13 +29,19 @@ const ROUTES = [
   view('GET /files/{name}', 'signed'),
 ]
 
-/** `settings`: under `settings.files`. */
+/** `settings`: under `settings.files`. Background jobs run only by `runJob`. */
 export const startFiles = async (t: Test, settings: object = {}, engine: Engine = 'sqlite') => {
   const store = await startAnyStore(t, engine)
   const database = await store.open({ writeTimeout: 10_000 })
   const membership = reaperOn(t, database, 1_000)
-  const jobs = createJobs({ leases: new Leases({ database, membership }), log: SILENT_LOG })
-  t.teardown(() => jobs.close())
+  const runs = new Map<string, (signal: AbortSignal) => Promise<void>>()
+  const jobs: Jobs = {
+    start(name, _, run) {
+      runs.set(name, run)
+      return { wake() {}, stop() {} }
+    },
+    close: async () => {},
+  }
   const folder = temporaryFolder(t)
   let host: HostBase | undefined
   const spy = pluginOf(caller, {
@@ -51,7 +56,7 @@ export const startFiles = async (t: Test, settings: object = {}, engine: Engine 
     { errors: errorsPlugin as Plugin, caller: spy, files: files as Plugin },
     document as unknown as Parameters<typeof startTestServer>[2],
     SILENT_LOG,
-    { database, membership, jobs: jobs as Jobs },
+    { database, membership, jobs },
   )
   membership.start()
   const call = (method: string, path: string, init: RequestInit = {}, account = '1') =>
@@ -66,6 +71,7 @@ export const startFiles = async (t: Test, settings: object = {}, engine: Engine 
     call,
     json,
     host: () => host as HostBase,
+    runJob: (name: string) => runs.get(name)?.(new AbortController().signal),
     rows: (text: string) => database.read(sql(text, text), []),
     /** Paths of all files in the store. */
     stored: () =>

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import t from 'tap'
-import { fileStoreOf } from '../../../plugins/file-store/file-store.ts'
 import { signedUrl } from '../../../plugins/file-store/signed-url.ts'
 import { commands } from '../../../plugins/files/commands.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
@@ -468,7 +467,7 @@ t.test('files: one that has expired is not there, and is removed', async t => {
     data: [{ id: kept.json.id }],
     has_more: false,
   })
-  await fileStoreOf(gateway.host()).removeExpired(new AbortController().signal)
+  await gateway.runJob('expired files')
   t.equal(gateway.stored().length, 1)
   t.match(await gateway.rows('SELECT files, bytes FROM file_usage'), [
     { files: 1, bytes: LINES.length },
@@ -493,6 +492,10 @@ t.test('files: `tollgate files` lists files, and removes what belongs to none', 
   t.match(await run('gc'), { rows: [{ unfinished: 1, orphans: 1, bytes: 6 }] })
   t.same(gateway.stored().toSorted(), [path, recent].toSorted())
   t.match(await run('gc'), { rows: [{ unfinished: 0, orphans: 0, bytes: 0 }] })
+  writeFileSync(orphan, 'orphan')
+  utimesSync(orphan, 1, 1)
+  await gateway.runJob('orphaned files')
+  t.same(gateway.stored().toSorted(), [path, recent].toSorted())
 })
 
 t.test('files: bytes that are missing are an error of the operator', async t => {
