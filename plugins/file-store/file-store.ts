@@ -71,7 +71,7 @@ export class FileStore {
       await writeWithRetry(this.#database, addFile(stored, this.settings.quota))
     } catch (error) {
       // If the result is unknown the row may exist; without it the bytes are removed later.
-      if (!isCode(error, 'STORE_UNKNOWN')) await this.#blobs.remove(stored.id)
+      if (!isCode(error, 'STORE_UNKNOWN')) await this.#removeBytes(stored.id)
       throw isCode(error, 'FILE_QUOTA') ? this.#quotaFault() : error
     }
     return stored
@@ -101,7 +101,7 @@ export class FileStore {
     } catch (error) {
       throw isCode(error, 'FILE_UNKNOWN') ? fault('FILE_UNKNOWN', [file.id]) : error
     }
-    await this.#blobs.remove(file.id)
+    await this.#removeBytes(file.id)
   }
   async removeExpired(signal: AbortSignal): Promise<void> {
     for (;;) {
@@ -139,6 +139,10 @@ export class FileStore {
       throw error
     })
     return this.#secret
+  }
+  /** Bytes that cannot be removed now are orphans, which are removed later. */
+  async #removeBytes(id: string): Promise<void> {
+    await this.#blobs.remove(id).catch(() => {})
   }
   #quotaFault() {
     const { files, bytes } = this.settings.quota

@@ -34,11 +34,8 @@ type State =
 const [TAB, LF, CR, SPACE, QUOTE, COMMA, COLON] = [9, 10, 13, 32, 34, 44, 58]
 const [BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [92, 91, 93, 123, 125]
 const LITERALS: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' }
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-const IN_NUMBER = /[-+.\deE]/
 const ESCAPES = /["\\/bfnrt]/
 const HEX = /[\da-fA-F]/
-const MAX_NUMBER = 1_024
 
 export class JsonLines {
   #state: State = 'line'
@@ -48,8 +45,9 @@ export class JsonLines {
   #lineBytes = 0
   /** Whether the string is a key. */
   #isKey = false
-  /** What was read of a literal or number, or remains of an escape. */
+  /** What remains of a literal or an escape. */
   #text = ''
+  #number: NumberPhase = 'sign'
   #hasObject = false
   readonly #utf8 = new Utf8()
 
@@ -88,13 +86,7 @@ export class JsonLines {
       case 'literal':
         return this.#readLiteral(byte)
       case 'number':
-        if (IN_NUMBER.test(String.fromCharCode(byte)) && this.#text.length < MAX_NUMBER) {
-          this.#text += String.fromCharCode(byte)
-          return undefined
-        }
-        if (!NUMBER.test(this.#text)) return INVALID
-        this.#state = 'after value'
-        return this.#readToken(byte)
+        return this.#readNumber(byte)
       default:
         return this.#readToken(byte)
     }
@@ -144,9 +136,14 @@ export class JsonLines {
       return undefined
     }
     const literal = LITERALS[byte]
-    this.#text = literal?.slice(1) ?? String.fromCharCode(byte)
-    this.#state = literal ? 'literal' : 'number'
-    return literal || /[-\d]/.test(this.#text) ? undefined : INVALID
+    if (literal === undefined) {
+      this.#number = byte === MINUS ? 'sign' : byte === ZERO ? 'zero' : 'integer'
+      this.#state = 'number'
+      return byte === MINUS || isDigit(byte) ? undefined : INVALID
+    }
+    this.#text = literal.slice(1)
+    this.#state = 'literal'
+    return undefined
   }
   #readAfterValue(byte: number): string | undefined {
     const closing = this.#open.at(-1)
@@ -189,12 +186,46 @@ export class JsonLines {
     this.#state = 'string'
     return ESCAPES.test(character) ? undefined : INVALID
   }
+  #readNumber(byte: number): string | undefined {
+    const next = nextPhase(this.#number, byte)
+    if (next !== undefined) {
+      this.#number = next
+      return undefined
+    }
+    if (!COMPLETE[this.#number]) return INVALID
+    this.#state = 'after value'
+    return this.#readToken(byte)
+  }
   #readLiteral(byte: number): string | undefined {
     if (this.#text.charCodeAt(0) !== byte) return INVALID
     this.#text = this.#text.slice(1)
     if (this.#text === '') this.#state = 'after value'
     return undefined
   }
+}
+
+/** How far a number is read: -, 0 or 12, 12., 12.5, 12.5e, 12.5e+, 12.5e+7. */
+type NumberPhase = 'sign' | 'zero' | 'integer' | 'point' | 'fraction' | 'e' | 'e sign' | 'exponent'
+const COMPLETE: Readonly<Partial<Record<NumberPhase, true>>> = {
+  zero: true,
+  integer: true,
+  fraction: true,
+  exponent: true,
+}
+const [MINUS, PLUS, POINT, ZERO, NINE, UPPER_E, LOWER_E] = [45, 43, 46, 48, 57, 69, 101]
+const isDigit = (byte: number): boolean => byte >= ZERO && byte <= NINE
+/** Undefined if the byte does not belong to the number. */
+const nextPhase = (phase: NumberPhase, byte: number): NumberPhase | undefined => {
+  if (isDigit(byte)) {
+    if (phase === 'sign') return byte === ZERO ? 'zero' : 'integer'
+    if (phase === 'point') return 'fraction'
+    if (phase === 'e' || phase === 'e sign') return 'exponent'
+    return phase === 'zero' ? undefined : phase
+  }
+  if (byte === POINT) return phase === 'zero' || phase === 'integer' ? 'point' : undefined
+  if (byte === LOWER_E || byte === UPPER_E)
+    return phase !== 'exponent' && COMPLETE[phase] ? 'e' : undefined
+  return (byte === PLUS || byte === MINUS) && phase === 'e' ? 'e sign' : undefined
 }
 const INVALID = 'not valid JSON'
 const NO_OBJECT = 'not a dictionary'

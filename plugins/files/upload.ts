@@ -40,7 +40,8 @@ export class UploadStage implements Stage {
       exchange.answer(200, fileView(await upload.save(account, Date.now())))
     } catch (error) {
       request.stop()
-      await upload.abort()
+      // What cannot be removed now is removed later; the client reads the first error.
+      await upload.abort().catch(() => {})
       throw error
     }
   }

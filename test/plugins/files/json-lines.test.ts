@@ -58,6 +58,18 @@ t.test('JSON lines: a text with one byte changed is refused where JSON.parse ref
   t.end()
 })
 
+t.test('JSON lines: reads every short number as JSON.parse does', t => {
+  const differences: string[] = []
+  const check = (number: string, length: number): void => {
+    const text = `{"a":${number}}`
+    if ((problemOf(text) === undefined) !== isValid(text)) differences.push(number)
+    if (length > 0) for (const character of '-+.eE01') check(number + character, length - 1)
+  }
+  check('', 5)
+  t.same(differences, [])
+  t.end()
+})
+
 t.test('JSON lines: names the line and the reason', t => {
   const cases: readonly (readonly [string | Buffer, number, RegExp])[] = [
     ['', 1, /not a dictionary/],

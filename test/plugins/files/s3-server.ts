@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
-export const ACCESS_KEY = 'AKIATEST'
-export const SECRET_KEY = 'a secret/key+of=tests'
+const ACCESS_KEY = 'AKIATEST'
+const SECRET_KEY = 'a secret/key+of=tests'
 const REGION = 'eu-test-1'
 /** Keys of a page, so that lists have several. */
 const PAGE = 2

@@ -74,7 +74,13 @@ t.test('S3 store: retries failures of the service, and reports those that stay',
   s3.failures.push(403)
   t.equal((await gateway.upload(BATCH)).status, 503)
   t.equal(s3.objects.size, 1)
-  t.equal((await gateway.rows('SELECT id FROM stored_files')).length, 1)
+  const [row] = await gateway.rows('SELECT id FROM stored_files')
+  s3.failures.push(403)
+  t.equal((await gateway.json('DELETE', `/v1/files/${row?.id}`)).status, 200)
+  t.equal(s3.objects.size, 1, 'an orphan, which is removed later')
+  const store = 's3://bucket?endpoint=http://127.0.0.1:1'
+  const unreachable = await startFiles(t, { ...s3.settings, store })
+  t.equal((await unreachable.upload(BATCH)).status, 503)
 })
 
 t.test('S3 store: orphans and unfinished uploads are removed, page by page', async t => {
