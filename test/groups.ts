@@ -31,9 +31,7 @@ export const groupOf = (file: string): string =>
 /** Faults that money must survive, with their tests: about a minute with `npm test -- --group
  *  faults`, longer with `--long`. The suites run these tests as well. */
 export const FAULTS: Readonly<Record<string, readonly string[]>> = {
-  'kills of any process': [
-    'test/chaos/{chaos,checker,recovery-kills,tasks/task-kills}.test.ts',
-  ],
+  'kills of any process': ['test/chaos/{chaos,checker,recovery-kills,tasks/task-kills}.test.ts'],
   'a kill at each write': ['test/chaos/{write-kills,store-faults}.test.ts'],
   'five hundred calls on credit for ten': ['test/journeys/billed/metered-calls.test.ts'],
   'power loss': ['test/chaos/power-loss.test.ts'],

@@ -18,6 +18,8 @@ const TOKEN_METERS: readonly Meter[] = [
  *  more bytes. */
 const BYTES_PER_TOKEN = 4
 
+const FORM = /^\s*multipart\//i
+
 const estimateFromBytes = (bytes: number): bigint =>
   BigInt(Math.max(1, Math.ceil(bytes / BYTES_PER_TOKEN)))
 
@@ -27,9 +29,11 @@ const estimateFromBytes = (bytes: number): bigint =>
 export const estimateTokens = ({ request, kind, slots }: Exchange): bigint | Promise<bigint> => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (kind === 'websocket' || (length === undefined && coding === undefined)) return 1n
-  const fileBytes = slots.get(FILES) ?? 0
-  if (length !== undefined) return estimateFromBytes(Number(length) - fileBytes)
-  return request.bytes().then(bytes => estimateFromBytes(bytes.length - fileBytes))
+  const fileBytes = slots.get(FILES)
+  // A form that no stage has read may be larger than memory.
+  if (fileBytes === undefined && FORM.test(request.headers['content-type'] ?? '')) return 1n
+  if (length !== undefined) return estimateFromBytes(Number(length) - (fileBytes ?? 0))
+  return request.bytes().then(bytes => estimateFromBytes(bytes.length - (fileBytes ?? 0)))
 }
 
 /** `estimate`: the result of `estimateTokens` for this call. */

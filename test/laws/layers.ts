@@ -9,6 +9,7 @@ const LEVELS: Readonly<Record<string, number>> = {
   billing: 1,
   catalogue: 2,
   ledger: 2,
+  'file-store': 3,
 }
 /** Further parts of the plugin contract. Each may import types of the parts before it. */
 const CONTRACT_PARTS = ['engine/store/contract.ts', 'engine/cli/contract.ts']

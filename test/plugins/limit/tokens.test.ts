@@ -145,3 +145,14 @@ t.test('tokens limit: files of a form do not count', async t => {
     t.equal(await estimateTokens(exchange), 100n)
   }
 })
+
+t.test(
+  'tokens limit: a form that no stage has read counts as one token, and is not read',
+  async t => {
+    for (const length of [{ 'content-length': '4000' }, { 'transfer-encoding': 'chunked' }]) {
+      const headers = { ...length, 'content-type': 'multipart/form-data; boundary=b' }
+      const exchange = fakeExchange({ headers, body: Buffer.alloc(4_000) })
+      t.equal(estimateTokens(exchange), 1n)
+    }
+  },
+)

@@ -1,0 +1,158 @@
+/** Keeps the bytes of files in a directory: `incoming/` while they are written, then one folder for
+ *  each of 256 endings of names. */
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isCode } from '../../engine/kit.ts'
+import type { Bytes } from '../../engine/plugin.ts'
+import type { Blob, BlobStore, BlobWriter } from './blob-store.ts'
+import { fault } from './faults.ts'
+
+const INCOMING = 'incoming'
+const SHARD = /^[0-9a-f]{2}$/
+const FOLDER_MODE = 0o700
+const FILE_MODE = 0o600
+/** Bytes between two syncs: a sync of a gigabyte at the end would take longer than a stage may. */
+const SYNC_INTERVAL = 64 * 2 ** 20
+const READ_SIZE = 256 * 1024
+
+export class DirectoryStore implements BlobStore {
+  readonly #root: string
+  readonly #minFree: number
+
+  /** `minFree`: percent of the file system below which nothing is stored. */
+  constructor(root: string, minFree: number) {
+    this.#root = root
+    this.#minFree = minFree
+  }
+  async create(name: string): Promise<BlobWriter> {
+    const incoming = join(this.#root, INCOMING)
+    await mkdir(incoming, { recursive: true, mode: FOLDER_MODE })
+    await this.#checkSpace()
+    const path = join(incoming, `${name}.${randomUUID()}`)
+    const handle = await open(path, 'wx', FILE_MODE)
+    return new DirectoryWriter(handle, {
+      checkSpace: () => this.#checkSpace(),
+      remove: () => rm(path, { force: true }),
+      publish: () => this.#publish(path, name),
+    })
+  }
+  async read(name: string, start: number, end: number): Promise<AsyncIterable<Bytes>> {
+    const path = this.#pathOf(name)
+    try {
+      await stat(path)
+    } catch (error) {
+      throw isCode(error, 'ENOENT') ? fault('FILE_LOST', [name], { cause: error }) : error
+    }
+    return readRange(path, start, end)
+  }
+  remove(name: string): Promise<void> {
+    return rm(this.#pathOf(name), { force: true })
+  }
+  async *pages(): AsyncGenerator<readonly Blob[]> {
+    for (const shard of await entriesIn(this.#root))
+      if (SHARD.test(shard)) yield await blobsIn(join(this.#root, shard))
+  }
+  async removeUnfinished(before: number): Promise<number> {
+    const folder = join(this.#root, INCOMING)
+    const abandoned = (await blobsIn(folder)).filter(({ modified }) => modified < before)
+    for (const { name } of abandoned) await rm(join(folder, name), { force: true })
+    return abandoned.length
+  }
+  /** Moves a complete file to its name; the directory entry is durable as well. */
+  async #publish(path: string, name: string): Promise<void> {
+    const folder = join(this.#root, name.slice(-2))
+    const isNew = (await mkdir(folder, { recursive: true, mode: FOLDER_MODE })) !== undefined
+    await rename(path, join(folder, name))
+    await syncFolder(folder)
+    if (isNew) await syncFolder(this.#root)
+  }
+  async #checkSpace(): Promise<void> {
+    const { bavail, blocks } = await statfs(this.#root)
+    if (bavail < (blocks * this.#minFree) / 100) throw fault('STORAGE_FULL')
+  }
+  #pathOf(name: string): string {
+    return join(this.#root, name.slice(-2), name)
+  }
+}
+
+interface WriterActions {
+  checkSpace(): Promise<void>
+  remove(): Promise<void>
+  publish(): Promise<void>
+}
+class DirectoryWriter implements BlobWriter {
+  readonly #handle: FileHandle
+  readonly #actions: WriterActions
+  #unsynced = 0
+  #isClosed = false
+
+  constructor(handle: FileHandle, actions: WriterActions) {
+    this.#handle = handle
+    this.#actions = actions
+  }
+  async write(bytes: Bytes): Promise<void> {
+    try {
+      await this.#handle.appendFile(bytes)
+      this.#unsynced += bytes.length
+      if (this.#unsynced < SYNC_INTERVAL) return
+      this.#unsynced = 0
+      await this.#actions.checkSpace()
+      await this.#handle.datasync()
+    } catch (error) {
+      throw isCode(error, 'ENOSPC', 'EDQUOT') ? fault('STORAGE_FULL', [], { cause: error }) : error
+    }
+  }
+  async commit(): Promise<void> {
+    await this.#handle.sync()
+    this.#isClosed = true
+    await this.#handle.close()
+    try {
+      await this.#actions.publish()
+    } catch (error) {
+      await this.#actions.remove()
+      throw error
+    }
+  }
+  async abort(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await this.#handle.close()
+    await this.#actions.remove()
+  }
+}
+
+/** Opens the file with the first chunk: a reply that no client reads must not hold it open. */
+async function* readRange(path: string, start: number, end: number): AsyncGenerator<Bytes> {
+  if (end <= start) return
+  yield* createReadStream(path, { start, end: end - 1, highWaterMark: READ_SIZE })
+}
+const entriesIn = async (folder: string): Promise<readonly string[]> => {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
+const blobsIn = async (folder: string): Promise<readonly Blob[]> => {
+  const blobs: Blob[] = []
+  for (const name of await entriesIn(folder)) {
+    try {
+      const { size, mtimeMs } = await stat(join(folder, name))
+      blobs.push({ name, bytes: size, modified: mtimeMs })
+    } catch (error) {
+      if (!isCode(error, 'ENOENT')) throw error // it was removed meanwhile
+    }
+  }
+  return blobs
+}
+const syncFolder = async (path: string): Promise<void> => {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,27 @@
+/** Faults of stored files. */
+import { errors } from '../../engine/errors.ts'
+
+export const fault = errors({
+  FILE_LOST: [
+    500,
+    'the bytes of the file %s are not in the file store; with several machines, all need one store (docs/files.md)',
+    { expose: false },
+  ],
+  STORAGE_FULL: [
+    503,
+    'The file storage is full. Try again later.',
+    { headers: { 'retry-after': '60' } },
+  ],
+  /** The cause is a text for the log. */
+  STORAGE_FAILED: [
+    503,
+    'The file storage did not answer. Try again later.',
+    { headers: { 'retry-after': '5' } },
+  ],
+  FILE_QUOTA: [
+    403,
+    'This account may store %s. Delete files that are not needed any more.',
+    { as: { openai: { type: 'insufficient_quota', code: 'file_quota_exceeded' } } },
+  ],
+  FILE_UNKNOWN: [404, 'No such File object: %s', { param: 'id' }],
+})

@@ -1,0 +1,191 @@
+/** Stored files: their rows and their bytes. A row is written after its bytes and removed before
+ *  them, so that a crash leaves bytes without a row, never a row without bytes. */
+import { createHash } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { isCode } from '../../engine/kit.ts'
+import type { Bytes, Database, HostBase } from '../../engine/plugin.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import type { BlobStore, BlobWriter } from './blob-store.ts'
+import { DirectoryStore } from './directory-store.ts'
+import { fault } from './faults.ts'
+import { parseS3Address, S3Store } from './s3-store.ts'
+import { type FileSettings, fileSettingsOf } from './settings.ts'
+import { addFile, EXPIRED, FIND, KNOWN, removeFile, USAGE_OF } from './statements.ts'
+import { fileOf, isFileId, makeFileId, type StoredFile } from './stored-file.ts'
+
+/** Name of the secret that signs URLs of files. */
+const SECRET = 'files'
+/** ms that an upload may take a break before it counts as abandoned. */
+const GRACE = 3_600_000
+const PAGE = 200
+
+/** The file store of this process and configuration. */
+export const fileStoreOf = (host: HostBase): FileStore => {
+  const settings = fileSettingsOf(host)
+  return host.share('file-store', `1 ${JSON.stringify(settings)}`, () => {
+    return new FileStore(host, settings, openBlobs(host, settings))
+  })
+}
+const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
+  const { store, minFree, accessKey, secretKey } = settings
+  if (store.startsWith('s3:')) {
+    if (accessKey === '' || secretKey === '')
+      throw new Error('settings.files.store is a bucket: set access_key and secret_key beside it')
+    return new S3Store(parseS3Address(store), { accessKey, secretKey })
+  }
+  const path = store.replace(/^file:/, '')
+  if (path === '') return new DirectoryStore(host.folder('files'), minFree)
+  mkdirSync(path, { recursive: true })
+  return new DirectoryStore(path, minFree)
+}
+
+export class FileStore {
+  readonly settings: FileSettings
+  readonly #host: Pick<HostBase, 'secret'>
+  readonly #database: Pick<Database, 'read' | 'write'>
+  readonly #blobs: BlobStore
+  #secret: Promise<Bytes> | undefined
+
+  constructor(
+    host: Pick<HostBase, 'database' | 'secret'>,
+    settings: FileSettings,
+    blobs: BlobStore,
+  ) {
+    this.settings = settings
+    this.#host = host
+    this.#database = host.database
+    this.#blobs = blobs
+  }
+  /** Begins a file. The caller ends it with `save` or with the writer's `abort`. */
+  async begin(): Promise<FileWriter> {
+    const id = makeFileId()
+    return new FileWriter(id, await this.#blobs.create(id))
+  }
+  /** Makes the bytes durable, then the row. Rejects with FILE_QUOTA, and leaves nothing then. */
+  async save(
+    writer: FileWriter,
+    file: Omit<StoredFile, 'id' | 'bytes' | 'sha256'>,
+  ): Promise<StoredFile> {
+    const stored = { ...file, ...(await writer.commit()) }
+    try {
+      await writeWithRetry(this.#database, addFile(stored, this.settings.quota))
+    } catch (error) {
+      // If the result is unknown the row may exist; without it the bytes are removed later.
+      if (!isCode(error, 'STORE_UNKNOWN')) await this.#removeBytes(stored.id)
+      throw isCode(error, 'FILE_QUOTA') ? this.#quotaFault() : error
+    }
+    return stored
+  }
+  /** Throws FILE_QUOTA where the account may not store this many bytes more. */
+  async checkQuota(account: number, bytes: number): Promise<void> {
+    const [row] = await this.#database.read(USAGE_OF, [account])
+    const { quota } = this.settings
+    if (Number(row?.files ?? 0) >= quota.files || Number(row?.bytes ?? 0) + bytes > quota.bytes)
+      throw this.#quotaFault()
+  }
+  /** Throws FILE_UNKNOWN, also for files of other accounts. `account` undefined: of any. */
+  async find(id: string, account: number | undefined): Promise<StoredFile> {
+    const [row] = isFileId(id) ? await this.#database.read(FIND, [id, Date.now()]) : []
+    const file = row && fileOf(row)
+    if (!file || (account !== undefined && file.account !== account))
+      throw fault('FILE_UNKNOWN', [id])
+    return file
+  }
+  /** The bytes from `start` to `end`, exclusive. */
+  read({ id }: StoredFile, start: number, end: number): Promise<AsyncIterable<Bytes>> {
+    return this.#blobs.read(id, start, end)
+  }
+  async remove(file: StoredFile): Promise<void> {
+    try {
+      await writeWithRetry(this.#database, removeFile(file))
+    } catch (error) {
+      throw isCode(error, 'FILE_UNKNOWN') ? fault('FILE_UNKNOWN', [file.id]) : error
+    }
+    await this.#removeBytes(file.id)
+  }
+  async removeExpired(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const rows = await this.#database.read(EXPIRED, [Date.now(), PAGE])
+      for (const row of rows) {
+        if (signal.aborted) return
+        await this.remove(fileOf(row)).catch(ignoreUnknown)
+      }
+      if (rows.length < PAGE) return
+    }
+  }
+  /** Removes bytes that no row refers to. */
+  async removeOrphans(signal?: AbortSignal): Promise<Removals> {
+    const before = Date.now() - GRACE
+    const unfinished = await this.#blobs.removeUnfinished(before)
+    const removals = { unfinished, orphans: 0, bytes: 0 }
+    for await (const page of this.#blobs.pages()) {
+      if (signal?.aborted) break
+      const old = page.filter(({ modified }) => modified < before)
+      const rows = await this.#database.read(KNOWN, [JSON.stringify(old.map(({ name }) => name))])
+      const known = new Set(rows.map(({ id }) => id))
+      for (const { name, bytes } of old) {
+        if (known.has(name)) continue
+        await this.#blobs.remove(name)
+        removals.orphans++
+        removals.bytes += bytes
+      }
+    }
+    return removals
+  }
+  /** The secret that signs URLs. */
+  secret(): Promise<Bytes> {
+    this.#secret ??= this.#host.secret(SECRET).catch(error => {
+      this.#secret = undefined
+      throw error
+    })
+    return this.#secret
+  }
+  /** Bytes that cannot be removed now are orphans, which are removed later. */
+  async #removeBytes(id: string): Promise<void> {
+    await this.#blobs.remove(id).catch(() => {})
+  }
+  #quotaFault() {
+    const { files, bytes } = this.settings.quota
+    const limits = [
+      ...(files < Number.MAX_SAFE_INTEGER ? [`${files} files`] : []),
+      ...(bytes < Number.MAX_SAFE_INTEGER ? [`${bytes} bytes`] : []),
+    ]
+    return fault('FILE_QUOTA', [limits.join(' and ')])
+  }
+}
+export interface Removals {
+  readonly unfinished: number
+  readonly orphans: number
+  readonly bytes: number
+}
+/** Another process removed it first. */
+const ignoreUnknown = (error: unknown): void => {
+  if (!isCode(error, 'FILE_UNKNOWN')) throw error
+}
+
+/** Writes the bytes of one file, and hashes and counts them. */
+export class FileWriter {
+  readonly id: string
+  readonly #blob: BlobWriter
+  readonly #hash = createHash('sha256')
+  #size = 0
+
+  constructor(id: string, blob: BlobWriter) {
+    this.id = id
+    this.#blob = blob
+  }
+  async write(bytes: Bytes): Promise<void> {
+    this.#size += bytes.length
+    this.#hash.update(bytes)
+    await this.#blob.write(bytes)
+  }
+  /** Called by the store. */
+  async commit(): Promise<Pick<StoredFile, 'id' | 'bytes' | 'sha256'>> {
+    await this.#blob.commit()
+    return { id: this.id, bytes: this.#size, sha256: this.#hash.digest('hex') }
+  }
+  /** Leaves nothing. Does nothing after `commit`. */
+  abort(): Promise<void> {
+    return this.#blob.abort()
+  }
+}

@@ -1,0 +1,102 @@
+/** Statements over stored files. A change of rows also changes what the account stores. Pure. */
+import type { Sql, Statement } from '../../engine/plugin.ts'
+import type { StoredFile } from './stored-file.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `files: ${name}`, text })
+
+const COLUMNS = 'id, account, purpose, filename, type, bytes, sha256, created, expires'
+const OPEN_USAGE = sql(
+  'open usage',
+  'INSERT INTO file_usage (account, files, bytes) VALUES (?, 0, 0) ON CONFLICT (account) DO NOTHING',
+)
+const TAKE = sql(
+  'take',
+  `UPDATE file_usage SET files = files + 1, bytes = bytes + ?
+   WHERE account = ? AND files < ? AND bytes <= ?`,
+)
+const RETURN = sql(
+  'return',
+  'UPDATE file_usage SET files = files - 1, bytes = bytes - ? WHERE account = ?',
+)
+const ADD = sql('add', `INSERT INTO stored_files (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+const REMOVE = sql('remove', 'DELETE FROM stored_files WHERE id = ? AND account = ?')
+
+/** Most that an account may store. */
+export interface Quota {
+  readonly files: number
+  readonly bytes: number
+}
+/** Adds a file. Rejects with FILE_QUOTA if the account may not store it. */
+export const addFile = (file: StoredFile, quota: Quota): readonly Statement[] => [
+  { sql: OPEN_USAGE, values: [file.account] },
+  {
+    sql: TAKE,
+    values: [file.bytes, file.account, quota.files, quota.bytes - file.bytes],
+    rows: 1,
+    otherwise: 'FILE_QUOTA',
+  },
+  {
+    sql: ADD,
+    values: [
+      file.id,
+      file.account,
+      file.purpose,
+      file.filename,
+      file.type,
+      file.bytes,
+      file.sha256,
+      file.created,
+      file.expires ?? null,
+    ],
+    rows: 1,
+  },
+]
+/** Rejects with FILE_UNKNOWN if it was removed before. */
+export const removeFile = ({
+  id,
+  account,
+  bytes,
+}: Pick<StoredFile, 'id' | 'account' | 'bytes'>): readonly Statement[] => [
+  { sql: REMOVE, values: [id, account], rows: 1, otherwise: 'FILE_UNKNOWN' },
+  { sql: RETURN, values: [bytes, account], rows: 1 },
+]
+
+/** A file by its id, unless it has expired (id, now). */
+export const FIND = sql(
+  'find',
+  `SELECT ${COLUMNS} FROM stored_files WHERE id = ? AND (expires IS NULL OR expires > ?)`,
+)
+/** What an account stores (account). */
+export const USAGE_OF = sql('usage', 'SELECT files, bytes FROM file_usage WHERE account = ?')
+/** Files that have expired (now, row count). */
+export const EXPIRED = sql(
+  'expired',
+  `SELECT ${COLUMNS} FROM stored_files WHERE expires <= ? ORDER BY expires LIMIT ?`,
+)
+
+const page = (order: 'ASC' | 'DESC'): string =>
+  `SELECT ${COLUMNS} FROM stored_files
+   WHERE account = ? AND (? = '' OR purpose = ?) AND (expires IS NULL OR expires > ?)
+     AND (created, id) ${order === 'ASC' ? '>' : '<'} (?, ?)
+   ORDER BY created ${order}, id ${order} LIMIT ?`
+/** Files of an account behind a position (account, purpose or empty, the same, now, created, id,
+ *  row count). */
+export const PAGES = {
+  asc: sql('oldest first', page('ASC')),
+  desc: sql('newest first', page('DESC')),
+} as const
+
+/** For operators: the newest files of one account, or of all (twice 0) (account, the same, row
+ *  count). */
+export const LIST_ANY = sql(
+  'list any',
+  `SELECT ${COLUMNS} FROM stored_files WHERE CAST(? AS BIGINT) = 0 OR account = ?
+   ORDER BY created DESC, id DESC LIMIT ?`,
+)
+/** Which of these ids belong to files (JSON list). */
+export const KNOWN: Sql = {
+  name: 'files: known',
+  text: 'SELECT id FROM stored_files WHERE id IN (SELECT value FROM json_each(?))',
+  postgres:
+    'SELECT id FROM stored_files WHERE id IN (SELECT json_array_elements_text(CAST(? AS JSON)))',
+}

@@ -1,0 +1,23 @@
+/** The tables of files: one row a file, and what each account stores. Times in ms since 1970. */
+import type { Migration } from '../../engine/plugin.ts'
+
+/** `type`: media type. `expires`: null where the file stays until it is deleted. */
+const TABLES = `
+  CREATE TABLE stored_files (
+    id TEXT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    purpose TEXT NOT NULL,
+    filename TEXT NOT NULL,
+    type TEXT NOT NULL,
+    bytes BIGINT NOT NULL,
+    sha256 TEXT NOT NULL,
+    created BIGINT NOT NULL,
+    expires BIGINT);
+  CREATE INDEX stored_files_account ON stored_files (account, created, id);
+  CREATE INDEX stored_files_expires ON stored_files (expires) WHERE expires IS NOT NULL;
+  CREATE TABLE file_usage (
+    account BIGINT PRIMARY KEY,
+    files BIGINT NOT NULL,
+    bytes BIGINT NOT NULL)`
+
+export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]

@@ -1,0 +1,49 @@
+/** The command `tollgate files`: lists stored files, and removes bytes without a file. */
+import { textOf } from '../../engine/cli/kit.ts'
+import type { Command, SingleCommand } from '../../engine/plugin.ts'
+import { findAccount } from '../credentials/find.ts'
+import { fileStoreOf } from '../file-store/file-store.ts'
+import { LIST_ANY } from '../file-store/statements.ts'
+import { fileOf, type StoredFile } from '../file-store/stored-file.ts'
+
+const MAX_FILES = 1_000
+
+const timeOf = (ms: number | undefined): string =>
+  ms === undefined ? '' : new Date(ms).toISOString()
+const rowOf = (file: StoredFile) => ({
+  id: file.id,
+  account: file.account,
+  purpose: file.purpose,
+  bytes: file.bytes,
+  created: timeOf(file.created),
+  expires: timeOf(file.expires),
+  filename: file.filename,
+})
+
+const subcommands: Readonly<Record<string, SingleCommand>> = {
+  list: {
+    summary: `Lists stored files, newest first: at most ${MAX_FILES}.`,
+    example: 'tollgate files list --account ann',
+    options: {
+      account: { type: 'string', value: 'NAME', summary: 'only files of this account' },
+    },
+    async run({ values }, { database }) {
+      const name = textOf(values.account)
+      const account = name === undefined ? 0 : (await findAccount(database, name)).id
+      const rows = await database.read(LIST_ANY, [account, account, MAX_FILES])
+      return { rows: rows.map(row => rowOf(fileOf(row))) }
+    },
+  },
+  gc: {
+    summary:
+      'Removes bytes that belong to no file, and uploads without progress for an hour. A gateway does the same every hour.',
+    example: 'tollgate files gc',
+    async run(_, host) {
+      const { unfinished, orphans, bytes } = await fileStoreOf(host).removeOrphans()
+      return { rows: [{ unfinished, orphans, bytes }] }
+    },
+  },
+}
+export const commands: Readonly<Record<string, Command>> = {
+  files: { summary: 'Shows and cleans up stored files.', subcommands },
+}

@@ -1,0 +1,47 @@
+/** Plugin `files`: stores files of accounts, for requests and batches. `files:` on a route selects
+ *  the operation. */
+import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { fileStoreOf } from '../file-store/file-store.ts'
+import { FILES_SETTINGS } from '../file-store/settings.ts'
+import { migrations } from '../file-store/tables.ts'
+import { commands } from './commands.ts'
+import { UploadStage } from './upload.ts'
+import { VIEWS } from './views.ts'
+
+/** ms between two removals of expired files, and of bytes without a file. */
+const EXPIRY_INTERVAL = 60_000
+const CLEANUP_INTERVAL = 3_600_000
+
+export default {
+  schema: {
+    description: 'The operation of the route on stored files.',
+    type: 'string',
+    enum: ['upload', ...Object.keys(VIEWS)],
+    examples: ['upload', 'content'],
+  },
+  settings: { files: FILES_SETTINGS },
+  // `auth` sets the account. Files are free: no hold is needed.
+  after: ['auth'],
+  before: ['meter'],
+  migrations,
+  commands,
+  setup(name, host): Stage {
+    if (name === 'upload') {
+      const store = fileStoreOf(host)
+      host.job('expired files', EXPIRY_INTERVAL, signal => store.removeExpired(signal))
+      host.job('orphaned files', CLEANUP_INTERVAL, async signal => {
+        const { unfinished, orphans, bytes } = await store.removeOrphans(signal)
+        if (unfinished + orphans > 0)
+          host.log.info({ unfinished, orphans, bytes }, 'removed bytes that belong to no file')
+      })
+      return new UploadStage(store)
+    }
+    const view = VIEWS[name]
+    if (!view) throw new Error(`there is no view "${name}"`)
+    return {
+      answers: true,
+      handle: exchange => view(exchange, host),
+      explain: () => ({ view: name }),
+    }
+  },
+} satisfies Plugin<string>

@@ -1,0 +1,196 @@
+/** Files over a whole gateway: the official SDK, uploads larger than memory, and broken ones. */
+import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import OpenAI, { APIError, toFile } from 'openai'
+import t from 'tap'
+import { startGateway } from '../helpers/gateway/gateway.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
+import { rawClient, replies } from '../helpers/gateway/raw-client.ts'
+import { growthDuring } from '../helpers/process-tree.ts'
+import { seed, shortOrLong } from '../helpers/run-settings.ts'
+
+const MIB = 2 ** 20
+const UPLOADS = shortOrLong(2, 8)
+const SIZE = shortOrLong(32, 200) * MIB
+
+const gateway = await startGateway({
+  settings: 'files: { sizes: { assistants: 200MiB, vision: 20MiB, batch: 1MiB } }',
+  routes: `
+pipeline: [errors, auth, files]
+routes:
+  - { path: POST /v1/files, files: upload, body: { limit: 2GiB } }
+  - { path: GET /v1/files, files: list }
+  - { path: 'GET /v1/files/{file_id}', files: show }
+  - { path: 'DELETE /v1/files/{file_id}', files: delete }
+  - { path: 'GET /v1/files/{file_id}/content', files: content }
+`,
+})
+t.teardown(() => gateway.stop())
+const key = await gateway.key()
+const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 })
+
+/** Names of the files in the store, with those that are being written. */
+const storedFiles = (): readonly string[] =>
+  readdirSync(`${gateway.data}/files`, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ name }) => name)
+
+t.test('files: the official SDK creates, lists, retrieves, downloads and deletes them', async t => {
+  const lines = '{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{}}\n'
+  const created = await client.files.create({
+    file: await toFile(Buffer.from(lines), 'input.jsonl'),
+    purpose: 'batch',
+    expires_after: { anchor: 'created_at', seconds: 3_600 },
+  })
+  t.match(created, {
+    object: 'file',
+    purpose: 'batch',
+    filename: 'input.jsonl',
+    bytes: lines.length,
+  })
+  t.equal(created.expires_at, created.created_at + 3_600)
+  const others = [
+    await client.files.create({
+      purpose: 'fine-tune',
+      file: await toFile(Buffer.from('{}'), 'a.jsonl'),
+    }),
+    await client.files.create({
+      purpose: 'assistants',
+      file: await toFile(Buffer.from('x'), 'a.txt'),
+    }),
+  ]
+  const ids: string[] = []
+  for await (const file of client.files.list({ limit: 1, order: 'asc' })) ids.push(file.id)
+  t.same(ids.toSorted(), [created, ...others].map(({ id }) => id).toSorted())
+  t.same((await client.files.list({ purpose: 'batch' })).data, [created])
+  t.same(await client.files.retrieve(created.id), created)
+  t.equal(await (await client.files.content(created.id)).text(), lines)
+  t.equal((await client.files.waitForProcessing(created.id)).status, 'processed')
+  for (const { id } of [created, ...others])
+    t.same(await client.files.delete(id), { id, object: 'file', deleted: true })
+  t.same(storedFiles(), [])
+  const error = await client.files.retrieve(created.id).catch(reason => reason)
+  t.ok(error instanceof APIError)
+  t.match(error, { status: 404, param: 'id', type: 'invalid_request_error' })
+  const text = await toFile(Buffer.from('x'), 'a.txt')
+  const refusal = await client.files
+    .create({ purpose: 'evals', file: text })
+    .catch(reason => reason)
+  t.match(refusal, { status: 400, param: 'purpose' })
+})
+
+const PART = Buffer.from(Array.from({ length: 64 * 1024 }, (_, n) => (n * 7) % 251))
+const field = (name: string, value: string): string =>
+  `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+const file = (name: string): string =>
+  `--b\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n\r\n`
+const END = '\r\n--b--\r\n'
+
+/** Uploads SIZE bytes, generated as they are sent, and downloads them again. */
+const roundTrip = async () => {
+  const hash = createHash('sha256')
+  function* body(): Generator<Buffer> {
+    yield Buffer.from(field('purpose', 'assistants') + file('a.txt'))
+    for (let offset = 0; offset < SIZE; offset += PART.length) {
+      hash.update(PART)
+      yield PART
+    }
+    yield Buffer.from(END)
+  }
+  const headers = { authorization: `Bearer ${key}` }
+  const response = await fetch(`${gateway.url}/v1/files`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'multipart/form-data; boundary=b' },
+    body: ReadableStream.from(body()),
+    duplex: 'half',
+  } as unknown as RequestInit)
+  const { id, bytes } = (await response.json()) as { id: string; bytes: number }
+  const received = createHash('sha256')
+  const content = await fetch(`${gateway.url}/v1/files/${id}/content`, { headers })
+  for await (const chunk of content.body ?? []) received.update(chunk)
+  await client.files.delete(id)
+  return { bytes, sent: hash.digest('hex'), received: received.digest('hex') }
+}
+
+t.test(
+  `files: ${UPLOADS} uploads of ${SIZE / MIB} MiB at once take bounded memory`,
+  { timeout: 600_000 },
+  async t => {
+    await roundTrip() // warms up the heap
+    const results: Awaited<ReturnType<typeof roundTrip>>[] = []
+    const growth = await growthDuring(gateway.pid, async () => {
+      results.push(...(await Promise.all(Array.from({ length: UPLOADS }, roundTrip))))
+    })
+    for (const { bytes, sent, received } of results) {
+      t.equal(bytes, SIZE)
+      t.equal(received, sent, 'every byte arrived')
+    }
+    t.ok(growth <= UPLOADS * 32 * MIB, `they took ${(growth / MIB).toFixed(1)} MiB`)
+  },
+)
+
+const HEAD = `POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: multipart/form-data; boundary=b\r\n`
+
+t.test('files: an upload that breaks off at any byte leaves nothing', async t => {
+  const body = Buffer.from(
+    `${field('purpose', 'batch')}${file('b.jsonl')}${'{"a":1}\n'.repeat(64)}${END}`,
+  )
+  const random = createHash('sha256').update(String(seed())).digest()
+  const cuts = Array.from({ length: 16 }, (_, index) => random.readUInt16BE(index) % body.length)
+  for (const length of cuts) {
+    const connection = await rawClient(gateway)
+    await connection.send(`${HEAD}Content-Length: ${body.length}\r\n\r\n`)
+    await connection.send(body.subarray(0, length))
+    connection.reset()
+  }
+  await eventually(async () => (storedFiles().length === 0 ? true : undefined))
+  t.same(storedFiles(), [])
+  t.same((await client.files.list()).data, [])
+})
+
+t.test('files: reading stops at the limit', async t => {
+  const connection = await rawClient(gateway)
+  await connection.send(`${HEAD}Content-Length: ${100 * MIB}\r\n\r\n${field('purpose', 'vision')}`)
+  await connection.send(file('a.png'))
+  await connection.send(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))
+  await connection.send(Buffer.alloc(20 * MIB - 8))
+  t.equal(connection.text(), '', 'the limit itself is not refused')
+  await connection.send('x')
+  await connection.until('file_too_large')
+  t.match(replies(connection.text())[0], {
+    status: 413,
+    body: /File is too large\. The limit is 20971520 bytes\./,
+  })
+  connection.close()
+  const refused = await rawClient(gateway)
+  await refused.send(`${HEAD}Content-Length: ${2 ** 40}\r\n\r\n`)
+  await refused.until('file_too_large')
+  t.equal(replies(refused.text())[0]?.status, 413, 'a terabyte is refused by its length')
+  refused.close()
+  t.same(storedFiles(), [])
+})
+
+t.test('files: attacks on forms are refused', async t => {
+  const post = async (boundary: string, body: string): Promise<number> => {
+    const response = await fetch(`${gateway.url}/v1/files`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': `multipart/form-data; boundary=${boundary}`,
+      },
+      body,
+    })
+    await response.body?.cancel()
+    return response.status
+  }
+  const start = field('purpose', 'batch') + file('b.jsonl')
+  t.equal(await post('b'.repeat(252), start), 400, 'a boundary of 252 bytes')
+  t.equal(await post('b', field('a', '').repeat(100_000) + END), 400, '100,000 parts')
+  t.equal(await post('b', `${start}{}\n`), 400, 'no end')
+  t.equal(await post('b', `${start}{}${END}${'x'.repeat(2 * MIB)}`), 400, 'a long epilogue')
+  t.equal(await post('b', field('a"\r\nx: "y', '') + start), 400, 'a line end in a name')
+  t.equal(await post('b', `${field('__proto__', 'x')}${start}{}${END}`), 200, '__proto__')
+  t.equal(await post('b', start.repeat(2) + END), 400, 'two files')
+  for (const { id } of (await client.files.list()).data) await client.files.delete(id)
+  t.same(storedFiles(), [])
+})
