@@ -4,6 +4,8 @@ import { errors } from '../../engine/errors.ts'
 import type { Command, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { hostOf } from '../webhooks/address.ts'
+import { announce, CALLBACKS_OF } from './callbacks.ts'
 import { closeHold } from './runner.ts'
 import { endIdleTask, FIND_ANY, LIST_ANY, retryIdleTask } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
@@ -33,8 +35,13 @@ const decide = async (
   if (!states.includes(task.state))
     throw fault('TASK_DECIDED', [task.id, task.state, states.join(' or '), task.id])
   const error = code === undefined ? undefined : { code, message: 'an operator decided it' }
-  const list = [endIdleTask(task, end, error, Date.now()), ...closeHold(task, end)]
-  await writeWithRetry(host.database, list)
+  const now = Date.now()
+  const after = { ...task, state: end, error: error ?? task.error }
+  await writeWithRetry(host.database, [
+    endIdleTask(task, end, error, now),
+    ...announce(task.state, after, host, now),
+    ...closeHold(task, end),
+  ])
   return { rows: [rowOf(await findTask(host, task.id))] }
 }
 
@@ -63,9 +70,13 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     summary: 'Shows everything that is stored of one task.',
     example: 'tollgate tasks show 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
-      const { slots: _, hold, ...task } = await findTask(host, id)
+      const { slots: _, hold, callback, ...task } = await findTask(host, id)
+      const callbacks = await host.database.read(CALLBACKS_OF, [id])
       const view = {
         ...task,
+        // The path and the query of the URL may contain secrets.
+        callback: callback ? hostOf(callback.url) : null,
+        callbacks: callbacks.map(row => ({ ...row, created: timeOf(Number(row.created)) })),
         held: hold ? printMoney(BigInt(hold.held)) : null,
         created: timeOf(task.created),
         changed: timeOf(task.changed),

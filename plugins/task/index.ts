@@ -1,6 +1,8 @@
 /** Plugin `task`: makes a slow call of an upstream a durable task. `task:` on a route creates
  *  tasks, or shows them. */
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { emptyOutbox } from '../webhooks/outbox.ts'
+import { callbackQueue } from './callbacks.ts'
 import { commands } from './commands.ts'
 import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
@@ -26,6 +28,9 @@ export default {
     const rule = ruleOf(options)
     runner.addRoute(host.route.name, { host, rule })
     host.job('open tasks', MEASURE_INTERVAL, () => measure(host))
+    host.job('task callbacks', 1_000, signal =>
+      emptyOutbox({ ...host, queue: callbackQueue(host) }, signal),
+    )
     const job = host.job('tasks', TICK, signal => runner.run(host, signal), { each: true })
     return new CreateStage(host, rule, job)
   },

@@ -6,6 +6,7 @@ import { isCode } from '../../engine/kit.ts'
 import type { Fault, Host, Json, Reply, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
 import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
+import { announce } from './callbacks.ts'
 import type { Call, TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
 import { claimDue, deleteExpired, type Move, moveTask, OWNED } from './statements.ts'
@@ -167,10 +168,15 @@ class Mover {
   /** `keep`: this process goes on with the task. */
   async move(move: Move, keep = false, more: readonly Statement[] = []): Promise<void> {
     const now = Date.now()
-    const statement = moveTask(this.task, move, this.#process, now, keep)
-    await writeWhileAway(this.#host.database, [statement, ...more], this.#isWanted)
     const { due, ...members } = move
-    this.task = { ...this.task, ...members, changed: now }
+    const after = { ...this.task, ...members, changed: now }
+    const list = [
+      moveTask(this.task, move, this.#process, now, keep),
+      ...announce(this.task.state, after, this.#host, now),
+      ...more,
+    ]
+    await writeWhileAway(this.#host.database, list, this.#isWanted)
+    this.task = after
     const { id, state, upstreamId } = this.task
     this.#host.log.debug({ task: id, state, upstreamId, due }, 'a task moved')
   }

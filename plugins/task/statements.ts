@@ -13,8 +13,8 @@ const sql = (name: string, text: string, postgres?: string): Sql => ({
 const CREATE = sql(
   'create',
   `INSERT INTO tasks (id, account, key, request, route, path, model, version, state, body, slots, target,
-     hold, created, changed, deadline, expires, due)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     hold, callback, callback_key, created, changed, deadline, expires, due)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 )
 export interface NewTask {
   readonly id: string
@@ -29,6 +29,9 @@ export interface NewTask {
   readonly slots: Json
   readonly target: object
   readonly hold: object | undefined
+  readonly callback: object | undefined
+  /** Encrypted. */
+  readonly callbackKey: string | undefined
   readonly now: number
   readonly deadline: number
   readonly expires: number
@@ -49,6 +52,8 @@ export const createTask = (task: NewTask): Statement => ({
     JSON.stringify(task.slots),
     JSON.stringify(task.target),
     task.hold === undefined ? null : JSON.stringify(task.hold),
+    task.callback === undefined ? null : JSON.stringify(task.callback),
+    task.callbackKey ?? null,
     task.now,
     task.now,
     task.deadline,

@@ -32,6 +32,12 @@ export const TASK_ERRORS = {
   internal: 'InternalServiceFailure',
 } as const
 
+/** Where the states of a task are announced. */
+export interface Callback {
+  readonly url: string
+  /** A key of `taskDialects`. */
+  readonly dialect: string
+}
 export interface Task {
   readonly id: string
   readonly account: number
@@ -55,6 +61,7 @@ export interface Task {
   readonly progress: number
   readonly error: TaskError | undefined
   readonly results: readonly Json[]
+  readonly callback: Callback | undefined
   readonly created: number
   readonly changed: number
   readonly deadline: number
@@ -82,6 +89,7 @@ export const taskOf = (row: Row): Task => ({
   progress: Number(row.progress),
   error: parse<TaskError>(row.error),
   results: parse<readonly Json[]>(row.results) ?? [],
+  callback: parse<Callback>(row.callback),
   created: Number(row.created),
   changed: Number(row.changed),
   deadline: Number(row.deadline),

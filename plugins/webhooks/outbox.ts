@@ -198,7 +198,7 @@ const createMaintenance = ({ database, metrics, queue }: Outbox): (() => Promise
       const late = row?.oldest == null ? 0 : (await database.now()) - Number(row.oldest)
       queue.measure(metrics, Number(row?.number ?? 0), Math.max(0, late) / 1_000)
     }
-    if (tick >= deleteAt) {
+    if (queue.deleteOld && tick >= deleteAt) {
       const rows = await database.write(queue.deleteOld((await database.now()) - RETENTION))
       // While more old events exist, delete at every read.
       if (rows.at(-1)?.length === 0) deleteAt = tick + DELETE_INTERVAL

@@ -21,8 +21,9 @@ export interface DeliveryQueue {
   requestOf(row: Row): DeliveryRequest | Promise<DeliveryRequest>
   /** Rejects with EVENT_MOVED if the delivery ended meanwhile. */
   recordAttempt(attempt: Attempt): readonly Statement[]
-  /** Deletes some old deliveries. The last statement returns their ids. */
-  deleteOld(before: number): readonly Statement[]
+  /** Deletes some old deliveries. The last statement returns their ids. Absent: they are deleted
+   *  with what they belong to. */
+  deleteOld?(before: number): readonly Statement[]
   countAttempt(metrics: Metrics, outcome: string): void
   /** `seconds`: how long the oldest one is overdue. */
   measure(metrics: Metrics, pending: number, seconds: number): void
