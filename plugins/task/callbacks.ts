@@ -96,6 +96,9 @@ export const CALLBACKS_OF = sql(
    WHERE task = ? ORDER BY created, id`,
 )
 
+/** Erases the key of a task that has ended without another delivery. Comes after its last move. */
+export const eraseKey = (task: string): Statement => ({ sql: ERASE_KEY, values: ['', task] })
+
 const recordAttempt = ({ row, at, result, next }: Attempt): readonly Statement[] => {
   const { outcome, status = null } = result
   const [id, task] = [String(row.id), String(row.task)]

@@ -60,6 +60,7 @@ export class CreateStage implements Stage {
       created: now,
       changed: now,
       deadline: now + this.#rule.poll.deadline,
+      late: false,
     }
     const version = this.#host.config.version
     const expires = task.deadline + this.#rule.keep

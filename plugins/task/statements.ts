@@ -79,7 +79,7 @@ export const claimDue = (process: string, now: number, most: number): Statement 
 const MOVE = sql(
   'move',
   `UPDATE tasks SET state = ?, upstream_id = ?, attempts = ?, failures = ?, progress = ?, error = ?,
-     results = ?, due = ?, changed = ?, process = ?
+     results = ?, due = ?, changed = ?, late = ?, process = ?
    WHERE id = ? AND state = ? AND process = ?`,
 )
 export interface Move {
@@ -90,6 +90,7 @@ export interface Move {
   readonly progress?: number
   readonly error?: TaskError
   readonly results?: readonly Json[]
+  readonly late?: boolean
   /** Absent: nothing is left to do. */
   readonly due?: number
 }
@@ -116,6 +117,7 @@ export const moveTask = (
       results.length === 0 ? null : JSON.stringify(results),
       move.due ?? null,
       now,
+      (move.late ?? task.late) ? 1 : 0,
       keep ? process : null,
       task.id,
       task.state,

@@ -64,7 +64,11 @@ const CALLBACKS = `
   CREATE INDEX task_callbacks_due ON task_callbacks (due, receiver) WHERE state = 'pending';
   CREATE INDEX task_callbacks_turn ON task_callbacks (receiver, due, id) WHERE state = 'pending'`
 
+/** 1 where the task succeeded after it had failed by its deadline. */
+const LATE = 'ALTER TABLE tasks ADD COLUMN late BIGINT NOT NULL DEFAULT 0'
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
+  { number: 3, text: LATE },
 ]

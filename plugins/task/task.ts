@@ -8,6 +8,7 @@ import type { KeptHold } from '../slots.ts'
  *       │            ├──▶ accepted again: the request was surely not sent
  *       │            └──▶ unknown: it was perhaps sent; the hold stays until an operator decides
  *       └──▶ failed: cancelled
+ *  A task that failed by its deadline succeeds after all if a later poll shows that (`late`).
  *  Each move names the state it leaves, so that of two processes only one makes it. */
 export type State =
   | 'accepted'
@@ -65,6 +66,8 @@ export interface Task {
   readonly created: number
   readonly changed: number
   readonly deadline: number
+  /** Succeeded after it had failed by its deadline. */
+  readonly late: boolean
 }
 
 const parse = <T>(text: unknown): T | undefined =>
@@ -93,6 +96,7 @@ export const taskOf = (row: Row): Task => ({
   created: Number(row.created),
   changed: Number(row.changed),
   deadline: Number(row.deadline),
+  late: Number(row.late) === 1,
 })
 
 /** 2020-01-01, so that ids have 18 digits until 2050. */

@@ -164,6 +164,8 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
       return CREDITED - BigInt(Number(row?.balance))
     },
     findings: () => audit(database),
+    /** Changes stored rows. */
+    change: (text: string) => database.write([{ sql: sql(text, text), values: [] }]),
   }
 }
 
