@@ -7,15 +7,35 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { announce, CALLBACKS_OF } from './callbacks.ts'
 import { closeHold } from './runner.ts'
-import { endIdleTask, FIND_ANY, LIST_ANY, retryIdleTask } from './statements.ts'
+import {
+  endIdleTask,
+  FIND_ANY,
+  LIST_ANY,
+  PAUSES,
+  pauseUpstream,
+  resumeUpstream,
+  retryIdleTask,
+} from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
 
 const fault = errors({
   TASK_UNKNOWN: [404, 'Unknown task "%s"; `tollgate tasks list` shows the latest tasks'],
+  TASK_UPSTREAM_UNKNOWN: [404, 'Unknown upstream "%s"; the configuration has %s'],
   TASK_DECIDED: [
     409,
     'Task "%s" is %s; only a task in the state %s can be decided in this way. `tollgate tasks show %s` shows it',
   ],
+})
+const findUpstream = ({ upstreams }: HostBase, name: string): string => {
+  if (Object.hasOwn(upstreams, name)) return name
+  throw fault('TASK_UPSTREAM_UNKNOWN', [name, Object.keys(upstreams).join(', ')])
+}
+const readPauses = async ({ database }: HostBase) => ({
+  rows: (await database.read(PAUSES, [])).map(({ upstream, since, waiting }) => ({
+    upstream: String(upstream),
+    since: timeOf(Number(since)),
+    waiting: Number(waiting),
+  })),
 })
 const MAX_TASKS = 100
 const STATES = 'accepted submitting submitted running unknown succeeded failed'.split(' ')
@@ -102,6 +122,25 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     example: 'tollgate tasks cancel 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
       return decide(host, await findTask(host, id), ['accepted'], 'failed', TASK_ERRORS.cancelled)
+    },
+  },
+  pause: {
+    arguments: 'UPSTREAM',
+    summary:
+      'Submits no more tasks to an upstream; those that it has are polled on. Lists the paused upstreams.',
+    example: 'tollgate tasks pause vd',
+    async run({ positionals: [name = ''] }, host) {
+      await host.database.write([pauseUpstream(findUpstream(host, name), Date.now())])
+      return readPauses(host)
+    },
+  },
+  resume: {
+    arguments: 'UPSTREAM',
+    summary: 'Submits tasks to a paused upstream again. Lists the upstreams that are still paused.',
+    example: 'tollgate tasks resume vd',
+    async run({ positionals: [name = ''] }, host) {
+      await host.database.write([resumeUpstream(name)])
+      return readPauses(host)
     },
   },
   resolve: {

@@ -22,6 +22,7 @@ export interface CreateOptions {
   readonly idempotency?: string
   readonly open?: number
   readonly late?: readonly string[]
+  readonly unknown_after?: string
   readonly keep?: string
 }
 type PolledState = Extract<State, 'submitted' | 'running' | 'succeeded' | 'failed'>
@@ -59,6 +60,8 @@ export interface TaskRule {
   readonly open: number | undefined
   /** ms from the deadline: polls of tasks that have failed by it, in order. */
   readonly late: readonly number[]
+  /** ms between two alarms for a task whose fate is unknown. */
+  readonly unknownAfter: number
   /** ms that a finished task is kept. */
   readonly keep: number
 }
@@ -66,7 +69,13 @@ export interface TaskRule {
 const TIME = /^([1-9][0-9]{0,4})(ms|s|m|h|d)$/
 const INTERVALS = /^([1-9][0-9]{0,4}(?:ms|s|m|h))(?:\.\.([1-9][0-9]{0,4}(?:ms|s|m|h)))?$/
 const CALL = /^(GET|POST|PUT|DELETE) (\/\S*)$/
-const DEFAULTS = { every: '2s..20s', deadline: '30m', keep: '30d', late: ['5m', '1h', '24h'] }
+const DEFAULTS = {
+  every: '2s..20s',
+  deadline: '30m',
+  keep: '30d',
+  late: ['5m', '1h', '24h'],
+  unknown: '24h',
+}
 
 const callOf = (text: string): Call => {
   const [, method = 'GET', path = '/'] = CALL.exec(text) ?? []
@@ -95,6 +104,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     late: (options.late ?? DEFAULTS.late)
       .map(text => amountIn(text, DURATIONS))
       .toSorted((one, other) => one - other),
+    unknownAfter: amountIn(options.unknown_after ?? DEFAULTS.unknown, DURATIONS),
     keep: amountIn(options.keep ?? DEFAULTS.keep, DURATIONS),
   }
 }
@@ -194,6 +204,10 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     default: DEFAULTS.late,
     examples: [DEFAULTS.late],
   },
+  unknown_after: time(
+    'Time after which operators are reminded of a task whose fate is unknown, again and again.',
+    DEFAULTS.unknown,
+  ),
   keep: time('How long a finished task can be queried.', DEFAULTS.keep),
 })
 const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {

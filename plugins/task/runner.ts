@@ -52,6 +52,9 @@ export class TaskRunner {
   addRoute(name: string, route: RouteRunner): void {
     this.#routes.set(name, route)
   }
+  get routes(): ReadonlyMap<string, RouteRunner> {
+    return this.#routes
+  }
   ruleOf(task: Pick<Task, 'route'>): TaskRule | undefined {
     return this.#routes.get(task.route)?.rule
   }

@@ -67,8 +67,21 @@ const CALLBACKS = `
 /** 1 where the task succeeded after it had failed by its deadline. */
 const LATE = 'ALTER TABLE tasks ADD COLUMN late BIGINT NOT NULL DEFAULT 0'
 
+/** `upstream`: that of `target`. `warned`: when operators were last reminded that its fate is
+ *  unknown. No task is submitted to a paused upstream. */
+const PAUSES = `
+  ALTER TABLE tasks ADD COLUMN upstream TEXT NOT NULL DEFAULT '';
+  ALTER TABLE tasks ADD COLUMN warned BIGINT;
+  CREATE INDEX tasks_unknown ON tasks (route) WHERE state = 'unknown';
+  CREATE TABLE task_pauses (upstream TEXT PRIMARY KEY, since BIGINT NOT NULL)`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
   { number: 3, text: LATE },
+  {
+    number: 4,
+    text: `${PAUSES}; UPDATE tasks SET upstream = json_extract(target, '$.upstream')`,
+    postgres: `${PAUSES}; UPDATE tasks SET upstream = CAST(target AS json)->>'upstream'`,
+  },
 ]
