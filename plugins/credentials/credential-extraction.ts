@@ -27,6 +27,12 @@ export const takesAnyKey = (route: Pick<Route, 'option'> | undefined): boolean =
 }
 const NO_REQUIREMENT: AuthRequirement = { modes: [], role: 'customer' }
 
+/** Reads the credential that a request of this route carries, as `auth` reads it. */
+export const routeCredentialReader = (route: Pick<Route, 'option'>): CredentialReader => {
+  const options = (route.option('auth') ?? 'key') as AuthOptions
+  return readerOf(authRequirementOf(options).modes)
+}
+
 /** `null`: two different credentials; undefined: none. */
 type ExtractedCredential = string | undefined | null
 type CredentialReader = (exchange: Exchange) => ExtractedCredential

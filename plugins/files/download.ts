@@ -10,7 +10,7 @@ interface Range {
   readonly end: number
 }
 /** Media types that a browser may show: no scripts run in them. */
-const SHOWN = /^(?:image\/(?:png|jpeg|webp|gif)|video\/|audio\/)/
+const INLINE_TYPES = /^(?:image\/(?:png|jpeg|webp|gif)|video\/|audio\/)/
 
 export const download = async (
   exchange: Exchange,
@@ -20,7 +20,7 @@ export const download = async (
 ): Promise<void> => {
   const { headers, method } = exchange.request
   const etag = `"${file.sha256}"`
-  const isShown = disposition === 'inline' && SHOWN.test(file.type)
+  const isShown = disposition === 'inline' && INLINE_TYPES.test(file.type)
   const head: Headers = {
     'accept-ranges': 'bytes',
     'cache-control': 'private',

@@ -83,7 +83,7 @@ interface KeptCharge {
   /** JSON. */
   readonly lines: string
 }
-const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
+export const priceKept = (hold: KeptHold, usage: Usage): KeptCharge => {
   const attributes = hold.attributes as Readonly<Record<string, Attribute>>
   const facts = { at: hold.opened, attributes }
   const { nanos, lines } = price(toExactUsage(usage), thaw(hold.rule), facts)

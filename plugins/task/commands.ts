@@ -4,12 +4,23 @@ import { errors } from '../../engine/errors.ts'
 import type { Command, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { hostOf } from '../webhooks/address.ts'
+import { announce, CALLBACKS_OF } from './callbacks.ts'
 import { closeHold } from './runner.ts'
-import { endIdleTask, FIND_ANY, LIST_ANY, retryIdleTask } from './statements.ts'
+import {
+  endIdleTask,
+  FIND_ANY,
+  LIST_ANY,
+  PAUSES,
+  pauseUpstream,
+  resumeUpstream,
+  retryIdleTask,
+} from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
 
 const fault = errors({
   TASK_UNKNOWN: [404, 'No task has the id "%s"; `tollgate tasks list` shows the latest tasks'],
+  TASK_UPSTREAM_UNKNOWN: [404, 'No upstream has the name "%s"; the configuration has %s'],
   TASK_DECIDED: [
     409,
     'Task "%s" is in the state %s; this command requires the state %s. `tollgate tasks show %s` shows the task',
@@ -17,6 +28,17 @@ const fault = errors({
 })
 /** Tasks that `tasks list` shows. */
 const LIST_LIMIT = 100
+const findUpstream = ({ upstreams }: HostBase, name: string): string => {
+  if (Object.hasOwn(upstreams, name)) return name
+  throw fault('TASK_UPSTREAM_UNKNOWN', [name, Object.keys(upstreams).join(', ')])
+}
+const readPauses = async ({ database }: HostBase) => ({
+  rows: (await database.read(PAUSES, [])).map(({ upstream, since, waiting }) => ({
+    upstream: String(upstream),
+    since: isoTime(Number(since)),
+    waiting: Number(waiting),
+  })),
+})
 const STATES = 'accepted submitting submitted running unknown succeeded failed'.split(' ')
 
 const findTask = async ({ database }: HostBase, id: string): Promise<Task> => {
@@ -34,11 +56,13 @@ const endTask = async (
   if (!states.includes(task.state))
     throw fault('TASK_DECIDED', [task.id, task.state, states.join(' or '), task.id])
   const error = code === undefined ? undefined : { code, message: 'an operator ended this task' }
-  const statements = [
-    endIdleTask(task, finalState, error, Date.now()),
+  const now = Date.now()
+  const after = { ...task, state: finalState, error: error ?? task.error }
+  await writeWithRetry(host.database, [
+    endIdleTask(task, finalState, error, now),
+    ...announce(task.state, after, host, now),
     ...closeHold(task, finalState),
-  ]
-  await writeWithRetry(host.database, statements)
+  ])
   return { rows: [toOutputRow(await findTask(host, task.id))] }
 }
 
@@ -66,9 +90,13 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     summary: 'Shows one task with its request, its results and its hold.',
     example: 'tollgate tasks show 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
-      const { slots: _, hold, ...task } = await findTask(host, id)
+      const { slots: _, hold, callback, ...task } = await findTask(host, id)
+      const callbacks = await host.database.read(CALLBACKS_OF, [id])
       const view = {
         ...task,
+        // The path and the query of the URL may contain secrets.
+        callback: callback ? hostOf(callback.url) : null,
+        callbacks: callbacks.map(row => ({ ...row, created: isoTime(Number(row.created)) })),
         held: hold ? printMoney(BigInt(hold.held)) : null,
         created: isoTime(task.created),
         changed: isoTime(task.changed),
@@ -94,6 +122,25 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     example: 'tollgate tasks cancel 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
       return endTask(host, await findTask(host, id), ['accepted'], 'failed', TASK_ERRORS.cancelled)
+    },
+  },
+  pause: {
+    arguments: 'UPSTREAM',
+    summary:
+      'Submits no more tasks to an upstream; those that it has are polled on. Lists the paused upstreams.',
+    example: 'tollgate tasks pause vd',
+    async run({ positionals: [name = ''] }, host) {
+      await host.database.write([pauseUpstream(findUpstream(host, name), Date.now())])
+      return readPauses(host)
+    },
+  },
+  resume: {
+    arguments: 'UPSTREAM',
+    summary: 'Submits tasks to a paused upstream again. Lists the upstreams that are still paused.',
+    example: 'tollgate tasks resume vd',
+    async run({ positionals: [name = ''] }, host) {
+      await host.database.write([resumeUpstream(name)])
+      return readPauses(host)
     },
   },
   resolve: {

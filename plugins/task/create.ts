@@ -2,6 +2,7 @@
  *  answered, and before anything is sent upstream. */
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
 import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
+import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
 import { taskDialects } from './dialects/index.ts'
 import type { TaskRule } from './options.ts'
@@ -13,24 +14,31 @@ export class CreateStage implements Stage {
   readonly #host: Host
   readonly #rule: TaskRule
   readonly #job: Job
+  readonly #readCallback: CallbackReader
 
   constructor(host: Host, rule: TaskRule, job: Job) {
     this.#host = host
     this.#rule = rule
     this.#job = job
+    this.#readCallback = callbackReaderOf(host, rule.dialect)
   }
   async handle(exchange: Exchange): Promise<void> {
     const { slots, request, writes } = exchange
     const account = slots.need(ACCOUNT)
     const dialect = taskDialects[this.#rule.dialect]
-    const body = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    const { [dialect.callback.member]: _, ...body } = requestBody
+    const callbackRequest = await this.#readCallback(exchange, requestBody)
     await this.#limitOpen(account.id)
     const [first] = exchange.targets
     if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)
     const now = Date.now()
+    const id = makeTaskId(now, Math.random())
+    const callbackKey =
+      callbackRequest && (await encryptedKeyOf(this.#host, id, callbackRequest.key))
     const hold = slots.get(HOLD)?.keep()
     const task: Task = {
-      id: makeTaskId(now, Math.random()),
+      id,
       account: account.id,
       key: account.key?.id,
       request: exchange.id,
@@ -48,13 +56,15 @@ export class CreateStage implements Stage {
       progress: 0,
       error: undefined,
       results: [],
+      callback: callbackRequest?.callback,
       created: now,
       changed: now,
       deadline: now + this.#rule.poll.deadline,
+      late: false,
     }
     const version = this.#host.config.version
     const expires = task.deadline + this.#rule.keep
-    writes.add(createTask({ ...task, hold, version, now, expires }))
+    writes.add(createTask({ ...task, hold, callbackKey, version, now, expires }))
     await writes.commit()
     this.#job.wake()
     exchange.answer(200, dialect.create(task, { credits: creditsOf(task, this.#host) }))

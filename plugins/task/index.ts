@@ -1,13 +1,15 @@
 /** Plugin `task`: makes a slow call of an upstream a durable task. `task:` on a route creates
  *  tasks, or shows them. */
-import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { emptyOutbox } from '../webhooks/outbox.ts'
+import { measure, remind } from './alarms.ts'
+import { callbackQueue } from './callbacks.ts'
 import { deleteExpiredTasks } from './cleanup.ts'
 import { commands } from './commands.ts'
 import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
 import { POLLS, PollRate } from './poll-rate.ts'
 import { TaskRunner, TICK } from './runner.ts'
-import { COUNTS } from './statements.ts'
 import { migrations } from './tables.ts'
 import { ViewStage } from './views.ts'
 
@@ -15,6 +17,8 @@ import { ViewStage } from './views.ts'
 const MEASURE_INTERVAL = 10_000
 /** ms between two deletions of expired tasks. */
 const CLEANUP_INTERVAL = 600_000
+/** ms between two looks for tasks whose fate is unknown for long. */
+const REMIND_INTERVAL = 60_000
 
 export default {
   schema: SCHEMA,
@@ -32,22 +36,11 @@ export default {
     runner.addRoute(host.route.name, { host, rule, pollRate: new PollRate(host) })
     host.job('open tasks', MEASURE_INTERVAL, () => measure(host))
     host.job('expired tasks', CLEANUP_INTERVAL, signal => deleteExpiredTasks(host.database, signal))
+    host.job('unknown tasks', REMIND_INTERVAL, () => remind(host, runner.routes))
+    host.job('task callbacks', 1_000, signal =>
+      emptyOutbox({ ...host, queue: callbackQueue(host) }, signal),
+    )
     const job = host.job('tasks', TICK, signal => runner.run(host, signal), { each: true })
     return new CreateStage(host, rule, job)
   },
 } satisfies Plugin<Options>
-
-const measure = async ({ database, metrics }: Host): Promise<void> => {
-  const rows = await database.read(COUNTS, [])
-  const now = Date.now()
-  for (const state of ['accepted', 'submitting', 'submitted', 'running', 'unknown']) {
-    const row = rows.find(each => each.state === state)
-    metrics.gauge('tasks_open', { state }, Number(row?.number ?? 0))
-    const age = row ? Math.max(0, now - Number(row.oldest)) / 1_000 : 0
-    metrics.gauge('tasks_oldest_seconds', { state }, age)
-    if (state === 'running' || state === 'submitted') {
-      const due = row?.due === null || row?.due === undefined ? now : Number(row.due)
-      metrics.gauge('tasks_poll_lag_seconds', { state }, Math.max(0, now - due) / 1_000)
-    }
-  }
-}

@@ -21,6 +21,8 @@ export interface CreateOptions {
   readonly cancel?: { readonly path: string }
   readonly idempotency?: string
   readonly open?: number
+  readonly late?: readonly string[]
+  readonly unknown_after?: string
   readonly keep?: string
 }
 type PolledState = Extract<State, 'submitted' | 'running' | 'succeeded' | 'failed'>
@@ -56,6 +58,10 @@ export interface TaskRule {
   /** Header that makes a repeated submit harmless at this upstream. */
   readonly idempotency: string | undefined
   readonly open: number | undefined
+  /** ms from the deadline: polls of tasks that have failed by it, in order. */
+  readonly late: readonly number[]
+  /** ms between two alarms for a task whose fate is unknown. */
+  readonly unknownAfter: number
   /** ms that a finished task is kept. */
   readonly keep: number
 }
@@ -63,7 +69,13 @@ export interface TaskRule {
 const TIME = /^([1-9][0-9]{0,4})(ms|s|m|h|d)$/
 const INTERVALS = /^([1-9][0-9]{0,4}(?:ms|s|m|h))(?:\.\.([1-9][0-9]{0,4}(?:ms|s|m|h)))?$/
 const CALL = /^(GET|POST|PUT|DELETE) (\/\S*)$/
-const DEFAULTS = { every: '2s..20s', deadline: '30m', keep: '30d' }
+const DEFAULTS = {
+  every: '2s..20s',
+  deadline: '30m',
+  keep: '30d',
+  late: ['5m', '1h', '24h'],
+  unknown: '24h',
+}
 
 const callOf = (text: string): Call => {
   const [, method = 'GET', path = '/'] = CALL.exec(text) ?? []
@@ -89,6 +101,10 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     cancel: options.cancel && callOf(options.cancel.path),
     idempotency: options.idempotency?.toLowerCase(),
     open: options.open,
+    late: (options.late ?? DEFAULTS.late)
+      .map(text => amountIn(text, DURATIONS))
+      .toSorted((one, other) => one - other),
+    unknownAfter: amountIn(options.unknown_after ?? DEFAULTS.unknown, DURATIONS),
     keep: amountIn(options.keep ?? DEFAULTS.keep, DURATIONS),
   }
 }
@@ -180,6 +196,18 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     minimum: 1,
     examples: [5],
   },
+  late: {
+    description:
+      'Times after the deadline at which a task that has failed by it is polled again. If the upstream has finished it, it succeeds and is charged.',
+    type: 'array',
+    items: time('A time after the deadline.', '1h'),
+    default: DEFAULTS.late,
+    examples: [DEFAULTS.late],
+  },
+  unknown_after: time(
+    'Time after which operators are reminded of a task whose fate is unknown, again and again.',
+    DEFAULTS.unknown,
+  ),
   keep: time('How long a finished task can be queried.', DEFAULTS.keep),
 })
 const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {

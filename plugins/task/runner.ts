@@ -5,7 +5,9 @@ import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Fault, Host, Json, Reply, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
+import { chargeLate } from '../ledger/views/late-charge.ts'
 import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
+import { announce, eraseKey } from './callbacks.ts'
 import type { Call, TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
 import type { PollRate } from './poll-rate.ts'
@@ -49,6 +51,9 @@ export class TaskRunner {
   /** Registers a route; a later version of it replaces the first. */
   addRoute(name: string, route: RouteRunner): void {
     this.#routes.set(name, route)
+  }
+  get routes(): ReadonlyMap<string, RouteRunner> {
+    return this.#routes
   }
   ruleOf(task: Pick<Task, 'route'>): TaskRule | undefined {
     return this.#routes.get(task.route)?.rule
@@ -108,6 +113,7 @@ export class TaskRunner {
     const route = this.#routes.get(task.route)
     const process = await host.membership.name()
     const mover = new Mover(host, task, process, () => !this.#isClosed)
+    if (task.state === 'failed') return this.#pollLate(route, mover)
     // Its route is gone from the configuration: an operator may bring it back until the deadline.
     if (!route && Date.now() < task.deadline) return mover.retry(60_000)
     if (!route) return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
@@ -147,9 +153,16 @@ export class TaskRunner {
       const { code } = asFault(error)
       if (code === 'TASK_MOVED' || code === 'CHARGE_CLOSED') throw error
     }
-    if (Date.now() > mover.task.deadline)
-      return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
-    return mover.retry(delay)
+    return Date.now() > mover.task.deadline ? mover.expire(rule) : mover.retry(delay)
+  }
+  /** Polls a task that failed by its deadline: the upstream may have finished it later. */
+  async #pollLate(route: RouteRunner | undefined, mover: Mover): Promise<void> {
+    if (!route) return mover.endLatePolls()
+    const { host, rule } = route
+    const { json } = await callUpstream(host, mover.task, { call: rule.poll.call }).catch(() => ({
+      json: undefined,
+    }))
+    return mover.afterLatePoll(json, rule)
   }
 }
 
@@ -170,10 +183,15 @@ class Mover {
   /** `keep`: this process goes on with the task. */
   async move(move: Move, keep = false, more: readonly Statement[] = []): Promise<void> {
     const now = Date.now()
-    const statement = moveTask(this.task, move, this.#process, now, keep)
-    await writeWhileAway(this.#host.database, [statement, ...more], this.#isWanted)
     const { due, ...members } = move
-    this.task = { ...this.task, ...members, changed: now }
+    const after = { ...this.task, ...members, changed: now }
+    const list = [
+      moveTask(this.task, move, this.#process, now, keep),
+      ...announce(this.task.state, after, this.#host, now),
+      ...more,
+    ]
+    await writeWhileAway(this.#host.database, list, this.#isWanted)
+    this.task = after
     const { id, state, upstreamId } = this.task
     this.#host.log.debug({ task: id, state, upstreamId, due }, 'a task moved')
   }
@@ -207,8 +225,7 @@ class Mover {
     if (state === 'succeeded')
       return this.#end('succeeded', { results: resultsOf(readPointer(json, poll.results)) })
     if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
-    if (Date.now() > this.task.deadline)
-      return this.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+    if (Date.now() > this.task.deadline) return this.expire(rule)
     // States only go forward: an upstream that queues a running task again changes nothing.
     const forward = this.task.state === 'running' ? 'running' : state
     const progress = poll.progress && Number(readPointer(json, poll.progress))
@@ -218,6 +235,30 @@ class Mover {
       due: Date.now() + delay,
       ...(Number.isFinite(progress) && { progress: Math.round(Number(progress)) }),
     })
+  }
+  /** Fails by its deadline, and is polled again at the times of `late`. */
+  expire(rule: TaskRule): Promise<void> {
+    const due = nextLatePoll(this.task, rule)
+    const error = { code: TASK_ERRORS.timeout, message: 'the task did not finish in time' }
+    return this.#end('failed', { error, ...(due !== undefined && { due }) })
+  }
+  afterLatePoll(json: Json | undefined, rule: TaskRule): Promise<void> {
+    const { poll } = rule
+    const state = poll.states.get(textAt(json, poll.state) ?? '')
+    if (state === 'succeeded') return this.#succeedLate(resultsOf(readPointer(json, poll.results)))
+    const due = state === 'failed' ? undefined : nextLatePoll(this.task, rule)
+    return due === undefined ? this.endLatePolls() : this.move({ state: 'failed', due })
+  }
+  endLatePolls(): Promise<void> {
+    return this.move({ state: 'failed' }, false, [eraseKey(this.task.id)])
+  }
+  /** Its hold was released: another charge takes what the balance covers. */
+  async #succeedLate(results: readonly Json[]): Promise<void> {
+    const { id, model, hold, body } = this.task
+    const charge = hold ? chargeLate(hold, usageOfRequest(body, hold), Date.now()) : []
+    await this.move({ state: 'succeeded', late: true, results }, false, charge)
+    this.#host.metrics.count('tasks_late_total', { model })
+    this.#host.log.warn({ task: id, model }, 'a task succeeded after it had failed by its deadline')
   }
   #acceptAgain({ poll }: TaskRule): Promise<void> {
     const failures = this.task.failures + 1
@@ -312,6 +353,13 @@ const backOff = ({ failures, state, changed, created }: Task, first: number, lon
   const polls = state === 'running' ? Math.log2(1 + Math.max(0, changed - created) / first) : 0
   const delay = Math.min(longest, first * 2 ** Math.min(20, Math.max(failures, polls - 2)))
   return Math.round(Math.max(first, delay) * (0.9 + Math.random() * 0.2))
+}
+
+/** When a task that failed by its deadline is polled again, if at all. */
+const nextLatePoll = ({ deadline, upstreamId }: Task, { late }: TaskRule): number | undefined => {
+  if (upstreamId === undefined) return undefined
+  const now = Date.now()
+  return late.map(time => deadline + time).find(due => due > now)
 }
 
 const textAt = (json: Json | undefined, pointer: string): string | undefined => {

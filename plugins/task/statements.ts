@@ -1,6 +1,6 @@
 /** Statements over tasks. A move names the state that it leaves and the process that makes it.
  *  Pure. */
-import type { Json, Sql, Statement } from '../../engine/plugin.ts'
+import type { Json, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import type { State, Task, TaskError } from './task.ts'
 
@@ -13,8 +13,8 @@ const sql = (name: string, text: string, postgres?: string): Sql => ({
 const CREATE = sql(
   'create',
   `INSERT INTO tasks (id, account, key, request, route, path, model, version, state, body, slots, target,
-     hold, created, changed, deadline, expires, due)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     upstream, hold, callback, callback_key, created, changed, deadline, expires, due)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 )
 export interface NewTask {
   readonly id: string
@@ -27,8 +27,11 @@ export interface NewTask {
   readonly version: number
   readonly body: Json
   readonly slots: Json
-  readonly target: object
+  readonly target: Target
   readonly hold: object | undefined
+  readonly callback: object | undefined
+  /** Encrypted. */
+  readonly callbackKey: string | undefined
   readonly now: number
   readonly deadline: number
   readonly expires: number
@@ -48,7 +51,10 @@ export const createTask = (task: NewTask): Statement => ({
     JSON.stringify(task.body),
     JSON.stringify(task.slots),
     JSON.stringify(task.target),
+    task.target.upstream,
     task.hold === undefined ? null : JSON.stringify(task.hold),
+    task.callback === undefined ? null : JSON.stringify(task.callback),
+    task.callbackKey ?? null,
     task.now,
     task.now,
     task.deadline,
@@ -59,7 +65,10 @@ export const createTask = (task: NewTask): Statement => ({
   violates: { 'tasks.id': 'TASK_ID_TAKEN', tasks_pkey: 'TASK_ID_TAKEN' },
 })
 
-const DUE = 'SELECT id FROM tasks WHERE due <= ? AND process IS NULL ORDER BY due LIMIT ?'
+/** A task that waits for a paused upstream is due at its deadline, when it fails. */
+const DUE = `SELECT id FROM tasks WHERE due <= ? AND process IS NULL
+   AND (state <> 'accepted' OR deadline <= ? OR upstream NOT IN (SELECT upstream FROM task_pauses))
+   ORDER BY due LIMIT ?`
 const claimText = (due: string): string =>
   `UPDATE tasks SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
    WHERE id IN (${due}) AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING *`
@@ -68,13 +77,13 @@ const CLAIM = sql('claim', claimText(DUE), claimText(`${DUE} FOR UPDATE SKIP LOC
  *  several processes that claim at once each gets others. */
 export const claimDue = (process: string, now: number, most: number): Statement => ({
   sql: CLAIM,
-  values: [process, now, most, process],
+  values: [process, now, now, most, process],
 })
 
 const MOVE = sql(
   'move',
   `UPDATE tasks SET state = ?, upstream_id = ?, attempts = ?, failures = ?, progress = ?, error = ?,
-     results = ?, due = ?, changed = ?, process = ?
+     results = ?, due = ?, changed = ?, late = ?, process = ?
    WHERE id = ? AND state = ? AND process = ?`,
 )
 export interface Move {
@@ -85,6 +94,7 @@ export interface Move {
   readonly progress?: number
   readonly error?: TaskError
   readonly results?: readonly Json[]
+  readonly late?: boolean
   /** Absent: nothing is left to do. */
   readonly due?: number
 }
@@ -111,6 +121,7 @@ export const moveTask = (
       results.length === 0 ? null : JSON.stringify(results),
       move.due ?? null,
       now,
+      (move.late ?? task.late) ? 1 : 0,
       keep ? process : null,
       task.id,
       task.state,
@@ -170,6 +181,46 @@ export const ANY_DUE = sql(
   'any due',
   'SELECT 1 AS due FROM tasks WHERE due <= ? AND process IS NULL LIMIT 1',
 )
+// ---------------------------------------------------------------- operators
+
+const PAUSE = sql(
+  'pause',
+  'INSERT INTO task_pauses (upstream, since) VALUES (?, ?) ON CONFLICT (upstream) DO NOTHING',
+)
+const RESUME = sql('resume', 'DELETE FROM task_pauses WHERE upstream = ?')
+export const pauseUpstream = (upstream: string, now: number): Statement => ({
+  sql: PAUSE,
+  values: [upstream, now],
+})
+export const resumeUpstream = (upstream: string): Statement => ({
+  sql: RESUME,
+  values: [upstream],
+})
+/** The paused upstreams: `since`, and how many tasks are `waiting` for each. */
+export const PAUSES = sql(
+  'pauses',
+  `SELECT p.upstream, p.since, count(t.id) AS waiting FROM task_pauses p
+     LEFT JOIN tasks t ON t.upstream = p.upstream AND t.state = 'accepted' AND t.due IS NOT NULL
+   GROUP BY p.upstream, p.since ORDER BY p.upstream`,
+)
+const REMIND = sql(
+  'remind',
+  `UPDATE tasks SET warned = ? WHERE id IN (
+     SELECT id FROM tasks WHERE state = 'unknown' AND route = ?
+       AND CASE WHEN warned > changed THEN warned ELSE changed END <= ? ORDER BY id LIMIT ?)
+   RETURNING id, model, changed`,
+)
+/** Marks unknown tasks of a route of which operators heard nothing since `before`; returns
+ *  them. */
+export const remindOfUnknown = (
+  route: string,
+  before: number,
+  now: number,
+  most: number,
+): Statement => ({ sql: REMIND, values: [now, route, before, most] })
+
+// ---------------------------------------------------------------- queries
+
 /** The tasks that a process owns (process). */
 export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ?')
 /** A task of an account (id, account). */

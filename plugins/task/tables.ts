@@ -1,4 +1,4 @@
-/** The table of durable tasks. Times in ms since 1970; JSON in texts. */
+/** The tables of durable tasks. Times in ms since 1970; JSON in texts. */
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 
@@ -40,4 +40,48 @@ const TABLES = `
   CREATE INDEX tasks_process ON tasks (process) WHERE process IS NOT NULL;
   CREATE INDEX tasks_expires ON tasks (expires)`
 
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]
+/** `callback`: where the states are announced, and in which dialect. `callback_key`: the API key
+ *  that signs, encrypted; null after the last delivery. `topic`: the announced state, in the word
+ *  of the dialect. `receiver`: its deliveries are sent one after another. `last`: the number of the
+ *  last attempt. */
+const CALLBACKS = `
+  ALTER TABLE tasks ADD COLUMN callback TEXT;
+  ALTER TABLE tasks ADD COLUMN callback_key TEXT;
+  CREATE TABLE task_callbacks (
+    id TEXT PRIMARY KEY,
+    task TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+    topic TEXT NOT NULL,
+    receiver TEXT NOT NULL,
+    body TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed', 'superseded')),
+    attempts BIGINT NOT NULL DEFAULT 0,
+    last BIGINT NOT NULL,
+    due BIGINT NOT NULL,
+    created BIGINT NOT NULL,
+    outcome TEXT,
+    status BIGINT,
+    UNIQUE (task, topic));
+  CREATE INDEX task_callbacks_due ON task_callbacks (due, receiver) WHERE state = 'pending';
+  CREATE INDEX task_callbacks_turn ON task_callbacks (receiver, due, id) WHERE state = 'pending'`
+
+/** 1 where the task succeeded after it had failed by its deadline. */
+const LATE = 'ALTER TABLE tasks ADD COLUMN late BIGINT NOT NULL DEFAULT 0'
+
+/** `upstream`: that of `target`. `warned`: when operators were last reminded that its fate is
+ *  unknown. No task is submitted to a paused upstream. */
+const PAUSES = `
+  ALTER TABLE tasks ADD COLUMN upstream TEXT NOT NULL DEFAULT '';
+  ALTER TABLE tasks ADD COLUMN warned BIGINT;
+  CREATE INDEX tasks_unknown ON tasks (route) WHERE state = 'unknown';
+  CREATE TABLE task_pauses (upstream TEXT PRIMARY KEY, since BIGINT NOT NULL)`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, text: TABLES },
+  { number: 2, text: CALLBACKS },
+  { number: 3, text: LATE },
+  {
+    number: 4,
+    text: `${PAUSES}; UPDATE tasks SET upstream = json_extract(target, '$.upstream')`,
+    postgres: `${PAUSES}; UPDATE tasks SET upstream = CAST(target AS json)->>'upstream'`,
+  },
+]

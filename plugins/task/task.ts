@@ -8,6 +8,7 @@ import type { KeptHold } from '../slots.ts'
  *       │            ├──▶ accepted again: the request was surely not sent
  *       │            └──▶ unknown: it was perhaps sent; the hold stays until an operator decides
  *       └──▶ failed: cancelled
+ *  A task that failed by its deadline succeeds after all if a later poll shows that (`late`).
  *  Each move names the state it leaves, so that of two processes only one makes it. */
 export type State =
   | 'accepted'
@@ -32,6 +33,12 @@ export const TASK_ERRORS = {
   internal: 'InternalServiceFailure',
 } as const
 
+/** Where the states of a task are announced. */
+export interface Callback {
+  readonly url: string
+  /** A key of `taskDialects`. */
+  readonly dialect: string
+}
 export interface Task {
   readonly id: string
   readonly account: number
@@ -55,9 +62,12 @@ export interface Task {
   readonly progress: number
   readonly error: TaskError | undefined
   readonly results: readonly Json[]
+  readonly callback: Callback | undefined
   readonly created: number
   readonly changed: number
   readonly deadline: number
+  /** Succeeded after it had failed by its deadline. */
+  readonly late: boolean
 }
 
 const parse = <T>(text: unknown): T | undefined =>
@@ -82,9 +92,11 @@ export const taskOf = (row: Row): Task => ({
   progress: Number(row.progress),
   error: parse<TaskError>(row.error),
   results: parse<readonly Json[]>(row.results) ?? [],
+  callback: parse<Callback>(row.callback),
   created: Number(row.created),
   changed: Number(row.changed),
   deadline: Number(row.deadline),
+  late: Number(row.late) === 1,
 })
 
 /** 2020-01-01, so that ids have 18 digits until 2050. */

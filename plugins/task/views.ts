@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange, Host, Stage } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
+import { announce } from './callbacks.ts'
 import { creditsOf } from './credits.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
@@ -80,7 +81,11 @@ export class ViewStage implements Stage {
     const move = isCancelled
       ? ({ state: 'failed', error } as const)
       : { state: task.state, due: Date.now() }
-    const list = [moveTask(task, move, process, Date.now())]
+    const now = Date.now()
+    const list = [
+      moveTask(task, move, process, now),
+      ...announce(task.state, { ...task, ...move }, this.#host, now),
+    ]
     await writeWithRetry(database, isCancelled ? [...list, ...closeHold(task, 'failed')] : list)
     if (!isCancelled) throw this.#dialect.faults.notCancellable(task.state)
     exchange.answer(200, this.#dialect.cancelled(task))

@@ -1,4 +1,5 @@
-/** Checks webhook URLs: https, and a public address or one that the operator allowed. */
+/** Checks the URLs of receivers: the scheme, and a public address or one that the operator
+ *  allowed. */
 import { errors } from '../../engine/errors.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 
@@ -14,8 +15,9 @@ const RESOLVE_TIMEOUT = 3_000
 export const admitAddress = async (
   text: string,
   { checkUrl }: Pick<HostBase, 'checkUrl'>,
+  schemes: readonly string[] = ['https'],
 ): Promise<string> => {
-  const problem = refusalOf(text)
+  const problem = refusalOf(text, schemes)
   if (problem) throw fault('WEBHOOK_URL', [problem])
   const deadline = Promise.withResolvers<never>()
   const timer = setTimeout(
@@ -29,10 +31,10 @@ export const admitAddress = async (
   }
 }
 
-const refusalOf = (text: string): string | undefined => {
+const refusalOf = (text: string, schemes: readonly string[]): string | undefined => {
   if (!URL.canParse(text)) return 'it is not a valid URL'
   const { protocol, port } = new URL(text)
-  if (protocol !== 'https:') return 'the scheme must be https'
+  if (!schemes.includes(protocol.slice(0, -1))) return `the scheme must be ${schemes.join(' or ')}`
   // The engine allows port 80 for reading files.
   return port === '80' ? 'port 80 is not allowed for webhooks' : undefined
 }

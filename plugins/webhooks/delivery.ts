@@ -1,9 +1,8 @@
 /** Sends an event to its receiver once and classifies the response. Independent of the schedule and
  *  the store. */
-import type { HostBase, Reply } from '../../engine/plugin.ts'
+import type { Headers, HostBase, Reply, Row } from '../../engine/plugin.ts'
 import { hostOf } from './address.ts'
 import { retryAfterOf } from './schedule.ts'
-import { signatureHeaders } from './signature.ts'
 
 /** ms for the whole response of a receiver. */
 const TIMEOUT = 3_000
@@ -13,8 +12,12 @@ const MAX_RESPONSE_BYTES = 65_536
 export interface DeliveryRequest {
   readonly id: string
   readonly url: string
-  readonly secret: string
+  /** The URLs that it may be sent to begin with one of these. */
+  readonly schemes: readonly string[]
   readonly body: string
+  /** The headers that sign an attempt at this time. May throw a fault, whose code is then the
+   *  outcome. */
+  sign(at: number): Headers
 }
 export interface DeliveryResult {
   /** A key of OUTCOMES, or the code of the fault that prevented the delivery. */
@@ -26,14 +29,26 @@ export interface DeliveryResult {
   readonly pause?: boolean
 }
 
+export interface Attempt {
+  /** The delivery before the attempt, as its queue reads it. */
+  readonly row: Row
+  readonly at: number
+  readonly ms: number
+  /** Whether the response took longer than the time of an endpoint. */
+  readonly slow: boolean
+  readonly result: DeliveryResult
+  /** The time of the next attempt, if any. */
+  readonly next: number | undefined
+}
+
 /** Rejects only while the configuration is not active yet: nothing was sent then. */
 export const deliver = async (
-  { id, url, secret, body }: DeliveryRequest,
+  { url, schemes, body, sign }: DeliveryRequest,
   { send }: Pick<HostBase, 'send'>,
   at: number,
 ): Promise<DeliveryResult> => {
   // Saving checks the URL. This check covers rows that another program wrote.
-  if (!url.startsWith('https://')) return { outcome: 'WEBHOOK_URL' }
+  if (!schemes.some(scheme => url.startsWith(`${scheme}://`))) return { outcome: 'WEBHOOK_URL' }
   try {
     const reply = await send('public', {
       method: 'POST',
@@ -41,7 +56,7 @@ export const deliver = async (
       headers: {
         'content-type': 'application/json',
         'user-agent': 'Tollgate-Webhooks/1',
-        ...signatureHeaders({ id, body, secret, at }),
+        ...sign(at),
       },
       body: Buffer.from(body),
       timeout: TIMEOUT,

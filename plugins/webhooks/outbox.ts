@@ -1,12 +1,14 @@
-/** Sends the events of the outbox, in one process of the installation. Endpoints do not delay each
+/** Sends the events of one queue, in one process of the installation. Receivers do not delay each
  *  other. */
 import type { Database, HostBase, Row } from '../../engine/plugin.ts'
-import { type DeliveryResult, deliver, logFieldsOf } from './delivery.ts'
+import { type Attempt, type DeliveryResult, deliver, logFieldsOf } from './delivery.ts'
+import { type DeliveryQueue, webhookQueue } from './queue.ts'
 import { delayBefore } from './schedule.ts'
-import { type Attempt, DUE, deleteOld, NEXT, PENDING, recordAttempt } from './statements.ts'
 
 export interface OutboxOptions extends Pick<HostBase, 'log' | 'metrics' | 'send'> {
   readonly database: Pick<Database, 'read' | 'write' | 'now'>
+  /** Defaults to webhook events. */
+  readonly queue?: DeliveryQueue
   /** Adds events to the outbox, before each read. */
   refill?(): Promise<void>
   /** In [0, 1). */
@@ -28,11 +30,17 @@ const POLL_INTERVAL = 250
 const RETRY_INTERVAL = 500
 const [GAUGE_INTERVAL, DELETE_INTERVAL, RETENTION] = [10_000, 3_600_000, 30 * 86_400_000]
 
+type Outbox = OutboxOptions & { readonly queue: DeliveryQueue }
+/** The number of an endpoint, or another name of a receiver. */
+type Receiver = number | string
+
 /** Resolves after `signal` aborts, when the results of all running attempts are written. */
-export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): Promise<void> => {
-  const running = new Map<number, RunningEndpoint>()
+export const emptyOutbox = async (input: OutboxOptions, signal: AbortSignal): Promise<void> => {
+  const options: Outbox = { queue: webhookQueue, ...input }
+  const { queue, metrics } = options
+  const running = new Map<Receiver, RunningEndpoint>()
   const wakeUp = createWakeUp(signal)
-  const begin = (endpoint: number, isFailing: boolean): void => {
+  const begin = (endpoint: Receiver, isFailing: boolean): void => {
     const completion = serveEndpoint(options, endpoint, signal)
       .catch(error => options.log.warn({ error }, 'sending to a webhook endpoint was interrupted'))
       .finally(() => {
@@ -44,10 +52,10 @@ export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): 
   const startDue = async (): Promise<void> => {
     await options.refill?.()
     const now = await options.database.now()
-    const due = await options.database.read(DUE, [now, now, MAX_ENDPOINTS.all * 2])
+    const due = await options.database.read(queue.due, [now, now, MAX_ENDPOINTS.all * 2])
     const free = freeSlots(running)
     for (const row of due) {
-      const [endpoint, isFailing] = [Number(row.endpoint), Number(row.failing) > 0]
+      const [endpoint, isFailing] = [row.receiver as Receiver, Number(row.failing) > 0]
       const lane = isFailing ? 'failing' : 'healthy'
       if (running.has(endpoint) || free[lane] <= 0 || running.size >= MAX_ENDPOINTS.all) continue
       free[lane]--
@@ -65,8 +73,7 @@ export const emptyOutbox = async (options: OutboxOptions, signal: AbortSignal): 
     await wakeUp.wait(options.interval ?? POLL_INTERVAL)
   }
   await Promise.all([...running.values()].map(({ completion }) => completion))
-  options.metrics.gauge('webhook_pending', {}, 0)
-  options.metrics.gauge('webhook_oldest_seconds', {}, 0)
+  queue.measure(metrics, 0, 0)
 }
 interface RunningEndpoint {
   readonly isFailing: boolean
@@ -74,7 +81,7 @@ interface RunningEndpoint {
   readonly completion: Promise<void>
 }
 const freeSlots = (
-  running: ReadonlyMap<number, RunningEndpoint>,
+  running: ReadonlyMap<Receiver, RunningEndpoint>,
 ): { healthy: number; failing: number } => {
   const all = [...running.values()]
   const since = performance.now() - TIME_SLICE
@@ -113,44 +120,37 @@ const createWakeUp = (signal: AbortSignal) => {
 
 /** Sends events of one endpoint until no event is due, a delivery fails, or its time is over. */
 const serveEndpoint = async (
-  options: OutboxOptions,
-  endpoint: number,
+  options: Outbox,
+  endpoint: Receiver,
   signal: AbortSignal,
 ): Promise<void> => {
-  const { database } = options
+  const { database, queue } = options
   const end = performance.now() + TIME_SLICE
   while (performance.now() < end && !signal.aborted) {
     const now = await database.now()
-    const [row] = await database.read(NEXT, [endpoint, now, now])
+    const [row] = await database.read(queue.next, [endpoint, now, now])
     if (!row) return
-    const isDelivered = await attempt(options, endpoint, row, now, signal)
+    const isDelivered = await attempt(options, row, now, signal)
     if (!isDelivered) return
   }
 }
 
 const attempt = async (
-  options: OutboxOptions,
-  endpoint: number,
+  options: Outbox,
   row: Row,
   at: number,
   signal: AbortSignal,
 ): Promise<boolean> => {
-  const request = {
-    id: String(row.id),
-    body: String(row.body),
-    url: String(row.url),
-    secret: String(row.secret),
-  }
+  const { log, metrics, queue, random = Math.random } = options
+  const request = await queue.requestOf(row)
   const startedAt = performance.now()
   const result = await deliver(request, options, at)
   const ms = Math.round(performance.now() - startedAt)
-  const { log, metrics, random = Math.random } = options
-  metrics.count('webhook_attempts_total', { outcome: result.outcome })
+  queue.countAttempt(metrics, result.outcome)
   log.info({ ...logFieldsOf(request, result), ms }, 'webhook')
   const remaining = Number(row.last) - Number(row.attempts) - 1
-  const next = nextOf(result, at + ms, remaining, random())
-  const [before, slow] = [Number(row.attempts), ms > TIME_SLICE]
-  await record(options, { event: request.id, endpoint, before, at, ms, slow, result, next }, signal)
+  const next = nextOf(result, at + ms, remaining, random(), queue.delays)
+  await record(options, { row, at, ms, slow: ms > TIME_SLICE, result, next }, signal)
   return result.outcome === 'delivered'
 }
 const nextOf = (
@@ -158,18 +158,19 @@ const nextOf = (
   now: number,
   remaining: number,
   random: number,
+  delays: readonly number[],
 ) => {
-  const delay = outcome === 'delivered' ? undefined : delayBefore(remaining, random, wait)
+  const delay = outcome === 'delivered' ? undefined : delayBefore(remaining, random, wait, delays)
   return delay === undefined ? undefined : now + delay
 }
 
 /** Retries until the result is written: an unrecorded delivery would be repeated. */
 const record = async (
-  { database, log }: OutboxOptions,
+  { database, log, queue }: Outbox,
   attempt: Attempt,
   signal: AbortSignal,
 ): Promise<void> => {
-  const list = recordAttempt(attempt)
+  const list = queue.recordAttempt(attempt)
   for (;;) {
     try {
       await database.write(list)
@@ -177,7 +178,7 @@ const record = async (
     } catch (error) {
       if ((error as { code?: unknown }).code === 'EVENT_MOVED') return
       log.warn(
-        { event: attempt.event, error },
+        { event: attempt.row.id, error },
         'the result of a webhook attempt could not be written yet',
       )
       if (signal.aborted) return
@@ -187,19 +188,18 @@ const record = async (
 }
 
 /** Updates the gauges every ten seconds and deletes events older than a month every hour. */
-const createMaintenance = ({ database, metrics }: OutboxOptions): (() => Promise<void>) => {
+const createMaintenance = ({ database, metrics, queue }: Outbox): (() => Promise<void>) => {
   let [gaugeAt, deleteAt] = [0, 0]
   return async () => {
     const tick = performance.now()
     if (tick >= gaugeAt) {
       gaugeAt = tick + GAUGE_INTERVAL
-      const [row] = await database.read(PENDING, [])
+      const [row] = await database.read(queue.pending, [])
       const late = row?.oldest == null ? 0 : (await database.now()) - Number(row.oldest)
-      metrics.gauge('webhook_pending', {}, Number(row?.number ?? 0))
-      metrics.gauge('webhook_oldest_seconds', {}, Math.max(0, late) / 1_000)
+      queue.measure(metrics, Number(row?.number ?? 0), Math.max(0, late) / 1_000)
     }
-    if (tick >= deleteAt) {
-      const rows = await database.write(deleteOld((await database.now()) - RETENTION))
+    if (queue.deleteOld && tick >= deleteAt) {
+      const rows = await database.write(queue.deleteOld((await database.now()) - RETENTION))
       // While more old events exist, delete at every read.
       if (rows.at(-1)?.length === 0) deleteAt = tick + DELETE_INTERVAL
     }

@@ -15,20 +15,20 @@ export const DELAYS: readonly number[] = [
 ]
 export const ATTEMPTS = DELAYS.length + 1
 const JITTER = 0.1
-/** The longest accepted Retry-After: the longest delay of the schedule. */
-const MAX_DELAY = 24 * HOUR
 
 /** ms until the next attempt; undefined if no attempts are `remaining`. `random`: in [0, 1),
- *  spreads the retries of receivers that failed together; `retryAfter`: ms, from the receiver. */
+ *  spreads the retries of receivers that failed together; `retryAfter`: ms, from the receiver, of
+ *  which no more than the longest delay counts. */
 export const delayBefore = (
   remaining: number,
   random: number,
   retryAfter = 0,
+  delays: readonly number[] = DELAYS,
 ): number | undefined => {
-  const delay = remaining > 0 ? DELAYS[Math.max(0, DELAYS.length - remaining)] : undefined
+  const delay = remaining > 0 ? delays[Math.max(0, delays.length - remaining)] : undefined
   if (delay === undefined) return undefined
   const spread = delay * (1 - JITTER + 2 * JITTER * random)
-  return Math.round(Math.max(spread, Math.min(retryAfter, MAX_DELAY)))
+  return Math.round(Math.max(spread, Math.min(retryAfter, delays.at(-1) ?? 0)))
 }
 
 /** RFC 9110 §10.2.3: seconds, or a date. ms from `now`; undefined when it is neither. */

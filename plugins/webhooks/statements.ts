@@ -1,7 +1,7 @@
 /** The statements of the outbox. Pure: callers combine them with their own in one list. */
 import { randomBytes } from 'node:crypto'
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import type { DeliveryResult } from './delivery.ts'
+import type { Attempt } from './delivery.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `webhooks: ${name}`, text })
 
@@ -101,23 +101,11 @@ const MARK_FAILING = sql(
 )
 const DISABLE = sql('disable', 'UPDATE webhook_endpoints SET disabled = ? WHERE id = ?')
 
-export interface Attempt {
-  readonly event: string
-  readonly endpoint: number
-  /** Attempts before this one. */
-  readonly before: number
-  readonly at: number
-  readonly ms: number
-  /** Whether the response took longer than the time of an endpoint. */
-  readonly slow: boolean
-  readonly result: DeliveryResult
-  /** The time of the next attempt, if any. */
-  readonly next: number | undefined
-}
 /** Records an attempt: the state of the event, the state of the endpoint and a log row. Rejects
  *  with EVENT_MOVED when the endpoint was closed or the event replayed meanwhile. */
 export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
-  const { event, before, at, ms, result, next } = attempt
+  const { row, at, ms, result, next } = attempt
+  const [event, before] = [String(row.id), Number(row.attempts)]
   const { outcome, status = null } = result
   const state = outcome === 'delivered' ? outcome : next === undefined ? 'failed' : 'pending'
   return [
@@ -131,15 +119,9 @@ export const recordAttempt = (attempt: Attempt): readonly Statement[] => {
     ...endpointStatements(attempt),
   ]
 }
-const endpointStatements = ({
-  endpoint,
-  at,
-  slow,
-  result,
-  next,
-}: Attempt): readonly Statement[] => {
+const endpointStatements = ({ row, at, slow, result, next }: Attempt): readonly Statement[] => {
   const { outcome, pause } = result
-  const lag = slow ? 1 : 0
+  const [endpoint, lag] = [Number(row.endpoint), slow ? 1 : 0]
   if (outcome === 'delivered') return [{ sql: MARK_HEALTHY, values: [lag, endpoint, lag] }]
   const failing = { sql: MARK_FAILING, values: [pause && next !== undefined ? next : 0, endpoint] }
   if (outcome !== 'gone') return [failing]
@@ -152,7 +134,7 @@ const endpointStatements = ({
  *  if the last response failed or was slow. */
 export const DUE = sql(
   'due',
-  `SELECT e.endpoint, CASE WHEN p.failures > 0 OR p.slow > 0 THEN 1 ELSE 0 END AS failing FROM webhook_events e
+  `SELECT e.endpoint AS receiver, CASE WHEN p.failures > 0 OR p.slow > 0 THEN 1 ELSE 0 END AS failing FROM webhook_events e
      JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL AND p.paused <= ?
    WHERE e.state = 'pending' AND e.due <= ?
    GROUP BY e.endpoint, p.failures, p.slow ORDER BY failing, min(e.due) LIMIT ?`,
@@ -160,7 +142,7 @@ export const DUE = sql(
 /** The next event of one endpoint (parameters: endpoint, now twice). */
 export const NEXT = sql(
   'next',
-  `SELECT e.id, e.body, e.attempts, e.last, p.url, p.secret FROM webhook_events e
+  `SELECT e.id, e.endpoint, e.body, e.attempts, e.last, p.url, p.secret FROM webhook_events e
      JOIN webhook_endpoints p ON p.id = e.endpoint AND p.disabled IS NULL
    WHERE e.endpoint = ? AND e.state = 'pending' AND e.due <= ? AND p.paused <= ?
    ORDER BY e.due, e.id LIMIT 1`,

@@ -121,9 +121,9 @@ t.test(
     const growth = await growthDuring(gateway.pid, async () => {
       results.push(...(await Promise.all(Array.from({ length: UPLOADS }, roundTrip))))
     })
-    for (const { bytes, sent, received } of results) {
+    for (const { bytes, sent: uploadedBytes, received } of results) {
       t.equal(bytes, SIZE)
-      t.equal(received, sent, 'every byte arrived')
+      t.equal(received, uploadedBytes, 'every byte arrived')
     }
     t.ok(growth <= UPLOADS * 32 * MIB, `they took ${(growth / MIB).toFixed(1)} MiB`)
   },

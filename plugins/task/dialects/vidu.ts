@@ -3,6 +3,7 @@ import { errors } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import type { Fields, State, Task } from '../task.ts'
 import type { TaskContext, TaskDialect } from './dialect.ts'
+import { viduCallback } from './vidu-callback.ts'
 
 const fault = errors({
   TASK_UNKNOWN: [404, 'task not found', { as: { vidu: { type: 'TaskNotFound' } } }],
@@ -12,6 +13,7 @@ const fault = errors({
     'this account has %d unfinished tasks; wait until one has finished',
     { as: { vidu: { type: 'QuotaExceeded' } } },
   ],
+  CALLBACK_URL: [400, 'invalid field: %s: %s', { as: { vidu: { type: 'FieldInvalid' } } }],
   PAGE_SIZE: [
     400,
     'page size out of range: pager.pagesz is 1 to 100',
@@ -138,7 +140,9 @@ export const vidu: TaskDialect = {
     }
   },
   cancelled: () => ({}),
+  callback: viduCallback,
   faults: {
+    callback: (problem, member) => fault('CALLBACK_URL', [member, problem], { param: member }),
     notFound: () => fault('TASK_UNKNOWN', [], { param: 'id' }),
     notCancellable: state => fault('TASK_NOT_CANCELLABLE', [STATES[state as State]]),
     tooManyOpen: most => fault('TASKS_OPEN', [most]),

@@ -455,7 +455,7 @@ t.test('files: one that has expired is not there, and is removed', async t => {
   const expiry = { 'expires_after[anchor]': 'created_at', 'expires_after[seconds]': '3600' }
   const { json } = await gateway.upload({ ...BATCH, ...expiry })
   t.equal(Number(json.expires_at) - Number(json.created_at), 3_600)
-  const kept = await gateway.upload(BATCH)
+  const remaining = await gateway.upload(BATCH)
   await gateway.database.write([
     {
       sql: { name: 'past', text: 'UPDATE stored_files SET expires = 1 WHERE id = ?' },
@@ -464,7 +464,7 @@ t.test('files: one that has expired is not there, and is removed', async t => {
   ])
   t.equal((await gateway.json('GET', `/v1/files/${json.id}`)).status, 404)
   t.match((await gateway.json('GET', '/v1/files')).json, {
-    data: [{ id: kept.json.id }],
+    data: [{ id: remaining.json.id }],
     has_more: false,
   })
   await gateway.runJob('expired files')

@@ -22,6 +22,8 @@ import { reaperOn } from '../../helpers/store/membership.ts'
 import { type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
 
 const CREDITED = 1_000_000_000_000n
+/** The credential of every request. */
+export const KEY = 'sk-the-key-of-the-customer'
 /** Nanos: five seconds at 0.025. */
 export const PRICE = 125_000_000n
 
@@ -114,6 +116,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
     }
     const view = (name: string) => ({ dialect: 'vidu', view: name })
     const document = {
+      settings: { egress_allow: '127.0.0.0/8' },
       upstreams: { vd: { url, key: ['key-one', 'key-two'] } },
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
@@ -161,6 +164,8 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
       return CREDITED - BigInt(Number(row?.balance))
     },
     findings: () => audit(database),
+    /** Changes stored rows. */
+    change: (text: string) => database.write([{ sql: sql(text, text), values: [] }]),
   }
 }
 
@@ -169,7 +174,7 @@ const clientOf = (url: string) => {
   const call = async (method: string, path: string, body?: object, account = '1') => {
     const response = await fetch(`${url}/ent/v2${path}`, {
       method,
-      headers: { 'content-type': 'application/json', account },
+      headers: { 'content-type': 'application/json', account, authorization: `Bearer ${KEY}` },
       ...(body && { body: JSON.stringify(body) }),
     })
     return { status: response.status, json: (await response.json()) as Answer }

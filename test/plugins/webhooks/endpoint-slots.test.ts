@@ -132,7 +132,7 @@ for (const engine of ENGINES)
       const due = async () => {
         const now = Date.now() + desk.ahead
         const rows = await desk.database.read(DUE, [now, now, 10])
-        return rows.map(({ endpoint, failing }) => [Number(endpoint), Number(failing)])
+        return rows.map(({ receiver, failing }) => [Number(receiver), Number(failing)])
       }
       await desk.event('msg_1', 1)
       t.same(await due(), [[1, 0]], 'no endpoint is slow')

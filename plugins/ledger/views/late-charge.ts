@@ -1,0 +1,68 @@
+/** Charges a call whose hold was released: the work was done after all. It takes what the account
+ *  has left, up to the cost; the rest is `uncollected`. */
+import type { Sql, Statement } from '../../../engine/plugin.ts'
+import type { KeptHold, Usage } from '../../slots.ts'
+import { priceKept } from '../kept-hold.ts'
+import { lockOf, SERIAL_NOW } from '../statements.ts'
+import { walletOf, walletsOf } from '../wallet.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `ledger: late ${name}`, text })
+
+/** The part of the cost that the account, and the quota of its key, can pay. */
+const GRANT = sql(
+  'grant',
+  `UPDATE wallets SET granted = (
+     SELECT CASE WHEN r.room <= 0 THEN 0 WHEN r.room < c.cost THEN r.room ELSE c.cost END
+     FROM (SELECT min(w.balance + w.overdraft - w.reserved) AS room FROM wallets w
+           WHERE w.id IN (?, ?) AND w.limited = 1) r,
+       (SELECT CAST(? AS BIGINT) AS cost) c)
+   WHERE id = ?`,
+)
+const RESERVE = sql('reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
+const OPEN = sql(
+  'open',
+  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held)
+   SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, 'open', w.granted,
+     CAST(? AS BIGINT), 0
+   FROM charges c, wallets w WHERE c.request = ? AND w.id = ?`,
+)
+/** A trigger changes the wallets. */
+const SETTLE = sql(
+  'settle',
+  `UPDATE charges SET state = 'settled', serial = ${SERIAL_NOW}, amount = held,
+     uncollected = CAST(? AS BIGINT) - held, usage = ?, lines = ?, closed = ?
+   WHERE request = ? AND state = 'open'`,
+)
+
+/** The id of the late charge of a request. */
+export const lateRequest = (request: string): string => `${request}_late`
+
+/** Charges a usage by the frozen price of a released hold, at most what was held. The caller makes
+ *  sure that it happens once. Rejects with CHARGE_EXISTS. */
+export const chargeLate = (hold: KeptHold, usage: Usage, now: number): readonly Statement[] => {
+  const { charged, uncollected, lines } = priceKept(hold, usage)
+  const request = lateRequest(hold.request)
+  const account = walletOf.account(hold.account)
+  const key = hold.key === null ? account : walletOf.key(hold.key)
+  return [
+    {
+      sql: GRANT,
+      values: [account, key, charged, account],
+      locks: walletsOf(hold.account, hold.key ?? undefined).map(lockOf),
+    },
+    { sql: RESERVE, values: [account] },
+    {
+      sql: OPEN,
+      values: [request, now, hold.request, account],
+      rows: 1,
+      otherwise: 'CHARGE_MISSING',
+      violates: { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXISTS' },
+    },
+    {
+      sql: SETTLE,
+      values: [charged + uncollected, JSON.stringify(usage.meters), lines, now, request],
+      rows: 1,
+      otherwise: 'CHARGE_CLOSED',
+    },
+  ]
+}

@@ -1,0 +1,83 @@
+/** What operators do about tasks: pause an upstream, and hear of unknown tasks again. */
+import t from 'tap'
+import type { HostBase, SingleCommand } from '../../../engine/plugin.ts'
+import { remind } from '../../../plugins/task/alarms.ts'
+import { commands } from '../../../plugins/task/commands.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { ENGINES } from '../../helpers/store/store.ts'
+import { startTasks } from './task-gateway.ts'
+
+type Gateway = Awaited<ReturnType<typeof startTasks>>
+const runCommand = async (gateway: Gateway, verb: string, ...positionals: readonly string[]) => {
+  const { subcommands } = commands.tasks as { subcommands: Record<string, SingleCommand> }
+  const host = { database: gateway.database, upstreams: { vd: {} } }
+  const result = await subcommands[verb]?.run(
+    { positionals, values: {} } as never,
+    host as unknown as HostBase,
+  )
+  return (result as { readonly rows?: unknown }).rows
+}
+
+for (const engine of ENGINES)
+  t.test(`paused upstream on ${engine}: gets polls and no submits until it is resumed`, async t => {
+    const gateway = await startTasks(t, engine)
+    let state = 'processing'
+    gateway.here.script = ({ method, path }, count) => {
+      if (method === 'POST') return { json: { task_id: `up-${count}` } }
+      return { json: { state: path.includes('up-1') ? state : 'processing', creations: [] } }
+    }
+    const first = String((await gateway.create()).json.task_id)
+    await gateway.reach(first, 'processing')
+    t.match(await runCommand(gateway, 'pause', 'vd'), [{ upstream: 'vd', waiting: 0 }])
+    t.match(await runCommand(gateway, 'pause', 'vd'), [{ upstream: 'vd' }], 'twice is harmless')
+    const second = String((await gateway.create()).json.task_id)
+    state = 'success'
+    await gateway.reach(first, 'success')
+    await new Promise(resolve => setTimeout(resolve, 700))
+    t.match((await gateway.query(second)).json, { state: 'created' })
+    const submits = () => gateway.requests.filter(({ method }) => method === 'POST').length
+    t.equal(submits(), 1)
+    t.match(await runCommand(gateway, 'resume', 'other'), [{ upstream: 'vd', waiting: 1 }])
+    t.same(await runCommand(gateway, 'resume', 'vd'), [])
+    await gateway.reach(second, 'processing')
+    t.equal(submits(), 2)
+    await t.rejects(runCommand(gateway, 'pause', 'other'), { code: 'TASK_UPSTREAM_UNKNOWN' })
+  })
+
+t.test('paused upstream: a task that waits for it fails at its deadline', async t => {
+  const gateway = await startTasks(t)
+  await runCommand(gateway, 'pause', 'vd')
+  const id = String((await gateway.create()).json.task_id)
+  await gateway.change('UPDATE tasks SET deadline = 1')
+  t.equal((await gateway.reach(id, 'failed')).err_code, 'Timeout')
+  t.equal(gateway.requests.length, 0)
+  t.equal(await gateway.spent(), 0n)
+})
+
+for (const engine of ENGINES)
+  t.test(`unknown task on ${engine}: raises the alarm again every 24 hours`, async t => {
+    const gateway = await startTasks(t, engine)
+    gateway.here.script = () => ({ cut: true })
+    const id = String((await gateway.create()).json.task_id)
+    await eventually(async () =>
+      (await gateway.rows('SELECT state FROM tasks'))[0]?.state === 'unknown' ? true : undefined,
+    )
+    const alarms: unknown[] = []
+    const counts: string[] = []
+    const { database } = gateway
+    const log = { error: (fields: object) => alarms.push(fields) }
+    const metrics = { count: (name: string) => counts.push(name) }
+    const [row] = await gateway.rows('SELECT route FROM tasks')
+    const routes = new Map([[String(row?.route), { rule: { unknownAfter: 86_400_000 } }]])
+    const look = () => remind({ database, log, metrics } as never, routes as never)
+    await look()
+    t.same(alarms, [])
+    await gateway.change('UPDATE tasks SET changed = changed - 86400000')
+    await look()
+    await look()
+    t.match(alarms, [{ task: id, model: 'clip' }], 'once')
+    await gateway.change('UPDATE tasks SET warned = warned - 86400000')
+    await look()
+    t.equal(alarms.length, 2)
+    t.same(counts, Array(2).fill('tasks_unknown_reminders_total'))
+  })
