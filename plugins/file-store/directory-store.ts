@@ -39,13 +39,17 @@ export class DirectoryStore implements BlobStore {
     })
   }
   async read(name: string, start: number, end: number): Promise<AsyncIterable<Bytes>> {
-    const path = this.#pathOf(name)
+    if ((await this.sizeOf(name)) === undefined) throw fault('FILE_LOST', [name])
+    return readRange(this.#pathOf(name), start, end)
+  }
+  /** Undefined if there are no bytes under this name. */
+  async sizeOf(name: string): Promise<number | undefined> {
     try {
-      await stat(path)
+      return (await stat(this.#pathOf(name))).size
     } catch (error) {
-      throw isCode(error, 'ENOENT') ? fault('FILE_LOST', [name], { cause: error }) : error
+      if (isCode(error, 'ENOENT')) return undefined
+      throw error
     }
-    return readRange(path, start, end)
   }
   remove(name: string): Promise<void> {
     return rm(this.#pathOf(name), { force: true })

@@ -10,7 +10,7 @@ import { DirectoryStore } from './directory-store.ts'
 import { fault } from './faults.ts'
 import { parseS3Address, S3Store } from './s3-store.ts'
 import { type FileSettings, fileSettingsOf } from './settings.ts'
-import { addFile, EXPIRED, FIND, KNOWN, removeFile, USAGE_OF } from './statements.ts'
+import { ALL, addFile, EXPIRED, FIND, KNOWN, removeFile, USAGE_OF } from './statements.ts'
 import { fileOf, isFileId, makeFileId, type StoredFile } from './stored-file.ts'
 
 /** Name of the secret that signs URLs of files. */
@@ -42,7 +42,7 @@ const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
 export class FileStore {
   readonly settings: FileSettings
   readonly #host: Pick<HostBase, 'secret'>
-  readonly #database: Pick<Database, 'read' | 'write'>
+  readonly #database: Pick<Database, 'read' | 'write' | 'pages'>
   readonly #blobs: BlobStore
   #secret: Promise<Bytes> | undefined
 
@@ -102,6 +102,10 @@ export class FileStore {
       throw isCode(error, 'FILE_UNKNOWN') ? fault('FILE_UNKNOWN', [file.id]) : error
     }
     await this.#removeBytes(file.id)
+  }
+  /** All files, of all accounts. */
+  async *all(): AsyncGenerator<StoredFile> {
+    for await (const rows of this.#database.pages(ALL, [''], PAGE)) yield* rows.map(fileOf)
   }
   async removeExpired(signal: AbortSignal): Promise<void> {
     for (;;) {

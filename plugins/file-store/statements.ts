@@ -93,6 +93,11 @@ export const LIST_ANY = sql(
   `SELECT ${COLUMNS} FROM stored_files WHERE CAST(? AS BIGINT) = 0 OR account = ?
    ORDER BY created DESC, id DESC LIMIT ?`,
 )
+/** All files, in pages (id to start after, row count). */
+export const ALL = sql(
+  'all',
+  `SELECT ${COLUMNS} FROM stored_files WHERE id > ? ORDER BY id LIMIT ?`,
+)
 /** Which of these ids belong to files (JSON list). */
 export const KNOWN: Sql = {
   name: 'files: known',

@@ -1,7 +1,8 @@
 /** The command `tollgate files`: lists stored files, and removes bytes without a file. */
-import { textOf } from '../../engine/cli/kit.ts'
+import { EXIT, textOf } from '../../engine/cli/kit.ts'
 import type { Command, SingleCommand } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
+import { copyFiles } from '../file-store/backup.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { LIST_ANY } from '../file-store/statements.ts'
 import { fileOf, type StoredFile } from '../file-store/stored-file.ts'
@@ -32,6 +33,23 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
       const account = name === undefined ? 0 : (await findAccount(database, name)).id
       const rows = await database.read(LIST_ANY, [account, account, MAX_FILES])
       return { rows: rows.map(row => rowOf(fileOf(row))) }
+    },
+  },
+  backup: {
+    arguments: 'FOLDER',
+    summary:
+      'Copies all files to a folder that it did not copy before, and verifies them; the gateway may keep running.',
+    example: 'tollgate files backup /backup/files',
+    async run({ positionals: [folder = ''] }, host) {
+      const damaged: string[] = []
+      const counts = await copyFiles(fileStoreOf(host), folder, ({ id }) => damaged.push(id))
+      return {
+        rows: [{ ...counts }],
+        ...(damaged.length > 0 && {
+          after: `without their bytes, or with others: ${damaged.join(', ')}`,
+          exit: EXIT.problems,
+        }),
+      }
     },
   },
   gc: {

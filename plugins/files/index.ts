@@ -5,6 +5,7 @@ import { fileStoreOf } from '../file-store/file-store.ts'
 import { FILES_SETTINGS } from '../file-store/settings.ts'
 import { migrations } from '../file-store/tables.ts'
 import { commands } from './commands.ts'
+import { checkBodyLimits } from './problems.ts'
 import { UploadStage } from './upload.ts'
 import { VIEWS } from './views.ts'
 
@@ -23,6 +24,7 @@ export default {
   // `auth` sets the account. Files are free: no hold is needed.
   after: ['auth'],
   before: ['meter'],
+  check: checkBodyLimits,
   migrations,
   commands,
   setup(name, host): Stage {

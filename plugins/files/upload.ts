@@ -9,11 +9,10 @@ import { boundaryOf, type FormEvent, FormReader } from '../formats/multipart.ts'
 import { ACCOUNT } from '../slots.ts'
 import { type ContentCheck, contentCheckOf } from './content-check.ts'
 import { fault, integerIn } from './faults.ts'
+import { MAX_OVERHEAD } from './problems.ts'
 import { checkExtension, purposeOf, typeOf } from './purposes.ts'
 import { fileView } from './view.ts'
 
-/** Bytes of a form beside its file: heads, fields, and what follows the last delimiter. */
-const MAX_OVERHEAD = 2 ** 20
 const MAX_FIELD = 4_096
 const MAX_FILENAME = 255
 const LIFETIME = { min: 3_600, max: 2_592_000 } as const

@@ -1,8 +1,9 @@
 /** The file endpoints over real stores: upload, list, show, delete, content, quotas, expiry. */
 import { createHash } from 'node:crypto'
-import { rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import t from 'tap'
+import type { HostBase } from '../../../engine/plugin.ts'
 import { signedUrl } from '../../../plugins/file-store/signed-url.ts'
 import { commands } from '../../../plugins/files/commands.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
@@ -10,6 +11,13 @@ import { BATCH, LINES, startFiles } from './files-gateway.ts'
 
 const PNG = Buffer.from('\x89PNG\r\n\x1a\n0123456789', 'latin1')
 const DAY = 86_400
+
+/** Runs `tollgate files VERB …`. */
+const runCommand = (verb: string, host: HostBase, ...positionals: readonly string[]) => {
+  const group = commands.files
+  const command = group && 'subcommands' in group ? group.subcommands[verb] : undefined
+  return command?.run({ values: {}, positionals }, host)
+}
 
 for (const engine of ENGINES)
   t.test(`files on ${engine}: are uploaded, listed, shown, downloaded and deleted`, async t => {
@@ -483,11 +491,7 @@ t.test('files: `tollgate files` lists files, and removes what belongs to none', 
   const recent = `${partial}y`
   for (const each of [orphan, partial, recent]) writeFileSync(each, 'orphan')
   for (const each of [path, orphan, partial]) utimesSync(each, 1, 1)
-  const run = async (verb: string) => {
-    const group = commands.files
-    const command = group && 'subcommands' in group ? group.subcommands[verb] : undefined
-    return command?.run({ values: {}, positionals: [] }, gateway.host())
-  }
+  const run = (verb: string) => runCommand(verb, gateway.host())
   t.match(await run('list'), { rows: [{ id: json.id, account: 1, filename: 'b.jsonl' }] })
   t.match(await run('gc'), { rows: [{ unfinished: 1, orphans: 1, bytes: 6 }] })
   t.same(gateway.stored().toSorted(), [path, recent].toSorted())
@@ -496,6 +500,30 @@ t.test('files: `tollgate files` lists files, and removes what belongs to none', 
   utimesSync(orphan, 1, 1)
   await gateway.runJob('orphaned files')
   t.same(gateway.stored().toSorted(), [path, recent].toSorted())
+})
+
+t.test('files: `tollgate files backup` copies and verifies what was not copied before', async t => {
+  const gateway = await startFiles(t)
+  const ids: string[] = []
+  for (const content of ['a', 'bb', 'ccc']) {
+    const { json } = await gateway.upload({ purpose: 'assistants', file: ['a.txt', content] })
+    ids.push(String(json.id))
+  }
+  const folder = `${t.testdir({})}/copy`
+  const run = () => runCommand('backup', gateway.host(), folder)
+  t.match(await run(), { rows: [{ copied: 3, present: 0, damaged: 0, bytes: 6 }] })
+  t.match(await run(), { rows: [{ copied: 0, present: 3, damaged: 0, bytes: 0 }] })
+  const [first = '', second = '', third = ''] = ids
+  const copyOf = (id: string): string => `${folder}/${id.slice(-2)}/${id}`
+  t.equal(readFileSync(copyOf(third), 'utf8'), 'ccc')
+  const pathOf = (id: string): string => gateway.stored().find(path => path.endsWith(id)) ?? ''
+  for (const id of [first, second]) rmSync(copyOf(id))
+  rmSync(pathOf(first))
+  writeFileSync(pathOf(second), 'xx')
+  const damaged = await run()
+  t.match(damaged, { rows: [{ copied: 0, present: 1, damaged: 2 }], exit: 1 })
+  for (const id of [first, second]) t.match(JSON.stringify(damaged), id)
+  t.notOk(existsSync(copyOf(second)))
 })
 
 t.test('files: bytes that are missing are an error of the operator', async t => {
