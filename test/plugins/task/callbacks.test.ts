@@ -1,9 +1,11 @@
 /** Callbacks of tasks over real receivers: what is sent, how it is signed and when it is tried
  *  again. */
+
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { decryptKey, encryptKey } from '../../../plugins/task/callback-key.ts'
 import { CALLBACK_DELAYS } from '../../../plugins/task/callbacks.ts'
+import { deleteExpiredTasks } from '../../../plugins/task/cleanup.ts'
 import { viduCallback } from '../../../plugins/task/dialects/vidu-callback.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
@@ -182,7 +184,8 @@ t.test('callback: is deleted with its task', async t => {
   await gateway.reach(String(json.task_id), 'success')
   const text = 'UPDATE tasks SET expires = 1'
   await gateway.database.write([{ sql: { name: 'expire', text }, values: [] }])
-  await eventually(async () => ((await callbacksOf(gateway)).length === 0 ? true : undefined))
+  await deleteExpiredTasks(gateway.database)
+  t.same(await callbacksOf(gateway), [])
 })
 
 t.test('callback key: is bound to its task and its installation', async t => {
