@@ -1,12 +1,16 @@
 /** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
  *  answered, and before anything is sent upstream. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
 import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
 import { creditsOf } from './credits.ts'
 import { taskDialects } from './dialects/index.ts'
-import type { TaskRule } from './options.ts'
-import { createTask, OPEN } from './statements.ts'
-import { type Fields, makeTaskId, type Task } from './task.ts'
+import { deadlineFor, type TaskRule } from './options.ts'
+import { createTask, FIND, OPEN } from './statements.ts'
+import { type Fields, isFinal, makeTaskId, type Task, taskOf } from './task.ts'
+
+/** ms between two reads of a task whose create waits. */
+const WAIT_INTERVAL = 200
 
 export class CreateStage implements Stage {
   readonly answers = true
@@ -23,7 +27,8 @@ export class CreateStage implements Stage {
     const { slots, request, writes } = exchange
     const account = slots.need(ACCOUNT)
     const dialect = taskDialects[this.#rule.dialect]
-    const body = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    const body = dialect.prepare?.(requestBody, request.path, Math.random()) ?? requestBody
     await this.#limitOpen(account.id)
     const [first] = exchange.targets
     if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)
@@ -50,14 +55,28 @@ export class CreateStage implements Stage {
       results: [],
       created: now,
       changed: now,
-      deadline: now + this.#rule.poll.deadline,
+      deadline: now + deadlineFor(body, this.#rule),
     }
     const version = this.#host.config.version
     const expires = task.deadline + this.#rule.keep
     writes.add(createTask({ ...task, hold, version, now, expires }))
+    const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
+    // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
+    exchange.onEnd(() => this.#job.wake())
+    exchange.answer(200, dialect.create(shownTask, { credits: creditsOf(task, this.#host) }))
+  }
+  /** The task as it is at its end, or after the longest wait. */
+  async #waitForEnd(task: Task, { writes, signal }: Exchange): Promise<Task> {
+    const until = performance.now() + this.#rule.wait
     await writes.commit()
     this.#job.wake()
-    exchange.answer(200, dialect.create(task, { credits: creditsOf(task, this.#host) }))
+    let latest = task
+    while (!isFinal(latest.state) && performance.now() < until) {
+      await pause(WAIT_INTERVAL, undefined, { signal })
+      const [row] = await this.#host.database.read(FIND, [task.id, task.account])
+      if (row) latest = taskOf(row)
+    }
+    return latest
   }
   explain() {
     const { dialect, poll } = this.#rule

@@ -6,6 +6,8 @@ import { isCode } from '../../engine/kit.ts'
 import type { Fault, Host, Json, Reply, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import type { TaskDialect } from './dialects/dialect.ts'
+import { taskDialects } from './dialects/index.ts'
 import type { Call, TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
 import { abandonTasks, claimDue, deleteExpired, type Move, moveTask } from './statements.ts'
@@ -104,7 +106,7 @@ export class TaskRunner {
     try {
       answer = await callUpstream(host, mover.task, {
         call: { method: 'POST', path: rule.submit.path ?? mover.task.path },
-        body: bodyFor(mover.task),
+        body: bodyFor(mover.task, rule),
         ...(rule.idempotency !== undefined && { headers: { [rule.idempotency]: task.id } }),
       })
     } catch (error) {
@@ -122,8 +124,7 @@ export class TaskRunner {
       const { code } = asFault(error)
       if (code === 'TASK_MOVED' || code === 'CHARGE_CLOSED') throw error
     }
-    if (Date.now() > mover.task.deadline)
-      return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+    if (Date.now() > mover.task.deadline) return mover.expire(rule)
     return mover.retry(delay)
   }
 }
@@ -160,6 +161,12 @@ class Mover {
   fail(code: string, message: string): Promise<void> {
     return this.#end('failed', { error: { code, message } })
   }
+  /** Cancels at the upstream what nobody waits for any more, if it can be cancelled there. */
+  async expire({ cancel }: TaskRule): Promise<void> {
+    const body = Buffer.from(JSON.stringify({ id: this.task.upstreamId }))
+    if (cancel) await callUpstream(this.#host, this.task, { call: cancel, body }).catch(() => {})
+    return this.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+  }
   async afterSubmit({ status, json }: Answer, rule: TaskRule): Promise<void> {
     if (status === 429 || status === 503) return this.#acceptAgain(rule)
     if (status >= 500) return this.#loseTrack(`the upstream answered ${status}`)
@@ -167,6 +174,8 @@ class Mover {
     const upstreamId = textAt(json, rule.submit.id)
     if (upstreamId === undefined)
       return this.#loseTrack(`the upstream's answer has no id at ${rule.submit.id}`)
+    const results = finishedResults(json, rule)
+    if (results) return this.#end('succeeded', { upstreamId, results })
     await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
@@ -179,8 +188,7 @@ class Mover {
     if (state === 'succeeded')
       return this.#end('succeeded', { results: resultsOf(readPointer(json, poll.results)) })
     if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
-    if (Date.now() > this.task.deadline)
-      return this.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+    if (Date.now() > this.task.deadline) return this.expire(rule)
     // States only go forward: an upstream that queues a running task again changes nothing.
     const forward = this.task.state === 'running' ? 'running' : state
     const progress = poll.progress && Number(readPointer(json, poll.progress))
@@ -275,9 +283,11 @@ const jsonOf = async (reply: Reply): Promise<Json | undefined> => {
   }
 }
 /** The request as the target gets it: with the target's name of the model. */
-const bodyFor = ({ body, target }: Task): Buffer => {
-  const named = 'model' in body && target.name !== undefined
-  return Buffer.from(JSON.stringify(named ? { ...body, model: target.name } : body))
+const bodyFor = ({ body, target }: Task, { dialect }: TaskRule): Buffer => {
+  const { submitted }: TaskDialect = taskDialects[dialect]
+  const members = submitted?.(body, target) ?? body
+  const named = 'model' in members && target.name !== undefined
+  return Buffer.from(JSON.stringify(named ? { ...members, model: target.name } : members))
 }
 /** Doubles from the first interval to the longest, with a tenth of jitter. */
 const backOff = ({ failures, state, changed, created }: Task, first: number, longest: number) => {
@@ -294,6 +304,16 @@ const textAt = (json: Json | undefined, pointer: string): string | undefined => 
 const resultsOf = (value: Json | undefined): readonly Json[] => {
   const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]
   return list.map(each => (typeof each === 'string' ? { url: each } : (each as Json)))
+}
+/** The results in the answer to a submit; undefined where the work goes on. */
+const finishedResults = (
+  json: Json | undefined,
+  { submit, poll }: TaskRule,
+): readonly Json[] | undefined => {
+  if (submit.results === undefined) return undefined
+  if (poll.states.get(textAt(json, poll.state) ?? '') !== 'succeeded') return undefined
+  const results = resultsOf(readPointer(json, submit.results))
+  return results.length > 0 ? results : undefined
 }
 const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
   const { code = '/reason', message = '/message' } = poll.error
