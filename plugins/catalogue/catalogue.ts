@@ -2,7 +2,7 @@
  *  per configuration. */
 import type { HostBase, Json, Target } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
-import { applyDefaults, type Defaults, mergeDefaults } from './defaults.ts'
+import { applyDefaults, type Defaults } from './defaults.ts'
 import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
 import type { ModelOptions, Section, TargetOptions } from './section.ts'
 
@@ -41,7 +41,7 @@ export class Catalogue {
         name,
         options,
         accepts: validatorsOf(name, options, host),
-        defaults: mergeDefaults(options.defaults),
+        defaults: new Map(Object.entries(options.defaults ?? {})),
         targets: targetsOf(options),
         only:
           options.only && new Map(options.only.map(route => [route, paths.get(route) ?? route])),

@@ -9,10 +9,6 @@ export type Defaults = Readonly<Record<string, Default>>
 /** Route name, or `*` for every other route -> its members. */
 export type RouteDefaults = Readonly<Record<string, Defaults>>
 
-/** The members of a route replace those of `*`. */
-export const mergeDefaults = (routes: RouteDefaults = {}): ReadonlyMap<string, Defaults> =>
-  new Map(Object.entries(routes).map(([route, members]) => [route, { ...routes['*'], ...members }]))
-
 /** The body with the defaults that it lacks; undefined where it lacks none, or is no object. */
 export const applyDefaults = (body: Json, defaults: Defaults): Json | undefined => {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
@@ -39,7 +35,7 @@ const scalar = (description: string, example: Scalar) => ({
 })
 export const DEFAULTS = {
   description:
-    'Members that JSON bodies get where clients leave them out, before the call is priced: route name, or * for every route, to members. Those of a route replace those of *.',
+    'Members that JSON bodies get where clients leave them out, before the call is priced: route name, or * for every other route, to members.',
   type: 'object',
   minProperties: 1,
   additionalProperties: {

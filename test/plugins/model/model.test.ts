@@ -217,10 +217,15 @@ const clips = {
           duration: 4,
           resolution: { by: 'duration', value: { 8: '720p', default: '360p' } },
         },
-        chat: { ratio: '16:9', duration: 8 },
+        chat: {
+          ratio: '16:9',
+          duration: 8,
+          resolution: { by: 'duration', value: { 8: '720p', default: '360p' } },
+        },
       },
       accepts: { '*': { properties: { resolution: { enum: ['360p', '720p'] } } } },
     },
+    usual: { to: 'vd/u', defaults: { '*': { size: 'S' }, other: { size: 'M' } } },
     partial: { to: 'vd/p', defaults: { '*': { size: { by: 'kind', value: { a: 'S' } } } } },
     elsewhere: { to: 'vd/e', defaults: { other: { size: 'S' } } },
   },
@@ -236,29 +241,27 @@ const expandedBody = async (body: Json): Promise<Json | undefined> => {
   return expanded?.body
 }
 
-t.test(
-  'model: adds the defaults of the route, and those of *, where the body lacks them',
-  async t => {
-    const model = 'clip'
-    t.same(await expandedBody({ model }), {
-      model,
-      duration: 8,
-      resolution: '720p',
-      ratio: '16:9',
-    })
-    t.match(await expandedBody({ model, duration: 4 }), { duration: 4, resolution: '360p' })
-    t.match(await expandedBody({ model, ratio: '1:1' }), { ratio: '1:1', duration: 8 })
-    const complete = { model, duration: 1, resolution: '720p', ratio: '1:1' }
-    t.equal(await expandedBody(complete), undefined, 'a complete body stays as it is')
-    t.equal(await expandedBody({ model: 'partial', kind: 'b' }), undefined, 'no value for it')
-    t.same(await expandedBody({ model: 'partial', kind: 'a' }), {
-      model: 'partial',
-      kind: 'a',
-      size: 'S',
-    })
-    t.equal(await expandedBody({ model: 'elsewhere' }), undefined, 'another route')
-  },
-)
+t.test('model: adds the defaults of the route where the body lacks them', async t => {
+  const model = 'clip'
+  t.same(await expandedBody({ model }), {
+    model,
+    duration: 8,
+    resolution: '720p',
+    ratio: '16:9',
+  })
+  t.match(await expandedBody({ model, duration: 4 }), { duration: 4, resolution: '360p' })
+  t.match(await expandedBody({ model, ratio: '1:1' }), { ratio: '1:1', duration: 8 })
+  const complete = { model, duration: 1, resolution: '720p', ratio: '1:1' }
+  t.equal(await expandedBody(complete), undefined, 'a complete body stays as it is')
+  t.match(await expandedBody({ model: 'usual' }), { size: 'S' })
+  t.equal(await expandedBody({ model: 'partial', kind: 'b' }), undefined, 'no value for it')
+  t.same(await expandedBody({ model: 'partial', kind: 'a' }), {
+    model: 'partial',
+    kind: 'a',
+    size: 'S',
+  })
+  t.equal(await expandedBody({ model: 'elsewhere' }), undefined, 'another route')
+})
 
 t.test('model: validates the body with its defaults', async t => {
   const { fault } = await ask(
