@@ -30,7 +30,11 @@ export class CreateStage implements Stage {
     const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
     const body = dialect.prepare?.(requestBody, request.path, Math.random()) ?? requestBody
     await this.#limitOpen(account.id)
-    const [first] = exchange.targets
+    const { upstreams } = this.#rule
+    const [first] = upstreams
+      ? exchange.targets.filter(({ upstream }) => upstreams.has(upstream))
+      : exchange.targets
+    if (!first && upstreams) throw dialect.faults.notServed()
     if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)
     const now = Date.now()
     const hold = slots.get(HOLD)?.keep()

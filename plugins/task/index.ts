@@ -1,16 +1,33 @@
 /** Plugin `task`: makes a slow call of an upstream a durable task. `task:` on a route creates
  *  tasks, or shows them. */
-import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { nearest } from '../../engine/config/nearest.ts'
+import type { Document, Host, Plugin, Report, Stage } from '../../engine/plugin.ts'
+import { callIds } from '../ledger/views/call-ids.ts'
 import { commands } from './commands.ts'
 import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
 import { TaskRunner, TICK } from './runner.ts'
-import { COUNTS } from './statements.ts'
+import { COUNTS, FIND } from './statements.ts'
 import { migrations } from './tables.ts'
 import { ViewStage } from './views.ts'
 
 /** ms between two measurements of the open tasks. */
 const MEASURE_INTERVAL = 10_000
+
+interface RouteEntry {
+  readonly task?: { readonly upstreams?: readonly string[] }
+}
+const checkUpstreams = (document: Document, report: Report): void => {
+  const known = Object.keys((document.upstreams ?? {}) as object)
+  const routes = (document.routes ?? []) as unknown as readonly RouteEntry[]
+  for (const [index, { task }] of routes.entries())
+    for (const [at, name] of (task?.upstreams ?? []).entries()) {
+      if (known.includes(name)) continue
+      const message = `there is no upstream named ${JSON.stringify(name)}`
+      const where = ['routes', index, 'task', 'upstreams', at]
+      report(where, 'UNKNOWN_UPSTREAM', message, nearest(name, known))
+    }
+}
 
 export default {
   schema: SCHEMA,
@@ -20,7 +37,9 @@ export default {
   needs: ['meter'],
   migrations,
   commands,
+  check: checkUpstreams,
   setup(options, host): Stage {
+    callIds(host).add('task', (id, account) => requestOf(host, id, account))
     const runner = host.share('tasks', '1', () => new TaskRunner(host))
     if ('view' in options) return new ViewStage(host, runner, options)
     const rule = ruleOf(options)
@@ -31,6 +50,11 @@ export default {
   },
 } satisfies Plugin<Options>
 
+/** The request that created a task. */
+const requestOf = async ({ database }: Host, id: string, account: number) => {
+  const [row] = await database.read(FIND, [id, account])
+  return row && String(row.request)
+}
 const measure = async ({ database, metrics }: Host): Promise<void> => {
   const rows = await database.read(COUNTS, [])
   const now = Date.now()

@@ -7,6 +7,7 @@ import type { State } from './task.ts'
 /** As the schema accepts it. */
 export interface CreateOptions {
   readonly dialect: TaskDialectName
+  readonly upstreams?: readonly string[]
   readonly submit: { readonly id: string; readonly path?: string; readonly results?: string }
   readonly poll: {
     readonly path: string
@@ -39,6 +40,8 @@ export interface Call {
 }
 export interface TaskRule {
   readonly dialect: TaskDialectName
+  /** The upstreams that these calls are for; undefined: any. */
+  readonly upstreams: ReadonlySet<string> | undefined
   readonly submit: {
     readonly id: string
     readonly path: string | undefined
@@ -83,6 +86,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
   const [, first = '2s', longest = first] = INTERVALS.exec(poll.every ?? DEFAULTS.every) ?? []
   return {
     dialect: options.dialect,
+    upstreams: options.upstreams && new Set(options.upstreams),
     submit: { id: options.submit.id, path: options.submit.path, results: options.submit.results },
     poll: {
       call: callOf(poll.path),
@@ -152,6 +156,15 @@ const dialect = {
 
 const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'], {
   dialect,
+  upstreams: {
+    description:
+      'The upstreams that answer these calls; models without such a target are not served here.',
+    type: 'array',
+    minItems: 1,
+    uniqueItems: true,
+    items: { description: 'The name of an upstream.', type: 'string', examples: ['vd'] },
+    examples: [['vd']],
+  },
   submit: object('The call that starts the work.', ['id'], {
     id: pointer('Where the answer has the id of the upstream.', '/task_id'),
     path: {

@@ -21,6 +21,8 @@ export interface TaskDialect {
   cancelled(task: Task): Json
   readonly faults: {
     notFound(): Fault
+    /** The model is not served on this route. */
+    notServed(): Fault
     /** The task is in a state that cannot be cancelled. */
     notCancellable(state: string): Fault
     tooManyOpen(most: number): Fault

@@ -5,6 +5,11 @@ import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'
 import type { TaskContext, TaskDialect } from './dialect.ts'
 
 const fault = errors({
+  TASK_MODEL: [
+    400,
+    'model unavailable',
+    { as: { vidu: { type: 'ModelUnavailable' } }, param: 'model' },
+  ],
   TASK_UNKNOWN: [404, 'task not found', { as: { vidu: { type: 'TaskNotFound' } } }],
   TASK_NOT_CANCELLABLE: [400, 'task state is %s, can not cancel'],
   TASKS_OPEN: [
@@ -191,6 +196,7 @@ export const vidu: TaskDialect = {
   },
   cancelled: () => ({}),
   faults: {
+    notServed: () => fault('TASK_MODEL'),
     notFound: () => fault('TASK_UNKNOWN', [], { param: 'id' }),
     notCancellable: state => fault('TASK_NOT_CANCELLABLE', [STATES[state as State]]),
     tooManyOpen: most => fault('TASKS_OPEN', [most]),
