@@ -51,6 +51,7 @@ const commands = ledgerCommands({
   namesModel,
   requestedModel,
   findEntry: (name, host) => readCatalogue(host).find(name)?.entry.name,
+  expandBody: (route, name, body, host) => readCatalogue(host).expandBody(route.name, name, body),
 })
 
 export default {

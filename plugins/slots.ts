@@ -118,13 +118,14 @@ export const FILES: Slot<number> = { name: 'files' }
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
 
 /** The expanded request: read instead of the body where the client sent only the new part of a
- *  conversation, or options for the gateway. Set by `responses` before the request is forwarded;
- *  final for `meter` and every `forward`. */
+ *  conversation, options for the gateway, members without meaning, or less than the defaults of its
+ *  model. Set by `validate`, `model` and `responses` before the request is forwarded; final for
+ *  `meter` and every `forward`. */
 export interface ExpandedRequest {
   readonly body: Json
   /** Bytes. */
   readonly size: number
-  /** Whether it contains more than the client sent, so that its bytes must not pass unchanged. */
+  /** Whether it differs from what the client sent, so that its bytes must not pass unchanged. */
   readonly longer: boolean
 }
 export const EXPANDED_REQUEST: Slot<ExpandedRequest> = { name: 'expanded-request' }

@@ -2,8 +2,10 @@
  *  upstream call. */
 import { MIMEType } from 'node:util'
 import { errors } from '../engine/errors.ts'
-import type { Plugin } from '../engine/plugin.ts'
-import { fileValidator } from './schema/compile.ts'
+import type { Exchange, Json, Plugin } from '../engine/plugin.ts'
+import { fileValidator, readSchema } from './schema/compile.ts'
+import { dropUnknown } from './schema/known-fields.ts'
+import { EXPANDED_REQUEST } from './slots.ts'
 
 const fault = errors({
   CONTENT_TYPE: [
@@ -13,33 +15,74 @@ const fault = errors({
   ],
 })
 
+type Options = string | { readonly schema: string; readonly unknown?: 'keep' | 'drop' }
+
+const file = (description: string) => ({
+  description,
+  type: 'string',
+  format: 'file',
+  examples: ['schemas/chat-completions.json'],
+})
+
 export default {
   schema: {
-    description: 'The JSON Schema file of the request body, relative to this file.',
-    type: 'string',
-    format: 'file',
+    description: 'The JSON Schema of the request body.',
+    anyOf: [
+      file('A file, relative to this file.'),
+      {
+        description: 'A file, and what happens to members that the schema does not name.',
+        type: 'object',
+        required: ['schema'],
+        additionalProperties: false,
+        properties: {
+          schema: file('A file, relative to this file.'),
+          unknown: {
+            description: 'drop: they are neither read nor sent; keep: they pass.',
+            enum: ['keep', 'drop'],
+            default: 'keep',
+            examples: ['drop'],
+          },
+        },
+        examples: [{ schema: 'schemas/ent/text2video.json', unknown: 'drop' }],
+      },
+    ],
     examples: ['schemas/chat-completions.json'],
   },
   // A form is validated by its fields.
   after: ['form'],
-  setup: (path, host) => {
+  setup: (options, host) => {
+    const { schema: path, unknown = 'keep' } =
+      typeof options === 'string' ? { schema: options } : options
     const validator = fileValidator(path, host)
+    const schema = unknown === 'drop' ? readSchema(path, host) : undefined
     return {
       async handle(exchange, next) {
-        const type = exchange.request.headers['content-type']
+        const { request } = exchange
+        const type = request.headers['content-type']
         // A missing type counts as JSON: curl and many scripts send none. A body that `form` parsed
         // needs no check.
-        const isParsed = exchange.request.parsed !== undefined
+        const isParsed = request.parsed !== undefined
         if (!isParsed && type !== undefined && type !== 'application/json' && !isJson(type))
           throw fault('CONTENT_TYPE', [JSON.stringify(type.slice(0, 64))])
-        const complaint = validator.validate(await exchange.request.json())
+        const body = await request.json()
+        const complaint = validator.validate(body)
         if (complaint) throw complaint
+        // The bytes of a form are sent as they are.
+        if (schema !== undefined && !isParsed) keepKnown(schema, body, exchange)
         await next()
       },
-      explain: () => ({ schema: path }),
+      explain: () => ({ schema: path, ...(unknown === 'drop' && { unknown }) }),
     }
   },
-} satisfies Plugin<string>
+} satisfies Plugin<Options>
+
+const keepKnown = (schema: Json, body: Json, { request, slots }: Exchange): void => {
+  const knownBody = dropUnknown(schema, body)
+  if (knownBody === body) return
+  const size = Buffer.byteLength(JSON.stringify(knownBody))
+  request.setJson(knownBody)
+  slots.set(EXPANDED_REQUEST, { body: knownBody, size, longer: true })
+}
 
 /** Accepts every spelling of the type, with parameters. JSON is UTF-8 (RFC 8259 §8.1): no other
  *  charset is valid. */

@@ -4,6 +4,7 @@ import type { Database, Exchange, Host, Json, Row, Sql } from '../../engine/plug
 import { printFormula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { type CallIds, callIds } from '../ledger/views/call-ids.ts'
 import { BY_DAY, BY_MODEL, CALLS, RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -134,14 +135,27 @@ export const usage: ViewFactory<Host> =
 /** A request id. Some databases reject other characters. */
 const REQUEST = /^[\w.:-]{1,128}$/
 
-export const receipt: ViewFactory<Host> =
-  ({ database }) =>
-  async exchange => {
-    const request = Object.values(exchange.params)[0] ?? ''
-    const charge = REQUEST.test(request) ? await ownCharge(database, exchange, request) : undefined
-    if (!charge) throw fault('RECEIPT_UNKNOWN', [request.slice(0, 64)])
+export const receipt: ViewFactory<Host> = host => {
+  const ids = callIds(host)
+  return async exchange => {
+    const id = Object.values(exchange.params)[0] ?? ''
+    const charge = REQUEST.test(id) ? await chargeOf(id, exchange, ids, host) : undefined
+    if (!charge) throw fault('RECEIPT_UNKNOWN', [id.slice(0, 64)])
     answerSuccess(exchange, { data: receiptOf(charge) })
   }
+}
+/** `id`: of the request, or another one of the same call. */
+const chargeOf = async (
+  id: string,
+  exchange: Exchange,
+  ids: CallIds,
+  { database }: Pick<Host, 'database'>,
+): Promise<Row | undefined> => {
+  const charge = await ownCharge(database, exchange, id)
+  if (charge) return charge
+  const request = await ids.find(id, exchange.slots.need(ACCOUNT).id)
+  return request === undefined ? undefined : ownCharge(database, exchange, request)
+}
 
 /** A charge of the calling account; with an API key, only charges of that key. */
 const ownCharge = async (

@@ -2,6 +2,7 @@
  *  from prepared texts. Returns undefined where it might be inexact; then `price` computes the
  *  charge. Pure. */
 import type { Meter, Meters } from '../slots.ts'
+import type { Discount } from './discount.ts'
 import type { RuleLine } from './line.ts'
 import { METERS, type PricingMeter } from './meters.ts'
 import { PRICE_PLACES, type Rate } from './rate.ts'
@@ -38,6 +39,7 @@ interface PricedRule {
   readonly pricedMeters: ReadonlyMap<Meter, { readonly lines: readonly RuleLine[] }>
   readonly pricingMeters: ReadonlyMap<Meter, PricingMeter>
   readonly min: bigint
+  readonly discount: Discount | undefined
 }
 /** Undefined: the price depends on more than counts, or is too fine for a number. */
 export const fastPriceOf = (rule: PricedRule): FastPrice | undefined => {
@@ -47,7 +49,8 @@ export const fastPriceOf = (rule: PricedRule): FastPrice | undefined => {
     const plain = line.when.length === 0 && line.min === 0n && line.step === 0n
     return plain ? { meter: line.meter, rate: line.table as Rate } : undefined
   })
-  if (rule.free || rule.min > 0n || rates.includes(undefined)) return undefined
+  const isPlain = !rule.free && rule.min === 0n && !rule.discount
+  if (!isPlain || rates.includes(undefined)) return undefined
   const plainRates = rates.filter(each => each !== undefined)
   const nano = plainRates.reduce((least, { rate }) => leastCommonMultiple(least, partsOf(rate)), 1n)
   const lines = plainRates.map(({ meter, rate: { price, per, texts } }) => ({

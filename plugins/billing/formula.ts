@@ -11,12 +11,14 @@ export const printFormula = (lines: readonly Line[]): string => {
 }
 
 const printTerm = (line: Line): string => {
-  const { meter, quantity, price, per, nanos, min, step } = line
+  const { meter, quantity, price, per, nanos, min, step, factor } = line
+  const steps = step === undefined ? '' : ` in steps of ${step}`
   if (meter === 'minimum') return `${printMoney(BigInt(nanos))} up to the minimum of ${price}`
+  if (factor !== undefined)
+    return `${printMoney(BigInt(nanos))} by the discount to ${factor}${steps}`
   const remarks = [...Object.values(line.by ?? {}), ...printIncluded(line)]
   const inside = remarks.length > 0 ? ` (${remarks.join(', ')})` : ''
   const rate = per === '1' ? price : `${price}/${per}`
-  const steps = step === undefined ? '' : ` in steps of ${step}`
   const least = min === undefined ? '' : `, at least ${min}`
   return `${groupThousands(quantity)} ${printMeter(quantity, meter)}${inside} x ${rate}${steps}${least}`
 }

@@ -39,7 +39,7 @@ export const price = (usage: ExactUsage, rule: Rule, facts: Facts): Charge => {
     if (pricedQuantity && !addLine(sum, line, pricedQuantity, rule, pricingFacts))
       unpriced.add(meter)
   }
-  sum.close()
+  sum.close(holds(rule.discount?.when ?? [], pricingFacts))
   return { nanos: sum.nanos(), lines: sum.lines, unpriced: [...unpriced] }
 }
 

@@ -4,6 +4,7 @@ import { isFields } from '../../engine/kit.ts'
 import type { Report } from '../../engine/plugin.ts'
 import type { Meter } from '../slots.ts'
 import type { Currency } from './currency.ts'
+import { compileDiscount, type Discount, printDiscount } from './discount.ts'
 import { type FastPrice, fastPriceOf } from './fast-price.ts'
 import { compileLine, linesUnder, type PlacedLine, printLine, type RuleLine } from './line.ts'
 import { isMeter, METERS, type PricingMeter, pricingMeterOf } from './meters.ts'
@@ -30,6 +31,8 @@ export interface Rule {
   readonly pricingMeters: ReadonlyMap<Meter, PricingMeter>
   /** In 1e-18: the minimum of a charge with any line. */
   readonly min: bigint
+  /** Applies to the sum of the lines, before the minimum. */
+  readonly discount: Discount | undefined
   /** The maximum that a hold assumes where the request sets none. */
   readonly maxCalls: ReadonlyMap<Meter, number>
   /** The least common multiple of all units: every line is a whole number of these parts. */
@@ -68,23 +71,31 @@ const compile = (options: BillingOptions, where: Where, base: PriceContext): Rul
   if (free !== true && price === undefined) report(where, 'PRICE_MISSING')
   if (free === true && price !== undefined) report([...where, 'free'], 'PRICE_AND_FREE')
   const at = [...where, 'price']
-  const { placedLines, minimum } = price === undefined ? NO_LINES : readLines(price, at, report)
+  const { placedLines, minimum, discount } =
+    price === undefined ? NO_LINES : readLines(price, at, report)
   const lines = placedLines
     .map(each => compileLine(each, context))
     .filter(line => line !== undefined)
-  const min = minimum ? compileAmount(minimum.amount, minimum.where, context) : 0n
+  const min = minimum ? compileAmount(minimum.value, minimum.where, context) : 0n
+  const reduction = discount && compileDiscount(discount.value, discount.where, context)
   checkOrder(placedLines, report)
-  return isValid ? ruleOf(free === true, lines, min ?? 0n, maxCalls) : undefined
+  if (!isValid) return undefined
+  return ruleOf({ free: free === true, lines, min: min ?? 0n, discount: reduction, maxCalls })
 }
 
-const ruleOf = (
-  free: boolean,
-  lines: readonly RuleLine[],
-  min: bigint,
-  maxCalls: Rule['maxCalls'],
-): Rule => {
+const ruleOf = ({
+  free,
+  lines,
+  min,
+  discount,
+  maxCalls,
+}: Pick<Rule, 'free' | 'lines' | 'min' | 'discount' | 'maxCalls'>): Rule => {
   const units = lines.flatMap(({ table }) => ratesIn(table)).map(({ per }) => per)
-  const price = [...lines.map(printLine), ...(min > 0n ? [{ min: printPrice(min) }] : [])]
+  const price = [
+    ...lines.map(printLine),
+    ...(discount ? [{ discount: printDiscount(discount) }] : []),
+    ...(min > 0n ? [{ min: printPrice(min) }] : []),
+  ]
   const frozenOptions = {
     ...(free ? { free } : { price }),
     ...(maxCalls.size > 0 && { max_calls: Object.fromEntries(maxCalls) }),
@@ -94,9 +105,10 @@ const ruleOf = (
     free,
     lines,
     min,
+    discount,
     maxCalls,
     ...meters,
-    fastPrice: fastPriceOf({ free, min, ...meters }),
+    fastPrice: fastPriceOf({ free, min, discount, ...meters }),
     parts: units.reduce((one, other) => (one / greatestCommonDivisor(one, other)) * other, 1n),
     text: JSON.stringify(frozenOptions),
   }
@@ -147,7 +159,13 @@ const parseFrozen = (text: string): Fields => {
 
 interface PriceLines {
   readonly placedLines: readonly PlacedLine[]
-  readonly minimum?: { readonly amount: unknown; readonly where: Where }
+  readonly minimum?: PlacedValue
+  readonly discount?: PlacedValue
+}
+/** A value with its position in the document. */
+interface PlacedValue {
+  readonly value: unknown
+  readonly where: Where
 }
 const NO_LINES: PriceLines = { placedLines: [] }
 
@@ -157,31 +175,43 @@ const readLines = (price: unknown, where: Where, report: ReportProblem): PriceLi
   report(where, 'PRICE_SHAPE', 'a price is a map such as { input: 2.00 / 1M }, or a list of lines')
   return NO_LINES
 }
+/** Keys that apply to the whole charge. */
+const WHOLE_KEYS = { min: 'minimum', discount: 'discount' } as const
+const isWholeKey = (key: string): key is keyof typeof WHOLE_KEYS => Object.hasOwn(WHOLE_KEYS, key)
+
 const readMap = (price: unknown, where: Where): PriceLines => {
-  if (!isFields(price)) return NO_LINES
-  const { min, ...meters } = price
+  const entries = Object.entries(isFields(price) ? price : {})
   return {
-    placedLines: Object.entries(meters).flatMap(([meter, value]) =>
-      linesUnder(meter, value, [...where, meter]),
+    placedLines: entries.flatMap(([key, value]) =>
+      isWholeKey(key) ? [] : linesUnder(key, value, [...where, key]),
     ),
-    ...(min !== undefined && { minimum: { amount: min, where: [...where, 'min'] } }),
+    ...Object.fromEntries(
+      entries.flatMap(([key, value]) =>
+        isWholeKey(key) ? [[WHOLE_KEYS[key], { value, where: [...where, key] }]] : [],
+      ),
+    ),
   }
 }
 const readList = (price: readonly unknown[], where: Where, report: ReportProblem): PriceLines => {
   const placedLines: PlacedLine[] = []
-  let minimum: PriceLines['minimum']
+  const whole: { -readonly [K in 'minimum' | 'discount']?: PlacedValue } = {}
   for (const [index, each] of price.entries()) {
     const at = [...where, index]
+    const key = isFields(each) ? Object.keys(each).join() : ''
     if (!isFields(each))
       report(at, 'PRICE_SHAPE', 'a line is a map such as { meter: input, price: 2 }')
-    else if (Object.keys(each).join() !== 'min') {
+    else if (!isWholeKey(key)) {
       const { meter, ...options } = each
       placedLines.push({ where: at, meter, options })
-    } else if (minimum)
-      report(at, 'PRICE_SHAPE', 'the minimum of the whole is set twice; remove one of them')
-    else minimum = { amount: each.min, where: [...at, 'min'] }
+    } else if (whole[WHOLE_KEYS[key]])
+      report(
+        at,
+        'PRICE_SHAPE',
+        `the ${WHOLE_KEYS[key]} of the whole is set twice; remove one of them`,
+      )
+    else whole[WHOLE_KEYS[key]] = { value: each[key], where: [...at, key] }
   }
-  return { placedLines, ...(minimum && { minimum }) }
+  return { placedLines, ...whole }
 }
 
 /** All lines of a meter but the last must have a condition: then every case has a price, and every

@@ -73,13 +73,34 @@ const line = {
   step: { ...WHOLE, description: 'The line is rounded up to a multiple of this.' },
 }
 
+const discount = {
+  description:
+    'A part of the whole charge, where the condition holds; the minimum applies after it.',
+  type: 'object',
+  required: ['factor'],
+  additionalProperties: false,
+  properties: {
+    factor: {
+      description: 'The part that is charged, from 0 to 1.',
+      type: ['number', 'string'],
+      minimum: 0,
+      maximum: 1,
+      examples: [0.5],
+    },
+    when: line.when,
+    step: { ...WHOLE, description: 'The reduced charge is rounded up to a multiple of this.' },
+  },
+  examples: [{ factor: 0.5, when: { off_peak: true } }],
+}
+
 /** `price:` of a model and of a route. */
 export const PRICE = {
   description:
-    'The price of each meter, as a map or as a list of lines; the first line of a meter whose condition holds applies. min: the minimum of the whole.',
+    'The price of each meter, as a map or as a list of lines; the first line of a meter whose condition holds applies. discount, min: of the whole.',
   type: ['object', 'array'],
   minProperties: 1,
-  propertyNames: { enum: [...METERS, 'min'] },
+  propertyNames: { enum: [...METERS, 'discount', 'min'] },
+  properties: { discount },
   additionalProperties: {
     description: 'An amount, or a line of the price, or several with conditions.',
     type: ['string', 'number', 'object', 'array'],
@@ -101,12 +122,17 @@ export const PRICE = {
   },
   minItems: 1,
   items: {
-    description: 'A line, or the minimum of the whole.',
+    description: 'A line, or the discount or the minimum of the whole.',
     type: 'object',
-    anyOf: [{ required: ['meter', 'price'] }, { required: ['min'], maxProperties: 1 }],
+    anyOf: [
+      { required: ['meter', 'price'] },
+      { required: ['min'], maxProperties: 1 },
+      { required: ['discount'], maxProperties: 1 },
+    ],
     additionalProperties: false,
     properties: {
       meter: { description: 'The meter.', enum: METERS, examples: ['input'] },
+      discount,
       ...line,
     },
     examples: [{ meter: 'input', price: '2.00 USD', per: '1M' }, { min: '0.001 USD' }],

@@ -1,6 +1,7 @@
 /** Exact sums of a charge: amounts in parts, receipt lines, and one rounding at the end. Pure. */
 import type { Meter } from '../slots.ts'
 import { printDecimal } from './decimal.ts'
+import { type Discount, discountedSum, printFactor } from './discount.ts'
 import type { RuleLine } from './line.ts'
 import { PRICE_PLACES, printPrice, type Rate } from './rate.ts'
 import type { Rule } from './rule.ts'
@@ -9,7 +10,7 @@ import { QUANTITY_PLACES } from './usage.ts'
 
 /** A receipt line: JSON, with every number as the text of an exact decimal. */
 export interface Line {
-  readonly meter: Meter | 'minimum'
+  readonly meter: Meter | 'discount' | 'minimum'
   readonly quantity: string
   /** In the configured currency, for `per` units: `1M`, `1k`, `1`. */
   readonly price: string
@@ -25,6 +26,8 @@ export interface Line {
   readonly min?: string
   /** The line was rounded up to a multiple of this. */
   readonly step?: string
+  /** Of a discount: the part of the sum that is charged. Its nanos are negative. */
+  readonly factor?: string
 }
 
 // ---------------------------------------------------------------- exact amounts
@@ -50,8 +53,9 @@ export interface ChargeSum {
   readonly lines: Line[]
   /** Calls `describe` only if the sum has lines. */
   add(amount: bigint, describe: () => Omit<Line, 'nanos'>): void
-  /** Raises the sum to the minimum of the rule. */
-  close(): void
+  /** Applies the discount of the rule, then its minimum. `isDiscounted`: whether the condition of
+   *  the discount holds; undefined: that is unknown, and the larger sum counts. */
+  close(isDiscounted: boolean | undefined): void
   nanos(): bigint
 }
 /** Each line gets the growth of the rounded sum, so that the lines add up to it. `withLines`:
@@ -71,7 +75,13 @@ export const createSum = (rule: Rule, withLines: boolean): ChargeSum => {
     lines,
     add,
     nanos: () => roundToNanos(sum, rule),
-    close() {
+    close(isDiscounted) {
+      const { discount } = rule
+      if (discount && isDiscounted !== false && hasLines) {
+        const reduced = discountedSum(sum, discount, partsOf(discount.step, rule))
+        const change = reduced - sum
+        if (isDiscounted || change > 0n) add(change, () => discountTerms(discount))
+      }
       const missing = partsOf(rule.min, rule) - sum
       if (!hasLines || missing <= 0n) return
       const min = printPrice(rule.min, 2)
@@ -80,6 +90,14 @@ export const createSum = (rule: Rule, withLines: boolean): ChargeSum => {
   }
 }
 
+const discountTerms = ({ factor, step }: Discount): Omit<Line, 'nanos'> => ({
+  meter: 'discount',
+  quantity: '1',
+  price: '0.00',
+  per: '1',
+  factor: printFactor(factor),
+  ...(step > 0n && { step: printPrice(step, 2) }),
+})
 /** The price terms of a receipt line. `isMinimum`: the minimum of the line applied. */
 export const termsOf = (
   { by, min, step }: RuleLine,

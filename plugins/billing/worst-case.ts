@@ -53,7 +53,7 @@ const computeWorstCase = (rule: Rule, bounds: Bounds, facts: Facts, withLines: b
   const sum = createSum(rule, withLines)
   for (const [each, allotment] of allotQuantities(candidates, maximums))
     addLine(sum, each, allotment, rule)
-  sum.close()
+  sum.close(holds(rule.discount?.when ?? [], pricingFacts))
   const unboundedCandidates = candidates.filter(
     ({ most, highestPrice }) => most === undefined && highestPrice > 0n,
   )

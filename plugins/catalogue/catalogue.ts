@@ -2,6 +2,7 @@
  *  per configuration. */
 import type { HostBase, Json, Target } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
+import { applyDefaults, type Defaults } from './defaults.ts'
 import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
 import type { ModelOptions, Section, TargetOptions } from './section.ts'
 
@@ -11,6 +12,8 @@ export interface Entry {
   readonly options: ModelOptions
   /** Route name, or `*` -> validator of request bodies; false: not served on that route. */
   readonly accepts: ReadonlyMap<string, Validator | false>
+  /** Route name, or `*` -> members that bodies get where they lack them. */
+  readonly defaults: ReadonlyMap<string, Defaults>
   readonly targets: readonly Target[]
   /** The only routes that serve the model: name -> path without its slash. */
   readonly only: ReadonlyMap<string, string> | undefined
@@ -38,6 +41,7 @@ export class Catalogue {
         name,
         options,
         accepts: validatorsOf(name, options, host),
+        defaults: new Map(Object.entries(options.defaults ?? {})),
         targets: targetsOf(options),
         only:
           options.only && new Map(options.only.map(route => [route, paths.get(route) ?? route])),
@@ -50,6 +54,12 @@ export class Catalogue {
   }
   find(name: string): ModelMatch | undefined {
     return this.#exact.get(name) ?? this.#findByPattern(name)
+  }
+  /** The body of a request of this route and model with the model's defaults. */
+  expandBody(route: string, name: string, body: Json): Json {
+    const entry = this.find(name)?.entry
+    const defaults = entry && defaultsOn(route, entry)
+    return (defaults && applyDefaults(body, defaults)) ?? body
   }
   /** Models with exact names, in the order of the configuration. */
   get exactEntries(): readonly Entry[] {
@@ -69,6 +79,9 @@ export class Catalogue {
   }
 }
 const NAME_LIMIT = 256
+
+export const defaultsOn = (route: string, { defaults }: Entry): Defaults | undefined =>
+  defaults.get(route) ?? defaults.get('*')
 
 /** Route name -> path without its slash: `v1/responses`. */
 const pathsOf = (host: CatalogueHost): ReadonlyMap<string, string> => {

@@ -24,7 +24,11 @@ export const exampleModel = (models: Section): string => {
 }
 
 /** Where requests of a route name their model. */
-type ModelOption = 'body' | { readonly path: string } | { readonly query: string }
+type ModelOption =
+  | 'body'
+  | { readonly path: string }
+  | { readonly query: string }
+  | { readonly name: string }
 /** Undefined if its requests name no model. */
 const modelOption = (route: Pick<Route, 'option'>): ModelOption | undefined => {
   const option = route.option('model')
@@ -47,6 +51,7 @@ export const requestedModel = (
     const name = (body as { readonly model?: Json } | null)?.model
     return typeof name === 'string' ? name : undefined
   }
+  if ('name' in by) return by.name
   if ('path' in by) return params[by.path]
   return new URLSearchParams(search).get(by.query) ?? undefined
 }

@@ -1,12 +1,14 @@
 /** The `models:` section: the type of an entry, and its JSON Schema. */
 import type { Json } from '../../engine/plugin.ts'
 import { FREE, MAX_CALLS, PRICE } from '../billing/schema.ts'
+import { DEFAULTS, type RouteDefaults } from './defaults.ts'
 import { TRAITS } from './traits.ts'
 
 /** An entry that the schema accepts. */
 export interface ModelOptions {
   readonly to: string | readonly (string | TargetOptions)[]
   readonly accepts?: { readonly [route: string]: Json }
+  readonly defaults?: RouteDefaults
   readonly only?: readonly string[]
   readonly price?: Json
   readonly free?: boolean
@@ -97,6 +99,7 @@ const entry = {
       },
       examples: [{ chat: false, '*': { required: ['max_tokens'] } }],
     },
+    defaults: DEFAULTS,
     only: {
       description:
         'Names of the only routes that serve it. Other routes refuse it and name these routes.',

@@ -84,6 +84,7 @@ export const TRAITS = {
     media_resolution: flag('It accepts a resolution for each image.', false),
     strict_tools: flag('It supports strict function schemas.', false),
     search_unit: choice('query: the provider charges web search by query.', 'query'),
+    subjects: flag('false: it accepts no subjects; their images are sent as its images.', true),
     vertex: flag('It accepts fields that only Vertex AI supports.', false),
   },
   examples: [{ formats: ['openai-responses'] }, { thinking: false }],

@@ -11,6 +11,7 @@ export const openai: Dialect = {
     REQUIRED_PARAMETER: invalid('missing_required_parameter'),
     UNKNOWN_PARAMETER: invalid('unknown_parameter'),
     UNSUPPORTED_PARAMETER: invalid('unsupported_parameter'),
+    EMPTY_PARAMETER: invalid('invalid_value'),
     INVALID_TYPE: invalid('invalid_type'),
     MEMBER_TYPE: invalid('invalid_type'),
     MEMBER_MISSING: invalid('missing_required_parameter'),

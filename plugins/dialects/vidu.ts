@@ -4,6 +4,8 @@ import type { Dialect } from './dialect.ts'
 export const vidu: Dialect = {
   faults: {
     REQUIRED_PARAMETER: { type: 'FieldLacking', message: 'field is missing or empty: %s' },
+    EMPTY_PARAMETER: { type: 'FieldLacking', message: 'field is missing or empty: %s' },
+    UNSUPPORTED_PARAMETER: { type: 'FieldUnwanted', message: 'unwanted field: %s' },
     UNKNOWN_PARAMETER: { type: 'FieldUnwanted', message: 'unwanted field: %s' },
     INVALID_TYPE: { type: 'FieldInvalid', message: 'invalid field: %s' },
     INVALID_VALUE: { type: 'FieldInvalid', message: 'invalid field: %s' },
@@ -16,6 +18,7 @@ export const vidu: Dialect = {
     MODEL_UNKNOWN: { type: 'ModelUnavailable', status: 400, message: 'model unavailable' },
     MODEL_FORBIDDEN: { type: 'ModelUnavailable', status: 400, message: 'model unavailable' },
     MODEL_NOT_HERE: { type: 'ModelUnavailable', status: 400, message: 'model unavailable' },
+    MODEL_ONLY: { type: 'ModelUnavailable', status: 400, message: 'model unavailable' },
     INSUFFICIENT: { type: 'CreditInsufficient', status: 400 },
     KEY_EXHAUSTED: { type: 'CreditInsufficient', status: 400 },
     CONCURRENCY_EXCEEDED: { type: 'QuotaExceeded' },

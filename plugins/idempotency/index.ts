@@ -114,10 +114,13 @@ const runOnce = async (
     add(freeKey(id))
     throw error
   }
+  const { reply } = exchange
+  // The response of a stage, not of an upstream: reading it early costs no streaming.
+  const ownBody = exchange.attempts === 0 ? reply.body : undefined
   const hasFailed = () => slots.get(STREAM_ERRORED) === true
-  exchange.reply.through(
-    new ResponseRecorder({ request: id, reply: exchange.reply, largest, hasFailed, add }),
-  )
+  reply.through(new ResponseRecorder({ request: id, reply, largest, hasFailed, add }))
+  // It is stored in one transaction with what the stage has written.
+  if (ownBody instanceof Uint8Array) await reply.bytes(ownBody.length)
 }
 
 interface Call {

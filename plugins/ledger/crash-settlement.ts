@@ -62,7 +62,7 @@ export const checkpointOf = (
  *  others. */
 export const attributesOf = (rule: Rule, { attributes = {} }: Facts): string | null => {
   const attributeNames = new Set(
-    rule.lines.flatMap(({ by, when }) => [
+    [...rule.lines, { by: [], when: rule.discount?.when ?? [] }].flatMap(({ by, when }) => [
       ...by,
       ...when.flatMap(each => ('name' in each ? [each.name] : [])),
     ]),

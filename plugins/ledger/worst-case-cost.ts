@@ -37,7 +37,8 @@ export class WorstCaseCosts {
 const TOKEN_METERS: ReadonlySet<string> = new Set(
   [...Object.values(SUMS).flat(), 'calls'].filter(isMeter),
 )
-const isTokenPriced = ({ lines }: Rule): boolean =>
+const isTokenPriced = ({ lines, discount }: Rule): boolean =>
+  !discount &&
   lines.every(
     ({ meter, when, by }) => TOKEN_METERS.has(meter) && when.length === 0 && by.length === 0,
   )

@@ -1,13 +1,15 @@
 /** Plugin `model`: finds the targets of the requested model, checks that the key may use the model,
- *  and validates the body by the model's schema. Owns the `models:` section. */
+ *  adds the model's defaults to the body and validates it by the model's schema. Owns the `models:`
+ *  section. */
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
-import type { Catalogue, Entry, ModelMatch } from '../catalogue/catalogue.ts'
+import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
 import { catalogueOf } from '../catalogue/configured.ts'
+import { applyDefaults, type Defaults } from '../catalogue/defaults.ts'
 import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
 import { SECTION } from '../catalogue/section.ts'
 import type { Validator } from '../schema/compile.ts'
-import { ACCOUNT, type Account, MODEL } from '../slots.ts'
+import { ACCOUNT, type Account, EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { commands } from './command.ts'
 import { type ListItem, type ListingName, listings } from './listing.ts'
 import { problemsIn } from './problems.ts'
@@ -28,6 +30,7 @@ export type Options =
   | 'body'
   | { readonly path: string }
   | { readonly query: string }
+  | { readonly name: string }
   | { readonly list: ListingName; readonly one?: string }
 
 const parameter = (description: string) => ({
@@ -51,6 +54,9 @@ export default {
       { type: 'string', enum: ['body'], description: 'Under `model` in the JSON body.' },
       objectOption('In the path.', 'path', { path: parameter('The parameter of the path.') }),
       objectOption('In the query.', 'query', { query: parameter('The parameter of the query.') }),
+      objectOption('The same model for every request, whose body names none.', 'name', {
+        name: { ...parameter('The model.'), examples: ['audio-tts'] },
+      }),
       objectOption('The route lists the models.', 'list', {
         list: {
           description:
@@ -63,7 +69,13 @@ export default {
         ),
       }),
     ],
-    examples: ['body', { path: 'model' }, { query: 'model' }, { list: 'openai' }],
+    examples: [
+      'body',
+      { path: 'model' },
+      { query: 'model' },
+      { name: 'audio-tts' },
+      { list: 'openai' },
+    ],
   },
   // Needs the key that `auth` finds and the body that `form` reads.
   after: ['auth', 'form'],
@@ -87,20 +99,27 @@ const modelReader = (options: Exclude<Options, { readonly list: ListingName }>):
   if (options === 'body')
     return ({ request }) =>
       request.parsed === undefined ? request.json().then(modelInBody) : modelInBody(request.parsed)
+  if ('name' in options) return () => options.name
   if ('path' in options) return ({ params }) => params[options.path]
   return ({ request }) => request.query.get(options.query)
 }
 const modelInBody = (body: Json): unknown => (body as { readonly model?: Json } | null)?.model
 
-/** Creates no promise if the body is parsed already and the model has no schema, as in nearly every
- *  call. */
+/** What a model demands of bodies on one route. */
+interface BodyRules {
+  readonly defaults: Defaults | undefined
+  readonly validator: Validator | undefined
+}
+
+/** Creates no promise if the body is parsed already and the model has no rules for it, as in nearly
+ *  every call. */
 const findStage = (read: Reader, catalogue: Catalogue): Stage => ({
   targets: true,
   handle(exchange, next) {
     const name = read(exchange)
     if (name instanceof Promise) return findAfterRead(name, catalogue, exchange, next)
     const rules = resolveModel(name, catalogue, exchange)
-    return rules ? validateThenNext(rules, exchange, next) : next()
+    return rules ? prepareThenNext(rules, exchange, next) : next()
   },
   explain: exchange => {
     const model = exchange.slots.get(MODEL)
@@ -116,27 +135,24 @@ const findAfterRead = async (
   next: Next,
 ): Promise<void> => {
   const rules = resolveModel(await pendingName, catalogue, exchange)
-  if (rules) await validateBody(rules, exchange)
+  if (rules) await prepareBody(rules, exchange)
   await next()
 }
-const validateThenNext = async (
-  rules: Validator,
-  exchange: Exchange,
-  next: Next,
-): Promise<void> => {
-  await validateBody(rules, exchange)
+const prepareThenNext = async (rules: BodyRules, exchange: Exchange, next: Next): Promise<void> => {
+  await prepareBody(rules, exchange)
   await next()
 }
-/** Sets the model and the targets of the exchange. Returns the validator of the body, if any. */
+/** Sets the model and the targets of the exchange. Returns the rules of the body, if any. */
 const resolveModel = (
   name: unknown,
   catalogue: Catalogue,
   exchange: Exchange,
-): Validator | undefined => {
+): BodyRules | undefined => {
   if (typeof name !== 'string' || name === '') throw fault('MODEL_MISSING')
   const { entry, targets } = findPermitted(name, catalogue, exchange.slots.get(ACCOUNT))
   if (entry.only && !entry.only.has(exchange.route.name)) throw onlyFault(entry.only, exchange)
-  const rules = entry.accepts.size > 0 ? rulesOf(entry, name, exchange) : undefined
+  const hasRules = entry.accepts.size > 0 || entry.defaults.size > 0
+  const rules = hasRules ? rulesOf(entry, name, exchange) : undefined
   exchange.slots.set(MODEL, { asked: name, entry: entry.name })
   exchange.targets = targets
   return rules
@@ -177,15 +193,30 @@ const mayUse = (account: Account | undefined, requestedName: string, { name }: E
 /** Shortens a name for error messages: a client may send a megabyte. */
 const shorten = (name: string): string => (name.length > 128 ? `${name.slice(0, 125)}…` : name)
 
-const rulesOf = ({ accepts }: Entry, name: string, { route }: Exchange): Validator | undefined => {
-  const rule = accepts.get(route.name) ?? accepts.get('*')
-  if (rule === false) throw fault('MODEL_NOT_HERE', [shorten(name)])
-  return rule
+const rulesOf = (entry: Entry, name: string, { route }: Exchange): BodyRules | undefined => {
+  const { accepts } = entry
+  const validator = accepts.get(route.name) ?? accepts.get('*')
+  if (validator === false) throw fault('MODEL_NOT_HERE', [shorten(name)])
+  const defaults = defaultsOn(route.name, entry)
+  return validator || defaults ? { validator, defaults } : undefined
 }
-const validateBody = async (rules: Validator, { request }: Exchange): Promise<void> => {
-  const refusal = rules.validate(await request.json())
+/** Defaults come first: a rule may depend on the value that the call is made with. */
+const prepareBody = async (
+  { validator, defaults }: BodyRules,
+  { request, slots }: Exchange,
+): Promise<void> => {
+  const body = await request.json()
+  const expandedBody = defaults && !isForm(request) ? applyDefaults(body, defaults) : undefined
+  if (expandedBody !== undefined) {
+    const size = Buffer.byteLength(JSON.stringify(expandedBody))
+    request.setJson(expandedBody)
+    slots.set(EXPANDED_REQUEST, { body: expandedBody, size, longer: true })
+  }
+  const refusal = validator?.validate(expandedBody ?? body)
   if (refusal) throw refusal
 }
+const isForm = ({ headers }: Exchange['request']): boolean =>
+  /^multipart\//i.test(headers['content-type'] ?? '')
 
 // ---------------------------------------------------------------- listing models
 

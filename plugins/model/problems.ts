@@ -21,12 +21,35 @@ export const problemsIn = (document: Document, report: Report): void => {
     checkRoutes(name, options, routes, schemas, report)
   }
   checkShadows(patterns, report)
+  checkNamedModels(document, new Set(Object.keys(section)), patterns, report)
+}
+
+interface RouteEntry {
+  readonly name?: string
+  readonly path: string
+  readonly model?: Json
+}
+const routesIn = ({ routes }: Document): readonly RouteEntry[] =>
+  (routes ?? []) as unknown as readonly RouteEntry[]
+
+/** Routes whose bodies name no model: `model: { name: … }`. */
+const checkNamedModels = (
+  document: Document,
+  models: ReadonlySet<string>,
+  patterns: readonly Pattern[],
+  report: Report,
+): void => {
+  for (const [index, { model }] of routesIn(document).entries()) {
+    const { name } = Object(model) as { readonly name?: Json }
+    if (typeof name !== 'string' || models.has(name)) continue
+    if (patterns.some(pattern => pattern.match(name))) continue
+    const message = `there is no model named ${JSON.stringify(name)}`
+    report(['routes', index, 'model', 'name'], 'UNKNOWN_MODEL', message, nearest(name, models))
+  }
 }
 
 const routeNames = (document: Document): readonly string[] =>
-  ((document.routes ?? []) as readonly { readonly name?: string; readonly path: string }[]).map(
-    ({ name, path }) => name ?? path,
-  )
+  routesIn(document).map(({ name, path }) => name ?? path)
 
 const patternOf = (name: string, report: Report): Pattern | undefined => {
   try {
@@ -76,7 +99,7 @@ const positionOf = (name: string, { to }: ModelOptions, index: number): (string 
 
 const checkRoutes = (
   name: string,
-  { accepts = {}, only = [] }: ModelOptions,
+  { accepts = {}, defaults = {}, only = [] }: ModelOptions,
   routes: ReadonlySet<string>,
   schemas: Schemas,
   report: Report,
@@ -87,6 +110,8 @@ const checkRoutes = (
     report(where, 'UNKNOWN_ROUTE', message, nearest(route, routes))
   }
   for (const [index, route] of only.entries()) checkRoute(route, ['models', name, 'only', index])
+  for (const route of Object.keys(defaults))
+    if (route !== '*') checkRoute(route, ['models', name, 'defaults', route])
   for (const [route, schema] of Object.entries(accepts)) {
     const where = ['models', name, 'accepts', route]
     if (route !== '*') checkRoute(route, where)

@@ -49,10 +49,14 @@ const generateImage = (body: Fields, index: number) => {
     const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${WIDTH}"><rect width="100%" height="100%" fill="rgb(${red},${green},${blue})"/></svg>`
     return { base64: Buffer.from(svg).toString('base64'), mime: 'image/svg+xml' }
   }
+  return { base64: colourImage(seed).toString('base64'), mime: 'image/png' }
+}
+/** A PNG of one colour, which depends on the text. */
+export const colourImage = (text: string): Buffer => {
+  const [red = 0, green = 0, blue = 0] = createHash('sha256').update(text).digest()
   const line = [0, ...Array.from({ length: WIDTH }, () => [red, green, blue]).flat()]
   const lines = Buffer.from(Array.from({ length: WIDTH }, () => line).flat())
-  const png = encodePng({ width: WIDTH, height: WIDTH }, RGB, lines)
-  return { base64: png.toString('base64'), mime: 'image/png' }
+  return Buffer.from(encodePng({ width: WIDTH, height: WIDTH }, RGB, lines))
 }
 const usageOf = ({ prompt }: Fields, count: number): Fields => {
   const [input, output] = [Math.max(1, Math.ceil(textIn(prompt).length / 4)), count * 16]

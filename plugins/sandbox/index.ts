@@ -2,18 +2,20 @@
  *  the gateway without an API key. Marks every answer with a header, and never answers for a real
  *  upstream. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Attempt, Bytes, Headers, Host, Json, Plugin } from '../../engine/plugin.ts'
+import type { Attempt, Bytes, Headers, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
 import { boundaryOf, partsIn } from '../formats/multipart.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { audioAnswer } from './audio.ts'
 import { cannedAnswer } from './canned-answer.ts'
 import type { CannedResult } from './canned-result.ts'
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
+import { answerFile } from './files.ts'
 import { googleGemini } from './google-gemini.ts'
 import { images } from './images.ts'
 import { openaiChat } from './openai-chat.ts'
 import { openaiResponses } from './openai-responses.ts'
 import { type AnswerId, type Fields, fieldsIn, type SandboxFormat } from './sandbox-format.ts'
+import { taskAnswer } from './video-tasks.ts'
 
 const FORMATS: readonly SandboxFormat[] = [
   openaiChat,
@@ -26,30 +28,56 @@ const SANDBOX_HEADER: Headers = { 'x-tollgate-sandbox': 'true' }
 /** ms between two chunks of a stream: about reading speed. */
 const CHUNK_INTERVAL_MS = 30
 
+/** Path of the route that serves the files of the sandbox. */
+const FILES_PATH = '/sandbox'
+
+interface Options {
+  readonly file?: string
+}
+
 export default {
   schema: {
     description: 'Answers for upstreams whose url is `sandbox:`. Active on every route by default.',
     type: 'object',
     additionalProperties: false,
+    properties: {
+      file: {
+        description:
+          'The route serves the files that results of the sandbox refer to: the parameter of its path that names one. Its path is /sandbox/{file}.',
+        type: 'string',
+        minLength: 1,
+        examples: ['file'],
+      },
+    },
     examples: [{}],
   },
   default: {},
-  setup(_, { upstreams }) {
-    const names = sandboxUpstreams(upstreams)
+  setup({ file }, host): Stage {
+    if (file !== undefined)
+      return { answers: true, handle: async exchange => answerFile(exchange, file) }
+    const names = sandboxUpstreams(host.upstreams)
     if (names.length === 0) return {}
     const inside = new Set(names)
     return {
-      forward: (attempt, next) => (inside.has(attempt.target.upstream) ? answer(attempt) : next()),
+      forward: (attempt, next) =>
+        inside.has(attempt.target.upstream) ? answer(attempt, host) : next(),
     }
   },
-} satisfies Plugin<object>
+} satisfies Plugin<Options>
 
 const sandboxUpstreams = (upstreams: Host['upstreams']): readonly string[] =>
   Object.keys(upstreams).filter(name => upstreams[name]?.inside === 'sandbox')
 
-const answer = async (attempt: Attempt): Promise<void> => {
+const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> => {
   const { request, exchange } = attempt
   const [path = '', query = ''] = request.path.split('?', 2)
+  const task = taskAnswer({
+    method: request.method,
+    path,
+    now: Date.now(),
+    fileUrl: name => host.url(`${FILES_PATH}/${name}`),
+  })
+  if (task) return void attempt.answer(task.status, task.json, SANDBOX_HEADER)
   if (request.method !== 'POST') return decline(attempt, path)
   const matchesPath = ({ path: pattern }: { readonly path: RegExp }): boolean => pattern.test(path)
   const [format, result] = [FORMATS.find(matchesPath), RESULTS.find(matchesPath)]

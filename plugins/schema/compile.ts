@@ -7,6 +7,7 @@ import addFormats from 'ajv-formats'
 import { errors } from '../../engine/errors.ts'
 import type { Fault, HostBase, Json } from '../../engine/plugin.ts'
 import { missingBounds } from './bounds.ts'
+import { maxTotal } from './max-total.ts'
 import { notAbove } from './not-above.ts'
 import { matcherOf } from './patterns.ts'
 import { validationFault } from './validation-fault.ts'
@@ -27,14 +28,15 @@ type SharedValues = Pick<HostBase, 'share'>
 export const fileValidator = (
   path: string,
   host: SharedValues & Pick<HostBase, 'file'>,
-): Validator => {
+): Validator => validatorOf(readSchema(path, host), path, host)
+export const readSchema = (path: string, host: Pick<HostBase, 'file'>): Json => {
   let text: string
   try {
     text = host.file(path)
   } catch (error) {
     throw fault('SCHEMA_UNREADABLE', [path, messageOf(error)])
   }
-  return validatorOf(parse(path, text), path, host)
+  return parse(path, text)
 }
 
 /** `where`: the name of the schema in error messages. */
@@ -105,6 +107,7 @@ const extend = <T extends Ajv>(compiler: T): T => {
   addFormats.default(compiler, { mode: 'fast' })
   // A message in the schema that replaces the default one.
   compiler.addKeyword({ keyword: 'errorMessage', schemaType: 'string' })
+  compiler.addKeyword(maxTotal)
   compiler.addKeyword(notAbove)
   return compiler
 }

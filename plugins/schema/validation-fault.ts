@@ -2,12 +2,14 @@
 import type { ErrorObject } from 'ajv'
 import { errors } from '../../engine/errors.ts'
 import type { Fault } from '../../engine/plugin.ts'
+import { MAX_TOTAL } from './max-total.ts'
 import { NOT_ABOVE } from './not-above.ts'
 
 const fault = errors({
   REQUIRED_PARAMETER: [400, '%s'],
   UNKNOWN_PARAMETER: [400, '%s'],
   UNSUPPORTED_PARAMETER: [400, '%s'],
+  EMPTY_PARAMETER: [400, '%s'],
   INVALID_TYPE: [400, '%s'],
   INVALID_VALUE: [400, '%s'],
   INVALID_SIZE: [400, '%s'],
@@ -105,6 +107,11 @@ const KEYWORDS: Readonly<Record<string, KeywordMessage>> = {
   maximum: { code: 'OUT_OF_RANGE', message: (error, name) => rangeMessage(error, name) },
   exclusiveMinimum: { code: 'OUT_OF_RANGE', message: (error, name) => rangeMessage(error, name) },
   exclusiveMaximum: { code: 'OUT_OF_RANGE', message: (error, name) => rangeMessage(error, name) },
+  [MAX_TOTAL]: {
+    code: 'INVALID_SIZE',
+    message: ({ params }, name) =>
+      `Invalid ${name}: expected at most ${params.limit} ${params.member} in all, but got ${params.total} instead.`,
+  },
   [NOT_ABOVE]: {
     code: 'OUT_OF_RANGE',
     message: ({ params }, name) =>
@@ -137,7 +144,12 @@ export const validationFault = (schemaErrors: readonly ErrorObject[]): Fault => 
     customMessage(error.parentSchema)?.replaceAll('{param}', param) ?? describe(error, name)
   return fault(code, [message], param === '' ? {} : { param })
 }
-const ruleOf = ({ keyword, schema, instancePath }: ErrorObject): KeywordMessage => {
+const ruleOf = (error: ErrorObject): KeywordMessage => {
+  const rule = keywordRuleOf(error)
+  const isEmptyText = error.keyword === 'minLength' && error.data === ''
+  return isEmptyText ? { ...rule, code: 'EMPTY_PARAMETER' } : rule
+}
+const keywordRuleOf = ({ keyword, schema, instancePath }: ErrorObject): KeywordMessage => {
   const isForbidden = keyword === 'not' && instancePath !== '' && isEmpty(schema)
   return isForbidden ? UNSUPPORTED : (KEYWORDS[keyword] ?? OTHER)
 }

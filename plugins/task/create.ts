@@ -1,13 +1,17 @@
 /** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
  *  answered, and before anything is sent upstream. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
 import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
 import { taskDialects } from './dialects/index.ts'
-import type { TaskRule } from './options.ts'
-import { createTask, OPEN } from './statements.ts'
-import { type Fields, makeTaskId, type Task } from './task.ts'
+import { deadlineFor, type TaskRule } from './options.ts'
+import { createTask, FIND, OPEN } from './statements.ts'
+import { type Fields, isFinal, makeTaskId, type Task, taskOf } from './task.ts'
+
+/** ms between two reads of a task whose create waits. */
+const WAIT_INTERVAL = 200
 
 export class CreateStage implements Stage {
   readonly answers = true
@@ -27,10 +31,15 @@ export class CreateStage implements Stage {
     const account = slots.need(ACCOUNT)
     const dialect = taskDialects[this.#rule.dialect]
     const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
-    const { [dialect.callback.member]: _, ...body } = requestBody
+    const { [dialect.callback.member]: _, ...ownBody } = requestBody
     const callbackRequest = await this.#readCallback(exchange, requestBody)
+    const body = dialect.prepare?.(ownBody, request.path, Math.random()) ?? ownBody
     await this.#limitOpen(account.id)
-    const [first] = exchange.targets
+    const { upstreams } = this.#rule
+    const [first] = upstreams
+      ? exchange.targets.filter(({ upstream }) => upstreams.has(upstream))
+      : exchange.targets
+    if (!first && upstreams) throw dialect.faults.notServed()
     if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)
     const now = Date.now()
     const id = makeTaskId(now, Math.random())
@@ -59,15 +68,29 @@ export class CreateStage implements Stage {
       callback: callbackRequest?.callback,
       created: now,
       changed: now,
-      deadline: now + this.#rule.poll.deadline,
+      deadline: now + deadlineFor(body, this.#rule),
       late: false,
     }
     const version = this.#host.config.version
     const expires = task.deadline + this.#rule.keep
     writes.add(createTask({ ...task, hold, callbackKey, version, now, expires }))
+    const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
+    // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
+    exchange.onEnd(() => this.#job.wake())
+    exchange.answer(200, dialect.create(shownTask, { credits: creditsOf(task, this.#host) }))
+  }
+  /** The task as it is at its end, or after the longest wait. */
+  async #waitForEnd(task: Task, { writes, signal }: Exchange): Promise<Task> {
+    const until = performance.now() + this.#rule.wait
     await writes.commit()
     this.#job.wake()
-    exchange.answer(200, dialect.create(task, { credits: creditsOf(task, this.#host) }))
+    let latest = task
+    while (!isFinal(latest.state) && performance.now() < until) {
+      await pause(WAIT_INTERVAL, undefined, { signal })
+      const [row] = await this.#host.database.read(FIND, [task.id, task.account])
+      if (row) latest = taskOf(row)
+    }
+    return latest
   }
   explain() {
     const { dialect, poll } = this.#rule

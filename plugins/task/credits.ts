@@ -1,16 +1,19 @@
-/** The amount that a task holds, in the credits of video APIs. */
+/** The price of a task in the credits of video APIs. */
 import type { HostBase } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
+import { priceKept } from '../ledger/kept-hold.ts'
 import type { Task } from './task.ts'
+import { usageOfRequest } from './usage.ts'
 
 const CODE = 'CREDIT'
 
 /** Rounded to the nearest whole credit; 0 where the configuration has no rate for credits. */
 export const creditsOf = (
-  { hold }: Pick<Task, 'hold'>,
+  { hold, body }: Pick<Task, 'hold' | 'body'>,
   host: Pick<HostBase, 'section'>,
 ): number => {
   const rate = configuredCurrency(host).rates.get(CODE)
   if (!hold || rate === undefined) return 0
-  return Number((BigInt(hold.held) * 2n + rate) / (rate * 2n))
+  const { charged } = priceKept(hold, usageOfRequest(body, hold))
+  return Number((charged * 2n + rate) / (rate * 2n))
 }

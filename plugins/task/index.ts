@@ -1,6 +1,8 @@
 /** Plugin `task`: makes a slow call of an upstream a durable task. `task:` on a route creates
  *  tasks, or shows them. */
-import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { nearest } from '../../engine/config/nearest.ts'
+import type { Document, Host, Plugin, Report, Stage } from '../../engine/plugin.ts'
+import { callIds } from '../ledger/views/call-ids.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { measure, remind } from './alarms.ts'
 import { callbackQueue } from './callbacks.ts'
@@ -10,6 +12,7 @@ import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
 import { POLLS, PollRate } from './poll-rate.ts'
 import { TaskRunner, TICK } from './runner.ts'
+import { FIND } from './statements.ts'
 import { migrations } from './tables.ts'
 import { ViewStage } from './views.ts'
 
@@ -20,6 +23,21 @@ const CLEANUP_INTERVAL = 600_000
 /** ms between two looks for tasks whose fate is unknown for long. */
 const REMIND_INTERVAL = 60_000
 
+interface RouteEntry {
+  readonly task?: { readonly upstreams?: readonly string[] }
+}
+const checkUpstreams = (document: Document, report: Report): void => {
+  const known = Object.keys((document.upstreams ?? {}) as object)
+  const routes = (document.routes ?? []) as unknown as readonly RouteEntry[]
+  for (const [index, { task }] of routes.entries())
+    for (const [at, name] of (task?.upstreams ?? []).entries()) {
+      if (known.includes(name)) continue
+      const message = `there is no upstream named ${JSON.stringify(name)}`
+      const where = ['routes', index, 'task', 'upstreams', at]
+      report(where, 'UNKNOWN_UPSTREAM', message, nearest(name, known))
+    }
+}
+
 export default {
   schema: SCHEMA,
   // It takes the hold over, and prices are known by then.
@@ -29,7 +47,9 @@ export default {
   upstream: { polls: POLLS },
   migrations,
   commands,
+  check: checkUpstreams,
   setup(options, host): Stage {
+    callIds(host).add('task', (id, account) => requestOf(host, id, account))
     const runner = host.share('tasks', '1', () => new TaskRunner())
     if ('view' in options) return new ViewStage(host, runner, options)
     const rule = ruleOf(options)
@@ -44,3 +64,9 @@ export default {
     return new CreateStage(host, rule, job)
   },
 } satisfies Plugin<Options>
+
+/** The request that created a task. */
+const requestOf = async ({ database }: Host, id: string, account: number) => {
+  const [row] = await database.read(FIND, [id, account])
+  return row && String(row.request)
+}

@@ -7,11 +7,12 @@ import type { State } from './task.ts'
 /** As the schema accepts it. */
 export interface CreateOptions {
   readonly dialect: TaskDialectName
-  readonly submit: { readonly id: string; readonly path?: string }
+  readonly upstreams?: readonly string[]
+  readonly submit: { readonly id: string; readonly path?: string; readonly results?: string }
   readonly poll: {
     readonly path: string
     readonly every?: string
-    readonly deadline?: string
+    readonly deadline?: string | Readonly<Record<string, string>>
     readonly state: string
     readonly states: Readonly<Record<string, PolledState>>
     readonly progress?: string
@@ -20,6 +21,7 @@ export interface CreateOptions {
   }
   readonly cancel?: { readonly path: string }
   readonly idempotency?: string
+  readonly wait?: string
   readonly open?: number
   readonly late?: readonly string[]
   readonly unknown_after?: string
@@ -40,14 +42,22 @@ export interface Call {
 }
 export interface TaskRule {
   readonly dialect: TaskDialectName
-  readonly submit: { readonly id: string; readonly path: string | undefined }
+  /** The upstreams that these calls are for; undefined: any. */
+  readonly upstreams: ReadonlySet<string> | undefined
+  readonly submit: {
+    readonly id: string
+    readonly path: string | undefined
+    /** Where the answer has the results, if it may have them at once. */
+    readonly results: string | undefined
+  }
   readonly poll: {
     readonly call: Call
     /** ms between two polls: the first, and the longest after doubling. */
     readonly first: number
     readonly longest: number
-    /** ms from the create. */
+    /** ms from the create; `deadlines`: for requests with this member set to true. */
     readonly deadline: number
+    readonly deadlines: readonly (readonly [member: string, ms: number])[]
     readonly state: string
     readonly states: ReadonlyMap<string, PolledState>
     readonly progress: string | undefined
@@ -57,6 +67,8 @@ export interface TaskRule {
   readonly cancel: Call | undefined
   /** Header that makes a repeated submit harmless at this upstream. */
   readonly idempotency: string | undefined
+  /** ms that a create waits for the end of its task. */
+  readonly wait: number
   readonly open: number | undefined
   /** ms from the deadline: polls of tasks that have failed by it, in order. */
   readonly late: readonly number[]
@@ -86,12 +98,13 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
   const [, first = '2s', longest = first] = INTERVALS.exec(poll.every ?? DEFAULTS.every) ?? []
   return {
     dialect: options.dialect,
-    submit: { id: options.submit.id, path: options.submit.path },
+    upstreams: options.upstreams && new Set(options.upstreams),
+    submit: { id: options.submit.id, path: options.submit.path, results: options.submit.results },
     poll: {
       call: callOf(poll.path),
       first: amountIn(first, DURATIONS),
       longest: amountIn(longest, DURATIONS),
-      deadline: amountIn(poll.deadline ?? DEFAULTS.deadline, DURATIONS),
+      ...deadlinesOf(poll.deadline),
       state: poll.state,
       states: new Map(Object.entries(poll.states)),
       progress: poll.progress,
@@ -100,6 +113,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     },
     cancel: options.cancel && callOf(options.cancel.path),
     idempotency: options.idempotency?.toLowerCase(),
+    wait: options.wait === undefined ? 0 : amountIn(options.wait, DURATIONS),
     open: options.open,
     late: (options.late ?? DEFAULTS.late)
       .map(text => amountIn(text, DURATIONS))
@@ -108,6 +122,20 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     keep: amountIn(options.keep ?? DEFAULTS.keep, DURATIONS),
   }
 }
+
+const deadlinesOf = (
+  deadline: CreateOptions['poll']['deadline'],
+): Pick<TaskRule['poll'], 'deadline' | 'deadlines'> => {
+  const { default: usual = DEFAULTS.deadline, ...members } =
+    typeof deadline === 'string' ? { default: deadline } : (deadline ?? {})
+  const deadlines = Object.entries(members).map(
+    ([member, time]) => [member, amountIn(time, DURATIONS)] as const,
+  )
+  return { deadline: amountIn(usual, DURATIONS), deadlines }
+}
+/** ms that a task of this request may take. */
+export const deadlineFor = (body: Readonly<Record<string, unknown>>, { poll }: TaskRule): number =>
+  poll.deadlines.find(([member]) => body[member] === true)?.[1] ?? poll.deadline
 
 const pointer = (description: string, example: string) => ({
   description,
@@ -144,6 +172,15 @@ const dialect = {
 
 const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'], {
   dialect,
+  upstreams: {
+    description:
+      'The upstreams that answer these calls; models without such a target are not served here.',
+    type: 'array',
+    minItems: 1,
+    uniqueItems: true,
+    items: { description: 'The name of an upstream.', type: 'string', examples: ['vd'] },
+    examples: [['vd']],
+  },
   submit: object('The call that starts the work.', ['id'], {
     id: pointer('Where the answer has the id of the upstream.', '/task_id'),
     path: {
@@ -152,6 +189,10 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       pattern: '^/',
       examples: ['/v1/videos'],
     },
+    results: pointer(
+      'Where the answer has the results if the work is finished by then.',
+      '/file_url',
+    ),
   }),
   poll: object('The call that asks how far it is.', ['path', 'state', 'states', 'results'], {
     path: call('Method and path; {id} is the id of the upstream.', 'GET /tasks/{id}'),
@@ -162,7 +203,20 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       default: DEFAULTS.every,
       examples: [DEFAULTS.every],
     },
-    deadline: time('Time after which an unfinished task fails.', DEFAULTS.deadline),
+    deadline: {
+      description:
+        'Time after which an unfinished task fails: one time, or default and members of the request that change it where they are true.',
+      anyOf: [
+        time('For every task.', DEFAULTS.deadline),
+        {
+          description: 'By members of the request.',
+          type: 'object',
+          additionalProperties: time('For requests with this member.', '48h'),
+          examples: [{ default: '30m', off_peak: '48h' }],
+        },
+      ],
+      examples: [DEFAULTS.deadline, { default: '30m', off_peak: '48h' }],
+    },
     state: pointer('Where the answer has the state.', '/state'),
     states: {
       description: 'What the states of the upstream mean. Other values change nothing.',
@@ -189,6 +243,10 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     type: 'string',
     pattern: '^[A-Za-z][A-Za-z0-9-]*$',
     examples: ['Idempotency-Key'],
+  },
+  wait: {
+    ...time('Time that a create waits for the end of its task before it answers.', '55s'),
+    default: '0s',
   },
   open: {
     description: 'Unfinished tasks that an account may have; another create is refused.',

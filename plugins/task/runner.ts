@@ -8,6 +8,8 @@ import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
 import { chargeLate } from '../ledger/views/late-charge.ts'
 import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { announce, eraseKey } from './callbacks.ts'
+import type { TaskDialect } from './dialects/dialect.ts'
+import { taskDialects } from './dialects/index.ts'
 import type { Call, TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
 import type { PollRate } from './poll-rate.ts'
@@ -134,7 +136,7 @@ export class TaskRunner {
     try {
       answer = await callUpstream(host, mover.task, {
         call: { method: 'POST', path: rule.submit.path ?? mover.task.path },
-        body: bodyFor(mover.task),
+        body: bodyFor(mover.task, rule),
         ...(rule.idempotency !== undefined && { headers: { [rule.idempotency]: task.id } }),
       })
     } catch (error) {
@@ -213,6 +215,8 @@ class Mover {
     const upstreamId = textAt(json, rule.submit.id)
     if (upstreamId === undefined)
       return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`)
+    const results = finishedResults(json, rule)
+    if (results) return this.#end('succeeded', { upstreamId, results })
     await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
@@ -237,7 +241,11 @@ class Mover {
     })
   }
   /** Fails by its deadline, and is polled again at the times of `late`. */
-  expire(rule: TaskRule): Promise<void> {
+  /** Fails the task at its deadline, and cancels it at the upstream if that can be done. */
+  async expire(rule: TaskRule): Promise<void> {
+    const body = Buffer.from(JSON.stringify({ id: this.task.upstreamId }))
+    if (rule.cancel)
+      await callUpstream(this.#host, this.task, { call: rule.cancel, body }).catch(() => {})
     const due = nextLatePoll(this.task, rule)
     const error = { code: TASK_ERRORS.timeout, message: 'the task did not finish in time' }
     return this.#end('failed', { error, ...(due !== undefined && { due }) })
@@ -344,9 +352,11 @@ const jsonOf = async (reply: Reply): Promise<Json | undefined> => {
   }
 }
 /** The request as the target gets it: with the target's name of the model. */
-const bodyFor = ({ body, target }: Task): Buffer => {
-  const named = 'model' in body && target.name !== undefined
-  return Buffer.from(JSON.stringify(named ? { ...body, model: target.name } : body))
+const bodyFor = ({ body, target }: Task, { dialect }: TaskRule): Buffer => {
+  const { submitted }: TaskDialect = taskDialects[dialect]
+  const members = submitted?.(body, target) ?? body
+  const named = 'model' in members && target.name !== undefined
+  return Buffer.from(JSON.stringify(named ? { ...members, model: target.name } : members))
 }
 /** Doubles from the first interval to the longest, with a tenth of jitter. */
 const backOff = ({ failures, state, changed, created }: Task, first: number, longest: number) => {
@@ -370,6 +380,16 @@ const textAt = (json: Json | undefined, pointer: string): string | undefined => 
 const resultsOf = (value: Json | undefined): readonly Json[] => {
   const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]
   return list.map(each => (typeof each === 'string' ? { url: each } : (each as Json)))
+}
+/** The results in the answer to a submit; undefined where the work goes on. */
+const finishedResults = (
+  json: Json | undefined,
+  { submit, poll }: TaskRule,
+): readonly Json[] | undefined => {
+  if (submit.results === undefined) return undefined
+  if (poll.states.get(textAt(json, poll.state) ?? '') !== 'succeeded') return undefined
+  const results = resultsOf(readPointer(json, submit.results))
+  return results.length > 0 ? results : undefined
 }
 const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
   const { code = '/reason', message = '/message' } = poll.error

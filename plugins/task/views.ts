@@ -14,8 +14,8 @@ import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
 
 /** ms between two reads of a query that waits for a change. */
 const WAIT_INTERVAL = 250
-/** Seconds that a query may wait. */
-const MAX_WAIT = 60
+/** Seconds that a query may wait: less than a stage may take (`timeouts.stage`). */
+const MAX_WAIT = 58
 
 export class ViewStage implements Stage {
   readonly answers = true

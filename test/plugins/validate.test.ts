@@ -1,6 +1,7 @@
 /** Plugin `validate`: accepted Content-Types, usable schemas, and faults of bodies. */
 import t from 'tap'
 import type { Json } from '../../engine/plugin.ts'
+import { EXPANDED_REQUEST } from '../../plugins/slots.ts'
 import validate from '../../plugins/validate.ts'
 import { errorFrom, fakeExchange, fakeHost, noNext } from '../helpers/gateway/fake-exchange.ts'
 
@@ -156,4 +157,50 @@ t.test('validate: a draft-07 schema is supported', async t => {
   const stage = validate.setup('old.json', fakeHost({ files }))
   const fault = await errorFrom(() => stage.handle(fakeExchange({ body: { a: 1 } }), noNext))
   t.match(fault, { code: 'INVALID_TYPE', param: 'a' })
+})
+
+t.test('validate: unknown members are dropped where the route says so', async t => {
+  const files = {
+    'clip.json': JSON.stringify({
+      type: 'object',
+      properties: {
+        prompt: { type: 'string' },
+        meta: { type: 'object' },
+        subjects: { type: 'array', items: { type: 'object', properties: { id: {} } } },
+      },
+    }),
+  }
+  const stage = validate.setup({ schema: 'clip.json', unknown: 'drop' }, fakeHost({ files }))
+  const knownBody = async (body: Json): Promise<Json | undefined> => {
+    const exchange = fakeExchange({ body })
+    await stage.handle(exchange, async () => {})
+    const expanded = exchange.slots.get(EXPANDED_REQUEST)
+    t.same(await exchange.request.json(), expanded?.body ?? body)
+    return expanded?.body
+  }
+  const known = { prompt: 'a', meta: { any: 1 }, subjects: [{ id: 'x' }] }
+  t.equal(await knownBody(known), undefined, 'nothing to drop')
+  t.same(await knownBody({ ...known, other: 1, constructor: 2 }), known)
+  t.same(await knownBody({ prompt: 'a', subjects: [{ id: 'x', other: 1 }] }), {
+    prompt: 'a',
+    subjects: [{ id: 'x' }],
+  })
+  t.same(stage.explain(), { schema: 'clip.json', unknown: 'drop' })
+})
+
+t.test('validate: lists in the items of a list are bounded together', async t => {
+  const files = {
+    'total.json': JSON.stringify({
+      properties: { subjects: { type: 'array', maxTotal: { images: 3 } } },
+    }),
+  }
+  const stage = validate.setup('total.json', fakeHost({ files }))
+  const faultOf = (subjects: Json) =>
+    errorFrom(() => stage.handle(fakeExchange({ body: { subjects } }), async () => {}))
+  t.equal(await faultOf([{ images: [1, 2] }, { images: [3] }, {}, { images: 'x' }, 7]), undefined)
+  t.match(await faultOf([{ images: [1, 2] }, { images: [3, 4] }]), {
+    code: 'INVALID_SIZE',
+    param: 'subjects',
+    message: /at most 3 images in all, but got 4/,
+  })
 })

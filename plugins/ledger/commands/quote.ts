@@ -17,6 +17,8 @@ export interface Models {
   requestedModel(route: Route, body: Json, request: RouteMatch<Route>): string | undefined
   /** The key in `models:` of a model name. */
   findEntry(name: string, host: HostBase): string | undefined
+  /** The body with the defaults of the model. */
+  expandBody(route: Route, name: string, body: Json, host: HostBase): Json
 }
 
 /** A message that is printed to stderr instead of a price. */
@@ -91,7 +93,8 @@ const costOn = (
   if (!price) throw new QuoteError(EXIT.runTime, `the model ${name} has no price`)
   if (price.rule.free) return nothing(`the model ${entry} is free`)
   // The messages of a WebSocket are unknown: assume the whole context of the model.
-  const most = mostOf(price, body, isLive ? (price.context ?? 0) : size)
+  const expandedBody = models.expandBody(route, name, body, host)
+  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size)
   const missingPrices =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   return {

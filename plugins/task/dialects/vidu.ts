@@ -1,11 +1,16 @@
 /** Tasks of the video endpoints: /ent/v2. */
 import { errors } from '../../../engine/errors.ts'
-import type { Json } from '../../../engine/plugin.ts'
-import type { Fields, State, Task } from '../task.ts'
+import type { Json, Target } from '../../../engine/plugin.ts'
+import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'
 import type { TaskContext, TaskDialect } from './dialect.ts'
 import { viduCallback } from './vidu-callback.ts'
 
 const fault = errors({
+  TASK_MODEL: [
+    400,
+    'model unavailable',
+    { as: { vidu: { type: 'ModelUnavailable' } }, param: 'model' },
+  ],
   TASK_UNKNOWN: [404, 'task not found', { as: { vidu: { type: 'TaskNotFound' } } }],
   TASK_NOT_CANCELLABLE: [400, 'task state is %s, can not cancel'],
   TASKS_OPEN: [
@@ -45,7 +50,7 @@ const typeOf = ({ path }: Task): string => {
 }
 const pick = (body: Fields, name: string, fallback: Json): Json => body[name] ?? fallback
 
-/** Members that a create echoes, with what they are where the request leaves them out. */
+/** Members that a create of a clip echoes, with what they are where the request leaves them out. */
 const ECHOED: readonly (readonly [string, Json])[] = [
   ['style', 'general'],
   ['prompt', ''],
@@ -77,22 +82,57 @@ const optional = (body: Fields, ...names: readonly string[]): Fields =>
   )
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-const create = (task: Task, { credits }: TaskContext): Fields => ({
+/** Members that creates of other media echo. */
+const ECHOED_BY_TYPE: Readonly<Record<string, typeof ECHOED>> = {
+  reference2image: [
+    ['prompt', ''],
+    ['images', []],
+    ['seed', 0],
+    ['aspect_ratio', ''],
+    ['resolution', ''],
+    ['payload', ''],
+  ],
+  text2audio: [
+    ['prompt', ''],
+    ['duration', 0],
+    ['seed', 0],
+    ['payload', ''],
+  ],
+}
+const SPEECH = 'audio-tts'
+
+const create = (task: Task, { credits }: TaskContext): Fields => {
+  const type = typeOf(task)
+  if (type === SPEECH) return speech(task, credits)
+  const echoed = ECHOED_BY_TYPE[type]
+  return {
+    task_id: task.id,
+    type,
+    state: STATES[task.state],
+    model: task.model,
+    ...echo(task.body, echoed ?? ECHOED),
+    ...optional(task.body, 'bgm', 'audio', 'audio_type', 'subjects'),
+    created_at: timeOf(task.created),
+    credits,
+    ...(echoed ? {} : echo(task.body, TAIL)),
+  }
+}
+/** Its create waits for the file. */
+const speech = (task: Task, credits: number): Fields => ({
   task_id: task.id,
-  type: typeOf(task),
   state: STATES[task.state],
-  model: task.model,
-  ...echo(task.body, ECHOED),
-  ...optional(task.body, 'bgm', 'audio', 'subjects'),
+  file_url: (task.results[0] as Fields | undefined)?.url ?? '',
+  credits: task.state === 'failed' ? 0 : credits,
+  ...(task.state === 'failed' && { err_code: errorCode(task) }),
   created_at: timeOf(task.created),
-  credits,
-  ...echo(task.body, TAIL),
+  payload: pick(task.body, 'payload', ''),
 })
+const errorCode = ({ error }: Task): string => error?.code ?? TASK_ERRORS.internal
 const query = (task: Task, { credits }: TaskContext): Fields => ({
   id: task.id,
   task_id: task.id,
   state: STATES[task.state],
-  err_code: task.state === 'failed' ? (task.error?.code ?? 'InternalServiceFailure') : '',
+  err_code: task.state === 'failed' ? errorCode(task) : '',
   credits: task.state === 'failed' ? 0 : credits,
   payload: pick(task.body, 'payload', ''),
   bgm: pick(task.body, 'bgm', false),
@@ -114,7 +154,24 @@ const instant = (query: URLSearchParams, name: string, fallback: number): number
   return at
 }
 
+const MAX_SEED = 2_147_483_647
+/** 0 and an absent seed mean a random one, which the client reads in the answer. */
+const prepare = (body: Fields, path: string, random: number): Fields => {
+  if (path.endsWith(`/${SPEECH}`)) return body
+  const seed = Number(body.seed ?? 0)
+  return { ...body, seed: seed === 0 ? 1 + Math.floor(random * (MAX_SEED - 1)) : seed }
+}
+/** For models that take no subjects, the images of all subjects in their order. */
+const submitted = (body: Fields, { traits }: Target): Fields => {
+  const { subjects, ...members } = body
+  if (traits?.subjects !== false || !Array.isArray(subjects)) return body
+  const images = (subjects as readonly Fields[]).flatMap(each => (each.images ?? []) as Json)
+  return { ...members, images }
+}
+
 export const vidu: TaskDialect = {
+  prepare,
+  submitted,
   create,
   query,
   list: (tasks, contextOf, next) => ({
@@ -143,6 +200,7 @@ export const vidu: TaskDialect = {
   callback: viduCallback,
   faults: {
     callback: (problem, member) => fault('CALLBACK_URL', [member, problem], { param: member }),
+    notServed: () => fault('TASK_MODEL'),
     notFound: () => fault('TASK_UNKNOWN', [], { param: 'id' }),
     notCancellable: state => fault('TASK_NOT_CANCELLABLE', [STATES[state as State]]),
     tooManyOpen: most => fault('TASKS_OPEN', [most]),

@@ -109,7 +109,9 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
     has: () => true,
     option: () => undefined,
   }
-  const parseBody = (): Promise<Json> => Promise.resolve().then(() => parseJson(whole))
+  let replacedJson: Json | undefined
+  const parseBody = (): Promise<Json> =>
+    Promise.resolve().then(() => replacedJson ?? parseJson(whole))
   return new Call({
     id: `req_${'0123456789abcdef'.repeat(2)}`,
     requestId: 'theirs',
@@ -130,7 +132,9 @@ export const fakeExchange = (options: RequestOptions = {}): Call => {
       client: { address: '127.0.0.1', encrypted: false },
       json: parseBody,
       parsed: undefined,
-      setJson() {},
+      setJson(value) {
+        replacedJson = value
+      },
       bytes: async () => whole,
       stop() {},
       async *stream() {

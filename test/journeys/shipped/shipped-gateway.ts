@@ -18,6 +18,8 @@ export const gateway = await startGateway({
     FLUX_API_KEY: 'operators-flux-key',
     RECRAFT_BASE_URL: `${upstream.url}/s/rc`,
     RECRAFT_API_KEY: 'operators-recraft-key',
+    VIDU_BASE_URL: `${upstream.url}/s/vd`,
+    VIDU_API_KEY: 'operators-vidu-key',
     EMBEDDING_BASE_URL: `${upstream.url}/s/em`,
     EMBEDDING_API_KEY: 'operators-embedding-key',
   },

@@ -10,6 +10,7 @@ price:
   input: [{ price: 2.50 USD / 1M, when: { prompt: '> 200k', off_peak: false } }, 1.25 USD / 1M]
   images: { by: [quality, size], price: { high: { 1024x1024: 0.5, default: 1.0 }, default: { default: 2 } }, min: 0.1 }
   seconds: [{ price: 3, per: 60, step: 0.01, when: { time: 22:00-06:00 +08:00, weekdays: [sat, sun] } }, 0]
+  discount: { factor: 0.5, when: { off_peak: true }, step: 1 CREDIT }
   min: 0.001
 max_calls: { web_search: 10 }`)
   const when = { prompt: '>= 200000.000001', off_peak: ['false'] }
@@ -22,6 +23,7 @@ max_calls: { web_search: 10 }`)
       { meter: 'images', by: ['quality', 'size'], price: table, min: '0.1' },
       { meter: 'seconds', when: night, price: '3 / 60', step: '0.01' },
       { meter: 'seconds', price: '0' },
+      { discount: { factor: '0.5', when: { off_peak: ['true'] }, step: '0.036' } },
       { min: '0.001' },
     ],
     max_calls: { web_search: 10 },

@@ -36,7 +36,7 @@ const CHAINS: Readonly<Record<string, readonly Meter[]>> = {
 }
 
 /** Returns nanos. */
-export const oracle = ({ lines, min }: RuleOptions, call: Call): bigint => {
+export const oracle = ({ lines, min, discount }: RuleOptions, call: Call): bigint => {
   const quantities = new Map<Meter, Fraction>()
   for (const [meter, text] of Object.entries({ calls: '1', ...call.meters })) {
     const homes = [meter as Meter, ...(CHAINS[meter] ?? [])]
@@ -53,19 +53,22 @@ export const oracle = ({ lines, min }: RuleOptions, call: Call): bigint => {
     any = true
     sum = plus(sum, amountOf(line, leaf, quantity))
   }
+  if (any && discount && holds(discount.when ?? {}, call))
+    sum = roundUp(times(sum, fraction(discount.factor)), discount.step)
   if (any && min !== undefined && less(sum, worth(min))) sum = worth(min)
   const nanos = times(sum, whole(1_000_000_000n))
   return (nanos.over * 2n + nanos.under) / (nanos.under * 2n)
 }
 
 const amountOf = (line: LineOptions, leaf: string, quantity: Fraction): Fraction => {
-  let amount = times(quantity, worth(leaf))
-  if (line.step !== undefined && worth(line.step).over > 0n) {
-    const step = worth(line.step)
-    const [over, under] = [amount.over * step.under, amount.under * step.over]
-    amount = times(step, whole(over / under + (over % under === 0n ? 0n : 1n)))
-  }
+  const amount = roundUp(times(quantity, worth(leaf)), line.step)
   return line.min !== undefined && less(amount, worth(line.min)) ? worth(line.min) : amount
+}
+const roundUp = (amount: Fraction, multiple = '0'): Fraction => {
+  const step = worth(multiple)
+  if (step.over === 0n) return amount
+  const [over, under] = [amount.over * step.under, amount.under * step.over]
+  return times(step, whole(over / under + (over % under === 0n ? 0n : 1n)))
 }
 /** Converts `2.00 USD / 1M` to yuan per unit. */
 const worth = (text: string): Fraction => {

@@ -176,5 +176,37 @@ const TABLE: readonly Row[] = [
     nanos: 1_000n,
     unpriced: ['input', 'cached', 'output'],
   },
+  {
+    what: 'price: a discount halves the sum and rounds it up to a whole credit',
+    rule: `price:
+  calls: 3 CREDIT
+  seconds: 5 CREDIT
+  discount: { factor: 0.5, when: { off_peak: true }, step: 1 CREDIT }`,
+    meters: { seconds: 2 },
+    facts: { off_peak: true },
+    nanos: 7n * 36_000_000n,
+    formula:
+      '2 seconds x 0.18 + 1 call x 0.108 + -0.216 by the discount to 0.5 in steps of 0.036 = 0.252',
+  },
+  {
+    what: 'price: a discount applies only where its condition holds',
+    rule: 'price: { seconds: 5 CREDIT, discount: { factor: 0.5, when: { off_peak: true } } }',
+    meters: { seconds: 2 },
+    nanos: 360_000_000n,
+    formula: '2 seconds x 0.18 = 0.36',
+  },
+  {
+    what: 'price: the minimum of the whole applies after a discount',
+    rule: 'price: { calls: 1, discount: { factor: 0 }, min: 0.25 }',
+    meters: {},
+    nanos: 250_000_000n,
+  },
+  {
+    what: 'price: a discount of nothing has no line',
+    rule: 'price: { seconds: 1, discount: { factor: 0.5, step: 1 } }',
+    meters: {},
+    nanos: 0n,
+    formula: '0',
+  },
 ]
 testCharges(TABLE)

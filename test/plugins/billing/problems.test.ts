@@ -26,6 +26,25 @@ const TABLE: readonly (readonly [options: string, ...patterns: RegExp[]])[] = [
     /^m\.price\.2 PRICE_SHAPE the minimum of the whole is set twice/,
   ],
   ['price: { input: [] }', /^m\.price PRICE_SHAPE/],
+  [
+    'price: [{ meter: input, price: 1 }, { discount: { factor: 1 } }, { discount: { factor: 0 } }]',
+    /^m\.price\.2 PRICE_SHAPE the discount of the whole is set twice/,
+  ],
+  ['price: { calls: 1, discount: 0.5 }', /^m\.price\.discount PRICE_SHAPE a discount is a map/],
+  ['price: { calls: 1, discount: {} }', /^m\.price\.discount\.factor PRICE_AMOUNT .*from 0 to 1/],
+  [
+    'price: { calls: 1, discount: { factor: 1.5 } }',
+    /^m\.price\.discount\.factor PRICE_AMOUNT .*1.5 is more than 1/,
+  ],
+  [
+    'price: { calls: 1, discount: { factor: 0.5, steps: 1 } }',
+    /^m\.price\.discount\.steps PRICE_KEY .*"steps"; known are factor, when, step/,
+  ],
+  [
+    'price: { calls: 1, discount: { factor: 0.5, when: true, step: x } }',
+    /^m\.price\.discount\.when PRICE_WHEN/,
+    /^m\.price\.discount\.step PRICE_AMOUNT/,
+  ],
   // meters
   ['price: { ouput: 1 }', /^m\.price\.ouput PRICE_METER unknown meter "ouput"; .* output,/],
   ['price: { Input: 1 }', /^m\.price\.Input PRICE_METER/],

@@ -19,6 +19,12 @@ export interface LineOptions {
 export interface RuleOptions {
   readonly lines: readonly LineOptions[]
   readonly min?: string
+  readonly discount?: DiscountOptions
+}
+export interface DiscountOptions {
+  readonly factor: string
+  readonly when?: Readonly<Record<string, unknown>>
+  readonly step?: string
 }
 export interface Call {
   readonly meters: Readonly<Partial<Record<Meter, string>>>
@@ -26,14 +32,16 @@ export interface Call {
   readonly at: number
 }
 /** Returns a list of lines, or the equivalent map of meters. */
-export const asOptions = ({ lines, min }: RuleOptions, map: boolean): BillingOptions => {
-  if (!map) return { price: [...lines, ...(min === undefined ? [] : [{ min }])] }
+export const asOptions = ({ lines, min, discount }: RuleOptions, map: boolean): BillingOptions => {
+  const whole = { ...(min !== undefined && { min }), ...(discount && { discount }) }
+  const wholeLines = Object.entries(whole).map(([key, value]) => ({ [key]: value }))
+  if (!map) return { price: [...lines, ...wholeLines] }
   const meters = Map.groupBy(lines, ({ meter }) => meter)
   const entries = [...meters].map(([meter, each]) => [
     meter,
     each.map(({ meter: _, ...line }) => line),
   ])
-  return { price: { ...Object.fromEntries(entries), ...(min !== undefined && { min }) } }
+  return { price: { ...Object.fromEntries(entries), ...whole } }
 }
 export const metersOf = ({ meters }: Call): Meters =>
   Object.fromEntries(Object.entries(meters).map(([meter, text]) => [meter, Number(text)]))
@@ -113,6 +121,19 @@ const line = (conditional: boolean, byCounts: boolean): fc.Arbitrary<Omit<LineOp
       ...(step !== undefined && { step }),
     }))
 
+const discount = (byCounts: boolean): fc.Arbitrary<DiscountOptions> =>
+  fc
+    .tuple(
+      fc.constantFrom('0', '0.5', '0.123456789', '1'),
+      fc.option(when(byCounts), { nil: undefined }),
+      fc.option(amount, { nil: undefined }),
+    )
+    .map(([factor, condition, step]) => ({
+      factor,
+      ...(condition && { when: condition }),
+      ...(step !== undefined && { step }),
+    }))
+
 export const rules = ({ counted: byCounts = true } = {}): fc.Arbitrary<RuleOptions> =>
   fc
     .tuple(
@@ -128,8 +149,13 @@ export const rules = ({ counted: byCounts = true } = {}): fc.Arbitrary<RuleOptio
           ),
         ),
       fc.option(amount, { freq: 4, nil: undefined }),
+      fc.option(discount(byCounts), { freq: 4, nil: undefined }),
     )
-    .map(([lines, min]) => ({ lines: lines.flat(), ...(min !== undefined && { min }) }))
+    .map(([lines, min, reduction]) => ({
+      lines: lines.flat(),
+      ...(min !== undefined && { min }),
+      ...(reduction && { discount: reduction }),
+    }))
 
 const quantity = fc.oneof(
   { weight: 3, arbitrary: fc.nat(500).map(String) },

@@ -25,10 +25,23 @@ const SIZES = 'price: { images: { by: size, price: { small: 1, large: 4, default
 const HOLES = 'price: { images: { by: size, price: { small: 1, large: 4 } } }'
 const SEARCH = '{ price: { web_search: 25 / 1k }, max_calls: { web_search: 10 } }'
 const NIGHT = `price: { calls: [{ price: 1, when: { time: '22:00-06:00' } }, 2] }`
+const HALF = `price: { calls: 3, discount: { factor: 0.5, when: { off_peak: true }, step: 2 } }`
 const BOUNDS = { prompt: 1_000, completion: 100 }
 
 const TABLE: readonly Row[] = [
   { what: 'input and output at their bounds', rule: TEXT, bounds: BOUNDS, nanos: 2_800_000n },
+  {
+    what: 'a discount that the request orders',
+    rule: HALF,
+    facts: { off_peak: true },
+    nanos: 2_000_000_000n,
+  },
+  { what: 'a discount that may not apply', rule: HALF, nanos: 3_000_000_000n },
+  {
+    what: 'a discount that may round up',
+    rule: HALF.replace('step: 2', 'step: 5'),
+    nanos: 5_000_000_000n,
+  },
   {
     what: 'input meters share one bound',
     rule: WRITES,

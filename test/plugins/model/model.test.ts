@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model, { type Options } from '../../../plugins/model/index.ts'
-import { ACCOUNT, MODEL } from '../../../plugins/slots.ts'
+import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../../../plugins/slots.ts'
 import {
   errorFrom,
   fakeAttempt,
@@ -205,4 +205,83 @@ t.test('model: ten thousand models on a thousand routes are read once', async t 
   await stages[999]?.handle?.(again, noNext)
   t.equal(first.targets, again.targets, 'the same object, not a copy per request')
   t.same(first.targets, [{ upstream: 'gp', name: '9999' }])
+})
+
+const clips = {
+  upstreams: { vd: {} },
+  models: {
+    clip: {
+      to: 'vd/clip',
+      defaults: {
+        '*': {
+          duration: 4,
+          resolution: { by: 'duration', value: { 8: '720p', default: '360p' } },
+        },
+        chat: {
+          ratio: '16:9',
+          duration: 8,
+          resolution: { by: 'duration', value: { 8: '720p', default: '360p' } },
+        },
+      },
+      accepts: { '*': { properties: { resolution: { enum: ['360p', '720p'] } } } },
+    },
+    usual: { to: 'vd/u', defaults: { '*': { size: 'S' }, other: { size: 'M' } } },
+    partial: { to: 'vd/p', defaults: { '*': { size: { by: 'kind', value: { a: 'S' } } } } },
+    elsewhere: { to: 'vd/e', defaults: { other: { size: 'S' } } },
+  },
+} as unknown as Document
+const expandedBody = async (body: Json): Promise<Json | undefined> => {
+  const { exchange, fault } = await ask({ body }, { configuration: clips })
+  if (fault) throw fault
+  const expanded = exchange.slots.get(EXPANDED_REQUEST)
+  if (expanded) {
+    t.same(await exchange.request.json(), expanded.body, 'later stages read the same body')
+    t.equal(expanded.size, JSON.stringify(expanded.body).length)
+  }
+  return expanded?.body
+}
+
+t.test('model: adds the defaults of the route where the body lacks them', async t => {
+  const model = 'clip'
+  t.same(await expandedBody({ model }), {
+    model,
+    duration: 8,
+    resolution: '720p',
+    ratio: '16:9',
+  })
+  t.match(await expandedBody({ model, duration: 4 }), { duration: 4, resolution: '360p' })
+  t.match(await expandedBody({ model, ratio: '1:1' }), { ratio: '1:1', duration: 8 })
+  const complete = { model, duration: 1, resolution: '720p', ratio: '1:1' }
+  t.equal(await expandedBody(complete), undefined, 'a complete body stays as it is')
+  t.match(await expandedBody({ model: 'usual' }), { size: 'S' })
+  t.equal(await expandedBody({ model: 'partial', kind: 'b' }), undefined, 'no value for it')
+  t.same(await expandedBody({ model: 'partial', kind: 'a' }), {
+    model: 'partial',
+    kind: 'a',
+    size: 'S',
+  })
+  t.equal(await expandedBody({ model: 'elsewhere' }), undefined, 'another route')
+})
+
+t.test('model: validates the body with its defaults', async t => {
+  const { fault } = await ask(
+    { body: { model: 'clip', resolution: '4K' } },
+    { configuration: clips },
+  )
+  t.match(fault, { code: 'INVALID_VALUE', param: 'resolution' })
+})
+
+t.test('model: adds no defaults to a form, whose bytes are sent as they are', async t => {
+  const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+  const { exchange } = await ask({ body: { model: 'clip' }, headers }, { configuration: clips })
+  t.equal(exchange.slots.get(EXPANDED_REQUEST), undefined)
+})
+
+t.test('model: is the one that the route names', async t => {
+  const { targets, exchange } = await ask(
+    { body: { text: 'hi', model: 'another' } },
+    { options: { name: 'gp-4.1' } },
+  )
+  t.same(targets, [{ upstream: 'gp', name: 'gpt-4.1' }])
+  t.match(exchange.slots.get(MODEL), { asked: 'gp-4.1' })
 })

@@ -87,6 +87,11 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
     /^models\.a\.accepts\.chta UNKNOWN_ROUTE there is no route named "chta" -> chat$/,
   ],
   [
+    'defaults for an unknown route',
+    { a: { to: 'gp/a', defaults: { '*': { size: 'S' }, chta: { size: 'M' } } } },
+    /^models\.a\.defaults\.chta UNKNOWN_ROUTE there is no route named "chta" -> chat$/,
+  ],
+  [
     'an invalid schema',
     { a: { to: 'gp/a', accepts: { chat: { type: 'objekt' } } } },
     /^models\.a\.accepts\.chat MODEL_SCHEMA .*not a usable JSON Schema/,
@@ -98,6 +103,23 @@ for (const [what, models, expected] of TABLE)
     t.equal(problems.length, 1, problems.join('\n'))
     t.match(problems[0], expected)
   })
+
+t.test('models check: reports a route that names an unknown model', async t => {
+  const problems: string[] = []
+  const document = {
+    models: { speech: { to: 'gp/a' }, 'tts-*': { to: 'gp/b' } },
+    upstreams: { gp: {} },
+    routes: [
+      { path: 'POST /a', model: { name: 'speech' } },
+      { path: 'POST /b', model: { name: 'tts-1' } },
+      { path: 'POST /c', model: { name: 'spech' } },
+    ],
+  }
+  model.check(document as unknown as Document, (where, code, message, suggestion) => {
+    problems.push(`${where.join('.')} ${code} ${message} -> ${suggestion}`)
+  })
+  t.same(problems, ['routes.2.model.name UNKNOWN_MODEL there is no model named "spech" -> speech'])
+})
 
 t.test('models check: reports every problem', async t => {
   const invalidModel = { to: ['x1/a', 'x2/a'], accepts: { nope: { type: 'objekt' } } }

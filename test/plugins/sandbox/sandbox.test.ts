@@ -9,10 +9,13 @@ import {
   sampleValue,
 } from '../../../plugins/sandbox/canned-answer.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
+import { taskAnswer } from '../../../plugins/sandbox/video-tasks.ts'
 import {
+  errorFrom,
   fakeAttempt,
   fakeExchange,
   fakeHost,
+  noNext,
   readReply,
 } from '../../helpers/gateway/fake-exchange.ts'
 
@@ -259,4 +262,68 @@ t.test('sandbox: sampleValue makes a value for any schema', async t => {
     [{ type: 'klingon' }, {}],
   ] as const)
     t.same(sampleValue(schema as Json | undefined), expected, JSON.stringify(schema))
+})
+
+t.test('sandbox: a task of the video API goes through its states without memory', async t => {
+  let now = 1_800_000_000_000
+  const call = (method: string, path: string) =>
+    taskAnswer({ method, path, now, fileUrl: name => `https://gateway.example/${name}` })
+  for (const [path, file] of [
+    ['text2video', 'clip.mp4'],
+    ['img2video', 'clip.mp4'],
+    ['start-end2video', 'clip.mp4'],
+    ['reference2video', 'clip.mp4'],
+    ['reference2image', 'image.png'],
+    ['text2audio', 'tone.wav'],
+  ]) {
+    const created = call('POST', `/ent/v2/${path}`)?.json
+    const { task_id } = Object(created) as { task_id: string }
+    const query = () => call('GET', `/ent/v2/tasks/${task_id}/creations`)?.json
+    t.match(query(), { state: 'queueing', creations: [] })
+    t.match(call('POST', `/ent/v2/tasks/${task_id}/cancel`), { status: 200 })
+    now += 1_000
+    t.match(query(), { state: 'processing', creations: [] })
+    t.match(call('POST', `/ent/v2/tasks/${task_id}/cancel`), {
+      status: 400,
+      json: { reason: 'BadRequest' },
+    })
+    now += 2_000
+    t.match(query(), { state: 'success', creations: [{ url: `https://gateway.example/${file}` }] })
+  }
+  t.match(call('POST', '/ent/v2/audio-tts')?.json, {
+    state: 'success',
+    file_url: 'https://gateway.example/tone.wav',
+  })
+  for (const [method = '', path = ''] of [
+    ['GET', '/ent/v2/text2video'],
+    ['POST', '/ent/v2/nothing'],
+    ['GET', '/ent/v2/tasks/1/creations'],
+    ['GET', '/ent/v2/tasks/91800000000000/creations'],
+    ['DELETE', '/ent/v2/tasks/11800000000000/creations'],
+  ])
+    t.equal(call(method, path), undefined, `${method} ${path}`)
+})
+
+t.test('sandbox: serves the files that its results refer to', async t => {
+  const files = sandbox.setup({ file: 'name' }, fakeHost())
+  const read = async (name: string) => {
+    const exchange = fakeExchange({ method: 'GET', params: { name } })
+    const fault = await errorFrom(() => files.handle?.(exchange, noNext))
+    return { exchange, fault }
+  }
+  for (const [name, type, start] of [
+    ['clip.mp4', 'video/mp4', 'ftyp'],
+    ['image.png', 'image/png', 'PNG'],
+    ['tone.wav', 'audio/wav', 'RIFF'],
+  ] as const) {
+    const { reply } = (await read(name)).exchange
+    t.match(reply.headers, { 'content-type': type, 'x-tollgate-sandbox': 'true' })
+    t.ok(
+      Buffer.from(await reply.bytes(1_000_000))
+        .subarray(0, 12)
+        .includes(start),
+      name,
+    )
+  }
+  t.match((await read('__proto__')).fault, { code: 'SANDBOX_FILE', status: 404 })
 })

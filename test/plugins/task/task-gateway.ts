@@ -4,6 +4,7 @@ import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
+import idempotency from '../../../plugins/idempotency/index.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
@@ -55,7 +56,7 @@ export const statesOf = (...states: readonly string[]): Script => {
   }
 }
 
-const POLL = {
+export const POLL = {
   path: 'GET /ent/v2/tasks/{id}/creations',
   every: '20ms..40ms',
   state: '/state',
@@ -77,7 +78,8 @@ const caller: Stage = {
   },
 }
 
-export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
+/** `options`: of the route that creates tasks. */
+export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: object = {}) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   const requests: UpstreamRequest[] = []
@@ -120,9 +122,16 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
       upstreams: { vd: { url, key: ['key-one', 'key-two'] } },
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
+        mixed: { to: 'vd/vidumix', price: { seconds: 0.025 }, traits: { subjects: false } },
       },
       routes: [
-        { path: 'POST /ent/v2/text2video', model: 'body', task: create, errors: 'vidu' },
+        {
+          path: 'POST /ent/v2/text2video',
+          model: 'body',
+          idempotency: true,
+          task: create,
+          errors: 'vidu',
+        },
         { path: 'GET /ent/v2/tasks/{id}/creations', task: view('query'), errors: 'vidu' },
         { path: 'GET /ent/v2/tasks', task: view('list'), errors: 'vidu' },
         { path: 'POST /ent/v2/tasks/{id}/cancel', task: view('cancel'), errors: 'vidu' },
@@ -132,6 +141,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
       errors: errorsPlugin as Plugin,
       caller: pluginOf(caller),
       model: model as Plugin,
+      idempotency: idempotency as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
     }
@@ -145,7 +155,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
     membership.start()
     return clientOf(core.url)
   }
-  const first = await worker()
+  const first = await worker(options)
   await database.write([
     openWallet(walletOf.account(1), 0n),
     addCredit({ account: 1, kind: 'credit', amount: CREDITED, note: 'test', at: 1 }),
@@ -171,18 +181,35 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
 
 type Answer = { readonly [name: string]: Json }
 const clientOf = (url: string) => {
-  const call = async (method: string, path: string, body?: object, account = '1') => {
+  const call = async (
+    method: string,
+    path: string,
+    body?: object,
+    account = '1',
+    headers: Readonly<Record<string, string>> = {},
+  ) => {
     const response = await fetch(`${url}/ent/v2${path}`, {
       method,
-      headers: { 'content-type': 'application/json', account, authorization: `Bearer ${KEY}` },
+      headers: {
+        'content-type': 'application/json',
+        account,
+        authorization: `Bearer ${KEY}`,
+        ...headers,
+      },
       ...(body && { body: JSON.stringify(body) }),
     })
     return { status: response.status, json: (await response.json()) as Answer }
   }
   return {
     call,
-    create: (body: object = {}) =>
-      call('POST', '/text2video', { model: 'clip', prompt: 'a cat', duration: 5, ...body }),
+    create: (body: object = {}, headers: Readonly<Record<string, string>> = {}) =>
+      call(
+        'POST',
+        '/text2video',
+        { model: 'clip', prompt: 'a cat', duration: 5, ...body },
+        '1',
+        headers,
+      ),
     query: (id: string, account = '1') => call('GET', `/tasks/${id}/creations`, undefined, account),
     /** Queries until the state is one of these. */
     reach: (id: string, ...states: readonly string[]): Promise<Answer> =>

@@ -1,8 +1,9 @@
 /** Durable tasks over a scripted upstream: states, money, failures, on both stores. */
 import t from 'tap'
 import { deleteExpiredTasks } from '../../../plugins/task/cleanup.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
-import { PRICE, startTasks, statesOf } from './task-gateway.ts'
+import { POLL, PRICE, startTasks, statesOf } from './task-gateway.ts'
 
 for (const engine of ENGINES)
   t.test(
@@ -218,4 +219,94 @@ t.test('tasks: finished ones are deleted when their time is over, open ones stay
   await deleteExpiredTasks(gateway.database)
   t.equal((await gateway.query(finished)).status, 404)
   t.equal((await gateway.query(open)).status, 200)
+})
+
+for (const engine of ENGINES)
+  t.test(`task on ${engine}: is created once for an Idempotency-Key`, async t => {
+    const gateway = await startTasks(t, engine)
+    gateway.here.script = statesOf('processing')
+    const headers = { 'idempotency-key': 'order-7' }
+    const first = await gateway.create({}, headers)
+    t.equal(first.status, 200)
+    const again = await gateway.create({}, headers)
+    t.same([again.status, again.json], [200, first.json])
+    t.equal((await gateway.create({ duration: 6 }, headers)).status, 422)
+    const [rows] = await gateway.rows('SELECT count(*) AS n FROM tasks')
+    t.equal(Number(rows?.n), 1)
+    t.not(
+      (await gateway.create({}, { 'idempotency-key': 'order-8' })).json.task_id,
+      first.json.task_id,
+    )
+    t.same(await gateway.findings(), [])
+  })
+
+t.test(
+  'task: ends with its create where the upstream answers at once and the create waits',
+  async t => {
+    const gateway = await startTasks(t)
+    gateway.here.script = ({ method }) =>
+      method === 'POST'
+        ? { json: { task_id: 'up', state: 'success', file_url: 'https://files.example/a.mp3' } }
+        : { status: 500 }
+    const submit = { id: '/task_id', results: '/file_url' }
+    const { create, query } = await gateway.worker({ submit, wait: '10s' })
+    const { status, json } = await create({}, { 'idempotency-key': 'speech' })
+    t.equal(status, 200)
+    t.match(json, { state: 'success' })
+    t.match((await query(String(json.task_id))).json.creations, [
+      { url: 'https://files.example/a.mp3' },
+    ])
+    t.equal(await gateway.spent(), PRICE)
+    t.same(await gateway.findings(), [])
+    const again = await create({}, { 'idempotency-key': 'speech' })
+    t.same(again.json, json, 'the answer is stored')
+  },
+)
+
+t.test('task: a create that waits too long shows the state of its task', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = statesOf('processing')
+  const { create } = await gateway.worker({ wait: '1s' })
+  t.match((await create()).json.state, /^(?:created|queueing|processing)$/)
+})
+
+t.test('task: is cancelled at the upstream after the deadline of its kind', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = statesOf('queueing')
+  const poll = { ...POLL, deadline: { default: '300ms', off_peak: '48h' } }
+  const { create } = await gateway.worker({ poll })
+  const slow = String((await create({ off_peak: true })).json.task_id)
+  const fast = String((await create()).json.task_id)
+  t.match(await gateway.reach(fast, 'failed'), { err_code: 'Timeout' })
+  t.match((await gateway.query(slow)).json, { state: 'queueing' })
+  t.equal(gateway.requests.filter(({ path }) => path.endsWith('/cancel')).length, 1)
+})
+
+t.test('task: an upstream without subjects gets their images', async t => {
+  const gateway = await startTasks(t)
+  const subjects = [
+    { id: 'a', images: ['https://x/1'] },
+    { id: 'b', images: ['https://x/2'] },
+  ]
+  await gateway.create({ subjects })
+  await gateway.create({ model: 'mixed', subjects })
+  const submits = () => gateway.requests.filter(({ method }) => method === 'POST')
+  await eventually(async () => submits().length === 2 || undefined)
+  const [whole, flat] = submits().toSorted((a, b) =>
+    String(a.body.model).localeCompare(String(b.body.model)),
+  )
+  t.same([whole?.body.subjects, whole?.body.images], [subjects, undefined])
+  t.same([flat?.body.subjects, flat?.body.images], [undefined, ['https://x/1', 'https://x/2']])
+})
+
+t.test('task: a seed of 0 or none is random, the same in the answer and upstream', async t => {
+  const gateway = await startTasks(t)
+  for (const [seed, expected] of [[undefined], [0], ['0'], ['77', 77], [5, 5]] as const) {
+    const { json } = await gateway.create({ seed })
+    if (expected === undefined) t.ok(Number(json.seed) > 0, String(json.seed))
+    else t.equal(json.seed, expected)
+    await gateway.reach(String(json.task_id), 'success')
+    const submit = gateway.requests.findLast(({ method }) => method === 'POST')
+    t.equal(submit?.body.seed, json.seed)
+  }
 })
