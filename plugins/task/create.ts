@@ -1,6 +1,7 @@
 /** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
  *  answered, and before anything is sent upstream. */
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
+import { linkCharge } from '../ledger/views/task-charges.ts'
 import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
@@ -64,6 +65,7 @@ export class CreateStage implements Stage {
     }
     const version = this.#host.config.version
     const expires = task.deadline + this.#rule.keep
+    if (hold) writes.add(linkCharge(id, hold.request))
     writes.add(createTask({ ...task, hold, callbackKey, version, now, expires }))
     await writes.commit()
     this.#job.wake()

@@ -1,4 +1,4 @@
-/** What operators do about tasks: pause an upstream, and hear of unknown tasks again. */
+/** What operators and accounts see of tasks: paused upstreams, reminders, holds and receipts. */
 import t from 'tap'
 import type { HostBase, SingleCommand } from '../../../engine/plugin.ts'
 import { remind } from '../../../plugins/task/alarms.ts'
@@ -81,3 +81,20 @@ for (const engine of ENGINES)
     t.equal(alarms.length, 2)
     t.same(counts, Array(2).fill('tasks_unknown_reminders_total'))
   })
+
+t.test('task: its hold is in the account and its receipt has its id', async t => {
+  const gateway = await startTasks(t)
+  let state = 'processing'
+  gateway.here.script = ({ method }) =>
+    method === 'POST' ? { json: { task_id: 'up' } } : { json: { state, creations: [] } }
+  const id = String((await gateway.create()).json.task_id)
+  await gateway.reach(id, 'processing')
+  const dataOf = async (path: string) => (await gateway.call('GET', path)).json.data
+  t.match(await dataOf('/info'), { balance: 1_000, held: 0.125 })
+  t.match(await dataOf(`/usage/${id}`), { task_id: id, state: 'open', held: 0.125, cost: 0 })
+  state = 'success'
+  await gateway.reach(id, 'success')
+  t.match(await dataOf('/info'), { balance: 999.875, held: 0 })
+  t.match(await dataOf(`/usage/${id}`), { task_id: id, state: 'settled', cost: 0.125 })
+  t.equal((await gateway.call('GET', `/usage/${id}`, undefined, '2')).status, 404)
+})

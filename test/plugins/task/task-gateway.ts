@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
+import account from '../../../plugins/account/index.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
@@ -126,12 +127,15 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
         { path: 'GET /ent/v2/tasks/{id}/creations', task: view('query'), errors: 'vidu' },
         { path: 'GET /ent/v2/tasks', task: view('list'), errors: 'vidu' },
         { path: 'POST /ent/v2/tasks/{id}/cancel', task: view('cancel'), errors: 'vidu' },
+        { path: 'GET /ent/v2/info', account: 'info' },
+        { path: 'GET /ent/v2/usage/{id}', account: 'receipt' },
       ],
     }
     const plugins = {
       errors: errorsPlugin as Plugin,
       caller: pluginOf(caller),
       model: model as Plugin,
+      account: account as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
     }
