@@ -46,15 +46,12 @@ const SETTLE = sql(
    WHERE request = ? AND state = 'open'`,
 )
 
-/** The id of the late charge of a request. */
-export const lateRequest = (request: string): string => `${request}_late`
-
 /** Charges a usage by the frozen price of a released hold, at most what was held and what the
  *  balance covers; the rest is `uncollected`. The caller makes sure that it happens once. Rejects
  *  with CHARGE_EXISTS. */
 export const chargeLate = (hold: KeptHold, usage: Usage, now: number): readonly Statement[] => {
   const { charged, uncollected, lines } = priceKept(hold, usage)
-  const request = lateRequest(hold.request)
+  const request = `${hold.request}_late`
   const account = walletOf.account(hold.account)
   const key = hold.key === null ? account : walletOf.key(hold.key)
   return [
