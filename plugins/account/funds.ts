@@ -3,6 +3,7 @@ import type { Database, Row } from '../../engine/plugin.ts'
 import { parseQuota } from '../billing/money.ts'
 import { digestOf } from '../credentials/secret.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { OPEN_HOLDS } from '../ledger/views/usage.ts'
 import { readWallet } from '../ledger/views/wallets.ts'
 import { CREDENTIAL, KEY_BY_DIGEST } from './statements.ts'
 
@@ -22,6 +23,12 @@ type Reads = Pick<Database, 'read'>
 export const fundsOf = async (database: Reads, account: number): Promise<Funds> => {
   const wallet = await readWallet(database, account)
   return { remaining: nanosOf(wallet?.balance), used: nanosOf(wallet?.used) }
+}
+
+/** Nanos that the open calls and tasks of an account hold. */
+export const heldFunds = async (database: Reads, account: number): Promise<bigint> => {
+  const [row] = await database.read(OPEN_HOLDS, [account])
+  return nanosOf(row?.held)
 }
 
 /** The funds of an active, exhausted or expired key; undefined for an unknown or revoked key. A

@@ -6,7 +6,7 @@ import { balanceOf, quotasOf } from '../billing/money.ts'
 import { ACCOUNT } from '../slots.ts'
 import { toDollars } from './dollars.ts'
 import { fault } from './faults.ts'
-import { fundsOf, fundsOfKey, fundsOfSecret, type KeyFunds, maskKey } from './funds.ts'
+import { fundsOf, fundsOfKey, fundsOfSecret, heldFunds, type KeyFunds, maskKey } from './funds.ts'
 import { KeyGuessLimiter } from './key-guess-limiter.ts'
 import { answerSuccess, exactNumber, PRIVATE, type ViewFactory } from './response.ts'
 
@@ -15,6 +15,7 @@ export const profile: ViewFactory<Host> =
   async exchange => {
     const { id, name, role } = exchange.slots.need(ACCOUNT)
     const { remaining, used } = await fundsOf(database, id)
+    const heldAmount = await heldFunds(database, id)
     const amounts = quotasOf(remaining, used)
     answerSuccess(exchange, {
       data: {
@@ -26,6 +27,7 @@ export const profile: ViewFactory<Host> =
         balance: exactNumber(balanceOf(remaining)),
         quota: exactNumber(amounts.remaining),
         used_quota: exactNumber(amounts.used),
+        held: exactNumber(balanceOf(heldAmount)),
       },
     })
   }

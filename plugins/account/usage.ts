@@ -4,8 +4,7 @@ import type { Database, Exchange, Host, Json, Row, Sql } from '../../engine/plug
 import { printFormula } from '../billing/formula.ts'
 import type { Line } from '../billing/sum.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { type CallIds, callIds } from '../ledger/views/call-ids.ts'
-import { BY_DAY, BY_MODEL, CALLS, RECEIPT } from '../ledger/views/usage.ts'
+import { BY_DAY, BY_MODEL, CALLS, RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
 import { maskKey } from './funds.ts'
@@ -132,39 +131,27 @@ export const usage: ViewFactory<Host> =
 
 // ---------------------------------------------------------------- one call
 
-/** A request id. Some databases reject other characters. */
-const REQUEST = /^[\w.:-]{1,128}$/
+/** The id of a request or a task. Some databases reject other characters. */
+const CHARGE_ID = /^[\w.:-]{1,128}$/
 
-export const receipt: ViewFactory<Host> = host => {
-  const ids = callIds(host)
-  return async exchange => {
+export const receipt: ViewFactory<Host> =
+  ({ database }) =>
+  async exchange => {
     const id = Object.values(exchange.params)[0] ?? ''
-    const charge = REQUEST.test(id) ? await chargeOf(id, exchange, ids, host) : undefined
+    const charge = CHARGE_ID.test(id) ? await ownCharge(database, exchange, id) : undefined
     if (!charge) throw fault('RECEIPT_UNKNOWN', [id.slice(0, 64)])
     answerSuccess(exchange, { data: receiptOf(charge) })
   }
-}
-/** `id`: of the request, or another one of the same call. */
-const chargeOf = async (
-  id: string,
-  exchange: Exchange,
-  ids: CallIds,
-  { database }: Pick<Host, 'database'>,
-): Promise<Row | undefined> => {
-  const charge = await ownCharge(database, exchange, id)
-  if (charge) return charge
-  const request = await ids.find(id, exchange.slots.need(ACCOUNT).id)
-  return request === undefined ? undefined : ownCharge(database, exchange, request)
-}
 
 /** A charge of the calling account; with an API key, only charges of that key. */
 const ownCharge = async (
   database: Pick<Database, 'read'>,
   { slots }: Exchange,
-  request: string,
+  id: string,
 ): Promise<Row | undefined> => {
-  const { id, key } = slots.need(ACCOUNT)
-  const [row] = await database.read(RECEIPT, [request, id])
+  const { id: account, key } = slots.need(ACCOUNT)
+  const [ofRequest] = await database.read(RECEIPT, [id, account])
+  const row = ofRequest ?? (await database.read(TASK_RECEIPT, [id, account]))[0]
   return row && (key === undefined || row.key === key.id) ? row : undefined
 }
 
@@ -172,6 +159,7 @@ const receiptOf = (row: Row): Fields => {
   const lines = parseOr<readonly Line[]>(row.lines, [])
   return {
     ...GROUPINGS.call.name(row),
+    ...(row.task != null && { task_id: String(row.task) }),
     closed: row.closed === null ? null : isoTime(row.closed),
     ...amountsOf(row),
     held: moneyNumber(nanosOf(row.held)),

@@ -126,6 +126,19 @@ const RULES: readonly Rule[] = [
     }),
   },
   {
+    // A late charge comes after the release of the first one.
+    name: 'a task is held or charged once',
+    sql: sql(
+      'tasks',
+      `SELECT task, count(*) AS number FROM charges
+       WHERE task IS NOT NULL AND state <> 'released' GROUP BY task HAVING count(*) > 1 LIMIT 100`,
+    ),
+    describe: ({ task, number }) => ({
+      subject: `task ${task}`,
+      detail: `it has ${number} charges that are open or settled`,
+    }),
+  },
+  {
     name: 'used = sum of charges less refunds',
     sql: sql(
       'used',

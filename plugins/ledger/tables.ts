@@ -148,6 +148,11 @@ const RELEASED_KEPT = `
       WHERE id IN (${walletInSql.account('NEW.account')}, ${walletInSql.key('NEW.key')});`
 const IS_RELEASED_KEPT = "OLD.state = 'open' AND NEW.state = 'released' AND NEW.process IS NULL"
 
+/** The id of the task that a charge is for; null for other calls. */
+const TASK = `
+  ALTER TABLE charges ADD COLUMN task TEXT;
+  CREATE INDEX charges_task ON charges (task) WHERE task IS NOT NULL`
+
 /** Generated owner columns, for statements that join wallets by owner. */
 const owners = (kind: 'VIRTUAL' | 'STORED'): string =>
   Object.entries(OWNER_COLUMNS)
@@ -229,4 +234,5 @@ export const migrations: readonly Migration[] = [
   CREATE TRIGGER charges_released AFTER UPDATE OF state ON charges FOR EACH ROW
     WHEN (${IS_RELEASED_KEPT}) EXECUTE FUNCTION tollgate_released()`,
   },
+  { number: 11, text: TASK },
 ]

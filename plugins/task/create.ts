@@ -2,6 +2,7 @@
  *  answered, and before anything is sent upstream. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
+import { linkCharge } from '../ledger/views/task-charges.ts'
 import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
@@ -73,6 +74,7 @@ export class CreateStage implements Stage {
     }
     const version = this.#host.config.version
     const expires = task.deadline + this.#rule.keep
+    if (hold) writes.add(linkCharge(id, hold.request))
     writes.add(createTask({ ...task, hold, callbackKey, version, now, expires }))
     const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.

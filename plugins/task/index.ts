@@ -1,8 +1,7 @@
 /** Plugin `task`: makes a slow call of an upstream a durable task. `task:` on a route creates
  *  tasks, or shows them. */
 import { nearest } from '../../engine/config/nearest.ts'
-import type { Document, Host, Plugin, Report, Stage } from '../../engine/plugin.ts'
-import { callIds } from '../ledger/views/call-ids.ts'
+import type { Document, Plugin, Report, Stage } from '../../engine/plugin.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { measure, remind } from './alarms.ts'
 import { callbackQueue } from './callbacks.ts'
@@ -12,7 +11,6 @@ import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
 import { POLLS, PollRate } from './poll-rate.ts'
 import { TaskRunner, TICK } from './runner.ts'
-import { FIND } from './statements.ts'
 import { migrations } from './tables.ts'
 import { ViewStage } from './views.ts'
 
@@ -49,7 +47,6 @@ export default {
   commands,
   check: checkUpstreams,
   setup(options, host): Stage {
-    callIds(host).add('task', (id, account) => requestOf(host, id, account))
     const runner = host.share('tasks', '1', () => new TaskRunner())
     if ('view' in options) return new ViewStage(host, runner, options)
     const rule = ruleOf(options)
@@ -64,9 +61,3 @@ export default {
     return new CreateStage(host, rule, job)
   },
 } satisfies Plugin<Options>
-
-/** The request that created a task. */
-const requestOf = async ({ database }: Host, id: string, account: number) => {
-  const [row] = await database.read(FIND, [id, account])
-  return row && String(row.request)
-}

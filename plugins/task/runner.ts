@@ -5,7 +5,7 @@ import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Fault, Host, Json, Reply, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
-import { chargeLate } from '../ledger/views/late-charge.ts'
+import { chargeLate } from '../ledger/views/task-charges.ts'
 import { writeWhileAway, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { announce, eraseKey } from './callbacks.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
@@ -297,8 +297,11 @@ class Mover {
   }
   /** Final state, settlement or release: one transaction. */
   async #end(state: 'succeeded' | 'failed', move: Omit<Move, 'state'>): Promise<void> {
+    const { metrics } = this.#host
+    const startedAt = performance.now()
     await this.move({ ...move, state, progress: 100 }, false, closeHold(this.task, state))
-    this.#host.metrics.count('tasks_total', { model: this.task.model, state })
+    metrics.time('tasks_settle_seconds', { state }, (performance.now() - startedAt) / 1_000)
+    metrics.count('tasks_total', { model: this.task.model, state })
   }
 }
 

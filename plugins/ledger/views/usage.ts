@@ -5,10 +5,22 @@ const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, tex
 
 const CALL = `
   SELECT c.request, c.opened, c.closed, c.route, c.model, c.key, c.state, c.held, c.amount, c.uncollected, c.estimated,
-    c.usage, c.lines, r.amount AS refunded
+    c.usage, c.lines, c.task, r.amount AS refunded
   FROM charges c LEFT JOIN credits r ON r.request = c.request`
 /** Parameters: request, account. */
 export const RECEIPT = sql('receipt', `${CALL} WHERE c.request = ? AND c.account = ?`)
+/** The charge of a task; a late one in place of the released one. Parameters: task, account. */
+export const TASK_RECEIPT = sql(
+  'receipt of a task',
+  `${CALL} WHERE c.task = ? AND c.account = ?
+   ORDER BY CASE WHEN c.state = 'settled' THEN 0 ELSE 1 END, c.opened DESC LIMIT 1`,
+)
+/** The nanos that open calls and tasks of an account hold. Parameters: account. */
+export const OPEN_HOLDS = sql(
+  'open holds',
+  `SELECT CAST(coalesce(sum(held), 0) AS BIGINT) AS held FROM charges
+   WHERE account = ? AND state = 'open'`,
+)
 /** Latest first. Parameters: account, from, to, the end of the last page (opened, opened, request),
  *  row count. */
 export const CALLS = sql(

@@ -28,6 +28,7 @@ t.test('user info: reports balance and quota in exact digits', async t => {
         balance: 9.499998,
         quota: 4_749_999,
         used_quota: 250_001,
+        held: 0,
       },
     })
     t.match(text, `"id":${ann},`, 'a JSON integer')

@@ -77,6 +77,13 @@ const CORRUPTIONS: readonly (readonly [rule: string, corrupt: string, repair: st
     `UPDATE charges SET process = '${await ledger.process()}' WHERE request = 'b'`,
   ],
   [
+    'a task is held or charged once',
+    `INSERT INTO charges (request, account, process, route, model, version, rule, state, held, opened, task)
+     SELECT n, account, process, route, model, version, rule, 'open', 0, opened, 'twice'
+     FROM charges, (SELECT 'b1' AS n UNION ALL SELECT 'b2') WHERE request = 'b'`,
+    "DELETE FROM charges WHERE task = 'twice'",
+  ],
+  [
     'balance never below the overdraft',
     'UPDATE credits SET id = id + 1000',
     'UPDATE credits SET id = id - 1000',

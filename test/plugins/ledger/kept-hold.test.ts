@@ -5,6 +5,7 @@ import { audit } from '../../../plugins/ledger/audit.ts'
 import { releaseKept, settleKept } from '../../../plugins/ledger/kept-hold.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
+import { chargeLate } from '../../../plugins/ledger/views/task-charges.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
@@ -97,6 +98,27 @@ for (const engine of ENGINES) {
     const text = 'SELECT uncollected FROM charges'
     const [row] = await gateway.database.read(sql(text, text), [])
     t.equal(BigInt(Number(row?.uncollected)), 2n * HELD_NANOS)
+  })
+
+  t.test(`late charge on ${engine}: takes no more than the quota of the key, once`, async t => {
+    const gateway = await start(t, engine)
+    const { database } = gateway
+    const keptHold = await gateway.createHold()
+    const quota = HELD_NANOS / 4n
+    const text = 'UPDATE charges SET key = 5'
+    await database.write([openWallet(walletOf.key(5), quota), { sql: sql(text, text), values: [] }])
+    await database.write([releaseKept(keptHold, Date.now())])
+    const hold = { ...keptHold, key: 5 }
+    await database.write(chargeLate(hold, USED, Date.now()))
+    t.same(await gateway.wallet(), { spent: quota, used: quota })
+    const late = "SELECT key, amount, uncollected FROM charges WHERE state = 'settled'"
+    const [row] = await database.read(sql(late, late), [])
+    t.match(row, { key: 5, amount: Number(quota), uncollected: Number(HELD_NANOS - quota) })
+    const again = chargeLate(hold, USED, Date.now())
+    await t.rejects(database.write(again), { code: 'CHARGE_EXISTS' })
+    t.equal(await gateway.reservedAfterCrash(), 0n)
+    const key = `SELECT balance, reserved FROM wallets WHERE id = ${walletOf.key(5)}`
+    t.match(await database.read(sql(key, key), []), [{ balance: 0, reserved: 0 }])
   })
 
   t.test(`kept hold on ${engine}: is given back when its list is refused`, async t => {

@@ -15,7 +15,7 @@ import {
   trustReceivers,
 } from '../../helpers/money/receiver.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
-import { KEY, startTasks, statesOf } from './task-gateway.ts'
+import { KEY, runCommand, startTasks, statesOf } from './task-gateway.ts'
 
 trustReceivers()
 
@@ -81,6 +81,8 @@ for (const engine of ENGINES)
       ...(await gateway.rows('SELECT * FROM charges')),
     ]
     t.notMatch(JSON.stringify(stored), KEY, 'no table has the key')
+    t.ok(gateway.lines.some(line => line.includes(`127.0.0.1:${receiver.port}`)))
+    t.notMatch(gateway.lines.join('\n'), new RegExp(`${KEY}|order=s`), 'no line of the log has it')
     t.same(await gateway.findings(), [])
   })
 
@@ -174,6 +176,35 @@ t.test('callback: a cancelled task is announced', async t => {
   )
   await receiver.until(1)
   t.match(bodiesOf(receiver), [{ id, state: 'failed', err_code: 'UserCancelled' }])
+})
+
+t.test('callback: the decision of an operator is announced', async t => {
+  const gateway = await startTasks(t)
+  gateway.here.script = () => ({ cut: true })
+  const receiver = await startReceiver(t)
+  const { json } = await gateway.create({ callback_url: `${receiver.origin}/hook?token=7` })
+  const id = String(json.task_id)
+  await receiver.until(1)
+  await runCommand(gateway, 'resolve', [id], { refund: true })
+  await receiver.until(2)
+  t.match(bodiesOf(receiver), [
+    { id, state: 'processing' },
+    { id, state: 'failed', err_code: 'InternalServiceFailure' },
+  ])
+  const isDelivered = async () =>
+    (await callbacksOf(gateway)).every(({ state }) => state === 'delivered') ? true : undefined
+  await eventually(isDelivered)
+  const { json: view } = await runCommand(gateway, 'show', [id])
+  t.match(view, {
+    late: false,
+    callback: `127.0.0.1:${receiver.port}`,
+    callbacks: [
+      { topic: 'processing', state: 'delivered', attempts: 1, status: 200 },
+      { topic: 'failed', state: 'delivered', attempts: 1, status: 200 },
+    ],
+  })
+  t.notMatch(JSON.stringify(view), /token=7|callback_key/)
+  t.same(await gateway.findings(), [])
 })
 
 t.test('callback: is deleted with its task', async t => {

@@ -1,22 +1,13 @@
-/** What operators do about tasks: pause an upstream, and hear of unknown tasks again. */
+/** What operators and accounts see of tasks: paused upstreams, reminders, holds and receipts. */
 import t from 'tap'
-import type { HostBase, SingleCommand } from '../../../engine/plugin.ts'
 import { remind } from '../../../plugins/task/alarms.ts'
-import { commands } from '../../../plugins/task/commands.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
-import { startTasks } from './task-gateway.ts'
+import { runCommand, startTasks } from './task-gateway.ts'
 
 type Gateway = Awaited<ReturnType<typeof startTasks>>
-const runCommand = async (gateway: Gateway, verb: string, ...positionals: readonly string[]) => {
-  const { subcommands } = commands.tasks as { subcommands: Record<string, SingleCommand> }
-  const host = { database: gateway.database, upstreams: { vd: {} } }
-  const result = await subcommands[verb]?.run(
-    { positionals, values: {} } as never,
-    host as unknown as HostBase,
-  )
-  return (result as { readonly rows?: unknown }).rows
-}
+const changePause = async (gateway: Gateway, verb: 'pause' | 'resume', upstream: string) =>
+  (await runCommand(gateway, verb, [upstream])).rows
 
 for (const engine of ENGINES)
   t.test(`paused upstream on ${engine}: gets polls and no submits until it is resumed`, async t => {
@@ -28,8 +19,8 @@ for (const engine of ENGINES)
     }
     const first = String((await gateway.create()).json.task_id)
     await gateway.reach(first, 'processing')
-    t.match(await runCommand(gateway, 'pause', 'vd'), [{ upstream: 'vd', waiting: 0 }])
-    t.match(await runCommand(gateway, 'pause', 'vd'), [{ upstream: 'vd' }], 'twice is harmless')
+    t.match(await changePause(gateway, 'pause', 'vd'), [{ upstream: 'vd', waiting: 0 }])
+    t.match(await changePause(gateway, 'pause', 'vd'), [{ upstream: 'vd' }], 'twice is harmless')
     const second = String((await gateway.create()).json.task_id)
     state = 'success'
     await gateway.reach(first, 'success')
@@ -37,16 +28,16 @@ for (const engine of ENGINES)
     t.match((await gateway.query(second)).json, { state: 'created' })
     const submits = () => gateway.requests.filter(({ method }) => method === 'POST').length
     t.equal(submits(), 1)
-    t.match(await runCommand(gateway, 'resume', 'other'), [{ upstream: 'vd', waiting: 1 }])
-    t.same(await runCommand(gateway, 'resume', 'vd'), [])
+    t.match(await changePause(gateway, 'resume', 'other'), [{ upstream: 'vd', waiting: 1 }])
+    t.same(await changePause(gateway, 'resume', 'vd'), [])
     await gateway.reach(second, 'processing')
     t.equal(submits(), 2)
-    await t.rejects(runCommand(gateway, 'pause', 'other'), { code: 'TASK_UPSTREAM_UNKNOWN' })
+    await t.rejects(changePause(gateway, 'pause', 'other'), { code: 'TASK_UPSTREAM_UNKNOWN' })
   })
 
 t.test('paused upstream: a task that waits for it fails at its deadline', async t => {
   const gateway = await startTasks(t)
-  await runCommand(gateway, 'pause', 'vd')
+  await changePause(gateway, 'pause', 'vd')
   const id = String((await gateway.create()).json.task_id)
   await gateway.change('UPDATE tasks SET deadline = 1')
   t.equal((await gateway.reach(id, 'failed')).err_code, 'Timeout')
@@ -81,3 +72,20 @@ for (const engine of ENGINES)
     t.equal(alarms.length, 2)
     t.same(counts, Array(2).fill('tasks_unknown_reminders_total'))
   })
+
+t.test('task: its hold is in the account and its receipt has its id', async t => {
+  const gateway = await startTasks(t)
+  let state = 'processing'
+  gateway.here.script = ({ method }) =>
+    method === 'POST' ? { json: { task_id: 'up' } } : { json: { state, creations: [] } }
+  const id = String((await gateway.create()).json.task_id)
+  await gateway.reach(id, 'processing')
+  const dataOf = async (path: string) => (await gateway.call('GET', path)).json.data
+  t.match(await dataOf('/info'), { balance: 1_000, held: 0.125 })
+  t.match(await dataOf(`/usage/${id}`), { task_id: id, state: 'open', held: 0.125, cost: 0 })
+  state = 'success'
+  await gateway.reach(id, 'success')
+  t.match(await dataOf('/info'), { balance: 999.875, held: 0 })
+  t.match(await dataOf(`/usage/${id}`), { task_id: id, state: 'settled', cost: 0.125 })
+  t.equal((await gateway.call('GET', `/usage/${id}`, undefined, '2')).status, 404)
+})

@@ -1,8 +1,10 @@
 /** Gateways that run tasks over one real store, and a scripted asynchronous upstream. */
+import { inspect } from 'node:util'
 import type { Test } from 'tap'
-import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
+import type { HostBase, Json, Plugin, SingleCommand, Stage } from '../../../engine/plugin.ts'
 import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
+import account from '../../../plugins/account/index.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import idempotency from '../../../plugins/idempotency/index.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
@@ -11,6 +13,7 @@ import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
 import { ACCOUNT } from '../../../plugins/slots.ts'
+import { commands } from '../../../plugins/task/commands.ts'
 import task from '../../../plugins/task/index.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
@@ -103,6 +106,11 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
     })
   })
+  /** Every line of the log. */
+  const lines: string[] = []
+  const write = (fields: object, text?: string): void =>
+    void lines.push(inspect({ ...fields, text }, { depth: 8 }))
+  const log = { debug: write, info: write, warn: write, error: write }
   /** Another process of the installation. */
   const worker = async (options: object = {}) => {
     const own = await store.open({ writeTimeout: 10_000 })
@@ -135,6 +143,8 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
         { path: 'GET /ent/v2/tasks/{id}/creations', task: view('query'), errors: 'vidu' },
         { path: 'GET /ent/v2/tasks', task: view('list'), errors: 'vidu' },
         { path: 'POST /ent/v2/tasks/{id}/cancel', task: view('cancel'), errors: 'vidu' },
+        { path: 'GET /ent/v2/info', account: 'info' },
+        { path: 'GET /ent/v2/usage/{id}', account: 'receipt' },
       ],
     }
     const plugins = {
@@ -142,6 +152,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
       caller: pluginOf(caller),
       model: model as Plugin,
       idempotency: idempotency as Plugin,
+      account: account as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
     }
@@ -149,7 +160,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
       t,
       plugins,
       document as unknown as Parameters<typeof startTestServer>[2],
-      SILENT_LOG,
+      log,
       { database: own, membership, jobs },
     )
     membership.start()
@@ -166,6 +177,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
     here,
     database,
     requests,
+    lines,
     worker,
     rows,
     /** Nanos that the account has paid. */
@@ -177,6 +189,22 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
     /** Changes stored rows. */
     change: (text: string) => database.write([{ sql: sql(text, text), values: [] }]),
   }
+}
+
+/** Runs `tollgate tasks VERB …` against the store of a gateway. */
+export const runCommand = async (
+  { database }: Pick<Awaited<ReturnType<typeof startTasks>>, 'database'>,
+  verb: string,
+  positionals: readonly string[],
+  values: object = {},
+): Promise<{ readonly rows?: unknown; readonly json?: unknown }> => {
+  const { subcommands } = commands.tasks as { subcommands: Record<string, SingleCommand> }
+  const host = { database, upstreams: { vd: {} }, section: () => ({}) }
+  const result = await subcommands[verb]?.run(
+    { positionals, values } as never,
+    host as unknown as HostBase,
+  )
+  return result as object
 }
 
 type Answer = { readonly [name: string]: Json }

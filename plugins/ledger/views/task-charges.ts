@@ -1,16 +1,28 @@
-/** Charges a call whose hold was released: the work was done after all. It takes what the account
- *  has left, up to the cost; the rest is `uncollected`. */
+/** Charges of tasks: by the id of the task, and after the release of its hold, where the work was
+ *  done after all. */
 import type { Sql, Statement } from '../../../engine/plugin.ts'
 import type { KeptHold, Usage } from '../../slots.ts'
 import { priceKept } from '../kept-hold.ts'
 import { lockOf, SERIAL_NOW } from '../statements.ts'
 import { walletOf, walletsOf } from '../wallet.ts'
 
-const sql = (name: string, text: string): Sql => ({ name: `ledger: late ${name}`, text })
+const sql = (name: string, text: string): Sql => ({ name: `ledger: task ${name}`, text })
+
+const LINK = sql('link', 'UPDATE charges SET task = ? WHERE request = ?')
+/** Makes the open charge of a request that of a task, so that its receipt is found by the id of the
+ *  task. */
+export const linkCharge = (task: string, request: string): Statement => ({
+  sql: LINK,
+  values: [task, request],
+  rows: 1,
+  otherwise: 'CHARGE_MISSING',
+})
+
+// ---------------------------------------------------------------- late charges
 
 /** The part of the cost that the account, and the quota of its key, can pay. */
 const GRANT = sql(
-  'grant',
+  'late grant',
   `UPDATE wallets SET granted = (
      SELECT CASE WHEN r.room <= 0 THEN 0 WHEN r.room < c.cost THEN r.room ELSE c.cost END
      FROM (SELECT min(w.balance + w.overdraft - w.reserved) AS room FROM wallets w
@@ -18,30 +30,28 @@ const GRANT = sql(
        (SELECT CAST(? AS BIGINT) AS cost) c)
    WHERE id = ?`,
 )
-const RESERVE = sql('reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
+const RESERVE = sql('late reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
 const OPEN = sql(
-  'open',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, state, held, opened, key_held)
-   SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, 'open', w.granted,
+  'late open',
+  `INSERT INTO charges (request, account, key, route, model, version, rule, task, state, held, opened, key_held)
+   SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, 'open', w.granted,
      CAST(? AS BIGINT), 0
    FROM charges c, wallets w WHERE c.request = ? AND w.id = ?`,
 )
 /** A trigger changes the wallets. */
 const SETTLE = sql(
-  'settle',
+  'late settle',
   `UPDATE charges SET state = 'settled', serial = ${SERIAL_NOW}, amount = held,
      uncollected = CAST(? AS BIGINT) - held, usage = ?, lines = ?, closed = ?
    WHERE request = ? AND state = 'open'`,
 )
 
-/** The id of the late charge of a request. */
-export const lateRequest = (request: string): string => `${request}_late`
-
-/** Charges a usage by the frozen price of a released hold, at most what was held. The caller makes
- *  sure that it happens once. Rejects with CHARGE_EXISTS. */
+/** Charges a usage by the frozen price of a released hold, at most what was held and what the
+ *  balance covers; the rest is `uncollected`. The caller makes sure that it happens once. Rejects
+ *  with CHARGE_EXISTS. */
 export const chargeLate = (hold: KeptHold, usage: Usage, now: number): readonly Statement[] => {
   const { charged, uncollected, lines } = priceKept(hold, usage)
-  const request = lateRequest(hold.request)
+  const request = `${hold.request}_late`
   const account = walletOf.account(hold.account)
   const key = hold.key === null ? account : walletOf.key(hold.key)
   return [
