@@ -15,7 +15,7 @@ export interface Jobs {
   /** Stops all jobs and releases the leases. */
   close(): Promise<void>
 }
-export interface StartedJob extends JobHandle {
+interface StartedJob extends JobHandle {
   stop(): void
 }
 export interface JobsOptions {

@@ -25,7 +25,7 @@ export interface CreateOptions {
   readonly open?: number
   readonly keep?: string
 }
-export type PolledState = Extract<State, 'submitted' | 'running' | 'succeeded' | 'failed'>
+type PolledState = Extract<State, 'submitted' | 'running' | 'succeeded' | 'failed'>
 export type ViewName = 'query' | 'list' | 'cancel'
 export interface ViewOptions {
   readonly dialect: TaskDialectName

@@ -28,7 +28,7 @@ export interface TaskDialect {
     tooManyOpen(most: number): Fault
   }
 }
-export interface Page {
+interface Page {
   /** ms since 1970; `to` is exclusive. */
   readonly from: number
   readonly to: number

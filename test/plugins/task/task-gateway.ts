@@ -22,17 +22,17 @@ import {
 import { reaperOn } from '../../helpers/store/membership.ts'
 import { type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
 
-export const CREDITED = 1_000_000_000_000n
+const CREDITED = 1_000_000_000_000n
 /** Nanos: five seconds at 0.025. */
 export const PRICE = 125_000_000n
 
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly method: string
   readonly path: string
   readonly key: string
   readonly body: { readonly [name: string]: Json }
 }
-export interface UpstreamAnswer {
+interface UpstreamAnswer {
   readonly status?: number
   readonly json?: Json
   /** Breaks the connection in place of an answer. */
@@ -76,7 +76,8 @@ const caller: Stage = {
   },
 }
 
-export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
+/** `options`: of `task` in the first process. */
+export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: object = {}) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   const requests: UpstreamRequest[] = []
@@ -151,7 +152,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
     membership.start()
     return clientOf(core.url)
   }
-  const first = await worker()
+  const first = await worker(options)
   await database.write([
     openWallet(walletOf.account(1), 0n),
     addCredit({ account: 1, kind: 'credit', amount: CREDITED, note: 'test', at: 1 }),
