@@ -97,6 +97,7 @@ const TABLE: readonly Row[] = [
     ...invalid(path, 'seed', -1, 'x', 1.5),
     ...invalid(path, 'wm_position', 0, 5),
     ...invalid(path, 'off_peak', 'true'),
+    ...invalid(path, 'callback_url', 7),
     ...invalid(path, 'payload', 'x'.repeat(1_048_577), 7),
   ]),
   ...invalid('text2video', 'aspect_ratio', '2:1', '21:9'),

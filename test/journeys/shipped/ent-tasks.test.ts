@@ -144,10 +144,16 @@ t.test('a payload of 1,048,576 characters is echoed untouched', async t => {
 
 t.test('creates: cost what resolution, duration and options say', async t => {
   await upstream.script('vd', finished)
+  const ids: unknown[] = []
   for (const [path, body, credits] of PRICES) {
     const { json } = await call('POST', `/ent/v2/${path}`, body)
     t.equal(json.credits, credits, `${path} ${JSON.stringify(body)}`)
+    ids.push(json.task_id)
   }
+  // Later tests must not meet their polls.
+  const results = await Promise.all(ids.map(resultOf))
+  for (const [index, { state, credits }] of results.entries())
+    t.same([state, credits], ['success', PRICES[index]?.[2]])
 })
 
 t.test('reference2video: a model without subjects gets their images', async t => {

@@ -9,7 +9,9 @@ import { database, gateway, key, upstream } from './shipped-gateway.ts'
 
 interface Route {
   readonly path: string
-  readonly model?: 'body' | { readonly path?: string; readonly list?: string }
+  readonly model?:
+    | 'body'
+    | { readonly path?: string; readonly list?: string; readonly name?: string }
   readonly form?: object
   readonly errors: keyof typeof DIALECTS
 }
@@ -27,6 +29,8 @@ const messages = [{ role: 'user', content: 'hi' }]
 const content = { parts: [{ text: 'hi' }] }
 const GENERATION: Row = { body: { contents: [content] }, wrong: { contents: 7 } }
 const EMBEDDING: Row = { body: { content }, wrong: { content: 7 } }
+const IMAGE = 'https://files.example/a.png'
+const PROMPT: Row = { body: { prompt: 'a cat' }, wrong: { prompt: 7 } }
 const ROWS: Readonly<Record<string, Row>> = {
   '/v1/chat/completions': { body: { messages }, wrong: { messages: 'hi' } },
   '/v1/responses': { body: { input: 'hi' }, wrong: { input: 7 } },
@@ -42,6 +46,13 @@ const ROWS: Readonly<Record<string, Row>> = {
   '/v1/audio/speech': { body: { input: 'hi', voice: 'alloy' }, wrong: { speed: 'fast' } },
   '/v1/audio/transcriptions': { body: {}, wrong: { temperature: 'hot' } },
   '/v1/audio/translations': { body: {}, wrong: { temperature: 'hot' } },
+  '/ent/v2/text2video': PROMPT,
+  '/ent/v2/img2video': { body: { images: [IMAGE] }, wrong: { images: IMAGE } },
+  '/ent/v2/start-end2video': { body: { images: [IMAGE, IMAGE] }, wrong: { images: IMAGE } },
+  '/ent/v2/reference2video': { body: { prompt: 'a', images: [IMAGE] }, wrong: { images: IMAGE } },
+  '/ent/v2/reference2image': PROMPT,
+  '/ent/v2/text2audio': PROMPT,
+  '/ent/v2/audio-tts': { body: { text: 'hi', voice_setting_voice_id: 'a' }, wrong: { text: 7 } },
   '/v1/images/edits': { body: { prompt: 'a cat' }, wrong: { size: 'large' }, file: 'image' },
 }
 
@@ -54,6 +65,8 @@ const DIALECTS = {
     type === 'error' && typeof error?.type === 'string' && typeof error.message === 'string',
   google: ({ error }: { error: ErrorFields }, status: number) =>
     error?.code === status && typeof error.status === 'string' && typeof error.message === 'string',
+  vidu: ({ code, reason, message }: ErrorFields, status: number) =>
+    code === status && typeof reason === 'string' && typeof message === 'string',
 } as const
 
 const { routes } = parse(
@@ -100,7 +113,13 @@ const invalidRequests = (
   const unknownModel = { ...row.body, ...(route.model === 'body' && { model: 'nobody' }) }
   const everyRoute: Record<string, [TestRequest, number]> = {
     'a wrong type': [encode({ ...modelField, ...row.body, ...row.wrong }), 400],
-    'an unknown model': [{ ...encode(unknownModel), model: 'nobody' }, 404],
+    // Bodies of a route with a model of its own name none.
+    ...(Object(route.model).name === undefined && {
+      'an unknown model': [
+        { ...encode(unknownModel), model: 'nobody' },
+        route.errors === 'vidu' ? 400 : 404,
+      ],
+    }),
     'no body': [{ body: '', ...(!route.form && { type: JSON_TYPE }) }, route.form ? 415 : 400],
     'another content type': [{ body: 'hi', type: 'text/plain' }, 415],
     ...(route.model === 'body' && { 'no model': [encode(row.body), 400] }),

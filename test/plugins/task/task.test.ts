@@ -1,6 +1,7 @@
 /** Durable tasks over a scripted upstream: states, money, failures, on both stores. */
 import t from 'tap'
 import { deleteExpiredTasks } from '../../../plugins/task/cleanup.ts'
+import task from '../../../plugins/task/index.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 import { POLL, PRICE, startTasks, statesOf } from './task-gateway.ts'
@@ -243,13 +244,13 @@ for (const engine of ENGINES)
 t.test(
   'task: ends with its create where the upstream answers at once and the create waits',
   async t => {
-    const gateway = await startTasks(t)
+    const submit = { id: '/task_id', results: '/file_url' }
+    const gateway = await startTasks(t, 'sqlite', { submit, wait: '10s' })
     gateway.here.script = ({ method }) =>
       method === 'POST'
         ? { json: { task_id: 'up', state: 'success', file_url: 'https://files.example/a.mp3' } }
         : { status: 500 }
-    const submit = { id: '/task_id', results: '/file_url' }
-    const { create, query } = await gateway.worker({ submit, wait: '10s' })
+    const { create, query } = gateway
     const { status, json } = await create({}, { 'idempotency-key': 'speech' })
     t.equal(status, 200)
     t.match(json, { state: 'success' })
@@ -271,10 +272,10 @@ t.test('task: a create that waits too long shows the state of its task', async t
 })
 
 t.test('task: is cancelled at the upstream after the deadline of its kind', async t => {
-  const gateway = await startTasks(t)
-  gateway.here.script = statesOf('queueing')
   const poll = { ...POLL, deadline: { default: '300ms', off_peak: '48h' } }
-  const { create } = await gateway.worker({ poll })
+  const gateway = await startTasks(t, 'sqlite', { poll })
+  const { create } = gateway
+  gateway.here.script = statesOf('queueing')
   const slow = String((await create({ off_peak: true })).json.task_id)
   const fast = String((await create()).json.task_id)
   t.match(await gateway.reach(fast, 'failed'), { err_code: 'Timeout' })
@@ -309,4 +310,51 @@ t.test('task: a seed of 0 or none is random, the same in the answer and upstream
     const submit = gateway.requests.findLast(({ method }) => method === 'POST')
     t.equal(submit?.body.seed, json.seed)
   }
+})
+
+t.test('task: another provider is described by its options alone', async t => {
+  const submit = { id: '/data/number', path: '/v3/jobs' }
+  const poll = {
+    path: 'GET /v3/jobs/{id}',
+    every: '20ms',
+    state: '/job/status~1now',
+    states: { Working: 'running', 'Ended OK': 'succeeded', Broken: 'failed' },
+    results: '/output/files',
+  }
+  const gateway = await startTasks(t, 'sqlite', { submit, poll })
+  let polls = 0
+  gateway.here.script = ({ method, path }) => {
+    if (method === 'POST') return { json: { data: { number: 77 }, request: path } }
+    const isDone = ++polls > 2
+    const output = { files: ['https://files.example/1', 'https://files.example/2'] }
+    return { json: { job: { 'status/now': isDone ? 'Ended OK' : 'Working' }, output } }
+  }
+  const id = String((await gateway.create()).json.task_id)
+  const { creations } = await gateway.reach(id, 'success')
+  t.same(creations, [{ url: 'https://files.example/1' }, { url: 'https://files.example/2' }])
+  const [first, second] = gateway.requests
+  t.equal(first?.path, '/v3/jobs')
+  t.equal(second?.path, '/v3/jobs/77')
+})
+
+t.test('tasks: a model of another upstream is not served on the route', async t => {
+  const gateway = await startTasks(t, 'sqlite', { upstreams: ['elsewhere'] })
+  const { status, json } = await gateway.create()
+  t.equal(status, 400)
+  t.match(json, { reason: 'ModelUnavailable', message: 'model unavailable' })
+  t.equal(gateway.requests.length, 0)
+  t.equal(await gateway.spent(), 0n)
+  t.same(await gateway.findings(), [])
+})
+
+t.test('tasks: tollgate check reports upstreams that do not exist', async t => {
+  const problems: string[] = []
+  const routes = [{ path: 'POST /a', task: { upstreams: ['vd', 'vb'] } }, { path: 'POST /b' }]
+  const document = { upstreams: { vd: {} }, routes } as unknown as Parameters<typeof task.check>[0]
+  task.check(document, (where, code, message, suggestion) =>
+    problems.push(`${where.join('.')} ${code} ${message} -> ${suggestion}`),
+  )
+  t.same(problems, [
+    'routes.0.task.upstreams.1 UNKNOWN_UPSTREAM there is no upstream named "vb" -> vd',
+  ])
 })
