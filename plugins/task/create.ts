@@ -27,11 +27,9 @@ export class CreateStage implements Stage {
     const { slots, request, writes } = exchange
     const account = slots.need(ACCOUNT)
     const dialect = taskDialects[this.#rule.dialect]
-    const clientBody = (await request.json()) as Fields
-    const expandedBody = (slots.get(EXPANDED_REQUEST)?.body ?? clientBody) as Fields
-    const { [dialect.callback.member]: _, ...body } = expandedBody
-    // An expanded request may have only the members that a target accepts.
-    const callbackRequest = await this.#readCallback(exchange, clientBody)
+    const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    const { [dialect.callback.member]: _, ...body } = requestBody
+    const callbackRequest = await this.#readCallback(exchange, requestBody)
     await this.#limitOpen(account.id)
     const [first] = exchange.targets
     if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)

@@ -80,7 +80,8 @@ const caller: Stage = {
   },
 }
 
-export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
+/** `options`: of the route that creates tasks. */
+export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: object = {}) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   const requests: UpstreamRequest[] = []
@@ -142,9 +143,9 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
       errors: errorsPlugin as Plugin,
       caller: pluginOf(caller),
       model: model as Plugin,
-      account: account as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
+      account: account as Plugin,
     }
     const core = await startTestServer(
       t,
@@ -156,7 +157,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite') => {
     membership.start()
     return clientOf(core.url)
   }
-  const first = await worker()
+  const first = await worker(options)
   await database.write([
     openWallet(walletOf.account(1), 0n),
     addCredit({ account: 1, kind: 'credit', amount: CREDITED, note: 'test', at: 1 }),
