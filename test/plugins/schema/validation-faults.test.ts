@@ -30,7 +30,7 @@ const TABLE: readonly Row[] = [
   ['chat', 'x', 'INVALID_TYPE', undefined, /got a string/],
   ['chat', { model: 'm' }, 'REQUIRED_PARAMETER', 'messages', /'messages'/],
   ['chat', chat({ model: 1 }), 'INVALID_TYPE', 'model', /expected a string, but got a number/],
-  ['chat', chat({ model: '' }), 'INVALID_VALUE', 'model', /at least 1 character/],
+  ['chat', chat({ model: '' }), 'EMPTY_PARAMETER', 'model', /at least 1 character/],
   ['chat', chat({ messages: [] }), 'INVALID_SIZE', 'messages', /at least one message/],
   ['chat', chat({ messages: 'hi' }), 'INVALID_TYPE', 'messages', /an array/],
   ['chat', chat({ messages: [1] }), 'INVALID_TYPE', 'messages[0]', /expected an object/],

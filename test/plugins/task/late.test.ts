@@ -11,9 +11,6 @@ type Gateway = Awaited<ReturnType<typeof startTasks>>
 const isDefined = async (read: () => Promise<unknown>) =>
   eventually(async () => ((await read()) ? true : undefined))
 
-/** Tasks are polled once more, a day after their deadline. */
-const LATE = { late: ['24h'] }
-
 /** A gateway with one task that failed by its deadline. `pollLate` makes it due. */
 const startExpired = async (t: Test, gateway: Gateway, body: object = {}) => {
   const upstream = { state: 'processing', polls: 0 }
@@ -34,7 +31,7 @@ const startExpired = async (t: Test, gateway: Gateway, body: object = {}) => {
 
 for (const engine of ENGINES)
   t.test(`late success on ${engine}: is charged once and announced again`, async t => {
-    const gateway = await startTasks(t, engine, LATE)
+    const gateway = await startTasks(t, engine)
     let isBroken = true
     const receiver = await startReceiver(t, (one, response) =>
       (isBroken ? status(500) : status(200))(one, response, undefined as never),
@@ -78,7 +75,7 @@ for (const engine of ENGINES)
   })
 
 t.test('late success: what the balance does not cover is uncollected', async t => {
-  const gateway = await startTasks(t, 'sqlite', LATE)
+  const gateway = await startTasks(t)
   const { id, upstream, pollLate } = await startExpired(t, gateway)
   // All but a part of the price is gone meanwhile.
   await gateway.change('UPDATE credits SET amount = 100000000')
@@ -98,7 +95,7 @@ t.test('late success: what the balance does not cover is uncollected', async t =
 
 t.test('late poll: a task that the upstream failed or never finished stays failed', async t => {
   for (const state of ['failed', 'processing']) {
-    const gateway = await startTasks(t, 'sqlite', LATE)
+    const gateway = await startTasks(t)
     const { upstream, pollLate, id } = await startExpired(t, gateway)
     upstream.state = state
     await gateway.change('UPDATE tasks SET deadline = deadline - 86400000')
@@ -111,7 +108,7 @@ t.test('late poll: a task that the upstream failed or never finished stays faile
 })
 
 t.test('late poll: an upstream that does not answer is polled at the next time', async t => {
-  const gateway = await startTasks(t, 'sqlite', LATE)
+  const gateway = await startTasks(t)
   const { upstream, pollLate } = await startExpired(t, gateway)
   const { polls } = upstream
   const { script } = gateway.here
