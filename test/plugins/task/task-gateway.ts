@@ -143,9 +143,9 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
       errors: errorsPlugin as Plugin,
       caller: pluginOf(caller),
       model: model as Plugin,
+      account: account as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
-      account: account as Plugin,
     }
     const core = await startTestServer(
       t,
