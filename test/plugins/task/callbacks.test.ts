@@ -117,6 +117,32 @@ t.test(
   },
 )
 
+t.test('callbacks: of many tasks of two processes, each state comes once and in order', async t => {
+  const gateway = await startTasks(t, 'postgres')
+  const other = await gateway.worker()
+  gateway.here.script = statesOf('processing', 'processing', 'success')
+  const receiver = await startReceiver(t)
+  const creates = await Promise.all(
+    Array.from({ length: 30 }, (_, index) =>
+      (index % 2 ? gateway : other).create({ callback_url: receiver.origin }),
+    ),
+  )
+  await eventually(async () => {
+    const rows = await callbacksOf(gateway)
+    const ends = rows.filter(({ topic, state }) => topic === 'success' && state === 'delivered')
+    return ends.length === creates.length ? true : undefined
+  })
+  const bodies = bodiesOf(receiver)
+  for (const { json } of creates) {
+    const states = bodies.filter(({ id }) => id === json.task_id).map(({ state }) => state)
+    t.match(states.join(' '), /^(?:processing )?success$/)
+  }
+  const keys = await gateway.rows('SELECT callback_key FROM tasks WHERE callback_key IS NOT NULL')
+  t.same(keys, [])
+  t.same(await gateway.findings(), [])
+  t.notMatch(gateway.lines.join('\n'), /could not be moved on|deadlock/)
+})
+
 t.test('callback: a final state overtakes an intermediate one that is not delivered', async t => {
   const gateway = await startTasks(t)
   let state = 'processing'

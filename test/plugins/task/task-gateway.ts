@@ -154,7 +154,6 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
       idempotency: idempotency as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
-      account: account as Plugin,
     }
     const core = await startTestServer(
       t,
