@@ -152,6 +152,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
       caller: pluginOf(caller),
       model: model as Plugin,
       idempotency: idempotency as Plugin,
+      account: account as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
     }
