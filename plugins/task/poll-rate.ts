@@ -16,6 +16,15 @@ export const POLLS = {
   examples: [DEFAULT],
 }
 
+/** The same promise, but rejected when the signal aborts. Leaves no listener behind. */
+const abortable = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+
 export class PollRate {
   readonly #host: Pick<Host, 'allowance' | 'upstreams'>
   readonly #allowances = new Map<string, Allowance>()
@@ -23,11 +32,14 @@ export class PollRate {
   constructor(host: Pick<Host, 'allowance' | 'upstreams'>) {
     this.#host = host
   }
-  /** Resolves when the upstream may be polled. */
-  async wait(upstream: string, signal?: AbortSignal): Promise<void> {
+  /** Resolves when the upstream may be polled; rejects when the signal aborts. */
+  async wait(upstream: string, signal: AbortSignal): Promise<void> {
     const allowance = this.#allowanceOf(upstream)
     for (;;) {
-      const isTaken = allowance.take(upstream, 1n) ?? (await allowance.request(upstream, 1n))
+      const isTaken =
+        allowance.take(upstream, 1n) ??
+        // Without its primary a process gets no answer.
+        (await abortable(allowance.request(upstream, 1n), signal))
       if (isTaken) return
       await pause(Math.max(20, allowance.retryAfter(upstream)), undefined, { signal })
     }

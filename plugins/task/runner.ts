@@ -48,7 +48,8 @@ export class TaskRunner {
   readonly #steps = new Map<string, Promise<void>>()
   /** A claim or a step failed: this process may own tasks that it does not work on. */
   #mayOwnOthers = false
-  #isClosed = false
+  /** Ends the steps that wait for the store or for their turn. */
+  readonly #closing = new AbortController()
 
   /** Registers a route; a later version of it replaces the first. */
   addRoute(name: string, route: RouteRunner): void {
@@ -73,7 +74,7 @@ export class TaskRunner {
   }
   /** Resolves when the steps under way have ended. */
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#closing.abort()
     await Promise.all(this.#steps.values())
   }
   async #claim(host: Host, most: number): Promise<readonly Task[]> {
@@ -114,7 +115,7 @@ export class TaskRunner {
   async step(host: Host, task: Task): Promise<void> {
     const route = this.#routes.get(task.route)
     const process = await host.membership.name()
-    const mover = new Mover(host, task, process, () => !this.#isClosed)
+    const mover = new Mover(host, task, process, () => !this.#closing.signal.aborted)
     if (task.state === 'failed') return this.#pollLate(route, mover)
     // Its route is gone from the configuration: an operator may bring it back until the deadline.
     if (!route && Date.now() < task.deadline) return mover.retry(60_000)
@@ -145,7 +146,7 @@ export class TaskRunner {
     return mover.afterSubmit(answer, rule)
   }
   async #poll({ host, rule, pollRate }: RouteRunner, mover: Mover): Promise<void> {
-    await pollRate.wait(mover.task.target.upstream)
+    await pollRate.wait(mover.task.target.upstream, this.#closing.signal)
     const { call, first, longest } = rule.poll
     const delay = backOff(mover.task, first, longest)
     try {
