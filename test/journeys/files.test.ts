@@ -106,7 +106,9 @@ const roundTrip = async () => {
     body: ReadableStream.from(body()),
     duplex: 'half',
   } as unknown as RequestInit)
-  const { id, bytes } = (await response.json()) as { id: string; bytes: number }
+  const answer = await response.text()
+  if (!response.ok) throw new Error(answer)
+  const { id, bytes } = JSON.parse(answer) as { id: string; bytes: number }
   const received = createHash('sha256')
   const content = await fetch(`${gateway.url}/v1/files/${id}/content`, { headers })
   for await (const chunk of content.body ?? []) received.update(chunk)
