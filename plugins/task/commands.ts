@@ -6,7 +6,7 @@ import { printMoney } from '../billing/money.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { announce, CALLBACKS_OF } from './callbacks.ts'
-import { closeHold } from './runner.ts'
+import { closeHold } from './moves.ts'
 import {
   endIdleTask,
   FIND_ANY,

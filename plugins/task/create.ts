@@ -1,6 +1,5 @@
 /** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
  *  answered, and before anything is sent upstream. */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
 import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
@@ -10,9 +9,7 @@ import { taskDialects } from './dialects/index.ts'
 import { deadlineFor, type TaskRule } from './options.ts'
 import { createTask, FIND, OPEN } from './statements.ts'
 import { type Fields, isFinal, makeTaskId, type Task, taskOf } from './task.ts'
-
-/** ms between two reads of a task whose create waits. */
-const WAIT_INTERVAL = 200
+import { waitForTask } from './wait.ts'
 
 export class CreateStage implements Stage {
   readonly answers = true
@@ -32,6 +29,7 @@ export class CreateStage implements Stage {
     const account = slots.need(ACCOUNT)
     const dialect = taskDialects[this.#rule.dialect]
     const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
+    // The upstream would announce its own id there.
     const { [dialect.callback.member]: _, ...ownBody } = requestBody
     const callbackRequest = await this.#readCallback(exchange, requestBody)
     const body = dialect.prepare?.(ownBody, request.path, Math.random()) ?? ownBody
@@ -83,16 +81,17 @@ export class CreateStage implements Stage {
   }
   /** The task as it is at its end, or after the longest wait. */
   async #waitForEnd(task: Task, { writes, signal }: Exchange): Promise<Task> {
-    const until = performance.now() + this.#rule.wait
     await writes.commit()
     this.#job.wake()
-    let latest = task
-    while (!isFinal(latest.state) && performance.now() < until) {
-      await pause(WAIT_INTERVAL, undefined, { signal })
-      const [row] = await this.#host.database.read(FIND, [task.id, task.account])
-      if (row) latest = taskOf(row)
-    }
-    return latest
+    return waitForTask(task, {
+      longest: this.#rule.wait,
+      signal,
+      isEnough: ({ state }) => isFinal(state),
+      read: async () => {
+        const [row] = await this.#host.database.read(FIND, [task.id, task.account])
+        return row ? taskOf(row) : task
+      },
+    })
   }
   explain() {
     const { dialect, poll } = this.#rule

@@ -1,19 +1,18 @@
 /** Queries, lists and cancels tasks of the calling account. */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Exchange, Host, Stage } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
-import { announce } from './callbacks.ts'
 import { creditsOf } from './credits.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
+import { closeHold, Mover } from './moves.ts'
 import type { ViewName, ViewOptions } from './options.ts'
-import { callUpstream, closeHold, type TaskRunner } from './runner.ts'
-import { claimTask, FIND, LIST, moveTask } from './statements.ts'
+import type { TaskRunner } from './runner.ts'
+import { claimTask, FIND, LIST } from './statements.ts'
 import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
+import { cancelUpstream } from './upstream-call.ts'
+import { waitForTask } from './wait.ts'
 
-/** ms between two reads of a query that waits for a change. */
-const WAIT_INTERVAL = 250
 /** Seconds that a query may wait: less than a stage may take (`timeouts.stage`). */
 const MAX_WAIT = 58
 
@@ -39,13 +38,13 @@ export class ViewStage implements Stage {
   }
   async #query(exchange: Exchange): Promise<void> {
     const seconds = Number(exchange.request.query.get('wait') ?? 0)
-    const until = Date.now() + Math.min(MAX_WAIT, seconds > 0 ? seconds : 0) * 1_000
-    let task = await this.#find(exchange)
-    const { state } = task
-    while (task.state === state && !isFinal(state) && Date.now() < until) {
-      await pause(WAIT_INTERVAL, undefined, { signal: exchange.signal })
-      task = await this.#find(exchange)
-    }
+    const before = await this.#find(exchange)
+    const task = await waitForTask(before, {
+      longest: Math.min(MAX_WAIT, seconds > 0 ? seconds : 0) * 1_000,
+      signal: exchange.signal,
+      isEnough: ({ state }) => state !== before.state || isFinal(state),
+      read: () => this.#find(exchange),
+    })
     exchange.answer(200, this.#dialect.query(task, this.#contextOf(task)))
   }
   async #list(exchange: Exchange): Promise<void> {
@@ -75,31 +74,16 @@ export class ViewStage implements Stage {
     const task = rows[0] && taskOf(rows[0])
     // A process is submitting or polling it at this moment.
     if (!task) throw this.#dialect.faults.notCancellable(before.state)
+    const mover = new Mover(this.#host, task, process, () => false)
     const isCancelled =
-      task.state === 'accepted' || (isQueued && (await this.#cancelUpstream(task)))
-    const error = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
-    const move = isCancelled
-      ? ({ state: 'failed', error } as const)
-      : { state: task.state, due: Date.now() }
-    const now = Date.now()
-    const list = [
-      moveTask(task, move, process, now),
-      ...announce(task.state, { ...task, ...move }, this.#host, now),
-    ]
-    await writeWithRetry(database, isCancelled ? [...list, ...closeHold(task, 'failed')] : list)
-    if (!isCancelled) throw this.#dialect.faults.notCancellable(task.state)
-    exchange.answer(200, this.#dialect.cancelled(task))
-  }
-  async #cancelUpstream(task: Task): Promise<boolean> {
-    const call = this.#runner.ruleOf(task)?.cancel
-    if (!call) return false
-    try {
-      const body = Buffer.from(JSON.stringify({ id: task.upstreamId }))
-      const { status } = await callUpstream(this.#host, task, { call, body })
-      return status < 300
-    } catch {
-      return false
+      task.state === 'accepted' || (isQueued && (await cancelUpstream(this.#host, task, rule)))
+    if (!isCancelled) {
+      await mover.move({ state: task.state, due: Date.now() })
+      throw this.#dialect.faults.notCancellable(task.state)
     }
+    const error = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
+    await mover.move({ state: 'failed', error }, false, closeHold(task, 'failed'))
+    exchange.answer(200, this.#dialect.cancelled(task))
   }
   async #find({ params, slots }: Exchange): Promise<Task> {
     const id = params.id ?? ''

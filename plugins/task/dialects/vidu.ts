@@ -156,9 +156,7 @@ const instant = (query: URLSearchParams, name: string, fallback: number): number
 
 const MAX_SEED = 2_147_483_647
 /** 0 and an absent seed mean a random one, which the client reads in the answer. */
-const prepare = (request: Fields, path: string, random: number): Fields => {
-  // The upstream would announce its own id there.
-  const { callback_url: _, ...body } = request
+const prepare = (body: Fields, path: string, random: number): Fields => {
   if (path.endsWith(`/${SPEECH}`)) return body
   const seed = Number(body.seed ?? 0)
   return { ...body, seed: seed === 0 ? 1 + Math.floor(random * (MAX_SEED - 1)) : seed }

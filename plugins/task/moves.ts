@@ -1,0 +1,183 @@
+/** Moves one claimed task from state to state. Each move is one transaction: the state, the
+ *  callback that announces it, and at the end the settlement or the release of the hold. */
+import type { Fault, Host, Json, Statement } from '../../engine/plugin.ts'
+import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
+import { chargeLate } from '../ledger/views/task-charges.ts'
+import { writeWhileAway } from '../ledger/write-with-retry.ts'
+import { announce, eraseKey } from './callbacks.ts'
+import type { TaskRule } from './options.ts'
+import { readPointer } from './pointer.ts'
+import { type Move, moveTask } from './statements.ts'
+import { TASK_ERRORS, type Task } from './task.ts'
+import { errorOf, finishedResults, resultsOf, textAt } from './upstream-answer.ts'
+import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
+import { usageOfRequest } from './usage.ts'
+
+/** Faults after which the upstream surely has no request: they come before anything was sent. */
+const NOT_SENT: ReadonlySet<string> = new Set(['TARGET_UNREACHABLE', 'TARGET_BUSY'])
+/** The operator's account at the upstream is at fault, not the customer. */
+const OPERATOR_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
+
+export class Mover {
+  readonly #host: Host
+  readonly #process: string
+  readonly #isWanted: () => boolean
+  task: Task
+
+  /** `isWanted`: whether a write is tried again while the store is away. */
+  constructor(host: Host, task: Task, process: string, isWanted: () => boolean) {
+    this.#host = host
+    this.task = task
+    this.#process = process
+    this.#isWanted = isWanted
+  }
+  /** `keep`: this process goes on with the task. */
+  async move(move: Move, keep = false, more: readonly Statement[] = []): Promise<void> {
+    const now = Date.now()
+    const { due, ...members } = move
+    const after = { ...this.task, ...members, changed: now }
+    const list = [
+      moveTask(this.task, move, this.#process, now, keep),
+      ...announce(this.task.state, after, this.#host, now),
+      ...more,
+    ]
+    await writeWhileAway(this.#host.database, list, this.#isWanted)
+    this.task = after
+    const { id, state, upstreamId } = this.task
+    this.#host.log.debug({ task: id, state, upstreamId, due }, 'a task moved')
+  }
+  /** Gives the task back unchanged: nothing is left to do until an operator decides. */
+  rest(): Promise<void> {
+    return this.move({ state: this.task.state })
+  }
+  retry(delay: number): Promise<void> {
+    const failures = this.task.failures + 1
+    return this.move({ state: this.task.state, failures, due: Date.now() + delay })
+  }
+  fail(code: string, message: string): Promise<void> {
+    return this.#end('failed', { error: { code, message } })
+  }
+  async afterSubmit({ status, json }: UpstreamAnswer, rule: TaskRule): Promise<void> {
+    if (status === 429 || status === 503) return this.#acceptAgain(rule)
+    if (status >= 500) return this.loseTrack(`the upstream answered ${status}`)
+    if (status >= 300) return this.#refused(status, json, rule)
+    const upstreamId = textAt(json, rule.submit.id)
+    if (upstreamId === undefined)
+      return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`)
+    const results = finishedResults(json, rule)
+    if (results) return this.#end('succeeded', { upstreamId, results })
+    await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
+  }
+  afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
+    const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
+    return again ? this.#acceptAgain(rule) : this.loseTrack(fault.message)
+  }
+  afterPoll({ json }: UpstreamAnswer, rule: TaskRule, delay: number): Promise<void> {
+    const { poll } = rule
+    const state = poll.states.get(textAt(json, poll.state) ?? '') ?? this.task.state
+    if (state === 'succeeded')
+      return this.#end('succeeded', { results: resultsOf(readPointer(json, poll.results)) })
+    if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
+    if (Date.now() > this.task.deadline) return this.expire(rule)
+    // States only go forward: an upstream that queues a running task again changes nothing.
+    const forward = this.task.state === 'running' ? 'running' : state
+    const progress = poll.progress && Number(readPointer(json, poll.progress))
+    return this.move({
+      state: forward,
+      failures: 0,
+      due: Date.now() + delay,
+      ...(Number.isFinite(progress) && { progress: Math.round(Number(progress)) }),
+    })
+  }
+  /** Cancels the task at the upstream if that can be done, and fails it by its deadline. It is
+   *  polled again at the times of `late`. */
+  async expire(rule: TaskRule): Promise<void> {
+    await cancelUpstream(this.#host, this.task, rule)
+    const due = nextLatePoll(this.task, rule)
+    const error = { code: TASK_ERRORS.timeout, message: 'the task did not finish in time' }
+    return this.#end('failed', { error, ...(due !== undefined && { due }) })
+  }
+  afterLatePoll(json: Json | undefined, rule: TaskRule): Promise<void> {
+    const { poll } = rule
+    const state = poll.states.get(textAt(json, poll.state) ?? '')
+    if (state === 'succeeded') return this.#succeedLate(resultsOf(readPointer(json, poll.results)))
+    const due = state === 'failed' ? undefined : nextLatePoll(this.task, rule)
+    return due === undefined ? this.endLatePolls() : this.move({ state: 'failed', due })
+  }
+  endLatePolls(): Promise<void> {
+    return this.move({ state: 'failed' }, false, [eraseKey(this.task.id)])
+  }
+  /** The hold of the task was released: another charge takes what the balance covers. */
+  async #succeedLate(results: readonly Json[]): Promise<void> {
+    const { id, model, hold, body } = this.task
+    const charge = hold ? chargeLate(hold, usageOfRequest(body, hold), Date.now()) : []
+    await this.move({ state: 'succeeded', late: true, results }, false, charge)
+    this.#host.metrics.count('tasks_late_total', { model })
+    this.#host.log.warn({ task: id, model }, 'a task succeeded after it had failed by its deadline')
+  }
+  #acceptAgain({ poll }: TaskRule): Promise<void> {
+    const failures = this.task.failures + 1
+    const due = Date.now() + backOff({ ...this.task, failures }, poll.first, poll.longest)
+    return this.move({ state: 'accepted', failures, due })
+  }
+  /** The upstream may have got the task: the hold stays, and an operator decides. */
+  loseTrack(reason: string): Promise<void> {
+    const { id, model } = this.task
+    this.#host.metrics.count('tasks_unknown_total', { model })
+    this.#host.log.error(
+      { task: id, model, reason },
+      'it is unknown whether the upstream got this task; decide with `tollgate tasks resolve`',
+    )
+    return this.move({ state: 'unknown', error: { code: TASK_ERRORS.internal, message: reason } })
+  }
+  #refused(status: number, json: Json | undefined, rule: TaskRule): Promise<void> {
+    const error = errorOf(json, rule)
+    if (!OPERATOR_STATUSES.has(status) && !/credit|balance|quota/i.test(error.code))
+      return this.#end('failed', { error })
+    const { id, model } = this.task
+    this.#host.metrics.count('tasks_refused_total', { model })
+    this.#host.log.error(
+      { task: id, model, status, reason: error },
+      'the upstream refused a task because of its account; check its key and its balance',
+    )
+    return this.fail(TASK_ERRORS.internal, 'the service could not run this task')
+  }
+  /** Final state, settlement or release: one transaction. */
+  async #end(state: 'succeeded' | 'failed', move: Omit<Move, 'state'>): Promise<void> {
+    const { metrics } = this.#host
+    const startedAt = performance.now()
+    await this.move({ ...move, state, progress: 100 }, false, closeHold(this.task, state))
+    metrics.time('tasks_settle_seconds', { state }, (performance.now() - startedAt) / 1_000)
+    metrics.count('tasks_total', { model: this.task.model, state })
+  }
+}
+
+/** Settles the hold of a task that succeeded, or releases that of one that failed. */
+export const closeHold = (task: Task, end: 'succeeded' | 'failed'): readonly Statement[] => {
+  const { hold, body } = task
+  if (!hold) return []
+  const now = Date.now()
+  return [
+    end === 'succeeded'
+      ? settleKept(hold, usageOfRequest(body, hold), now)
+      : releaseKept(hold, now),
+  ]
+}
+
+/** Doubles from the first interval to the longest, with a tenth of jitter. */
+export const backOff = (
+  { failures, state, changed, created }: Task,
+  first: number,
+  longest: number,
+) => {
+  const polls = state === 'running' ? Math.log2(1 + Math.max(0, changed - created) / first) : 0
+  const delay = Math.min(longest, first * 2 ** Math.min(20, Math.max(failures, polls - 2)))
+  return Math.round(Math.max(first, delay) * (0.9 + Math.random() * 0.2))
+}
+
+/** When a task that failed by its deadline is polled again, if at all. */
+const nextLatePoll = ({ deadline, upstreamId }: Task, { late }: TaskRule): number | undefined => {
+  if (upstreamId === undefined) return undefined
+  const now = Date.now()
+  return late.map(time => deadline + time).find(due => due > now)
+}

@@ -1,0 +1,35 @@
+/** Reads an upstream's answers about a task: the state, the results and the error. Pure. */
+import type { Json } from '../../engine/plugin.ts'
+import type { TaskRule } from './options.ts'
+import { readPointer } from './pointer.ts'
+import { TASK_ERRORS, type TaskError } from './task.ts'
+
+/** The text or the number at a pointer. Undefined where there is none, or an empty text. */
+export const textAt = (json: Json | undefined, pointer: string): string | undefined => {
+  const value = readPointer(json, pointer)
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+/** Each result as an object: a plain URL becomes its `url`. */
+export const resultsOf = (value: Json | undefined): readonly Json[] => {
+  const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]
+  return list.map(each => (typeof each === 'string' ? { url: each } : (each as Json)))
+}
+/** The results in the answer to a submit; undefined where the work goes on. */
+export const finishedResults = (
+  json: Json | undefined,
+  { submit, poll }: TaskRule,
+): readonly Json[] | undefined => {
+  if (submit.results === undefined) return undefined
+  if (poll.states.get(textAt(json, poll.state) ?? '') !== 'succeeded') return undefined
+  const results = resultsOf(readPointer(json, submit.results))
+  return results.length > 0 ? results : undefined
+}
+export const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
+  const { code = '/reason', message = '/message' } = poll.error
+  const upstreamCode = textAt(json, code) ?? textAt(json, '/reason') ?? textAt(json, '/error/code')
+  return {
+    code: upstreamCode ?? TASK_ERRORS.internal,
+    message: textAt(json, message) ?? textAt(json, '/error/message') ?? '',
+  }
+}

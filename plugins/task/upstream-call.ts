@@ -1,0 +1,69 @@
+/** Calls the upstream of a task: through the stages behind `task`, to the target that the task was
+ *  created with. */
+import type { Host, Json, Reply } from '../../engine/plugin.ts'
+import type { Call, TaskRule } from './options.ts'
+import type { Task } from './task.ts'
+
+/** Bytes of the largest answer of an upstream to one call. */
+const MAX_ANSWER = 4 * 1024 * 1024
+/** ms for one call to an upstream. */
+const CALL_TIMEOUT = 60_000
+
+export interface UpstreamAnswer {
+  readonly status: number
+  /** Undefined where the body is not JSON. */
+  readonly json: Json | undefined
+}
+interface UpstreamCall {
+  readonly call: Call
+  readonly body?: Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
+/** Rejects with the fault of the transport or of a stage. */
+export const callUpstream = async (
+  host: Host,
+  task: Task,
+  { call, body, headers = {} }: UpstreamCall,
+): Promise<UpstreamAnswer> => {
+  const id = encodeURIComponent(task.upstreamId ?? '')
+  const path = call.path.replaceAll('{id}', id)
+  const reply = await host.run(task.route, {
+    after: 'task',
+    id: `${task.request}_${task.attempts}`,
+    request: {
+      method: call.method,
+      path,
+      headers: body ? { 'content-type': 'application/json', ...headers } : headers,
+      ...(body && { body }),
+    },
+    upstreamPath: path,
+    slots: task.slots,
+    targets: [task.target],
+    signal: AbortSignal.timeout(CALL_TIMEOUT),
+  })
+  return { status: reply.status, json: await jsonOf(reply) }
+}
+/** Asks the upstream to cancel the task. False where the route has no such call, the call fails or
+ *  the upstream refuses. */
+export const cancelUpstream = async (
+  host: Host,
+  task: Task,
+  { cancel }: Pick<TaskRule, 'cancel'>,
+): Promise<boolean> => {
+  if (!cancel) return false
+  const body = Buffer.from(JSON.stringify({ id: task.upstreamId }))
+  try {
+    const { status } = await callUpstream(host, task, { call: cancel, body })
+    return status < 300
+  } catch {
+    return false
+  }
+}
+const jsonOf = async (reply: Reply): Promise<Json | undefined> => {
+  const bytes = await reply.bytes(MAX_ANSWER)
+  try {
+    return JSON.parse(Buffer.from(bytes).toString()) as Json
+  } catch {
+    return undefined
+  }
+}

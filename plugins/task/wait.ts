@@ -1,0 +1,29 @@
+/** Waits for a change of a task, which any process may make. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Task } from './task.ts'
+
+/** ms between two reads. */
+const INTERVAL = 200
+
+export interface Wait {
+  /** Longest time, ms. */
+  readonly longest: number
+  /** The client's: it ends the wait. */
+  readonly signal: AbortSignal
+  read(): Promise<Task>
+  isEnough(task: Task): boolean
+}
+/** The task as soon as it is enough, or as it is after the longest wait. Rejects when the client
+ *  is gone. */
+export const waitForTask = async (
+  task: Task,
+  { longest, signal, read, isEnough }: Wait,
+): Promise<Task> => {
+  const until = performance.now() + longest
+  let latest = task
+  while (!isEnough(latest) && performance.now() < until) {
+    await pause(INTERVAL, undefined, { signal })
+    latest = await read()
+  }
+  return latest
+}
