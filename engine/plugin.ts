@@ -208,7 +208,7 @@ export interface Refusal {
   readonly event?: Bytes
 }
 /** What the engine offers to plugins in commands, admin endpoints and at the first start. */
-export interface HostBase extends Durable<Reply, Route> {
+export interface HostBase extends Durable<Reply, Route, Exchange> {
   readonly log: Log
   readonly metrics: Metrics
   readonly config: { readonly version: number; readonly hash: string }

@@ -2,6 +2,7 @@
 import { asFault, errors } from '../errors.ts'
 import type {
   Bytes,
+  Exchange,
   Fault,
   Json,
   Out,
@@ -24,17 +25,15 @@ const fault = errors({
 
 /** A request whose whole body is in memory. */
 export const bufferedRequest = (
-  request: ResumedCall['request'] | Outgoing,
+  request: ResumedCall<Exchange>['request'] | Outgoing,
   body: Bytes | undefined,
 ): EngineRequest => {
   const [path = '', ...rest] = request.path.split('?')
   const search = rest.join('?')
   const whole = body ?? Buffer.alloc(0)
+  const entries = Object.entries(request.headers ?? {})
   const headers = Object.fromEntries(
-    Object.entries(request.headers ?? {}).map(([name, value]) => [
-      name.toLowerCase(),
-      String(value),
-    ]),
+    entries.map(([name, value]) => [name.toLowerCase(), String(value)]),
   )
   let parsedJson: Json | undefined
   const parse = (): Json => {
@@ -94,7 +93,7 @@ export const resumeCall = async (
   snapshot: Snapshot,
   resources: Resources,
   name: string,
-  turn: ResumedCall,
+  turn: ResumedCall<Exchange>,
 ): Promise<Reply> => {
   const compiledRoute: CompiledRoute | undefined = snapshot.findByName(name)
   if (!compiledRoute) throw fault('ROUTE_GONE', [name])
@@ -118,7 +117,8 @@ export const resumeCall = async (
     resources.backgroundCalls.end(call)
   }
   try {
-    if (!call.abandonReason) await compiledRoute.runAfter(turn.after)(call)
+    const run = compiledRoute.runAfter(turn.after)
+    if (!call.abandonReason) await (turn.handle?.(call, () => run(call)) ?? run(call))
     await call.writes.commit()
     if (call.abandonReason) throw call.abandonReason
     return withDurableEnd(call, onEnd)

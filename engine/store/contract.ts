@@ -145,7 +145,7 @@ export interface Outgoing {
   readonly signal?: AbortSignal
 }
 /** A resumed call of a task: the stages behind `after` run on a new request. */
-export interface ResumedCall {
+export interface ResumedCall<Exchange> {
   readonly after: string
   readonly id: string
   readonly request: Omit<Outgoing, 'body' | 'timeout' | 'signal'> & { readonly body?: Bytes }
@@ -154,12 +154,15 @@ export interface ResumedCall {
   readonly signal?: AbortSignal
   /** Path and query for the upstream, in place of the one that the route makes of the request. */
   readonly upstreamPath?: string
+  /** Runs around those stages, like the `handle` of a stage before them: it may set slots, and what
+   *  it adds to `exchange.writes` is one transaction with what they add. */
+  handle?(exchange: Exchange, next: () => Promise<void>): Promise<void>
 }
 
 // ---------------------------------------------------------------- processes
 
 /** What a host offers to plugins that keep state in the store or make calls of their own. */
-export interface Durable<Reply, Route> {
+export interface Durable<Reply, Route, Exchange> {
   readonly database: Database
   /** This process among the processes of the installation. */
   readonly membership: Membership
@@ -180,7 +183,7 @@ export interface Durable<Reply, Route> {
   /** The target with one of its addresses and keys, so that all calls of a task use the same. */
   pin(target: Target): Target
   /** Runs a resumed call of a task through the stages behind `call.after`. */
-  run(route: string, call: ResumedCall): Promise<Reply>
+  run(route: string, call: ResumedCall<Exchange>): Promise<Reply>
   /** One call without a route. `upstream`: a key of `upstreams:`, which passes the `forward` of
    *  every plugin with a default, or 'public': global addresses only, no redirects. */
   send(upstream: string, request: Outgoing): Promise<Reply>

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import type {
+  Exchange,
   Fault,
   Host,
   Plugin,
@@ -27,7 +28,7 @@ const storeFault: Fault = {
   expose: true,
 }
 
-const TURN: ResumedCall = {
+const TURN: ResumedCall<Exchange> = {
   after: 'task',
   id: 'task_1',
   request: { method: 'POST', path: '/ok?u=a?b&c', headers: { 'Content-Type': 'text/plain' } },
@@ -75,7 +76,7 @@ const arrange = async (t: Tap, behind: Readonly<Record<string, Plugin>> = {}) =>
       routes: [{ path: 'POST /{what}', name: 'r', upstream: 'other' }],
     },
   )
-  const run = (more: Partial<ResumedCall> = {}, route = 'r') =>
+  const run = (more: Partial<ResumedCall<Exchange>> = {}, route = 'r') =>
     (hosts[0] as Host).run(route, { ...TURN, ...more })
   return { core, log, run }
 }
@@ -112,6 +113,29 @@ t.test('resumed call: runs only the stages behind the named one, with the saved 
       { 'content-type': 'text/plain' },
     ],
   ])
+})
+
+t.test('resumed call: its own stage surrounds the others, and may refuse the call', async t => {
+  const order: unknown[] = []
+  const stage: Stage = {
+    async handle({ slots }, next) {
+      order.push(slots.need(ACCOUNT))
+      await next()
+      order.push('behind')
+    },
+  }
+  const { log, run } = await arrange(t, { translate: pluginOf(stage) })
+  const handle = async (exchange: Exchange, next: () => Promise<void>): Promise<void> => {
+    exchange.slots.set(ACCOUNT, { id: 8 })
+    await next()
+    order.push('own')
+    exchange.reply.through({ end: (_, out) => out.end(Buffer.from('changed')) })
+  }
+  t.equal(await text(run({ handle })), 'changed')
+  t.same(order, [{ id: 8 }, 'behind', 'own'])
+  const refuse = run({ handle: () => Promise.reject(storeFault) })
+  await t.rejects(refuse, { code: 'STORE_UNAVAILABLE' })
+  t.equal(log.length, 1, 'the upstream was not called')
 })
 
 t.test('resumed call: its body is available as bytes, stream and JSON', async t => {
