@@ -1,7 +1,7 @@
 /** Shows operators what is open and what needs a decision: gauges, and reminders of tasks whose
  *  fate is unknown. */
 import type { Host } from '../../engine/plugin.ts'
-import type { RouteRunner } from './runner.ts'
+import type { TaskRoute } from './runner.ts'
 import { COUNTS, remindOfUnknown } from './statements.ts'
 
 /** Reminders of one route in one run; the next run goes on. */
@@ -10,10 +10,11 @@ const MAX_REMINDERS = 100
 /** Raises the alarm again for tasks that nobody has decided. */
 export const remind = async (
   { database, log, metrics }: Pick<Host, 'database' | 'log' | 'metrics'>,
-  routes: ReadonlyMap<string, Pick<RouteRunner, 'rule'>>,
+  routes: ReadonlyMap<string, Pick<TaskRoute, 'rule'>>,
 ): Promise<void> => {
   const now = Date.now()
   for (const [route, { rule }] of routes) {
+    if (!rule) continue
     const before = now - rule.unknownAfter
     const [rows = []] = await database.write([remindOfUnknown(route, before, now, MAX_REMINDERS)])
     for (const { id, model, changed } of rows) {

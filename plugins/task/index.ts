@@ -9,9 +9,10 @@ import { deleteExpiredTasks } from './cleanup.ts'
 import { commands } from './commands.ts'
 import { CreateStage } from './create.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
-import { POLLS, PollRate } from './poll-rate.ts'
+import { POLLS } from './poll-rate.ts'
 import { TaskRunner, TICK } from './runner.ts'
 import { migrations } from './tables.ts'
+import { UpstreamTasks } from './upstream-tasks.ts'
 import { ViewStage } from './views.ts'
 
 /** ms between two measurements of the open tasks. */
@@ -50,7 +51,7 @@ export default {
     const runner = host.share('tasks', '1', () => new TaskRunner())
     if ('view' in options) return new ViewStage(host, runner, options)
     const rule = ruleOf(options)
-    runner.addRoute(host.route.name, { host, rule, pollRate: new PollRate(host) })
+    runner.addRoute(host.route.name, new UpstreamTasks(host, rule))
     host.job('open tasks', MEASURE_INTERVAL, () => measure(host))
     host.job('expired tasks', CLEANUP_INTERVAL, signal => deleteExpiredTasks(host.database, signal))
     host.job('unknown tasks', REMIND_INTERVAL, () => remind(host, runner.routes))

@@ -1,18 +1,13 @@
 /** Works on the due tasks of the installation: submits, polls and ends them. One per process. Of
  *  several processes each claims other tasks, and a dead one's tasks are freed when it is
  *  reaped. */
-import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Host } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-import type { TaskDialect } from './dialects/dialect.ts'
-import { taskDialects } from './dialects/index.ts'
-import { backOff, Mover } from './moves.ts'
+import { Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
-import type { PollRate } from './poll-rate.ts'
 import { ANY_DUE, claimDue, OWNED } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
-import { callUpstream, type UpstreamAnswer } from './upstream-call.ts'
 
 /** Tasks that one process works on at a time. */
 const CONCURRENT = 50
@@ -20,14 +15,15 @@ const CONCURRENT = 50
 export const TICK = 500
 
 /** How a route runs its tasks, in the version of the configuration that is live. */
-export interface RouteRunner {
-  readonly host: Host
-  readonly pollRate: PollRate
-  readonly rule: TaskRule
+export interface TaskRoute {
+  /** How the upstream is asked. Absent where tasks are calls that the upstream answers itself. */
+  readonly rule?: TaskRule
+  /** Makes the next step of a task that this process has claimed. `signal` ends waits. */
+  step(mover: Mover, signal: AbortSignal): Promise<void>
 }
 
 export class TaskRunner {
-  readonly #routes = new Map<string, RouteRunner>()
+  readonly #routes = new Map<string, TaskRoute>()
   /** The steps under way, by task. */
   readonly #steps = new Map<string, Promise<void>>()
   /** A claim or a step failed: this process may own tasks that it does not work on. */
@@ -36,10 +32,10 @@ export class TaskRunner {
   readonly #closing = new AbortController()
 
   /** Registers a route; a later version of it replaces the first. */
-  addRoute(name: string, route: RouteRunner): void {
+  addRoute(name: string, route: TaskRoute): void {
     this.#routes.set(name, route)
   }
-  get routes(): ReadonlyMap<string, RouteRunner> {
+  get routes(): ReadonlyMap<string, TaskRoute> {
     return this.#routes
   }
   ruleOf(task: Pick<Task, 'route'>): TaskRule | undefined {
@@ -99,64 +95,12 @@ export class TaskRunner {
   async step(host: Host, task: Task): Promise<void> {
     const route = this.#routes.get(task.route)
     const process = await host.membership.name()
-    const mover = new Mover(host, task, process, () => !this.#closing.signal.aborted)
-    if (task.state === 'failed') return this.#pollLate(route, mover)
+    const { signal } = this.#closing
+    const mover = new Mover(host, task, process, () => !signal.aborted)
+    if (route) return route.step(mover, signal)
+    if (task.state === 'failed') return mover.endLatePolls()
     // Its route is gone from the configuration: an operator may bring it back until the deadline.
-    if (!route && Date.now() < task.deadline) return mover.retry(60_000)
-    if (!route) return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
-    if (task.state === 'accepted') return this.#submit(route, mover)
-    if (task.state === 'submitted' || task.state === 'running') return this.#poll(route, mover)
-    // Its process died, or lost the result of a write: the request was perhaps sent.
-    return task.state === 'submitting'
-      ? mover.loseTrack('the process that submitted it lost its answer')
-      : mover.rest()
+    if (Date.now() < task.deadline) return mover.retry(60_000)
+    return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
   }
-  async #submit({ host, rule }: RouteRunner, mover: Mover): Promise<void> {
-    const task = mover.task
-    if (Date.now() > task.deadline)
-      return mover.fail(TASK_ERRORS.timeout, 'the task could not be submitted in time')
-    // Due at once for another process, should this one die: see `step`.
-    await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
-    let answer: UpstreamAnswer
-    try {
-      answer = await callUpstream(host, mover.task, {
-        call: { method: 'POST', path: rule.submit.path ?? mover.task.path },
-        body: bodyFor(mover.task, rule),
-        ...(rule.idempotency !== undefined && { headers: { [rule.idempotency]: task.id } }),
-      })
-    } catch (error) {
-      return mover.afterFailedSubmit(asFault(error), rule)
-    }
-    return mover.afterSubmit(answer, rule)
-  }
-  async #poll({ host, rule, pollRate }: RouteRunner, mover: Mover): Promise<void> {
-    await pollRate.wait(mover.task.target.upstream, this.#closing.signal)
-    const { call, first, longest } = rule.poll
-    const delay = backOff(mover.task, first, longest)
-    try {
-      const answer = await callUpstream(host, mover.task, { call })
-      if (answer.status < 300) return await mover.afterPoll(answer, rule, delay)
-    } catch (error) {
-      const { code } = asFault(error)
-      if (code === 'TASK_MOVED' || code === 'CHARGE_CLOSED') throw error
-    }
-    return Date.now() > mover.task.deadline ? mover.expire(rule) : mover.retry(delay)
-  }
-  /** Polls a task that failed by its deadline: the upstream may have finished it later. */
-  async #pollLate(route: RouteRunner | undefined, mover: Mover): Promise<void> {
-    if (!route) return mover.endLatePolls()
-    const { host, rule } = route
-    const { json } = await callUpstream(host, mover.task, { call: rule.poll.call }).catch(() => ({
-      json: undefined,
-    }))
-    return mover.afterLatePoll(json, rule)
-  }
-}
-
-/** The request as the target gets it: with the target's name of the model. */
-const bodyFor = ({ body, target }: Task, { dialect }: TaskRule): Buffer => {
-  const { submitted }: TaskDialect = taskDialects[dialect]
-  const members = submitted?.(body, target) ?? body
-  const named = 'model' in members && target.name !== undefined
-  return Buffer.from(JSON.stringify(named ? { ...members, model: target.name } : members))
 }

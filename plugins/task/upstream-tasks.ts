@@ -1,0 +1,87 @@
+/** Tasks of an upstream that is itself asynchronous: submits them, and polls until they end. */
+import { asFault } from '../../engine/errors.ts'
+import type { Host } from '../../engine/plugin.ts'
+import type { TaskDialect } from './dialects/dialect.ts'
+import { taskDialects } from './dialects/index.ts'
+import { backOff, type Mover } from './moves.ts'
+import type { TaskRule } from './options.ts'
+import { PollRate } from './poll-rate.ts'
+import type { TaskRoute } from './runner.ts'
+import { TASK_ERRORS, type Task } from './task.ts'
+import { callUpstream, type UpstreamAnswer } from './upstream-call.ts'
+
+export class UpstreamTasks implements TaskRoute {
+  readonly rule: TaskRule
+  readonly #host: Host
+  readonly #pollRate: PollRate
+
+  constructor(host: Host, rule: TaskRule) {
+    this.rule = rule
+    this.#host = host
+    this.#pollRate = new PollRate(host)
+  }
+  async step(mover: Mover, signal: AbortSignal): Promise<void> {
+    switch (mover.task.state) {
+      case 'accepted':
+        return this.#submit(mover)
+      case 'submitted':
+      case 'running':
+        return this.#poll(mover, signal)
+      // Its process died, or lost the result of a write: the request was perhaps sent.
+      case 'submitting':
+        return mover.loseTrack('the process that submitted it lost its answer')
+      case 'failed':
+        return this.#pollLate(mover)
+      default:
+        return mover.rest()
+    }
+  }
+  async #submit(mover: Mover): Promise<void> {
+    const { task } = mover
+    const { submit, idempotency } = this.rule
+    if (Date.now() > task.deadline)
+      return mover.fail(TASK_ERRORS.timeout, 'the task could not be submitted in time')
+    // Due at once for another process, should this one die: see `step`.
+    await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
+    let answer: UpstreamAnswer
+    try {
+      answer = await callUpstream(this.#host, mover.task, {
+        call: { method: 'POST', path: submit.path ?? task.path },
+        body: bodyFor(mover.task, this.rule),
+        ...(idempotency !== undefined && { headers: { [idempotency]: task.id } }),
+      })
+    } catch (error) {
+      return mover.afterFailedSubmit(asFault(error), this.rule)
+    }
+    return mover.afterSubmit(answer, this.rule)
+  }
+  async #poll(mover: Mover, signal: AbortSignal): Promise<void> {
+    await this.#pollRate.wait(mover.task.target.upstream, signal)
+    const { call, first, longest } = this.rule.poll
+    const delay = backOff(mover.task, first, longest)
+    try {
+      const answer = await callUpstream(this.#host, mover.task, { call })
+      if (answer.status < 300) return await mover.afterPoll(answer, this.rule, delay)
+    } catch (error) {
+      const { code } = asFault(error)
+      if (code === 'TASK_MOVED' || code === 'CHARGE_CLOSED') throw error
+    }
+    return Date.now() > mover.task.deadline ? mover.expire(this.rule) : mover.retry(delay)
+  }
+  /** Polls a task that failed by its deadline: the upstream may have finished it later. */
+  async #pollLate(mover: Mover): Promise<void> {
+    const { call } = this.rule.poll
+    const { json } = await callUpstream(this.#host, mover.task, { call }).catch(() => ({
+      json: undefined,
+    }))
+    return mover.afterLatePoll(json, this.rule)
+  }
+}
+
+/** The request as the target gets it: with the target's name of the model. */
+const bodyFor = ({ body, target }: Task, { dialect }: TaskRule): Buffer => {
+  const { submitted }: TaskDialect = taskDialects[dialect]
+  const members = submitted?.(body, target) ?? body
+  const named = 'model' in members && target.name !== undefined
+  return Buffer.from(JSON.stringify(named ? { ...members, model: target.name } : members))
+}
