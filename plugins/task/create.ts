@@ -1,14 +1,14 @@
 /** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
  *  answered, and before anything is sent upstream. */
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
-import { linkCharge } from '../ledger/views/task-charges.ts'
-import { ACCOUNT, EXPANDED_REQUEST, HOLD, MODEL } from '../slots.ts'
+import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
 import { taskDialects } from './dialects/index.ts'
+import { newTask, saveTask } from './new-task.ts'
 import { deadlineFor, type TaskRule } from './options.ts'
-import { createTask, FIND, OPEN } from './statements.ts'
-import { type Fields, isFinal, makeTaskId, type Task, taskOf } from './task.ts'
+import { OPEN, taskReader } from './statements.ts'
+import { type Fields, isFinal, makeTaskId, type Task } from './task.ts'
 import { waitForTask } from './wait.ts'
 
 export class CreateStage implements Stage {
@@ -44,36 +44,16 @@ export class CreateStage implements Stage {
     const id = makeTaskId(now, Math.random())
     const callbackKey =
       callbackRequest && (await encryptedKeyOf(this.#host, id, callbackRequest.key))
-    const hold = slots.get(HOLD)?.keep()
-    const task: Task = {
+    const task = newTask(exchange, {
       id,
-      account: account.id,
-      key: account.key?.id,
-      request: exchange.id,
-      route: exchange.route.name,
-      path: request.path,
-      model: slots.get(MODEL)?.asked ?? '',
-      state: 'accepted',
+      now,
       body,
-      slots: slots.toJson(),
       target: this.#host.pin(first),
-      hold,
-      upstreamId: undefined,
-      attempts: 0,
-      failures: 0,
-      progress: 0,
-      error: undefined,
-      results: [],
-      callback: callbackRequest?.callback,
-      created: now,
-      changed: now,
       deadline: now + deadlineFor(body, this.#rule),
-      late: false,
-    }
-    const version = this.#host.config.version
-    const expires = task.deadline + this.#rule.keep
-    if (hold) writes.add(linkCharge(id, hold.request))
-    writes.add(createTask({ ...task, hold, callbackKey, version, now, expires }))
+      callback: callbackRequest?.callback,
+    })
+    const { version } = this.#host.config
+    saveTask(writes, task, { version, expires: task.deadline + this.#rule.keep, callbackKey })
     const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
     exchange.onEnd(() => this.#job.wake())
@@ -87,10 +67,7 @@ export class CreateStage implements Stage {
       longest: this.#rule.wait,
       signal,
       isEnough: ({ state }) => isFinal(state),
-      read: async () => {
-        const [row] = await this.#host.database.read(FIND, [task.id, task.account])
-        return row ? taskOf(row) : task
-      },
+      read: taskReader(this.#host.database, task),
     })
   }
   explain() {

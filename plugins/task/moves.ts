@@ -4,17 +4,18 @@ import type { Fault, Host, Json, Statement } from '../../engine/plugin.ts'
 import { releaseKept, settleKept } from '../ledger/kept-hold.ts'
 import { chargeLate } from '../ledger/views/task-charges.ts'
 import { writeWhileAway } from '../ledger/write-with-retry.ts'
+import type { Usage } from '../slots.ts'
 import { announce, eraseKey } from './callbacks.ts'
 import type { TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
 import { type Move, moveTask } from './statements.ts'
-import { TASK_ERRORS, type Task } from './task.ts'
+import { TASK_ERRORS, type Task, type TaskError } from './task.ts'
 import { errorOf, finishedResults, resultsOf, textAt } from './upstream-answer.ts'
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 import { usageOfRequest } from './usage.ts'
 
 /** Faults after which the upstream surely has no request: they come before anything was sent. */
-const NOT_SENT: ReadonlySet<string> = new Set(['TARGET_UNREACHABLE', 'TARGET_BUSY'])
+export const NOT_SENT: ReadonlySet<string> = new Set(['TARGET_UNREACHABLE', 'TARGET_BUSY'])
 /** The operator's account at the upstream is at fault, not the customer. */
 const OPERATOR_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
 
@@ -54,11 +55,15 @@ export class Mover {
     const failures = this.task.failures + 1
     return this.move({ state: this.task.state, failures, due: Date.now() + delay })
   }
-  fail(code: string, message: string): Promise<void> {
-    return this.#end('failed', { error: { code, message } })
+  fail(error: TaskError, results: readonly Json[] = []): Promise<void> {
+    return this.#end('failed', { error, results })
+  }
+  /** `usage`: what the answer reports; by default that of the request is charged. */
+  succeed(results: readonly Json[], usage?: Usage): Promise<void> {
+    return this.#end('succeeded', { results }, usage)
   }
   async afterSubmit({ status, json }: UpstreamAnswer, rule: TaskRule): Promise<void> {
-    if (status === 429 || status === 503) return this.#acceptAgain(rule)
+    if (status === 429 || status === 503) return this.acceptAgain(rule.poll)
     if (status >= 500) return this.loseTrack(`the upstream answered ${status}`)
     if (status >= 300) return this.#refused(status, json, rule)
     const upstreamId = textAt(json, rule.submit.id)
@@ -70,7 +75,7 @@ export class Mover {
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
     const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
-    return again ? this.#acceptAgain(rule) : this.loseTrack(fault.message)
+    return again ? this.acceptAgain(rule.poll) : this.loseTrack(fault.message)
   }
   afterPoll({ json }: UpstreamAnswer, rule: TaskRule, delay: number): Promise<void> {
     const { poll } = rule
@@ -115,9 +120,10 @@ export class Mover {
     this.#host.metrics.count('tasks_late_total', { model })
     this.#host.log.warn({ task: id, model }, 'a task succeeded after it had failed by its deadline')
   }
-  #acceptAgain({ poll }: TaskRule): Promise<void> {
+  /** The upstream surely does not run it, or it may be sent again. Times in ms. */
+  acceptAgain({ first, longest }: Pick<TaskRule['poll'], 'first' | 'longest'>): Promise<void> {
     const failures = this.task.failures + 1
-    const due = Date.now() + backOff({ ...this.task, failures }, poll.first, poll.longest)
+    const due = Date.now() + backOff({ ...this.task, failures }, first, longest)
     return this.move({ state: 'accepted', failures, due })
   }
   /** The upstream may have got the task: the hold stays, and an operator decides. */
@@ -140,26 +146,37 @@ export class Mover {
       { task: id, model, status, reason: error },
       'the upstream refused a task because of its account; check its key and its balance',
     )
-    return this.fail(TASK_ERRORS.internal, 'the service could not run this task')
+    return this.fail({
+      code: TASK_ERRORS.internal,
+      message: 'the service could not run this task',
+    })
   }
   /** Final state, settlement or release: one transaction. */
-  async #end(state: 'succeeded' | 'failed', move: Omit<Move, 'state'>): Promise<void> {
+  async #end(
+    state: 'succeeded' | 'failed',
+    move: Omit<Move, 'state'>,
+    usage?: Usage,
+  ): Promise<void> {
     const { metrics } = this.#host
     const startedAt = performance.now()
-    await this.move({ ...move, state, progress: 100 }, false, closeHold(this.task, state))
+    await this.move({ ...move, state, progress: 100 }, false, closeHold(this.task, state, usage))
     metrics.time('tasks_settle_seconds', { state }, (performance.now() - startedAt) / 1_000)
     metrics.count('tasks_total', { model: this.task.model, state })
   }
 }
 
-/** Settles the hold of a task that succeeded, or releases that of one that failed. */
-export const closeHold = (task: Task, end: 'succeeded' | 'failed'): readonly Statement[] => {
-  const { hold, body } = task
+/** Settles the hold of a task that succeeded, by `usage` or by what the request ordered, or
+ *  releases that of one that failed. */
+export const closeHold = (
+  { hold, body }: Task,
+  end: 'succeeded' | 'failed',
+  usage?: Usage,
+): readonly Statement[] => {
   if (!hold) return []
   const now = Date.now()
   return [
     end === 'succeeded'
-      ? settleKept(hold, usageOfRequest(body, hold), now)
+      ? settleKept(hold, usage ?? usageOfRequest(body, hold), now)
       : releaseKept(hold, now),
   ]
 }

@@ -1,5 +1,6 @@
 /** `task:` of a route: the JSON Schema, and the options as the runner uses them. */
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
+import { CALL_SCHEMA, type CallOptions, REPLY_SCHEMA, type ReplyOptions } from './calls/options.ts'
 import { dialectNames, type TaskDialectName } from './dialects/index.ts'
 import { POINTER } from './pointer.ts'
 import type { State } from './task.ts'
@@ -33,7 +34,7 @@ export interface ViewOptions {
   readonly dialect: TaskDialectName
   readonly view: ViewName
 }
-export type Options = CreateOptions | ViewOptions
+export type Options = CreateOptions | ViewOptions | CallOptions | ReplyOptions
 
 /** `GET /tasks/{id}`: `{id}` is the upstream's id. */
 export interface Call {
@@ -278,6 +279,6 @@ const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {
 })
 export const SCHEMA = {
   description: 'The route creates durable tasks, or shows them.',
-  anyOf: [CREATE, VIEW],
+  anyOf: [CREATE, CALL_SCHEMA, VIEW, REPLY_SCHEMA],
   examples: [{ dialect: dialectNames[0], view: 'query' }],
 }

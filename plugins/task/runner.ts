@@ -9,7 +9,7 @@ import type { TaskRule } from './options.ts'
 import { ANY_DUE, claimDue, OWNED } from './statements.ts'
 import { TASK_ERRORS, type Task, taskOf } from './task.ts'
 
-/** Tasks that one process works on at a time. */
+/** Tasks of one kind that one process works on at a time. */
 const CONCURRENT = 50
 /** ms between two looks for due tasks; a create wakes the runner of its own process at once. */
 export const TICK = 500
@@ -22,10 +22,15 @@ export interface TaskRoute {
   step(mover: Mover, signal: AbortSignal): Promise<void>
 }
 
+interface Step {
+  readonly isCall: boolean
+  readonly completion: Promise<void>
+}
+
 export class TaskRunner {
   readonly #routes = new Map<string, TaskRoute>()
   /** The steps under way, by task. */
-  readonly #steps = new Map<string, Promise<void>>()
+  readonly #steps = new Map<string, Step>()
   /** A claim or a step failed: this process may own tasks that it does not work on. */
   #mayOwnOthers = false
   /** Ends the steps that wait for the store or for their turn. */
@@ -41,31 +46,44 @@ export class TaskRunner {
   ruleOf(task: Pick<Task, 'route'>): TaskRule | undefined {
     return this.#routes.get(task.route)?.rule
   }
-  /** Works on everything that is due. Resolves when nothing more is due, or `signal` aborts. */
+  /** Works on everything that is due. Resolves when nothing more is due, or `signal` aborts. Calls
+   *  take long: it waits for none. */
   async run(host: Host, signal: AbortSignal): Promise<void> {
     await this.#adoptOthers(host)
     while (!signal.aborted) {
-      const free = CONCURRENT - this.#steps.size
-      const tasks = free > 0 ? await this.#claim(host, free) : []
+      const free = this.#free(false)
+      const tasks = await this.#claim(host)
       for (const task of tasks) this.#begin(host, task)
-      if (tasks.length < free) return
-      await Promise.race(this.#steps.values())
+      if (tasks.filter(({ isCall }) => !isCall).length < free) return
+      await Promise.race(this.#completionsOf(false))
     }
   }
   /** Resolves when the steps under way have ended. */
   async close(): Promise<void> {
     this.#closing.abort()
-    await Promise.all(this.#steps.values())
+    await Promise.all([...this.#steps.values()].map(({ completion }) => completion))
   }
-  async #claim(host: Host, most: number): Promise<readonly Task[]> {
+  #completionsOf(isCall: boolean): readonly Promise<void>[] {
+    const steps = [...this.#steps.values()].filter(step => step.isCall === isCall)
+    return steps.map(({ completion }) => completion)
+  }
+  /** How many more tasks of one kind this process may work on. */
+  #free(isCall: boolean): number {
+    return CONCURRENT - this.#completionsOf(isCall).length
+  }
+  async #claim(host: Host): Promise<readonly Task[]> {
     // Every process looks twice a second: nearly always there is nothing to write.
-    const [due] = await host.database.read(ANY_DUE, [Date.now()])
-    if (!due) return []
+    const now = Date.now()
+    const dueKinds = await host.database.read(ANY_DUE, [now, now])
+    const kinds = dueKinds
+      .map(row => Number(row.is_call) === 1)
+      .filter(isCall => this.#free(isCall) > 0)
+    if (kinds.length === 0) return []
     const process = await host.membership.name()
     try {
-      const list = [claimDue(process, Date.now(), most)]
-      const [rows = []] = await writeWithRetry(host.database, list)
-      return rows.map(taskOf)
+      const list = kinds.map(isCall => claimDue(process, now, this.#free(isCall), isCall))
+      const rows = await writeWithRetry(host.database, list)
+      return rows.flat().map(taskOf)
     } catch (error) {
       this.#mayOwnOthers = true
       throw error
@@ -81,7 +99,7 @@ export class TaskRunner {
     for (const task of rows.map(taskOf)) if (!this.#steps.has(task.id)) this.#begin(host, task)
   }
   #begin(host: Host, task: Task): void {
-    const step = this.step(host, task)
+    const completion = this.step(host, task)
       .catch(error => {
         // Another process has the task now.
         if (isCode(error, 'TASK_MOVED', 'CHARGE_CLOSED')) return
@@ -89,7 +107,7 @@ export class TaskRunner {
         host.log.warn({ task: task.id, error }, 'a task could not be moved on')
       })
       .finally(() => this.#steps.delete(task.id))
-    this.#steps.set(task.id, step)
+    this.#steps.set(task.id, { isCall: task.isCall, completion })
   }
   /** Makes the next step of a task that this process has claimed. */
   async step(host: Host, task: Task): Promise<void> {
@@ -101,6 +119,6 @@ export class TaskRunner {
     if (task.state === 'failed') return mover.endLatePolls()
     // Its route is gone from the configuration: an operator may bring it back until the deadline.
     if (Date.now() < task.deadline) return mover.retry(60_000)
-    return mover.fail(TASK_ERRORS.timeout, 'the task did not finish in time')
+    return mover.fail({ code: TASK_ERRORS.timeout, message: 'the task did not finish in time' })
   }
 }

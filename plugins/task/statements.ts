@@ -1,8 +1,8 @@
 /** Statements over tasks. A move names the state that it leaves and the process that makes it.
  *  Pure. */
-import type { Json, Sql, Statement, Target } from '../../engine/plugin.ts'
+import type { Database, Json, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
-import type { State, Task, TaskError } from './task.ts'
+import { type State, type Task, type TaskError, taskOf } from './task.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({
   name: `tasks: ${name}`,
@@ -13,8 +13,8 @@ const sql = (name: string, text: string, postgres?: string): Sql => ({
 const CREATE = sql(
   'create',
   `INSERT INTO tasks (id, account, key, request, route, path, model, version, state, body, slots, target,
-     upstream, hold, callback, callback_key, created, changed, deadline, expires, due)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     upstream, hold, callback, callback_key, is_call, created, changed, deadline, expires, due)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 )
 export interface NewTask {
   readonly id: string
@@ -32,6 +32,7 @@ export interface NewTask {
   readonly callback: object | undefined
   /** Encrypted. */
   readonly callbackKey: string | undefined
+  readonly isCall: boolean
   readonly now: number
   readonly deadline: number
   readonly expires: number
@@ -55,6 +56,7 @@ export const createTask = (task: NewTask): Statement => ({
     task.hold === undefined ? null : JSON.stringify(task.hold),
     task.callback === undefined ? null : JSON.stringify(task.callback),
     task.callbackKey ?? null,
+    task.isCall ? 1 : 0,
     task.now,
     task.now,
     task.deadline,
@@ -66,19 +68,21 @@ export const createTask = (task: NewTask): Statement => ({
 })
 
 /** A task that waits for a paused upstream is due at its deadline, when it fails. */
-const DUE = `SELECT id FROM tasks WHERE due <= ? AND process IS NULL
+const DUE = `SELECT id FROM tasks WHERE is_call = ? AND due <= ? AND process IS NULL
    AND (state <> 'accepted' OR deadline <= ? OR upstream NOT IN (SELECT upstream FROM task_pauses))
    ORDER BY due LIMIT ?`
 const claimText = (due: string): string =>
   `UPDATE tasks SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
    WHERE id IN (${due}) AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?) RETURNING *`
 const CLAIM = sql('claim', claimText(DUE), claimText(`${DUE} FOR UPDATE SKIP LOCKED`))
-/** Takes up to `most` due tasks for this process, oldest first, and returns their rows. Of
- *  several processes that claim at once each gets others. */
-export const claimDue = (process: string, now: number, most: number): Statement => ({
-  sql: CLAIM,
-  values: [process, now, now, most, process],
-})
+/** Takes up to `most` due tasks of one kind for this process, oldest first, and returns their
+ *  rows. Of several processes that claim at once each gets others. */
+export const claimDue = (
+  process: string,
+  now: number,
+  most: number,
+  isCall: boolean,
+): Statement => ({ sql: CLAIM, values: [process, isCall ? 1 : 0, now, now, most, process] })
 
 const MOVE = sql(
   'move',
@@ -176,10 +180,12 @@ export const claimTask = (process: string, id: string, account: number): Stateme
   values: [process, id, account, process],
 })
 
-/** Whether a task is due and no process has it (now). */
+const DUE_OF = (kind: 0 | 1): string =>
+  `EXISTS (SELECT 1 FROM tasks WHERE is_call = ${kind} AND due <= ? AND process IS NULL)`
+/** The kinds of which a task is due and no process has it (now, now). */
 export const ANY_DUE = sql(
   'any due',
-  'SELECT 1 AS due FROM tasks WHERE due <= ? AND process IS NULL LIMIT 1',
+  `SELECT 0 AS is_call WHERE ${DUE_OF(0)} UNION ALL SELECT 1 WHERE ${DUE_OF(1)}`,
 )
 // ---------------------------------------------------------------- operators
 
@@ -225,6 +231,18 @@ export const remindOfUnknown = (
 export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ?')
 /** A task of an account (id, account). */
 export const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
+/** Reads the task again; its last known state where it is gone. */
+export const taskReader =
+  (database: Pick<Database, 'read'>, task: Task): (() => Promise<Task>) =>
+  async () => {
+    const [row] = await database.read(FIND, [task.id, task.account])
+    return row ? taskOf(row) : task
+  }
+/** A call of an account that ran as a task (id, account, path). */
+export const FIND_CALL = sql(
+  'find call',
+  'SELECT * FROM tasks WHERE id = ? AND account = ? AND path = ? AND is_call = 1',
+)
 /** For operators (id). */
 export const FIND_ANY = sql('find any', 'SELECT * FROM tasks WHERE id = ?')
 /** The latest tasks of an account (account, from, to, row count, rows to skip). */

@@ -75,6 +75,13 @@ const PAUSES = `
   CREATE INDEX tasks_unknown ON tasks (route) WHERE state = 'unknown';
   CREATE TABLE task_pauses (upstream TEXT PRIMARY KEY, since BIGINT NOT NULL)`
 
+/** `is_call`: 1 where the upstream answers the call itself, which may take minutes: such tasks are
+ *  claimed apart from the others. */
+const CALLS = `
+  ALTER TABLE tasks ADD COLUMN is_call BIGINT NOT NULL DEFAULT 0;
+  DROP INDEX tasks_due;
+  CREATE INDEX tasks_due ON tasks (is_call, due) WHERE due IS NOT NULL`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -84,4 +91,5 @@ export const migrations: readonly Migration[] = [
     text: `${PAUSES}; UPDATE tasks SET upstream = json_extract(target, '$.upstream')`,
     postgres: `${PAUSES}; UPDATE tasks SET upstream = CAST(target AS json)->>'upstream'`,
   },
+  { number: 5, text: CALLS },
 ]

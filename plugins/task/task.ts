@@ -25,6 +25,8 @@ export interface TaskError {
   /** The upstream's own code, or one of `TASK_ERRORS`. */
   readonly code: string
   readonly message: string
+  /** Of the answer that reports it, for a call that ran as a task. */
+  readonly status?: number
 }
 /** Codes of failures that the gateway found. */
 export const TASK_ERRORS = {
@@ -68,6 +70,8 @@ export interface Task {
   readonly deadline: number
   /** Succeeded after it had failed by its deadline. */
   readonly late: boolean
+  /** The upstream answers the call itself, and is not polled. */
+  readonly isCall: boolean
 }
 
 const parse = <T>(text: unknown): T | undefined =>
@@ -97,6 +101,7 @@ export const taskOf = (row: Row): Task => ({
   changed: Number(row.changed),
   deadline: Number(row.deadline),
   late: Number(row.late) === 1,
+  isCall: Number(row.is_call) === 1,
 })
 
 /** 2020-01-01, so that ids have 18 digits until 2050. */

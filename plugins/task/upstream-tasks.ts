@@ -40,7 +40,10 @@ export class UpstreamTasks implements TaskRoute {
     const { task } = mover
     const { submit, idempotency } = this.rule
     if (Date.now() > task.deadline)
-      return mover.fail(TASK_ERRORS.timeout, 'the task could not be submitted in time')
+      return mover.fail({
+        code: TASK_ERRORS.timeout,
+        message: 'the task could not be submitted in time',
+      })
     // Due at once for another process, should this one die: see `step`.
     await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
     let answer: UpstreamAnswer

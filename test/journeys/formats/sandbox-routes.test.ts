@@ -6,6 +6,7 @@ import t from 'tap'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
 import { writePng } from '../../helpers/formats/png.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { assemble, NAME, runCase } from './sdk-cases.ts'
 
 // No environment variables, as after a fresh installation.
@@ -56,6 +57,23 @@ t.test('sandbox: answers every route and most models of each kind', async t => {
     const mark = /count/i.test(path) ? 'x-tollgate-estimated' : 'x-tollgate-sandbox'
     t.equal(response.headers.get(mark), 'true', name)
   }
+})
+
+t.test('sandbox: an image can be asked for as a task', async t => {
+  const body = { model: 'gp-4o-image', prompt: 'a cat' }
+  const headers = { prefer: 'respond-async' }
+  const created = await openai.images.generate(body, { headers }).asResponse()
+  const location = created.headers.get('location') ?? ''
+  t.match(location, /^\/v1\/images\/generations\/\d{18}$/)
+  t.match(
+    { status: created.status, body: await created.json() },
+    { status: 202, body: { id: String } },
+  )
+  const result = await eventually(async () => {
+    const response = await openai.get(location.slice(3)).asResponse()
+    return response.status === 202 ? undefined : ((await response.json()) as OpenAI.ImagesResponse)
+  })
+  t.ok(result.data?.[0]?.b64_json ?? result.data?.[0]?.url)
 })
 
 t.test('sandbox: official clients read embeddings and images', async t => {

@@ -347,14 +347,19 @@ t.test('tasks: a model of another upstream is not served on the route', async t 
   t.same(await gateway.findings(), [])
 })
 
-t.test('tasks: tollgate check reports upstreams that do not exist', async t => {
+t.test('tasks: tollgate check reports unknown upstreams, and forms as tasks', async t => {
   const problems: string[] = []
-  const routes = [{ path: 'POST /a', task: { upstreams: ['vd', 'vb'] } }, { path: 'POST /b' }]
+  const routes = [
+    { path: 'POST /a', task: { upstreams: ['vd', 'vb'] } },
+    { path: 'POST /b' },
+    { path: 'POST /c', form: {}, task: { call: {} } },
+  ]
   const document = { upstreams: { vd: {} }, routes } as unknown as Parameters<typeof task.check>[0]
   task.check(document, (where, code, message, suggestion) =>
     problems.push(`${where.join('.')} ${code} ${message} -> ${suggestion}`),
   )
   t.same(problems, [
     'routes.0.task.upstreams.1 UNKNOWN_UPSTREAM there is no upstream named "vb" -> vd',
+    'routes.2.task.call FORM_AS_TASK a form cannot run as a task; remove `task` or `form` -> undefined',
   ])
 })

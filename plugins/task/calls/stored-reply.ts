@@ -1,0 +1,23 @@
+/** The answer of a call that ran as a task, as its row stores it: one of the task's results. */
+import type { Json, Reply } from '../../../engine/plugin.ts'
+import type { Task } from '../task.ts'
+
+export type StoredReply = {
+  readonly status: number
+  readonly type: string
+  /** Text, or base64 where the type is not text. */
+  readonly body: string
+  readonly encoding: 'utf8' | 'base64'
+}
+const TEXT_TYPE = /^(?:text\/|application\/(?:.*\+)?(?:json|xml))/i
+
+/** Reads the whole answer. Rejects with a fault where it is larger than `largest` bytes. */
+export const readReply = async (reply: Reply, largest: number): Promise<StoredReply> => {
+  const bytes = Buffer.from(await reply.bytes(largest))
+  const type = String(reply.headers['content-type'] ?? 'application/octet-stream')
+  const encoding = TEXT_TYPE.test(type) ? 'utf8' : 'base64'
+  return { status: reply.status, type, body: bytes.toString(encoding), encoding }
+}
+/** Undefined where the call got no answer. */
+export const storedReplyOf = ({ results }: Pick<Task, 'results'>): StoredReply | undefined =>
+  results[0] as (Json & StoredReply) | undefined

@@ -1,0 +1,76 @@
+/** A new task, and the statements that store it together with its hold. */
+import type { Exchange, Target, Writes } from '../../engine/plugin.ts'
+import { linkCharge } from '../ledger/views/task-charges.ts'
+import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
+import { createTask } from './statements.ts'
+import { type Callback, type Fields, makeTaskId, type Task } from './task.ts'
+
+interface NewTask {
+  readonly now: number
+  readonly body: Fields
+  readonly target: Target
+  /** ms since 1970. */
+  readonly deadline: number
+  /** Made before, where something is encrypted for it. */
+  readonly id?: string
+  readonly callback?: Callback | undefined
+  readonly isCall?: boolean
+}
+/** Takes the hold of the call over. */
+export const newTask = (
+  { id: request, route, request: { path }, slots }: Exchange,
+  {
+    now,
+    body,
+    target,
+    deadline,
+    id = makeTaskId(now, Math.random()),
+    callback,
+    isCall = false,
+  }: NewTask,
+): Task => {
+  const account = slots.need(ACCOUNT)
+  return {
+    id,
+    account: account.id,
+    key: account.key?.id,
+    request,
+    route: route.name,
+    path,
+    model: slots.get(MODEL)?.asked ?? '',
+    state: 'accepted',
+    body,
+    slots: slots.toJson(),
+    target,
+    hold: slots.get(HOLD)?.keep(),
+    upstreamId: undefined,
+    attempts: 0,
+    failures: 0,
+    progress: 0,
+    error: undefined,
+    results: [],
+    callback,
+    created: now,
+    changed: now,
+    deadline,
+    late: false,
+    isCall,
+  }
+}
+interface Storage {
+  /** Of the configuration. */
+  readonly version: number
+  /** ms since 1970. */
+  readonly expires: number
+  /** Encrypted. */
+  readonly callbackKey?: string | undefined
+}
+export const saveTask = (
+  writes: Pick<Writes, 'add'>,
+  task: Task,
+  { version, expires, callbackKey }: Storage,
+): void => {
+  const { hold, created: now } = task
+  if (hold) writes.add(linkCharge(task.id, hold.request))
+  writes.add(createTask({ ...task, version, expires, callbackKey, now }))
+}
