@@ -51,37 +51,8 @@ export const fault = errors({
     { param: 'expires_after[anchor]', as: code('invalid_value') },
   ],
 
-  INTEGER_INVALID: [
-    400,
-    "Invalid type for '%s': expected an integer, but got '%s' instead.",
-    { as: code('invalid_type') },
-  ],
-  INTEGER_BELOW: [
-    400,
-    "Invalid '%s': integer below minimum value. Expected a value >= %d, but got %d instead.",
-    { as: code('integer_below_min_value') },
-  ],
-  INTEGER_ABOVE: [
-    400,
-    "Invalid '%s': integer above maximum value. Expected a value <= %d, but got %d instead.",
-    { as: code('integer_above_max_value') },
-  ],
-  LIST_ORDER: [
-    400,
-    "Invalid value: '%s'. Supported values are: 'asc' and 'desc'.",
-    { param: 'order', as: code('invalid_value') },
-  ],
   LIST_PURPOSE: [400, 'Invalid purpose: %s. Must be one of: (%s)', { param: 'purpose' }],
 
   RANGE_UNSATISFIABLE: [416, 'The requested range is not within the %d bytes of the file.'],
   LINK_INVALID: [403, 'This link has expired, or it is not a link of this service.'],
 })
-
-/** The integer that a client wrote, within its limits. */
-export const integerIn = (name: string, text: string, min: number, max: number): number => {
-  if (!/^-?\d{1,15}$/.test(text)) throw fault('INTEGER_INVALID', [name, text], { param: name })
-  const number = Number(text)
-  if (number < min) throw fault('INTEGER_BELOW', [name, min, number], { param: name })
-  if (number > max) throw fault('INTEGER_ABOVE', [name, max, number], { param: name })
-  return number
-}

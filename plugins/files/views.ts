@@ -1,6 +1,7 @@
 /** The endpoints over stored files of the calling account: list, show, delete, content; and the
  *  download by a signed URL, without an account. */
 import type { Exchange, HostBase } from '../../engine/plugin.ts'
+import { integerIn, orderIn } from '../dialects/openai-query.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { PURPOSES } from '../file-store/settings.ts'
 import { readSignedUrl } from '../file-store/signed-url.ts'
@@ -8,7 +9,7 @@ import { PAGES } from '../file-store/statements.ts'
 import { fileOf, type StoredFile } from '../file-store/stored-file.ts'
 import { ACCOUNT } from '../slots.ts'
 import { download } from './download.ts'
-import { fault, integerIn } from './faults.ts'
+import { fault } from './faults.ts'
 import { deletedView, fileView, listView } from './view.ts'
 
 type View = (exchange: Exchange, host: HostBase) => Promise<void>
@@ -23,8 +24,7 @@ const findFile = ({ params, slots }: Exchange, store: FileStore): Promise<Stored
 const list: View = async (exchange, host) => {
   const { query } = exchange.request
   const account = exchange.slots.need(ACCOUNT).id
-  const order = query.get('order') ?? 'desc'
-  if (order !== 'asc' && order !== 'desc') throw fault('LIST_ORDER', [order.slice(0, 100)])
+  const order = orderIn(query)
   const limit = integerIn('limit', query.get('limit') ?? String(MAX_LIMIT), 1, MAX_LIMIT)
   const purpose = purposeIn(query.get('purpose') ?? '')
   const after = query.get('after')
