@@ -27,11 +27,27 @@ import {
 import { CallAdmission } from './ledger/call-admission.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
 import type { MeteredCall } from './ledger/metered-call.ts'
-import { applyOverride, type Override, overrideOf, type Price, Prices } from './ledger/prices.ts'
+import {
+  applyOverride,
+  type Override,
+  overrideOf,
+  type Price,
+  Prices,
+  ReducedPrices,
+} from './ledger/prices.ts'
 import { meterResponse } from './ledger/receipt-filter.ts'
 import { sharedLedger } from './ledger/shared-ledger.ts'
 import { migrations } from './ledger/tables.ts'
-import { ACCOUNT, CLOSE_MESSAGE, HOLD, METERED, MODEL, OUTPUT_LIMIT, USAGE } from './slots.ts'
+import {
+  ACCOUNT,
+  CLOSE_MESSAGE,
+  HOLD,
+  METERED,
+  MODEL,
+  OUTPUT_LIMIT,
+  PRICE_FACTOR,
+  USAGE,
+} from './slots.ts'
 
 const refusal = errors({
   METER_NOBODY: [
@@ -84,6 +100,7 @@ class Meter implements Stage {
   readonly #admission: CallAdmission
   readonly #prices: Prices
   readonly #override: Override | undefined
+  readonly #reducedPrices = new ReducedPrices()
   constructor(admission: CallAdmission, prices: Prices, override: Override | undefined) {
     this.#admission = admission
     this.#prices = prices
@@ -91,8 +108,10 @@ class Meter implements Stage {
   }
   handle(exchange: Exchange, next: Next): Promise<void> {
     const model = exchange.slots.get(MODEL)
-    const price = model && this.#priceOf(model.entry)
-    if (!model || !price || price.rule.free) return next()
+    const usualPrice = model && this.#priceOf(model.entry)
+    if (!model || !usualPrice || usualPrice.rule.free) return next()
+    const factor = exchange.slots.get(PRICE_FACTOR)
+    const price = factor === undefined ? usualPrice : this.#reducedPrices.of(usualPrice, factor)
     const account = exchange.slots.get(ACCOUNT)
     if (!account) throw refusal('METER_NOBODY', [exchange.route.name])
     return this.#meter(exchange, next, { price, account, model: model.asked })

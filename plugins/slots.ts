@@ -86,6 +86,10 @@ export interface PricedMeters {
  *  not. Set by `meter` before the request is forwarded; final in every `forward`. */
 export const METERED: Slot<PricedMeters> = { name: 'metered' }
 
+/** The part of its price that a call is charged, a decimal from 0 to 1. Set by `batches` before its
+ *  calls reach `meter`. */
+export const PRICE_FACTOR: Slot<string> = { name: 'price-factor' }
+
 /** A hold that a stage behind `meter` has taken over: what it stores to close the hold later.
  *  JSON. */
 export type KeptHold = {

@@ -41,9 +41,12 @@ export const compileDiscount = (
   if (factor === undefined || !when || step === undefined || unknown.length > 0) return undefined
   return { factor, when, step }
 }
+/** In 1e-9. Throws where it is not a decimal from 0 to 1. */
+export const parseFactor = (value: unknown): bigint =>
+  parseDecimal(value, { places: FACTOR_PLACES, most: ONE })
 const factorOf = (value: unknown, where: Where, { report }: PriceContext): bigint | undefined => {
   try {
-    return parseDecimal(value, { places: FACTOR_PLACES, most: ONE })
+    return parseFactor(value)
   } catch (error) {
     report(where, 'PRICE_AMOUNT', `the factor of a discount is from 0 to 1: ${messageOf(error)}`)
     return undefined

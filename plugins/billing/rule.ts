@@ -4,7 +4,7 @@ import { isFields } from '../../engine/kit.ts'
 import type { Report } from '../../engine/plugin.ts'
 import type { Meter } from '../slots.ts'
 import type { Currency } from './currency.ts'
-import { compileDiscount, type Discount, printDiscount } from './discount.ts'
+import { compileDiscount, type Discount, parseFactor, printDiscount } from './discount.ts'
 import { type FastPrice, fastPriceOf } from './fast-price.ts'
 import { compileLine, linesUnder, type PlacedLine, printLine, type RuleLine } from './line.ts'
 import { isMeter, METERS, type PricingMeter, pricingMeterOf } from './meters.ts'
@@ -113,6 +113,11 @@ const ruleOf = ({
     text: JSON.stringify(frozenOptions),
   }
 }
+/** The rule with a factor on the sum of its lines. A rule that has a discount keeps it alone. */
+export const reducedRule = (rule: Rule, factor: string): Rule =>
+  rule.discount || rule.free
+    ? rule
+    : ruleOf({ ...rule, discount: { factor: parseFactor(factor), when: [], step: 0n } })
 const metersOf = (lines: readonly RuleLine[]): Pick<Rule, 'pricedMeters' | 'pricingMeters'> => {
   const own = Map.groupBy(lines, ({ meter }) => meter)
   const pricingMeters = new Map(

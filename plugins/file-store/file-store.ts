@@ -57,18 +57,21 @@ export class FileStore {
     this.#blobs = blobs
   }
   /** Begins a file. The caller ends it with `save` or with the writer's `abort`. */
-  async begin(): Promise<FileWriter> {
-    const id = makeFileId()
+  async begin(id = makeFileId()): Promise<FileWriter> {
     return new FileWriter(id, await this.#blobs.create(id))
+  }
+  async exists(id: string): Promise<boolean> {
+    return (await this.#database.read(KNOWN, [JSON.stringify([id])])).length > 0
   }
   /** Makes the bytes durable, then the row. Rejects with FILE_QUOTA, and leaves nothing then. */
   async save(
     writer: FileWriter,
     file: Omit<StoredFile, 'id' | 'bytes' | 'sha256'>,
+    quota = this.settings.quota,
   ): Promise<StoredFile> {
     const stored = { ...file, ...(await writer.commit()) }
     try {
-      await writeWithRetry(this.#database, addFile(stored, this.settings.quota))
+      await writeWithRetry(this.#database, addFile(stored, quota))
     } catch (error) {
       // If the result is unknown the row may exist; without it the bytes are removed later.
       if (!isCode(error, 'STORE_UNKNOWN')) await this.#removeBytes(stored.id)

@@ -1,7 +1,7 @@
 /** The prices of a configuration: one compiled rule for each model, and the overrides of routes. */
 import type { Document, Json, Report } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
-import { type BillingOptions, compileRule, type Rule } from '../billing/rule.ts'
+import { type BillingOptions, compileRule, type Rule, reducedRule } from '../billing/rule.ts'
 import { WorstCaseCosts } from './worst-case-cost.ts'
 
 /** The money options of an entry of `models:`. */
@@ -70,3 +70,19 @@ export const applyOverride = (
   override: Override | undefined,
 ): Price | undefined =>
   override ? { output: price?.output, context: price?.context, ...override } : price
+
+/** The prices of calls that are charged a part of their price. */
+export class ReducedPrices {
+  readonly #prices = new WeakMap<Rule, Map<string, Price>>()
+
+  of(price: Price, factor: string): Price {
+    const prices = this.#prices.get(price.rule) ?? new Map<string, Price>()
+    this.#prices.set(price.rule, prices)
+    const known = prices.get(factor)
+    if (known) return known
+    const rule = reducedRule(price.rule, factor)
+    const reducedPrice = { ...price, rule, worstCase: new WorstCaseCosts(rule) }
+    prices.set(factor, reducedPrice)
+    return reducedPrice
+  }
+}

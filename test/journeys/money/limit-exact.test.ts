@@ -1,10 +1,10 @@
 /** Limits across workers: exactly N requests pass whichever worker gets them, and a killed worker's
  *  concurrency is returned. */
-import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { workersOf } from '../../helpers/process-tree.ts'
 
 const upstream = await startUpstream()
 const gateway = await startGateway({
@@ -85,20 +85,3 @@ const startWave = () => {
   }
   return { all: Promise.all(Array.from({ length: 40 }, one)), refused: refusals.promise }
 }
-
-/** The process ids of the primary's workers. */
-const workersOf = (primary: number): number[] =>
-  readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(Number)
-    .filter(pid => {
-      try {
-        const parent = /\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
-        return (
-          Number(parent) === primary &&
-          /worker\.ts/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-        )
-      } catch {
-        return false
-      }
-    })

@@ -1,78 +1,18 @@
-/** A gateway that runs chat calls as tasks over a real store, and a scripted upstream. */
+/** A gateway that runs chat calls as tasks. */
 import type { Test } from 'tap'
-import type { Json, Plugin, Stage } from '../../../engine/plugin.ts'
-import { createJobs } from '../../../engine/store/jobs.ts'
-import { Leases } from '../../../engine/store/leases.ts'
-import account from '../../../plugins/account/index.ts'
-import errorsPlugin from '../../../plugins/errors.ts'
-import idempotency from '../../../plugins/idempotency/index.ts'
-import { audit } from '../../../plugins/ledger/audit.ts'
-import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
-import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import type { Plugin } from '../../../engine/plugin.ts'
 import meter from '../../../plugins/meter.ts'
-import model from '../../../plugins/model/index.ts'
-import { ACCOUNT } from '../../../plugins/slots.ts'
 import task from '../../../plugins/task/index.ts'
-import translate from '../../../plugins/translate/index.ts'
+import { startMetered } from '../../helpers/gateway/metered.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import {
-  pluginOf,
-  SILENT_LOG,
-  startHttpUpstream,
-  startTestServer,
-} from '../../helpers/gateway/test-server.ts'
-import { reaperOn } from '../../helpers/store/membership.ts'
-import { type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
+import type { Engine } from '../../helpers/store/store.ts'
 
-/** Nanos. */
-const CREDITED = 1_000_000_000_000n
 export const CHAT = '/v1/chat/completions'
 
-type UpstreamAnswer = { readonly status?: number; readonly json?: Json; readonly cut?: true }
-type Script = (count: number) => UpstreamAnswer | Promise<UpstreamAnswer>
-
-/** A chat answer of ten tokens in and five out. */
-export const chatAnswer = (usage: Json = { prompt_tokens: 10, completion_tokens: 5 }): Json => ({
-  id: 'chat-1',
-  object: 'chat.completion',
-  created: 1,
-  model: 'up',
-  choices: [
-    { index: 0, message: { role: 'assistant', content: 'Good day.' }, finish_reason: 'stop' },
-  ],
-  ...(usage && { usage }),
-})
-const caller: Stage = {
-  async handle({ request, slots }, next) {
-    const { account = '1' } = request.headers
-    slots.set(ACCOUNT, { id: Number(account), name: 'ann', role: 'customer' })
-    await next()
-  },
-}
-
-/** `options`: of `task:` on the chat route. A token in costs 1,000 nanos, one out 2,000. */
+/** `options`: of `task:` on the chat route. */
 export const startCalls = async (t: Test, engine: Engine = 'sqlite', options: object = {}) => {
-  const store = await startAnyStore(t, engine)
-  const database = await store.open()
-  const upstream = { script: (() => ({ json: chatAnswer() })) as Script, bodies: [] as Json[] }
-  const url = await startHttpUpstream(t, (request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', chunk => chunks.push(chunk))
-    request.on('end', async () => {
-      upstream.bodies.push(JSON.parse(Buffer.concat(chunks).toString()))
-      const { status = 200, json = {}, cut } = await upstream.script(upstream.bodies.length)
-      if (cut) response.destroy()
-      else
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
-    })
-  })
-  const membership = reaperOn(t, database, 1_000)
-  const jobs = createJobs({ leases: new Leases({ database, membership }), log: SILENT_LOG })
-  t.teardown(() => jobs.close())
-  const document = {
-    settings: { egress_allow: '127.0.0.0/8' },
-    upstreams: { up: { url, key: 'k', formats: ['openai-chat'] } },
-    models: { talk: { to: 'up/talker', price: { input: '0.000001', output: '0.000002' } } },
+  const gateway = await startMetered(t, engine, {
+    more: { meter: meter as Plugin, task: task as Plugin },
     routes: [
       {
         path: `POST ${CHAT}`,
@@ -85,49 +25,10 @@ export const startCalls = async (t: Test, engine: Engine = 'sqlite', options: ob
       { path: `GET ${CHAT}/{id}`, task: { view: 'reply' }, errors: 'openai' },
       { path: 'GET /usage/{id}', account: 'receipt' },
     ],
-  }
-  const plugins = {
-    errors: errorsPlugin as Plugin,
-    caller: pluginOf(caller),
-    model: model as Plugin,
-    idempotency: idempotency as Plugin,
-    account: account as Plugin,
-    meter: meter as Plugin,
-    task: task as Plugin,
-    translate: translate as Plugin,
-  }
-  const core = await startTestServer(
-    t,
-    plugins,
-    document as unknown as Parameters<typeof startTestServer>[2],
-    SILENT_LOG,
-    { database, membership, jobs },
-  )
-  membership.start()
-  await database.write([
-    openWallet(walletOf.account(1), 0n),
-    openWallet(walletOf.account(2), 0n),
-    addCredit({ account: 1, kind: 'credit', amount: CREDITED, note: 'test', at: 1 }),
-  ])
-  const rows = (text: string) => database.read(sql(text, text), [])
-  const send = async (
-    method: string,
-    path: string,
-    headers: Readonly<Record<string, string>> = {},
-    body?: object,
-  ) => {
-    const response = await fetch(`${core.url}${path}`, {
-      method,
-      headers: { 'content-type': 'application/json', ...headers },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    return { status: response.status, headers: response.headers, text }
-  }
+  })
+  const { send } = gateway
   return {
-    upstream,
-    rows,
-    send,
+    ...gateway,
     /** Sends a chat that prefers to be a task. */
     ask: (headers: Readonly<Record<string, string>> = {}, body: object = {}) =>
       send(
@@ -147,16 +48,5 @@ export const startCalls = async (t: Test, engine: Engine = 'sqlite', options: ob
         const answer = await send('GET', String(location))
         return answer.status === 202 ? undefined : answer
       }),
-    /** Nanos that the account has paid, and those that open charges hold. */
-    async money() {
-      const [wallet] = await rows(`SELECT balance FROM wallets WHERE id = ${walletOf.account(1)}`)
-      const [open] = await rows("SELECT sum(held) AS held FROM charges WHERE state = 'open'")
-      return {
-        spent: Number(CREDITED - BigInt(Number(wallet?.balance))),
-        held: Number(open?.held ?? 0),
-      }
-    },
-    findings: () => audit(database),
-    change: (text: string) => database.write([{ sql: sql(text, text), values: [] }]),
   }
 }

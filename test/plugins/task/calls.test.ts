@@ -1,7 +1,8 @@
 /** Calls that run as tasks: `Prefer: respond-async` on a route with `task: { call: … }`. */
 import t from 'tap'
+import { chatAnswer } from '../../helpers/gateway/metered.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
-import { CHAT, chatAnswer, startCalls } from './calls-gateway.ts'
+import { CHAT, startCalls } from './calls-gateway.ts'
 
 /** Nanos: ten tokens in, five out. */
 const PRICE = 20_000

@@ -1,0 +1,174 @@
+/** Moves batches from state to state. One process of the installation does it at a time, and every
+ *  step may be repeated:
+ *
+ *   validating ──▶ in_progress ──▶ finalizing ──▶ completed, expired
+ *       │               └────▶ cancelling ──▶ cancelled
+ *       └──▶ failed: the input file has problems */
+import { isCode } from '../../engine/kit.ts'
+import type { Host, Statement } from '../../engine/plugin.ts'
+import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
+import { makeFileId } from '../file-store/stored-file.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { type Batch, batchOf, type Counts, type Ending, lineOf } from './batch.ts'
+import { BatchInput } from './input.ts'
+import { errorOutcome } from './outcome.ts'
+import {
+  addLine,
+  COUNTS,
+  failBatch,
+  moveBatch,
+  OUTCOMES,
+  removeLines,
+  startLines,
+  UNFINISHED,
+  UNSENT,
+  withdrawLines,
+} from './statements.ts'
+
+/** Rows of one transaction or one read. */
+const PAGE = 200
+/** Purpose of the files with results; no upload may name it. */
+const PURPOSE = 'batch_output'
+const NO_QUOTA = { files: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER }
+
+/** Moves every batch as far as it can go now. */
+export const moveBatches = async (host: Host, signal: AbortSignal): Promise<void> => {
+  for (const row of await host.database.read(UNFINISHED, [])) {
+    if (signal.aborted) return
+    const batch = batchOf(row)
+    try {
+      await new BatchMover(host, batch).move()
+    } catch (error) {
+      // The client cancelled it meanwhile, or another process was faster.
+      if (isCode(error, 'BATCH_MOVED')) continue
+      host.log.warn({ batch: batch.id, error }, 'a batch could not be moved on')
+    }
+  }
+}
+
+export const countsOf = async (
+  { database }: Pick<Host, 'database'>,
+  batch: Batch,
+): Promise<Counts & { readonly open: number }> => {
+  const [row] = await database.read(COUNTS, [batch.id])
+  const [completed, failed] = [Number(row?.completed ?? 0), Number(row?.failed ?? 0)]
+  return { total: batch.total, completed, failed, open: Number(row?.open ?? 0) }
+}
+
+class BatchMover {
+  readonly #host: Host
+  readonly #batch: Batch
+  readonly #store: FileStore
+
+  constructor(host: Host, batch: Batch) {
+    this.#host = host
+    this.#batch = batch
+    this.#store = fileStoreOf(host)
+  }
+  async move(): Promise<void> {
+    const { state, ending, expires } = this.#batch
+    if (state === 'validating') return this.#validate()
+    if (state === 'finalizing') return this.#writeResults(ending ?? 'completed')
+    const isExpired = state === 'in_progress' && Date.now() >= expires
+    // Again with every step: the process of a line may have died since.
+    if (isExpired || state === 'cancelling') await this.#write([withdrawLines(this.#batch.id)])
+    const { open, ...counts } = await countsOf(this.#host, this.#batch)
+    if (open > 0) return
+    const unsent = counts.total - counts.completed - counts.failed
+    const usual = isExpired && unsent > 0 ? 'expired' : 'completed'
+    return this.#finalize(state === 'cancelling' ? 'cancelled' : usual, counts)
+  }
+  async #validate(): Promise<void> {
+    const batch = this.#batch
+    const input = new BatchInput(batch.endpoint)
+    const file = await this.#store.find(batch.inputFile, batch.account)
+    await input.read(await this.#store.read(file, 0, file.bytes))
+    const now = Date.now()
+    if (input.errors.length > 0) return this.#write([failBatch(batch, input.errors, now)])
+    // An earlier attempt may have died among its lines.
+    await this.#write([removeLines(batch.id)])
+    for (let at = 0; at < input.lines.length; at += PAGE)
+      await this.#write(
+        input.lines.slice(at, at + PAGE).map(line => addLine({ ...line, batch: batch.id })),
+      )
+    const total = input.lines.length
+    await this.#write([
+      moveBatch(batch, { state: 'in_progress', total }, now),
+      startLines(batch.id, now),
+    ])
+  }
+  /** Reserves the ids of the files, so that a repetition writes the same files. */
+  async #finalize(ending: Ending, counts: Counts): Promise<void> {
+    const isExpired = ending === 'expired'
+    const failed = isExpired ? counts.total - counts.completed : counts.failed
+    const move = {
+      state: 'finalizing' as const,
+      ending,
+      completed: counts.completed,
+      failed,
+      ...(counts.completed > 0 && { outputFile: makeFileId() }),
+      ...(failed > 0 && { errorFile: makeFileId() }),
+    }
+    await this.#write([moveBatch(this.#batch, move, Date.now())])
+  }
+  async #writeResults(ending: Ending): Promise<void> {
+    const { id, outputFile, errorFile } = this.#batch
+    if (outputFile !== undefined) await this.#writeFile(outputFile, 'output', this.#outcomes(true))
+    if (errorFile !== undefined) await this.#writeFile(errorFile, 'error', this.#errors(ending))
+    await this.#write([
+      moveBatch(this.#batch, { state: ending, ending }, Date.now()),
+      removeLines(id),
+    ])
+  }
+  async #writeFile(id: string, kind: string, lines: AsyncIterable<string>): Promise<void> {
+    const { account, outputLifetime } = this.#batch
+    if (await this.#store.exists(id)) return
+    const writer = await this.#store.begin(id)
+    try {
+      for await (const line of lines) await writer.write(Buffer.from(`${line}\n`))
+      const created = Date.now()
+      const file = {
+        account,
+        purpose: PURPOSE,
+        filename: `${this.#batch.id}_${kind}.jsonl`,
+        type: 'application/jsonl',
+        created,
+        expires: created + (outputLifetime ?? this.#store.settings.batchLifetime),
+      }
+      // The requests are charged: their results are stored beyond the quota, too.
+      await this.#store.save(writer, file, NO_QUOTA)
+    } catch (error) {
+      await writer.abort().catch(() => {})
+      throw error
+    }
+  }
+  async *#outcomes(isOk: boolean): AsyncGenerator<string> {
+    let after = 0
+    for (;;) {
+      const values = [this.#batch.id, isOk ? 1 : 0, after, PAGE]
+      const rows = await this.#host.database.read(OUTCOMES, values)
+      yield* rows.map(({ outcome }) => String(outcome))
+      if (rows.length < PAGE) return
+      after = Number(rows.at(-1)?.line)
+    }
+  }
+  async *#errors(ending: Ending): AsyncGenerator<string> {
+    yield* this.#outcomes(false)
+    if (ending !== 'expired') return
+    let after = 0
+    for (;;) {
+      const rows = await this.#host.database.read(UNSENT, [this.#batch.id, after, PAGE])
+      for (const row of rows)
+        yield errorOutcome(
+          lineOf(row),
+          'batch_expired',
+          'This request could not be executed before the completion window expired.',
+        )
+      if (rows.length < PAGE) return
+      after = Number(rows.at(-1)?.line)
+    }
+  }
+  async #write(list: readonly Statement[]): Promise<void> {
+    await writeWithRetry(this.#host.database, list)
+  }
+}

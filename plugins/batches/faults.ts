@@ -1,0 +1,23 @@
+/** Refusals of the batch endpoints, with the codes of OpenAI's clients. */
+import { errors } from '../../engine/errors.ts'
+
+const code = (text: string) => ({ openai: { code: text } })
+
+export const fault = errors({
+  BATCH_UNKNOWN: [404, "No batch found with id '%s'.", { param: 'batch_id' }],
+  BATCH_FILE_PURPOSE: [
+    400,
+    "The file '%s' has the purpose '%s'. Upload the input of a batch with the purpose 'batch'.",
+    { param: 'input_file_id', as: code('invalid_purpose') },
+  ],
+  BATCH_ENDPOINT: [
+    400,
+    "Invalid value: '%s'. Supported values are: %s.",
+    { param: 'endpoint', as: code('invalid_value') },
+  ],
+  BATCH_ENDED: [
+    409,
+    "Cannot cancel a batch with status '%s'.",
+    { as: code('batch_not_cancellable') },
+  ],
+})

@@ -1,0 +1,54 @@
+/** Plugin `batches`: runs files of requests. `batches:` on a route selects the operation. */
+import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { moveBatches } from './batch-moves.ts'
+import { LineRunner } from './line-runner.ts'
+import { BATCH_SETTINGS, batchSettingsOf } from './settings.ts'
+import { deleteOldBatches } from './statements.ts'
+import { migrations } from './tables.ts'
+import { VIEWS } from './views.ts'
+
+/** ms between two looks at the batches, and at their lines. */
+const BATCH_INTERVAL = 500
+const LINE_INTERVAL = 500
+const CLEANUP_INTERVAL = 3_600_000
+/** ms that an ended batch is shown, and how many one transaction deletes. */
+const KEEP = 30 * 86_400_000
+const PAGE = 500
+
+export default {
+  schema: {
+    description: 'The operation of the route on batches.',
+    type: 'string',
+    enum: Object.keys(VIEWS),
+    examples: ['create'],
+  },
+  settings: { batch: BATCH_SETTINGS },
+  // `auth` sets the account. A batch costs nothing; its requests are charged.
+  after: ['auth'],
+  before: ['meter'],
+  needs: ['files', 'meter'],
+  migrations,
+  setup(name, host): Stage {
+    const view = VIEWS[name]
+    if (!view) throw new Error(`there is no view "${name}"`)
+    if (name === 'create') {
+      const runner = host.share('batches', '1', () => new LineRunner())
+      const settings = batchSettingsOf(host)
+      const lines = host.job(
+        'batch lines',
+        LINE_INTERVAL,
+        () => runner.run(host, settings, () => lines.wake()),
+        { each: true },
+      )
+      host.job('batches', BATCH_INTERVAL, signal => moveBatches(host, signal))
+      host.job('old batches', CLEANUP_INTERVAL, async () => {
+        await host.database.write([deleteOldBatches(Date.now() - KEEP, PAGE)])
+      })
+    }
+    return {
+      answers: true,
+      handle: exchange => view(exchange, host),
+      explain: () => ({ batches: name }),
+    }
+  },
+} satisfies Plugin<string>

@@ -1,0 +1,198 @@
+/** Statements over batches and their lines. A move of a batch names the state that it leaves; a
+ *  move of a line names the process that works on it. Pure. */
+import type { Sql, Statement } from '../../engine/plugin.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import type { Batch, BatchState, Ending, Line, LineError } from './batch.ts'
+
+const sql = (name: string, text: string, postgres?: string): Sql => ({
+  name: `batches: ${name}`,
+  text,
+  ...(postgres !== undefined && { postgres }),
+})
+
+const CREATE = sql(
+  'create',
+  `INSERT INTO batches (id, account, slots, endpoint, route, input_file, metadata, output_lifetime,
+     state, times, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'validating', '{}', ?, ?)`,
+)
+export const createBatch = (batch: Batch): Statement => ({
+  sql: CREATE,
+  values: [
+    batch.id,
+    batch.account,
+    JSON.stringify(batch.slots),
+    batch.endpoint,
+    batch.route,
+    batch.inputFile,
+    batch.metadata === null ? null : JSON.stringify(batch.metadata),
+    batch.outputLifetime ?? null,
+    batch.created,
+    batch.expires,
+  ],
+  rows: 1,
+})
+
+const MOVE = sql(
+  'move',
+  `UPDATE batches SET state = ?, ending = ?, times = ?, errors = ?, total = ?, completed = ?, failed = ?,
+     output_file = ?, error_file = ? WHERE id = ? AND state = ?`,
+)
+type Move = Partial<
+  Pick<Batch, 'errors' | 'total' | 'completed' | 'failed' | 'outputFile' | 'errorFile'>
+> & { readonly state: BatchState; readonly ending?: Ending }
+/** Rejects with BATCH_MOVED: another process, or the client, made a move. */
+export const moveBatch = (batch: Batch, move: Move, now: number): Statement => {
+  const after = { ...batch, ...move, times: { ...batch.times, [move.state]: now } }
+  return {
+    sql: MOVE,
+    values: [
+      after.state,
+      after.ending ?? null,
+      JSON.stringify(after.times),
+      after.errors.length > 0 ? JSON.stringify(after.errors) : null,
+      after.total,
+      after.completed,
+      after.failed,
+      after.outputFile ?? null,
+      after.errorFile ?? null,
+      batch.id,
+      batch.state,
+    ],
+    rows: 1,
+    otherwise: 'BATCH_MOVED',
+  }
+}
+export const failBatch = (batch: Batch, errors: readonly LineError[], now: number): Statement =>
+  moveBatch(batch, { state: 'failed', errors }, now)
+
+/** A batch of an account (id, account). */
+export const FIND = sql('find', 'SELECT * FROM batches WHERE id = ? AND account = ?')
+/** For the runner (id). */
+export const FIND_ANY = sql('find any', 'SELECT * FROM batches WHERE id = ?')
+/** Batches of an account behind a position, newest first (account, created, id, row count). */
+export const PAGE = sql(
+  'page',
+  `SELECT * FROM batches WHERE account = ? AND (created, id) < (?, ?)
+   ORDER BY created DESC, id DESC LIMIT ?`,
+)
+/** Unfinished batches, oldest first. */
+export const UNFINISHED = sql(
+  'unfinished',
+  `SELECT * FROM batches WHERE state IN ('validating', 'in_progress', 'finalizing', 'cancelling')
+   ORDER BY created`,
+)
+const DELETE_EXPIRED = sql(
+  'delete expired',
+  `DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE created <= ?
+     AND state IN ('completed', 'failed', 'cancelled', 'expired') ORDER BY created LIMIT ?)`,
+)
+export const deleteOldBatches = (before: number, most: number): Statement => ({
+  sql: DELETE_EXPIRED,
+  values: [before, most],
+})
+
+// ---------------------------------------------------------------- lines
+
+const ADD_LINE = sql(
+  'add line',
+  'INSERT INTO batch_lines (batch, line, custom_id, start, size) VALUES (?, ?, ?, ?, ?)',
+)
+export const addLine = ({
+  batch,
+  line,
+  customId,
+  start,
+  size,
+}: Omit<Line, 'attempts' | 'waits'>) => ({
+  sql: ADD_LINE,
+  values: [batch, line, customId, start, size],
+})
+const REMOVE_LINES = sql('remove lines', 'DELETE FROM batch_lines WHERE batch = ?')
+export const removeLines = (batch: string): Statement => ({ sql: REMOVE_LINES, values: [batch] })
+const START_LINES = sql('start lines', 'UPDATE batch_lines SET due = ? WHERE batch = ?')
+export const startLines = (batch: string, now: number): Statement => ({
+  sql: START_LINES,
+  values: [now, batch],
+})
+const WITHDRAW = sql(
+  'withdraw lines',
+  'UPDATE batch_lines SET due = NULL WHERE batch = ? AND due IS NOT NULL AND process IS NULL',
+)
+/** Lines that nobody works on are not sent any more. */
+export const withdrawLines = (batch: string): Statement => ({ sql: WITHDRAW, values: [batch] })
+
+/** Whether a line may be sent (now). */
+export const ANY_DUE = sql(
+  'any due',
+  'SELECT 1 AS due FROM batch_lines WHERE due <= ? AND process IS NULL LIMIT 1',
+)
+/** In the order of lines, so that batches make progress side by side. */
+const DUE = `SELECT batch, line FROM batch_lines WHERE due IS NOT NULL AND due <= ? AND process IS NULL
+   ORDER BY line LIMIT ?`
+const claimText = (due: string): string =>
+  `UPDATE batch_lines SET attempts = attempts + 1,
+     process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
+   WHERE (batch, line) IN (${due}) AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?)
+   RETURNING *`
+const CLAIM = sql('claim lines', claimText(DUE), claimText(`${DUE} FOR UPDATE SKIP LOCKED`))
+/** Takes up to `most` lines for this process and returns their rows. */
+export const claimLines = (process: string, now: number, most: number): Statement => ({
+  sql: CLAIM,
+  values: [process, now, most, process],
+})
+/** The lines that a process works on (process). */
+export const OWNED = sql('owned lines', 'SELECT * FROM batch_lines WHERE process = ?')
+
+const FINISH = sql(
+  'finish line',
+  `UPDATE batch_lines SET outcome = ?, ok = ?, due = NULL, process = NULL
+   WHERE batch = ? AND line = ? AND process = ?`,
+)
+/** `outcome`: the line of the output file, or of the error file. Rejects with LINE_MOVED. */
+export const finishLine = (
+  { batch, line }: Line,
+  process: string,
+  outcome: string,
+  isOk: boolean,
+): Statement => ({
+  sql: FINISH,
+  values: [outcome, isOk ? 1 : 0, batch, line, process],
+  rows: 1,
+  otherwise: 'LINE_MOVED',
+})
+const RETRY = sql(
+  'retry line',
+  `UPDATE batch_lines SET process = NULL, due = ?, waits = ?
+   WHERE batch = ? AND line = ? AND process = ?`,
+)
+/** Rejects with LINE_MOVED. */
+export const retryLine = (
+  { batch, line, waits }: Line,
+  process: string,
+  due: number,
+): Statement => ({
+  sql: RETRY,
+  values: [due, waits, batch, line, process],
+  rows: 1,
+  otherwise: 'LINE_MOVED',
+})
+
+/** Lines of a batch by outcome, and those that are still to be sent (batch). */
+export const COUNTS = sql(
+  'counts',
+  `SELECT coalesce(sum(CASE WHEN ok = 1 THEN 1 ELSE 0 END), 0) AS completed,
+     coalesce(sum(CASE WHEN ok = 0 THEN 1 ELSE 0 END), 0) AS failed,
+     coalesce(sum(CASE WHEN due IS NOT NULL THEN 1 ELSE 0 END), 0) AS open
+   FROM batch_lines WHERE batch = ?`,
+)
+/** Outcomes of a batch in order (batch, ok, line to start after, row count). */
+export const OUTCOMES = sql(
+  'outcomes',
+  `SELECT line, outcome FROM batch_lines WHERE batch = ? AND ok = ? AND line > ?
+   ORDER BY line LIMIT ?`,
+)
+/** Lines without an outcome (batch, line to start after, row count). */
+export const UNSENT = sql(
+  'unsent',
+  `SELECT * FROM batch_lines WHERE batch = ? AND ok IS NULL AND line > ? ORDER BY line LIMIT ?`,
+)

@@ -1,0 +1,109 @@
+/** The endpoints over batches of the calling account: create, show, list, cancel. */
+import type { Exchange, HostBase, Json } from '../../engine/plugin.ts'
+import { integerIn } from '../dialects/openai-query.ts'
+import { fileStoreOf } from '../file-store/file-store.ts'
+import type { Fields } from '../formats/fields.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { ACCOUNT } from '../slots.ts'
+import { type Batch, batchOf, batchView, isFinal, makeBatchId } from './batch.ts'
+import { countsOf } from './batch-moves.ts'
+import { fault } from './faults.ts'
+import { createBatch, FIND, moveBatch, PAGE, withdrawLines } from './statements.ts'
+
+type View = (exchange: Exchange, host: HostBase) => Promise<void>
+
+/** Endpoints whose requests a batch may hold, where the configuration serves them. */
+const ENDPOINTS = [
+  '/v1/chat/completions',
+  '/v1/embeddings',
+  '/v1/images/generations',
+  '/v1/responses',
+]
+const WINDOW = 86_400_000
+const LIMIT = { usual: 20, largest: 100 }
+
+const create: View = async (exchange, host) => {
+  const { request, slots } = exchange
+  const account = slots.need(ACCOUNT).id
+  const body = (await request.json()) as Fields
+  const endpoint = String(body.endpoint)
+  const route = ENDPOINTS.includes(endpoint) ? host.match('POST', endpoint).route : undefined
+  if (!route) throw fault('BATCH_ENDPOINT', [endpoint.slice(0, 100), servedIn(host).join(', ')])
+  const file = await fileStoreOf(host).find(String(body.input_file_id), account)
+  if (file.purpose !== 'batch') throw fault('BATCH_FILE_PURPOSE', [file.id, file.purpose])
+  const now = Date.now()
+  const batch: Batch = {
+    id: makeBatchId(),
+    account,
+    slots: slots.toJson(),
+    endpoint,
+    route: route.name,
+    inputFile: file.id,
+    metadata: body.metadata ?? null,
+    outputLifetime: lifetimeIn(body.output_expires_after),
+    state: 'validating',
+    ending: undefined,
+    times: {},
+    errors: [],
+    total: 0,
+    completed: 0,
+    failed: 0,
+    outputFile: undefined,
+    errorFile: undefined,
+    created: now,
+    expires: now + WINDOW,
+  }
+  exchange.writes.add(createBatch(batch))
+  exchange.answer(200, batchView(batch, batch))
+}
+const servedIn = (host: HostBase): readonly string[] =>
+  ENDPOINTS.filter(endpoint => host.match('POST', endpoint).route).map(each => `'${each}'`)
+const lifetimeIn = (value: Json | undefined): number | undefined => {
+  const { seconds } = (value ?? {}) as { readonly seconds?: number }
+  return seconds === undefined ? undefined : seconds * 1_000
+}
+const findBatch = async (id: string, { slots }: Exchange, host: HostBase): Promise<Batch> => {
+  const [row] = await host.database.read(FIND, [id, slots.need(ACCOUNT).id])
+  if (!row) throw fault('BATCH_UNKNOWN', [id.slice(0, 100)])
+  return batchOf(row)
+}
+const find = (exchange: Exchange, host: HostBase): Promise<Batch> =>
+  findBatch(exchange.params.id ?? '', exchange, host)
+const viewOf = async (batch: Batch, host: HostBase) =>
+  batchView(batch, isFinal(batch) ? batch : await countsOf(host, batch))
+
+const show: View = async (exchange, host) => {
+  exchange.answer(200, await viewOf(await find(exchange, host), host))
+}
+const list: View = async (exchange, host) => {
+  const { query } = exchange.request
+  const account = exchange.slots.need(ACCOUNT).id
+  const limit = integerIn('limit', query.get('limit') ?? String(LIMIT.usual), 1, LIMIT.largest)
+  const after = query.get('after')
+  const last = after ? await findBatch(after, exchange, host) : undefined
+  const position = [last?.created ?? Number.MAX_SAFE_INTEGER, last?.id ?? '']
+  const rows = await host.database.read(PAGE, [account, ...position, limit + 1])
+  const views = await Promise.all(rows.slice(0, limit).map(row => viewOf(batchOf(row), host)))
+  exchange.answer(200, {
+    object: 'list',
+    data: views,
+    first_id: views[0]?.id ?? null,
+    last_id: views.at(-1)?.id ?? null,
+    has_more: rows.length > limit,
+  })
+}
+/** Lines under way end, and are charged; no other is sent. */
+const cancel: View = async (exchange, host) => {
+  const batch = await find(exchange, host)
+  if (batch.state !== 'cancelling') {
+    if (isFinal(batch) || batch.state === 'finalizing') throw fault('BATCH_ENDED', [batch.state])
+    const state = batch.state === 'validating' ? 'cancelled' : 'cancelling'
+    await writeWithRetry(host.database, [
+      moveBatch(batch, { state, ending: 'cancelled' }, Date.now()),
+      withdrawLines(batch.id),
+    ])
+  }
+  await show(exchange, host)
+}
+
+export const VIEWS: Readonly<Record<string, View>> = { create, show, list, cancel }

@@ -1,0 +1,167 @@
+/** Batches over real stores: their results, and what happens where lines cannot be run. */
+
+import type { Test } from 'tap'
+import t from 'tap'
+import type { Json, Plugin } from '../../../engine/plugin.ts'
+import batches from '../../../plugins/batches/index.ts'
+import files from '../../../plugins/files/index.ts'
+import meter from '../../../plugins/meter.ts'
+import { chatAnswer, startMetered } from '../../helpers/gateway/metered.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { ENGINES, type Engine } from '../../helpers/store/store.ts'
+
+type Fields = { readonly [name: string]: Json }
+const CHAT = '/v1/chat/completions'
+/** Nanos: ten tokens in, five out, at half the price. */
+const PRICE = 10_000
+
+const startBatches = async (t: Test, engine: Engine = 'sqlite', batch: object = {}) => {
+  const view = (path: string, plugin: 'files' | 'batches', name: string) => ({
+    path,
+    [plugin]: name,
+    errors: 'openai',
+  })
+  const gateway = await startMetered(t, engine, {
+    settings: { batch: { price: 0.5, ...batch } },
+    more: { files: files as Plugin, batches: batches as Plugin, meter: meter as Plugin },
+    routes: [
+      { path: `POST ${CHAT}`, model: 'body', translate: 'openai-chat', errors: 'openai' },
+      { ...view('POST /v1/files', 'files', 'upload'), body: { limit: '1GiB' } },
+      view('GET /v1/files/{file_id}/content', 'files', 'content'),
+      view('DELETE /v1/files/{file_id}', 'files', 'delete'),
+      view('POST /v1/batches', 'batches', 'create'),
+      view('GET /v1/batches/{id}', 'batches', 'show'),
+      view('POST /v1/batches/{id}/cancel', 'batches', 'cancel'),
+    ],
+  })
+  const upload = async (lines: readonly object[]): Promise<string> => {
+    const form = new FormData()
+    form.append('purpose', 'batch')
+    form.append('file', new Blob([lines.map(line => JSON.stringify(line)).join('\n')]), 'a.jsonl')
+    const response = await fetch(`${gateway.url}/v1/files`, { method: 'POST', body: form })
+    return ((await response.json()) as { id: string }).id
+  }
+  const read = async (path: string): Promise<Fields> =>
+    JSON.parse((await gateway.send('GET', path)).text)
+  return {
+    ...gateway,
+    upload,
+    start: async (file: string): Promise<string> => {
+      const body = { input_file_id: file, endpoint: CHAT, completion_window: '24h' }
+      return JSON.parse((await gateway.send('POST', '/v1/batches', {}, body)).text).id
+    },
+    end: (id: string): Promise<Fields> =>
+      eventually(async () => {
+        const batch = await read(`/v1/batches/${id}`)
+        const isEnded = ['completed', 'cancelled', 'expired', 'failed'].includes(
+          String(batch.status),
+        )
+        return isEnded ? batch : undefined
+      }),
+    linesOf: async (file: Json | undefined): Promise<readonly Fields[]> => {
+      const { text } = await gateway.send('GET', `/v1/files/${file}/content`)
+      return text
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line))
+    },
+  }
+}
+const linesWith = (...ids: readonly string[]) =>
+  ids.map(id => ({
+    custom_id: id,
+    method: 'POST',
+    url: CHAT,
+    body: { model: 'talk', messages: [{ role: 'user', content: id }], max_tokens: 50 },
+  }))
+
+for (const engine of ENGINES)
+  t.test(`batch (${engine}): its lines are run, charged and put into one file`, async t => {
+    const gateway = await startBatches(t, engine)
+    const ids = Array.from({ length: 40 }, (_, at) => `line-${at}`)
+    const id = await gateway.start(await gateway.upload(linesWith(...ids)))
+    const batch = await gateway.end(id)
+    t.match(batch, { status: 'completed', request_counts: { total: 40, completed: 40, failed: 0 } })
+    const lines = await gateway.linesOf(batch.output_file_id)
+    t.same(
+      lines.map(line => line.custom_id),
+      ids,
+    )
+    t.same(await gateway.money(), { spent: 40 * PRICE, held: 0 })
+    t.same(await gateway.rows('SELECT line FROM batch_lines'), [])
+    t.same(await gateway.findings(), [])
+  })
+
+t.test('batch: what is not run by its end is reported as expired', async t => {
+  const gateway = await startBatches(t, 'sqlite', { concurrency: 1 })
+  let finish: () => void = () => {}
+  gateway.upstream.script = count =>
+    count === 1
+      ? { json: chatAnswer() }
+      : new Promise(resolve => {
+          finish = () => resolve({ json: chatAnswer() })
+        })
+  const id = await gateway.start(await gateway.upload(linesWith('a', 'b', 'c')))
+  await eventually(async () => (gateway.upstream.bodies.length > 1 ? true : undefined))
+  await gateway.change('UPDATE batches SET expires = 1')
+  await eventually(async () => {
+    const rows = await gateway.rows('SELECT line FROM batch_lines WHERE due IS NOT NULL')
+    return rows.length === 1 ? true : undefined
+  })
+  finish()
+  const batch = await gateway.end(id)
+  t.match(batch, { status: 'expired', request_counts: { total: 3, completed: 2, failed: 1 } })
+  t.match(await gateway.linesOf(batch.error_file_id), [
+    { custom_id: 'c', response: null, error: { code: 'batch_expired' } },
+  ])
+})
+
+t.test('batch: a line whose answer is lost again and again fails, and costs nothing', async t => {
+  const gateway = await startBatches(t)
+  gateway.upstream.script = () => ({ cut: true })
+  const id = await gateway.start(await gateway.upload(linesWith('a')))
+  await eventually(async () => (gateway.upstream.bodies.length > 0 ? true : undefined))
+  // As if the processes that ran it had died.
+  await eventually(async () => {
+    await gateway.change('UPDATE batch_lines SET attempts = 3, due = 1 WHERE process IS NULL')
+    const { status } = JSON.parse((await gateway.send('GET', `/v1/batches/${id}`)).text)
+    return status === 'completed' ? true : undefined
+  })
+  const batch = await gateway.end(id)
+  t.match(batch, { request_counts: { completed: 0, failed: 1 }, output_file_id: null })
+  t.match(await gateway.linesOf(batch.error_file_id), [
+    { custom_id: 'a', error: { code: 'server_error' } },
+  ])
+  t.same(await gateway.money(), { spent: 0, held: 0 })
+})
+
+t.test('batch: lines of a deleted input file fail with the reason', async t => {
+  const gateway = await startBatches(t, 'sqlite', { concurrency: 1 })
+  let finish: () => void = () => {}
+  gateway.upstream.script = () =>
+    new Promise(resolve => {
+      finish = () => resolve({ json: chatAnswer() })
+    })
+  const file = await gateway.upload(linesWith('a', 'b'))
+  const id = await gateway.start(file)
+  await eventually(async () => (gateway.upstream.bodies.length > 0 ? true : undefined))
+  t.equal((await gateway.send('DELETE', `/v1/files/${file}`)).status, 200)
+  finish()
+  const batch = await gateway.end(id)
+  t.match(batch, { status: 'completed', request_counts: { completed: 1, failed: 1 } })
+  t.match(await gateway.linesOf(batch.error_file_id), [
+    {
+      custom_id: 'b',
+      response: { status_code: 404, body: { error: { message: /No such File/ } } },
+    },
+  ])
+})
+
+t.test('batch: one of another account cannot be read or cancelled', async t => {
+  const gateway = await startBatches(t)
+  const id = await gateway.start(await gateway.upload(linesWith('a')))
+  const other = { account: '2' }
+  t.equal((await gateway.send('GET', `/v1/batches/${id}`, other)).status, 404)
+  t.equal((await gateway.send('POST', `/v1/batches/${id}/cancel`, other)).status, 404)
+  await gateway.end(id)
+})
