@@ -128,7 +128,7 @@ export class OutputTextEstimator {
     }
     return text.length
   }
-  /** Counts the opening bracket and the space after it. */
+  /** Adds the opening bracket, and the space after it, to the words of the member. */
   #beginObject(member: TextMember): void {
     this.#begin(member)
     this.#words.add(member.index, 1)

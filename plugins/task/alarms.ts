@@ -1,5 +1,5 @@
-/** Shows operators what is open and what needs a decision: gauges, and reminders of tasks whose
- *  fate is unknown. */
+/** Shows operators what is open and what needs a decision: gauges, and reminders of tasks
+ *  in the state `unknown`. */
 import type { Host } from '../../engine/plugin.ts'
 import type { TaskRoute } from './runner.ts'
 import { COUNTS, remindOfUnknown } from './statements.ts'

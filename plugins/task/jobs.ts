@@ -10,7 +10,7 @@ import { type TaskRunner, TICK } from './runner.ts'
 const MEASURE_INTERVAL = 10_000
 /** ms between two deletions of expired tasks. */
 const CLEANUP_INTERVAL = 600_000
-/** ms between two looks for tasks whose fate is unknown for long. */
+/** ms between two looks for tasks that have been `unknown` for long. */
 const REMIND_INTERVAL = 60_000
 
 /** Starts the work once for all routes. Returns the job that makes their steps. */

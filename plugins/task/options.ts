@@ -73,7 +73,7 @@ export interface TaskRule {
   readonly open: number | undefined
   /** ms from the deadline: polls of tasks that have failed by it, in order. */
   readonly late: readonly number[]
-  /** ms between two alarms for a task whose fate is unknown. */
+  /** ms between two alarms for a task in the state `unknown`. */
   readonly unknownAfter: number
   /** ms that a finished task is kept. */
   readonly keep: number
@@ -264,7 +264,7 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     examples: [DEFAULTS.late],
   },
   unknown_after: time(
-    'Time after which operators are reminded of a task whose fate is unknown, again and again.',
+    'Time after which operators are reminded of a task in the state unknown, again and again.',
     DEFAULTS.unknown,
   ),
   keep: time('How long a finished task can be queried.', DEFAULTS.keep),

@@ -67,8 +67,8 @@ const CALLBACKS = `
 /** 1 where the task succeeded after it had failed by its deadline. */
 const LATE = 'ALTER TABLE tasks ADD COLUMN late BIGINT NOT NULL DEFAULT 0'
 
-/** `upstream`: that of `target`. `warned`: when operators were last reminded that its fate is
- *  unknown. No task is submitted to a paused upstream. */
+/** `upstream`: that of `target`. `warned`: when operators were last reminded of a task in the
+ *  state `unknown`. No task is submitted to a paused upstream. */
 const PAUSES = `
   ALTER TABLE tasks ADD COLUMN upstream TEXT NOT NULL DEFAULT '';
   ALTER TABLE tasks ADD COLUMN warned BIGINT;

@@ -72,17 +72,17 @@ t.test('reload storm: edits under load fail no request and cut no stream', async
   )
 
   // Requests at a steady rate over kept connections, on each of which versions may only increase.
-  const lanes = Array.from(
+  const agents = Array.from(
     { length: shortOrLong(8, 24) },
     () => new Agent({ keepAlive: true, maxSockets: 1 }),
   )
   t.teardown(() => {
-    for (const agent of lanes) agent.destroy()
+    for (const agent of agents) agent.destroy()
   })
   const outcomes = new Map<string, number>()
   const versions = new Set<number>()
   const count = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-  const lane = async (agent: Agent) => {
+  const sendRequests = async (agent: Agent) => {
     let [socket, lastVersion]: [unknown, number] = [undefined, 0]
     while (!isOver) {
       const start = performance.now()
@@ -105,11 +105,11 @@ t.test('reload storm: edits under load fail no request and cut no stream', async
       )
       lastVersion = version
       versions.add(version)
-      const rest = (1000 * lanes.length) / RATE - (performance.now() - start)
+      const rest = (1000 * agents.length) / RATE - (performance.now() - start)
       if (rest > 0) await new Promise(resolve => setTimeout(resolve, rest))
     }
   }
-  const load = Promise.all(lanes.map(lane))
+  const load = Promise.all(agents.map(sendRequests))
 
   const start = performance.now()
   for (let edit = 1; edit <= EDITS; edit++) {

@@ -38,7 +38,7 @@ export const importsOf = (file: SourceFile): Import[] =>
 export const lineAt = (text: string, offset: number): number =>
   text.slice(0, offset).split('\n').length
 
-/** Every cycle once, as its files in order. */
+/** Returns each import cycle once, as the list of its files in import order. */
 export const cyclesIn = (files: readonly SourceFile[]): string[][] => {
   const edges = new Map(
     files.map(file => [file.path, importsOf(file).flatMap(to => (to.relative ? [to.to] : []))]),

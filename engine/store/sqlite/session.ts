@@ -39,7 +39,7 @@ export const serveClient = (
       socket.destroy()
     }
   })
-  // A client that was killed; 'close' follows.
+  // The client process was killed: the event 'close' follows.
   socket.on('error', () => {})
   socket.on('close', () => session.onClose())
 }

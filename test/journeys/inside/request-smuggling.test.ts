@@ -17,12 +17,12 @@ import { type BackEnd, type Reading, startBackEnds } from './back-ends.ts'
 const QUIET_MS = 300
 const MUTATIONS = shortOrLong(50, 2_000)
 
-interface Lane {
+interface GatewayPair {
   readonly back: BackEnd
   readonly gateway: TestGateway
 }
 const { all, missing } = await startBackEnds()
-const lanes: readonly Lane[] = await Promise.all(
+const pairs: readonly GatewayPair[] = await Promise.all(
   all.map(async back => ({
     back,
     gateway: await startGateway({
@@ -36,11 +36,11 @@ routes: [{ path: 'GET|POST|PUT|DELETE|PATCH|OPTIONS /s/{name}', upstream: raw }]
   })),
 )
 t.teardown(async () => {
-  await Promise.all(lanes.map(({ gateway }) => gateway.stop()))
-  await Promise.all(lanes.map(({ back }) => back.stop()))
+  await Promise.all(pairs.map(({ gateway }) => gateway.stop()))
+  await Promise.all(pairs.map(({ back }) => back.stop()))
 })
 
-/** The result of one payload in one lane. */
+/** The result of one payload at one pair of gateway and back end. */
 interface Outcome {
   /** The requests that the back end read, in a form that is equal for all back ends. */
   readonly read: readonly string[]
@@ -63,7 +63,7 @@ const normalize = ({ method, target, headers, body }: Reading, back: BackEnd): s
 }
 
 const shoot = async (
-  { back, gateway }: Lane,
+  { back, gateway }: GatewayPair,
   payload: string,
   victim: string,
   quietMs: number,
@@ -102,7 +102,7 @@ const untilFinished = async (client: RawClient, victim: string, quietMs: number)
   await Promise.race([client.until(isDone), untilQuiet()])
 }
 
-/** Descriptions of the differences between the lanes. */
+/** Says where the back ends read something else than the gateways sent, one line each. */
 const disagreements = (outcomes: readonly Outcome[], victim: string): string[] => {
   const [longest = []] = outcomes.map(({ read }) => read).sort((a, b) => b.length - a.length)
   const wrong: string[] = []
@@ -146,7 +146,7 @@ t.test(
     for (const [index, { name, send }] of payloads.entries()) {
       const victim = `victim-${index}.`
       const shootAll = (quietMs: number) =>
-        Promise.all(lanes.map(lane => shoot(lane, send, victim, quietMs)))
+        Promise.all(pairs.map(pair => shoot(pair, send, victim, quietMs)))
       let outcomes = await shootAll(QUIET_MS)
       // A slow reply is no difference: the second run waits ten times as long.
       if (disagreements(outcomes, victim).length > 0) outcomes = await shootAll(QUIET_MS * 10)

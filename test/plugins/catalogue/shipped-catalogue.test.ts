@@ -30,7 +30,7 @@ t.test('shipped catalogue: hosted tools with a price have a maximum number of ca
         t.ok(options.max_calls?.[tool], `${name} bounds ${tool}`)
 })
 
-t.test('shipped catalogue: these names resolve to these targets', async t => {
+t.test('shipped catalogue: each of these model names has this first target', async t => {
   for (const [requestedName, target] of [
     ['gx-2.5-pro', 'gx/gemini-2.5-pro'],
     ['gx-2.5-flash', 'gx/gemini-2.5-flash'],

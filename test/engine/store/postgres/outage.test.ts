@@ -31,7 +31,7 @@ const underLoad = async (
   t: Test,
   patience: number,
   harm: (load: Load) => Promise<void>,
-  { lanes, warm } = { lanes: 20, warm: 40 },
+  { writers, warm } = { writers: 20, warm: 40 },
 ) => {
   const { url, database } = await begin(t, patience)
   const load: Load = { url, confirmedLists: 0, codes: new Set(), longest: 0 }
@@ -44,9 +44,9 @@ const underLoad = async (
     load.longest = Math.max(load.longest, performance.now() - startTime)
     throw new Error(code)
   }
-  const writing = Array.from({ length: lanes }, async (_, lane) => {
+  const writing = Array.from({ length: writers }, async (_, writer) => {
     for (let index = 0; !isOver; index++) {
-      const list = add(`${lane}-${index}`)
+      const list = add(`${writer}-${index}`)
       await retry(() => write(list))
       load.confirmedLists++
     }
@@ -92,7 +92,7 @@ const [MAX_DELAY, MAX_RECOVERY, MAX_GROWTH] = shortOrLong(
   [10_000, 30_000, 2 ** 28],
   [1_000, 3_000, 2 ** 25],
 )
-const LOAD = shortOrLong({ lanes: 20, warm: 40 }, { lanes: 200, warm: 50_000 })
+const LOAD = shortOrLong({ writers: 20, warm: 40 }, { writers: 200, warm: 50_000 })
 
 t.test(
   'PostgreSQL outage: a freeze beyond the write timeout loses and repeats no write',
@@ -110,7 +110,7 @@ t.test(
       t.ok(growth <= MAX_GROWTH, `grew by ${Math.round(growth / 2 ** 20)} MiB`)
       server.signal('SIGCONT')
       const resumeTime = performance.now()
-      await untilConfirmed(load, LOAD.lanes)
+      await untilConfirmed(load, LOAD.writers)
       const recovery = performance.now() - resumeTime
       t.ok(recovery <= MAX_RECOVERY, `served again after ${Math.round(recovery)} ms`)
     }
