@@ -51,8 +51,7 @@ export class Mover {
   rest(): Promise<void> {
     return this.move({ state: this.task.state })
   }
-  retry(delay: number): Promise<void> {
-    const failures = this.task.failures + 1
+  retry(delay: number, failures = this.task.failures + 1): Promise<void> {
     return this.move({ state: this.task.state, failures, due: Date.now() + delay })
   }
   fail(error: TaskError, results: readonly Json[] = []): Promise<void> {
@@ -64,18 +63,18 @@ export class Mover {
   }
   async afterSubmit({ status, json }: UpstreamAnswer, rule: TaskRule): Promise<void> {
     if (status === 429 || status === 503) return this.acceptAgain(rule.poll)
-    if (status >= 500) return this.loseTrack(`the upstream answered ${status}`)
+    if (status >= 500) return this.loseTrack(`the upstream answered ${status}`, rule)
     if (status >= 300) return this.#refused(status, json, rule)
     const upstreamId = textAt(json, rule.submit.id)
     if (upstreamId === undefined)
-      return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`)
+      return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`, rule)
     const results = finishedResults(json, rule)
     if (results) return this.#end('succeeded', { upstreamId, results })
     await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
     const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
-    return again ? this.acceptAgain(rule.poll) : this.loseTrack(fault.message)
+    return again ? this.acceptAgain(rule.poll) : this.loseTrack(fault.message, rule)
   }
   afterPoll({ json }: UpstreamAnswer, rule: TaskRule, delay: number): Promise<void> {
     const { poll } = rule
@@ -126,15 +125,24 @@ export class Mover {
     const due = Date.now() + backOff({ ...this.task, failures }, first, longest)
     return this.move({ state: 'accepted', failures, due })
   }
-  /** The upstream may have got the task: the hold stays, and an operator decides. */
-  loseTrack(reason: string): Promise<void> {
+  /** The upstream may have got the task: the hold stays. With `rule.find` the upstream is asked,
+   *  otherwise an operator decides. */
+  loseTrack(reason: string, rule?: TaskRule): Promise<void> {
     const { id, model } = this.task
+    if (rule?.find) {
+      const due = Date.now() + rule.poll.first
+      return this.move({ state: 'submitting', failures: 0, due })
+    }
     this.#host.metrics.count('tasks_unknown_total', { model })
     this.#host.log.error(
       { task: id, model, reason },
       'it is unknown whether the upstream got this task; decide with `tollgate tasks resolve`',
     )
     return this.move({ state: 'unknown', error: { code: TASK_ERRORS.internal, message: reason } })
+  }
+  /** The upstream has it under this id. */
+  find(upstreamId: string, { poll }: TaskRule): Promise<void> {
+    return this.move({ state: 'submitted', upstreamId, failures: 0, due: Date.now() + poll.first })
   }
   #refused(status: number, json: Json | undefined, rule: TaskRule): Promise<void> {
     const error = errorOf(json, rule)

@@ -9,7 +9,13 @@ import type { State } from './task.ts'
 export interface CreateOptions {
   readonly dialect: TaskDialectName
   readonly upstreams?: readonly string[]
-  readonly submit: { readonly id: string; readonly path?: string; readonly results?: string }
+  readonly submit: {
+    readonly id: string
+    readonly path?: string
+    readonly results?: string
+    readonly own_id?: string
+  }
+  readonly find?: { readonly path: string; readonly id: string }
   readonly poll: {
     readonly path: string
     readonly every?: string
@@ -36,7 +42,7 @@ export interface ViewOptions {
 }
 export type Options = CreateOptions | ViewOptions | CallOptions | ReplyOptions
 
-/** `GET /tasks/{id}`: `{id}` is the upstream's id. */
+/** `GET /tasks/{id}`: `{id}` is the upstream's id, `{task}` that of the task. */
 export interface Call {
   readonly method: string
   readonly path: string
@@ -50,7 +56,11 @@ export interface TaskRule {
     readonly path: string | undefined
     /** Where the answer has the results, if it may have them at once. */
     readonly results: string | undefined
+    /** Where the request gets the id of the task. */
+    readonly ownId: string | undefined
   }
+  /** How a submit whose answer was lost is found by the id of the task. */
+  readonly find: { readonly call: Call; readonly id: string } | undefined
   readonly poll: {
     readonly call: Call
     /** ms between two polls: the first, and the longest after doubling. */
@@ -100,7 +110,13 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
   return {
     dialect: options.dialect,
     upstreams: options.upstreams && new Set(options.upstreams),
-    submit: { id: options.submit.id, path: options.submit.path, results: options.submit.results },
+    submit: {
+      id: options.submit.id,
+      path: options.submit.path,
+      results: options.submit.results,
+      ownId: options.submit.own_id,
+    },
+    find: options.find && { call: callOf(options.find.path), id: options.find.id },
     poll: {
       call: callOf(poll.path),
       first: amountIn(first, DURATIONS),
@@ -194,7 +210,19 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       'Where the answer has the results if the work is finished by then.',
       '/file_url',
     ),
+    own_id: pointer('Where the request gets the id of the task.', '/client_request_id'),
   }),
+  find: object(
+    'The call that finds a submitted task by its own id, after the answer was lost. Not found means that the submit is repeated.',
+    ['path', 'id'],
+    {
+      path: call(
+        'Method and path; {task} is the id of the task.',
+        'GET /tasks?client_request_id={task}',
+      ),
+      id: pointer('Where the answer has the id of the upstream.', '/tasks/0/id'),
+    },
+  ),
   poll: object('The call that asks how far it is.', ['path', 'state', 'states', 'results'], {
     path: call('Method and path; {id} is the id of the upstream.', 'GET /tasks/{id}'),
     every: {

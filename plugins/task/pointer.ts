@@ -3,11 +3,24 @@ import type { Json } from '../../engine/plugin.ts'
 
 export const POINTER = '^(?:/(?:[^~/]|~[01])*)*$'
 
+/** A copy with a value at this place; missing objects on the way are made. */
+export const withPointer = (json: Json | undefined, pointer: string, value: Json): Json => {
+  const [key, ...rest] = pointer.split('/').slice(1).map(unescapePart)
+  if (key === undefined) return value
+  const members = isObject(json) ? json : {}
+  const inner = rest.map(part => `/${escapePart(part)}`).join('')
+  return { ...members, [key]: withPointer(members[key], inner, value) }
+}
+const isObject = (json: Json | undefined): json is { readonly [name: string]: Json } =>
+  typeof json === 'object' && json !== null && !Array.isArray(json)
+const unescapePart = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~')
+const escapePart = (part: string): string => part.replaceAll('~', '~0').replaceAll('/', '~1')
+
 /** Undefined where the answer has no such value. */
 export const readPointer = (json: Json | undefined, pointer: string): Json | undefined => {
   let value = json
   for (const part of pointer.split('/').slice(1)) {
-    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    const key = unescapePart(part)
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
     value = (value as Readonly<Record<string, Json>>)[key]
   }

@@ -5,7 +5,8 @@ import type { KeptHold } from '../slots.ts'
 /**
  *   accepted ──▶ submitting ──▶ submitted ──▶ running ──▶ succeeded   (the hold is settled)
  *       ▲            │              └────────────┴──────▶ failed      (the hold is released)
- *       │            ├──▶ accepted again: the request was surely not sent
+ *       │            ├──▶ accepted again: the request was surely not sent, or the upstream does
+ *       │            │    not know it
  *       │            └──▶ unknown: it was perhaps sent; the hold stays until an operator decides
  *       └──▶ failed: cancelled
  *  A task that failed by its deadline succeeds after all if a later poll shows that (`late`).

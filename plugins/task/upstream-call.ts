@@ -26,7 +26,7 @@ export const callUpstream = async (
   { call, body, headers = {} }: UpstreamCall,
 ): Promise<UpstreamAnswer> => {
   const id = encodeURIComponent(task.upstreamId ?? '')
-  const path = call.path.replaceAll('{id}', id)
+  const path = call.path.replaceAll('{id}', id).replaceAll('{task}', task.id)
   const reply = await host.run(task.route, {
     after: 'task',
     id: `${task.request}_${task.attempts}`,

@@ -5,10 +5,15 @@ import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
 import { backOff, type Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
+import { withPointer } from './pointer.ts'
 import { PollRate } from './poll-rate.ts'
 import type { TaskRoute } from './runner.ts'
 import { TASK_ERRORS, type Task } from './task.ts'
+import { textAt } from './upstream-answer.ts'
 import { callUpstream, type UpstreamAnswer } from './upstream-call.ts'
+
+/** How often the upstream must not know a task before it is submitted again. */
+const FIND_ATTEMPTS = 4
 
 export class UpstreamTasks implements TaskRoute {
   readonly rule: TaskRule
@@ -29,7 +34,9 @@ export class UpstreamTasks implements TaskRoute {
         return this.#poll(mover, signal)
       // Its process died, or lost the result of a write: the request was perhaps sent.
       case 'submitting':
-        return mover.loseTrack('the process that submitted it lost its answer')
+        return this.rule.find
+          ? this.#find(mover, this.rule.find)
+          : mover.loseTrack('the process that submitted it lost its answer')
       case 'failed':
         return this.#pollLate(mover)
       default:
@@ -58,6 +65,20 @@ export class UpstreamTasks implements TaskRoute {
     }
     return mover.afterSubmit(answer, this.rule)
   }
+  /** Asks for a submit whose answer was lost. */
+  async #find(mover: Mover, { call, id }: NonNullable<TaskRule['find']>): Promise<void> {
+    const { failures, deadline } = mover.task
+    if (Date.now() > deadline) return mover.loseTrack('the upstream could not be asked for it')
+    const { first, longest } = this.rule.poll
+    const delay = backOff(mover.task, first, longest)
+    const answer = await callUpstream(this.#host, mover.task, { call }).catch(() => undefined)
+    if (!answer || (answer.status >= 300 && answer.status !== 404))
+      return mover.retry(delay, failures)
+    const upstreamId = answer.status < 300 ? textAt(answer.json, id) : undefined
+    if (upstreamId !== undefined) return mover.find(upstreamId, this.rule)
+    // The upstream may list a request some time after it came.
+    return failures < FIND_ATTEMPTS ? mover.retry(delay) : mover.acceptAgain(this.rule.poll)
+  }
   async #poll(mover: Mover, signal: AbortSignal): Promise<void> {
     await this.#pollRate.wait(mover.task.target.upstream, signal)
     const { call, first, longest } = this.rule.poll
@@ -82,9 +103,13 @@ export class UpstreamTasks implements TaskRoute {
 }
 
 /** The request as the target gets it: with the target's name of the model. */
-const bodyFor = ({ body, target }: Task, { dialect }: TaskRule): Buffer => {
+const bodyFor = ({ id, body, target }: Task, { dialect, submit }: TaskRule): Buffer => {
   const { submitted }: TaskDialect = taskDialects[dialect]
   const members = submitted?.(body, target) ?? body
   const named = 'model' in members && target.name !== undefined
-  return Buffer.from(JSON.stringify(named ? { ...members, model: target.name } : members))
+  const request = named ? { ...members, model: target.name } : members
+  const { ownId } = submit
+  return Buffer.from(
+    JSON.stringify(ownId === undefined ? request : withPointer(request, ownId, id)),
+  )
 }

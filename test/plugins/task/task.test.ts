@@ -337,6 +337,54 @@ t.test('task: another provider is described by its options alone', async t => {
   t.equal(second?.path, '/v3/jobs/77')
 })
 
+const FIND = {
+  submit: { id: '/task_id', own_id: '/meta/client' },
+  find: { path: 'GET /ent/v2/tasks?client={task}', id: '/tasks/0/id' },
+}
+t.test('task: with `find` a submit whose answer was lost is found by its own id', async t => {
+  const gateway = await startTasks(t, 'sqlite', FIND)
+  const poll = statesOf('success')
+  gateway.here.script = (request, count) => {
+    if (request.method === 'POST') return { cut: true }
+    if (!request.path.includes('?client=')) return poll(request, count)
+    return request.path.endsWith(sentId()) ? { json: { tasks: [{ id: 'up-7' }] } } : { status: 404 }
+  }
+  const sentId = (): string => {
+    const [submit] = gateway.requests
+    const { client } = (submit?.body.meta ?? {}) as { readonly client?: string }
+    return client ?? 'none'
+  }
+  const { json } = await gateway.create()
+  await gateway.reach(String(json.task_id), 'success')
+  t.equal(sentId(), json.task_id)
+  t.match(await gateway.rows('SELECT upstream_id, attempts FROM tasks'), [
+    { upstream_id: 'up-7', attempts: 1 },
+  ])
+  t.equal(await gateway.spent(), PRICE)
+  t.same(await gateway.findings(), [])
+})
+
+t.test('task: with `find` one that the upstream does not know is submitted again', async t => {
+  const gateway = await startTasks(t, 'sqlite', FIND)
+  const poll = statesOf('success')
+  let hasFailed = false
+  gateway.here.script = (request, count) => {
+    if (request.path.includes('?client=')) return hasFailed ? { json: { tasks: [] } } : failOnce()
+    if (request.method === 'POST' && count === 1) return { status: 500 }
+    return poll(request, count)
+  }
+  const failOnce = () => {
+    hasFailed = true
+    return { status: 502 }
+  }
+  const { json } = await gateway.create()
+  await gateway.reach(String(json.task_id), 'success')
+  const questions = gateway.requests.filter(({ path }) => path.includes('?client='))
+  t.equal(questions.length, 6, 'it is asked until it has said no five times')
+  t.equal(gateway.requests.filter(({ method }) => method === 'POST').length, 2)
+  t.equal(await gateway.spent(), PRICE)
+})
+
 t.test('tasks: a model of another upstream is not served on the route', async t => {
   const gateway = await startTasks(t, 'sqlite', { upstreams: ['elsewhere'] })
   const { status, json } = await gateway.create()
