@@ -1,18 +1,57 @@
-/** Background responses: stored as queued, answered at once, and then run through the later stages
- *  like any request. One object per process; its responses fail if the process ends. */
+/** Background responses: stored as queued together with their call, answered at once, and then run
+ *  through the later stages like any request. One object per process. If a process ends, another
+ *  runs its calls again: a response and its charge are one transaction, so that it is charged
+ *  once. */
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
-import type { Database, Exchange, Fault, Host, Log, Membership } from '../../engine/plugin.ts'
+import type {
+  Database,
+  Exchange,
+  Fault,
+  Host,
+  Log,
+  Membership,
+  ResumedCall,
+} from '../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject, lenientText } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
 import { STOPPED_ERROR } from './response-store.ts'
-import { beginResponse, finishResponse, RUNNING } from './statements.ts'
+import {
+  beginResponse,
+  finishResponse,
+  forgetCall,
+  RUNNING,
+  releaseResponse,
+  saveCall,
+  takeResponse,
+  WAITING_CALLS,
+} from './statements.ts'
 import { STORAGE, type StorageLimits, type StorageRequest } from './storage-options.ts'
 
 /** ms between two polls for cancelled responses, while any runs. */
 const POLL_MS = 500
+/** How often a call is begun whose processes end. */
+const MAX_ATTEMPTS = 5
+/** Calls that one look at the store takes over. */
+const PAGE = 20
+
+/** What runs a background response. JSON, since the store keeps it. */
+interface BackgroundCall {
+  readonly account: number
+  /** Of the response. */
+  readonly id: string
+  readonly route: string
+  /** Of the request; its charge has the same. */
+  readonly request: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly slots: ResumedCall<Exchange>['slots']
+  readonly targets: ResumedCall<Exchange>['targets']
+  readonly queuedResponse: Fields
+}
 
 export class BackgroundCalls {
   readonly #database: Pick<Database, 'read' | 'write'>
@@ -21,9 +60,10 @@ export class BackgroundCalls {
   readonly #limits: StorageLimits
   readonly #running = new Map<
     string,
-    { readonly stop: AbortController; completion: Promise<void> }
+    { readonly stop: AbortController; readonly completion: Promise<void> }
   >()
   #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor({ database, log, membership }: Host, limits: StorageLimits) {
     this.#database = database
@@ -39,36 +79,55 @@ export class BackgroundCalls {
     body: Fields,
     expandedBody: Fields,
   ): Promise<void> {
+    const { request, route, targets, slots } = exchange
     const id = `resp_${exchange.id.replace(/^req_/, '')}`
     const echo = echoOf(storage)
     const queuedResponse = { ...queuedResponseOf(id, exchange, storage, body), ...echo }
-    await this.#storeQueued(id, storage, queuedResponse)
-    const stop = new AbortController()
-    const backgroundStorage = { ...storage, background: { id, echo } }
-    const completion = this.#run(
-      exchange,
-      host,
-      backgroundStorage,
+    const call: BackgroundCall = {
+      account: storage.account,
+      id,
+      route: route.name,
+      request: exchange.id,
+      path: request.path,
+      headers: headersOf(request),
+      body: JSON.stringify({ ...expandedBody, store: false }),
+      slots: { ...slots.toJson(), [STORAGE.name]: { ...storage, background: { id, echo } } },
+      targets,
       queuedResponse,
-      expandedBody,
-      stop.signal,
-    )
-    const key = nameOf(storage.account, id)
-    this.#running.set(key, { stop, completion: completion })
-    void completion.finally(() => this.#running.delete(key))
-    this.#timer ??= setInterval(() => void this.#abortCancelled(), POLL_MS).unref()
+    }
+    await this.#storeQueued(call, storage)
+    this.#begin(host, call, exchange.id)
     exchange.answer(200, queuedResponse)
+  }
+  /** Runs the calls that no process runs. */
+  async resume(host: Host): Promise<void> {
+    const rows = this.#isClosed ? [] : await this.#database.read(WAITING_CALLS, [PAGE])
+    for (const row of rows) {
+      const call = JSON.parse(String(row.call)) as BackgroundCall
+      const attempt = Number(row.attempts) + 1
+      try {
+        const process = await this.#membership.name()
+        await writeWithRetry(this.#database, [...takeResponse(call.account, call.id, process)])
+      } catch (error) {
+        if (isCode(error, 'RESPONSE_TAKEN')) continue
+        throw error
+      }
+      if (attempt > MAX_ATTEMPTS) await this.#fail(call, STOPPED_ERROR)
+      else this.#begin(host, call, `${call.request}_${attempt}`)
+    }
   }
   /** Aborts the running calls and waits until their results are stored. The drain before has waited
    *  for them or cut them. */
   async close(): Promise<void> {
+    this.#isClosed = true
     clearInterval(this.#timer)
     for (const { stop } of this.#running.values()) stop.abort()
     await Promise.all([...this.#running.values()].map(({ completion }) => completion))
   }
-  async #storeQueued(id: string, storage: StorageRequest, queuedResponse: Fields): Promise<void> {
-    const { account, created, input, previous, conversation } = storage
-    const response = JSON.stringify(queuedResponse)
+  async #storeQueued(
+    { account, id, queuedResponse, ...call }: BackgroundCall,
+    { created, input, previous, conversation }: StorageRequest,
+  ): Promise<void> {
     const row = {
       account,
       id,
@@ -78,59 +137,76 @@ export class BackgroundCalls {
       conversation,
       status: 'in_progress',
       input,
-      response,
+      response: JSON.stringify(queuedResponse),
     }
+    const storedCall = JSON.stringify({ account, id, queuedResponse, ...call })
     const process = await this.#membership.name()
     try {
-      await writeWithRetry(this.#database, [beginResponse(row, process)])
+      await writeWithRetry(this.#database, [
+        beginResponse(row, process),
+        saveCall(account, id, storedCall),
+      ])
     } catch (error) {
       if (!isCode(error, 'RESPONSE_REAPED')) throw error
       this.#membership.reportExpelled(process)
       throw fault('BACKGROUND_LOST')
     }
   }
+  /** `request`: the id of this attempt. */
+  #begin(host: Host, call: BackgroundCall, request: string): void {
+    const stop = new AbortController()
+    const completion = this.#run(host, call, request, stop.signal)
+    const key = nameOf(call.account, call.id)
+    this.#running.set(key, { stop, completion })
+    void completion.finally(() => this.#running.delete(key))
+    this.#timer ??= setInterval(() => void this.#abortCancelled(), POLL_MS).unref()
+  }
   async #run(
-    { id, request, route, targets, slots }: Exchange,
     host: Host,
-    storage: StorageRequest,
-    queuedResponse: Fields,
-    expandedBody: Fields,
+    call: BackgroundCall,
+    request: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const body = Buffer.from(JSON.stringify({ ...expandedBody, store: false }))
-    const fail = (reason: Fields): Promise<void> => this.#fail(storage, queuedResponse, reason)
+    const { route, path, headers, body, slots, targets } = call
     try {
-      const reply = await host.run(route.name, {
+      const reply = await host.run(route, {
         after: 'responses',
-        id,
+        id: request,
         signal,
         targets,
-        slots: { ...slots.toJson(), [STORAGE.name]: { ...storage } },
-        request: { method: request.method, path: request.path, headers: headersOf(request), body },
+        slots,
+        request: { method: 'POST', path, headers, body: Buffer.from(body) },
       })
       const bytes = await reply.bytes(this.#limits.largest)
-      await fail(
+      await this.#fail(
+        call,
         reply.status < 300 ? errorOf(fault('BACKGROUND_UNREADABLE')) : upstreamErrorIn(bytes),
       )
     } catch (error) {
       const reason = asFault(error)
-      this.#log.info({ id, code: reason.code }, 'background response failed')
-      await fail(reason.code === 'TURN_DRAINED' ? STOPPED_ERROR : errorOf(reason))
+      this.#log.info({ id: call.id, code: reason.code }, 'background response failed')
+      await (reason.code === 'TURN_DRAINED'
+        ? this.#release(call)
+        : this.#fail(call, errorOf(reason)))
     }
   }
-  /** Marks the response as failed. Does nothing if it is stored already, or was cancelled. */
-  async #fail(
-    { account, background }: StorageRequest,
-    queuedResponse: Fields,
-    { code, message }: Fields,
-  ): Promise<void> {
-    const response = { ...queuedResponse, status: 'failed', error: { code, message } }
-    const list = [finishResponse(account, background?.id ?? '', 'failed', JSON.stringify(response))]
+  /** Leaves the call to another process, or to the next start. */
+  async #release({ account, id }: BackgroundCall): Promise<void> {
+    const list = [releaseResponse(account, id, await this.#membership.name())]
     await writeWithRetry(this.#database, list).catch(error =>
-      this.#log.warn(
-        { id: background?.id, error },
-        'could not store the failure of a background response',
-      ),
+      this.#log.warn({ id, error }, 'could not release a background response'),
+    )
+  }
+  /** Marks the response as failed. Does nothing if it is stored already, or was cancelled. */
+  async #fail({ account, id, queuedResponse }: BackgroundCall, reason: Fields): Promise<void> {
+    const { code, message } = reason
+    const response = { ...queuedResponse, status: 'failed', error: { code, message } }
+    const list = [
+      finishResponse(account, id, 'failed', JSON.stringify(response)),
+      forgetCall(account, id),
+    ]
+    await writeWithRetry(this.#database, list).catch(error =>
+      this.#log.warn({ id, error }, 'could not store the failure of a background response'),
     )
   }
   /** Aborts calls whose row no longer belongs to this process: a process has cancelled or deleted

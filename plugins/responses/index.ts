@@ -15,6 +15,8 @@ const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
 const DEFAULTS = { keep: '30d', largest: '8MiB' }
 /** ms between two deletions of expired rows. */
 const CLEANUP_INTERVAL_MS = 600_000
+/** ms between two looks for background responses whose process ended. */
+const RESUME_INTERVAL_MS = 1_000
 
 export default {
   schema: {
@@ -58,11 +60,9 @@ export default {
     if (name === 'create') {
       host.job('stored responses', CLEANUP_INTERVAL_MS, signal => deleteExpired(database, signal))
       const version = `1 ${JSON.stringify(limits)}`
-      return new CreateStage(
-        host,
-        limits,
-        host.share('responses', version, () => new BackgroundCalls(host, limits)),
-      )
+      const calls = host.share('responses', version, () => new BackgroundCalls(host, limits))
+      host.job('background responses', RESUME_INTERVAL_MS, () => calls.resume(host), { each: true })
+      return new CreateStage(host, limits, calls)
     }
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)

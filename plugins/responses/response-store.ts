@@ -41,18 +41,19 @@ export const findConversation = async (
   return row
 }
 
-/** The response with its current status: an unfinished one whose process was reaped has failed. */
+/** The response with its current status: an unfinished one that nothing runs any more failed. */
 export const responseOf = (row: Row): Fields => {
   const response = parseColumn(row.response)
   const fields = isFields(response) ? response : {}
-  const { status, process } = row
-  if (status === 'in_progress' && process === null) return { ...fields, ...FAILED }
+  const { status, process, calls = 0 } = row
+  if (status === 'in_progress' && process === null && Number(calls) === 0)
+    return { ...fields, ...FAILED }
   return { ...fields, status: String(status) }
 }
-/** The error of a response whose gateway process ended. */
+/** The error of a response whose processes ended again and again. */
 export const STOPPED_ERROR = {
   code: 'server_error',
-  message: 'The gateway stopped before it finished this response.',
+  message: 'The processes that ran this response ended before it was finished.',
 } as const
 const FAILED = { status: 'failed', error: STOPPED_ERROR } as const
 export const inputOf = (row: Row): readonly Fields[] => itemsOf(parseColumn(row.input))

@@ -1,6 +1,7 @@
 /** Statements over stored responses. Pure. Statements in the transaction of a charge never fail by
  *  a constraint: storing a response must not prevent its charge. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
+import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `responses: ${name}`, text })
 
@@ -49,7 +50,37 @@ const INDEX_ITEMS: Sql = {
 const CANCEL = sql(
   'cancel',
   `UPDATE stored_responses SET status = 'cancelled', process = NULL
-   WHERE account = ? AND id = ? AND process IS NOT NULL`,
+   WHERE account = ? AND id = ? AND status = 'in_progress'`,
+)
+const SAVE_CALL = sql(
+  'save call',
+  'INSERT INTO stored_calls (account, response, call) VALUES (?, ?, ?)',
+)
+const FORGET_CALL = sql(
+  'forget call',
+  'DELETE FROM stored_calls WHERE account = ? AND response = ?',
+)
+const TAKE = sql(
+  'take',
+  `UPDATE stored_responses SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
+   WHERE account = ? AND id = ? AND status = 'in_progress' AND process IS NULL
+     AND EXISTS (SELECT 1 FROM ${PROCESSES_TABLE} WHERE id = ?)`,
+)
+const COUNT_ATTEMPT = sql(
+  'count attempt',
+  'UPDATE stored_calls SET attempts = attempts + 1 WHERE account = ? AND response = ?',
+)
+const RELEASE = sql(
+  'release',
+  `UPDATE stored_responses SET process = NULL
+   WHERE account = ? AND id = ? AND process = ? AND status = 'in_progress'`,
+)
+/** Unfinished background responses that no process runs (row count). */
+export const WAITING_CALLS = sql(
+  'waiting calls',
+  `SELECT c.account, c.response, c.call, c.attempts FROM stored_calls c
+   JOIN stored_responses s ON s.account = c.account AND s.id = c.response
+   WHERE s.status = 'in_progress' AND s.process IS NULL ORDER BY s.created LIMIT ?`,
 )
 const DELETE = sql(
   'delete',
@@ -63,7 +94,9 @@ const DELETE_EXPIRED = sql(
 /** A response of an account, by its id. */
 export const FIND = sql(
   'find',
-  `SELECT ${COLUMNS}, process FROM stored_responses WHERE account = ? AND id = ? AND expires > ?`,
+  `SELECT ${COLUMNS}, process, (SELECT count(*) FROM stored_calls c
+     WHERE c.account = s.account AND c.response = s.id) AS calls
+   FROM stored_responses s WHERE account = ? AND id = ? AND expires > ?`,
 )
 /** The newest response of an account with an output item of this id. */
 export const FIND_ITEM = sql(
@@ -110,6 +143,29 @@ export const beginResponse = (response: StoredResponse, process: string): Statem
   sql: BEGIN,
   values: [...columns(response), process],
   violates: { stored_owner: 'RESPONSE_REAPED', 'FOREIGN KEY': 'RESPONSE_REAPED' },
+})
+/** Stores what runs a background response, so that another process can. */
+export const saveCall = (account: number, response: string, call: string): Statement => ({
+  sql: SAVE_CALL,
+  values: [account, response, call],
+})
+export const forgetCall = (account: number, response: string): Statement => ({
+  sql: FORGET_CALL,
+  values: [account, response],
+})
+/** Takes a response that no process runs. Rejects with RESPONSE_TAKEN. */
+export const takeResponse = (
+  account: number,
+  id: string,
+  process: string,
+): readonly Statement[] => [
+  { sql: TAKE, values: [process, account, id, process], rows: 1, otherwise: 'RESPONSE_TAKEN' },
+  { sql: COUNT_ATTEMPT, values: [account, id] },
+]
+/** Leaves an unfinished response to another process. */
+export const releaseResponse = (account: number, id: string, process: string): Statement => ({
+  sql: RELEASE,
+  values: [account, id, process],
 })
 /** Does nothing if the response was cancelled, deleted or finished. */
 export const finishResponse = (

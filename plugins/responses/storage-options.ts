@@ -4,7 +4,7 @@ import { type Fields, isFields, lenientText } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { addTurn } from './conversation-statements.ts'
 import { fault } from './faults.ts'
-import { finishResponse, indexItems, saveResponse } from './statements.ts'
+import { finishResponse, forgetCall, indexItems, saveResponse } from './statements.ts'
 
 /** Lifetime, ms, and size limit of one response, bytes. */
 export interface StorageLimits {
@@ -79,7 +79,9 @@ export const storeStatements = (
   const expires = created + lifetime
   const row = { account, id, created, expires, previous, conversation, status, input, response }
   return [
-    background ? finishResponse(account, id, status, response) : saveResponse(row),
+    ...(background
+      ? [finishResponse(account, id, status, response), forgetCall(account, id)]
+      : [saveResponse(row)]),
     ...itemStatements(account, id, storedResponse),
     ...(conversation === undefined
       ? []

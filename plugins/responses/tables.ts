@@ -3,7 +3,7 @@ import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 
 /** A background response in progress belongs to a process. Reaping that process sets the column to
- *  NULL: an unfinished response without a process has failed. */
+ *  NULL: another process then runs its stored call again. */
 const TABLES = `
   CREATE TABLE stored_responses (
     account BIGINT NOT NULL,
@@ -46,7 +46,18 @@ const ITEMS = `
   CREATE INDEX stored_items_owner ON stored_items (account, response);
   CREATE INDEX stored_turns_name ON stored_turns (account, id)`
 
+/** What runs an unfinished background response: JSON. `attempts`: how often it was begun. */
+const CALLS = `
+  CREATE TABLE stored_calls (
+    account BIGINT NOT NULL,
+    response TEXT NOT NULL,
+    call TEXT NOT NULL,
+    attempts BIGINT NOT NULL DEFAULT 1,
+    PRIMARY KEY (account, response),
+    FOREIGN KEY (account, response) REFERENCES stored_responses (account, id) ON DELETE CASCADE)`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: ITEMS },
+  { number: 3, text: CALLS },
 ]

@@ -4,7 +4,7 @@ import { CONVERSATIONS } from './conversations.ts'
 import { fault } from './faults.ts'
 import { listItems, listOf } from './listing.ts'
 import { findResponse, inputOf, responseOf } from './response-store.ts'
-import { cancelResponse, deleteResponse } from './statements.ts'
+import { cancelResponse, deleteResponse, forgetCall } from './statements.ts'
 import { idOf, ownerOf, type View } from './view.ts'
 
 const show: View = async (exchange, { database }) => {
@@ -22,7 +22,7 @@ const cancel: View = async (exchange, { database }) => {
   const [owner, id] = [ownerOf(exchange), idOf(exchange)]
   const response = responseOf(await findResponse(database, owner, id))
   if (response.background !== true) throw fault('RESPONSE_UNCANCELLABLE', [id])
-  await writeWithRetry(database, [cancelResponse(Number(owner), id)])
+  await writeWithRetry(database, [cancelResponse(Number(owner), id), forgetCall(Number(owner), id)])
   exchange.answer(200, responseOf(await findResponse(database, owner, id)))
 }
 const input: View = async (exchange, { database }) => {

@@ -99,8 +99,9 @@ t.test('background response: an upstream error is stored with its reason', async
   t.match((await until(id, 'failed')).error, { code: 'bad', message: 'no such thing' })
 })
 
-t.test('background response: failed with its hold released after its worker crashes', async t => {
-  await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }])
+t.test('background response: another worker finishes it after its own crashes', async t => {
+  const steps = plainReply(responseBody('resp_again', 'finished'))
+  await upstream.script('gp', [{ do: 'body' }, { do: 'stall' }], steps)
   await upstream.forget()
   const { id } = await mine.responses.create({ model: 'gp', input: 'x', background: true })
   await upstream.until('body')
@@ -108,6 +109,8 @@ t.test('background response: failed with its hold released after its worker cras
   const config = await fetch(`${gateway.admin}/-/config`)
   const { workers } = (await config.json()) as { workers: readonly { readonly pid: number }[] }
   for (const { pid } of workers) process.kill(pid, 'SIGKILL')
-  t.match((await until(id, 'failed')).error, { code: 'server_error' })
+  t.equal((await until(id, 'completed')).output_text, 'finished')
   t.match(await charge(id), { state: 'released' })
+  t.match(await charge(`${id}_2`), { state: 'settled', amount: 15_000_000 })
+  t.same(await rows('SELECT response FROM stored_calls'), [])
 })
