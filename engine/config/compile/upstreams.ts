@@ -12,8 +12,10 @@ import { parseDuration } from './units.ts'
 /** As the schema of routes.yaml accepts it (config/schema.ts). */
 export interface UpstreamOptions {
   readonly url: string | readonly string[]
+  /** The address once there is a key, if `url` names a plugin. */
+  readonly provider?: string
   readonly key?: string | readonly string[]
-  readonly auth?: 'bearer' | 'none' | { readonly header: string } | { readonly query: string }
+  readonly auth?: Auth
   readonly timeout?: Partial<Record<keyof Deadlines, string>>
   readonly connections?: number
   readonly headers?: {
@@ -23,8 +25,23 @@ export interface UpstreamOptions {
   readonly health?: { readonly failures?: number; readonly eject?: string }
   readonly [plugin: string]: unknown
 }
+type Auth =
+  | 'bearer'
+  | 'none'
+  | { readonly scheme: string }
+  | { readonly header: string }
+  | { readonly query: string }
 const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
-const ENGINE_KEYS = new Set(['url', 'key', 'auth', 'timeout', 'connections', 'headers', 'health'])
+const ENGINE_KEYS = new Set([
+  'url',
+  'provider',
+  'key',
+  'auth',
+  'timeout',
+  'connections',
+  'headers',
+  'health',
+])
 
 const NO_POOL = { connect: 0, connections: 0 }
 /** `url: NAME:`: the plugin of that name serves the upstream, inside the process. */
@@ -71,7 +88,7 @@ export const compileUpstream = (
   share: AcquireShared,
   credentials: readonly string[] = [],
 ): Upstream => {
-  const urls = listOf(options.url)
+  const urls = urlsOf(options)
   const inside = INSIDE.exec(urls[0] ?? '')?.[1]
   const deadlines = readDeadlines(options.timeout, DEADLINES)
   return {
@@ -97,6 +114,14 @@ export const compileUpstream = (
   }
 }
 
+const keysOf = ({ key }: UpstreamOptions): readonly string[] =>
+  listOf(key).filter(each => each !== '')
+const urlsOf = (options: UpstreamOptions): readonly string[] => {
+  const { url, provider } = options
+  const isProvided = provider !== undefined && keysOf(options).length > 0
+  return isProvided && INSIDE.test(listOf(url)[0] ?? '') ? [provider] : listOf(url)
+}
+
 export const readDeadlines = (
   options: UpstreamOptions['timeout'],
   defaults: Deadlines,
@@ -119,38 +144,43 @@ const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share:
 type Signer = Pick<Upstream, 'sign' | 'nextKey'>
 const UNSIGNED: Signer = { sign: (_, path) => path, nextKey: () => undefined }
 
-const createSigner = ({ key, auth = 'bearer' }: UpstreamOptions): Signer => {
-  const keys = listOf(key).filter(each => each !== '')
+const createSigner = (options: UpstreamOptions): Signer => {
+  const { auth = 'bearer' } = options
+  const keys = keysOf(options)
   if (keys.length === 0 || auth === 'none') return UNSIGNED
+  const { header, query, prefix = '' } = placeOf(auth)
   let index = 0
-  const values = auth === 'bearer' ? keys.map(key => `Bearer ${key}`) : keys
+  const values = keys.map(key => `${prefix}${key}`)
   const names = keys.map(nameOfKey)
   const pick = (name: string | undefined): string => {
     const at = name === undefined ? -1 : names.indexOf(name)
     return values[at >= 0 ? at : index++ % values.length] as string
   }
   const nextKey = (): string | undefined => names[index++ % names.length]
-  if (auth === 'bearer')
+  if (header !== undefined)
     return {
       nextKey,
       sign: (headers, path, key) => {
-        headers.authorization = pick(key)
-        return path
-      },
-    }
-  if ('header' in auth)
-    return {
-      nextKey,
-      sign: (headers, path, key) => {
-        headers[auth.header.toLowerCase()] = pick(key)
+        headers[header] = pick(key)
         return path
       },
     }
   return {
     nextKey,
     sign: (_, path, key) =>
-      `${path}${path.includes('?') ? '&' : '?'}${auth.query}=${encodeURIComponent(pick(key))}`,
+      `${path}${path.includes('?') ? '&' : '?'}${query}=${encodeURIComponent(pick(key))}`,
   }
+}
+/** Where the key is sent, and what stands before it. */
+interface KeyPlace {
+  readonly header?: string
+  readonly query?: string
+  readonly prefix?: string
+}
+const placeOf = (auth: Exclude<Auth, 'none'>): KeyPlace => {
+  if (auth === 'bearer') return { header: 'authorization', prefix: 'Bearer ' }
+  if ('scheme' in auth) return { header: 'authorization', prefix: `${auth.scheme} ` }
+  return 'header' in auth ? { header: auth.header.toLowerCase() } : auth
 }
 /** Identifies a key where the key itself must not stand. */
 const nameOfKey = (key: string): string =>

@@ -1,13 +1,17 @@
 /** A compiled upstream: addresses, rotating keys, set headers, deadlines, joined paths. */
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
   compileUpstream,
   readDeadlines,
   type UpstreamOptions,
 } from '../../../engine/config/compile/upstreams.ts'
+import { fileSource, read } from '../../../engine/config/read.ts'
 import { candidatesOf } from '../../../engine/upstream/candidate.ts'
 import type { Origin } from '../../../engine/upstream/origin.ts'
 import { joinPath, type Upstream } from '../../../engine/upstream/upstreams.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
 
 /** Compiles an upstream; `sharedKeys` lists the keys and versions of its shared resources. */
 const compile = (t: Test, options: UpstreamOptions, name = 'gp') => {
@@ -130,6 +134,43 @@ t.test('upstream: a key is sent in the configured header', async t => {
   t.same(signRequests(upstream, 2), [
     ['/x', { 'x-key': 'k1' }],
     ['/x', { 'x-key': 'k2' }],
+  ])
+})
+
+t.test('upstream: a key is sent with the configured scheme', async t => {
+  const { upstream } = compile(t, { url: URL_OF, key: ['k1', 'k2'], auth: { scheme: 'Token' } })
+  t.same(signRequests(upstream, 2), [
+    ['/x', { authorization: 'Token k1' }],
+    ['/x', { authorization: 'Token k2' }],
+  ])
+})
+
+t.test('upstream: with a key the provider replaces a plugin, and no other address', async t => {
+  const addressOf = (url: string, key: string): unknown => {
+    const { inside, origins } = compile(t, { url, key, provider: 'https://api.test' }).upstream
+    return inside ?? origins[0]?.origin.address
+  }
+  t.equal(addressOf('sandbox:', ''), 'sandbox')
+  t.equal(addressOf('sandbox:', 'k'), 'https://api.test')
+  t.equal(addressOf(URL_OF, 'k'), 'http://127.0.0.1:9')
+})
+
+t.test('shipped upstream of Vidu: a key alone leads to Vidu, an address elsewhere', async t => {
+  const shipped = (env: Readonly<Record<string, string>>) => {
+    const { document } = read(join(ROOT, 'routes.yaml'), fileSource(env))
+    const { vd } = document.upstreams as unknown as { readonly vd: UpstreamOptions }
+    const { upstream } = compile(t, vd)
+    const [, headers] = signRequests(upstream, 1)[0] as readonly unknown[]
+    return [upstream.inside ?? upstream.origins[0]?.origin.address, headers]
+  }
+  const key = { VIDU_API_KEY: 'k' }
+  const url = { VIDU_BASE_URL: 'http://127.0.0.1:9' }
+  t.same(shipped({}), ['sandbox', {}])
+  t.same(shipped(url), ['http://127.0.0.1:9', {}])
+  t.same(shipped(key), ['https://api.vidu.com', { authorization: 'Token k' }])
+  t.same(shipped({ ...key, ...url, VIDU_AUTH: 'Bearer' }), [
+    'http://127.0.0.1:9',
+    { authorization: 'Bearer k' },
   ])
 })
 

@@ -96,6 +96,8 @@ t.test('text2video: is created, sent, queried, charged and on a receipt', async 
   })
   const [submit, ...polls] = await upstream.events('request', 'vd')
   t.equal(submit?.head.target, '/s/vd/ent/v2/text2video')
+  const { authorization } = Object.fromEntries(submit?.head.headers ?? [])
+  t.equal(authorization, 'Token operators-vidu-key')
   const { payload: sentPayload, ...upstreamBody } = await sentBody('order 7')
   t.ok(sentPayload === payload)
   t.same(upstreamBody, {
