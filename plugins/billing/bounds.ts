@@ -61,7 +61,6 @@ export const smaller = (one: bigint | undefined, other: bigint | undefined): big
 }
 export const factsBeforeCall = (maximums: Maximums, facts: Facts): PricingFacts => ({
   at: facts.at,
-  isOpen: true,
   attribute: name => attributeOf(facts, name),
   quantity: name => ({
     least: 0n,

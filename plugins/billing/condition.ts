@@ -121,7 +121,6 @@ const isSatisfied = (condition: Condition, facts: PricingFacts): boolean | undef
   if (condition.kind === 'range' && (isMeter(name) || isSum(name)))
     return overlap(condition, facts.quantity(name))
   const value = facts.attribute(name)
-  if (value === undefined && facts.isOpen) return undefined
   // An absent flag counts as false.
   if (condition.kind === 'one') return condition.values.includes(value ?? 'false')
   const number = value === undefined ? undefined : numberOf(value)

@@ -50,7 +50,7 @@ const addLine = (
   rule: Rule,
   pricingFacts: PricingFacts,
 ): boolean => {
-  const [tablePrice] = line ? lookUp(line.table, line.by, pricingFacts).rates : []
+  const tablePrice = line && lookUp(line.table, line.by, pricingFacts)
   if (!line || !tablePrice) return false
   const amount = amountOf(productOf(pricedQuantity.quantity, tablePrice.rate, rule), line, rule)
   const isMinimum = line.min > 0n && amount === partsOf(line.min, rule)

@@ -11,16 +11,14 @@ export interface Range {
 }
 export interface PricingFacts {
   readonly at: number
-  /** Whether attributes may still appear: then an absent one is unknown, not absent. */
-  readonly isOpen: boolean
   /** The quantity of a meter or a sum. */
   quantity(name: string): Range
+  /** Of the request: no answer adds one. */
   attribute(name: string): string | undefined
 }
 
 export const factsAtEnd = ({ quantities }: ExactUsage, facts: Facts): PricingFacts => ({
   at: facts.at,
-  isOpen: false,
   attribute: name => attributeOf(facts, name),
   quantity(name) {
     const members: readonly Meter[] = isSum(name) ? SUMS[name] : [name as Meter]

@@ -101,7 +101,7 @@ export const requestBoundsOf = (
       completion: each * Math.max(1, copies),
       meters: {
         ...tools,
-        ...pieceBounds(copies, size, rule),
+        ...pieceBounds(copies, characterBound(fields, size), rule),
         ...secondBounds(fields, files, rule),
       },
     },
@@ -114,6 +114,14 @@ const pieceBounds = (images: number, characters: number, { pricingMeters }: Rule
   ...(pricingMeters.has('images') && { images }),
   ...(pricingMeters.has('characters') && { characters }),
 })
+
+/** The characters of `text`, if a request has one. */
+export const charactersIn = ({ text }: Fields): number | undefined =>
+  typeof text === 'string' ? [...text].length : undefined
+/** Where the spoken text stands elsewhere, `text` bounds nothing: a body has at most as many
+ *  characters as bytes. */
+const characterBound = (fields: Fields, size: number): number =>
+  (fields.input === undefined ? charactersIn(fields) : undefined) ?? size
 
 /** No speech codec uses fewer bytes a second. */
 const MIN_BYTES_PER_SECOND = 500

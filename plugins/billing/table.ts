@@ -72,44 +72,24 @@ const compileEntries = (
   return validEntries.length === entries.length ? new Map(validEntries) : undefined
 }
 
-/** The prices that may apply to a call, each with its keys. `isCertain`: every value of the
- *  attributes has a price. */
-export interface Lookup {
-  readonly rates: readonly TablePrice[]
-  readonly isCertain: boolean
-}
 export interface TablePrice {
   readonly rate: Rate
   readonly keys: readonly string[]
 }
-export const lookUp = (table: Table, by: readonly string[], facts: PricingFacts): Lookup => {
-  if (isRate(table)) return { rates: [{ rate: table, keys: [] }], isCertain: true }
+/** The price that applies to a call. Undefined: its attributes have none. */
+export const lookUp = (
+  table: Table,
+  by: readonly string[],
+  facts: PricingFacts,
+): TablePrice | undefined => {
+  if (isRate(table)) return { rate: table, keys: [] }
   const [name = '', ...otherAttributes] = by
   const value = facts.attribute(name)
-  const isUnknown = value === undefined && facts.isOpen
-  const keys = isUnknown ? [...table.keys()] : keysFor(table, value)
-  const choices = keys.flatMap(key => {
-    const inner = table.get(key)
-    return inner ? [prefixKeys(key, lookUp(inner, otherAttributes, facts))] : []
-  })
-  return {
-    rates: choices.flatMap(({ rates }) => rates),
-    isCertain:
-      choices.every(({ isCertain }) => isCertain) &&
-      (isUnknown ? table.has(DEFAULT) : keys.length > 0),
-  }
+  const key = value !== undefined && table.has(value) ? value : DEFAULT
+  const inner = table.get(key)
+  const price = inner && lookUp(inner, otherAttributes, facts)
+  return price && { rate: price.rate, keys: [key, ...price.keys] }
 }
-const keysFor = (
-  table: ReadonlyMap<string, Table>,
-  value: string | undefined,
-): readonly string[] => {
-  if (value !== undefined && table.has(value)) return [value]
-  return table.has(DEFAULT) ? [DEFAULT] : []
-}
-const prefixKeys = (key: string, { rates, isCertain }: Lookup): Lookup => ({
-  rates: rates.map(({ rate, keys }) => ({ rate, keys: [key, ...keys] })),
-  isCertain,
-})
 
 const isRate = (table: Table): table is Rate => !(table instanceof Map)
 export const ratesIn = (table: Table): readonly Rate[] =>

@@ -1,4 +1,5 @@
-/** Computes the worst-case cost of a call over all facts that are unknown before it runs. Pure. */
+/** Computes the worst-case cost of a call over all quantities that are unknown before it runs.
+ *  Pure. */
 import type { Meter } from '../slots.ts'
 import { type Bounds, factsBeforeCall, type Maximums, maximumsOf, smaller } from './bounds.ts'
 import { holds } from './condition.ts'
@@ -74,7 +75,7 @@ interface MeterChoices {
   readonly choices: readonly { readonly line: RuleLine; readonly tablePrice: TablePrice }[]
   /** The highest price of a millionth, in parts. */
   readonly highestPrice: bigint
-  /** Whether every value of the attributes has a price. */
+  /** Whether each line that may apply has a price for the attributes of the request. */
   readonly isCertain: boolean
 }
 const choicesOf = (
@@ -84,13 +85,11 @@ const choicesOf = (
   rule: Rule,
   pricingFacts: PricingFacts,
 ): MeterChoices => {
-  const lines = possibleLines(all, pricingFacts).map(line => ({
-    line,
-    choice: lookUp(line.table, line.by, pricingFacts),
-  }))
-  const choices = lines.flatMap(({ line, choice }) =>
-    choice.rates.map(tablePrice => ({ line, tablePrice })),
-  )
+  const lines = possibleLines(all, pricingFacts)
+  const choices = lines.flatMap(line => {
+    const tablePrice = lookUp(line.table, line.by, pricingFacts)
+    return tablePrice ? [{ line, tablePrice }] : []
+  })
   const highestPrice = choices
     .map(({ tablePrice }) => productOf(1n, tablePrice.rate, rule))
     .reduce(larger, 0n)
@@ -99,7 +98,7 @@ const choicesOf = (
     most,
     choices,
     highestPrice,
-    isCertain: lines.every(({ choice }) => choice.isCertain),
+    isCertain: choices.length === lines.length,
   }
 }
 const larger = (one: bigint, other: bigint): bigint => (other > one ? other : one)

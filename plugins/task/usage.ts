@@ -1,5 +1,6 @@
 /** What a task is charged for: the effective request, since providers of media bill what was
  *  ordered. Pure. */
+import { charactersIn } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
 import type { KeptHold, Meters, Usage } from '../slots.ts'
 import type { Fields } from './task.ts'
@@ -11,8 +12,8 @@ export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): 
   const seconds = numberOf(body.duration ?? body.seconds)
   if (pricingMeters.has('seconds') && seconds !== undefined) meters.seconds = seconds
   if (pricingMeters.has('images')) meters.images = numberOf(body.n) ?? 1
-  if (pricingMeters.has('characters') && typeof body.text === 'string')
-    meters.characters = [...body.text].length
+  const characters = pricingMeters.has('characters') ? charactersIn(body) : undefined
+  if (characters !== undefined) meters.characters = characters
   return { meters, estimated: false }
 }
 const numberOf = (value: unknown): number | undefined => {

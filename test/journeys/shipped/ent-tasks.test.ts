@@ -3,7 +3,7 @@
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { database, gateway, key, upstream } from './shipped-gateway.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const call = async (method: string, path: string, body?: Fields) => {
@@ -119,7 +119,9 @@ t.test('text2video: is created, sent, queried, charged and on a receipt', async 
   t.same(await receiptOf(String(id)), receipt, 'the receipt is found by the task, too')
 })
 
+const SPEECH = { text: 'é'.repeat(250), voice_setting_voice_id: 'male-1' }
 const PRICES: readonly (readonly [path: string, body: Fields, credits: number])[] = [
+  ['text2video', { model: 'vdq3-pro', prompt: 'x' }, 150],
   ['text2video', { model: 'vdq3-pro', prompt: 'x', duration: 16, resolution: '1080p' }, 512],
   ['text2video', { model: 'vdq2', prompt: 'x', duration: 1, resolution: '540p' }, 10],
   ['text2video', { model: 'vdq2', prompt: 'x', resolution: '540p', off_peak: true }, 9],
@@ -131,7 +133,14 @@ const PRICES: readonly (readonly [path: string, body: Fields, credits: number])[
   ['reference2image', { model: 'vdq2', prompt: 'x', resolution: '4K' }, 20],
   ['reference2image', { model: 'vdq1', prompt: 'x', images: [URL] }, 20],
   ['text2audio', { model: 'audio1.0', prompt: 'rain' }, 10],
+  ['audio-tts', SPEECH, 3],
 ]
+/** Nanos of a credit: 0.036 CNY. */
+const CREDIT = 36_000_000
+const FIND_HOLD = {
+  name: 'test: hold',
+  text: 'SELECT held FROM charges WHERE request = ?',
+}
 t.test('a payload of 1,048,576 characters is echoed untouched', async t => {
   await upstream.script('vd', finished)
   const payload = 'é'.repeat(1_048_576)
@@ -144,12 +153,15 @@ t.test('a payload of 1,048,576 characters is echoed untouched', async t => {
   t.ok((await resultOf(json.task_id)).payload === payload)
 })
 
-t.test('creates: cost what resolution, duration and options say', async t => {
+t.test('creates: hold and cost what resolution, duration and options say', async t => {
   await upstream.script('vd', finished)
   const ids: unknown[] = []
   for (const [path, body, credits] of PRICES) {
-    const { json } = await call('POST', `/ent/v2/${path}`, body)
-    t.equal(json.credits, credits, `${path} ${JSON.stringify(body)}`)
+    const { json, request } = await call('POST', `/ent/v2/${path}`, body)
+    const name = `${path} ${JSON.stringify(body)}`
+    t.equal(json.credits, credits, name)
+    const [row] = await database.read(FIND_HOLD, [request])
+    t.equal(Number(row?.held), credits * CREDIT, `${name}: the hold`)
     ids.push(json.task_id)
   }
   // Later tests must not meet their polls.

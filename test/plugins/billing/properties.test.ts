@@ -5,7 +5,6 @@ import t from 'tap'
 import type { Bounds } from '../../../plugins/billing/bounds.ts'
 import { METERS, SUMS } from '../../../plugins/billing/meters.ts'
 import { freeze, type Rule, thaw } from '../../../plugins/billing/rule.ts'
-import type { Facts } from '../../../plugins/billing/usage.ts'
 import { coverableTokens, worstCase } from '../../../plugins/billing/worst-case.ts'
 import type { Meter, Meters } from '../../../plugins/slots.ts'
 import { charge, ruleOf } from '../../helpers/money/billing.ts'
@@ -41,54 +40,32 @@ const boundsOf = (call: Call, slack: number, separate: readonly Meter[]): Bounds
   return { prompt: sum(SUMS.prompt), completion: sum(SUMS.completion), meters }
 }
 const sumMembers: readonly Meter[] = [...SUMS.prompt, ...SUMS.completion]
-const factsBefore = (call: Call, unknownAttributes: readonly string[]): Facts => ({
-  at: call.at,
-  attributes: Object.fromEntries(
-    Object.entries(call.attributes).filter(([name]) => !unknownAttributes.includes(name)),
-  ),
-})
-const unknownAttributes = fc.subarray(['quality', 'size', 'off_peak', 'duration'])
 const slack = fc.constantFrom(0, 1, 300)
 const separate = fc.subarray([...sumMembers])
 
 t.test('worst-case cost: covers every call within the bounds', async () => {
   fc.assert(
-    fc.property(
-      rules(),
-      calls,
-      slack,
-      separate,
-      unknownAttributes,
-      (options, call, more, own, unknownNames) => {
-        const rule = ruleOf(asOptions(options, false))
-        const worst = worstCase(rule, boundsOf(call, more, own), factsBefore(call, unknownNames))
-        const { nanos, unpriced } = priceOf(rule, call)
-        // A meter that no table prices must be unpriced here, too, so that the call is refused.
-        const isForeseen = unpriced.every(
-          meter => !rule.pricedMeters.has(meter) || worst.unpriced.includes(meter),
-        )
-        return worst.unboundedMeters.length === 0 && worst.nanos >= nanos && isForeseen
-      },
-    ),
+    fc.property(rules(), calls, slack, separate, (options, call, more, own) => {
+      const rule = ruleOf(asOptions(options, false))
+      const worst = worstCase(rule, boundsOf(call, more, own), call)
+      const { nanos, unpriced } = priceOf(rule, call)
+      // A meter that no table prices must be unpriced here, too, so that the call is refused.
+      const isForeseen = unpriced.every(
+        meter => !rule.pricedMeters.has(meter) || worst.unpriced.includes(meter),
+      )
+      return worst.unboundedMeters.length === 0 && worst.nanos >= nanos && isForeseen
+    }),
     RUNS,
   )
 })
 
 t.test('worst-case cost: never falls when bounds grow', async () => {
   fc.assert(
-    fc.property(
-      rules(),
-      calls,
-      slack,
-      separate,
-      unknownAttributes,
-      (options, call, more, own, unknownNames) => {
-        const rule = ruleOf(asOptions(options, false))
-        const facts = factsBefore(call, unknownNames)
-        const narrow = worstCase(rule, boundsOf(call, 0, own), facts).nanos
-        return worstCase(rule, boundsOf(call, more, own), facts).nanos >= narrow
-      },
-    ),
+    fc.property(rules(), calls, slack, separate, (options, call, more, own) => {
+      const rule = ruleOf(asOptions(options, false))
+      const narrow = worstCase(rule, boundsOf(call, 0, own), call).nanos
+      return worstCase(rule, boundsOf(call, more, own), call).nanos >= narrow
+    }),
     FEWER,
   )
 })

@@ -36,10 +36,15 @@ const TABLE: readonly Row[] = [
     facts: { off_peak: true },
     nanos: 2_000_000_000n,
   },
-  { what: 'a discount that may not apply', rule: HALF, nanos: 3_000_000_000n },
+  { what: 'a discount that the request does not order', rule: HALF, nanos: 3_000_000_000n },
+  {
+    what: 'a discount that may not apply',
+    rule: HALF.replace('off_peak: true', 'output: "> 1"'),
+    nanos: 3_000_000_000n,
+  },
   {
     what: 'a discount that may round up',
-    rule: HALF.replace('step: 2', 'step: 5'),
+    rule: HALF.replace('off_peak: true', 'output: "> 1"').replace('step: 2', 'step: 5'),
     nanos: 5_000_000_000n,
   },
   {
@@ -144,10 +149,10 @@ const TABLE: readonly Row[] = [
     nanos: 6_000_000_000n,
   },
   {
-    what: 'an unknown size has the highest price',
+    what: 'an absent size has the default price',
     rule: SIZES,
     bounds: { meters: { images: 2 } },
-    nanos: 8_000_000_000n,
+    nanos: 6_000_000_000n,
   },
   {
     what: 'a known size in a table without a default has its price',
@@ -165,10 +170,10 @@ const TABLE: readonly Row[] = [
     unpriced: ['images'],
   },
   {
-    what: 'an unknown size in a table without a default is unpriced',
+    what: 'an absent size in a table without a default is unpriced',
     rule: HOLES,
     bounds: { meters: { images: 2 } },
-    nanos: 8_000_000_000n,
+    nanos: 0n,
     unpriced: ['images'],
   },
   {
@@ -180,7 +185,7 @@ const TABLE: readonly Row[] = [
   {
     // One token may be of the cheap meter, at its minimum, instead of the expensive one.
     what: 'a minimum of a shared bound is added',
-    rule: 'price: { input: [{ price: 10, when: { hd: true } }, { price: 1, min: 5 }], cached: 9 }',
+    rule: `price: { input: [{ price: 10, when: { output: '> 1' } }, { price: 1, min: 5 }], cached: 9 }`,
     bounds: { prompt: 100 },
     nanos: 1_005_000_000_000n,
   },
@@ -215,7 +220,7 @@ t.test('worst-case cost: prints its formula', async t => {
   const formulaOf = (rule: string, bounds: Bounds): string =>
     printFormula(quote(ruleIn(rule), bounds, { at: NOON }).lines)
   t.equal(formulaOf(TEXT, BOUNDS), '1,000 input x 2.00/1M + 100 output x 8.00/1M = 0.0028')
-  t.equal(formulaOf(SIZES, { meters: { images: 2 } }), '2 images (large) x 4.00 = 8')
+  t.equal(formulaOf(SIZES, { meters: { images: 2 } }), '2 images (default) x 3.00 = 6')
   t.equal(
     formulaOf('price: { seconds: { price: 0.05, min: 1 }, min: 2 }', { meters: { seconds: 8 } }),
     '8 seconds x 0.05, at least 1.00 + 1 up to the minimum of 2.00 = 2',

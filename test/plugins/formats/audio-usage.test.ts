@@ -254,3 +254,10 @@ t.test('audio usage: a file bounds seconds only', async t => {
   const video = requestBoundsOf({ duration: 5 }, 100, { rule: ruleIn('price: { seconds: 1 }') })
   t.equal(video.bounds.meters?.seconds, 5)
 })
+t.test('audio usage: characters are bounded by the text, or by the bytes of the body', async t => {
+  const rule = ruleIn('price: { characters: 1 }')
+  const boundOf = (body: Fields) => requestBoundsOf(body, 400, { rule }).bounds.meters?.characters
+  t.equal(boundOf({ text: 'é'.repeat(101) }), 101)
+  t.equal(boundOf({ input: 'spoken' }), 400)
+  t.equal(boundOf({ input: 'spoken', text: '' }), 400, 'a text that is not spoken bounds nothing')
+})
