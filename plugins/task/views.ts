@@ -1,5 +1,6 @@
 /** Queries, lists and cancels tasks of the calling account. */
-import type { Exchange, Host, Stage } from '../../engine/plugin.ts'
+import { errors } from '../../engine/errors.ts'
+import type { Bytes, Exchange, Host, Stage } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
 import { creditsOf } from './credits.ts'
@@ -13,8 +14,16 @@ import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
 import { cancelUpstream } from './upstream-call.ts'
 import { waitForTask } from './wait.ts'
 
-/** Seconds that a query may wait: less than a stage may take (`timeouts.stage`). */
-const MAX_WAIT = 58
+const fault = errors({
+  TASK_WAIT: [
+    400,
+    'Invalid wait: expected a whole number of seconds from 1 to 60.',
+    { param: 'wait', as: { vidu: { type: 'FieldInvalid', message: 'invalid field: %s' } } },
+  ],
+})
+/** Seconds that a query may wait. */
+const MAX_WAIT = 60
+const JSON_HEADERS = { 'content-type': 'application/json' }
 
 export class ViewStage implements Stage {
   readonly answers = true
@@ -37,15 +46,25 @@ export class ViewStage implements Stage {
     return { tasks: this.#view }
   }
   async #query(exchange: Exchange): Promise<void> {
-    const seconds = Number(exchange.request.query.get('wait') ?? 0)
-    const before = await this.#find(exchange)
+    const seconds = waitIn(exchange.request.query)
+    const task = await this.#find(exchange)
+    if (seconds === 0 || isFinal(task.state)) exchange.answer(200, this.#viewOf(task))
+    else exchange.answer(200, this.#viewOnceMoved(task, seconds, exchange), JSON_HEADERS)
+  }
+  /** The body of a query that waits. The stage has ended by then, so that `timeouts.stage` does not
+   *  count, and the head is sent with the body, so that a fault is still an error. */
+  async *#viewOnceMoved(
+    before: Task,
+    seconds: number,
+    exchange: Exchange,
+  ): AsyncGenerator<Bytes, void> {
     const task = await waitForTask(before, {
-      longest: Math.min(MAX_WAIT, seconds > 0 ? seconds : 0) * 1_000,
+      longest: seconds * 1_000,
       signal: exchange.signal,
-      isEnough: ({ state }) => state !== before.state || isFinal(state),
+      isEnough: ({ state }) => state !== before.state,
       read: () => this.#find(exchange),
     })
-    exchange.answer(200, this.#dialect.query(task, this.#contextOf(task)))
+    yield Buffer.from(JSON.stringify(this.#viewOf(task)))
   }
   async #list(exchange: Exchange): Promise<void> {
     const { from, to, size, number } = this.#dialect.page(exchange.request.query, Date.now())
@@ -91,7 +110,18 @@ export class ViewStage implements Stage {
     if (!row) throw this.#dialect.faults.notFound()
     return taskOf(row)
   }
+  #viewOf(task: Task) {
+    return this.#dialect.query(task, this.#contextOf(task))
+  }
   #contextOf(task: Task) {
     return { credits: creditsOf(task, this.#host) }
   }
+}
+/** Seconds; 0: the query does not wait. */
+const waitIn = (query: URLSearchParams): number => {
+  const text = query.get('wait')
+  if (text === null) return 0
+  const seconds = /^[1-9]\d?$/.test(text) ? Number(text) : 0
+  if (seconds < 1 || seconds > MAX_WAIT) throw fault('TASK_WAIT')
+  return seconds
 }

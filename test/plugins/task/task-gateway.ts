@@ -82,7 +82,12 @@ const caller: Stage = {
 }
 
 /** `options`: of the route that creates tasks. */
-export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: object = {}) => {
+export const startTasks = async (
+  t: Test,
+  engine: Engine = 'sqlite',
+  options: object = {},
+  settings: object = {},
+) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   const requests: UpstreamRequest[] = []
@@ -126,7 +131,7 @@ export const startTasks = async (t: Test, engine: Engine = 'sqlite', options: ob
     }
     const view = (name: string) => ({ dialect: 'vidu', view: name })
     const document = {
-      settings: { egress_allow: '127.0.0.0/8' },
+      settings: { egress_allow: '127.0.0.0/8', ...settings },
       upstreams: { vd: { url, key: ['key-one', 'key-two'] } },
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },

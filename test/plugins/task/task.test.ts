@@ -177,6 +177,31 @@ t.test('task: a query waits for the next state', async t => {
   t.equal(state, 'success')
 })
 
+t.test('task: a query waits for longer than a stage may take', async t => {
+  const gateway = await startTasks(t, 'sqlite', {}, { timeouts: { stage: '1s' } })
+  const { json } = await gateway.create()
+  const id = String(json.task_id)
+  await gateway.reach(id, 'queueing')
+  const states = statesOf('queueing', 'success')
+  // A stage is ended half a second after its time at the latest.
+  const end = Date.now() + 2_000
+  gateway.here.script = (request, count) =>
+    Date.now() < end ? { json: { state: 'queueing' } } : states(request, count)
+  const { status, json: result } = await gateway.call('GET', `/tasks/${id}/creations?wait=60`)
+  t.same([status, result.state], [200, 'success'])
+})
+
+t.test('task: a query that waits for no whole number of 1 to 60 seconds is refused', async t => {
+  const gateway = await startTasks(t)
+  const { json } = await gateway.create()
+  for (const wait of ['', '0', '61', '1e1', '1.5', '-1', 'soon', '060'])
+    t.match(await gateway.call('GET', `/tasks/${json.task_id}/creations?wait=${wait}`), {
+      status: 400,
+      json: { code: 400, reason: 'FieldInvalid', message: 'invalid field: wait' },
+    })
+  t.equal((await gateway.call('GET', `/tasks/${json.task_id}/creations?wait=60`)).status, 200)
+})
+
 t.test('task: one too many for an account is refused before anything is held', async t => {
   const gateway = await startTasks(t)
   gateway.here.script = statesOf('processing')
