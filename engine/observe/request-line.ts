@@ -25,29 +25,20 @@ type Hide = (text: string) => string
 
 /** Route name of a request that matched none. */
 const NO_ROUTE = 'none'
-/** Most names, and most paths, whose JSON form is cached. */
-const MAX_NAMES = 1_000
-/** Characters of the longest path that is cached. */
-const MAX_PATH = 256
+/** Most texts whose JSON form is cached, and characters of the longest of them. */
+const MAX_TEXTS = 1_000
+const MAX_LENGTH = 256
 
 /** `base`: fields of every line of this process. `hide`: masks secrets in text of the client. */
 export const createRequestLines = (base: object, hide: Hide) => {
-  const quotedNames = new Map<string, string>()
-  const quoteOnce = (name: string): string => {
-    const cached = quotedNames.get(name)
-    if (cached !== undefined) return cached
-    const result = hide(JSON.stringify(name))
-    if (quotedNames.size < MAX_NAMES) quotedNames.set(name, result)
-    return result
-  }
-  /** Most requests have a few paths. A client with ever new paths only empties the cache. */
-  const paths = new Map<string, string>()
-  const quotePath = (text: string): string => {
-    const cached = paths.get(text)
+  /** Names and most paths are few. A client with ever new paths only empties the cache. */
+  const quotedTexts = new Map<string, string>()
+  const quoteOnce = (text: string): string => {
+    const cached = quotedTexts.get(text)
     if (cached !== undefined) return cached
     const result = hide(JSON.stringify(text))
-    if (paths.size >= MAX_NAMES) paths.clear()
-    if (text.length <= MAX_PATH) paths.set(text, result)
+    if (quotedTexts.size >= MAX_TEXTS) quotedTexts.clear()
+    if (text.length <= MAX_LENGTH) quotedTexts.set(text, result)
     return result
   }
   // A path without a route may contain a credential, and is rarely repeated.
@@ -59,7 +50,7 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.requestId !== undefined)
         text += `,"request_id":${hide(JSON.stringify(line.requestId))}`
       text += `,"trace":"${line.trace}","route":${quoteOnce(line.route)},"method":${quoteOnce(line.method)}`
-      text += `,"path":${line.route === NO_ROUTE ? quoteUnmatched(line.path) : quotePath(line.path)}`
+      text += `,"path":${line.route === NO_ROUTE ? quoteUnmatched(line.path) : quoteOnce(line.path)}`
       text += `,"status":${line.status}`
       text += `,"end":"${line.end}","ms":${round(line.ms)},"added":${round(line.added)}`
       text += `,"bytes":${line.bytes},"attempts":${line.attempts}`
@@ -68,11 +59,8 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.code !== undefined) text += `,"code":${quoteOnce(line.code)}`
       return `${text},"msg":"request"}\n`
     },
-    /** Empties the caches, for new secrets. */
-    clear(): void {
-      quotedNames.clear()
-      paths.clear()
-    },
+    /** Empties the cache, for new secrets. */
+    clear: (): void => quotedTexts.clear(),
   }
 }
 
