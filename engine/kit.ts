@@ -1,5 +1,5 @@
 /** Helpers of the engine and of plugins. This file imports types only. */
-import type { Bytes, Json } from './plugin.ts'
+import type { Bytes, Json, Slot } from './plugin.ts'
 
 /** Whether a value is an object with members: neither null nor an array. */
 export const isFields = (value: unknown): value is { readonly [name: string]: Json } =>
@@ -12,6 +12,9 @@ export const asBuffer = (bytes: Bytes): Buffer =>
 /** Whether a thrown value has one of these codes. */
 export const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
   codes.includes((error as { readonly code?: string } | null)?.code ?? '')
+
+/** What a stage adds to the log line of its request, as `details`. */
+export const LOG_DETAILS: Slot<Readonly<Record<string, Json>>> = { name: 'log-details' }
 
 /** ms. */
 export const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }

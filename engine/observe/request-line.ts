@@ -20,6 +20,8 @@ export interface RequestLine {
   readonly upstream: string | undefined
   readonly target: string | undefined
   readonly code: string | undefined
+  /** Of stages: see `LOG_DETAILS`. */
+  readonly details: object | undefined
 }
 type Hide = (text: string) => string
 
@@ -57,6 +59,7 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.upstream !== undefined) text += `,"upstream":${quoteOnce(line.upstream)}`
       if (line.target !== undefined) text += `,"target":${quoteOnce(line.target)}`
       if (line.code !== undefined) text += `,"code":${quoteOnce(line.code)}`
+      if (line.details) text += `,"details":${hide(JSON.stringify(line.details))}`
       return `${text},"msg":"request"}\n`
     },
     /** Empties the cache, for new secrets. */

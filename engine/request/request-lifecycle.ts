@@ -4,6 +4,7 @@
  *  A request: running ──the stages end, or one is stuck──▶ replying ──end──▶ (removed) */
 import type { ServerResponse } from 'node:http'
 import { errors } from '../errors.ts'
+import { LOG_DETAILS } from '../kit.ts'
 import type { Fault, Outcome } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
@@ -211,6 +212,7 @@ export class RequestLifecycle implements Indexed {
       upstream: target?.upstream,
       target: target?.name,
       code: outcome.fault?.code,
+      details: call.slots.get(LOG_DETAILS),
     })
   }
 }

@@ -159,7 +159,10 @@ const receiptOf = (row: Row): Fields => {
   const lines = parseOr<readonly Line[]>(row.lines, [])
   return {
     ...GROUPINGS.call.name(row),
-    ...(row.task != null && { task_id: String(row.task) }),
+    ...(row.task != null && {
+      task_id: String(row.task),
+      settings: parseOr<Json>(row.attributes, {}),
+    }),
     closed: row.closed === null ? null : isoTime(row.closed),
     ...amountsOf(row),
     held: moneyNumber(nanosOf(row.held)),

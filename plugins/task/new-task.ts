@@ -1,9 +1,11 @@
 /** A new task, and the statements that store it together with its hold. */
+import { LOG_DETAILS } from '../../engine/kit.ts'
 import type { Exchange, Target, Writes } from '../../engine/plugin.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
 import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
 import { createTask } from './statements.ts'
 import { type Callback, type Fields, makeTaskId, type Task } from './task.ts'
+import { settingsOf } from './usage.ts'
 
 interface NewTask {
   readonly now: number
@@ -16,7 +18,7 @@ interface NewTask {
   readonly callback?: Callback | undefined
   readonly isCall?: boolean
 }
-/** Takes the hold of the call over. */
+/** Takes the hold of the call over, and names the task in the log line of its request. */
 export const newTask = (
   { id: request, route, request: { path }, slots }: Exchange,
   {
@@ -30,6 +32,9 @@ export const newTask = (
   }: NewTask,
 ): Task => {
   const account = slots.need(ACCOUNT)
+  const hold = slots.get(HOLD)?.keep()
+  const model = slots.get(MODEL)?.asked ?? ''
+  slots.set(LOG_DETAILS, { task: id, model, ...settingsOf({ body, hold }) })
   return {
     id,
     account: account.id,
@@ -37,12 +42,12 @@ export const newTask = (
     request,
     route: route.name,
     path,
-    model: slots.get(MODEL)?.asked ?? '',
+    model,
     state: 'accepted',
     body,
     slots: slots.toJson(),
     target,
-    hold: slots.get(HOLD)?.keep(),
+    hold,
     upstreamId: undefined,
     attempts: 0,
     failures: 0,
@@ -71,6 +76,6 @@ export const saveTask = (
   { version, expires, callbackKey }: Storage,
 ): void => {
   const { hold, created: now } = task
-  if (hold) writes.add(linkCharge(task.id, hold.request))
+  if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task)))
   writes.add(createTask({ ...task, version, expires, callbackKey, now }))
 }

@@ -3,7 +3,7 @@
 import { charactersIn } from '../billing/request-bounds.ts'
 import { thaw } from '../billing/rule.ts'
 import type { KeptHold, Meters, Usage } from '../slots.ts'
-import type { Fields } from './task.ts'
+import type { Fields, Task } from './task.ts'
 
 /** The paid quantities of the request that the frozen price has lines for. */
 export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): Usage => {
@@ -16,6 +16,16 @@ export const usageOfRequest = (body: Fields, { rule }: Pick<KeptHold, 'rule'>): 
   if (characters !== undefined) meters.characters = characters
   return { meters, estimated: false }
 }
+
+/** Members of a request that say what is made. */
+const SETTINGS: ReadonlySet<string> = new Set(['resolution', 'size', 'duration', 'seconds'])
+/** What is made, and what else its price depends on, with the defaults of the model: for the log
+ *  and the receipt. */
+export const settingsOf = ({ body, hold }: Pick<Task, 'body' | 'hold'>): Fields => {
+  const settings = Object.entries(body).filter(([name]) => SETTINGS.has(name))
+  return { ...hold?.attributes, ...Object.fromEntries(settings) }
+}
+
 const numberOf = (value: unknown): number | undefined => {
   const number = typeof value === 'string' ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined

@@ -12,7 +12,7 @@ const CREDITS: Sql = {
 }
 const CHARGES: Sql = {
   name: 'export: charges',
-  text: `SELECT request, closed, account, key, state, amount, uncollected, estimated, route, model, usage, lines
+  text: `SELECT request, closed, account, key, state, amount, uncollected, estimated, route, model, usage, lines, task, attributes
     FROM charges WHERE state <> 'open' AND request > ? ORDER BY request LIMIT ?`,
 }
 
@@ -32,6 +32,8 @@ const COLUMNS = [
   'usage',
   'lines',
   'note',
+  'task',
+  'settings',
 ] as const
 type Entry = { readonly [column in (typeof COLUMNS)[number]]?: unknown }
 
@@ -56,6 +58,9 @@ const chargeOf = (row: Row): Entry => ({
   uncollected: printMoney(nanosOf(row.uncollected)),
   usage: jsonOf(row.usage),
   lines: jsonOf(row.lines),
+  task: row.task,
+  // A charge without a task may keep those that its price depends on.
+  settings: row.task === null ? null : jsonOf(row.attributes),
 })
 const timeOf = (at: Value | undefined): string => new Date(Number(at)).toISOString()
 const jsonOf = (text: Value | undefined): unknown =>

@@ -1,6 +1,6 @@
 /** Charges of tasks: by the id of the task, and after the release of its hold, where the work was
  *  done after all. */
-import type { Sql, Statement } from '../../../engine/plugin.ts'
+import type { Json, Sql, Statement } from '../../../engine/plugin.ts'
 import type { KeptHold, Usage } from '../../slots.ts'
 import { priceKept } from '../kept-hold.ts'
 import { lockOf, SERIAL_NOW } from '../statements.ts'
@@ -8,12 +8,16 @@ import { walletOf, walletsOf } from '../wallet.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: task ${name}`, text })
 
-const LINK = sql('link', 'UPDATE charges SET task = ? WHERE request = ?')
+const LINK = sql('link', 'UPDATE charges SET task = ?, attributes = ? WHERE request = ?')
 /** Makes the open charge of a request that of a task, so that its receipt is found by the id of the
- *  task. */
-export const linkCharge = (task: string, request: string): Statement => ({
+ *  task. `settings`: of the effective request, for the receipt. */
+export const linkCharge = (
+  task: string,
+  request: string,
+  settings: Readonly<Record<string, Json>>,
+): Statement => ({
   sql: LINK,
-  values: [task, request],
+  values: [task, JSON.stringify(settings), request],
   rows: 1,
   otherwise: 'CHARGE_MISSING',
 })
@@ -33,8 +37,8 @@ const GRANT = sql(
 const RESERVE = sql('late reserve', 'UPDATE wallets SET reserved = reserved + granted WHERE id = ?')
 const OPEN = sql(
   'late open',
-  `INSERT INTO charges (request, account, key, route, model, version, rule, task, state, held, opened, key_held)
-   SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, 'open', w.granted,
+  `INSERT INTO charges (request, account, key, route, model, version, rule, task, attributes, state, held, opened, key_held)
+   SELECT CAST(? AS TEXT), c.account, c.key, c.route, c.model, c.version, c.rule, c.task, c.attributes, 'open', w.granted,
      CAST(? AS BIGINT), 0
    FROM charges c, wallets w WHERE c.request = ? AND w.id = ?`,
 )

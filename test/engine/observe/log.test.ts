@@ -73,6 +73,7 @@ t.test('log: keys in paths and messages are hidden, ids and words are not', asyn
     upstream: undefined,
     target: undefined,
     code: undefined,
+    details: undefined,
   }
   const paths: readonly (readonly [route: string, path: string, expected: string])[] = [
     ['chat', '/v1/x/sk-Ab3dEf6hIj9lMn2pQr5t', '/v1/x/[hidden]'],
@@ -91,6 +92,8 @@ t.test('log: keys in paths and messages are hidden, ids and words are not', asyn
     for (const text of lines.splice(0)) t.equal(JSON.parse(text).path, expected || path)
   }
   log.request({ ...line, requestId: 'sk-Ab3dEf6hIj9lMn2pQr5t' })
+  log.request({ ...line, details: { resolution: '720p', name: 'sk-Ab3dEf6hIj9lMn2pQr5t' } })
+  t.same(JSON.parse(lines.at(-1) ?? '').details, { resolution: '720p', name: '[hidden]' })
   log.warn({ at: '/x/sk-Ab3dEf6hIj9lMn2pQr5t?a=1' }, 'asked for /x/sk-Ab3dEf6hIj9lMn2pQr5t')
   t.notMatch(lines.join(''), /Ab3d/)
 })

@@ -120,6 +120,16 @@ t.test('text2video: is created, sent, queried, charged and on a receipt', async 
 })
 
 const SPEECH = { text: 'é'.repeat(250), voice_setting_voice_id: 'male-1' }
+/** What the log says of a request. */
+const loggedDetails = (request: string): Promise<unknown> =>
+  eventually(async () => {
+    const line = gateway
+      .output()
+      .split('\n')
+      .find(text => text.includes(request) && text.includes('"msg":"request"'))
+    return line && (JSON.parse(line) as Fields).details
+  })
+
 const PRICES: readonly (readonly [path: string, body: Fields, credits: number])[] = [
   ['text2video', { model: 'vdq3-pro', prompt: 'x' }, 150],
   ['text2video', { model: 'vdq3-pro', prompt: 'x', duration: 16, resolution: '1080p' }, 512],
@@ -162,6 +172,11 @@ t.test('creates: hold and cost what resolution, duration and options say', async
     t.equal(json.credits, credits, name)
     const [row] = await database.read(FIND_HOLD, [request])
     t.equal(Number(row?.held), credits * CREDIT, `${name}: the hold`)
+    const { resolution, duration } = json
+    const settings = { ...(resolution ? { resolution } : {}), ...(duration ? { duration } : {}) }
+    const details = { task: json.task_id, ...settings }
+    t.match(await loggedDetails(request), details, `${name}: the log line`)
+    t.match((await receiptOf(request)).settings, settings, `${name}: the receipt`)
     ids.push(json.task_id)
   }
   // Later tests must not meet their polls.

@@ -3,11 +3,15 @@ import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { auditCommand } from '../../../plugins/ledger/audit.ts'
 import { exportCommand } from '../../../plugins/ledger/commands/export.ts'
+import { linkCharge } from '../../../plugins/ledger/views/task-charges.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 
 const booksByEngine = await Promise.all(ENGINES.map(engine => openBooks(t, engine)))
+
+/** Settings of a task. */
+const TASK = { resolution: '720p', duration: 5 }
 
 for (const [at, books] of booksByEngine.entries())
   t.test(`export ledger on ${ENGINES[at]}`, async t => {
@@ -15,6 +19,7 @@ for (const [at, books] of booksByEngine.entries())
     await books.credit(1, 5_000_000_000n)
     const ledger = await books.ledger()
     const paidCall = await call(books, ledger, 'a', payerOf(1, 7), 2_000_000_000n)
+    await books.database.write([linkCharge('task-1', 'a', TASK)])
     await paidCall.settle?.(1_500_000_000n)
     const freeCall = await call(books, ledger, 'b', payerOf(1), 1n)
     await freeCall.release?.()
@@ -42,7 +47,15 @@ for (const [at, books] of booksByEngine.entries())
         .map(line => JSON.parse(line))
       t.match(lines, [
         { account: 1, kind: 'credit', amount: '5', note: 'test' },
-        { account: 1, kind: 'charge', request: 'a', amount: '-1.5', key: 7 },
+        {
+          account: 1,
+          kind: 'charge',
+          request: 'a',
+          amount: '-1.5',
+          key: 7,
+          task: 'task-1',
+          settings: TASK,
+        },
         { kind: 'released', request: 'b', amount: '0' },
         { kind: 'released', request: 'c' },
       ])
@@ -54,7 +67,8 @@ for (const [at, books] of booksByEngine.entries())
       ])
       t.equal(exit, 0)
       const [head, , charge, , last = ''] = out.split('\n')
-      t.match(head, /^at,account,kind,request,amount,key,model,/)
+      t.match(head, /^at,account,kind,request,amount,key,model,.*,task,settings$/)
+      t.match(charge, ',task-1,"{""resolution"":""720p"",""duration"":5}"')
       t.match(charge, /,1,charge,a,-1.5,7,m,chat,false,0,\{\},\[\],/)
       t.match(last, ",'=cmd|x,", 'the formula is escaped')
       t.match(last, '"[{""meter"":""input""}]"')
