@@ -20,6 +20,8 @@ export interface ErrorRow {
   readonly status?: number
   /** Replaces the fault's message; `%s` is the field at fault. */
   readonly message?: string
+  /** All fields at fault, for `%s`. */
+  readonly fields?: string
 }
 export interface Dialect {
   /** Fault code -> row. */

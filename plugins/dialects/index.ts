@@ -66,9 +66,11 @@ const errorResponse = (name: DialectName, original: Fault, id: string) => {
   }
 }
 
-const messageOf = ({ message }: ErrorRow, view: ErrorView): string => {
+const messageOf = ({ message, fields }: ErrorRow, view: ErrorView): string => {
   if (message === undefined) return view.message
   // A message with %s applies only to faults with a field.
   if (!message.includes('%s')) return message
-  return view.param === undefined ? view.message : message.replace('%s', () => view.param ?? '')
+  return view.param === undefined
+    ? view.message
+    : message.replace('%s', () => fields ?? view.param ?? '')
 }

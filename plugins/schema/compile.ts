@@ -64,7 +64,8 @@ const compile = (schema: Json, where: string, host: SharedValues): Validator => 
     // ajv caches every schema; without removal a gateway that reloads for months would leak.
     if (typeof schema === 'object' && schema !== null) compiler.removeSchema(schema)
     return {
-      validate: body => (validate(body) ? undefined : validationFault(validate.errors ?? [])),
+      validate: body =>
+        validate(body) ? undefined : validationFault(validate.errors ?? [], schema, body),
     }
   } catch (error) {
     throw fault('SCHEMA_REFUSED', [where, messageOf(error)])

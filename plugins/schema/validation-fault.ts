@@ -1,7 +1,7 @@
 /** Turns ajv's errors into one fault that names the field as the client wrote it. */
 import type { ErrorObject } from 'ajv'
 import { errors } from '../../engine/errors.ts'
-import type { Fault } from '../../engine/plugin.ts'
+import type { Fault, Json } from '../../engine/plugin.ts'
 import { MAX_TOTAL } from './max-total.ts'
 import { NOT_ABOVE } from './not-above.ts'
 
@@ -131,7 +131,12 @@ const OTHER: KeywordMessage = {
 /** Keywords whose errors only report that a subschema failed. */
 const CONTAINERS = new Set(['anyOf', 'oneOf', 'if', '$ref', 'allOf', 'contains', 'propertyNames'])
 
-export const validationFault = (schemaErrors: readonly ErrorObject[]): Fault => {
+/** `schema` and `body`: of the whole request. */
+export const validationFault = (
+  schemaErrors: readonly ErrorObject[],
+  schema: Json,
+  body: Json,
+): Fault => {
   const withMessage = schemaErrors.findLast(
     ({ parentSchema }) => customMessage(parentSchema) !== undefined,
   )
@@ -142,7 +147,31 @@ export const validationFault = (schemaErrors: readonly ErrorObject[]): Fault => 
   const name = param === '' ? 'the request body' : `'${param}'`
   const message =
     customMessage(error.parentSchema)?.replaceAll('{param}', param) ?? describe(error, name)
-  return fault(code, [message], param === '' ? {} : { param })
+  const lacking = LACKING.has(code) ? lackingFields(error, schema, body) : []
+  return fault(code, [message], {
+    ...(param !== '' && { param }),
+    ...(lacking.length > 1 && { as: { vidu: { fields: lacking.join(', ') } } }),
+  })
+}
+const LACKING: ReadonlySet<Code> = new Set(['REQUIRED_PARAMETER', 'EMPTY_PARAMETER'])
+/** The members of one object that are missing or empty: ajv stops at the first. */
+const lackingFields = (error: ErrorObject, schema: Json, body: Json): readonly string[] => {
+  const { keyword, instancePath, data } = error
+  const isMissing = keyword === 'required'
+  const path = isMissing ? instancePath : instancePath.replace(/\/[^/]*$/, '')
+  // Of the parent of an empty member ajv tells nothing.
+  if (!isMissing && path !== '') return []
+  const object = (isMissing ? data : body) as Readonly<Record<string, unknown>>
+  const { properties } = (path === '' ? schema : error.parentSchema) as ObjectSchema
+  const missing = isMissing ? (error.schema as readonly string[]) : []
+  const empty = Object.keys(properties ?? {}).filter(name => properties?.[name]?.minLength)
+  return [
+    ...missing.filter(name => object[name] === undefined),
+    ...empty.filter(name => object[name] === ''),
+  ].map(name => join(path, name))
+}
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, { readonly minLength?: number }>>
 }
 const ruleOf = (error: ErrorObject): KeywordMessage => {
   const rule = keywordRuleOf(error)

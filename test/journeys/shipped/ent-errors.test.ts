@@ -139,6 +139,27 @@ t.test('/ent/v2: refuses each invalid request with its body', async t => {
   t.same(await upstream.events('request'), [], 'nothing was sent')
 })
 
+t.test('/ent/v2: names all fields that are missing or empty', async t => {
+  for (const [path, body, fields] of [
+    ['text2video', {}, 'model, prompt'],
+    ['text2video', { prompt: '' }, 'model, prompt'],
+    ['text2video', { model: '', prompt: '' }, 'model, prompt'],
+    ['img2video', {}, 'model, images'],
+    ['start-end2video', { prompt: 'x' }, 'model, images'],
+    ['reference2video', {}, 'model, prompt, images'],
+    ['reference2video', { subjects: [subject(1)] }, 'model, prompt'],
+    ['reference2image', {}, 'model, prompt'],
+    ['text2audio', {}, 'model, prompt'],
+    ['audio-tts', {}, 'text, voice_setting_voice_id'],
+    ['audio-tts', { text: '' }, 'voice_setting_voice_id, text'],
+  ] as const) {
+    const { status, json } = await post(path, body)
+    t.equal(status, 400)
+    const message = `field is missing or empty: ${fields}`
+    t.match(json, { code: 400, reason: 'FieldLacking', message }, `${path} ${fields}`)
+  }
+})
+
 t.test('/ent/v2: refuses models that do not exist or are not served there', async t => {
   for (const [path, model] of [
     ['text2video', 'vdq9'],
