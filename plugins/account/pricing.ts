@@ -17,6 +17,7 @@ import {
 import type { Meter } from '../slots.ts'
 import { dollarOf } from './dollars.ts'
 import { exactNumber, type ViewFactory } from './response.ts'
+import { videoPricesOf } from './video-prices.ts'
 
 export const pricing: ViewFactory<Host> = host => {
   const page = host.share('account/pricing', host.config.hash, () => new Page(host))
@@ -73,6 +74,7 @@ const rowOf = (
 ): Json => {
   const { options, name, targets } = entry
   const rule = compileRule(options, { currency, where: [], report: () => {} })
+  const videoPrices = rule ? videoPricesOf(entry, rule, currency) : []
   return {
     model_name: name,
     ...(options.title !== undefined && { description: options.title }),
@@ -82,6 +84,7 @@ const rowOf = (
     supported_endpoint_types: endpointsOf(entry, host.upstreams, routesByEndpoint),
     ...(rule?.free && { free: true }),
     prices: rule ? (JSON.parse(rule.text).price ?? []) : [],
+    ...(videoPrices.length > 0 && { video_prices: videoPrices }),
   }
 }
 

@@ -1,4 +1,5 @@
 /** The price page: ratios in dollars, the endpoints that serve each model, exact prices. */
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import { pageOf } from '../../../plugins/account/pricing.ts'
@@ -94,6 +95,36 @@ t.test('price page: each model lists the endpoints that serve it', async t => {
     openai: { method: 'POST', path: '/v1/chat/completions' },
     anthropic: { method: 'POST', path: '/v1/messages' },
   })
+})
+
+t.test('price page: video models show the credits of a second by resolution', async t => {
+  const shipped = (path: string) =>
+    parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
+  const { models } = shipped('models/vd.yaml')
+  const host = hostOf({ settings: shipped('routes.yaml').settings, models })
+  const { data } = JSON.parse(JSON.stringify(pageOf(host)))
+  const pricesOf = (name: string) =>
+    data.find((row: { model_name: string }) => row.model_name === name).video_prices
+  t.same(pricesOf('vdq3'), [
+    { resolution: '540p', credits_per_second: 10, duration: 5, credits: 50 },
+    { resolution: '720p', credits_per_second: 25, duration: 5, credits: 125 },
+    { resolution: '1080p', credits_per_second: 30, duration: 5, credits: 150 },
+  ])
+  t.match(
+    pricesOf('vdq2')[0],
+    { credits_per_second: 3.6, duration: 5, credits: 18 },
+    'the first second costs more than the others',
+  )
+  t.same(pricesOf('vdq2').length, 3, 'images are no clips')
+  t.same(pricesOf('vdq1'), [
+    { resolution: '1080p', credits_per_second: 16, duration: 5, credits: 80 },
+  ])
+  t.match(pricesOf('vd2.0')[0], { resolution: '360p', credits_per_second: 5, duration: 4 })
+  t.equal(pricesOf('audio1.0'), undefined)
+  const { accepts, defaults, to } = models.vdq3
+  const priced = { accepts, defaults, to, price: { seconds: 1 } }
+  const [row] = JSON.parse(JSON.stringify(pageOf(hostOf({ models: { priced } })))).data
+  t.equal(row.video_prices, undefined, 'credits have no rate there')
 })
 
 t.test('price page: an empty configuration has an empty list', async t => {
