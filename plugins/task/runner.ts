@@ -31,7 +31,7 @@ export class TaskRunner {
   readonly #routes = new Map<string, TaskRoute>()
   /** The steps under way, by task. */
   readonly #steps = new Map<string, Step>()
-  /** A claim or a step failed: this process may own tasks that it does not work on. */
+  /** A claim or a move failed: this process may own tasks that it does not work on. */
   #mayOwnOthers = false
   /** Ends the steps that wait for the store or for their turn. */
   readonly #closing = new AbortController()
@@ -57,6 +57,10 @@ export class TaskRunner {
       if (tasks.filter(({ isCall }) => !isCall).length < free) return
       await Promise.race(this.#completionsOf(false))
     }
+  }
+  /** Goes on, in the next run, with tasks that this process owns and does not work on. */
+  adoptLater(): void {
+    this.#mayOwnOthers = true
   }
   /** Resolves when the steps under way have ended. */
   async close(): Promise<void> {
@@ -96,10 +100,11 @@ export class TaskRunner {
     const process = await host.membership.name()
     const rows = await host.database.read(OWNED, [process])
     this.#mayOwnOthers = false
-    for (const task of rows.map(taskOf)) if (!this.#steps.has(task.id)) this.#begin(host, task)
+    for (const task of rows.map(taskOf))
+      if (!this.#steps.has(task.id)) this.#begin(host, task, true)
   }
-  #begin(host: Host, task: Task): void {
-    const completion = this.step(host, task)
+  #begin(host: Host, task: Task, isAdopted = false): void {
+    const completion = this.#step(host, task, isAdopted)
       .catch(error => {
         // Another process has the task now.
         if (isCode(error, 'TASK_MOVED', 'CHARGE_CLOSED')) return
@@ -110,11 +115,14 @@ export class TaskRunner {
     this.#steps.set(task.id, { isCall: task.isCall, completion })
   }
   /** Makes the next step of a task that this process has claimed. */
-  async step(host: Host, task: Task): Promise<void> {
+  async #step(host: Host, task: Task, isAdopted: boolean): Promise<void> {
     const route = this.#routes.get(task.route)
     const process = await host.membership.name()
     const { signal } = this.#closing
     const mover = new Mover(host, task, process, () => !signal.aborted)
+    // Its upstream may be paused, which only a claim sees.
+    if (isAdopted && task.state === 'accepted')
+      return mover.move({ state: task.state, due: Date.now() })
     if (route) return route.step(mover, signal)
     if (task.state === 'failed') return mover.endLatePolls()
     // Its route is gone from the configuration: an operator may bring it back until the deadline.

@@ -87,9 +87,8 @@ export class ViewStage implements Stage {
       throw this.#dialect.faults.notCancellable(before.state)
     const { database, membership } = this.#host
     const process = await membership.name()
-    const [rows = []] = await writeWithRetry(database, [
-      claimTask(process, before.id, before.account),
-    ])
+    const claim = [claimTask(process, before.id, before.account)]
+    const [rows = []] = await this.#keepGoing(writeWithRetry(database, claim))
     const task = rows[0] && taskOf(rows[0])
     // A process is submitting or polling it at this moment.
     if (!task) throw this.#dialect.faults.notCancellable(before.state)
@@ -97,12 +96,22 @@ export class ViewStage implements Stage {
     const isCancelled =
       task.state === 'accepted' || (isQueued && (await cancelUpstream(this.#host, task, rule)))
     if (!isCancelled) {
-      await mover.move({ state: task.state, due: Date.now() })
+      await this.#keepGoing(mover.move({ state: task.state, due: Date.now() }))
       throw this.#dialect.faults.notCancellable(task.state)
     }
     const error = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
-    await mover.move({ state: 'failed', error }, false, closeHold(task, 'failed'))
+    const end = mover.move({ state: 'failed', error }, false, closeHold(task, 'failed'))
+    await this.#keepGoing(end)
     exchange.answer(200, this.#dialect.cancelled(task))
+  }
+  /** After a failed write the task may belong to this process: its runner goes on with it. */
+  async #keepGoing<T>(write: Promise<T>): Promise<T> {
+    try {
+      return await write
+    } catch (error) {
+      this.#runner.adoptLater()
+      throw error
+    }
   }
   async #find({ params, slots }: Exchange): Promise<Task> {
     const id = params.id ?? ''

@@ -4,7 +4,7 @@ import { deleteExpiredTasks } from '../../../plugins/task/cleanup.ts'
 import task from '../../../plugins/task/index.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
-import { POLL, PRICE, startTasks, statesOf } from './task-gateway.ts'
+import { POLL, PRICE, runCommand, startTasks, statesOf } from './task-gateway.ts'
 
 for (const engine of ENGINES)
   t.test(
@@ -143,6 +143,24 @@ t.test('task: can be cancelled until the upstream works on it', async t => {
   const second = String((await gateway.create()).json.task_id)
   await gateway.reach(second, 'processing')
   t.equal((await gateway.call('POST', `/tasks/${second}/cancel`)).status, 400)
+})
+
+t.test('task: goes on after a cancel that could not be written', async t => {
+  const gateway = await startTasks(t)
+  await runCommand(gateway, 'pause', ['vd'])
+  const id = String((await gateway.create()).json.task_id)
+  // Its hold cannot be released.
+  await gateway.change(`UPDATE tasks SET hold = replace(hold, '"request":"', '"request":"no-')`)
+  t.not((await gateway.call('POST', `/tasks/${id}/cancel`)).status, 200)
+  await gateway.change(`UPDATE tasks SET hold = replace(hold, '"request":"no-', '"request":"')`)
+  await eventually(async () => {
+    const [row] = await gateway.rows('SELECT process FROM tasks')
+    return row?.process === null || undefined
+  })
+  t.equal(gateway.requests.length, 0, 'the upstream is still paused')
+  await runCommand(gateway, 'resume', ['vd'])
+  await gateway.reach(id, 'success')
+  t.same(await gateway.findings(), [])
 })
 
 t.test('tasks: are listed in pages, the latest first', async t => {
