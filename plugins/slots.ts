@@ -117,6 +117,18 @@ export const HOLD: Slot<HoldOwner> = { name: 'hold' }
  *  final then. */
 export const FILES: Slot<number> = { name: 'files' }
 
+/** A stored file that the request names. */
+export interface NamedFile {
+  /** Media type without parameters. */
+  readonly mime: string
+  readonly filename: string
+  /** The bytes; read once. */
+  base64(): Promise<string>
+}
+/** The stored files of the account, by the texts of the request that name them. Set by `files`
+ *  before the request is forwarded; final for every `forward`. */
+export const NAMED_FILES: Slot<ReadonlyMap<string, NamedFile>> = { name: 'named-files' }
+
 /** The maximum output tokens, if the balance covers less than the model's maximum. Set by `meter`
  *  before the request is forwarded; final in every `forward`. */
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }

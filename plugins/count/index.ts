@@ -4,6 +4,7 @@ import type { Attempt, Host, Plugin } from '../../engine/plugin.ts'
 import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { estimatePromptTokens } from '../conversion/token-estimate.ts'
 import { checkError, discardBody } from '../conversion/upstream-error.ts'
+import { mayNameFile } from '../file-store/file-ids.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import { formats } from '../formats/index.ts'
@@ -65,14 +66,15 @@ class TokenCounter {
     if (reply.status >= 300) await checkError(this.#host.log, this.#format, attempt)
   }
   /** Whether the target can count the request itself: not for opaque payloads of another provider,
-   *  nor if the request needs translation. */
+   *  nor for stored files, nor if the request needs translation. */
   async #canTargetCount({ target, exchange }: Attempt, body: Fields): Promise<boolean> {
     const upstream = this.#host.upstreams[target.upstream]
     const hasFormat = supportsFormat(supportedFormats(target, upstream), this.#format.name)
     if (upstream?.inside !== undefined || !hasFormat) return false
     const request = this.#countFormat.countedRequest(body)
     if (this.#format.codec?.needsTranslation?.(request, target.traits ?? {})) return false
-    return !hasForeignPayload(await exchange.request.bytes())
+    const bytes = await exchange.request.bytes()
+    return !hasForeignPayload(bytes) && !mayNameFile(bytes)
   }
   #writeRequest({ request, target, exchange }: Attempt, body: Fields): void {
     const { model, headers } = this.#format

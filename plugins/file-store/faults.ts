@@ -1,6 +1,8 @@
 /** Faults of stored files. */
 import { errors } from '../../engine/errors.ts'
 
+const invalidField = { as: { vidu: { type: 'FieldInvalid' } } }
+
 export const fault = errors({
   FILE_LOST: [
     500,
@@ -24,4 +26,18 @@ export const fault = errors({
     { as: { openai: { type: 'insufficient_quota', code: 'file_quota_exceeded' } } },
   ],
   FILE_UNKNOWN: [404, 'No such File object: %s', { param: 'id' }],
+
+  // Files that a request names. The first argument is the place.
+  FILE_NOT_FOUND: [
+    404,
+    "'%s': no such file: %s",
+    { as: { vidu: { type: 'FieldInvalid', status: 400 } } },
+  ],
+  FILE_NO_IMAGE: [400, "'%s': the file %s is no image; its type is %s.", invalidField],
+  FILE_NOT_HERE: [400, "'%s': a stored file cannot be used here.", invalidField],
+  FILES_TOO_LARGE: [
+    413,
+    "'%s': the files of a request may have %d bytes in total, encoded as base64.",
+    invalidField,
+  ],
 })

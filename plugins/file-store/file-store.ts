@@ -10,7 +10,16 @@ import { DirectoryStore } from './directory-store.ts'
 import { fault } from './faults.ts'
 import { parseS3Address, S3Store } from './s3-store.ts'
 import { type FileSettings, fileSettingsOf } from './settings.ts'
-import { ALL, addFile, EXPIRED, FIND, KNOWN, removeFile, USAGE_OF } from './statements.ts'
+import {
+  ALL,
+  addFile,
+  EXPIRED,
+  FIND,
+  FIND_NAMED,
+  KNOWN,
+  removeFile,
+  USAGE_OF,
+} from './statements.ts'
 import { fileOf, isFileId, makeFileId, type StoredFile } from './stored-file.ts'
 
 /** Name of the secret that signs URLs of files. */
@@ -93,6 +102,11 @@ export class FileStore {
     if (!file || (account !== undefined && file.account !== account))
       throw fault('FILE_UNKNOWN', [id])
     return file
+  }
+  /** Those of these files that the account has. */
+  async findNamed(ids: readonly string[], account: number): Promise<readonly StoredFile[]> {
+    const values = [account, Date.now(), JSON.stringify(ids)]
+    return (await this.#database.read(FIND_NAMED, values)).map(fileOf)
   }
   /** The bytes from `start` to `end`, exclusive. */
   read({ id }: StoredFile, start: number, end: number): Promise<AsyncIterable<Bytes>> {

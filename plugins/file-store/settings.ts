@@ -15,6 +15,8 @@ export interface FileSettings {
   /** Bytes of the largest file of each purpose. */
   readonly sizes: Readonly<Record<Purpose, number>>
   readonly quota: Quota
+  /** Bytes that files may add to one request, encoded as base64. */
+  readonly inlineLimit: number
   /** Percent of the file system that stay free. */
   readonly minFree: number
   /** ms that a file for batches is kept, unless its upload sets another time. */
@@ -28,6 +30,7 @@ interface Section {
     readonly secret_key?: string
     readonly sizes?: Readonly<Partial<Record<Purpose, string>>>
     readonly quota?: { readonly files?: number; readonly bytes?: string }
+    readonly inline?: string
     readonly free?: number
     readonly keep_batch?: string
   }
@@ -36,6 +39,7 @@ const SIZE = '^[1-9][0-9]{0,5}(B|KiB|MiB|GiB)$'
 const DEFAULTS = {
   store: 'file:',
   sizes: { assistants: '512MiB', 'fine-tune': '1GiB', vision: '20MiB', batch: '200MiB' },
+  inline: '32MiB',
   free: 5,
   keep_batch: '30d',
 } as const
@@ -61,6 +65,7 @@ export const fileSettingsOf = (host: Pick<HostBase, 'section'>): FileSettings =>
           ? Number.MAX_SAFE_INTEGER
           : amountIn(files.quota.bytes, SIZES),
     },
+    inlineLimit: amountIn(files.inline ?? DEFAULTS.inline, SIZES),
     minFree: files.free ?? DEFAULTS.free,
     batchLifetime: amountIn(files.keep_batch ?? DEFAULTS.keep_batch, DURATIONS),
   }
@@ -120,6 +125,13 @@ export const FILES_SETTINGS = object(
       },
       { files: 1000, bytes: '10GiB' },
     ),
+    inline: {
+      description: 'Bytes that the files which a request names may add to it, encoded as base64.',
+      type: 'string',
+      pattern: SIZE,
+      default: DEFAULTS.inline,
+      examples: ['16MiB'],
+    },
     free: {
       description: 'Percent of the file system that stay free: uploads are refused below.',
       type: 'number',

@@ -66,6 +66,15 @@ export const FIND = sql(
   'find',
   `SELECT ${COLUMNS} FROM stored_files WHERE id = ? AND (expires IS NULL OR expires > ?)`,
 )
+const named = (list: string): string =>
+  `SELECT ${COLUMNS} FROM stored_files
+   WHERE account = ? AND (expires IS NULL OR expires > ?) AND id IN (SELECT ${list})`
+/** Files of an account by their ids, unless they have expired (account, now, JSON list). */
+export const FIND_NAMED: Sql = {
+  name: 'files: find named',
+  text: named('value FROM json_each(?)'),
+  postgres: named('json_array_elements_text(CAST(? AS JSON))'),
+}
 /** What an account stores (account). */
 export const USAGE_OF = sql('usage', 'SELECT files, bytes FROM file_usage WHERE account = ?')
 /** Files that have expired (now, row count). */

@@ -1,33 +1,44 @@
 /** Plugin `files`: stores files of accounts, for requests and batches. `files:` on a route selects
- *  the operation. */
+ *  the operation; all other routes may name files in their requests. */
 import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { routeFormat } from '../conversion/route-format.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { FILES_SETTINGS } from '../file-store/settings.ts'
 import { migrations } from '../file-store/tables.ts'
 import { commands } from './commands.ts'
 import { checkBodyLimits } from './problems.ts'
+import { RequestFiles } from './request-files.ts'
 import { UploadStage } from './upload.ts'
 import { VIEWS } from './views.ts'
 
+/** The option of routes that do not name the plugin. */
+const INLINE = 'inline'
 /** ms between two removals of expired files, and of bytes without a file. */
 const EXPIRY_INTERVAL = 60_000
 const CLEANUP_INTERVAL = 3_600_000
 
 export default {
   schema: {
-    description: 'The operation of the route on stored files.',
+    description:
+      'The operation of the route on stored files. inline: its requests may name stored files, which are sent inside them.',
     type: 'string',
-    enum: ['upload', ...Object.keys(VIEWS)],
+    enum: ['upload', ...Object.keys(VIEWS), INLINE],
     examples: ['upload', 'content'],
   },
+  default: INLINE,
   settings: { files: FILES_SETTINGS },
-  // `auth` sets the account. Files are free: no hold is needed.
-  after: ['auth'],
-  before: ['meter'],
+  // `auth` sets the account; the others set the request that is read. Files are free, but those
+  // that a request names are part of its prompt, which `meter` prices.
+  after: ['auth', 'validate', 'model', 'responses'],
+  before: ['meter', 'translate'],
   check: checkBodyLimits,
   migrations,
   commands,
   setup(name, host): Stage {
+    if (name === INLINE) {
+      const codec = routeFormat(host.route)?.codec
+      return codec ? new RequestFiles(host, codec) : {}
+    }
     if (name === 'upload') {
       const store = fileStoreOf(host)
       host.job('expired files', EXPIRY_INTERVAL, signal => store.removeExpired(signal))

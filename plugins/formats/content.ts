@@ -60,9 +60,15 @@ export interface Media extends WithPayload {
   /** The path in the client's request for error messages: `messages[2].content[1]`. */
   readonly at?: string
 }
-/** `data`: standard base64. `file`: an id at the provider `origin`. */
+/** `data`: standard base64; `filename`: for formats that need a name where the client gave none.
+ *  `file`: an id at the provider `origin`. */
 export type Source =
-  | { readonly type: 'data'; readonly data: string; readonly mime: string }
+  | {
+      readonly type: 'data'
+      readonly data: string
+      readonly mime: string
+      readonly filename?: string
+    }
   | { readonly type: 'url'; readonly url: string; readonly mime?: string }
   | {
       readonly type: 'file'

@@ -6,7 +6,8 @@ import { isFields } from '../formats/fields.ts'
 import { addFormFiles } from '../formats/form-body.ts'
 import type { Prompt } from '../formats/hub.ts'
 import { boundaryOf } from '../formats/multipart.ts'
-import { EXPANDED_REQUEST } from '../slots.ts'
+import { EXPANDED_REQUEST, NAMED_FILES } from '../slots.ts'
+import { attachFiles } from './attach-files.ts'
 import { accountIdOf, type ThoughtCache } from './thought-cache.ts'
 
 export interface DecodedRequest {
@@ -34,8 +35,10 @@ export const decodeRequest = async (
   const restoredPrompt = codec.losesSignatures
     ? thoughts.restore(decodedPrompt, accountIdOf(exchange))
     : decodedPrompt
+  const files = slots.get(NAMED_FILES)
+  const wholePrompt = files ? await attachFiles(restoredPrompt, files) : restoredPrompt
   // Answers that repeat members of their request repeat what the client sent.
-  const prompt = isFields(clientBody) ? { ...restoredPrompt, body: clientBody } : restoredPrompt
+  const prompt = isFields(clientBody) ? { ...wholePrompt, body: clientBody } : wholePrompt
   const decodedRequest = { prompt, dropped: droppedFields.fields }
   slots.set(DECODED_REQUEST, decodedRequest)
   return decodedRequest

@@ -9,7 +9,7 @@ import { offersHostedTools } from '../formats/hosted-usage.ts'
 import { hasForeignPayload } from '../formats/opaque-payload.ts'
 import { canReach, reachableFormats } from '../formats/reachability.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
-import { EXPANDED_REQUEST, MODEL } from '../slots.ts'
+import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
 import { PassThrough } from './pass-through.ts'
 import { thinksByDefault } from './thinking.ts'
 import { ThoughtCache } from './thought-cache.ts'
@@ -72,7 +72,8 @@ export class TranslationPlanner {
           parsed,
         ) ?? this.#rewriter()
       )
-    // Opaque payloads of another provider must not reach this one.
+    // Stored files become data; opaque payloads of another provider must not reach this one.
+    if (exchange.slots.get(NAMED_FILES)) return this.#rewriter()
     const hasForeign = request.body instanceof Uint8Array && hasForeignPayload(request.body)
     return hasForeign ? this.#rewriter() : this.#passThrough
   }

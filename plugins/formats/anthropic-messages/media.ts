@@ -111,7 +111,7 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set([
   'image/gif',
   'image/webp',
 ])
-const TEXT_TYPES = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
+const TEXT_TYPES = /^(?:text\/|application\/(?:json|jsonl|xml|yaml|x-yaml|javascript|x-ndjson)\b)/
 
 /** Throws a fault for media that no block can hold. */
 export const writeMedia = (media: Media): Fields => {

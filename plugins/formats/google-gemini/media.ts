@@ -111,7 +111,7 @@ const writeSource = (media: Media): Fields => {
   const mimeType = mime === undefined ? undefined : mimeFor(mime)
   return { fileData: omitUndefined({ fileUri: source.url, mimeType }) }
 }
-/** Media types that Google names differently. */
+/** Media types that Google names differently, or takes as text only. */
 const ALIASES: Readonly<Record<string, string>> = {
   'video/quicktime': 'video/mov',
   'video/x-msvideo': 'video/avi',
@@ -119,6 +119,8 @@ const ALIASES: Readonly<Record<string, string>> = {
   'audio/x-wav': 'audio/wav',
   'image/jpg': 'image/jpeg',
   'text/markdown': 'text/md',
+  'application/json': 'text/plain',
+  'application/jsonl': 'text/plain',
 }
 export const mimeFor = (mime: string): string => lookUp(ALIASES, mime) ?? mime
 export const unsupportedMedia = ({ at, kind }: Media, what: string): Error =>

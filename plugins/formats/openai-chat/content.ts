@@ -169,7 +169,8 @@ const writeDocument = (media: Media, name: string | undefined): Fields => {
   if (source.type === 'file' && source.origin === OPENAI_FILES)
     return { type: 'file', file: { file_id: source.file } }
   if (source.type !== 'data') throw unsupportedMedia(media)
-  return { type: 'file', file: { filename: name ?? 'document.pdf', file_data: dataUrl(source) } }
+  const filename = name ?? source.filename ?? 'document.pdf'
+  return { type: 'file', file: { filename, file_data: dataUrl(source) } }
 }
 
 /** A single text as a string, anything else as parts. */

@@ -2,7 +2,6 @@
 import type { Json } from '../../../engine/plugin.ts'
 import type { DroppedFields, TargetFacts } from '../codec.ts'
 import type { Media } from '../content.ts'
-import { fault } from '../faults.ts'
 import {
   type Fields,
   flagIn,
@@ -13,7 +12,7 @@ import {
   textIn,
 } from '../fields.ts'
 import type { Prompt } from '../hub.ts'
-import { parseDataUrl } from '../media.ts'
+import { OPENAI_FILES, parseDataUrl } from '../media.ts'
 import { imagesPerCall } from './write.ts'
 
 /** Hub name -> name in this format. */
@@ -65,8 +64,14 @@ const fieldName = (name: string, index: number): string =>
   index === 0 ? name : `${name}[${index}]`
 const readImage = (value: Json, at: string): Media => {
   const image = requireObject(value, at)
-  if (image.file_id !== undefined)
-    throw fault('CONTENT_UNSUPPORTED', [at, 'an image by file id'], { param: at })
+  const file = textIn(image, 'file_id', `${at}.file_id`)
+  if (file !== undefined)
+    return {
+      type: 'media',
+      kind: 'image',
+      source: { type: 'file', file, origin: OPENAI_FILES },
+      at,
+    }
   const url = requireMember(textIn(image, 'image_url', `${at}.image_url`), `${at}.image_url`)
   return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
 }

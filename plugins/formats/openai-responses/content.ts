@@ -139,10 +139,10 @@ const writeDocument = (media: Media): Fields => {
   if (source.type === 'text') return { type: 'input_text', text: source.text }
   if (source.type === 'url') return { type: 'input_file', file_url: source.url }
   if (source.type === 'file') return { type: 'input_file', file_id: ownFile(media) }
-  const { mime } = source
+  const { mime, filename } = source
   return omitUndefined({
     type: 'input_file',
-    filename: name ?? `document.${mime === PDF ? 'pdf' : (extensionOf(mime) ?? 'txt')}`,
+    filename: name ?? filename ?? `document.${mime === PDF ? 'pdf' : (extensionOf(mime) ?? 'txt')}`,
     file_data: dataUrl(source),
   })
 }

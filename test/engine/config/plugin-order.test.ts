@@ -44,17 +44,17 @@ t.test('plugin order: the shipped pipeline has no problem', async t => {
 })
 
 t.test('plugin order: a misplaced plugin is one problem with line, reason and remedy', async t => {
-  const pipeline = movePlugin('responses', 'after', 'meter')
+  const pipeline = movePlugin('files', 'after', 'meter')
   const line = shippedText.split('\n').findIndex(each => PIPELINE.test(each)) + 1
   t.same(await problemsOf(pipeline), [
     {
       code: 'PLUGIN_ORDER',
       message:
-        'the plugin "responses" must come before "meter", as "responses" declares (before: [meter]); move it in front of "meter"',
+        'the plugin "files" must come before "meter", as "files" declares (before: [meter]); move it in front of "meter"',
       file: 'routes.yaml',
       line,
-      column: `pipeline: [${pipeline.join(', ')}]`.indexOf('responses') + 1,
-      length: 'responses'.length,
+      column: `pipeline: [${pipeline.join(', ')}]`.indexOf('files') + 1,
+      length: 'files'.length,
     },
   ])
 })
@@ -67,6 +67,8 @@ t.test('plugin order: every dependency of shipped plugins is declared', async t 
     ['idempotency', 'after', 'responses'],
     ['idempotency', 'after', 'meter'],
     ['responses', 'after', 'meter'],
+    ['files', 'before', 'responses'],
+    ['files', 'after', 'meter'],
     ['meter', 'before', 'model'],
     ['account', 'before', 'auth'],
     ['notify', 'before', 'auth'],

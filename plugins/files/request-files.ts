@@ -1,0 +1,70 @@
+/** Finds the stored files that a request names, before the request is priced and translated. */
+import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../engine/plugin.ts'
+import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
+import { fault } from '../file-store/faults.ts'
+import { fileIdIn, mayNameFile, namesFile } from '../file-store/file-ids.ts'
+import { type FileReference, findNamedFiles } from '../file-store/named-files.ts'
+import type { Codec } from '../formats/codec.ts'
+import type { Media } from '../formats/content.ts'
+import { isFields } from '../formats/fields.ts'
+import { mediaIn, referenceIn } from '../formats/prompt-media.ts'
+import { ACCOUNT, EXPANDED_REQUEST, NAMED_FILES, type NamedFile } from '../slots.ts'
+
+const FORM = /^\s*multipart\//i
+
+export class RequestFiles implements Stage {
+  readonly #host: Host
+  readonly #codec: Codec
+
+  constructor(host: Host, codec: Codec) {
+    this.#host = host
+    this.#codec = codec
+  }
+  handle(exchange: Exchange, next: Next): Promise<void> {
+    const { request, slots } = exchange
+    if (FORM.test(request.headers['content-type'] ?? '')) return next()
+    const expanded = slots.get(EXPANDED_REQUEST)
+    if (expanded?.longer) return this.#find(exchange, expanded.body).then(next)
+    return request
+      .bytes()
+      .then(bytes => (mayNameFile(bytes) ? this.#find(exchange).then(next) : next()))
+  }
+  /** A call that a task resumes passes only the stages behind `task`. */
+  forward({ exchange }: Attempt, next: Next): Promise<void> {
+    if (exchange.kind !== 'turn' || exchange.slots.get(NAMED_FILES)) return next()
+    return this.handle(exchange, next)
+  }
+  async #find({ request, slots }: Exchange, expandedBody?: Json): Promise<void> {
+    const body = expandedBody ?? request.parsed ?? (await request.json())
+    const base = this.#host.url('')
+    if (!isFields(body) || !namesFile(body, base)) return
+    const dropped = new DroppedFieldReport(this.#codec.settings)
+    const prompt = this.#codec.decodePrompt(body, request.path, dropped)
+    const references = mediaIn(prompt).flatMap(media => namedBy(media, base))
+    if (references.length === 0) return
+    const account = slots.get(ACCOUNT)?.id
+    const { files, bytes } = await findNamedFiles(this.#host, account, references)
+    const filesByText = references.map(
+      ({ text, id }) => [text, files.get(id) as NamedFile] as const,
+    )
+    slots.set(NAMED_FILES, new Map(filesByText))
+    const size = slots.get(EXPANDED_REQUEST)?.size ?? (await request.bytes()).length
+    // The bytes bound the tokens of the prompt, like those of media inside the request.
+    const longer = expandedBody !== undefined
+    slots.set(EXPANDED_REQUEST, { body, size: size + bytes, longer })
+  }
+}
+
+interface TextReference extends FileReference {
+  /** The reference as the request has it. */
+  readonly text: string
+}
+const namedBy = (media: Media, base: string): readonly TextReference[] => {
+  const { source, kind, payload, at = 'messages' } = media
+  const text = referenceIn(source)
+  const id = text === undefined ? undefined : fileIdIn(text, base)
+  if (text === undefined || id === undefined) return []
+  // The payload goes to its provider as it is, with the id in it.
+  if (payload) throw fault('FILE_NOT_HERE', [at], { param: at })
+  return [{ text, id, at, isImage: kind === 'image' }]
+}
