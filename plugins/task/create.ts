@@ -1,9 +1,11 @@
 /** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
  *  answered, and before anything is sent upstream. */
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
+import { checkImages } from '../file-store/image-places.ts'
 import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
 import { creditsOf } from './credits.ts'
+import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
 import { newTask, saveTask } from './new-task.ts'
 import { deadlineFor, type TaskRule } from './options.ts'
@@ -27,12 +29,13 @@ export class CreateStage implements Stage {
   async handle(exchange: Exchange): Promise<void> {
     const { slots, request, writes } = exchange
     const account = slots.need(ACCOUNT)
-    const dialect = taskDialects[this.#rule.dialect]
+    const dialect: TaskDialect = taskDialects[this.#rule.dialect]
     const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
     // The upstream would announce its own id there.
     const { [dialect.callback.member]: _, ...ownBody } = requestBody
     const callbackRequest = await this.#readCallback(exchange, requestBody)
     const body = dialect.prepare?.(ownBody, request.path, Math.random()) ?? ownBody
+    if (dialect.images) await checkImages(this.#host, dialect.images, { body, account: account.id })
     await this.#limitOpen(account.id)
     const { upstreams } = this.#rule
     const [first] = upstreams

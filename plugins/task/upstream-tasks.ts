@@ -1,6 +1,7 @@
 /** Tasks of an upstream that is itself asynchronous: submits them, and polls until they end. */
 import { asFault } from '../../engine/errors.ts'
 import type { Host } from '../../engine/plugin.ts'
+import { inlineImages } from '../file-store/image-places.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
 import { backOff, type Mover } from './moves.ts'
@@ -8,7 +9,7 @@ import type { TaskRule } from './options.ts'
 import { withPointer } from './pointer.ts'
 import { PollRate } from './poll-rate.ts'
 import type { TaskRoute } from './runner.ts'
-import { TASK_ERRORS, type Task } from './task.ts'
+import { type Fields, TASK_ERRORS, type Task } from './task.ts'
 import { textAt } from './upstream-answer.ts'
 import { callUpstream, type UpstreamAnswer } from './upstream-call.ts'
 
@@ -51,13 +52,15 @@ export class UpstreamTasks implements TaskRoute {
         code: TASK_ERRORS.timeout,
         message: 'the task could not be submitted in time',
       })
+    const body = await this.#readFiles(mover)
+    if (!body) return
     // Due at once for another process, should this one die: see `step`.
     await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
     let answer: UpstreamAnswer
     try {
       answer = await callUpstream(this.#host, mover.task, {
         call: { method: 'POST', path: submit.path ?? task.path },
-        body: bodyFor(mover.task, this.rule),
+        body: bodyFor({ ...task, body }, this.rule),
         ...(idempotency !== undefined && { headers: { [idempotency]: task.id } }),
       })
     } catch (error) {
@@ -78,6 +81,24 @@ export class UpstreamTasks implements TaskRoute {
     if (upstreamId !== undefined) return mover.find(upstreamId, this.rule)
     // The upstream may list a request some time after it came.
     return failures < FIND_ATTEMPTS ? mover.retry(delay) : mover.acceptAgain(this.rule.poll)
+  }
+  /** The request with the files that it names. Undefined where they cannot be read: then the task
+   *  has failed, or is tried again. */
+  async #readFiles(mover: Mover): Promise<Fields | undefined> {
+    const { task } = mover
+    const { images }: TaskDialect = taskDialects[this.rule.dialect]
+    if (!images) return task.body
+    try {
+      return await inlineImages(this.#host, images, task)
+    } catch (error) {
+      const { status, message } = asFault(error)
+      if (status < 500) await mover.fail({ code: images.lostCode, message })
+      else {
+        this.#host.log.warn({ task: task.id, error }, 'could not read a file that a task names')
+        await mover.retry(backOff(task, this.rule.poll.first, this.rule.poll.longest))
+      }
+      return undefined
+    }
   }
   async #poll(mover: Mover, signal: AbortSignal): Promise<void> {
     await this.#pollRate.wait(mover.task.target.upstream, signal)

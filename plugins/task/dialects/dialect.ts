@@ -1,5 +1,6 @@
 /** How tasks look to the clients of one API. */
 import type { Fault, Headers, Json, Target } from '../../../engine/plugin.ts'
+import type { ImagePlaces } from '../../file-store/image-places.ts'
 import type { Fields, State, Task } from '../task.ts'
 
 /** What a dialect may show besides the task. */
@@ -11,6 +12,11 @@ export interface TaskDialect {
   /** The request as it is kept, echoed and sent: with the values that this API chooses itself.
    *  `random`: from 0 to 1. */
   prepare?(body: Fields, path: string, random: number): Fields
+  /** Where a request may name stored files. They are read when it is submitted. */
+  readonly images?: ImagePlaces<Fields> & {
+    /** The code of a task that names a file which is gone by then. */
+    readonly lostCode: string
+  }
   /** The request as a target of the task gets it. */
   submitted?(body: Fields, target: Target): Fields
   create(task: Task, context: TaskContext): Fields

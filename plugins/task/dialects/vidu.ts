@@ -4,6 +4,7 @@ import type { Json, Target } from '../../../engine/plugin.ts'
 import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'
 import type { TaskContext, TaskDialect } from './dialect.ts'
 import { viduCallback } from './vidu-callback.ts'
+import { viduImages } from './vidu-images.ts'
 
 const fault = errors({
   TASK_MODEL: [
@@ -171,6 +172,7 @@ const submitted = (body: Fields, { traits }: Target): Fields => {
 
 export const vidu: TaskDialect = {
   prepare,
+  images: { ...viduImages, lostCode: 'ImageDownloadFailure' },
   submitted,
   create,
   query,

@@ -1,6 +1,7 @@
 /** A gateway that runs chat calls as tasks. */
 import type { Test } from 'tap'
 import type { Plugin } from '../../../engine/plugin.ts'
+import files from '../../../plugins/files/index.ts'
 import meter from '../../../plugins/meter.ts'
 import task from '../../../plugins/task/index.ts'
 import { startMetered } from '../../helpers/gateway/metered.ts'
@@ -12,7 +13,7 @@ export const CHAT = '/v1/chat/completions'
 /** `options`: of `task:` on the chat route. */
 export const startCalls = async (t: Test, engine: Engine = 'sqlite', options: object = {}) => {
   const gateway = await startMetered(t, engine, {
-    more: { meter: meter as Plugin, task: task as Plugin },
+    more: { files: files as Plugin, meter: meter as Plugin, task: task as Plugin },
     routes: [
       {
         path: `POST ${CHAT}`,
@@ -24,6 +25,7 @@ export const startCalls = async (t: Test, engine: Engine = 'sqlite', options: ob
       },
       { path: `GET ${CHAT}/{id}`, task: { view: 'reply' }, errors: 'openai' },
       { path: 'GET /usage/{id}', account: 'receipt' },
+      { path: 'POST /v1/files', files: 'upload', body: { limit: '2GiB' } },
     ],
   })
   const { send } = gateway

@@ -51,6 +51,22 @@ t.test('call as a task: clients decide whether a call is one', async t => {
   t.not((await upstreamStream).status, 202, 'a stream is no task')
 })
 
+t.test('call as a task: it carries the stored files that it names', async t => {
+  const gateway = await startCalls(t)
+  const png = Buffer.from('89504e470d0a1a0a', 'hex')
+  const form = new FormData()
+  form.append('purpose', 'vision')
+  form.append('file', new Blob([png]), 'a.png')
+  const upload = await fetch(`${gateway.url}/v1/files`, { method: 'POST', body: form })
+  const { id } = (await upload.json()) as { readonly id: string }
+  const content = (url: string) => [{ type: 'image_url', image_url: { url } }]
+  const created = await gateway.ask({}, { messages: [{ role: 'user', content: content(id) }] })
+  t.equal(created.status, 202)
+  t.equal((await gateway.result(created.headers.get('location'))).status, 200)
+  const inline = content(`data:image/png;base64,${png.toString('base64')}`)
+  t.match(gateway.upstream.bodies, [{ messages: [{ content: inline }] }])
+})
+
 t.test('call as a task: a route can make every call one', async t => {
   const gateway = await startCalls(t, 'sqlite', { when: 'always' })
   const created = await gateway.ask({ prefer: '' })

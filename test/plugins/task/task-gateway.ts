@@ -6,6 +6,7 @@ import { createJobs } from '../../../engine/store/jobs.ts'
 import { Leases } from '../../../engine/store/leases.ts'
 import account from '../../../plugins/account/index.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
+import files from '../../../plugins/files/index.ts'
 import idempotency from '../../../plugins/idempotency/index.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
@@ -23,7 +24,7 @@ import {
   startTestServer,
 } from '../../helpers/gateway/test-server.ts'
 import { reaperOn } from '../../helpers/store/membership.ts'
-import { type Engine, sql, startAnyStore } from '../../helpers/store/store.ts'
+import { type Engine, sql, startAnyStore, temporaryFolder } from '../../helpers/store/store.ts'
 
 const CREDITED = 1_000_000_000_000n
 /** The credential of every request. */
@@ -89,6 +90,7 @@ export const startTasks = async (
   settings: object = {},
 ) => {
   const store = await startAnyStore(t, engine)
+  const folder = temporaryFolder(t)
   const database = await store.open()
   const requests: UpstreamRequest[] = []
   const here = { script: statesOf('queueing', 'processing', 'success') as Script }
@@ -131,7 +133,7 @@ export const startTasks = async (
     }
     const view = (name: string) => ({ dialect: 'vidu', view: name })
     const document = {
-      settings: { egress_allow: '127.0.0.0/8', ...settings },
+      settings: { data: folder, egress_allow: '127.0.0.0/8', ...settings },
       upstreams: { vd: { url, key: ['key-one', 'key-two'] } },
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
@@ -157,6 +159,7 @@ export const startTasks = async (
       caller: pluginOf(caller),
       model: model as Plugin,
       idempotency: idempotency as Plugin,
+      files: files as Plugin,
       account: account as Plugin,
       meter: meter as Plugin,
       task: task as Plugin,
@@ -181,6 +184,7 @@ export const startTasks = async (
     ...first,
     here,
     database,
+    folder,
     requests,
     lines,
     worker,
