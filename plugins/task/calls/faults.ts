@@ -8,5 +8,4 @@ export const fault = errors({
     'This account has %d unfinished tasks. Wait until one has finished.',
     { headers: { 'retry-after': '5' } },
   ],
-  TASK_OF_CALL_FAILED: [500, '%s', { expose: true }],
 })
