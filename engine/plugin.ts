@@ -59,13 +59,11 @@ export type Document = Readonly<Record<string, Json | undefined>>
 export type Report = (at: KeyPath, code: string, message: string, suggestion?: string) => void
 export type KeyPath = readonly (string | number)[]
 
-// Order. A request passes every `handle` in the order of `pipeline:`, then every `forward` in the
-// same order. The reply passes in reverse: a stage continues after `await next()` and adds its
-// filter there. So bytes pass the filters of `forward` before those of `handle`, and in each ring
-// the filter of the last stage first. WebSocket messages of the upstream take the same order, those
-// of the client the opposite. A `write`, `end` or `fail` runs through all filters synchronously.
-// A slot set before `next()` is final for all later stages; a slot set in a filter's `end` or
-// `fail` is final for the filters that run after it.
+// Order. A request passes every `handle` in the order of `pipeline:`, then every `forward`. The
+// reply passes in reverse: a stage continues after `await next()` and adds its filter there. So
+// bytes pass the filters of `forward` before those of `handle`, in each ring the last stage's
+// first. WebSocket messages of the upstream take this order, those of the client the opposite. A
+// slot set before `next()` is final for all later stages; in a filter's end, for later filters.
 
 /** A named value that plugins exchange. A `keep` slot is JSON and is stored with a task. */
 export interface Slot<T> {
@@ -174,9 +172,11 @@ export interface Attempt {
   readonly number: number
   readonly request: { method: string; path: string; headers: Headers; body: Body }
   readonly reply: Reply
-  /** Answers instead of the upstream; do not call `next()` then. */
-  answer(status: number, body?: Body | Json, headers?: Headers): Reply
+  /** Answers instead of the upstream; do not call `next()` then. A WebSocket: 101 and a socket. */
+  answer(status: number, body?: Body | Json | Socket, headers?: Headers): Reply
 }
+/** A `WebSocket` of the package `ws`, open and paused. */
+export type Socket = { readonly readyState: number; terminate(): void }
 export interface Message {
   readonly from: 'client' | 'upstream'
   readonly text: boolean

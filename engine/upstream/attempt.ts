@@ -1,8 +1,10 @@
 /** One attempt at one target: builds its request from what may be sent, signs it and sends it. */
+import type { WebSocket } from 'ws'
 import { errors } from '../errors.ts'
-import type { Attempt, Body, Fault, Headers, Json, Reply, Target } from '../plugin.ts'
+import type { Attempt, Body, Fault, Headers, Json, Reply, Socket, Target } from '../plugin.ts'
 import { type Call, toReply } from '../request/exchange.ts'
-import type { FilteredReply } from '../response/filters.ts'
+import { FilteredReply } from '../response/filters.ts'
+import { UpstreamSocket } from '../websocket/upstream-socket.ts'
 import type { Candidate } from './candidate.ts'
 import { send } from './transport.ts'
 import { type Deadlines, joinPath } from './upstreams.ts'
@@ -55,8 +57,11 @@ export class UpstreamAttempt implements Attempt {
   discardReply(reason: Fault): void {
     this.#reply?.cut(reason)
   }
-  answer(status: number, body?: Body | Json, headers: Headers = {}): Reply {
-    this.#reply = toReply(status, body, headers)
+  answer(status: number, body?: Body | Json | Socket, headers: Headers = {}): Reply {
+    this.#reply =
+      status === 101
+        ? new FilteredReply(101, headers, undefined, new UpstreamSocket(body as WebSocket))
+        : toReply(status, body as Body | Json, headers)
     return this.#reply
   }
 }

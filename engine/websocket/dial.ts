@@ -2,24 +2,17 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { errors } from '../errors.ts'
-import type { Fault, Headers, Out } from '../plugin.ts'
+import type { Fault, Headers } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
-import type { Source } from '../response/source.ts'
 import type { UpstreamAttempt } from '../upstream/attempt.ts'
 import type { Candidate } from '../upstream/candidate.ts'
+import { targetFault } from '../upstream/transport.ts'
 import { type Deadlines, joinPath } from '../upstream/upstreams.ts'
+import { UpstreamSocket } from './upstream-socket.ts'
 
 const fault = errors({
-  INSIDE_SILENT: [500, 'no stage answered for the upstream "%s"', { expose: false }],
-  TARGET_UNREACHABLE: [502, 'The upstream %s cannot be reached.', { retryable: true }],
-  TARGET_BROKE: [502, 'The upstream %s broke off before it answered.', { retryable: true }],
-  TARGET_TIMEOUT: [504, 'The upstream %s did not answer within %d ms.', { retryable: true }],
-  TARGET_BUSY: [
-    429,
-    'The upstream %s accepts no further connections at present.',
-    { retryable: true },
-  ],
+  TARGET_BUSY: [429, 'The upstream %s accepts no more connections.', { retryable: true }],
   TARGET_AWAY: [503, 'The upstream %s is not available at present.', { retryable: true }],
   TARGET_DECLINED: [502, 'The upstream %s refused the WebSocket: it answered %d.'],
 })
@@ -38,33 +31,13 @@ export const SOCKET_LIMITS = {
   closeTimeout: 900,
 } as const
 
-/** The upstream's socket, paused until it is relayed; the source of a reply without a body. */
-export class UpstreamSocket implements Source {
-  readonly socket: WebSocket
-  /** Handles a cut once the socket is relayed. */
-  onCut: ((reason: Fault) => void) | undefined
-
-  constructor(socket: WebSocket) {
-    this.socket = socket
-  }
-  start(out: Out): void {
-    out.end()
-  }
-  pause(): void {}
-  resume(): void {}
-  abort(reason: Fault): void {
-    if (this.onCut) this.onCut(reason)
-    else this.socket.terminate()
-  }
-}
-
 /** `payload`: the largest message, bytes. */
 export const createDialer =
   (payload: number) =>
   async (attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
     const { exchange, candidate, request } = attempt
     const { upstream, origin, base } = candidate
-    if (origin.address === undefined) throw fault('INSIDE_SILENT', [upstream.name])
+    if (origin.address === undefined) throw targetFault('INSIDE_SILENT', [upstream.name])
     const headers = { ...request.headers, ...upstream.set }
     const url = origin.address + upstream.sign(headers, joinPath(base, request.path))
     const startedAt = performance.now()
@@ -157,8 +130,8 @@ class Handshake {
   }
   #onTimeout(): void {
     const { name, deadlines } = this.#options
-    if (this.#connected) this.fail(fault('TARGET_TIMEOUT', [name, deadlines.first_byte]))
-    else this.fail(fault('TARGET_UNREACHABLE', [name]))
+    const code = this.#connected ? 'TARGET_TIMEOUT' : 'TARGET_UNREACHABLE'
+    this.fail(targetFault(code, [name, deadlines.first_byte], { retryable: true }))
   }
   #onDeclined({ statusCode = 0, headers }: IncomingMessage): void {
     const { name } = this.#options
@@ -169,7 +142,7 @@ class Handshake {
   }
   #connectionFault(cause: Error): Fault {
     const code = this.#connected ? 'TARGET_BROKE' : 'TARGET_UNREACHABLE'
-    return fault(code, [this.#options.name], { cause })
+    return targetFault(code, [this.#options.name], { cause, retryable: true })
   }
 }
 /** The longest Retry-After that is followed, s. */

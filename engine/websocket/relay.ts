@@ -177,10 +177,6 @@ const closeWith = (socket: WebSocket, [code, reason = '']: Close): void => {
   if (code === NO_STATUS) return socket.close()
   socket.close(code, typeof reason === 'string' ? truncateReason(reason) : reason)
 }
-/** Truncates at a character: half of one is not UTF-8. */
-const truncateReason = (text: string): Buffer => {
-  const bytes = Buffer.from(text)
-  let end = Math.min(bytes.length, REASON_BYTES)
-  if (bytes.length > REASON_BYTES) while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
-  return bytes.subarray(0, end)
-}
+/** Omits an incomplete character at the end: half of one is not UTF-8. */
+const truncateReason = (text: string): string =>
+  new TextDecoder().decode(Buffer.from(text).subarray(0, REASON_BYTES), { stream: true })

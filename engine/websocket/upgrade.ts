@@ -10,8 +10,9 @@ import { ServerResponse, validateHeaderName, validateHeaderValue } from '../requ
 import type { RequestLifecycle } from '../request/request-lifecycle.ts'
 import { lingeringClose } from '../response/lingering-close.ts'
 import { ResponseWriter } from '../response/response-writer.ts'
-import { readProtocols, SOCKET_LIMITS, UpstreamSocket } from './dial.ts'
+import { readProtocols, SOCKET_LIMITS } from './dial.ts'
 import { Relay } from './relay.ts'
+import { UpstreamSocket } from './upstream-socket.ts'
 
 const fault = errors({
   UPGRADE_MALFORMED: [400, 'Invalid WebSocket handshake: %s.'],

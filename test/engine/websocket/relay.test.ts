@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
+import { TollgateError } from '../../../engine/errors.ts'
 import type { Exchange } from '../../../engine/plugin.ts'
 import { Relay } from '../../../engine/websocket/relay.ts'
 
@@ -99,4 +100,19 @@ t.test('WebSocket liveness: a client that reads nothing is dropped', async t => 
   for (let checks = 0; checks < 60; checks++) relay.checkPeers()
   t.equal((await closeEvent)[0], 1001)
   t.match(await relay.done, { end: 'hangup' })
+})
+
+t.test('WebSocket relay: a long reason is cut between two characters', async t => {
+  for (const [message, expected] of [
+    ['wörter', 'wörter'],
+    ['€'.repeat(100), '€'.repeat(41)],
+    [`a${'€'.repeat(100)}`, `a${'€'.repeat(40)}`],
+  ] as const) {
+    const { relay, client } = await startRelay(t)
+    const closeEvent = once(client, 'close')
+    relay.cut(new TollgateError('LIMIT', 429, message))
+    const [code, reason] = await closeEvent
+    t.same([code, String(reason)], [1_008, expected])
+    await relay.done
+  }
 })

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type {
   Attempt,
+  Body,
   Bytes,
   Document,
   Fault,
@@ -184,7 +185,7 @@ export const fakeAttempt = (
       return reply
     },
     answer(status, body, headers = {}): Reply {
-      reply = toReply(status, body, headers)
+      reply = toReply(status, body as Body | Json, headers)
       return reply
     },
     next: async () => {

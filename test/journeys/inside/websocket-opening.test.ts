@@ -1,6 +1,8 @@
 /** Before the upgrade a WebSocket is a normal request: stages may answer or refuse it, and targets
  *  fall back. */
+import { once } from 'node:events'
 import t from 'tap'
+import { WebSocket } from 'ws'
 import { TollgateError } from '../../../engine/errors.ts'
 import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
@@ -39,6 +41,43 @@ t.test(
     }
   },
 )
+
+t.test('WebSocket upgrade: a stage may answer with a socket of its own', async t => {
+  const sockets: WebSocket[] = []
+  const dialing = pluginOf({
+    async forward(attempt) {
+      const socket = new WebSocket(`${upstream.url}/s/echo`.replace('http', 'ws'))
+      socket.once('open', () => socket.pause())
+      await once(socket, 'open')
+      sockets.push(socket)
+      attempt.answer(101, socket, { 'x-from': 'the stage' })
+    },
+  })
+  const late = pluginOf({
+    async handle(exchange, next) {
+      await next()
+      if (exchange.request.query.has('late')) throw new TollgateError('HOLD_FAILED', 503, 'no hold')
+    },
+  })
+  const core = await startTestServer(
+    t,
+    { late, dialing },
+    { upstreams: { own: { url: 'dialing:' } }, routes: [{ path: 'WS /own', upstream: 'own' }] },
+  )
+  const client = await openSocket(`${core.url}/own`)
+  t.equal(client.headers['x-from'], 'the stage')
+  client.socket.send('x')
+  t.same(await client.until(1), ['x'], 'messages pass both ways')
+  client.socket.close(4_000, 'done')
+  const [code, reason] = await once(sockets[0] as WebSocket, 'close')
+  t.same([code, String(reason)], [4_000, 'done'], 'it is closed as the client closed')
+
+  const refused = openSocket(`${core.url}/own?late`).catch((error: RefusedUpgrade) => error)
+  t.match(await refused, { status: 503 })
+  const unused = sockets[1] as WebSocket
+  if (unused.readyState !== WebSocket.CLOSED) await once(unused, 'close')
+  t.pass('it is closed where a later stage fails')
+})
 
 t.test('WebSocket upgrade: falls back to another target', async t => {
   const trace: string[] = []
