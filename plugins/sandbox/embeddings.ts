@@ -2,12 +2,22 @@
  *  text. */
 import { createHash } from 'node:crypto'
 import type { Json } from '../../engine/plugin.ts'
+import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
 import type { CannedResult } from './canned-result.ts'
 import { type Fields, fieldsIn, listIn, numberIn, textIn } from './sandbox-format.ts'
 
 /** Maximum of numbers in one answer. */
 const MAX_NUMBERS = 2 ** 20
+/** Numbers of a vector where the request sets none, as the providers of these models send them. */
+const SIZES: Readonly<Record<string, number>> = {
+  'multimodal-embedding-v1': 1_024,
+  'text-embedding-3-large': 3_072,
+  'gemini-embedding-001': 3_072,
+}
 const DEFAULT_SIZE = { openai: 1_536, google: 768 }
+/** `model`: the upstream's name. */
+const sizeOf = (model: string, format: keyof typeof DEFAULT_SIZE): number =>
+  (Object.hasOwn(SIZES, model) && SIZES[model]) || DEFAULT_SIZE[format]
 
 export const openaiEmbeddings: CannedResult = {
   path: /\/embeddings$/,
@@ -15,7 +25,7 @@ export const openaiEmbeddings: CannedResult = {
     const { input } = body
     const many = Array.isArray(input) && typeof input[0] !== 'number'
     const items = many ? listIn(input) : [input ?? '']
-    const size = numberIn(body.dimensions) ?? DEFAULT_SIZE.openai
+    const size = numberIn(body.dimensions) ?? sizeOf(textIn(body.model), 'openai')
     const vectors = vectorsOf(items.map(item => ({ item, size })))
     const isBase64 = body.encoding_format === 'base64'
     const tokens = tokensOf(items)
@@ -40,11 +50,11 @@ export const googleEmbeddings: CannedResult = {
     const many = path.endsWith(':batchEmbedContents')
     const requests = many ? listIn(body.requests).map(fieldsIn) : [body]
     const items = requests.map(({ content }) => content ?? '')
+    const usual = sizeOf(/\/([^/:]+):\w+$/.exec(path)?.[1] ?? '', 'google')
     const vectors = vectorsOf(
       requests.map(({ content, outputDimensionality, output_dimensionality }) => ({
         item: content ?? '',
-        size:
-          numberIn(outputDimensionality) ?? numberIn(output_dimensionality) ?? DEFAULT_SIZE.google,
+        size: numberIn(outputDimensionality) ?? numberIn(output_dimensionality) ?? usual,
       })),
     )
     if (!vectors) return undefined
@@ -75,4 +85,4 @@ const vectorOf = (text: string, size: number): Float32Array => {
 const base64 = (vector: Float32Array): string =>
   Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
 const tokensOf = (items: readonly Json[]): number =>
-  Math.max(1, Math.ceil(JSON.stringify(items).length / 4))
+  Math.max(1, estimatePromptTokens({ contents: items }, 0))

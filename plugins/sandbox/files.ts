@@ -1,9 +1,9 @@
-/** Files of the sandbox, which its tasks refer to: a clip, an image and a tone. */
+/** Files of the sandbox, which its answers refer to: a clip, a tone, and images of one colour. */
 import { errors } from '../../engine/errors.ts'
 import type { Bytes, Exchange } from '../../engine/plugin.ts'
 import { AUDIO_ENCODERS } from './audio-file.ts'
 import { clip } from './clip.ts'
-import { colourImage } from './images.ts'
+import { colourImage, imageFile } from './images.ts'
 
 const fault = errors({
   SANDBOX_FILE: [404, 'The sandbox has no file "%s".', { param: 'file' }],
@@ -23,9 +23,10 @@ const FILES: Readonly<Record<string, { readonly type: string; make(): Bytes }>> 
 export const answerFile = (exchange: Exchange, parameter: string): void => {
   const name = exchange.params[parameter] ?? ''
   const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined
-  if (!file) throw fault('SANDBOX_FILE', [name.slice(0, 64)])
-  exchange.answer(200, file.make(), {
-    'content-type': file.type,
+  const image = file ? { type: file.type, bytes: file.make() } : imageFile(name)
+  if (!image) throw fault('SANDBOX_FILE', [name.slice(0, 64)])
+  exchange.answer(200, image.bytes, {
+    'content-type': image.type,
     'cache-control': 'public, max-age=86400',
     'x-tollgate-sandbox': 'true',
   })

@@ -4,25 +4,15 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt, Bytes, Headers, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
 import { boundaryOf, partsIn } from '../formats/multipart.ts'
-import { anthropicMessages } from './anthropic-messages.ts'
 import { audioAnswer } from './audio.ts'
-import { cannedAnswer } from './canned-answer.ts'
 import type { CannedResult } from './canned-result.ts'
+import type { ConversationAnswer } from './conversation.ts'
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
 import { answerFile } from './files.ts'
-import { googleGemini } from './google-gemini.ts'
 import { images } from './images.ts'
-import { openaiChat } from './openai-chat.ts'
-import { openaiResponses } from './openai-responses.ts'
-import { type AnswerId, type Fields, fieldsIn, type SandboxFormat } from './sandbox-format.ts'
+import { type AnswerContext, type Fields, fieldsIn } from './sandbox-format.ts'
 import { taskAnswer } from './video-tasks.ts'
 
-const FORMATS: readonly SandboxFormat[] = [
-  openaiChat,
-  openaiResponses,
-  anthropicMessages,
-  googleGemini,
-]
 const RESULTS: readonly CannedResult[] = [openaiEmbeddings, googleEmbeddings, images]
 const SANDBOX_HEADER: Headers = { 'x-tollgate-sandbox': 'true' }
 /** ms between two chunks of a stream: about reading speed. */
@@ -70,35 +60,36 @@ const sandboxUpstreams = (upstreams: Host['upstreams']): readonly string[] =>
 
 const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> => {
   const { request, exchange } = attempt
-  const [path = '', query = ''] = request.path.split('?', 2)
-  const task = taskAnswer({
-    method: request.method,
-    path,
-    now: Date.now(),
-    fileUrl: name => host.url(`${FILES_PATH}/${name}`),
-  })
+  const [path = ''] = request.path.split('?', 1)
+  const fileUrl = (name: string): string => host.url(`${FILES_PATH}/${name}`)
+  const task = taskAnswer({ method: request.method, path, now: Date.now(), fileUrl })
   if (task) return void attempt.answer(task.status, task.json, SANDBOX_HEADER)
   if (request.method !== 'POST') return decline(attempt, path)
-  const matchesPath = ({ path: pattern }: { readonly path: RegExp }): boolean => pattern.test(path)
-  const [format, result] = [FORMATS.find(matchesPath), RESULTS.find(matchesPath)]
-  if (!format && !result) return answerAudio(attempt, path)
+  // Loaded at the first answer: the formats are large, and most gateways have real upstreams.
+  const { answerConversation, conversationAt } = await import('./conversation.ts')
+  const conversation = conversationAt(path)
+  const result = RESULTS.find(({ path: pattern }) => pattern.test(path))
+  if (!conversation && !result) return answerAudio(attempt, path)
   const body = await bodyOf(attempt)
-  const serial: AnswerId = {
-    id: exchange.id.replace(/^req_/, ''),
+  const context: AnswerContext = {
+    id: idOf(exchange),
     createdAt: Math.floor(Date.now() / 1_000),
+    fileUrl,
   }
-  if (!format) return result && answerResult(attempt, result, body, path, serial)
-  const sandboxRequest = format.readRequest(body, path)
-  const reply = cannedAnswer(sandboxRequest)
-  if (!sandboxRequest.stream) {
-    attempt.answer(200, format.encodeAnswer(reply, serial), SANDBOX_HEADER)
-    return
-  }
-  const chunks = format.encodeStream(reply, serial, body, query)
-  const type = format.streamType?.(query) ?? 'text/event-stream'
-  const headers = { ...SANDBOX_HEADER, 'content-type': type, 'cache-control': 'no-cache' }
-  attempt.answer(200, sendSlowly(chunks, exchange.signal), headers)
+  if (!conversation) return result && answerResult(attempt, result, body, path, context)
+  const { idHeader } = conversation
+  const headers = idHeader ? { [idHeader]: exchange.id } : {}
+  sendAnswer(attempt, answerConversation(attempt, body, conversation, context), headers)
 }
+const sendAnswer = (attempt: Attempt, answer: ConversationAnswer, more: Headers = {}): void => {
+  const headers = { ...SANDBOX_HEADER, ...more }
+  if ('body' in answer) return void attempt.answer(200, answer.body, headers)
+  const { chunks, type } = answer
+  const streamHeaders = { ...headers, 'content-type': type, 'cache-control': 'no-cache' }
+  attempt.answer(200, sendSlowly(chunks, attempt.exchange.signal), streamHeaders)
+}
+
+const idOf = ({ id }: Attempt['exchange']): string => id.replace(/^req_/, '')
 
 const answerAudio = async (attempt: Attempt, path: string): Promise<void> => {
   const { exchange, target } = attempt
@@ -114,18 +105,13 @@ const answerResult = (
   result: CannedResult,
   body: Fields,
   path: string,
-  serial: AnswerId,
+  context: AnswerContext,
 ): void => {
   if (result.stream && isTrue(body.stream)) {
-    const chunks = result.stream(body, path, serial)
-    const headers = {
-      ...SANDBOX_HEADER,
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-cache',
-    }
-    return void attempt.answer(200, sendSlowly(chunks, attempt.exchange.signal), headers)
+    const chunks = result.stream(body, path, context)
+    return sendAnswer(attempt, { chunks, type: 'text/event-stream' })
   }
-  const response = result.plain(body, path, serial)
+  const response = result.plain(body, path, context)
   if (response !== undefined) return void attempt.answer(200, response, SANDBOX_HEADER)
   const message = 'This request exceeds the limits of the sandbox; configure a real upstream.'
   const error: Fields = { message, type: 'invalid_request_error', param: null, code: null }

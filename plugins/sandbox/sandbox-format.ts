@@ -1,27 +1,15 @@
-/** Interface of the sandbox's formats, and helpers to read requests. */
-import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { CannedAnswer, SandboxRequest } from './canned-answer.ts'
+/** Helpers to read requests, and the id of an answer. */
+import type { Json } from '../../engine/plugin.ts'
 
-export interface SandboxFormat {
-  /** Matches the paths of its requests. */
-  readonly path: RegExp
-  readRequest(body: Fields, path: string): SandboxRequest
-  encodeAnswer(answer: CannedAnswer, serial: AnswerId): Json
-  /** The chunks of a stream, one per interval. `query`: the query string of the request. */
-  encodeStream(
-    answer: CannedAnswer,
-    serial: AnswerId,
-    body: Fields,
-    query: string,
-  ): readonly Bytes[]
-  /** Content type of a stream. Default: text/event-stream. */
-  streamType?(query: string): string
-}
 export type Fields = { readonly [key: string]: Json }
 /** Id and time (s since 1970) of one answer. */
 export interface AnswerId {
   readonly id: string
   readonly createdAt: number
+}
+export interface AnswerContext extends AnswerId {
+  /** The absolute address of a file of the sandbox. */
+  fileUrl(name: string): string
 }
 
 export const fieldsIn = (value: Json | undefined): Fields =>
@@ -31,11 +19,3 @@ export const listIn = (value: Json | undefined): readonly Json[] =>
 export const textIn = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 export const numberIn = (value: Json | undefined): number | undefined =>
   typeof value === 'number' ? value : undefined
-
-/** The text of a content that is a string or a list of parts. */
-export const contentText = (content: Json | undefined): string =>
-  typeof content === 'string'
-    ? content
-    : listIn(content)
-        .map(part => textIn(fieldsIn(part).text))
-        .join('')

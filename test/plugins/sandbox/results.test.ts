@@ -12,7 +12,8 @@ import {
 } from '../../helpers/gateway/fake-exchange.ts'
 
 const upstreams = { gp: { inside: 'sandbox', options: {} } }
-const stage: Stage = sandbox.setup({}, fakeHost({ upstreams }))
+const url = (path: string): string => `https://gateway.example${path}`
+const stage: Stage = sandbox.setup({}, { ...fakeHost({ upstreams }), url })
 
 const ask = async (path: string, body: Json) => {
   const attempt = fakeAttempt(fakeExchange({ path, body }), { upstream: 'gp' })
@@ -52,6 +53,19 @@ t.test('sandbox embeddings: are unit vectors, the same for the same text', async
   )
   const { embedding } = await embed({ content }, '/v1beta/models/g:embedContent')
   t.equal(embedding.values.length, 768)
+  for (const [model, size] of [
+    ['multimodal-embedding-v1', 1_024],
+    ['text-embedding-3-small', 1_536],
+    ['text-embedding-3-large', 3_072],
+    ['__proto__', 1_536],
+  ] as const)
+    t.equal((await embed({ model, input: 'a' })).data[0].embedding.length, size, model)
+  const image = {
+    type: 'image_url',
+    image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` },
+  }
+  const mixed = await embed({ input: [{ type: 'text', text: 'a' }, image] })
+  t.match(mixed, { data: { length: 2 }, usage: { prompt_tokens: 1_101 } }, 'an image is no text')
   for (const dimensions of [0, 1.5, 1e9])
     t.equal((await embed({ input: 'a', dimensions })).status, 400, `${dimensions}`)
 })
@@ -69,9 +83,12 @@ t.test('sandbox images: returns the requested number of images', async t => {
     t.same([width, height, pixels.length], [64, 64, 64 * 64 * 3])
   }
   t.match(usage, { input_tokens: 1, output_tokens: 48 })
-  t.match((await generate({ prompt: 'x' })).data, [{ url: /^data:image\/png;base64,/ }])
+  const colour = String.raw`^https://gateway\.example/sandbox/[0-9a-f]{6}\.`
+  t.match((await generate({ prompt: 'x' })).data, [{ url: new RegExp(`${colour}png$`) }])
   t.match((await generate({ model: 'gpt-image-1' })).data, [{ b64_json: String }])
-  t.match((await generate({ model: 'recraftv3_vector' })).data, [{ url: /svg\+xml/ }])
+  t.match((await generate({ model: 'recraftv3_vector' })).data, [
+    { url: new RegExp(`${colour}svg$`) },
+  ])
   for (const n of [0, 11, 'many']) t.equal((await generate({ n })).status, 400, `${n}`)
   const stream = await ask('/v1/images/edits', { prompt: 'x', n: 2, stream: true })
   t.same(

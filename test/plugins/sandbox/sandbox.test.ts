@@ -3,12 +3,8 @@ import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
-import {
-  cannedAnswer,
-  type SandboxRequest,
-  sampleValue,
-} from '../../../plugins/sandbox/canned-answer.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
+import { sampleValue } from '../../../plugins/sandbox/sample-value.ts'
 import { taskAnswer } from '../../../plugins/sandbox/video-tasks.ts'
 import {
   errorFrom,
@@ -218,30 +214,273 @@ t.test('sandbox: a stream ends when the client leaves', async t => {
   t.ok(fault || text.length < 1_000)
 })
 
-const request: SandboxRequest = {
-  model: 'm',
-  text: 'w',
-  images: [],
-  tools: [],
-  stream: false,
-  size: 4,
+const user = (...content: Json[]) => [{ role: 'user', content }]
+const imagePart = (url: string) => ({ type: 'image_url', image_url: { url } })
+const filePart = (file: { readonly [key: string]: Json }) => ({ type: 'file', file })
+const contents = (...parts: Json[]) => [{ role: 'user', parts }]
+const results = [
+  { role: 'user', content: 'x' },
+  {
+    role: 'assistant',
+    tool_calls: [{ id: 'a', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+  },
+  { role: 'tool', tool_call_id: 'a', content: 'sunny' },
+]
+const chatTool = [{ type: 'function', function: { name: 'weather', parameters: tool } }]
+const schemaForm = { type: 'json_schema', json_schema: { name: 'x', schema: tool } }
+const text = (pattern: RegExp | string) => ({ choices: [{ message: { content: pattern } }] })
+const native = (...parts: object[]) => ({ candidates: [{ content: { parts } }] })
+/** Title, path, body, and a part of the answer. */
+const ANSWERS: readonly (readonly [string, string, { readonly [key: string]: Json }, object])[] = [
+  [
+    'stops at the output limit',
+    'chat',
+    { messages: hello, max_tokens: 2 },
+    {
+      choices: [{ finish_reason: 'length', message: { content: 'This is ' } }],
+      usage: { completion_tokens: 2 },
+    },
+  ],
+  [
+    'spends the output limit on thoughts first',
+    'messages',
+    { messages: hello, max_tokens: 14, thinking: { type: 'enabled', budget_tokens: 5 } },
+    { content: [{ type: 'thinking' }, { type: 'text', text: 'This ' }], stop_reason: 'max_tokens' },
+  ],
+  [
+    'shortens the text that it repeats',
+    'chat',
+    { messages: user({ type: 'text', text: 'x'.repeat(500) }) },
+    text(/x…"$/),
+  ],
+  [
+    'repeats the result of a tool',
+    'chat',
+    { messages: results, tools: chatTool },
+    text('The tool answered: "sunny"'),
+  ],
+  [
+    'calls no tool where the request forbids it',
+    'chat',
+    { messages: hello, tools: chatTool, tool_choice: 'none' },
+    text(/sandbox answering/),
+  ],
+  [
+    'calls the tool that the request names',
+    'chat',
+    {
+      messages: hello,
+      tools: [{ type: 'function', function: { name: 'other' } }, ...chatTool],
+      tool_choice: { type: 'function', function: { name: 'weather' } },
+    },
+    {
+      choices: [
+        {
+          message: { tool_calls: [{ function: { name: 'weather' } }] },
+          finish_reason: 'tool_calls',
+        },
+      ],
+    },
+  ],
+  [
+    'answers in JSON where a schema is set',
+    'chat',
+    { messages: hello, response_format: schemaForm },
+    text('{"city":"sandbox"}'),
+  ],
+  [
+    'answers in JSON where the request asks for it',
+    'chat',
+    { messages: hello, response_format: { type: 'json_object' } },
+    text('{"answer":"sandbox"}'),
+  ],
+  [
+    'gives as many answers as requested',
+    'chat',
+    { messages: hello, n: 3 },
+    { choices: { length: 3 }, usage: { completion_tokens: 45 } },
+  ],
+  [
+    'names an image by its address',
+    'chat',
+    { messages: user(imagePart('https://a/b.png')) },
+    text(/an image at https:\/\/a\/b.png/),
+  ],
+  [
+    'describes an inline document',
+    'chat',
+    {
+      messages: user(
+        filePart({ filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' }),
+      ),
+    },
+    text(/an inline PDF document of 3 bytes/),
+  ],
+  [
+    'names a file by its id',
+    'chat',
+    { messages: user(filePart({ file_id: 'file-1' })) },
+    text(/the file file-1/),
+  ],
+  [
+    'describes an inline video',
+    'native',
+    { contents: contents({ inlineData: { mimeType: 'video/mp4', data: 'AAAA' } }) },
+    native({ text: /an inline MP4 video of 3 bytes/ }),
+  ],
+  [
+    'counts a large image as a provider does',
+    'chat',
+    { messages: user(imagePart(`data:image/png;base64,${'A'.repeat(4_000_000)}`)) },
+    { usage: { prompt_tokens: 1_100 } },
+  ],
+  [
+    'shows no thoughts unless asked',
+    'chat',
+    { messages: hello },
+    {
+      choices: [{ message: { reasoning_content: undefined } }],
+      usage: { completion_tokens_details: { reasoning_tokens: 0 } },
+    },
+  ],
+  [
+    'shows thoughts in the field of chat models that have them',
+    'chat',
+    { messages: hello, reasoning_effort: 'low' },
+    {
+      choices: [{ message: { reasoning_content: /repeat the request/ } }],
+      usage: { completion_tokens_details: { reasoning_tokens: 14 } },
+    },
+  ],
+  [
+    'signs a thought that it does not show',
+    'messages',
+    {
+      messages: hello,
+      max_tokens: 5_000,
+      thinking: { type: 'enabled', budget_tokens: 1_024, display: 'omitted' },
+    },
+    { content: [{ type: 'thinking', thinking: '', signature: /.{80}/ }, { type: 'text' }] },
+  ],
+  [
+    'thinks without a summary',
+    'responses',
+    { input: 'x', reasoning: { effort: 'low' } },
+    {
+      output: [
+        { type: 'reasoning', summary: [], encrypted_content: undefined },
+        { type: 'message' },
+      ],
+      usage: { output_tokens_details: { reasoning_tokens: 13 } },
+    },
+  ],
+  [
+    'encrypts thoughts where asked',
+    'responses',
+    { input: 'x', reasoning: { effort: 'low' }, include: ['reasoning.encrypted_content'] },
+    { output: [{ type: 'reasoning', encrypted_content: /^.{88}$/ }] },
+  ],
+  [
+    'counts thoughts that the request hides',
+    'native',
+    {
+      contents: contents({ text: 'x' }),
+      generationConfig: { thinkingConfig: { thinkingBudget: 512 } },
+    },
+    {
+      candidates: [{ content: { parts: [{ thought: undefined }] } }],
+      usageMetadata: { thoughtsTokenCount: 13 },
+    },
+  ],
+  [
+    'signs a call after thoughts',
+    'native',
+    {
+      contents: contents({ text: 'x' }),
+      generationConfig: { thinkingConfig: { includeThoughts: true } },
+      tools: [{ functionDeclarations: [{ name: 'weather' }] }],
+    },
+    native({ thought: true }, { functionCall: { name: 'weather' }, thoughtSignature: /.{80}/ }),
+  ],
+  [
+    'fetches the page that the user names',
+    'native',
+    { contents: contents({ text: 'read https://a.example/b' }), tools: [{ urlContext: {} }] },
+    {
+      candidates: [
+        { urlContextMetadata: { urlMetadata: [{ retrievedUrl: 'https://a.example/b' }] } },
+      ],
+    },
+  ],
+  [
+    'fetches no page where the user names none',
+    'native',
+    { contents: contents({ text: 'read' }), tools: [{ urlContext: {} }] },
+    { candidates: [{ urlContextMetadata: undefined }] },
+  ],
+  [
+    'runs code',
+    'messages',
+    {
+      messages: hello,
+      max_tokens: 500,
+      tools: [{ type: 'code_execution_20250522', name: 'code_execution' }],
+    },
+    {
+      content: [
+        { type: 'server_tool_use', input: { code: String } },
+        { type: 'code_execution_tool_result', content: { stdout: 'sandbox\n' } },
+        { text: /The tool returned: "sandbox"/ },
+      ],
+    },
+  ],
+  [
+    'searches files',
+    'responses',
+    { input: 'x', tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] },
+    {
+      output: [
+        { type: 'file_search_call', status: 'completed', queries: ['x'] },
+        { content: [{ annotations: [{ type: 'file_citation' }] }] },
+      ],
+    },
+  ],
+  [
+    'generates an image',
+    'responses',
+    { input: 'x', tools: [{ type: 'image_generation' }] },
+    {
+      output: [
+        { type: 'image_generation_call', status: 'completed', result: /^iVBOR/ },
+        { type: 'message' },
+      ],
+    },
+  ],
+  [
+    'repeats the settings of a response',
+    'responses',
+    { input: 'x', instructions: 'y', metadata: { a: 'b' }, tools: [{ type: 'web_search' }] },
+    { instructions: 'y', metadata: { a: 'b' }, tools: [{ type: 'web_search' }] },
+  ],
+]
+const PATHS: Readonly<Record<string, string>> = {
+  chat: '/v1/chat/completions',
+  responses: '/v1/responses',
+  messages: '/v1/messages',
+  native: '/v1beta/models/gemini-2.5-pro:generateContent',
 }
-t.test('sandbox: an output limit truncates the answer and is reported', async t => {
-  t.match(cannedAnswer({ ...request, limit: 2 }), {
-    isTruncated: true,
-    outputTokens: 2,
-    chunks: { length: 2 },
-  })
-  t.match(cannedAnswer({ ...request, limit: 0 }), { chunks: { length: 1 } })
-  t.match(
-    cannedAnswer({ ...request, toolResult: 'sunny' }).chunks.join(''),
-    /The tool answered: "sunny"/,
+t.test('sandbox: answers in detail', async t => {
+  for (const [title, path, body, expected] of ANSWERS) {
+    const reply = await ask(PATHS[path] ?? '', { model: 'm', ...body })
+    t.match(JSON.parse(reply.text), expected, title)
+  }
+})
+
+t.test('sandbox: an invalid request is refused as by a provider', async t => {
+  const fault = await errorFrom(() =>
+    ask('/v1/chat/completions', { messages: [{ role: 'user', content: 7 }] }),
   )
-  t.match(cannedAnswer({ ...request, text: 'x'.repeat(500) }).chunks.join(''), /x…"$/)
-  t.match(
-    cannedAnswer({ ...request, images: ['https://a/b.png'] }).chunks.join(''),
-    /image at https:/,
-  )
+  t.match(fault, { status: 400, param: 'messages[0].content' })
 })
 
 t.test('sandbox: sampleValue makes a value for any schema', async t => {
@@ -315,6 +554,8 @@ t.test('sandbox: serves the files that its results refer to', async t => {
     ['clip.mp4', 'video/mp4', 'ftyp'],
     ['image.png', 'image/png', 'PNG'],
     ['tone.wav', 'audio/wav', 'RIFF'],
+    ['0a1b2c.png', 'image/png', 'PNG'],
+    ['0a1b2c.svg', 'image/svg+xml', '<svg'],
   ] as const) {
     const { reply } = (await read(name)).exchange
     t.match(reply.headers, { 'content-type': type, 'x-tollgate-sandbox': 'true' })
@@ -325,5 +566,6 @@ t.test('sandbox: serves the files that its results refer to', async t => {
       name,
     )
   }
-  t.match((await read('__proto__')).fault, { code: 'SANDBOX_FILE', status: 404 })
+  for (const name of ['__proto__', '0a1b2c.gif', 'red.png', '0a1b2c.svg/x'])
+    t.match((await read(name)).fault, { code: 'SANDBOX_FILE', status: 404 }, name)
 })

@@ -1,0 +1,96 @@
+/** The sandbox in the formats of conversations: the formats of the gateway decode the request and
+ *  encode the answer. */
+import type { Attempt, Bytes } from '../../engine/plugin.ts'
+import type { Answer, Part } from '../formats/answer.ts'
+import { partsOf } from '../formats/answer-parts.ts'
+import type { Codec } from '../formats/codec.ts'
+import type { Fields } from '../formats/fields.ts'
+import { formats } from '../formats/index.ts'
+import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
+import { cannedAnswer, type ProviderHabits } from './canned-answer.ts'
+import { type AnswerId, textIn } from './sandbox-format.ts'
+import { wordsOf } from './words.ts'
+
+interface ConversationFormat extends ProviderHabits {
+  /** Matches the paths of its requests. */
+  readonly path: RegExp
+  readonly format: string
+  /** The header in which the provider sends the id of the request. */
+  readonly idHeader?: string
+}
+const CONVERSATIONS: readonly ConversationFormat[] = [
+  { path: /\/chat\/completions$/, format: 'openai-chat', showsThoughts: true },
+  {
+    path: /\/responses$/,
+    format: 'openai-responses',
+    keepsHiddenThoughts: true,
+    signedContent: ({ body: { include } }) =>
+      Array.isArray(include) && include.includes('reasoning.encrypted_content')
+        ? 'thought'
+        : undefined,
+  },
+  {
+    path: /\/messages$/,
+    format: 'anthropic-messages',
+    idHeader: 'request-id',
+    showsThoughts: true,
+    keepsHiddenThoughts: true,
+    signedContent: () => 'thought',
+    callPrefix: 'toolu_',
+  },
+  {
+    path: /:(?:stream)?[gG]enerateContent$/,
+    format: 'google-gemini',
+    signedContent: () => 'call',
+  },
+]
+export type Conversation = ConversationFormat & { readonly codec: Codec }
+/** Undefined: requests of this path are no conversations. */
+export const conversationAt = (path: string): Conversation | undefined => {
+  const conversation = CONVERSATIONS.find(each => each.path.test(path))
+  const codec = conversation && formats.get(conversation.format)?.codec
+  return codec && { ...conversation, codec }
+}
+
+/** A whole answer, or the chunks of a stream. */
+export type ConversationAnswer =
+  | { readonly body: Fields }
+  | { readonly chunks: readonly Bytes[]; readonly type: string }
+
+/** Throws the fault of the format if the request is invalid. */
+export const answerConversation = (
+  { request, target }: Pick<Attempt, 'request' | 'target'>,
+  body: Fields,
+  conversation: Conversation,
+  { id, createdAt }: AnswerId,
+): ConversationAnswer => {
+  const { codec } = conversation
+  const { path } = request
+  const prompt = codec.decodePrompt(body, path, { add: () => undefined })
+  const model = target.name ?? textIn(body.model)
+  const answer = cannedAnswer({
+    prompt,
+    model,
+    format: conversation.format,
+    id,
+    inputTokens: estimatePromptTokens(body, 0),
+    habits: conversation,
+  })
+  const context = { id, model, now: createdAt, prompt, path }
+  if (!prompt.stream) return { body: codec.encodeAnswer(answer, context) }
+  const encoder = codec.encodeStream(context)
+  const chunks = streamedParts(answer).map(part => encoder.push(part))
+  return {
+    chunks: chunks.filter(Boolean).map(text => Buffer.from(text)),
+    type: encoder.type ?? 'text/event-stream',
+  }
+}
+
+/** The parts of a stream, word by word. Its first part counts the input, as providers do. */
+const streamedParts = (answer: Answer): readonly Part[] => {
+  const input = answer.meters?.input ?? 0
+  return partsOf(answer).flatMap((part): readonly Part[] => {
+    if (part.type === 'begin') return [{ ...part, meters: { input } }]
+    return part.type === 'grow' ? wordsOf(part.text).map(text => ({ ...part, text })) : [part]
+  })
+}
