@@ -176,7 +176,7 @@ const answerText = ({ prompt, model }: Question, hosted: readonly Content[]): st
   return `${mediaText}${toolText}${greeting(model, userText(prompt))}`
 }
 /** The text of an answer without media and tools. */
-const greeting = (model: string, text: string): string =>
+export const greeting = (model: string, text: string): string =>
   `This is the sandbox answering as ${model}; no upstream was called. You wrote: ${quote(text)}`
 const quote = (text: string): string =>
   `"${text.length > 200 ? `${text.slice(0, 200).trimEnd()}…` : text}"`

@@ -10,6 +10,7 @@ import type { ConversationAnswer } from './conversation.ts'
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
 import { answerFile } from './files.ts'
 import { images } from './images.ts'
+import { openRealtime } from './realtime.ts'
 import { type AnswerContext, type Fields, fieldsIn } from './sandbox-format.ts'
 import { taskAnswer } from './video-tasks.ts'
 
@@ -64,6 +65,7 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   const fileUrl = (name: string): string => host.url(`${FILES_PATH}/${name}`)
   const task = taskAnswer({ method: request.method, path, now: Date.now(), fileUrl })
   if (task) return void attempt.answer(task.status, task.json, SANDBOX_HEADER)
+  if (exchange.kind === 'websocket' && path.endsWith('/realtime')) return answerSession(attempt)
   if (request.method !== 'POST') return decline(attempt, path)
   // Loaded at the first answer: the formats are large, and most gateways have real upstreams.
   const { answerConversation, conversationAt } = await import('./conversation.ts')
@@ -89,6 +91,13 @@ const sendAnswer = (attempt: Attempt, answer: ConversationAnswer, more: Headers 
   attempt.answer(200, sendSlowly(chunks, attempt.exchange.signal), streamHeaders)
 }
 
+const answerSession = async (attempt: Attempt): Promise<void> => {
+  const { exchange, request, target } = attempt
+  const protocols = String(request.headers['sec-websocket-protocol'] ?? '')
+  const model = target.name ?? ''
+  const socket = await openRealtime({ model, id: idOf(exchange), protocols })
+  attempt.answer(101, socket, SANDBOX_HEADER)
+}
 const idOf = ({ id }: Attempt['exchange']): string => id.replace(/^req_/, '')
 
 const answerAudio = async (attempt: Attempt, path: string): Promise<void> => {

@@ -1,8 +1,11 @@
 /** Without a configured upstream, every shipped JSON route answers from the sandbox and marks its
  *  response; official clients read its answers as they read a provider's. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import { type GenerateContentResponse, GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
+import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import t from 'tap'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
 import { writePng } from '../../helpers/formats/png.ts'
@@ -384,6 +387,80 @@ t.test('sandbox: a stream announces the search before the message', async t => {
     'response.output_item.done',
   ])
   t.ok(events.indexOf('response.output_text.annotation.added') > started)
+})
+
+// ---------------------------------------------------------------- realtime
+
+/** The types of the events of a response; `kind`: the events of its text. */
+const responseTypes = (...kinds: readonly string[]) => [
+  'response.created',
+  'response.output_item.added',
+  'conversation.item.added',
+  'response.content_part.added',
+  ...kinds.map(kind => `response.output_${kind}`),
+  'response.content_part.done',
+  'conversation.item.done',
+  'response.output_item.done',
+  'response.done',
+]
+t.test('sandbox: a realtime client talks in text and audio, and is charged', async t => {
+  // The client requires TLS, which this gateway has not.
+  const options = { createConnection: () => connect(gateway.port, '127.0.0.1') }
+  const client = new OpenAIRealtimeWS({ model: 'gp-realtime', options }, openai)
+  const events: { readonly type: string; readonly [member: string]: unknown }[] = []
+  client.on('event', event => void events.push(event as never))
+  const takeUntilDone = async () => {
+    await new Promise<void>(resolve => client.on('response.done', () => resolve()))
+    return events.splice(0)
+  }
+  /** Of several deltas in a row one. */
+  const typesOf = (list: typeof events) =>
+    list.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1])
+  const opened = once(client.socket, 'open')
+  const [{ headers }] = await once(client.socket, 'upgrade')
+  await opened
+  t.equal(headers['x-tollgate-sandbox'], 'true')
+  const content = [{ type: 'input_text', text: 'Hello' } as const]
+  const item = { type: 'message', role: 'user', content } as const
+  client.send({
+    type: 'session.update',
+    session: { type: 'realtime', output_modalities: ['text'] },
+  })
+  client.send({ type: 'conversation.item.create', item })
+  client.send({ type: 'response.create' })
+  const text = await takeUntilDone()
+  t.same(typesOf(text), [
+    'session.created',
+    'session.updated',
+    'conversation.item.added',
+    'conversation.item.done',
+    ...responseTypes('text.delta', 'text.done'),
+  ])
+  t.match(
+    text.find(({ type }) => type === 'response.output_text.done'),
+    {
+      text: /answering as gpt-realtime; .*You wrote: "Hello"$/,
+    },
+  )
+  client.send({ type: 'response.create', response: { output_modalities: ['audio'] } })
+  const audio = await takeUntilDone()
+  t.same(
+    typesOf(audio),
+    responseTypes('audio_transcript.delta', 'audio.delta', 'audio.done', 'audio_transcript.done'),
+  )
+  const deltas = audio.filter(({ type }) => type === 'response.output_audio.delta')
+  const sound = Buffer.concat(deltas.map(({ delta }) => Buffer.from(String(delta), 'base64')))
+  t.equal(sound.length, 48_000, 'a second of 24 kHz, 16 bits')
+  t.match(audio.at(-1), {
+    response: { status: 'completed', usage: { output_token_details: { audio_tokens: 20 } } },
+  })
+  client.close()
+  t.equal((await once(client.socket, 'close'))[0], 1_000)
+  t.match(await settledReceipt(headers['x-request-id']), {
+    state: 'settled',
+    estimated: false,
+    usage: { output: 28, audio_output: 20 },
+  })
 })
 
 // ---------------------------------------------------------------- other clients
