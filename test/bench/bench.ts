@@ -5,14 +5,17 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
 import { fillLedger } from './ledger-fixture.ts'
+import { measureOpenTasks } from './open-tasks.ts'
 import { canPin, isLinux, type Part, start } from './processes.ts'
 import {
   eventsTable,
   type Findings,
   growthTable,
   latencyTable,
+  type OpenTasks,
   requestsTable,
   streamsTable,
+  tasksTable,
   verdicts,
 } from './report.ts'
 import { holdStreams, interleave, jobFor, type Load, loadThrough, type Subject } from './rounds.ts'
@@ -21,7 +24,7 @@ import { translationTable } from './translation-report.ts'
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,growth,ledger,streams,translation; all by default
+  --only PARTS      of requests,latency,events,growth,ledger,streams,translation,tasks; all by default
   --subjects NAMES  of direct,bare,tollgate,row,billed; all by default. row: bare, and writes one fsynced row a
                     request; billed: tollgate with prices
   --rounds N        interleaved rounds, of which medians are printed (of ratios: of those within a round); 5
@@ -31,6 +34,7 @@ const HELP = `npm run bench -- [options]
   --streams N       of the part streams; 2000
   --charges N       of the part ledger; 1000000
   --events N        of a long stream of the part translation; 50000
+  --tasks N         open tasks of the part tasks, which takes 2.4 x max(20 s, N / 200 polls a second); 1000
   --json FILE       also write every round, for a program`
 
 /** The proxy under test has its own core; load and upstream run on the other. */
@@ -52,12 +56,13 @@ const readOptions = () => {
       streams: { type: 'string', default: '2000' },
       charges: { type: 'string', default: '1000000' },
       events: { type: 'string', default: '50000' },
+      tasks: { type: 'string', default: '1000' },
       json: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  const { rounds, seconds, slices, rate, streams, charges } = values
-  const sizes = { rate: +rate, streams: +streams, charges: +charges }
+  const { rounds, seconds, slices, rate, streams, charges, tasks } = values
+  const sizes = { rate: +rate, streams: +streams, charges: +charges, tasks: +tasks }
   const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, ...sizes }
   return { ...values, ...numbers, only: values.only.split(','), names: values.subjects.split(',') }
 }
@@ -73,6 +78,8 @@ interface Bench {
   startBilled(name: string, charges: number): Promise<Subject>
   /** Starts a gateway with translations from every format to every format. */
   startTranslating(): Promise<Subject>
+  /** Starts a gateway with a route that creates tasks, and their upstream; measures open tasks. */
+  measureTasks(count: number): Promise<OpenTasks>
 }
 
 /** Each part returns its table, and stores its findings for the verdicts. */
@@ -116,6 +123,10 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
     findings.translation = await measureTranslation(await startTranslating(), load, options)
     return translationTable(findings.translation)
   },
+  async tasks({ measureTasks, options: { tasks } }, findings) {
+    findings.tasks = await measureTasks(tasks)
+    return tasksTable(findings.tasks)
+  },
 }
 
 const run = async (options: Options): Promise<void> => {
@@ -151,6 +162,13 @@ const run = async (options: Options): Promise<void> => {
     ends.push(() => child.kill('SIGTERM'))
     return { name: 'translating', ...rest }
   }
+  const measureTasks = async (count: number): Promise<OpenTasks> => {
+    const taskUpstream = await launch('task-upstream.ts', LOAD_CORE)
+    const gateway = await startGateway(SMALL, taskUpstream.port, SUBJECT_CORE, 'tasks')
+    ends.push(() => gateway.child.kill('SIGTERM'))
+    const load = loadThrough(await launch('load.ts', LOAD_CORE))
+    return measureOpenTasks({ name: 'tasks', ...gateway }, taskUpstream, load, count)
+  }
   const make: Readonly<Record<string, () => Promise<Subject>>> = {
     direct: async () => ({ name: 'direct', port: upstream.port, key: 'none' }),
     bare: async () => {
@@ -180,7 +198,7 @@ const run = async (options: Options): Promise<void> => {
     const findings: Findings = {}
     for (const name of options.only)
       console.log(
-        `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating }, findings)}\n`,
+        `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating, measureTasks }, findings)}\n`,
       )
     console.log(verdicts(findings).join('\n'))
     if (options.json) writeFileSync(options.json, JSON.stringify(findings, mapsAsObjects, 2))

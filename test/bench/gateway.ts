@@ -79,16 +79,44 @@ const translationSections = (upstream: string) => ({
   }),
 })
 
+/** A route that creates tasks, over an upstream that answers polls. */
+const taskSections = (upstream: string) => ({
+  upstreams: { tasks: { url: upstream, key: 'sk-upstream-0123456789abcdef', connections: 256 } },
+  models: { clip: { to: 'tasks/clip', price: { seconds: '0.0001' }, max_calls: { seconds: 16 } } },
+  routes: [
+    {
+      path: 'POST /ent/v2/text2video',
+      auth: 'key',
+      model: 'body',
+      errors: 'vidu',
+      task: {
+        dialect: 'vidu',
+        submit: { id: '/task_id' },
+        poll: {
+          path: 'GET /ent/v2/tasks/{id}/creations',
+          every: '2s..20s',
+          deadline: '10h',
+          state: '/state',
+          states: { processing: 'running', success: 'succeeded' },
+          results: '/creations',
+        },
+      },
+    },
+  ],
+})
+
 /** `billed`: every call has a price, and the account has credit. `translating`: routes of every
- *  client format, and upstreams of every format. */
-type Kind = 'free' | 'billed' | 'translating'
+ *  client format, and upstreams of every format. `tasks`: billed, with a route that creates
+ *  tasks. */
+type Kind = 'free' | 'billed' | 'translating' | 'tasks'
 
 /** The configuration as JSON, which is YAML. */
 const configuration = (size: Size, upstream: number, data: string, kind: Kind): string => {
   const own = Object.values(NAMES)
-  const isBilled = kind === 'billed'
-  const translation =
-    kind === 'translating' ? translationSections(`http://127.0.0.1:${upstream}`) : undefined
+  const isBilled = kind === 'billed' || kind === 'tasks'
+  const address = `http://127.0.0.1:${upstream}`
+  const ofKind = { translating: translationSections, tasks: taskSections }
+  const more = kind in ofKind ? ofKind[kind as keyof typeof ofKind](address) : undefined
   const chain = {
     auth: 'key',
     validate: SCHEMA,
@@ -111,18 +139,19 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
       'model',
       'limit',
       ...(isBilled ? ['meter'] : []),
+      ...(kind === 'tasks' ? ['task'] : []),
       'translate',
       'sandbox',
     ],
     upstreams: {
       up: {
-        url: `http://127.0.0.1:${upstream}/v1`,
+        url: `${address}/v1`,
         key: 'sk-upstream-0123456789abcdef',
         formats: ['openai-chat'],
         // At least the number of streams: no stream may wait for a connection.
         connections: 4096,
       },
-      ...translation?.upstreams,
+      ...more?.upstreams,
     },
     models: Object.fromEntries([
       ...own.map(name => [name, { to: `up/${name}`, ...(isBilled && PRICE) }]),
@@ -130,12 +159,12 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
         `filler-${index}`,
         { to: 'up/filler', ...(isBilled && PRICE) },
       ]),
-      ...Object.entries(translation?.models ?? {}),
+      ...Object.entries(more?.models ?? {}),
     ]),
     routes: [
       ...filler(size.routes - 1, index => ({ path: `POST /filler/${index}/{id}`, ...chain })),
       { path: `POST ${PATH}`, ...chain },
-      ...(translation?.routes ?? []),
+      ...(more?.routes ?? []),
     ],
   }
   return JSON.stringify(document, null, 1)
@@ -160,7 +189,7 @@ export const startGateway = async (
   child.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   const pid = child.pid ?? 0
   const startup = await readBanner(child)
-  if (kind === 'billed') await creditBenchAccount(store)
+  if (kind === 'billed' || kind === 'tasks') await creditBenchAccount(store)
   pin(pid, core)
   return { child, pid, store, ...startup }
 }

@@ -1,7 +1,20 @@
 /** Medians and tables of the bench. Pure. */
+import type { Outcome } from './load.ts'
 import { figure, median, type Round, type Rounds, table } from './tables.ts'
 import { type Translation, translationFigures } from './translation-report.ts'
 
+export interface OpenTasks {
+  readonly count: number
+  /** KiB of the tree's Pss, before and after the tasks were added. */
+  readonly memory: readonly [before: number, after: number]
+  /** Latency of creates before, and with the tasks open. */
+  readonly creates: readonly [before: Outcome, after: Outcome]
+  /** The share of tasks polled within 1.2 x max(interval, tasks / rate). */
+  readonly inTime: number
+  readonly pollsPerSecond: number
+  /** 99th percentile of the worker's event loop delay while polling, ms. */
+  readonly loopDelay: number
+}
 export interface Findings {
   requests?: Rounds
   latency?: Rounds
@@ -10,6 +23,33 @@ export interface Findings {
   ledger?: Rounds
   streamMemory?: readonly StreamMemory[]
   translation?: Translation
+  tasks?: OpenTasks
+}
+
+export const tasksTable = ({ count, memory, creates, ...polling }: OpenTasks): string => {
+  const [before, after] = creates
+  const growth = (memory[1] - memory[0]) / 1024
+  const { inTime, pollsPerSecond, loopDelay } = polling
+  return table(
+    [
+      'open tasks',
+      'Pss MiB more',
+      'polls/s',
+      'in time %',
+      'create p99 ms before/after',
+      'loop p99 ms',
+    ],
+    [
+      [
+        String(count),
+        figure(growth),
+        figure(pollsPerSecond),
+        figure(inTime * 100, 1),
+        `${figure(before.p99)} / ${figure(after.p99)}`,
+        figure(loopDelay),
+      ],
+    ],
+  )
 }
 
 const medianOf = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
