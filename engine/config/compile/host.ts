@@ -43,11 +43,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
     // The text that was checked and hashed, so that every worker compiles the same.
     return context.files?.[formatPath(context.root, full)] ?? readFileSync(full, 'utf8')
   },
-  share: (key, version, create) => {
-    const { value, release } = resources.shared.acquire(key, version, create)
-    context.releases.push(release)
-    return value
-  },
+  share: shareOnce(resources.shared, context.releases),
   match: context.match,
   pin: context.pin,
   run: context.run,
@@ -68,6 +64,26 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
   membership: resources.membership,
   allowance: (name, supply) => resources.allowances.open(name, supply),
 })
+
+/** One host acquires a value once, however often its plugins share it: some do at each request. */
+const shareOnce = (
+  shared: Resources['shared'],
+  releases: HostContext['releases'],
+): HostBase['share'] => {
+  const acquired = new Map<string, { readonly version: string; readonly value: object }>()
+  return <T extends object>(
+    key: string,
+    version: string,
+    create: (previous: T | undefined) => T,
+  ): T => {
+    const known = acquired.get(key)
+    if (known?.version === version) return known.value as T
+    const { value, release } = shared.acquire(key, version, create)
+    releases.push(release)
+    acquired.set(key, { version, value })
+    return value
+  }
+}
 
 export const createRouteHost = (hostBase: HostBase, route: Route): Host => ({
   ...hostBase,

@@ -1,4 +1,4 @@
-/** Members of the host that depend on settings: folders, and URLs at the public address. */
+/** Members of the host: folders, URLs at the public address, and values that plugins share. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,8 +17,12 @@ const startHost = async (t: Parameters<typeof startTestServer>[0], settings: obj
     },
   }
   const document = { settings, routes: [{ path: 'GET /' }] }
-  await startTestServer(t, { own }, document as Parameters<typeof startTestServer>[2])
-  return hosts[0] as Host
+  const server = await startTestServer(
+    t,
+    { own },
+    document as Parameters<typeof startTestServer>[2],
+  )
+  return Object.assign({ ...(hosts[0] as Host) }, { resources: server.resources })
 }
 
 t.test('host.folder: is an absolute folder in the data folder, and exists', async t => {
@@ -39,4 +43,14 @@ t.test('public URL: is the bound address where none is configured', async t => {
   t.equal(publicUrl(settings, 'http://127.0.0.1:4711'), 'http://127.0.0.1:4711')
   const configured = readSettings({ listen: '0.0.0.0:0', public_url: 'https://api.example' }, {})
   t.equal(publicUrl(configured, 'http://127.0.0.1:4711'), 'https://api.example')
+})
+
+t.test('host.share: a value that a plugin shares at each request is acquired once', async t => {
+  const { share, resources } = await startHost(t, {})
+  const acquired = t.capture(resources.shared, 'acquire', resources.shared.acquire)
+  const values = [1, 2, 3].map(() => share('cache', '1', () => ({})))
+  t.equal(new Set(values).size, 1)
+  t.equal(acquired().length, 1)
+  const newer = share('cache', '2', before => ({ before }))
+  t.same(newer, { before: values[0] })
 })
