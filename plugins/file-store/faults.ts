@@ -25,6 +25,7 @@ export const fault = errors({
     'This account may store %s. Delete files that are not needed any more.',
     { as: { openai: { type: 'insufficient_quota', code: 'file_quota_exceeded' } } },
   ],
+  FILE_TOO_LONG: [502, 'a file for the file store is longer than %d bytes', { expose: false }],
   FILE_UNKNOWN: [404, 'No such File object: %s', { param: 'id' }],
 
   // Files that a request names. The first argument is the place.

@@ -1,7 +1,7 @@
 /** Signed URLs: whoever has one may download its file until it expires. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { extname } from 'node:path'
-import type { Bytes, HostBase } from '../../engine/plugin.ts'
+import type { Bytes, HostBase, Json } from '../../engine/plugin.ts'
 import { fileStoreOf } from './file-store.ts'
 import type { StoredFile } from './stored-file.ts'
 
@@ -9,6 +9,18 @@ import type { StoredFile } from './stored-file.ts'
 const LIFETIME = 24 * 3_600_000
 /** The path of the route with `files: signed`, without the name. */
 const PATH = '/files/'
+const ROUTE = /^(?:GET )?\/files\/\{\w+\}$/
+
+/** Whether one of the `routes:` of the configuration serves signed URLs. */
+export const servesSignedUrls = (routes: Json | undefined): boolean =>
+  Array.isArray(routes) &&
+  (routes as readonly RouteEntry[]).some(
+    ({ path, files }) => files === 'signed' && ROUTE.test(path ?? ''),
+  )
+interface RouteEntry {
+  readonly path?: string
+  readonly files?: string
+}
 
 /** A URL that serves the file for 24 hours. `now`: ms since 1970. */
 export const signedUrl = async (

@@ -1,6 +1,7 @@
-/** Statements over stored files. A change of rows also changes what the account stores. Pure. */
+/** Statements over stored files. A change of rows also changes what the account stores, if there is
+ *  one. Pure. */
 import type { Sql, Statement } from '../../engine/plugin.ts'
-import type { StoredFile } from './stored-file.ts'
+import { NO_ACCOUNT, type StoredFile } from './stored-file.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `files: ${name}`, text })
 
@@ -35,22 +36,24 @@ export const addFile = (file: StoredFile, quota: Quota): readonly Statement[] =>
     rows: 1,
     otherwise: 'FILE_QUOTA',
   },
-  {
-    sql: ADD,
-    values: [
-      file.id,
-      file.account,
-      file.purpose,
-      file.filename,
-      file.type,
-      file.bytes,
-      file.sha256,
-      file.created,
-      file.expires ?? null,
-    ],
-    rows: 1,
-  },
+  addOwnFile(file),
 ]
+/** Adds a file of no account. */
+export const addOwnFile = (file: StoredFile): Statement => ({
+  sql: ADD,
+  values: [
+    file.id,
+    file.account,
+    file.purpose,
+    file.filename,
+    file.type,
+    file.bytes,
+    file.sha256,
+    file.created,
+    file.expires ?? null,
+  ],
+  rows: 1,
+})
 /** Rejects with FILE_UNKNOWN if it was removed before. */
 export const removeFile = ({
   id,
@@ -58,7 +61,7 @@ export const removeFile = ({
   bytes,
 }: Pick<StoredFile, 'id' | 'account' | 'bytes'>): readonly Statement[] => [
   { sql: REMOVE, values: [id, account], rows: 1, otherwise: 'FILE_UNKNOWN' },
-  { sql: RETURN, values: [bytes, account], rows: 1 },
+  ...(account === NO_ACCOUNT ? [] : [{ sql: RETURN, values: [bytes, account], rows: 1 }]),
 ]
 
 /** A file by its id, unless it has expired (id, now). */

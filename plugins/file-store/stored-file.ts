@@ -18,6 +18,9 @@ export interface StoredFile {
   readonly expires: number | undefined
 }
 
+/** The account of files that the gateway stores itself; no customer has it. */
+export const NO_ACCOUNT = 0
+
 const ID = /^file-[0-9a-f]{24,64}$/
 export const makeFileId = (): string => `file-${randomBytes(16).toString('hex')}`
 export const isFileId = (text: string): boolean => ID.test(text)

@@ -5,7 +5,7 @@ import { findAccount } from '../credentials/find.ts'
 import { copyFiles } from '../file-store/backup.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { LIST_ANY } from '../file-store/statements.ts'
-import { fileOf, type StoredFile } from '../file-store/stored-file.ts'
+import { fileOf, NO_ACCOUNT, type StoredFile } from '../file-store/stored-file.ts'
 
 const MAX_FILES = 1_000
 
@@ -13,7 +13,7 @@ const timeOf = (ms: number | undefined): string =>
   ms === undefined ? '' : new Date(ms).toISOString()
 const rowOf = (file: StoredFile) => ({
   id: file.id,
-  account: file.account,
+  account: file.account === NO_ACCOUNT ? '' : file.account,
   purpose: file.purpose,
   bytes: file.bytes,
   created: timeOf(file.created),

@@ -2,6 +2,7 @@
  *  line. Pure. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes } from '../../engine/plugin.ts'
+import { mediaTypeOf } from '../file-store/media-type.ts'
 import { fault } from './faults.ts'
 import { JsonLines, type LineProblem } from './json-lines.ts'
 
@@ -11,33 +12,26 @@ export interface ContentCheck {
   end(): void
 }
 
-const latin = (text: string): Buffer => Buffer.from(text, 'latin1')
-/** Extension -> the bytes that its images have at an offset. */
-const SIGNATURES: Readonly<Record<string, readonly (readonly [offset: number, bytes: Buffer])[]>> =
-  {
-    '.png': [[0, latin('\x89PNG\r\n\x1a\n')]],
-    '.jpg': [[0, latin('\xff\xd8\xff')]],
-    '.jpeg': [[0, latin('\xff\xd8\xff')]],
-    '.webp': [
-      [0, latin('RIFF')],
-      [8, latin('WEBP')],
-    ],
-  }
+/** Extension -> the media type that its content must have. */
+const IMAGE_TYPES: Readonly<Record<string, string>> = {
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.webp': 'image/webp',
+}
 /** Bytes that show the type of an image. */
 const START = 12
 const UNCHECKED: ContentCheck = { write() {}, end() {} }
 
 export const contentCheckOf = (extension: string): ContentCheck => {
   if (extension === '.jsonl') return createLinesCheck()
-  return SIGNATURES[extension] ? createImageCheck(extension) : UNCHECKED
+  return IMAGE_TYPES[extension] ? createImageCheck(extension) : UNCHECKED
 }
 const createImageCheck = (extension: string): ContentCheck => {
   let start: Buffer | undefined = Buffer.alloc(0)
   const check = (bytes: Buffer): void => {
-    const isImage = SIGNATURES[extension]?.every(([offset, signature]) =>
-      bytes.subarray(offset, offset + signature.length).equals(signature),
-    )
-    if (!isImage) throw fault('IMAGE_INVALID', [extension])
+    if (mediaTypeOf(bytes).type !== IMAGE_TYPES[extension])
+      throw fault('IMAGE_INVALID', [extension])
     start = undefined
   }
   return {

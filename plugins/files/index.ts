@@ -1,6 +1,6 @@
 /** Plugin `files`: stores files of accounts, for requests and batches. `files:` on a route selects
  *  the operation; all other routes may name files in their requests. */
-import type { Plugin, Stage } from '../../engine/plugin.ts'
+import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { FILES_SETTINGS } from '../file-store/settings.ts'
@@ -16,6 +16,17 @@ const INLINE = 'inline'
 /** ms between two removals of expired files, and of bytes without a file. */
 const EXPIRY_INTERVAL = 60_000
 const CLEANUP_INTERVAL = 3_600_000
+
+/** Removes what is over. Accounts upload files; the gateway stores others behind signed URLs. */
+const startCleanup = (host: Host): void => {
+  const store = fileStoreOf(host)
+  host.job('expired files', EXPIRY_INTERVAL, signal => store.removeExpired(signal))
+  host.job('orphaned files', CLEANUP_INTERVAL, async signal => {
+    const { unfinished, orphans, bytes } = await store.removeOrphans(signal)
+    if (unfinished + orphans > 0)
+      host.log.info({ unfinished, orphans, bytes }, 'removed bytes that belong to no file')
+  })
+}
 
 export default {
   schema: {
@@ -39,16 +50,8 @@ export default {
       const codec = routeFormat(host.route)?.codec
       return codec ? new RequestFiles(host, codec) : {}
     }
-    if (name === 'upload') {
-      const store = fileStoreOf(host)
-      host.job('expired files', EXPIRY_INTERVAL, signal => store.removeExpired(signal))
-      host.job('orphaned files', CLEANUP_INTERVAL, async signal => {
-        const { unfinished, orphans, bytes } = await store.removeOrphans(signal)
-        if (unfinished + orphans > 0)
-          host.log.info({ unfinished, orphans, bytes }, 'removed bytes that belong to no file')
-      })
-      return new UploadStage(store)
-    }
+    if (name === 'upload' || name === 'signed') startCleanup(host)
+    if (name === 'upload') return new UploadStage(fileStoreOf(host))
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
     return {
