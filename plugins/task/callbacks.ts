@@ -83,7 +83,7 @@ const FINISH = sql(
  *  ending. */
 const ERASE_KEY = sql(
   'erase key',
-  `UPDATE tasks SET callback_key = CASE WHEN state IN ('succeeded', 'failed') AND due IS NULL
+  `UPDATE tasks SET callback_key = CASE WHEN state IN ('succeeded', 'failed') AND due IS NULL AND copy_due IS NULL
        AND NOT EXISTS (SELECT 1 FROM task_callbacks c
          WHERE c.task = tasks.id AND c.state = 'pending' AND c.id <> ?)
      THEN NULL ELSE callback_key END

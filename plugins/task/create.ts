@@ -9,6 +9,7 @@ import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
 import { newTask, saveTask } from './new-task.ts'
 import { deadlineFor, type TaskRule } from './options.ts'
+import { showTask } from './results/results.ts'
 import { OPEN, taskReader } from './statements.ts'
 import { type Fields, isFinal, makeTaskId, type Task } from './task.ts'
 import { waitForTask } from './wait.ts'
@@ -66,12 +67,13 @@ export class CreateStage implements Stage {
   async #waitForEnd(task: Task, { writes, signal }: Exchange): Promise<Task> {
     await writes.commit()
     this.#job.wake()
-    return waitForTask(task, {
+    const latest = await waitForTask(task, {
       longest: this.#rule.wait,
       signal,
       isEnough: ({ state }) => isFinal(state),
       read: taskReader(this.#host.database, task),
     })
+    return showTask(latest, this.#host)
   }
   explain() {
     const { dialect, poll } = this.#rule

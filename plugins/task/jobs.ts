@@ -1,10 +1,11 @@
 /** The background work of tasks. */
-import type { Host, Job } from '../../engine/plugin.ts'
+import type { Database, Host, Job } from '../../engine/plugin.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { measure, remind } from './alarms.ts'
 import { callbackQueue } from './callbacks.ts'
-import { deleteExpiredTasks } from './cleanup.ts'
+import { ResultCopier } from './results/copier.ts'
 import { type TaskRunner, TICK } from './runner.ts'
+import { deleteExpired } from './statements.ts'
 
 /** ms between two measurements of the open tasks. */
 const MEASURE_INTERVAL = 10_000
@@ -12,6 +13,10 @@ const MEASURE_INTERVAL = 10_000
 const CLEANUP_INTERVAL = 600_000
 /** ms between two looks for tasks that have been `unknown` for long. */
 const REMIND_INTERVAL = 60_000
+/** ms between two looks for results to copy. */
+const COPY_TICK = 500
+/** Expired tasks of one transaction. */
+const BATCH = 500
 
 /** Starts the work once for all routes. Returns the job that makes their steps. */
 export const startJobs = (host: Host, runner: TaskRunner): Job => {
@@ -21,5 +26,19 @@ export const startJobs = (host: Host, runner: TaskRunner): Job => {
   host.job('task callbacks', 1_000, signal =>
     emptyOutbox({ ...host, queue: callbackQueue(host) }, signal),
   )
+  const copier = host.share('task copies', '1', () => new ResultCopier())
+  host.job('task copies', COPY_TICK, signal => copier.run(host, signal), { each: true })
   return host.job('tasks', TICK, signal => runner.run(host, signal), { each: true })
+}
+
+/** Deletes finished tasks whose time is over. */
+export const deleteExpiredTasks = async (
+  database: Pick<Database, 'write'>,
+  signal?: AbortSignal,
+): Promise<void> => {
+  let deleted: number
+  do {
+    const [rows = []] = await database.write([deleteExpired(Date.now(), BATCH)])
+    deleted = rows.length
+  } while (deleted === BATCH && !signal?.aborted)
 }

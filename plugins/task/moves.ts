@@ -8,8 +8,9 @@ import type { Usage } from '../slots.ts'
 import { announce, eraseKey } from './callbacks.ts'
 import type { TaskRule } from './options.ts'
 import { readPointer } from './pointer.ts'
+import { showTask, sourcesIn } from './results/results.ts'
 import { type Move, moveTask } from './statements.ts'
-import { TASK_ERRORS, type Task, type TaskError } from './task.ts'
+import { type Copy, TASK_ERRORS, type Task, type TaskError } from './task.ts'
 import { errorOf, finishedResults, resultsOf, textAt } from './upstream-answer.ts'
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 import { usageOfRequest } from './usage.ts'
@@ -35,11 +36,13 @@ export class Mover {
   /** `keep`: this process goes on with the task. */
   async move(move: Move, keep = false, more: readonly Statement[] = []): Promise<void> {
     const now = Date.now()
-    const { due, ...members } = move
-    const after = { ...this.task, ...members, changed: now }
+    const { due, copyDue, ...members } = move
+    const isCopying = copyDue !== undefined
+    const after = { ...this.task, ...members, isCopying, changed: now }
+    const shownTask = await showTask(after, this.#host, now)
     const list = [
       moveTask(this.task, move, this.#process, now, keep),
-      ...announce(this.task.state, after, this.#host, now),
+      ...announce(this.task.state, shownTask, this.#host, now),
       ...more,
     ]
     await writeWhileAway(this.#host.database, list, this.#isWanted)
@@ -69,7 +72,7 @@ export class Mover {
     if (upstreamId === undefined)
       return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`, rule)
     const results = finishedResults(json, rule)
-    if (results) return this.#end('succeeded', { upstreamId, results })
+    if (results) return this.afterSuccess(results, rule, { upstreamId })
     await this.move({ state: 'submitted', upstreamId, due: Date.now() + rule.poll.first })
   }
   afterFailedSubmit(fault: Fault, rule: TaskRule): Promise<void> {
@@ -80,7 +83,7 @@ export class Mover {
     const { poll } = rule
     const state = poll.states.get(textAt(json, poll.state) ?? '') ?? this.task.state
     if (state === 'succeeded')
-      return this.#end('succeeded', { results: resultsOf(readPointer(json, poll.results)) })
+      return this.afterSuccess(resultsOf(readPointer(json, poll.results)), rule)
     if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
     if (Date.now() > this.task.deadline) return this.expire(rule)
     // States only go forward: an upstream that queues a running task again changes nothing.
@@ -104,18 +107,42 @@ export class Mover {
   afterLatePoll(json: Json | undefined, rule: TaskRule): Promise<void> {
     const { poll } = rule
     const state = poll.states.get(textAt(json, poll.state) ?? '')
-    if (state === 'succeeded') return this.#succeedLate(resultsOf(readPointer(json, poll.results)))
+    if (state === 'succeeded')
+      return this.afterSuccess(resultsOf(readPointer(json, poll.results)), rule)
     const due = state === 'failed' ? undefined : nextLatePoll(this.task, rule)
     return due === undefined ? this.endLatePolls() : this.move({ state: 'failed', due })
   }
   endLatePolls(): Promise<void> {
     return this.move({ state: 'failed' }, false, [eraseKey(this.task.id)])
   }
+  /** The upstream has finished. The task ends once its results are copied, if they are. */
+  afterSuccess(
+    results: readonly Json[],
+    { copies }: Pick<TaskRule, 'copies'>,
+    more: Pick<Move, 'upstreamId'> = {},
+  ): Promise<void> {
+    if (!copies || sourcesIn(results).length === 0) return this.finish({ ...more, results })
+    const state = this.task.state === 'failed' ? 'failed' : 'running'
+    return this.move({ ...more, state, results, failures: 0, copyDue: Date.now() })
+  }
+  /** Records the copy of one file, together with its row; this process goes on with the others. */
+  addCopy(copy: Copy, row: Statement): Promise<void> {
+    const copies = [...this.task.copies, copy]
+    return this.move({ state: this.task.state, copies, copyDue: Date.now() }, true, [row])
+  }
+  /** Any process copies what is missing. `delay`: ms after a failure. */
+  copyAgain(delay?: number): Promise<void> {
+    const failures = this.task.failures + (delay === undefined ? 0 : 1)
+    return this.move({ state: this.task.state, failures, copyDue: Date.now() + (delay ?? 0) })
+  }
+  finish(move: Omit<Move, 'state'>): Promise<void> {
+    return this.task.state === 'failed' ? this.#succeedLate(move) : this.#end('succeeded', move)
+  }
   /** The hold of the task was released: another charge takes what the balance covers. */
-  async #succeedLate(results: readonly Json[]): Promise<void> {
+  async #succeedLate(move: Omit<Move, 'state'>): Promise<void> {
     const { id, model, hold, body } = this.task
     const charge = hold ? chargeLate(hold, usageOfRequest(body, hold), Date.now()) : []
-    await this.move({ state: 'succeeded', late: true, results }, false, charge)
+    await this.move({ ...move, state: 'succeeded', late: true }, false, charge)
     this.#host.metrics.count('tasks_late_total', { model })
     this.#host.log.warn({ task: id, model }, 'a task succeeded after it had failed by its deadline')
   }

@@ -54,6 +54,8 @@ export const newTask = (
     progress: 0,
     error: undefined,
     results: [],
+    copies: [],
+    isCopying: false,
     callback,
     created: now,
     changed: now,

@@ -28,6 +28,7 @@ export interface CreateOptions {
   }
   readonly cancel?: { readonly path: string }
   readonly idempotency?: string
+  readonly results?: 'link' | 'copy'
   readonly wait?: string
   readonly open?: number
   readonly late?: readonly string[]
@@ -78,6 +79,8 @@ export interface TaskRule {
   readonly cancel: Call | undefined
   /** Header that makes a repeated submit harmless at this upstream. */
   readonly idempotency: string | undefined
+  /** Whether the files of results are copied into the file store. */
+  readonly copies: boolean
   /** ms that a create waits for the end of its task. */
   readonly wait: number
   readonly open: number | undefined
@@ -130,6 +133,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     },
     cancel: options.cancel && callOf(options.cancel.path),
     idempotency: options.idempotency?.toLowerCase(),
+    copies: options.results === 'copy',
     wait: options.wait === undefined ? 0 : amountIn(options.wait, DURATIONS),
     open: options.open,
     late: (options.late ?? DEFAULTS.late)
@@ -272,6 +276,13 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     type: 'string',
     pattern: '^[A-Za-z][A-Za-z0-9-]*$',
     examples: ['Idempotency-Key'],
+  },
+  results: {
+    description:
+      "What customers get: the upstream's links, or signed URLs of copies in the file store, each valid for 24 hours. Copies are kept as long as the task.",
+    enum: ['link', 'copy'],
+    default: 'link',
+    examples: ['copy'],
   },
   wait: {
     ...time('Time that a create waits for the end of its task before it answers.', '55s'),

@@ -2,7 +2,7 @@
  *  Pure. */
 import type { Database, Json, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
-import { type State, type Task, type TaskError, taskOf } from './task.ts'
+import { type Copy, type State, type Task, type TaskError, taskOf } from './task.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({
   name: `tasks: ${name}`,
@@ -87,7 +87,7 @@ export const claimDue = (
 const MOVE = sql(
   'move',
   `UPDATE tasks SET state = ?, upstream_id = ?, attempts = ?, failures = ?, progress = ?, error = ?,
-     results = ?, due = ?, changed = ?, late = ?, process = ?
+     results = ?, due = ?, changed = ?, late = ?, copies = ?, copy_due = ?, process = ?
    WHERE id = ? AND state = ? AND process = ?`,
 )
 export interface Move {
@@ -99,6 +99,9 @@ export interface Move {
   readonly error?: TaskError
   readonly results?: readonly Json[]
   readonly late?: boolean
+  readonly copies?: readonly Copy[]
+  /** When its results are copied next. */
+  readonly copyDue?: number
   /** Absent: nothing is left to do. */
   readonly due?: number
 }
@@ -113,6 +116,7 @@ export const moveTask = (
 ): Statement => {
   const error = move.error ?? task.error
   const results = move.results ?? task.results
+  const copies = move.copies ?? task.copies
   return {
     sql: MOVE,
     values: [
@@ -126,6 +130,8 @@ export const moveTask = (
       move.due ?? null,
       now,
       (move.late ?? task.late) ? 1 : 0,
+      copies.length === 0 ? null : JSON.stringify(copies),
+      move.copyDue ?? null,
       keep ? process : null,
       task.id,
       task.state,
@@ -187,6 +193,37 @@ export const ANY_DUE = sql(
   'any due',
   `SELECT 0 AS is_call WHERE ${DUE_OF(0)} UNION ALL SELECT 1 WHERE ${DUE_OF(1)}`,
 )
+// ---------------------------------------------------------------- copies of results
+
+/** No process copies them, or this one has lost sight of them. */
+const COPIES_DUE = `SELECT id FROM tasks WHERE copy_due <= ?
+   AND (process IS NULL OR (process = ? AND id NOT IN (SELECT value FROM json_each(?))))
+   ORDER BY copy_due LIMIT ?`
+const CLAIM_COPIES = sql(
+  'claim copies',
+  claimText(COPIES_DUE),
+  claimText(
+    `${COPIES_DUE.replace('value FROM json_each(?)', 'json_array_elements_text(CAST(? AS json))')}
+     FOR UPDATE SKIP LOCKED`,
+  ),
+)
+/** Takes up to `most` tasks whose results are to be copied. `active`: those that this process
+ *  copies already. */
+export const claimCopies = (
+  process: string,
+  active: readonly string[],
+  now: number,
+  most: number,
+): Statement => ({
+  sql: CLAIM_COPIES,
+  values: [process, now, process, JSON.stringify(active), most, process],
+})
+/** Whether results are to be copied (now). */
+export const ANY_COPY_DUE = sql(
+  'any copy due',
+  'SELECT 1 AS due FROM tasks WHERE copy_due <= ? LIMIT 1',
+)
+
 // ---------------------------------------------------------------- operators
 
 const PAUSE = sql(
@@ -227,8 +264,8 @@ export const remindOfUnknown = (
 
 // ---------------------------------------------------------------- queries
 
-/** The tasks that a process owns (process). */
-export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ?')
+/** The tasks that a process owns and does not copy results of (process). */
+export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ? AND copy_due IS NULL')
 /** A task of an account (id, account). */
 export const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
 /** Reads the task again; its last known state where it is gone. */

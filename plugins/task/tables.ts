@@ -82,6 +82,13 @@ const CALLS = `
   DROP INDEX tasks_due;
   CREATE INDEX tasks_due ON tasks (is_call, due) WHERE due IS NOT NULL`
 
+/** `copies`: files of the results in the file store. `copy_due`: when its results are copied next;
+ *  null where there is nothing to copy. */
+const COPIES = `
+  ALTER TABLE tasks ADD COLUMN copies TEXT;
+  ALTER TABLE tasks ADD COLUMN copy_due BIGINT;
+  CREATE INDEX tasks_copy_due ON tasks (copy_due) WHERE copy_due IS NOT NULL`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -92,4 +99,5 @@ export const migrations: readonly Migration[] = [
     postgres: `${PAUSES}; UPDATE tasks SET upstream = CAST(target AS json)->>'upstream'`,
   },
   { number: 5, text: CALLS },
+  { number: 6, text: COPIES },
 ]

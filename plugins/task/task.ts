@@ -10,6 +10,7 @@ import type { KeptHold } from '../slots.ts'
  *       │            └──▶ unknown: it was perhaps sent; the hold stays until an operator decides
  *       └──▶ failed: cancelled
  *  A task that failed by its deadline succeeds after all if a later poll shows that (`late`).
+ *  Where results are copied, a task stays `running` (or `failed`) until its files are copied.
  *  Each move names the state it leaves, so that of two processes only one makes it. */
 export type State =
   | 'accepted'
@@ -42,6 +43,16 @@ export interface Callback {
   /** A key of `taskDialects`. */
   readonly dialect: string
 }
+/** A file of a result that is in the file store. */
+export interface Copy {
+  /** Index of the result. */
+  readonly result: number
+  /** The member of the result that shows its URL. */
+  readonly member: string
+  /** Id in the file store. */
+  readonly file: string
+  readonly name: string
+}
 export interface Task {
   readonly id: string
   readonly account: number
@@ -65,6 +76,10 @@ export interface Task {
   readonly progress: number
   readonly error: TaskError | undefined
   readonly results: readonly Json[]
+  /** Files of the results that are in the file store. */
+  readonly copies: readonly Copy[]
+  /** The upstream has finished, and not all files are in the file store yet. */
+  readonly isCopying: boolean
   readonly callback: Callback | undefined
   readonly created: number
   readonly changed: number
@@ -97,6 +112,8 @@ export const taskOf = (row: Row): Task => ({
   progress: Number(row.progress),
   error: parse<TaskError>(row.error),
   results: parse<readonly Json[]>(row.results) ?? [],
+  copies: parse<readonly Copy[]>(row.copies) ?? [],
+  isCopying: row.copy_due !== null,
   callback: parse<Callback>(row.callback),
   created: Number(row.created),
   changed: Number(row.changed),

@@ -8,6 +8,7 @@ import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
 import { closeHold, Mover } from './moves.ts'
 import type { ViewName, ViewOptions } from './options.ts'
+import { showTask } from './results/results.ts'
 import type { TaskRunner } from './runner.ts'
 import { claimTask, FIND, LIST } from './statements.ts'
 import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
@@ -48,7 +49,7 @@ export class ViewStage implements Stage {
   async #query(exchange: Exchange): Promise<void> {
     const seconds = waitIn(exchange.request.query)
     const task = await this.#find(exchange)
-    if (seconds === 0 || isFinal(task.state)) exchange.answer(200, this.#viewOf(task))
+    if (seconds === 0 || isFinal(task.state)) exchange.answer(200, await this.#viewOf(task))
     else exchange.answer(200, this.#viewOnceMoved(task, seconds, exchange), JSON_HEADERS)
   }
   /** The body of a query that waits. The stage has ended by then, so that `timeouts.stage` does not
@@ -64,7 +65,7 @@ export class ViewStage implements Stage {
       isEnough: ({ state }) => state !== before.state,
       read: () => this.#find(exchange),
     })
-    yield Buffer.from(JSON.stringify(this.#viewOf(task)))
+    yield Buffer.from(JSON.stringify(await this.#viewOf(task)))
   }
   async #list(exchange: Exchange): Promise<void> {
     const { from, to, size, number } = this.#dialect.page(exchange.request.query, Date.now())
@@ -72,7 +73,8 @@ export class ViewStage implements Stage {
     const values = [account, from, to, size + 1, number * size]
     const rows = await this.#host.database.read(LIST, values)
     const next = rows.length > size ? String(number + 1) : ''
-    const tasks = rows.slice(0, size).map(taskOf)
+    const pageRows = rows.slice(0, size)
+    const tasks = await Promise.all(pageRows.map(row => showTask(taskOf(row), this.#host)))
     exchange.answer(
       200,
       this.#dialect.list(tasks, task => this.#contextOf(task), next),
@@ -119,8 +121,8 @@ export class ViewStage implements Stage {
     if (!row) throw this.#dialect.faults.notFound()
     return taskOf(row)
   }
-  #viewOf(task: Task) {
-    return this.#dialect.query(task, this.#contextOf(task))
+  async #viewOf(task: Task) {
+    return this.#dialect.query(await showTask(task, this.#host), this.#contextOf(task))
   }
   #contextOf(task: Task) {
     return { credits: creditsOf(task, this.#host) }

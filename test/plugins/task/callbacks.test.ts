@@ -5,8 +5,8 @@ import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { decryptKey, encryptKey } from '../../../plugins/task/callback-key.ts'
 import { CALLBACK_DELAYS } from '../../../plugins/task/callbacks.ts'
-import { deleteExpiredTasks } from '../../../plugins/task/cleanup.ts'
 import { viduCallback } from '../../../plugins/task/dialects/vidu-callback.ts'
+import { deleteExpiredTasks } from '../../../plugins/task/jobs.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
   type Receiver,

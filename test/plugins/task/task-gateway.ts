@@ -40,7 +40,10 @@ interface UpstreamRequest {
 }
 interface UpstreamAnswer {
   readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
   readonly json?: Json
+  /** Answers with these bytes instead. */
+  readonly file?: Uint8Array
   /** Breaks the connection in place of an answer. */
   readonly cut?: boolean
 }
@@ -107,10 +110,14 @@ export const startTasks = async (
       }
       requests.push(entry)
       const creates = requests.filter(({ method }) => method === 'POST').length
-      const { status = 200, json = {}, cut } = await here.script(entry, creates)
+      const { status = 200, headers = {}, json = {}, file, cut } = await here.script(entry, creates)
       if (cut) response.destroy()
+      // The type is wrong, because the gateway must not rely on it.
+      else if (file) response.writeHead(status, { 'content-type': 'text/html' }).end(file)
       else
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
+        response
+          .writeHead(status, { 'content-type': 'application/json', ...headers })
+          .end(JSON.stringify(json))
     })
   })
   /** Every line of the log. */
@@ -119,6 +126,7 @@ export const startTasks = async (
     void lines.push(inspect({ ...fields, text }, { depth: 8 }))
   const log = { debug: write, info: write, warn: write, error: write }
   /** Another process of the installation. */
+  let host: HostBase | undefined
   const worker = async (options: object = {}) => {
     const own = await store.open({ writeTimeout: 10_000 })
     const membership = reaperOn(t, own, 1_000)
@@ -150,13 +158,19 @@ export const startTasks = async (
         { path: 'GET /ent/v2/tasks/{id}/creations', task: view('query'), errors: 'vidu' },
         { path: 'GET /ent/v2/tasks', task: view('list'), errors: 'vidu' },
         { path: 'POST /ent/v2/tasks/{id}/cancel', task: view('cancel'), errors: 'vidu' },
+        { path: 'GET /files/{name}', files: 'signed', errors: 'openai' },
         { path: 'GET /ent/v2/info', account: 'info' },
         { path: 'GET /ent/v2/usage/{id}', account: 'receipt' },
       ],
     }
     const plugins = {
       errors: errorsPlugin as Plugin,
-      caller: pluginOf(caller),
+      caller: pluginOf(caller, {
+        setup(_, routeHost) {
+          host = routeHost
+          return caller
+        },
+      }),
       model: model as Plugin,
       idempotency: idempotency as Plugin,
       files: files as Plugin,
@@ -183,6 +197,9 @@ export const startTasks = async (
   return {
     ...first,
     here,
+    /** Of the upstream. */
+    url,
+    host: () => host as HostBase,
     database,
     folder,
     requests,
@@ -247,6 +264,11 @@ const clientOf = (url: string) => {
         '1',
         headers,
       ),
+    /** Fetches the file of a signed URL. */
+    fetchFile: (signedUrl: string, init: RequestInit = {}) => {
+      const { pathname, search } = new URL(signedUrl)
+      return fetch(url + pathname + search, init)
+    },
     query: (id: string, account = '1') => call('GET', `/tasks/${id}/creations`, undefined, account),
     /** Queries until the state is one of these. */
     reach: (id: string, ...states: readonly string[]): Promise<Answer> =>

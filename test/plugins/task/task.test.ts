@@ -1,7 +1,7 @@
 /** Durable tasks over a scripted upstream: states, money, failures, on both stores. */
 import t from 'tap'
-import { deleteExpiredTasks } from '../../../plugins/task/cleanup.ts'
 import task from '../../../plugins/task/index.ts'
+import { deleteExpiredTasks } from '../../../plugins/task/jobs.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 import { POLL, PRICE, runCommand, startTasks, statesOf } from './task-gateway.ts'

@@ -1,0 +1,37 @@
+/** Problems of the configuration of tasks that no schema can express. Pure. */
+import { nearest } from '../../engine/config/nearest.ts'
+import type { Document, Report } from '../../engine/plugin.ts'
+import { servesSignedUrls } from '../file-store/signed-url.ts'
+
+interface RouteEntry {
+  readonly form?: object
+  readonly task?: {
+    readonly call?: object
+    readonly upstreams?: readonly string[]
+    readonly results?: string
+  }
+}
+
+export const checkRoutes = (document: Document, report: Report): void => {
+  const known = Object.keys((document.upstreams ?? {}) as object)
+  const hasUrls = servesSignedUrls(document.routes)
+  const routes = (document.routes ?? []) as unknown as readonly RouteEntry[]
+  for (const [index, { form, task }] of routes.entries()) {
+    if (form && task?.call)
+      report(
+        ['routes', index, 'task', 'call'],
+        'FORM_AS_TASK',
+        'a form cannot run as a task; remove `task` or `form`',
+      )
+    for (const [at, name] of (task?.upstreams ?? []).entries()) {
+      if (known.includes(name)) continue
+      const message = `there is no upstream named ${JSON.stringify(name)}`
+      const where = ['routes', index, 'task', 'upstreams', at]
+      report(where, 'UNKNOWN_UPSTREAM', message, nearest(name, known))
+    }
+    if (task?.results !== 'copy' || hasUrls) continue
+    const message =
+      'no route serves the copies: add { path: GET /files/{name}, auth: none, files: signed }'
+    report(['routes', index, 'task', 'results'], 'RESULTS_UNSERVED', message)
+  }
+}
