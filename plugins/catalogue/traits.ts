@@ -48,6 +48,10 @@ export const TRAITS = {
       true,
       'shown',
     ),
+    image_urls: flag(
+      'false: it answers with images as base64 only, and accepts no response_format.',
+      true,
+    ),
     thinking: choice(
       'How requests control its thinking: not at all (false), by effort (adaptive), by tokens (budget) or by a level (level).',
       false,

@@ -2,7 +2,8 @@
  *  only, and sends it inside the request. The response's content type overrides the kind that the
  *  client declared. */
 import { errors } from '../../engine/errors.ts'
-import type { Host, Json, Reply } from '../../engine/plugin.ts'
+import { asBuffer } from '../../engine/kit.ts'
+import type { Bytes, Host, Json, Reply } from '../../engine/plugin.ts'
 import type { Content, Media, Source } from '../formats/content.ts'
 import type { Prompt, Turn } from '../formats/hub.ts'
 import { kindOfMime } from '../formats/media.ts'
@@ -20,6 +21,15 @@ const INLINE_LIMIT = 14 * 1024 * 1024
 
 export const MEDIA_KINDS = ['image', 'document', 'audio', 'video'] as const
 export type Send = Pick<Host, 'send'>
+export interface MediaHost extends Send {
+  /** The file of the gateway's own store that this URL serves. */
+  findStored?(url: string): Promise<StoredMedia | undefined>
+}
+export interface StoredMedia {
+  readonly mime: string
+  readonly size: number
+  readBytes(): Promise<Bytes>
+}
 /** Uploads media that does not fit into a request. */
 interface MediaUploader {
   /** Largest file, bytes. */
@@ -36,7 +46,7 @@ interface MediaUploader {
 export const fetchMedia = async (
   prompt: Prompt,
   kinds: readonly string[],
-  host: Send,
+  host: MediaHost,
   signal: AbortSignal,
   uploader?: MediaUploader,
 ): Promise<Prompt> => {
@@ -56,14 +66,14 @@ const needsFetch = (content: Content, kinds: readonly string[]): content is Medi
 /** Fetches the media of one request within its size limit. */
 export class MediaFetcher {
   readonly #kinds: readonly string[]
-  readonly #host: Send
+  readonly #host: MediaHost
   readonly #signal: AbortSignal
   readonly #uploader: MediaUploader | undefined
   #remaining = INLINE_LIMIT
 
   constructor(
     kinds: readonly string[],
-    host: Send,
+    host: MediaHost,
     signal: AbortSignal,
     uploader?: MediaUploader | undefined,
   ) {
@@ -82,6 +92,8 @@ export class MediaFetcher {
   async #fetch(media: Media): Promise<Media> {
     const { source, at = 'messages' } = media
     if (source.type !== 'url') return media
+    const stored = await this.#host.findStored?.(source.url)
+    if (stored && stored.size <= this.#remaining) return this.#inline(media, stored)
     const reply = await this.#request(source.url, at)
     const contentType =
       String(reply.headers['content-type'] ?? '')
@@ -103,6 +115,12 @@ export class MediaFetcher {
       kind,
       source: { type: 'data', data: Buffer.from(bytes).toString('base64'), mime },
     }
+  }
+  /** The gateway's own address may not be one that it can reach. */
+  async #inline(media: Media, { mime, size, readBytes }: StoredMedia): Promise<Media> {
+    this.#remaining -= size
+    const base64 = asBuffer(await readBytes()).toString('base64')
+    return { ...media, kind: kindOfMime(mime), source: { type: 'data', data: base64, mime } }
   }
   async #request(url: string, at: string): Promise<Reply> {
     const unreachable = (reason: string) =>

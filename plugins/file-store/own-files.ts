@@ -1,13 +1,16 @@
-/** Stores files that the gateway makes itself: results of tasks. They belong to no account, so that
- *  no list shows them and no quota counts them. */
-import type { Bytes } from '../../engine/plugin.ts'
+/** Stores files that the gateway makes itself: results of tasks and generated images. They belong
+ *  to no account, so that no list shows them and no quota counts them. */
+import type { Bytes, HostBase } from '../../engine/plugin.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { fault } from './faults.ts'
-import type { FileStore } from './file-store.ts'
+import { type FileStore, fileStoreOf } from './file-store.ts'
 import { DECISIVE_BYTES, mediaTypeOf } from './media-type.ts'
+import { SIGNED_LIFETIME, signedUrl } from './signed-url.ts'
+import { addOwnFile } from './statements.ts'
 import { NO_ACCOUNT, type StoredFile } from './stored-file.ts'
 
 export interface OwnFile {
-  readonly purpose: 'result'
+  readonly purpose: 'result' | 'image'
   /** Its name without the extension, which follows from the content. */
   readonly stem: string
   /** ms since 1970. */
@@ -40,4 +43,17 @@ export const writeOwnFile = async (
     await writer.abort().catch(() => {})
     throw error
   }
+}
+/** Stores bytes as long as a signed URL is valid, and returns this URL. */
+export const storeBehindUrl = async (
+  host: HostBase,
+  bytes: Bytes,
+  file: Omit<OwnFile, 'expires'>,
+): Promise<string> => {
+  const store = fileStoreOf(host)
+  const now = Date.now()
+  const expires = now + SIGNED_LIFETIME
+  const stored = await writeOwnFile(store, [bytes], { ...file, expires }, bytes.length)
+  await writeWithRetry(host.database, [addOwnFile(stored)])
+  return signedUrl(host, stored, now)
 }

@@ -6,7 +6,7 @@ import { fileStoreOf } from './file-store.ts'
 import type { StoredFile } from './stored-file.ts'
 
 /** ms. */
-const LIFETIME = 24 * 3_600_000
+export const SIGNED_LIFETIME = 24 * 3_600_000
 /** The path of the route with `files: signed`, without the name. */
 const PATH = '/files/'
 const ROUTE = /^(?:GET )?\/files\/\{\w+\}$/
@@ -29,7 +29,7 @@ export const signedUrl = async (
   now: number,
 ): Promise<string> => {
   const name = `${id}${extname(filename).toLowerCase()}`
-  const expires = Math.floor((now + LIFETIME) / 1_000)
+  const expires = Math.floor((now + SIGNED_LIFETIME) / 1_000)
   const signature = sign(await fileStoreOf(host).secret(), name, expires)
   return `${host.url(PATH)}${encodeURIComponent(name)}?expires=${expires}&signature=${signature}`
 }
@@ -46,6 +46,20 @@ export const readSignedUrl = (
   const received = Buffer.from(query.get('signature') ?? '')
   if (expected.length !== received.length || !timingSafeEqual(expected, received)) return undefined
   return name.replace(/\..*$/, '')
+}
+/** The file that this URL serves; undefined for URLs of others, and where it has expired. */
+export const fileBehindUrl = async (
+  host: HostBase,
+  url: string,
+  now: number,
+): Promise<StoredFile | undefined> => {
+  const base = host.url(PATH)
+  if (!url.startsWith(base) || !URL.canParse(url)) return undefined
+  const store = fileStoreOf(host)
+  const { pathname, searchParams } = new URL(url)
+  const name = pathname.slice(pathname.lastIndexOf('/') + 1)
+  const id = readSignedUrl(await store.secret(), name, searchParams, now)
+  return id === undefined ? undefined : store.find(id, undefined).catch(() => undefined)
 }
 const sign = (secret: Bytes, name: string, expires: number): string =>
   createHmac('sha256', secret).update(`${name}\n${expires}`).digest('base64url')

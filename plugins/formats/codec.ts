@@ -39,6 +39,9 @@ export interface Codec extends TargetCodec {
    *  format: it uses the gateway's own extensions (a preset tool, a video given as an image URL),
    *  or asks for more than this target does in one call. */
   needsTranslation?(body: Fields, traits: TargetFacts['traits']): boolean
+  /** Whether the client of this request expects generated images as URLs. Absent: in the form that
+   *  the target sends. */
+  expectsImageUrls?(body: Fields): boolean
   /** True if the format has no field for thoughts and signatures, so that many clients do not send
    *  them back. */
   readonly losesSignatures?: boolean
@@ -56,6 +59,10 @@ export interface ImageGeneration {
   reducePrompt(prompt: Prompt, target: TargetFacts, dropped: DroppedFields): Prompt
   /** Joins the answers to all requests that one prompt was split into. */
   joinAnswers(bodies: readonly Fields[]): Fields
+  /** The base64 of the images inside an answer, by their positions. */
+  inlineImages(body: Fields): ReadonlyMap<number, string>
+  /** The answer with URLs in place of the images at these positions. */
+  replaceImages(body: Fields, urls: ReadonlyMap<number, string>): Fields
 }
 
 /** The request for the upstream. `path` starts with the version prefix that clients use:

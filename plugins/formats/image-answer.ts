@@ -11,6 +11,7 @@ import {
   lenientText,
 } from './fields.ts'
 import { omitZeroMeters } from './format.ts'
+import { parseDataUrl } from './media.ts'
 
 /** Throws if the answer holds no image. */
 export const decodeImages = (body: Fields): readonly Media[] => {
@@ -65,6 +66,25 @@ export const countsOf = ({
   total_tokens: input + imageInput + output,
   input_tokens_details: { text_tokens: input, image_tokens: imageInput },
 })
+
+/** Images may also be data URLs. */
+export const inlineImages = (body: Fields): ReadonlyMap<number, string> => {
+  const images = new Map<number, string>()
+  for (const [index, row] of rowsOf(body).entries()) {
+    const base64 = lenientText(row, 'b64_json') || parseDataUrl(lenientText(row, 'url') ?? '')?.data
+    if (base64) images.set(index, base64)
+  }
+  return images
+}
+export const replaceImages = (body: Fields, urls: ReadonlyMap<number, string>): Fields => ({
+  ...body,
+  data: rowsOf(body).map((row, index) => {
+    const url = urls.get(index)
+    const { b64_json: _, ...members } = row
+    return url === undefined ? row : { ...members, url }
+  }),
+})
+const rowsOf = (body: Fields): readonly Fields[] => lenientObjects(body, 'data')
 
 /** Joins several answers: all images and the sum of their usage. */
 export const joinImageAnswers = (bodies: readonly Fields[]): Fields => {

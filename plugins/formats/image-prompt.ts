@@ -72,9 +72,14 @@ export const pickFields = (body: Fields, names: ReadonlySet<string>): Fields => 
     const value = body[key]
     if (value !== undefined && value !== null && key !== 'response_format') fields[key] = value
   }
-  const format = isFields(body.response_format) ? body.response_format.type : body.response_format
-  if (format === 'url' || format === 'b64_json') fields.response_format = format
+  const format = imageFormatIn(body)
+  if (format) fields.response_format = format
   return fields
+}
+/** How a request asks for its images. */
+export const imageFormatIn = (body: Fields): 'url' | 'b64_json' | undefined => {
+  const format = isFields(body.response_format) ? body.response_format.type : body.response_format
+  return format === 'url' || format === 'b64_json' ? format : undefined
 }
 
 export const unsupportedMedia = ({ at = 'messages', kind }: Media) =>
@@ -113,7 +118,7 @@ const reportDropped = (
       throw fault('TOOL_UNSUPPORTED', [tool.clientName])
     if (tool.type !== 'hosted') dropped.add('tools')
   }
-  if (form && pickFields(body, new Set()).response_format === undefined) dropped.add('form')
+  if (form && imageFormatIn(body) === undefined) dropped.add('form')
   if (thinking) dropped.add('thinking')
   // An image model generates an image whatever the choice.
   if (choice && choice.type !== 'none' && !tools.some(({ type }) => type === 'hosted'))

@@ -8,7 +8,7 @@ import type { ImageGeneration, UpstreamRequest } from '../formats/codec.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
 
 /** Ten images of the largest size in base64. */
-const BODY_LIMIT = 256 * 1024 * 1024
+export const BODY_LIMIT = 256 * 1024 * 1024
 export const JSON_TYPE: Headers = { 'content-type': 'application/json' }
 
 export const encodeBody = ({ body }: UpstreamRequest): Uint8Array =>

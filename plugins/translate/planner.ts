@@ -1,6 +1,5 @@
 /** Translation planner of one route: chooses pass-through or a translator for each attempt, by the
  *  formats that the target supports. */
-import { amountIn, SIZES } from '../../engine/kit.ts'
 import type { Attempt, Exchange, Host, Json, Target } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import { isFields } from '../formats/fields.ts'
@@ -11,8 +10,8 @@ import { canReach, reachableFormats } from '../formats/reachability.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
 import { PassThrough } from './pass-through.ts'
+import { createContext } from './route-context.ts'
 import { thinksByDefault } from './thinking.ts'
-import { ThoughtCache } from './thought-cache.ts'
 import { isTranslatable, type TranslatableFormat } from './translation-context.ts'
 import { Translator } from './translator.ts'
 
@@ -25,22 +24,7 @@ export class TranslationPlanner {
 
   constructor(format: Format, strict: boolean, host: Host) {
     const { log, upstreams } = host
-    const fetches = new Map(
-      Object.entries(upstreams).map(([name, { options }]) => [name, listOf(options.fetch)]),
-    )
-    const uploads = new Map(
-      Object.entries(upstreams).flatMap(([name, { options, inside }]) =>
-        typeof options.upload === 'string' && inside === undefined
-          ? [[name, amountIn(options.upload, SIZES)] as const]
-          : [],
-      ),
-    )
-    const thoughts = host.share<ThoughtCache>(
-      'thoughts',
-      '1',
-      previous => previous ?? new ThoughtCache(),
-    )
-    const context = { log, host, thoughts, strict, fetches, uploads }
+    const context = createContext(host, strict)
     this.#format = format
     this.#passThrough = new PassThrough(format, log)
     for (const target of isTranslatable(format) ? reachableFormats(format.codec) : [])
@@ -110,6 +94,3 @@ export class TranslationPlanner {
     return supportedFormats(target, this.#upstreams[target.upstream])
   }
 }
-
-const listOf = (value: Json | undefined): readonly string[] =>
-  Array.isArray(value) ? value.map(String) : []

@@ -1,8 +1,9 @@
 /** What a route's translators share, and the formats that can be translated. */
 import type { Log } from '../../engine/plugin.ts'
-import type { Send } from '../conversion/media-fetch.ts'
+import type { MediaHost } from '../conversion/media-fetch.ts'
 import type { Codec } from '../formats/codec.ts'
 import type { Format } from '../formats/format.ts'
+import type { ImageLinks } from './image-links.ts'
 import type { ThoughtCache } from './thought-cache.ts'
 
 /** A format that can be translated: it has a codec. */
@@ -12,7 +13,9 @@ export const isTranslatable = (format: Format | undefined): format is Translatab
 
 export interface TranslationContext {
   readonly log: Log
-  readonly host: Send
+  readonly host: MediaHost
+  /** Absent where no route serves signed URLs. */
+  readonly imageLinks?: ImageLinks | undefined
   readonly thoughts: ThoughtCache
   /** Whether the route refuses requests with fields that a target cannot carry. */
   readonly strict: boolean

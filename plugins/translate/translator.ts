@@ -11,6 +11,7 @@ import {
 import type { EncodeContext, UpstreamRequest } from '../formats/codec.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
+import type { Prompt } from '../formats/hub.ts'
 import { isEventStream } from '../formats/sse.ts'
 import { MODEL } from '../slots.ts'
 import { decodeRequest } from './decode-request.ts'
@@ -56,8 +57,9 @@ export class Translator {
     droppedFields.report(reply, this.#context.log, exchange.id)
     if (reply.status >= 300) return this.#answerError(attempt, reply)
     const joinedReply = await this.#sendFollowUps(attempt, reply, upstreamRequest.followUps ?? [])
-    if (joinedReply)
-      await this.#translateResponse(attempt, joinedReply, contextOf(exchange, prompt))
+    if (!joinedReply) return
+    const linkedReply = await this.#linkImages(attempt, joinedReply, prompt)
+    await this.#translateResponse(attempt, linkedReply, contextOf(exchange, prompt))
   }
   #send({ request }: Attempt, upstreamRequest: UpstreamRequest): void {
     request.path = upstreamRequest.path
@@ -83,6 +85,14 @@ export class Translator {
     if (!refusal) return joinReplies(attempt, replies, join, name)
     await this.#answerError(attempt, refusal)
     return undefined
+  }
+  /** Gives the client URLs of the file store for images that the target sends as base64. */
+  #linkImages(attempt: Attempt, reply: Reply, { body }: Prompt): Reply | Promise<Reply> {
+    const { imageGeneration } = this.#target.codec
+    const { imageLinks } = this.#context
+    const isWanted = imageGeneration && this.#client.codec.expectsImageUrls?.(body)
+    if (!isWanted || !imageLinks || isEventStream(reply)) return reply
+    return imageLinks.replace(attempt, reply, imageGeneration)
   }
   async #translateResponse(attempt: Attempt, reply: Reply, context: EncodeContext): Promise<void> {
     if (isEventStream(reply)) {

@@ -1,6 +1,8 @@
 /** Anthropic messages: named events, usage at the start and near the end, `message_stop` last. */
+
 import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
+import { imageFormatIn } from '../image-prompt.ts'
 import { compileTextPattern } from '../text-pattern.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
@@ -69,6 +71,7 @@ export const anthropicMessages: Format = {
     encodeStream,
     decodeError,
     settings: SETTINGS,
+    expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     runsHostedTools: true,
   },
 }

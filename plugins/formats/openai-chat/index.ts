@@ -1,8 +1,10 @@
 /** OpenAI chat completions: events without names, `data: [DONE]` at the end, usage in the last
  *  chunk before it. */
+
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
+import { imageFormatIn } from '../image-prompt.ts'
 import { openaiError } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import type { SseEvent } from '../sse.ts'
@@ -61,6 +63,7 @@ export const openaiChat: Format = {
     encodeStream,
     decodeError: decodeErrorReply,
     needsTranslation: needsTranslation,
+    expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     losesSignatures: true,
   },
 }

@@ -3,7 +3,14 @@
 
 import { count, isFields } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
-import { decodeImages, joinImageAnswers, metersOf } from '../image-answer.ts'
+import {
+  decodeImages,
+  inlineImages,
+  joinImageAnswers,
+  metersOf,
+  replaceImages,
+} from '../image-answer.ts'
+import { imageFormatIn } from '../image-prompt.ts'
 import { openaiErrorIn } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import type { SseEvent } from '../sse.ts'
@@ -60,10 +67,13 @@ export const openaiImages: Format = {
     encodeStream,
     decodeError: decodeErrorReply,
     needsTranslation: needsTranslation,
+    expectsImageUrls: body => imageFormatIn(body) === 'url',
     imageGeneration: {
       acceptedFields: ACCEPTED_FIELDS,
       reducePrompt: reducePrompt,
       joinAnswers: joinImageAnswers,
+      inlineImages,
+      replaceImages,
     },
   },
 }

@@ -12,6 +12,7 @@ import {
   textIn,
 } from '../fields.ts'
 import type { Prompt } from '../hub.ts'
+import { imageFormatIn } from '../image-prompt.ts'
 import { OPENAI_FILES, parseDataUrl } from '../media.ts'
 import { imagesPerCall } from './write.ts'
 
@@ -76,9 +77,10 @@ const readImage = (value: Json, at: string): Media => {
   return { type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url }, at }
 }
 
-/** True for more images than the target generates in one call, or an edit on a target without
- *  edits: translation splits or rejects such a request. */
+/** True for more images than the target generates in one call, an edit on a target without edits,
+ *  or a form of images that the target cannot choose: translation splits, rejects or converts. */
 export const needsTranslation = (body: Fields, traits: TargetFacts['traits']): boolean =>
   (typeof body.n === 'number' && body.n > imagesPerCall(traits)) ||
+  (traits.image_urls === false && imageFormatIn(body) !== undefined) ||
   (traits.edits === false && IMAGE_FIELDS.some(key => (body[key] ?? null) !== null))
 const IMAGE_FIELDS = ['images', 'image', 'mask'] as const

@@ -42,6 +42,7 @@ export const encodePrompt = (
     model: name,
     prompt: text,
     ...pickFields(prompt.body, ACCEPTED_FIELDS),
+    ...(traits.image_urls === false && { response_format: undefined }),
     user,
   })
   const [first = 1, ...rest] = batchSizes(count, imagesPerCall(traits))

@@ -4,7 +4,7 @@ import type { DroppedFields, TargetFacts, UpstreamRequest } from '../codec.ts'
 import { type Fields, lookUp } from '../fields.ts'
 import type { TargetFormat } from '../format.ts'
 import type { Prompt } from '../hub.ts'
-import { decodeImages, joinImageAnswers } from '../image-answer.ts'
+import { decodeImages, inlineImages, joinImageAnswers, replaceImages } from '../image-answer.ts'
 import {
   batchSizes,
   imageRequestOf,
@@ -99,6 +99,8 @@ export const recraft: TargetFormat = {
     imageGeneration: {
       acceptedFields: ACCEPTED_FIELDS,
       joinAnswers: joinImageAnswers,
+      inlineImages,
+      replaceImages,
       // Recraft may not accept its own output (vector graphics) as input, so earlier images are not
       // edited: the image is generated again from the whole conversation.
       reducePrompt: (prompt, target, dropped) => {
