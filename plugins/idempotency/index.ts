@@ -1,11 +1,11 @@
 /** Plugin `idempotency`: a request that repeats an Idempotency-Key gets the stored response, so
  *  that the gateway runs and bills the call once. */
-import { createHash } from 'node:crypto'
 import { amountIn, SIZES } from '../../engine/kit.ts'
-import type { Exchange, Next, Outcome, Plugin, Request, Statement } from '../../engine/plugin.ts'
+import type { Exchange, Next, Outcome, Plugin, Statement } from '../../engine/plugin.ts'
 import { ACCOUNT, STREAM_ERRORED } from '../slots.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
+import { digestOf } from './request-digest.ts'
 import { ResponseRecorder } from './response-recorder.ts'
 import { freeKey } from './statements.ts'
 import { migrations } from './tables.ts'
@@ -139,12 +139,4 @@ const unwrittenStatement = (
 ): Statement | undefined => {
   if (end === 'complete') return undefined
   return fault?.code.startsWith('STORE_') ? (statement ?? freeKey(id)) : freeKey(id)
-}
-
-/** A digest of everything that the response depends on, without a credential in the query. */
-const digestOf = async (request: Request): Promise<string> => {
-  const query = new URLSearchParams(request.query)
-  query.delete('key')
-  const hash = createHash('sha256').update(`${request.method} ${request.path}?${query}\n`)
-  return hash.update(await request.bytes()).digest('base64url')
 }

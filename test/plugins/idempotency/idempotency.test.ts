@@ -74,6 +74,25 @@ for (const engine of ENGINES)
     },
   )
 
+t.test('idempotency: a form that is sent again has another boundary and is the same', async t => {
+  const here = await install(t)
+  const { url } = await here.worker()
+  const send = async (prompt: string, file: string, name = 'a.png') => {
+    const form = new FormData()
+    form.set('prompt', prompt)
+    form.set('image', new File([file], name, { type: 'image/png' }))
+    const headers = { account: '1', 'idempotency-key': 'k' }
+    const response = await fetch(`${url}/a`, { method: 'POST', body: form, headers })
+    return { status: response.status, text: await response.text() }
+  }
+  t.equal((await send('a cat', 'bytes')).text, '{"call":1}')
+  t.equal((await send('a cat', 'bytes')).text, '{"call":1}')
+  t.equal((await send('a dog', 'bytes')).status, 422, 'another text')
+  t.equal((await send('a cat', 'other')).status, 422, 'another file')
+  t.equal((await send('a cat', 'bytes', 'b.png')).status, 422, 'another name of the file')
+  t.equal(here.calls, 1)
+})
+
 t.test('idempotency: an invalid key is refused', async t => {
   const here = await install(t)
   const { url } = await here.worker()

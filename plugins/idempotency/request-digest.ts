@@ -1,0 +1,23 @@
+/** A digest of everything that the response to a request depends on. */
+import { createHash, type Hash } from 'node:crypto'
+import type { Bytes, Request } from '../../engine/plugin.ts'
+import { boundaryOf, partsIn } from '../formats/multipart.ts'
+
+/** Without a credential in the query. Two forms with the same parts are equal: clients choose a new
+ *  boundary whenever they send a form. */
+export const digestOf = async (request: Request): Promise<string> => {
+  const query = new URLSearchParams(request.query)
+  query.delete('key')
+  const hash = createHash('sha256').update(`${request.method} ${request.path}?${query}\n`)
+  addBody(hash, await request.bytes(), boundaryOf(request.headers['content-type']))
+  return hash.digest('base64url')
+}
+
+const addBody = (hash: Hash, bytes: Bytes, boundary: string | undefined): void => {
+  const parts = boundary === undefined ? undefined : partsIn(bytes, boundary)
+  if (!parts) return void hash.update(bytes)
+  for (const { start, end, ...head } of parts)
+    hash
+      .update(`${JSON.stringify({ ...head, length: end - start })}\n`)
+      .update(bytes.subarray(start, end))
+}
