@@ -1,9 +1,11 @@
 /** Plugin `form`: parses multipart forms into a JSON body for other plugins, with type and size of
- *  files; the bytes stay as the client sent them. */
+ *  files; the bytes stay as the client sent them. With `inline` that body has the files too, and
+ *  stands for the form. */
 import { errors } from '../engine/errors.ts'
 import type { Bytes, Json, Plugin } from '../engine/plugin.ts'
+import { mediaTypeOf } from './file-store/media-type.ts'
 import { boundaryOf, type FormPart, partsIn } from './formats/multipart.ts'
-import { FILES } from './slots.ts'
+import { EXPANDED_REQUEST, FILES } from './slots.ts'
 
 const fault = errors({
   FORM_UNREADABLE: [400, 'The request body is not a valid multipart form.'],
@@ -18,6 +20,8 @@ const fault = errors({
   ],
 })
 
+const NAME = /^[a-z_]{1,64}$/
+const UNKNOWN_TYPE = 'application/octet-stream'
 /** Size limit of a text field, bytes. */
 const MAX_FIELD_BYTES = 256 * 1024
 
@@ -26,6 +30,7 @@ interface Options {
   readonly numbers?: readonly string[]
   readonly flags?: readonly string[]
   readonly lists?: readonly string[]
+  readonly inline?: string
   readonly only?: boolean
 }
 const fieldNames = (description: string, example: string) => ({
@@ -54,6 +59,13 @@ export default {
         'Text fields that may be repeated, as `include[]` or as `include`.',
         'include',
       ),
+      inline: {
+        description:
+          'Files become objects whose member of this name is their data URL, as JSON bodies have them; `image[MEMBER]` sets another member. The form is then read as that JSON body.',
+        type: 'string',
+        pattern: NAME.source,
+        examples: ['image_url'],
+      },
       only: {
         description: 'true: the route accepts no JSON bodies.',
         type: 'boolean',
@@ -70,8 +82,11 @@ export default {
         const bytes = await request.bytes()
         const parts = boundary === undefined ? undefined : partsIn(bytes, boundary)
         if (!parts) throw fault('FORM_UNREADABLE')
-        request.setJson(formToJson(parts, bytes, options))
+        const body = formToJson(parts, bytes, options)
+        request.setJson(body)
         slots.set(FILES, fileBytes(parts))
+        if (options.inline !== undefined)
+          slots.set(EXPANDED_REQUEST, { body, size: bytes.length, longer: true })
       } else if (options.only) throw fault('FORM_ONLY')
       await next()
     },
@@ -86,26 +101,56 @@ const fileBytes = (parts: readonly FormPart[]): number =>
 const formToJson = (parts: readonly FormPart[], bytes: Bytes, options: Options): Json => {
   const fields = new Map<string, Json>()
   for (const part of parts) {
-    const name = part.name.replace(/\[\]$/, '')
-    const isFile = options.files.includes(name)
+    const [name, member] = nameOf(part, options)
+    const isFile = options.files.includes(name) && member === undefined
     if (part.file !== isFile)
       throw fault(part.file ? 'FORM_FILE' : 'FORM_TEXT', [name], { param: name })
     const previous = fields.get(name)
     // Of two values the gateway might use one and the upstream the other.
-    const isList = options.lists?.includes(name)
-    if (previous !== undefined && !isFile && !isList)
-      throw fault('FORM_TWICE', [name], { param: name })
-    const length = part.end - part.start
-    if (isFile) {
-      const file = { type: part.type ?? null, bytes: length }
-      fields.set(name, Array.isArray(previous) ? [...previous, file] : [file])
-    } else if (length > MAX_FIELD_BYTES)
-      throw fault('FORM_LONG', [name, MAX_FIELD_BYTES], { param: name })
-    else if (isList)
-      fields.set(name, [...(Array.isArray(previous) ? previous : []), textOf(bytes, part)])
-    else fields.set(name, fieldValue(name, textOf(bytes, part), options))
+    const mayRepeat = isFile ? options.inline === undefined : options.lists?.includes(name)
+    if (previous !== undefined && !mayRepeat) throw fault('FORM_TWICE', [name], { param: name })
+    if (member !== undefined) fields.set(name, { [member]: textOf(bytes, part) })
+    else if (isFile) fields.set(name, fileValue(part, bytes, previous, options))
+    else fields.set(name, textValue(name, part, bytes, previous, options))
   }
   return Object.fromEntries(fields)
+}
+/** The field, and the member of it in `image[image_url]` where files are inline. */
+const nameOf = ({ name }: FormPart, { files, inline }: Options): [string, string?] => {
+  const [, field = '', member = ''] = /^([^[\]]+)\[([^[\]]+)\]$/.exec(name) ?? []
+  const isMember = inline !== undefined && files.includes(field) && NAME.test(member)
+  return isMember ? [field, member] : [name.replace(/\[\]$/, '')]
+}
+/** Its data URL, or a list with the type and the size of each file. */
+const fileValue = (
+  part: FormPart,
+  bytes: Bytes,
+  previous: Json | undefined,
+  { inline }: Options,
+): Json => {
+  if (inline !== undefined) return { [inline]: dataUrlOf(bytes, part) }
+  const file = { type: part.type ?? null, bytes: part.end - part.start }
+  return Array.isArray(previous) ? [...previous, file] : [file]
+}
+const textValue = (
+  name: string,
+  part: FormPart,
+  bytes: Bytes,
+  previous: Json | undefined,
+  options: Options,
+): Json => {
+  if (part.end - part.start > MAX_FIELD_BYTES)
+    throw fault('FORM_LONG', [name, MAX_FIELD_BYTES], { param: name })
+  const text = textOf(bytes, part)
+  if (!options.lists?.includes(name)) return fieldValue(name, text, options)
+  return [...(Array.isArray(previous) ? previous : []), text]
+}
+/** The type of the content counts: clients that read a file from a disk send none. */
+const dataUrlOf = (bytes: Bytes, { start, end, type }: FormPart): string => {
+  const content = Buffer.from(bytes.subarray(start, end))
+  const recognised = mediaTypeOf(content).type
+  const mime = recognised === UNKNOWN_TYPE ? (type ?? UNKNOWN_TYPE) : recognised
+  return `data:${mime};base64,${content.toString('base64')}`
 }
 const textOf = (bytes: Bytes, { start, end }: FormPart): string =>
   Buffer.from(bytes.subarray(start, end)).toString()

@@ -134,9 +134,9 @@ export const NAMED_FILES: Slot<ReadonlyMap<string, NamedFile>> = { name: 'named-
 export const OUTPUT_LIMIT: Slot<number> = { name: 'output-limit' }
 
 /** The expanded request: read instead of the body where the client sent only the new part of a
- *  conversation, options for the gateway, members without meaning, or less than the defaults of its
- *  model. Set by `validate`, `model` and `responses` before the request is forwarded; final for
- *  `meter` and every `forward`. */
+ *  conversation, options for the gateway, members without meaning, less than the defaults of its
+ *  model, or a form that JSON stands for. Set by `form`, `validate`, `model` and `responses` before
+ *  the request is forwarded; final for `meter` and every `forward`. */
 export interface ExpandedRequest {
   readonly body: Json
   /** Bytes. */

@@ -67,8 +67,9 @@ export default {
         const body = await request.json()
         const complaint = validator.validate(body)
         if (complaint) throw complaint
-        // The bytes of a form are sent as they are.
-        if (schema !== undefined && !isParsed) keepKnown(schema, body, exchange)
+        // The bytes of a form are sent as they are, unless its JSON stands for it.
+        const isJsonBody = !isParsed || exchange.slots.get(EXPANDED_REQUEST) !== undefined
+        if (schema !== undefined && isJsonBody) keepKnown(schema, body, exchange)
         await next()
       },
       explain: () => ({ schema: path, ...(unknown === 'drop' && { unknown }) }),

@@ -206,7 +206,9 @@ const prepareBody = async (
   { request, slots }: Exchange,
 ): Promise<void> => {
   const body = await request.json()
-  const expandedBody = defaults && !isForm(request) ? applyDefaults(body, defaults) : undefined
+  // The bytes of a form are sent as they are, unless its JSON stands for it.
+  const isJsonBody = !isForm(request) || slots.get(EXPANDED_REQUEST) !== undefined
+  const expandedBody = defaults && isJsonBody ? applyDefaults(body, defaults) : undefined
   if (expandedBody !== undefined) {
     const size = Buffer.byteLength(JSON.stringify(expandedBody))
     request.setJson(expandedBody)
