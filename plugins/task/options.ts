@@ -2,7 +2,7 @@
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 import { CALL_SCHEMA, type CallOptions, REPLY_SCHEMA, type ReplyOptions } from './calls/options.ts'
 import { dialectNames, type TaskDialectName } from './dialects/index.ts'
-import { POINTER } from './pointer.ts'
+import { type MemberPlaces, POINTER } from './pointer.ts'
 import type { State } from './task.ts'
 
 /** As the schema accepts it. */
@@ -12,6 +12,10 @@ export interface CreateOptions {
   readonly submit: {
     readonly id: string
     readonly path?: string
+    readonly body?: MemberPlaces
+    readonly with?: Readonly<
+      Record<string, { readonly path?: string; readonly body?: MemberPlaces }>
+    >
     readonly results?: string
     readonly own_id?: string
   }
@@ -48,13 +52,19 @@ export interface Call {
   readonly method: string
   readonly path: string
 }
+/** Undefined members: as in the request. */
+interface SubmitRule {
+  readonly path: string | undefined
+  readonly body: MemberPlaces | undefined
+}
 export interface TaskRule {
   readonly dialect: TaskDialectName
   /** The upstreams that these calls are for; undefined: any. */
   readonly upstreams: ReadonlySet<string> | undefined
-  readonly submit: {
+  readonly submit: SubmitRule & {
     readonly id: string
-    readonly path: string | undefined
+    /** For requests that have this member; the first counts. */
+    readonly with: readonly (readonly [member: string, rule: SubmitRule])[]
     /** Where the answer has the results, if it may have them at once. */
     readonly results: string | undefined
     /** Where the request gets the id of the task. */
@@ -115,7 +125,10 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     upstreams: options.upstreams && new Set(options.upstreams),
     submit: {
       id: options.submit.id,
-      path: options.submit.path,
+      ...submitRuleOf(options.submit),
+      with: Object.entries(options.submit.with ?? {}).map(
+        ([member, rule]) => [member, submitRuleOf(rule)] as const,
+      ),
       results: options.submit.results,
       ownId: options.submit.own_id,
     },
@@ -144,6 +157,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
   }
 }
 
+const submitRuleOf = ({ path, body }: Partial<SubmitRule>): SubmitRule => ({ path, body })
 const deadlinesOf = (
   deadline: CreateOptions['poll']['deadline'],
 ): Pick<TaskRule['poll'], 'deadline' | 'deadlines'> => {
@@ -191,6 +205,35 @@ const dialect = {
   examples: [dialectNames[0]],
 }
 
+const SUBMIT = {
+  path: {
+    description: 'Path at the upstream, if not the path of the request.',
+    type: 'string',
+    pattern: '^/',
+    examples: ['/v1/videos'],
+  },
+  body: {
+    description:
+      'The body at the upstream, if not the request: its members, and where the request has their values.',
+    type: 'object',
+    minProperties: 1,
+    additionalProperties: {
+      description: 'A place, or a list of places that makes a list of the values that are there.',
+      anyOf: [
+        pointer('Where the request has the value.', '/prompt'),
+        {
+          description: 'Where the request has the items.',
+          type: 'array',
+          minItems: 1,
+          items: pointer('Where the request has the item.', '/input_reference/image_url'),
+          examples: [['/input_reference/image_url']],
+        },
+      ],
+      examples: ['/prompt', ['/input_reference/image_url']],
+    },
+    examples: [{ prompt: '/prompt', images: ['/input_reference/image_url'] }],
+  },
+}
 const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'], {
   dialect,
   upstreams: {
@@ -204,11 +247,13 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
   },
   submit: object('The call that starts the work.', ['id'], {
     id: pointer('Where the answer has the id of the upstream.', '/task_id'),
-    path: {
-      description: 'Path at the upstream, if not the path of the request.',
-      type: 'string',
-      pattern: '^/',
-      examples: ['/v1/videos'],
+    ...SUBMIT,
+    with: {
+      description: 'Another path and body for requests that have a member; the first one counts.',
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: object('For requests with this member.', [], SUBMIT),
+      examples: [{ input_reference: { path: '/ent/v2/img2video' } }],
     },
     results: pointer(
       'Where the answer has the results if the work is finished by then.',

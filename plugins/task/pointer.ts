@@ -1,4 +1,4 @@
-/** JSON Pointers (RFC 6901): where a value stands in an upstream's answer. */
+/** JSON Pointers (RFC 6901): where a value stands in an answer or a request. */
 import type { Json } from '../../engine/plugin.ts'
 
 export const POINTER = '^(?:/(?:[^~/]|~[01])*)*$'
@@ -16,7 +16,7 @@ const isObject = (json: Json | undefined): json is { readonly [name: string]: Js
 const unescapePart = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~')
 const escapePart = (part: string): string => part.replaceAll('~', '~0').replaceAll('/', '~1')
 
-/** Undefined where the answer has no such value. */
+/** Undefined where there is no such value. */
 export const readPointer = (json: Json | undefined, pointer: string): Json | undefined => {
   let value = json
   for (const part of pointer.split('/').slice(1)) {
@@ -25,4 +25,21 @@ export const readPointer = (json: Json | undefined, pointer: string): Json | und
     value = (value as Readonly<Record<string, Json>>)[key]
   }
   return value
+}
+
+/** Name of a member -> where its value stands; a list of places makes a list of values. */
+export type MemberPlaces = Readonly<Record<string, string | readonly string[]>>
+/** An object of the values at these places. A member without a value is left out, and so is a list
+ *  without values. */
+export const membersAt = (json: Json, places: MemberPlaces): { readonly [name: string]: Json } => {
+  const members: Record<string, Json> = {}
+  for (const [name, place] of Object.entries(places)) {
+    const value = typeof place === 'string' ? readPointer(json, place) : listAt(json, place)
+    if (value !== undefined) members[name] = value
+  }
+  return members
+}
+const listAt = (json: Json, places: readonly string[]): readonly Json[] | undefined => {
+  const list = places.flatMap(place => readPointer(json, place) ?? [])
+  return list.length === 0 ? undefined : list
 }

@@ -6,7 +6,7 @@ import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
 import { backOff, type Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
-import { withPointer } from './pointer.ts'
+import { membersAt, withPointer } from './pointer.ts'
 import { PollRate } from './poll-rate.ts'
 import type { TaskRoute } from './runner.ts'
 import { type Fields, TASK_ERRORS, type Task } from './task.ts'
@@ -46,21 +46,22 @@ export class UpstreamTasks implements TaskRoute {
   }
   async #submit(mover: Mover): Promise<void> {
     const { task } = mover
-    const { submit, idempotency } = this.rule
+    const { idempotency } = this.rule
     if (Date.now() > task.deadline)
       return mover.fail({
         code: TASK_ERRORS.timeout,
         message: 'the task could not be submitted in time',
       })
-    const body = await this.#readFiles(mover)
-    if (!body) return
+    const request = await this.#readFiles(mover)
+    if (!request) return
+    const { path, body } = submitRequest({ ...task, body: request }, this.rule)
     // Due at once for another process, should this one die: see `step`.
     await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
     let answer: UpstreamAnswer
     try {
       answer = await callUpstream(this.#host, mover.task, {
-        call: { method: 'POST', path: submit.path ?? task.path },
-        body: bodyFor({ ...task, body }, this.rule),
+        call: { method: 'POST', path },
+        body,
         ...(idempotency !== undefined && { headers: { [idempotency]: task.id } }),
       })
     } catch (error) {
@@ -123,14 +124,22 @@ export class UpstreamTasks implements TaskRoute {
   }
 }
 
-/** The request as the target gets it: with the target's name of the model. */
-const bodyFor = ({ id, body, target }: Task, { dialect, submit }: TaskRule): Buffer => {
+/** What a submit sends: the body in the upstream's form, with the target's name of the model. */
+const submitRequest = (
+  { id, body, path, target }: Task,
+  { dialect, submit }: TaskRule,
+): { readonly path: string; readonly body: Buffer } => {
   const { submitted }: TaskDialect = taskDialects[dialect]
-  const members = submitted?.(body, target) ?? body
+  const request = submitted?.(body, target) ?? body
+  const rule = submit.with.find(([member]) => request[member] !== undefined)?.[1] ?? submit
+  const members = rule.body ? membersAt(request, rule.body) : request
   const named = 'model' in members && target.name !== undefined
-  const request = named ? { ...members, model: target.name } : members
+  const submitBody = named ? { ...members, model: target.name } : members
   const { ownId } = submit
-  return Buffer.from(
-    JSON.stringify(ownId === undefined ? request : withPointer(request, ownId, id)),
-  )
+  return {
+    path: rule.path ?? path,
+    body: Buffer.from(
+      JSON.stringify(ownId === undefined ? submitBody : withPointer(submitBody, ownId, id)),
+    ),
+  }
 }

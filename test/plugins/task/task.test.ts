@@ -428,6 +428,32 @@ t.test('task: with `find` one that the upstream does not know is submitted again
   t.equal(await gateway.spent(), PRICE)
 })
 
+t.test('task: a submit has the path and the body that its options describe', async t => {
+  const images = ['/image/url', '/last']
+  const body = { model: '/model', text: '/prompt', seconds: '/duration', style: '/style' }
+  const form = { path: '/v3/from-image', body: { model: '/model', images } }
+  const submit = { id: '/task_id', path: '/v3/from-text', body, with: { image: form } }
+  const gateway = await startTasks(t, 'sqlite', { submit })
+  await gateway.create()
+  await gateway.create({ image: { url: 'https://a/1' } })
+  await gateway.create({ image: {} })
+  const submits = await eventually(async () => {
+    const list = gateway.requests.filter(({ method }) => method === 'POST')
+    return list.length === 3 ? list : undefined
+  })
+  const requests = submits.map(({ path, body }) => JSON.stringify([path, body]))
+  t.same(
+    requests.toSorted(),
+    [
+      ['/v3/from-image', { model: 'viduclip' }],
+      ['/v3/from-image', { model: 'viduclip', images: ['https://a/1'] }],
+      ['/v3/from-text', { model: 'viduclip', text: 'a cat', seconds: 5 }],
+    ]
+      .map(each => JSON.stringify(each))
+      .toSorted(),
+  )
+})
+
 t.test('tasks: a model of another upstream is not served on the route', async t => {
   const gateway = await startTasks(t, 'sqlite', { upstreams: ['elsewhere'] })
   const { status, json } = await gateway.create()
