@@ -101,6 +101,7 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
         created: isoTime(task.created),
         changed: isoTime(task.changed),
         deadline: isoTime(task.deadline),
+        expires: isoTime(task.expires),
       }
       return { text: JSON.stringify(view, null, 2), json: view }
     },

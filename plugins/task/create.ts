@@ -54,10 +54,11 @@ export class CreateStage implements Stage {
       body,
       target: this.#host.pin(first),
       deadline: now + deadlineFor(body, this.#rule),
+      keep: this.#rule.keep,
       callback: callbackRequest?.callback,
     })
     const { version } = this.#host.config
-    saveTask(writes, task, { version, expires: task.deadline + this.#rule.keep, callbackKey })
+    saveTask(writes, task, { version, callbackKey, dialect: this.#rule.dialect })
     const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
     exchange.onEnd(() => this.#job.wake())

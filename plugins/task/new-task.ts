@@ -13,6 +13,8 @@ interface NewTask {
   readonly target: Target
   /** ms since 1970. */
   readonly deadline: number
+  /** ms that it is kept after its deadline. */
+  readonly keep: number
   /** Made before, where something is encrypted for it. */
   readonly id?: string
   readonly callback?: Callback | undefined
@@ -26,6 +28,7 @@ export const newTask = (
     body,
     target,
     deadline,
+    keep,
     id = makeTaskId(now, Math.random()),
     callback,
     isCall = false,
@@ -60,6 +63,7 @@ export const newTask = (
     created: now,
     changed: now,
     deadline,
+    expires: deadline + keep,
     late: false,
     isCall,
   }
@@ -67,17 +71,17 @@ export const newTask = (
 interface Storage {
   /** Of the configuration. */
   readonly version: number
-  /** ms since 1970. */
-  readonly expires: number
   /** Encrypted. */
   readonly callbackKey?: string | undefined
+  /** Undefined for calls. */
+  readonly dialect?: string
 }
 export const saveTask = (
   writes: Pick<Writes, 'add'>,
   task: Task,
-  { version, expires, callbackKey }: Storage,
+  { version, callbackKey, dialect }: Storage,
 ): void => {
   const { hold, created: now } = task
   if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task)))
-  writes.add(createTask({ ...task, version, expires, callbackKey, now }))
+  writes.add(createTask({ ...task, version, callbackKey, dialect, now }))
 }

@@ -12,9 +12,10 @@ const sql = (name: string, text: string, postgres?: string): Sql => ({
 
 const CREATE = sql(
   'create',
-  `INSERT INTO tasks (id, account, key, request, route, path, model, version, state, body, slots, target,
-     upstream, hold, callback, callback_key, is_call, created, changed, deadline, expires, due)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  `INSERT INTO tasks (id, account, key, request, route, dialect, path, model, version, state, body,
+     slots, target, upstream, hold, callback, callback_key, is_call, created, changed, deadline,
+     expires, due)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 )
 export interface NewTask {
   readonly id: string
@@ -22,6 +23,8 @@ export interface NewTask {
   readonly key: number | undefined
   readonly request: string
   readonly route: string
+  /** Undefined for calls. */
+  readonly dialect: string | undefined
   readonly path: string
   readonly model: string
   readonly version: number
@@ -46,6 +49,7 @@ export const createTask = (task: NewTask): Statement => ({
     task.key ?? null,
     task.request,
     task.route,
+    task.dialect ?? null,
     task.path,
     task.model,
     task.version,
@@ -267,7 +271,7 @@ export const remindOfUnknown = (
 /** The tasks that a process owns and does not copy results of (process). */
 export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ? AND copy_due IS NULL')
 /** A task of an account (id, account). */
-export const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
+const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
 /** Reads the task again; its last known state where it is gone. */
 export const taskReader =
   (database: Pick<Database, 'read'>, task: Task): (() => Promise<Task>) =>
@@ -280,12 +284,18 @@ export const FIND_CALL = sql(
   'find call',
   'SELECT * FROM tasks WHERE id = ? AND account = ? AND path = ? AND is_call = 1',
 )
+/** A task of an account in a dialect (id, account, dialect). */
+export const FIND_IN_DIALECT = sql(
+  'find in dialect',
+  'SELECT * FROM tasks WHERE id = ? AND account = ? AND dialect = ?',
+)
 /** For operators (id). */
 export const FIND_ANY = sql('find any', 'SELECT * FROM tasks WHERE id = ?')
-/** The latest tasks of an account (account, from, to, row count, rows to skip). */
+/** The latest tasks of an account in a dialect (account, from, to, dialect, row count, rows to
+ *  skip). */
 export const LIST = sql(
   'list',
-  `SELECT * FROM tasks WHERE account = ? AND created >= ? AND created < ?
+  `SELECT * FROM tasks WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
 )
 /** For operators: the latest of one state, or of all (twice null), row count. */

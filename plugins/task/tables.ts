@@ -89,6 +89,9 @@ const COPIES = `
   ALTER TABLE tasks ADD COLUMN copy_due BIGINT;
   CREATE INDEX tasks_copy_due ON tasks (copy_due) WHERE copy_due IS NOT NULL`
 
+/** That of the create; null for calls. */
+const DIALECT = 'ALTER TABLE tasks ADD COLUMN dialect TEXT'
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -100,4 +103,5 @@ export const migrations: readonly Migration[] = [
   },
   { number: 5, text: CALLS },
   { number: 6, text: COPIES },
+  { number: 7, text: `${DIALECT}; UPDATE tasks SET dialect = 'vidu' WHERE is_call = 0` },
 ]

@@ -84,6 +84,8 @@ export interface Task {
   readonly created: number
   readonly changed: number
   readonly deadline: number
+  /** When a finished task is deleted. */
+  readonly expires: number
   /** Succeeded after it had failed by its deadline. */
   readonly late: boolean
   /** The upstream answers the call itself, and is not polled. */
@@ -118,6 +120,7 @@ export const taskOf = (row: Row): Task => ({
   created: Number(row.created),
   changed: Number(row.changed),
   deadline: Number(row.deadline),
+  expires: Number(row.expires),
   late: Number(row.late) === 1,
   isCall: Number(row.is_call) === 1,
 })

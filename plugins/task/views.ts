@@ -5,12 +5,13 @@ import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
 import { creditsOf } from './credits.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
-import { taskDialects } from './dialects/index.ts'
+import { type TaskDialectName, taskDialects } from './dialects/index.ts'
+import { findTask } from './endpoints/find-task.ts'
 import { closeHold, Mover } from './moves.ts'
 import type { ViewName, ViewOptions } from './options.ts'
 import { showTask } from './results/results.ts'
 import type { TaskRunner } from './runner.ts'
-import { claimTask, FIND, LIST } from './statements.ts'
+import { claimTask, LIST } from './statements.ts'
 import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
 import { cancelUpstream } from './upstream-call.ts'
 import { waitForTask } from './wait.ts'
@@ -31,12 +32,14 @@ export class ViewStage implements Stage {
   readonly #host: Host
   readonly #runner: TaskRunner
   readonly #dialect: TaskDialect
+  readonly #name: TaskDialectName
   readonly #view: ViewName
 
   constructor(host: Host, runner: TaskRunner, { dialect, view }: ViewOptions) {
     this.#host = host
     this.#runner = runner
     this.#dialect = taskDialects[dialect]
+    this.#name = dialect
     this.#view = view
   }
   handle(exchange: Exchange): Promise<void> {
@@ -70,7 +73,7 @@ export class ViewStage implements Stage {
   async #list(exchange: Exchange): Promise<void> {
     const { from, to, size, number } = this.#dialect.page(exchange.request.query, Date.now())
     const account = exchange.slots.need(ACCOUNT).id
-    const values = [account, from, to, size + 1, number * size]
+    const values = [account, from, to, this.#name, size + 1, number * size]
     const rows = await this.#host.database.read(LIST, values)
     const next = rows.length > size ? String(number + 1) : ''
     const pageRows = rows.slice(0, size)
@@ -115,11 +118,8 @@ export class ViewStage implements Stage {
       throw error
     }
   }
-  async #find({ params, slots }: Exchange): Promise<Task> {
-    const id = params.id ?? ''
-    const [row] = await this.#host.database.read(FIND, [id, slots.need(ACCOUNT).id])
-    if (!row) throw this.#dialect.faults.notFound()
-    return taskOf(row)
+  #find(exchange: Exchange): Promise<Task> {
+    return findTask(exchange, this.#host, this.#name)
   }
   async #viewOf(task: Task) {
     return this.#dialect.query(await showTask(task, this.#host), this.#contextOf(task))

@@ -51,10 +51,11 @@ export class CallCreateStage implements Stage {
       body,
       target,
       deadline: now + this.#rule.deadline,
+      keep: this.#rule.keep,
       isCall: true,
     })
     const { version } = this.#host.config
-    saveTask(writes, task, { version, expires: task.deadline + this.#rule.keep })
+    saveTask(writes, task, { version })
     await writes.commit()
     this.#job.wake()
     this.#host.log.debug({ task: task.id, model: slots.get(MODEL)?.asked }, 'a call became a task')
