@@ -19,14 +19,20 @@ const FILES: Readonly<Record<string, { readonly type: string; make(): Bytes }>> 
   },
 }
 
+/** Undefined: the sandbox has no file of this name. */
+export const sandboxFile = (
+  name: string,
+): { readonly type: string; readonly bytes: Bytes } | undefined => {
+  const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined
+  return file ? { type: file.type, bytes: file.make() } : imageFile(name)
+}
 /** Answers with the file that a parameter of the path names. */
 export const answerFile = (exchange: Exchange, parameter: string): void => {
   const name = exchange.params[parameter] ?? ''
-  const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined
-  const image = file ? { type: file.type, bytes: file.make() } : imageFile(name)
-  if (!image) throw fault('SANDBOX_FILE', [name.slice(0, 64)])
-  exchange.answer(200, image.bytes, {
-    'content-type': image.type,
+  const file = sandboxFile(name)
+  if (!file) throw fault('SANDBOX_FILE', [name.slice(0, 64)])
+  exchange.answer(200, file.bytes, {
+    'content-type': file.type,
     'cache-control': 'public, max-age=86400',
     'x-tollgate-sandbox': 'true',
   })

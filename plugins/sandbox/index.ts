@@ -8,7 +8,7 @@ import { audioAnswer } from './audio.ts'
 import type { CannedResult } from './canned-result.ts'
 import type { ConversationAnswer } from './conversation.ts'
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
-import { answerFile } from './files.ts'
+import { answerFile, sandboxFile } from './files.ts'
 import { images } from './images.ts'
 import { openRealtime } from './realtime.ts'
 import { type AnswerContext, type Fields, fieldsIn } from './sandbox-format.ts'
@@ -66,6 +66,9 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   const task = taskAnswer({ method: request.method, path, now: Date.now(), fileUrl })
   if (task) return void attempt.answer(task.status, task.json, SANDBOX_HEADER)
   if (exchange.kind === 'websocket' && path.endsWith('/realtime')) return answerSession(attempt)
+  const file = request.method === 'GET' ? fileAt(path) : undefined
+  if (file)
+    return void attempt.answer(200, file.bytes, { ...SANDBOX_HEADER, 'content-type': file.type })
   if (request.method !== 'POST') return decline(attempt, path)
   // Loaded at the first answer: the formats are large, and most gateways have real upstreams.
   const { answerConversation, conversationAt } = await import('./conversation.ts')
@@ -82,6 +85,11 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   const { idHeader } = conversation
   const headers = idHeader ? { [idHeader]: exchange.id } : {}
   sendAnswer(attempt, answerConversation(attempt, body, conversation, context), headers)
+}
+/** Results of the sandbox that a download asks this upstream for. */
+const fileAt = (path: string) => {
+  const [folder, name = ''] = path.split('/').slice(-2)
+  return `/${folder}` === FILES_PATH ? sandboxFile(name) : undefined
 }
 const sendAnswer = (attempt: Attempt, answer: ConversationAnswer, more: Headers = {}): void => {
   const headers = { ...SANDBOX_HEADER, ...more }

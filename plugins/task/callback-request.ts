@@ -19,16 +19,17 @@ export type CallbackReader = (
 
 /** Rejects with a fault of the dialect where the URL cannot be used. */
 export const callbackReaderOf = (host: Host, name: TaskDialectName): CallbackReader => {
-  const { callback, faults } = taskDialects[name]
+  const { callback } = taskDialects[name]
+  if (!callback) return async () => undefined
   const readCredential = routeCredentialReader(host.route)
   return async (exchange, body) => {
     const text = body[callback.member] ?? ''
     if (text === '') return undefined
-    if (typeof text !== 'string') throw faults.callback('it must be a text', callback.member)
+    if (typeof text !== 'string') throw callback.fault('it must be a text')
     const key = readCredential(exchange)
-    if (!key) throw faults.callback('a callback is signed with an API key', callback.member)
+    if (!key) throw callback.fault('a callback is signed with an API key')
     const url = await admitAddress(text, host, CALLBACK_SCHEMES).catch(error => {
-      throw faults.callback((error as Error).message, callback.member)
+      throw callback.fault((error as Error).message)
     })
     return { callback: { url, dialect: name }, key }
   }

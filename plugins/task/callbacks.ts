@@ -38,8 +38,8 @@ export const announce = (
   const { id, callback, state } = task
   if (!callback) return []
   const { callback: dialect, query } = dialectOf(callback)
-  const topic = dialect.topicOf(state)
-  if (topic === undefined || topic === dialect.topicOf(before)) return []
+  const topic = dialect?.topicOf(state)
+  if (topic === undefined || topic === dialect?.topicOf(before)) return []
   const body = JSON.stringify(query(task, { credits: creditsOf(task, host) }))
   const attempts = isFinal(state) ? CALLBACK_DELAYS.length + 1 : 1
   return [
@@ -141,7 +141,7 @@ export const callbackQueue = ({ secret }: Pick<HostBase, 'secret'>): DeliveryQue
         body: String(row.body),
         sign(at) {
           const key = decryptKey(installationSecret, task, encrypted)
-          return dialectOf(callback).callback.signatureHeaders({ url, key, at })
+          return dialectOf(callback).callback?.signatureHeaders({ url, key, at }) ?? {}
         },
       }
     },

@@ -32,9 +32,8 @@ export class CreateStage implements Stage {
     const account = slots.need(ACCOUNT)
     const dialect: TaskDialect = taskDialects[this.#rule.dialect]
     const requestBody = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
-    // The upstream would announce its own id there.
-    const { [dialect.callback.member]: _, ...ownBody } = requestBody
     const callbackRequest = await this.#readCallback(exchange, requestBody)
+    const ownBody = withoutCallback(requestBody, dialect)
     const body = dialect.prepare?.(ownBody, request.path, Math.random()) ?? ownBody
     if (dialect.images) await checkImages(this.#host, dialect.images, { body, account: account.id })
     await this.#limitOpen(account.id)
@@ -45,7 +44,7 @@ export class CreateStage implements Stage {
     if (!first && upstreams) throw dialect.faults.notServed()
     if (!first) throw new Error(`route "${exchange.route.name}" has no target for a task`)
     const now = Date.now()
-    const id = makeTaskId(now, Math.random())
+    const id = `${dialect.idPrefix ?? ''}${makeTaskId(now, Math.random())}`
     const callbackKey =
       callbackRequest && (await encryptedKeyOf(this.#host, id, callbackRequest.key))
     const task = newTask(exchange, {
@@ -87,4 +86,11 @@ export class CreateStage implements Stage {
     if (Number(row?.open ?? 0) >= most)
       throw taskDialects[this.#rule.dialect].faults.tooManyOpen(most)
   }
+}
+
+/** The upstream would announce its own id there. */
+const withoutCallback = (body: Fields, { callback }: TaskDialect): Fields => {
+  if (!callback) return body
+  const { [callback.member]: _, ...members } = body
+  return members
 }

@@ -4,9 +4,9 @@ import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { CallTasks } from './calls/call-tasks.ts'
 import { CallCreateStage } from './calls/create.ts'
 import { callRuleOf } from './calls/options.ts'
-import { ReplyStage } from './calls/view.ts'
 import { commands } from './commands.ts'
 import { CreateStage } from './create.ts'
+import { viewStageOf } from './endpoints/view-stage.ts'
 import { startJobs } from './jobs.ts'
 import { type Options, ruleOf, SCHEMA } from './options.ts'
 import { POLLS } from './poll-rate.ts'
@@ -14,7 +14,6 @@ import { checkRoutes } from './problems.ts'
 import { TaskRunner } from './runner.ts'
 import { migrations } from './tables.ts'
 import { UpstreamTasks } from './upstream-tasks.ts'
-import { ViewStage } from './views.ts'
 
 export default {
   schema: SCHEMA,
@@ -28,8 +27,7 @@ export default {
   check: checkRoutes,
   setup(options, host): Stage {
     const runner = host.share('tasks', '1', () => new TaskRunner())
-    if ('view' in options && options.view === 'reply') return new ReplyStage(host)
-    if ('view' in options) return new ViewStage(host, runner, options)
+    if ('view' in options) return viewStageOf(options, host, runner)
     const job = startJobs(host, runner)
     if ('call' in options) {
       const callRule = callRuleOf(options)

@@ -1,7 +1,12 @@
 /** `task:` of a route: the JSON Schema, and the options as the runner uses them. */
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 import { CALL_SCHEMA, type CallOptions, REPLY_SCHEMA, type ReplyOptions } from './calls/options.ts'
-import { dialectNames, type TaskDialectName } from './dialects/index.ts'
+import {
+  dialectNames,
+  type ResultDialectName,
+  resultDialectNames,
+  type TaskDialectName,
+} from './dialects/index.ts'
 import { type MemberPlaces, POINTER } from './pointer.ts'
 import type { State } from './task.ts'
 
@@ -30,6 +35,7 @@ export interface CreateOptions {
     readonly error?: { readonly code?: string; readonly message?: string }
     readonly results: string
   }
+  readonly variants?: Readonly<Record<string, string>>
   readonly cancel?: { readonly path: string }
   readonly idempotency?: string
   readonly results?: 'link' | 'copy'
@@ -45,7 +51,16 @@ export interface ViewOptions {
   readonly dialect: TaskDialectName
   readonly view: ViewName
 }
-export type Options = CreateOptions | ViewOptions | CallOptions | ReplyOptions
+export interface ResultViewOptions {
+  readonly dialect: ResultDialectName
+  readonly view: 'content' | 'delete' | 'remix'
+}
+export type Options = CreateOptions | ViewOptions | ResultViewOptions | CallOptions | ReplyOptions
+
+const RESULT_VIEWS = ['content', 'delete', 'remix']
+export const isResultView = (
+  options: ViewOptions | ResultViewOptions,
+): options is ResultViewOptions => RESULT_VIEWS.includes(options.view)
 
 /** `GET /tasks/{id}`: `{id}` is the upstream's id, `{task}` that of the task. */
 export interface Call {
@@ -86,6 +101,8 @@ export interface TaskRule {
     readonly error: { readonly code: string | undefined; readonly message: string | undefined }
     readonly results: string
   }
+  /** Other forms of the result -> where the result has their URL. */
+  readonly variants: ReadonlyMap<string, string>
   readonly cancel: Call | undefined
   /** Header that makes a repeated submit harmless at this upstream. */
   readonly idempotency: string | undefined
@@ -111,6 +128,7 @@ const DEFAULTS = {
   keep: '30d',
   late: ['5m', '1h', '24h'],
   unknown: '24h',
+  variants: { video: '/url' },
 }
 
 const callOf = (text: string): Call => {
@@ -144,6 +162,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       error: { code: poll.error?.code, message: poll.error?.message },
       results: poll.results,
     },
+    variants: new Map(Object.entries({ ...DEFAULTS.variants, ...options.variants })),
     cancel: options.cancel && callOf(options.cancel.path),
     idempotency: options.idempotency?.toLowerCase(),
     copies: options.results === 'copy',
@@ -313,6 +332,14 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     }),
     results: pointer('Where the results stand: a URL, an object, or a list of them.', '/creations'),
   }),
+  variants: {
+    description: 'Other forms of a result that clients may download, and where it has their URLs.',
+    type: 'object',
+    minProperties: 1,
+    additionalProperties: pointer('Where the result has the URL.', '/cover_url'),
+    default: DEFAULTS.variants,
+    examples: [{ thumbnail: '/cover_url' }],
+  },
   cancel: object('The call that cancels it.', ['path'], {
     path: call('Method and path; {id} is the id of the upstream.', 'POST /tasks/{id}/cancel'),
   }),
@@ -361,8 +388,17 @@ const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {
     examples: ['query'],
   },
 })
+const RESULT_VIEW = object('The route works on the result of a task.', ['dialect', 'view'], {
+  dialect: { ...dialect, enum: resultDialectNames, examples: resultDialectNames },
+  view: {
+    description:
+      'content: sends a file of the result; delete: deletes a finished task, and cancels one that has not begun; remix: refuses, because no upstream changes finished results.',
+    enum: RESULT_VIEWS,
+    examples: ['content'],
+  },
+})
 export const SCHEMA = {
   description: 'The route creates durable tasks, or shows them.',
-  anyOf: [CREATE, CALL_SCHEMA, VIEW, REPLY_SCHEMA],
+  anyOf: [CREATE, CALL_SCHEMA, VIEW, RESULT_VIEW, REPLY_SCHEMA],
   examples: [{ dialect: dialectNames[0], view: 'query' }],
 }

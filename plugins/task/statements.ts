@@ -298,6 +298,16 @@ export const LIST = sql(
   `SELECT * FROM tasks WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
    ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
 )
+const page = (order: 'asc' | 'desc', before: '<' | '>'): Sql =>
+  sql(
+    `page ${order}`,
+    `SELECT * FROM tasks WHERE account = ? AND dialect = ? AND created ${before}= ?
+       AND (CAST(? AS TEXT) IS NULL OR id ${before} ?)
+     ORDER BY created ${order}, id ${order} LIMIT ?`,
+  )
+/** Tasks of an account in a dialect that follow another one, by its time and its id (account,
+ *  dialect, time, twice the id or null, row count). */
+export const PAGES = { asc: page('asc', '>'), desc: page('desc', '<') } as const
 /** For operators: the latest of one state, or of all (twice null), row count. */
 export const LIST_ANY = sql(
   'list any',
@@ -324,4 +334,15 @@ const DELETE_EXPIRED = sql(
 export const deleteExpired = (now: number, most: number): Statement => ({
   sql: DELETE_EXPIRED,
   values: [now, most],
+})
+const DELETE = sql(
+  'delete',
+  "DELETE FROM tasks WHERE id = ? AND account = ? AND state IN ('succeeded', 'failed')",
+)
+/** Deletes a finished task. Rejects with TASK_MOVED: it is not finished, or deleted already. */
+export const deleteTask = ({ id, account }: Pick<Task, 'id' | 'account'>): Statement => ({
+  sql: DELETE,
+  values: [id, account],
+  rows: 1,
+  otherwise: 'TASK_MOVED',
 })

@@ -1,19 +1,17 @@
 /** Queries, lists and cancels tasks of the calling account. */
 import { errors } from '../../engine/errors.ts'
-import type { Bytes, Exchange, Host, Stage } from '../../engine/plugin.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import type { Bytes, Exchange, Host, Row, Stage } from '../../engine/plugin.ts'
 import { ACCOUNT } from '../slots.ts'
 import { creditsOf } from './credits.ts'
-import type { TaskDialect } from './dialects/dialect.ts'
+import type { CursorPage, Page, TaskDialect } from './dialects/dialect.ts'
 import { type TaskDialectName, taskDialects } from './dialects/index.ts'
+import { cancelTask } from './endpoints/cancel-task.ts'
 import { findTask } from './endpoints/find-task.ts'
-import { closeHold, Mover } from './moves.ts'
 import type { ViewName, ViewOptions } from './options.ts'
 import { showTask } from './results/results.ts'
 import type { TaskRunner } from './runner.ts'
-import { claimTask, LIST } from './statements.ts'
-import { isFinal, TASK_ERRORS, type Task, taskOf } from './task.ts'
-import { cancelUpstream } from './upstream-call.ts'
+import { LIST, PAGES } from './statements.ts'
+import { isFinal, type Task, taskOf, timeOfTaskId } from './task.ts'
 import { waitForTask } from './wait.ts'
 
 const fault = errors({
@@ -71,52 +69,36 @@ export class ViewStage implements Stage {
     yield Buffer.from(JSON.stringify(await this.#viewOf(task)))
   }
   async #list(exchange: Exchange): Promise<void> {
-    const { from, to, size, number } = this.#dialect.page(exchange.request.query, Date.now())
+    const page = this.#dialect.page(exchange.request.query, Date.now())
     const account = exchange.slots.need(ACCOUNT).id
-    const values = [account, from, to, this.#name, size + 1, number * size]
-    const rows = await this.#host.database.read(LIST, values)
-    const next = rows.length > size ? String(number + 1) : ''
-    const pageRows = rows.slice(0, size)
+    const rows = await ('order' in page
+      ? this.#rowsAfter(page, account)
+      : this.#rowsOfPage(page, account))
+    const pageRows = rows.slice(0, page.size)
     const tasks = await Promise.all(pageRows.map(row => showTask(taskOf(row), this.#host)))
+    const following = 'order' in page ? (tasks.at(-1)?.id ?? '') : String(page.number + 1)
+    const next = rows.length > page.size ? following : ''
     exchange.answer(
       200,
       this.#dialect.list(tasks, task => this.#contextOf(task), next),
     )
   }
-  /** A task that waits ends at once; one that the upstream has queued is cancelled there first. */
-  async #cancel(exchange: Exchange): Promise<void> {
-    const before = await this.#find(exchange)
-    const rule = this.#runner.ruleOf(before)
-    const isQueued = before.state === 'submitted' && rule?.cancel !== undefined
-    if (before.state !== 'accepted' && !isQueued)
-      throw this.#dialect.faults.notCancellable(before.state)
-    const { database, membership } = this.#host
-    const process = await membership.name()
-    const claim = [claimTask(process, before.id, before.account)]
-    const [rows = []] = await this.#keepGoing(writeWithRetry(database, claim))
-    const task = rows[0] && taskOf(rows[0])
-    // A process is submitting or polling it at this moment.
-    if (!task) throw this.#dialect.faults.notCancellable(before.state)
-    const mover = new Mover(this.#host, task, process, () => false)
-    const isCancelled =
-      task.state === 'accepted' || (isQueued && (await cancelUpstream(this.#host, task, rule)))
-    if (!isCancelled) {
-      await this.#keepGoing(mover.move({ state: task.state, due: Date.now() }))
-      throw this.#dialect.faults.notCancellable(task.state)
-    }
-    const error = { code: TASK_ERRORS.cancelled, message: 'the task was cancelled' }
-    const end = mover.move({ state: 'failed', error }, false, closeHold(task, 'failed'))
-    await this.#keepGoing(end)
-    exchange.answer(200, this.#dialect.cancelled(task))
+  /** One row more than the page has, as the others. */
+  #rowsOfPage({ from, to, size, number }: Page, account: number): Promise<readonly Row[]> {
+    const values = [account, from, to, this.#name, size + 1, number * size]
+    return this.#host.database.read(LIST, values)
   }
-  /** After a failed write the task may belong to this process: its runner goes on with it. */
-  async #keepGoing<T>(write: Promise<T>): Promise<T> {
-    try {
-      return await write
-    } catch (error) {
-      this.#runner.adoptLater()
-      throw error
-    }
+  #rowsAfter({ order, after, size }: CursorPage, account: number): Promise<readonly Row[]> {
+    const start = order === 'asc' ? 0 : Number.MAX_SAFE_INTEGER
+    const time = after === undefined ? start : timeOfTaskId(after)
+    const values = [account, this.#name, time, after ?? null, after ?? null, size + 1]
+    return this.#host.database.read(PAGES[order], values)
+  }
+  async #cancel(exchange: Exchange): Promise<void> {
+    const task = await this.#find(exchange)
+    const { faults } = this.#dialect
+    await cancelTask(task, { host: this.#host, runner: this.#runner, faults })
+    exchange.answer(200, this.#dialect.cancelled(task))
   }
   #find(exchange: Exchange): Promise<Task> {
     return findTask(exchange, this.#host, this.#name)

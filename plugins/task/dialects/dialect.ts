@@ -9,6 +9,8 @@ export interface TaskContext {
   readonly credits: number
 }
 export interface TaskDialect {
+  /** What the ids of its tasks begin with. */
+  readonly idPrefix?: string
   /** The request as it is kept, echoed and sent: with the values that this API chooses itself.
    *  `random`: from 0 to 1. */
   prepare?(body: Fields, path: string, random: number): Fields
@@ -23,19 +25,30 @@ export interface TaskDialect {
   query(task: Task, context: TaskContext): Fields
   list(tasks: readonly Task[], contextOf: (task: Task) => TaskContext, next: string): Json
   /** Reads the page of a list. Throws a fault of the dialect. */
-  page(query: URLSearchParams, now: number): Page
+  page(query: URLSearchParams, now: number): Page | CursorPage
   cancelled(task: Task): Json
-  /** Announces states; the body is the answer of `query`. */
-  readonly callback: CallbackDialect
+  /** Announces states; the body is the answer of `query`. Absent: creates name no URL. */
+  readonly callback?: CallbackDialect
   readonly faults: {
-    /** The URL for callbacks in this member of the create cannot be used. */
-    callback(problem: string, member: string): Fault
-    notFound(): Fault
+    notFound(id: string): Fault
     /** The model is not served on this route. */
     notServed(): Fault
     /** The task is in a state that cannot be cancelled. */
     notCancellable(state: string): Fault
     tooManyOpen(most: number): Fault
+  }
+}
+/** What a dialect with endpoints over results has besides. */
+export interface ResultDialect {
+  /** The variant of the result that a download asks for. Throws a fault of the dialect. */
+  variantOf(query: URLSearchParams): string
+  deleted(task: Task): Json
+  readonly resultFaults: {
+    /** The task has not succeeded. */
+    noContent(task: Task): Fault
+    noVariant(variant: string): Fault
+    /** No upstream changes finished results. */
+    noRemix(task: Task): Fault
   }
 }
 export interface CallbackDialect {
@@ -44,6 +57,8 @@ export interface CallbackDialect {
   /** The word for a state that is announced. A task announces each word once. */
   topicOf(state: State): string | undefined
   signatureHeaders(input: SignatureInput): Headers
+  /** The URL in `member` cannot be used. */
+  fault(problem: string): Fault
 }
 interface SignatureInput {
   readonly url: string
@@ -52,10 +67,17 @@ interface SignatureInput {
   /** ms since 1970. */
   readonly at: number
 }
-interface Page {
+export interface Page {
   /** ms since 1970; `to` is exclusive. */
   readonly from: number
   readonly to: number
   readonly size: number
   readonly number: number
+}
+/** A page that follows a task. */
+export interface CursorPage {
+  readonly order: 'asc' | 'desc'
+  /** The id of that task, which may be deleted; undefined: the first page. */
+  readonly after: string | undefined
+  readonly size: number
 }

@@ -1,7 +1,19 @@
 /** The dialects of tasks by name. */
-import type { TaskDialect } from './dialect.ts'
+import type { ResultDialect, TaskDialect } from './dialect.ts'
+import { openaiVideos } from './openai-videos.ts'
 import { vidu } from './vidu.ts'
 
-export const taskDialects = { vidu } as const satisfies Readonly<Record<string, TaskDialect>>
-export type TaskDialectName = keyof typeof taskDialects
+export const taskDialects = { vidu, 'openai-videos': openaiVideos } as const satisfies Readonly<
+  Record<string, TaskDialect>
+>
+type Dialects = typeof taskDialects
+export type TaskDialectName = keyof Dialects
 export const dialectNames = Object.keys(taskDialects) as readonly TaskDialectName[]
+
+/** Dialects with endpoints over results. */
+export type ResultDialectName = {
+  [Name in TaskDialectName]: Dialects[Name] extends ResultDialect ? Name : never
+}[TaskDialectName]
+export const resultDialectNames = dialectNames.filter(
+  (name): name is ResultDialectName => 'variantOf' in taskDialects[name],
+)

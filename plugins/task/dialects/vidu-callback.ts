@@ -1,6 +1,13 @@
 /** Callbacks of the video endpoints: the headers that sign them. */
 import { createHmac, randomBytes } from 'node:crypto'
+import { errors } from '../../../engine/errors.ts'
 import type { CallbackDialect } from './dialect.ts'
+
+const fault = errors({
+  CALLBACK_URL: [400, 'invalid field: %s: %s', { as: { vidu: { type: 'FieldInvalid' } } }],
+})
+/** The member of a create with the URL. */
+const MEMBER = 'callback_url'
 
 /** The access key of the signature, the same for every customer. */
 const ACCESS_KEY = 'vidu'
@@ -14,8 +21,9 @@ const TOPICS: Readonly<Record<string, string>> = {
 }
 
 export const viduCallback: CallbackDialect = {
-  member: 'callback_url',
+  member: MEMBER,
   topicOf: state => TOPICS[state],
+  fault: problem => fault('CALLBACK_URL', [MEMBER, problem], { param: MEMBER }),
   signatureHeaders({ url, key, at }) {
     const { pathname, search } = new URL(url)
     const [date, nonce] = [new Date(at).toUTCString(), randomBytes(16).toString('hex')]

@@ -19,7 +19,6 @@ const fault = errors({
     'this account has %d unfinished tasks; wait until one has finished',
     { as: { vidu: { type: 'QuotaExceeded' } } },
   ],
-  CALLBACK_URL: [400, 'invalid field: %s: %s', { as: { vidu: { type: 'FieldInvalid' } } }],
   PAGE_SIZE: [
     400,
     'page size out of range: pager.pagesz is 1 to 100',
@@ -201,7 +200,6 @@ export const vidu: TaskDialect = {
   cancelled: () => ({}),
   callback: viduCallback,
   faults: {
-    callback: (problem, member) => fault('CALLBACK_URL', [member, problem], { param: member }),
     notServed: () => fault('TASK_MODEL'),
     notFound: () => fault('TASK_UNKNOWN', [], { param: 'id' }),
     notCancellable: state => fault('TASK_NOT_CANCELLABLE', [STATES[state as State]]),

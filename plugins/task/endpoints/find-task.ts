@@ -13,6 +13,6 @@ export const findTask = async (
 ): Promise<Task> => {
   const { id = '' } = params
   const [row] = await database.read(FIND_IN_DIALECT, [id, slots.need(ACCOUNT).id, dialect])
-  if (!row) throw taskDialects[dialect].faults.notFound()
+  if (!row) throw taskDialects[dialect].faults.notFound(id)
   return taskOf(row)
 }

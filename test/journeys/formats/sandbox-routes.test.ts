@@ -525,3 +525,15 @@ t.test('sandbox: official clients read chat answers, marked as sandbox', async t
     t.ok(text || calls?.length, 'an answer')
   }
 })
+
+t.test('sandbox: official clients make and download a video', async t => {
+  const { videos } = openai
+  const image = await toFile(PIXEL, 'a.png')
+  const { id } = await videos.create({ model: 'vdq3', prompt: 'a cat', input_reference: image })
+  await eventually(async () => (await videos.retrieve(id)).status === 'completed' || undefined)
+  const clip = await videos.downloadContent(id)
+  t.equal(clip.headers.get('content-type'), 'video/mp4')
+  t.equal(Buffer.from(await clip.arrayBuffer()).toString('latin1', 4, 8), 'ftyp')
+  const cover = await videos.downloadContent(id, { variant: 'thumbnail' })
+  t.equal(cover.headers.get('content-type'), 'image/png')
+})

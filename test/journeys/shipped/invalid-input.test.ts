@@ -54,6 +54,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   '/ent/v2/text2audio': PROMPT,
   '/ent/v2/audio-tts': { body: { text: 'hi', voice_setting_voice_id: 'a' }, wrong: { text: 7 } },
   '/v1/images/edits': { body: { prompt: 'a cat' }, wrong: { size: 'large' }, file: 'image' },
+  '/v1/videos': { body: { prompt: 'a cat' }, wrong: { prompt: '' }, file: 'input_reference' },
 }
 
 type ErrorFields = Readonly<Record<string, unknown>>

@@ -8,6 +8,7 @@ import { creditAdmin } from '../../helpers/money/credit.ts'
 export const upstream = await startUpstream()
 export const gateway = await startGateway({
   env: {
+    EGRESS_ALLOW: '127.0.0.0/8', // where results of tasks are
     OPENAI_BASE_URL: `${upstream.url}/s/gp/v1`,
     OPENAI_API_KEY: 'operators-openai-key',
     ANTHROPIC_BASE_URL: `${upstream.url}/s/cl`,

@@ -7,6 +7,7 @@ import { Leases } from '../../../engine/store/leases.ts'
 import account from '../../../plugins/account/index.ts'
 import errorsPlugin from '../../../plugins/errors.ts'
 import files from '../../../plugins/files/index.ts'
+import form from '../../../plugins/form.ts'
 import idempotency from '../../../plugins/idempotency/index.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
@@ -85,12 +86,18 @@ const caller: Stage = {
   },
 }
 
+/** More of the configuration. */
+interface Extension {
+  readonly models?: Readonly<Record<string, object>>
+  readonly routes?: readonly object[]
+}
 /** `options`: of the route that creates tasks. */
 export const startTasks = async (
   t: Test,
   engine: Engine = 'sqlite',
   options: object = {},
   settings: object = {},
+  { models = {}, routes = [] }: Extension = {},
 ) => {
   const store = await startAnyStore(t, engine)
   const folder = temporaryFolder(t)
@@ -127,7 +134,7 @@ export const startTasks = async (
   const log = { debug: write, info: write, warn: write, error: write }
   /** Another process of the installation. */
   let host: HostBase | undefined
-  const worker = async (options: object = {}) => {
+  const worker = async (options: object = {}, others = routes) => {
     const own = await store.open({ writeTimeout: 10_000 })
     const membership = reaperOn(t, own, 1_000)
     const jobs = createJobs({ leases: new Leases({ database: own, membership }), log: SILENT_LOG })
@@ -146,6 +153,7 @@ export const startTasks = async (
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
         mixed: { to: 'vd/vidumix', price: { seconds: 0.025 }, traits: { subjects: false } },
+        ...models,
       },
       routes: [
         {
@@ -161,6 +169,7 @@ export const startTasks = async (
         { path: 'GET /files/{name}', files: 'signed', errors: 'openai' },
         { path: 'GET /ent/v2/info', account: 'info' },
         { path: 'GET /ent/v2/usage/{id}', account: 'receipt' },
+        ...others,
       ],
     }
     const plugins = {
@@ -171,6 +180,7 @@ export const startTasks = async (
           return caller
         },
       }),
+      form: form as Plugin,
       model: model as Plugin,
       idempotency: idempotency as Plugin,
       files: files as Plugin,
@@ -255,6 +265,7 @@ const clientOf = (url: string) => {
     return { status: response.status, json: (await response.json()) as Answer }
   }
   return {
+    url,
     call,
     create: (body: object = {}, headers: Readonly<Record<string, string>> = {}) =>
       call(

@@ -1,0 +1,18 @@
+/** The stage of a route that shows or changes existing tasks. */
+import type { Host, Stage } from '../../../engine/plugin.ts'
+import { ReplyStage } from '../calls/view.ts'
+import { isResultView, type Options } from '../options.ts'
+import type { TaskRunner } from '../runner.ts'
+import { ViewStage } from '../views.ts'
+import { ResultStage } from './result-stage.ts'
+
+export const viewStageOf = (
+  options: Extract<Options, { readonly view: unknown }>,
+  host: Host,
+  runner: TaskRunner,
+): Stage => {
+  if (options.view === 'reply') return new ReplyStage(host)
+  return isResultView(options)
+    ? new ResultStage(host, runner, options)
+    : new ViewStage(host, runner, options)
+}
