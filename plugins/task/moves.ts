@@ -11,7 +11,7 @@ import { readPointer } from './pointer.ts'
 import { showTask, sourcesIn } from './results/results.ts'
 import { type Move, moveTask } from './statements.ts'
 import { type Copy, TASK_ERRORS, type Task, type TaskError } from './task.ts'
-import { errorOf, finishedResults, resultsOf, textAt } from './upstream-answer.ts'
+import { errorOf, finishedResults, idIn, resultsOf, textAt } from './upstream-answer.ts'
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 import { usageOfRequest } from './usage.ts'
 
@@ -64,11 +64,12 @@ export class Mover {
   succeed(results: readonly Json[], usage?: Usage): Promise<void> {
     return this.#end('succeeded', { results }, usage)
   }
-  async afterSubmit({ status, json }: UpstreamAnswer, rule: TaskRule): Promise<void> {
+  async afterSubmit(answer: UpstreamAnswer, rule: TaskRule): Promise<void> {
+    const { status, json } = answer
     if (status === 429 || status === 503) return this.acceptAgain(rule.poll)
     if (status >= 500) return this.loseTrack(`the upstream answered ${status}`, rule)
     if (status >= 300) return this.#refused(status, json, rule)
-    const upstreamId = textAt(json, rule.submit.id)
+    const upstreamId = idIn(answer, rule.submit.id)
     if (upstreamId === undefined)
       return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`, rule)
     const results = finishedResults(json, rule)
@@ -79,11 +80,15 @@ export class Mover {
     const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
     return again ? this.acceptAgain(rule.poll) : this.loseTrack(fault.message, rule)
   }
-  afterPoll({ json }: UpstreamAnswer, rule: TaskRule, delay: number): Promise<void> {
+  afterPoll(
+    { json, results = json }: UpstreamAnswer,
+    rule: TaskRule,
+    delay: number,
+  ): Promise<void> {
     const { poll } = rule
     const state = poll.states.get(textAt(json, poll.state) ?? '') ?? this.task.state
     if (state === 'succeeded')
-      return this.afterSuccess(resultsOf(readPointer(json, poll.results)), rule)
+      return this.afterSuccess(resultsOf(readPointer(results, poll.results)), rule)
     if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
     if (Date.now() > this.task.deadline) return this.expire(rule)
     // States only go forward: an upstream that queues a running task again changes nothing.
@@ -104,11 +109,13 @@ export class Mover {
     const error = { code: TASK_ERRORS.timeout, message: 'the task did not finish in time' }
     return this.#end('failed', { error, ...(due !== undefined && { due }) })
   }
-  afterLatePoll(json: Json | undefined, rule: TaskRule): Promise<void> {
+  /** `answer`: undefined where the poll failed. */
+  afterLatePoll(answer: UpstreamAnswer | undefined, rule: TaskRule): Promise<void> {
+    const { json, results = json } = answer ?? {}
     const { poll } = rule
     const state = poll.states.get(textAt(json, poll.state) ?? '')
     if (state === 'succeeded')
-      return this.afterSuccess(resultsOf(readPointer(json, poll.results)), rule)
+      return this.afterSuccess(resultsOf(readPointer(results, poll.results)), rule)
     const due = state === 'failed' ? undefined : nextLatePoll(this.task, rule)
     return due === undefined ? this.endLatePolls() : this.move({ state: 'failed', due })
   }

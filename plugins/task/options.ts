@@ -7,7 +7,8 @@ import {
   resultDialectNames,
   type TaskDialectName,
 } from './dialects/index.ts'
-import { type MemberPlaces, POINTER } from './pointer.ts'
+import { CHANGE_SCHEMA, type ChangeOptions } from './endpoints/change-notices.ts'
+import { ID_PLACE, type MemberPlaces, POINTER } from './pointer.ts'
 import type { State } from './task.ts'
 
 /** As the schema accepts it. */
@@ -23,6 +24,7 @@ export interface CreateOptions {
     >
     readonly results?: string
     readonly own_id?: string
+    readonly callback?: string
   }
   readonly find?: { readonly path: string; readonly id: string }
   readonly poll: {
@@ -34,6 +36,7 @@ export interface CreateOptions {
     readonly progress?: string
     readonly error?: { readonly code?: string; readonly message?: string }
     readonly results: string
+    readonly results_path?: string
   }
   readonly variants?: Readonly<Record<string, string>>
   readonly cancel?: { readonly path: string }
@@ -55,7 +58,13 @@ export interface ResultViewOptions {
   readonly dialect: ResultDialectName
   readonly view: 'content' | 'delete' | 'remix'
 }
-export type Options = CreateOptions | ViewOptions | ResultViewOptions | CallOptions | ReplyOptions
+export type Options =
+  | CreateOptions
+  | ViewOptions
+  | ResultViewOptions
+  | CallOptions
+  | ReplyOptions
+  | ChangeOptions
 
 const RESULT_VIEWS = ['content', 'delete', 'remix']
 export const isResultView = (
@@ -82,8 +91,9 @@ export interface TaskRule {
     readonly with: readonly (readonly [member: string, rule: SubmitRule])[]
     /** Where the answer has the results, if it may have them at once. */
     readonly results: string | undefined
-    /** Where the request gets the id of the task. */
+    /** Where the request gets the id of the task, and the address that announces changes. */
     readonly ownId: string | undefined
+    readonly callback: string | undefined
   }
   /** How a submit whose answer was lost is found by the id of the task. */
   readonly find: { readonly call: Call; readonly id: string } | undefined
@@ -100,6 +110,8 @@ export interface TaskRule {
     readonly progress: string | undefined
     readonly error: { readonly code: string | undefined; readonly message: string | undefined }
     readonly results: string
+    /** The call whose answer has the results, if not the poll. */
+    readonly resultsCall: Call | undefined
   }
   /** Other forms of the result -> where the result has their URL. */
   readonly variants: ReadonlyMap<string, string>
@@ -149,6 +161,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       ),
       results: options.submit.results,
       ownId: options.submit.own_id,
+      callback: options.submit.callback,
     },
     find: options.find && { call: callOf(options.find.path), id: options.find.id },
     poll: {
@@ -161,6 +174,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       progress: poll.progress,
       error: { code: poll.error?.code, message: poll.error?.message },
       results: poll.results,
+      resultsCall: poll.results_path === undefined ? undefined : callOf(poll.results_path),
     },
     variants: new Map(Object.entries({ ...DEFAULTS.variants, ...options.variants })),
     cancel: options.cancel && callOf(options.cancel.path),
@@ -265,7 +279,13 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     examples: [['vd']],
   },
   submit: object('The call that starts the work.', ['id'], {
-    id: pointer('Where the answer has the id of the upstream.', '/task_id'),
+    id: {
+      description:
+        'Where the answer has the id of the upstream: a JSON Pointer, or header:NAME; of an address there the last part of its path.',
+      type: 'string',
+      pattern: ID_PLACE,
+      examples: ['/task_id', 'header:Location'],
+    },
     ...SUBMIT,
     with: {
       description: 'Another path and body for requests that have a member; the first one counts.',
@@ -279,6 +299,10 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       '/file_url',
     ),
     own_id: pointer('Where the request gets the id of the task.', '/client_request_id'),
+    callback: pointer(
+      'Where the request gets the address at which the upstream announces a change: the task is polled then.',
+      '/callback_url',
+    ),
   }),
   find: object(
     'The call that finds a submitted task by its own id, after the answer was lost. Not found means that the submit is repeated.',
@@ -331,6 +355,10 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       message: pointer('The text.', '/message'),
     }),
     results: pointer('Where the results stand: a URL, an object, or a list of them.', '/creations'),
+    results_path: call(
+      'Method and path of the call whose answer has the results, if not the poll.',
+      'GET /tasks/{id}/result',
+    ),
   }),
   variants: {
     description: 'Other forms of a result that clients may download, and where it has their URLs.',
@@ -399,6 +427,6 @@ const RESULT_VIEW = object('The route works on the result of a task.', ['dialect
 })
 export const SCHEMA = {
   description: 'The route creates durable tasks, or shows them.',
-  anyOf: [CREATE, CALL_SCHEMA, VIEW, RESULT_VIEW, REPLY_SCHEMA],
+  anyOf: [CREATE, CHANGE_SCHEMA, CALL_SCHEMA, VIEW, RESULT_VIEW, REPLY_SCHEMA],
   examples: [{ dialect: dialectNames[0], view: 'query' }],
 }

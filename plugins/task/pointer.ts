@@ -2,6 +2,9 @@
 import type { Json } from '../../engine/plugin.ts'
 
 export const POINTER = '^(?:/(?:[^~/]|~[01])*)*$'
+/** Begins the name of a header where an id may stand in one. */
+export const HEADER = 'header:'
+export const ID_PLACE = `${POINTER}|^${HEADER}[A-Za-z][A-Za-z0-9-]*$`
 
 /** A copy with a value at this place; missing objects on the way are made. */
 export const withPointer = (json: Json | undefined, pointer: string, value: Json): Json => {

@@ -2,6 +2,7 @@
 import { nearest } from '../../engine/config/nearest.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
 import { servesSignedUrls } from '../file-store/signed-url.ts'
+import { takesNotices } from './endpoints/change-notices.ts'
 
 interface RouteEntry {
   readonly form?: object
@@ -9,6 +10,7 @@ interface RouteEntry {
     readonly call?: object
     readonly upstreams?: readonly string[]
     readonly results?: string
+    readonly submit?: { readonly callback?: string }
   }
 }
 
@@ -29,6 +31,12 @@ export const checkRoutes = (document: Document, report: Report): void => {
       const where = ['routes', index, 'task', 'upstreams', at]
       report(where, 'UNKNOWN_UPSTREAM', message, nearest(name, known))
     }
+    if (task?.submit?.callback !== undefined && !takesNotices(document.routes))
+      report(
+        ['routes', index, 'task', 'submit', 'callback'],
+        'NOTICES_UNSERVED',
+        'no route takes the notices: add { path: POST /task-changes/{name}, auth: none, task: { view: changed } }',
+      )
     if (task?.results !== 'copy' || hasUrls) continue
     const message =
       'no route serves the copies: add { path: GET /files/{name}, auth: none, files: signed }'

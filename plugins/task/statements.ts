@@ -228,6 +228,16 @@ export const ANY_COPY_DUE = sql(
   'SELECT 1 AS due FROM tasks WHERE copy_due <= ? LIMIT 1',
 )
 
+const MAKE_DUE = sql(
+  'make due',
+  `UPDATE tasks SET due = ? WHERE id = ? AND state IN ('submitted', 'running') AND process IS NULL
+     AND due > ?`,
+)
+/** Polls a task now. Does nothing for one that is finished, or that a process works on. */
+export const makeDue = (id: string, now: number): Statement => ({
+  sql: MAKE_DUE,
+  values: [now, id, now],
+})
 // ---------------------------------------------------------------- operators
 
 const PAUSE = sql(

@@ -1,13 +1,23 @@
 /** Reads an upstream's answers about a task: the state, the results and the error. Pure. */
 import type { Json } from '../../engine/plugin.ts'
 import type { TaskRule } from './options.ts'
-import { readPointer } from './pointer.ts'
+import { HEADER, readPointer } from './pointer.ts'
 import { TASK_ERRORS, type TaskError } from './task.ts'
+import type { UpstreamAnswer } from './upstream-call.ts'
 
-/** The text or the number at a pointer. Undefined where there is none, or an empty text. */
+/** The id of the upstream at an `ID_PLACE`: of an address in a header the last part of its path.
+ *  Undefined where the answer has none. */
+export const idIn = ({ json, headers }: UpstreamAnswer, place: string): string | undefined => {
+  if (!place.startsWith(HEADER)) return textAt(json, place)
+  const text = String(headers[place.slice(HEADER.length).toLowerCase()] ?? '')
+  const [path = ''] = text.split('?')
+  return path.split('/').findLast(part => part !== '')
+}
+/** The text, number or truth value at a pointer. Undefined where there is none, or an empty
+ *  text. */
 export const textAt = (json: Json | undefined, pointer: string): string | undefined => {
   const value = readPointer(json, pointer)
-  if (typeof value === 'number') return String(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 /** Each result as an object: a plain URL becomes its `url`. */

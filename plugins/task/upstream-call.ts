@@ -1,6 +1,6 @@
 /** Calls the upstream of a task: through the stages behind `task`, to the target that the task was
  *  created with. */
-import type { Host, Json, Reply } from '../../engine/plugin.ts'
+import type { Headers, Host, Json, Reply } from '../../engine/plugin.ts'
 import type { Call, TaskRule } from './options.ts'
 import type { Task } from './task.ts'
 
@@ -13,6 +13,9 @@ export interface UpstreamAnswer {
   readonly status: number
   /** Undefined where the body is not JSON. */
   readonly json: Json | undefined
+  readonly headers: Headers
+  /** The answer to a second call, which has the results. */
+  readonly results?: Json | undefined
 }
 interface UpstreamCall {
   readonly call: Call
@@ -41,7 +44,7 @@ export const callUpstream = async (
     targets: [task.target],
     signal: AbortSignal.timeout(CALL_TIMEOUT),
   })
-  return { status: reply.status, json: await jsonOf(reply) }
+  return { status: reply.status, headers: reply.headers, json: await jsonOf(reply) }
 }
 /** Asks the upstream to cancel the task. False where the route has no such call, the call fails or
  *  the upstream refuses. */

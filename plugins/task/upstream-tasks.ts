@@ -1,9 +1,10 @@
 /** Tasks of an upstream that is itself asynchronous: submits them, and polls until they end. */
 import { asFault } from '../../engine/errors.ts'
-import type { Host } from '../../engine/plugin.ts'
+import type { Host, Json } from '../../engine/plugin.ts'
 import { inlineImages } from '../file-store/image-places.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
+import { noticeAddress } from './endpoints/change-notices.ts'
 import { backOff, type Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
 import { membersAt, withPointer } from './pointer.ts'
@@ -54,7 +55,8 @@ export class UpstreamTasks implements TaskRoute {
       })
     const request = await this.#readFiles(mover)
     if (!request) return
-    const { path, body } = submitRequest({ ...task, body: request }, this.rule)
+    const { path, members } = submitRequest({ ...task, body: request }, this.rule)
+    const body = Buffer.from(JSON.stringify(await this.#withOwnMembers(members, task.id)))
     // Due at once for another process, should this one die: see `step`.
     await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
     let answer: UpstreamAnswer
@@ -68,6 +70,14 @@ export class UpstreamTasks implements TaskRoute {
       return mover.afterFailedSubmit(asFault(error), this.rule)
     }
     return mover.afterSubmit(answer, this.rule)
+  }
+  /** Adds what the upstream is told about the task: its id, and the address for notices. */
+  async #withOwnMembers(members: Fields, id: string): Promise<Json> {
+    const { ownId, callback } = this.rule.submit
+    const named = ownId === undefined ? members : withPointer(members, ownId, id)
+    return callback === undefined
+      ? named
+      : withPointer(named, callback, await noticeAddress(this.#host, id))
   }
   /** Asks for a submit whose answer was lost. */
   async #find(mover: Mover, { call, id }: NonNullable<TaskRule['find']>): Promise<void> {
@@ -103,10 +113,10 @@ export class UpstreamTasks implements TaskRoute {
   }
   async #poll(mover: Mover, signal: AbortSignal): Promise<void> {
     await this.#pollRate.wait(mover.task.target.upstream, signal)
-    const { call, first, longest } = this.rule.poll
+    const { first, longest } = this.rule.poll
     const delay = backOff(mover.task, first, longest)
     try {
-      const answer = await callUpstream(this.#host, mover.task, { call })
+      const answer = await this.#ask(mover.task)
       if (answer.status < 300) return await mover.afterPoll(answer, this.rule, delay)
     } catch (error) {
       const { code } = asFault(error)
@@ -116,30 +126,32 @@ export class UpstreamTasks implements TaskRoute {
   }
   /** Polls a task that failed by its deadline: the upstream may have finished it later. */
   async #pollLate(mover: Mover): Promise<void> {
-    const { call } = this.rule.poll
-    const { json } = await callUpstream(this.#host, mover.task, { call }).catch(() => ({
-      json: undefined,
-    }))
-    return mover.afterLatePoll(json, this.rule)
+    const answer = await this.#ask(mover.task).catch(() => undefined)
+    return mover.afterLatePoll(answer, this.rule)
+  }
+  /** The answer to a poll, with that to the call for the results where they need one. */
+  async #ask(task: Task): Promise<UpstreamAnswer> {
+    const { call, resultsCall, state, states } = this.rule.poll
+    const answer = await callUpstream(this.#host, task, { call })
+    const isFinished = states.get(textAt(answer.json, state) ?? '') === 'succeeded'
+    if (!resultsCall || !isFinished || answer.status >= 300) return answer
+    const second = await callUpstream(this.#host, task, { call: resultsCall })
+    return { ...answer, status: second.status, results: second.json }
   }
 }
 
 /** What a submit sends: the body in the upstream's form, with the target's name of the model. */
 const submitRequest = (
-  { id, body, path, target }: Task,
+  { body, path, target }: Pick<Task, 'body' | 'path' | 'target'>,
   { dialect, submit }: TaskRule,
-): { readonly path: string; readonly body: Buffer } => {
+): { readonly path: string; readonly members: Fields } => {
   const { submitted }: TaskDialect = taskDialects[dialect]
   const request = submitted?.(body, target) ?? body
   const rule = submit.with.find(([member]) => request[member] !== undefined)?.[1] ?? submit
   const members = rule.body ? membersAt(request, rule.body) : request
   const named = 'model' in members && target.name !== undefined
-  const submitBody = named ? { ...members, model: target.name } : members
-  const { ownId } = submit
   return {
     path: rule.path ?? path,
-    body: Buffer.from(
-      JSON.stringify(ownId === undefined ? submitBody : withPointer(submitBody, ownId, id)),
-    ),
+    members: named ? { ...members, model: target.name ?? '' } : members,
   }
 }

@@ -1,9 +1,11 @@
 /** The stage of a route that shows or changes existing tasks. */
 import type { Host, Stage } from '../../../engine/plugin.ts'
 import { ReplyStage } from '../calls/view.ts'
+import { startJobs } from '../jobs.ts'
 import { isResultView, type Options } from '../options.ts'
 import type { TaskRunner } from '../runner.ts'
 import { ViewStage } from '../views.ts'
+import { ChangeStage } from './change-notices.ts'
 import { ResultStage } from './result-stage.ts'
 
 export const viewStageOf = (
@@ -12,6 +14,7 @@ export const viewStageOf = (
   runner: TaskRunner,
 ): Stage => {
   if (options.view === 'reply') return new ReplyStage(host)
+  if (options.view === 'changed') return new ChangeStage(host, startJobs(host, runner))
   return isResultView(options)
     ? new ResultStage(host, runner, options)
     : new ViewStage(host, runner, options)

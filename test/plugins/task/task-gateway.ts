@@ -167,6 +167,7 @@ export const startTasks = async (
         { path: 'GET /ent/v2/tasks', task: view('list'), errors: 'vidu' },
         { path: 'POST /ent/v2/tasks/{id}/cancel', task: view('cancel'), errors: 'vidu' },
         { path: 'GET /files/{name}', files: 'signed', errors: 'openai' },
+        { path: 'POST /task-changes/{name}', task: { view: 'changed' } },
         { path: 'GET /ent/v2/info', account: 'info' },
         { path: 'GET /ent/v2/usage/{id}', account: 'receipt' },
         ...others,
