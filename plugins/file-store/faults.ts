@@ -26,6 +26,7 @@ export const fault = errors({
     { as: { openai: { type: 'insufficient_quota', code: 'file_quota_exceeded' } } },
   ],
   FILE_TOO_LONG: [502, 'a file for the file store is longer than %d bytes', { expose: false }],
+  RANGE_UNSATISFIABLE: [416, 'The requested range is not within the %d bytes of the file.'],
   FILE_UNKNOWN: [404, 'No such File object: %s', { param: 'id' }],
 
   // Files that a request names. The first argument is the place.

@@ -53,6 +53,5 @@ export const fault = errors({
 
   LIST_PURPOSE: [400, 'Invalid purpose: %s. Must be one of: (%s)', { param: 'purpose' }],
 
-  RANGE_UNSATISFIABLE: [416, 'The requested range is not within the %d bytes of the file.'],
   LINK_INVALID: [403, 'This link has expired, or it is not a link of this service.'],
 })

@@ -2,13 +2,13 @@
  *  download by a signed URL, without an account. */
 import type { Exchange, HostBase } from '../../engine/plugin.ts'
 import { integerIn, orderIn } from '../dialects/openai-query.ts'
+import { download } from '../file-store/download.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { PURPOSES } from '../file-store/settings.ts'
 import { readSignedUrl } from '../file-store/signed-url.ts'
 import { PAGES } from '../file-store/statements.ts'
 import { fileOf, type StoredFile } from '../file-store/stored-file.ts'
 import { ACCOUNT } from '../slots.ts'
-import { download } from './download.ts'
 import { fault } from './faults.ts'
 import { deletedView, fileView, listView } from './view.ts'
 

@@ -12,6 +12,7 @@ import { isFinal, type Task } from '../task.ts'
 import { cancelTask } from './cancel-task.ts'
 import { findTask } from './find-task.ts'
 import { sendContent } from './result-content.ts'
+import { removeCopy, sendCopy } from './result-copy.ts'
 
 export class ResultStage implements Stage {
   readonly answers = true
@@ -42,6 +43,8 @@ export class ResultStage implements Stage {
     const { resultFaults } = this.#dialect
     if (task.state !== 'succeeded') throw resultFaults.noContent(task)
     const place = this.#runner.ruleOf(task)?.variants.get(variant)
+    const copy = task.copies.find(({ result, member }) => result === 0 && `/${member}` === place)
+    if (copy) return sendCopy(exchange, this.#host, copy)
     const url = place && readPointer(task.results[0], place)
     if (typeof url !== 'string' || url === '') throw resultFaults.noVariant(variant)
     await sendContent(exchange, this.#host, task, url)
@@ -50,12 +53,14 @@ export class ResultStage implements Stage {
   async #delete(exchange: Exchange, task: Task): Promise<void> {
     const { faults } = this.#dialect
     const deletion = deleteTask(task)
-    if (isFinal(task.state)) await this.#deleteFinal(task, deletion)
+    if (isFinal(task.state)) await this.#deleteFinished(task, deletion)
     else
       await cancelTask(task, { host: this.#host, runner: this.#runner, faults, more: [deletion] })
     exchange.answer(200, this.#dialect.deleted(task))
   }
-  async #deleteFinal(task: Task, deletion: Statement): Promise<void> {
+  /** Its files go first: where one cannot be removed now, the client tries again. */
+  async #deleteFinished(task: Task, deletion: Statement): Promise<void> {
+    for (const copy of task.copies) await removeCopy(this.#host, copy)
     try {
       await writeWithRetry(this.#host.database, [deletion])
     } catch (error) {

@@ -86,18 +86,13 @@ const caller: Stage = {
   },
 }
 
-/** More of the configuration. */
-interface Extension {
-  readonly models?: Readonly<Record<string, object>>
-  readonly routes?: readonly object[]
-}
-/** `options`: of the route that creates tasks. */
+/** `options`: of the route that creates tasks; `routes`: besides those of this file. */
 export const startTasks = async (
   t: Test,
   engine: Engine = 'sqlite',
   options: object = {},
   settings: object = {},
-  { models = {}, routes = [] }: Extension = {},
+  routes: readonly object[] = [],
 ) => {
   const store = await startAnyStore(t, engine)
   const folder = temporaryFolder(t)
@@ -134,7 +129,7 @@ export const startTasks = async (
   const log = { debug: write, info: write, warn: write, error: write }
   /** Another process of the installation. */
   let host: HostBase | undefined
-  const worker = async (options: object = {}, others = routes) => {
+  const worker = async (options: object = {}) => {
     const own = await store.open({ writeTimeout: 10_000 })
     const membership = reaperOn(t, own, 1_000)
     const jobs = createJobs({ leases: new Leases({ database: own, membership }), log: SILENT_LOG })
@@ -153,7 +148,6 @@ export const startTasks = async (
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
         mixed: { to: 'vd/vidumix', price: { seconds: 0.025 }, traits: { subjects: false } },
-        ...models,
       },
       routes: [
         {
@@ -170,7 +164,7 @@ export const startTasks = async (
         { path: 'POST /task-changes/{name}', task: { view: 'changed' } },
         { path: 'GET /ent/v2/info', account: 'info' },
         { path: 'GET /ent/v2/usage/{id}', account: 'receipt' },
-        ...others,
+        ...routes,
       ],
     }
     const plugins = {
@@ -266,7 +260,7 @@ const clientOf = (url: string) => {
     return { status: response.status, json: (await response.json()) as Answer }
   }
   return {
-    url,
+    gatewayUrl: url,
     call,
     create: (body: object = {}, headers: Readonly<Record<string, string>> = {}) =>
       call(

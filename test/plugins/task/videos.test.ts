@@ -38,8 +38,8 @@ const sdk = (url: string, account = '1') =>
   }).videos
 
 const startVideos = async (t: Test, engine: Engine = 'sqlite', options: object = {}) => {
-  const gateway = await startTasks(t, engine, {}, {}, { routes: routesOf(options) })
-  const videos = sdk(gateway.url)
+  const gateway = await startTasks(t, engine, {}, {}, routesOf(options))
+  const videos = sdk(gateway.gatewayUrl)
   return {
     ...gateway,
     videos,
@@ -128,11 +128,11 @@ t.test('videos: one that the upstream works on is not deleted', async t => {
 })
 
 t.test('videos: one of another account is unknown to every endpoint', async t => {
-  const { create, reach, here, url } = await startVideos(t)
+  const { create, reach, here, gatewayUrl } = await startVideos(t)
   here.script = always('success')
   const id = await create()
   await reach(id, 'completed')
-  const other = sdk(url, '2')
+  const other = sdk(gatewayUrl, '2')
   for (const call of [
     other.retrieve(id),
     other.downloadContent(id),
@@ -174,7 +174,7 @@ const serveFiles = (request: IncomingMessage, response: ServerResponse): void =>
 }
 t.test('videos: content is streamed with its headers, in ranges and by HEAD', async t => {
   const files = await startHttpUpstream(t, serveFiles)
-  const { videos, create, reach, here, url } = await startVideos(t)
+  const { videos, create, reach, here, gatewayUrl } = await startVideos(t)
   here.script = always('success', { creation: { url: `${files}/clip` } })
   const id = await create()
   await reach(id, 'completed')
@@ -187,7 +187,7 @@ t.test('videos: content is streamed with its headers, in ranges and by HEAD', as
   const part = await videos.downloadContent(id, {}, { headers: { range: 'bytes=4-' } })
   t.same([part.status, part.headers.get('content-range')], [206, 'bytes 4-9/10'])
   t.equal(await part.text(), '456789')
-  const head = await fetch(`${url}/v1/videos/${id}/content`, {
+  const head = await fetch(`${gatewayUrl}/v1/videos/${id}/content`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${KEY}` },
   })
@@ -224,4 +224,23 @@ t.test('videos: content that cannot be fetched is a clear error', async t => {
   await reach(id, 'completed')
   const page = await videos.downloadContent(id)
   t.equal(page.headers.get('content-type'), 'application/octet-stream', 'no browser runs it')
+})
+
+t.test('videos: copies of results are sent from the file store, and deleted with them', async t => {
+  const files = await startHttpUpstream(t, serveFiles)
+  const gateway = await startVideos(t, 'sqlite', { results: 'copy' })
+  const { videos, create, reach, here, rows } = gateway
+  here.script = always('success', { creation: { url: `${files}/clip`, cover_url: `${files}/a` } })
+  const id = await create()
+  await reach(id, 'completed')
+  const part = await videos.downloadContent(id, {}, { headers: { range: 'bytes=4-' } })
+  t.same([part.status, part.headers.get('content-range')], [206, 'bytes 4-9/10'])
+  t.match(part.headers.get('content-disposition'), `filename="${id}-1.bin"`)
+  t.equal(await part.text(), '456789')
+  const cover = await videos.downloadContent(id, { variant: 'thumbnail' })
+  t.match(cover.headers.get('content-disposition'), `filename="${id}-cover-1.bin"`)
+  t.match(await rows('SELECT count(*) AS n FROM stored_files'), [{ n: 2 }])
+  await videos.delete(id)
+  t.match(await rows('SELECT count(*) AS n FROM stored_files'), [{ n: 0 }])
+  t.match(await errorOf(videos.downloadContent(id)), { status: 404 })
 })

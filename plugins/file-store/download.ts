@@ -1,8 +1,8 @@
 /** Sends a file: whole or a range of it (RFC 9110 §14), with headers that no browser misreads. */
 import type { Exchange, Headers } from '../../engine/plugin.ts'
-import type { FileStore } from '../file-store/file-store.ts'
-import type { StoredFile } from '../file-store/stored-file.ts'
 import { fault } from './faults.ts'
+import type { FileStore } from './file-store.ts'
+import type { StoredFile } from './stored-file.ts'
 
 /** `end`: exclusive. */
 interface Range {
