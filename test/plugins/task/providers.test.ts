@@ -103,7 +103,7 @@ t.test('provider: a task is polled at once when its upstream announces a change'
   const { url } = (gateway.requests[0]?.body.notify ?? {}) as { readonly url?: string }
   const path = new URL(String(url)).pathname
   const notify = async (to: string) => {
-    const response = await fetch(`${gateway.url}${to}`, {
+    const response = await fetch(`${gateway.gatewayUrl}${to}`, {
       method: 'POST',
       body: '{"state":"success"}',
     })
