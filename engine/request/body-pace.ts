@@ -1,6 +1,5 @@
 /** Refuses request bodies slower than the minimum pace. Knows times and counts only. */
 import { errors } from '../errors.ts'
-import type { Bytes } from '../plugin.ts'
 import { type Indexed, IndexedSet } from './indexed-set.ts'
 
 const fault = errors({
@@ -10,6 +9,8 @@ const fault = errors({
 export interface PacedBody extends Indexed {
   /** When the body was taken (ms, monotonic), later by the time that its reader took. */
   startedAt: number
+  /** When its reader got the last chunk (ms, monotonic). */
+  handedAt: number
   /** Bytes so far. */
   readonly byteCount: number
   refuse(reason: unknown): void
@@ -24,8 +25,7 @@ export class BodyPace {
   constructor(rate: number, graceMs: number) {
     this.rate = rate
     this.#graceMs = graceMs
-    this.#timer = setInterval(() => this.check(performance.now()), 1_000)
-    this.#timer.unref()
+    this.#timer = setInterval(() => this.check(performance.now()), 1_000).unref()
   }
   watch(body: PacedBody): void {
     body.startedAt = performance.now()
@@ -34,12 +34,13 @@ export class BodyPace {
   remove(body: PacedBody): void {
     this.#bodies.remove(body)
   }
-  /** Yields a chunk. The time until the reader asks for the next one does not count as slowness. */
-  async *handToReader(body: PacedBody, chunk: Bytes): AsyncGenerator<Bytes> {
+  /** The reader gets a chunk. The time until `resume` does not count as slowness. */
+  pause(body: PacedBody): void {
     this.#bodies.remove(body)
-    const since = performance.now()
-    yield chunk
-    body.startedAt += performance.now() - since
+    body.handedAt = performance.now()
+  }
+  resume(body: PacedBody): void {
+    body.startedAt += performance.now() - body.handedAt
     this.#bodies.add(body)
   }
   check(now: number): void {

@@ -42,6 +42,7 @@ const REFUSED: State = { name: 'refused' }
 export class IncomingBody implements PacedBody, SendableBody {
   index = -1
   startedAt = 0
+  handedAt = 0
   /** Bytes so far, as they arrived. */
   byteCount = 0
   /** When the whole body was there (ms, monotonic): waiting for it is not the gateway's time. */
@@ -100,7 +101,8 @@ export class IncomingBody implements PacedBody, SendableBody {
     this.#state = STREAMING
     this.#open()
     try {
-      yield* inflate(raw, this.#headers['content-encoding'], this.#rules.inflatedLimit)
+      const coding = this.#headers['content-encoding']
+      yield* coding === undefined ? raw : inflate(raw, coding, this.#rules.inflatedLimit)
     } finally {
       this.#pace.remove(this)
     }
@@ -138,14 +140,17 @@ export class IncomingBody implements PacedBody, SendableBody {
   /** The body as it arrives. A reader that stops leaves the connection open for a reply. */
   async *#chunks(start: Buffer[]): AsyncGenerator<Bytes> {
     try {
-      for (let chunk = start.shift(); chunk; chunk = start.shift())
-        yield* this.#pace.handToReader(this, chunk)
+      this.#pace.pause(this)
+      for (let chunk = start.shift(); chunk; chunk = start.shift()) yield chunk
+      this.#pace.resume(this)
       for await (const chunk of this.#incoming.iterator({ destroyOnReturn: false })) {
         this.byteCount += (chunk as Buffer).length
         if (this.#state === REFUSED) return
         if (this.byteCount > this.#rules.limit) throw fault('BODY_TOO_LARGE', [this.#rules.limit])
-        yield* this.#pace.handToReader(this, chunk as Buffer)
+        this.#pace.pause(this)
+        yield chunk as Buffer
         if (this.#state === REFUSED) return
+        this.#pace.resume(this)
       }
     } catch (error) {
       throw error instanceof TollgateError ? error : fault('BODY_CUT', [], { cause: error })

@@ -19,12 +19,11 @@ const CODINGS: Readonly<Record<string, () => Transform>> = {
 /** Passes an unknown coding through, and faults of `raw` unchanged. `limit`: bytes. */
 export async function* inflate(
   raw: AsyncIterable<Bytes>,
-  coding: string | undefined,
+  coding: string,
   limit: number,
 ): AsyncGenerator<Bytes> {
-  const createInflater = coding === undefined ? undefined : CODINGS[coding]
-  if (!createInflater) return yield* raw
-  const inflater = createInflater()
+  const inflater = CODINGS[coding]?.()
+  if (!inflater) return yield* raw
   pipeline(raw, inflater, () => {}) // errors are thrown by `inflater`
   let size = 0
   try {
@@ -34,7 +33,6 @@ export async function* inflate(
       yield chunk
     }
   } catch (error) {
-    if (error instanceof TollgateError) throw error
-    throw fault('BODY_CORRUPT', [coding], { cause: error })
+    throw error instanceof TollgateError ? error : fault('BODY_CORRUPT', [coding], { cause: error })
   }
 }

@@ -140,12 +140,13 @@ export class RequestLifecycle implements Indexed {
     this.#phase = 'replying'
   }
   /** Ends a stage that takes too long by itself. Waiting for the client's body or for an upstream
-   *  does not count: these have deadlines of their own. */
+   *  does not count: these have deadlines of their own. Reading a chunk of the body is progress. */
   checkStages(now: number): void {
     const { stage: limit } = this.#snapshot.settings.timeouts
     if (this.#phase !== 'running' || limit === 0) return
     const { call, request } = this.acceptedRequest
-    if (call.waitsForUpstream || request.body.index >= 0) this.#idleAt = now
+    const isWaiting = call.waitsForUpstream || request.body.index >= 0
+    this.#idleAt = isWaiting ? now : Math.max(this.#idleAt, request.body.handedAt)
     if (now - this.#idleAt <= limit) return
     this.#idleAt = now - limit + UNWINDING
     const reason = call.stall(stage =>

@@ -136,8 +136,7 @@ export class FilteredReply implements Reply {
     this.#filters = NO_FILTERS
     this.#body = undefined
     this.#source = pipe
-    const flow = inner.pipeTo(pipe)
-    pipe.attach(flow, reason => inner.cut(reason))
+    pipe.attach(inner.pipeTo(pipe), reason => inner.cut(reason))
     return pipe
   }
 }

@@ -11,7 +11,12 @@ const never = new Promise<never>(() => {})
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 const settlement: Statement = { sql: { name: 'settle', text: '' }, values: [] }
 
-const arrange = async (t: Test, plugins: Readonly<Record<string, Plugin>>, wait = 0) => {
+const arrange = async (
+  t: Test,
+  plugins: Readonly<Record<string, Plugin>>,
+  wait = 0,
+  limit = LIMIT,
+) => {
   const errors: string[] = []
   let upstreamRequests = 0
   const upstream = await startHttpUpstream(t, async (incoming, response) => {
@@ -29,7 +34,7 @@ const arrange = async (t: Test, plugins: Readonly<Record<string, Plugin>>, wait 
     t,
     plugins,
     {
-      settings: { timeouts: { stage: `${LIMIT}ms` } },
+      settings: { timeouts: { stage: `${limit}ms` } },
       upstreams: { up: { url: upstream } },
       routes: [{ path: 'GET|POST /{id}', name: 'own', upstream: 'up' }],
     },
@@ -145,6 +150,24 @@ t.test('stage timeout: waiting for an upstream does not count', async t => {
     both.map(({ status, text }) => `${status} ${text}`),
     ['200 {}', '200 {}'],
   )
+})
+
+t.test('stage timeout: reading the body chunk by chunk is progress', async t => {
+  let chunks = 0
+  const slow: Stage = {
+    async handle(exchange) {
+      for await (const _ of exchange.request.stream()) {
+        chunks++
+        await pause(20)
+      }
+      exchange.answer(200, {})
+    },
+  }
+  const { ask } = await arrange(t, { slow: pluginOf(slow) }, 0, 1_000)
+  const started = performance.now()
+  const body = Buffer.alloc(8 * 2 ** 20)
+  t.equal((await ask('/x', { method: 'POST', body })).status, 200)
+  t.ok(chunks > 50 && performance.now() - started > 1_000, 'it took longer than a stage may')
 })
 
 t.test('stage timeout: waiting for the body of the request does not count', async t => {
