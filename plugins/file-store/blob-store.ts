@@ -15,7 +15,8 @@ export interface BlobStore {
   removeUnfinished(before: number): Promise<number>
 }
 export interface BlobWriter {
-  write(bytes: Bytes): Promise<void>
+  /** Copies the bytes. A promise: the caller waits before it writes more. */
+  write(bytes: Bytes): Promise<void> | undefined
   /** Durable when it resolves. */
   commit(): Promise<void>
   /** Leaves nothing. Does nothing after `commit`. */

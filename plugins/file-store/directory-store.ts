@@ -13,8 +13,10 @@ const INCOMING = 'incoming'
 const SHARD = /^[0-9a-f]{2}$/
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
+/** Bytes of one write: a call of the file system costs as much as hashing 64 KiB. */
+const BATCH_SIZE = 512 * 1024
 /** Bytes between two syncs: a sync of a gigabyte at the end would take longer than a stage may. */
-const SYNC_INTERVAL = 64 * 2 ** 20
+const SYNC_INTERVAL = 16 * 2 ** 20
 const READ_SIZE = 256 * 1024
 
 export class DirectoryStore implements BlobStore {
@@ -89,6 +91,8 @@ interface WriterActions {
 class DirectoryWriter implements BlobWriter {
   readonly #handle: FileHandle
   readonly #actions: WriterActions
+  readonly #batch = Buffer.allocUnsafeSlow(BATCH_SIZE)
+  #length = 0
   #unsynced = 0
   #isClosed = false
 
@@ -96,10 +100,26 @@ class DirectoryWriter implements BlobWriter {
     this.#handle = handle
     this.#actions = actions
   }
-  async write(bytes: Bytes): Promise<void> {
+  write(bytes: Bytes): Promise<void> | undefined {
+    if (this.#length + bytes.length > BATCH_SIZE) return this.#writeFull(bytes)
+    this.#batch.set(bytes, this.#length)
+    this.#length += bytes.length
+    return undefined
+  }
+  async #writeFull(bytes: Bytes): Promise<void> {
+    for (let from = 0; from < bytes.length; ) {
+      const piece = bytes.subarray(from, from + BATCH_SIZE - this.#length)
+      this.#batch.set(piece, this.#length)
+      this.#length += piece.length
+      from += piece.length
+      if (this.#length === BATCH_SIZE) await this.#flush()
+    }
+  }
+  async #flush(): Promise<void> {
     try {
-      await this.#handle.appendFile(bytes)
-      this.#unsynced += bytes.length
+      await this.#handle.appendFile(this.#batch.subarray(0, this.#length))
+      this.#unsynced += this.#length
+      this.#length = 0
       if (this.#unsynced < SYNC_INTERVAL) return
       this.#unsynced = 0
       await this.#actions.checkSpace()
@@ -109,6 +129,7 @@ class DirectoryWriter implements BlobWriter {
     }
   }
   async commit(): Promise<void> {
+    await this.#flush()
     await this.#handle.sync()
     this.#isClosed = true
     await this.#handle.close()

@@ -195,10 +195,11 @@ export class FileWriter {
     this.id = id
     this.#blob = blob
   }
-  async write(bytes: Bytes): Promise<void> {
+  /** Copies the bytes. A promise: the caller waits before it writes more. */
+  write(bytes: Bytes): Promise<void> | undefined {
     this.#size += bytes.length
     this.#hash.update(bytes)
-    await this.#blob.write(bytes)
+    return this.#blob.write(bytes)
   }
   /** Called by the store. */
   async commit(): Promise<Pick<StoredFile, 'id' | 'bytes' | 'sha256'>> {

@@ -163,7 +163,13 @@ class S3Writer implements BlobWriter {
   constructor(send: Send) {
     this.#send = send
   }
-  async write(bytes: Bytes): Promise<void> {
+  write(bytes: Bytes): Promise<void> | undefined {
+    if (this.#length + bytes.length > PART_SIZE) return this.#writeFull(bytes)
+    this.#part.set(bytes, this.#length)
+    this.#length += bytes.length
+    return undefined
+  }
+  async #writeFull(bytes: Bytes): Promise<void> {
     for (let from = 0; from < bytes.length; ) {
       if (this.#length === PART_SIZE) await this.#sendPart()
       const piece = bytes.subarray(from, from + PART_SIZE - this.#length)

@@ -86,8 +86,8 @@ const CR = 13
 const HEAD_END = Buffer.from('\r\n\r\n')
 const NOTHING = Buffer.alloc(0)
 
-/** Reads a form in chunks of any size and keeps at most a head and a delimiter of it. Offsets count
- *  from the start of the body; content refers to the chunks.
+/** Reads a form in chunks of any size and copies at most a head and a delimiter of it. Offsets
+ *  count from the start of the body; content refers to the chunk, which the reader does not keep.
  *
  *  start ──"--boundary"──▶ delimiter ──CRLF──▶ head ──empty line──▶ content ──▶ delimiter
  *  delimiter ──"--"──▶ complete
@@ -117,7 +117,7 @@ export class FormReader {
     this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes])
     const events: FormEvent[] = []
     while (this.#step(events)) {}
-    if (this.state !== 'open') this.#rest = NOTHING
+    this.#rest = this.state === 'open' ? Buffer.from(this.#rest) : NOTHING
     return events
   }
   /** Returns false where it needs more bytes, or none. */
