@@ -40,7 +40,10 @@ export class UploadStage implements Stage {
         await upload.read(chunk)
         freeMemory(chunk)
       }
-      exchange.answer(200, fileView(await upload.save(account, Date.now())))
+      const file = await upload.save(account, Date.now())
+      // The client was told that it failed, or has left: it would upload the file again.
+      if (exchange.signal.aborted) return await this.#store.remove(file)
+      exchange.answer(200, fileView(file))
     } catch (error) {
       request.stop()
       // What cannot be removed now is removed later; the client reads the first error.

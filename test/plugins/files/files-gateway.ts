@@ -30,7 +30,12 @@ const ROUTES = [
 ]
 
 /** `settings`: under `settings.files`. Background jobs run only by `runJob`. */
-export const startFiles = async (t: Test, settings: object = {}, engine: Engine = 'sqlite') => {
+export const startFiles = async (
+  t: Test,
+  settings: object = {},
+  engine: Engine = 'sqlite',
+  timeouts: object = {},
+) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open({ writeTimeout: 10_000 })
   const membership = reaperOn(t, database, 1_000)
@@ -50,7 +55,7 @@ export const startFiles = async (t: Test, settings: object = {}, engine: Engine 
       return caller
     },
   })
-  const document = { settings: { data: folder, files: settings }, routes: ROUTES }
+  const document = { settings: { data: folder, files: settings, timeouts }, routes: ROUTES }
   const { url } = await startTestServer(
     t,
     { errors: errorsPlugin as Plugin, caller: spy, files: files as Plugin },

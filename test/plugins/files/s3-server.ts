@@ -51,6 +51,8 @@ export const startS3 = async (t: Test) => {
   const requests: string[] = []
   /** Statuses of the next responses. */
   const failures: number[] = []
+  /** ms before each response. */
+  const delay = { ms: 0 }
 
   const xml = (response: ServerResponse, text: string): void =>
     void response.end(`<?xml version="1.0"?>${text}`)
@@ -146,9 +148,11 @@ export const startS3 = async (t: Test) => {
   const endpoint = await startHttpUpstream(t, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', chunk => chunks.push(chunk))
-    request.on('end', () => answer(request, response, Buffer.concat(chunks)))
+    request.on('end', () =>
+      setTimeout(() => answer(request, response, Buffer.concat(chunks)), delay.ms),
+    )
   })
   const store = `s3://bucket/some/folder?endpoint=${encodeURIComponent(endpoint)}&region=${REGION}`
   const settings = { store, access_key: ACCESS_KEY, secret_key: SECRET_KEY }
-  return { endpoint, settings, objects, uploads, requests, failures }
+  return { endpoint, settings, objects, uploads, requests, failures, delay }
 }

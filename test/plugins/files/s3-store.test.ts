@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
 import { fileStoreOf } from '../../../plugins/file-store/file-store.ts'
 import { parseS3Address } from '../../../plugins/file-store/s3-store.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { BATCH, LINES, startFiles } from './files-gateway.ts'
 import { startS3 } from './s3-server.ts'
 
@@ -58,6 +59,17 @@ t.test('S3 store: a refused upload leaves nothing, whole or in parts', async t =
     'the parts are removed',
   )
   t.equal(s3.objects.size + s3.uploads.size, 0)
+})
+
+t.test('S3 store: an upload whose stage is ended while it is stored leaves nothing', async t => {
+  const s3 = await startS3(t)
+  const gateway = await startFiles(t, s3.settings, 'sqlite', { stage: '1s' })
+  s3.delay.ms = 2_000
+  t.equal((await gateway.upload(BATCH)).status, 500)
+  s3.delay.ms = 0
+  await eventually(async () => s3.requests.includes('DELETE some/folder/FILE') || undefined)
+  t.same((await gateway.json('GET', '/v1/files')).json.data, [])
+  await eventually(async () => s3.objects.size === 0 || undefined)
 })
 
 t.test('S3 store: retries failures of the service, and reports those that stay', async t => {
