@@ -15,8 +15,7 @@ const SIZE = shortOrLong(32, 200) * MIB
 
 const gateway = await startGateway({
   settings: `
-files: { sizes: { assistants: 200MiB, vision: 20MiB, batch: 1MiB } }
-timeouts: { stage: 1s }`,
+files: { sizes: { assistants: 200MiB, vision: 20MiB, batch: 1MiB } }`,
   routes: `
 pipeline: [errors, auth, files]
 routes:
@@ -150,22 +149,6 @@ t.test('files: an upload that breaks off at any byte leaves nothing', async t =>
   await eventually(async () => (storedFiles().length === 0 ? true : undefined))
   t.same(storedFiles(), [])
   t.same((await client.files.list()).data, [])
-})
-
-t.test('files: a slow client may take longer than a stage', async t => {
-  const body = Buffer.from(`${field('purpose', 'batch')}${file('b.jsonl')}{"a":1}${END}`)
-  const connection = await rawClient(gateway)
-  await connection.send(`${HEAD}Content-Length: ${body.length}\r\n\r\n`)
-  const size = Math.ceil(body.length / 10)
-  for (let from = 0; from < body.length; from += size) {
-    await new Promise(resolve => setTimeout(resolve, 300))
-    await connection.send(body.subarray(from, from + size))
-  }
-  await connection.until('status_details')
-  const reply = replies(connection.text())[0]
-  t.equal(reply?.status, 200)
-  connection.close()
-  await client.files.delete(String(JSON.parse(reply?.body ?? '{}').id))
 })
 
 t.test('files: reading stops at the limit', async t => {

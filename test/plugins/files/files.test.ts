@@ -6,6 +6,7 @@ import t from 'tap'
 import type { HostBase } from '../../../engine/plugin.ts'
 import { signedUrl } from '../../../plugins/file-store/signed-url.ts'
 import { commands } from '../../../plugins/files/commands.ts'
+import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 import { BATCH, LINES, startFiles } from './files-gateway.ts'
 
@@ -74,6 +75,53 @@ for (const engine of ENGINES)
     const [usage] = await gateway.rows('SELECT files, bytes FROM file_usage')
     t.match(usage, { files: 0, bytes: 0 })
   })
+
+const field = (name: string, value: string): string =>
+  `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+const file = (name: string): string =>
+  `--b\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n\r\n`
+const END = '\r\n--b--\r\n'
+/** A connection that has sent the head of an upload of this length. */
+const beginUpload = async ({ url }: { readonly url: string }, length: number) => {
+  const connection = await rawClient({ port: Number(new URL(url).port) })
+  const head = 'POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=b'
+  await connection.send(`${head}\r\ncontent-length: ${length}\r\n\r\n`)
+  return connection
+}
+
+t.test('files: the memory of an upload is free once its bytes are written', async t => {
+  const gateway = await startFiles(t)
+  const start = field('purpose', 'assistants') + file('a.txt')
+  const part = Buffer.alloc(64 * 1024, 'a')
+  const parts = 1_024
+  const length = start.length + part.length * parts + END.length
+  const connection = await beginUpload(gateway, length)
+  await connection.send(start)
+  const before = process.memoryUsage().arrayBuffers
+  let highest = 0
+  for (let count = 0; count < parts; count++) {
+    await connection.send(part)
+    highest = Math.max(highest, process.memoryUsage().arrayBuffers - before)
+  }
+  await connection.send(END)
+  await connection.until('status_details')
+  connection.close()
+  t.ok(highest < 12 * 2 ** 20, `${(highest / 2 ** 20).toFixed(1)} MiB`)
+})
+
+t.test('files: a slow client may take longer than a stage', async t => {
+  const gateway = await startFiles(t, {}, 'sqlite', { stage: '1s' })
+  const body = `${field('purpose', 'batch')}${file('b.jsonl')}{"a":1}${END}`
+  const connection = await beginUpload(gateway, body.length)
+  const size = Math.ceil(body.length / 10)
+  for (let from = 0; from < body.length; from += size) {
+    await new Promise(resolve => setTimeout(resolve, 300))
+    await connection.send(body.slice(from, from + size))
+  }
+  await connection.until('status_details')
+  t.equal(replies(connection.text())[0]?.status, 200)
+  connection.close()
+})
 
 t.test('files: belong to their account', async t => {
   const gateway = await startFiles(t)
