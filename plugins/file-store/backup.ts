@@ -41,7 +41,7 @@ const copyFile = async (
   file: StoredFile,
   target: DirectoryStore,
 ): Promise<boolean> => {
-  const writer = new FileWriter(file.id, await target.create(file.id))
+  const writer = new FileWriter(file.id, await target.create(file.id, 'backup'))
   try {
     for await (const chunk of await store.read(file, 0, file.bytes)) await writer.write(chunk)
     const { bytes, sha256 } = await writer.commit()

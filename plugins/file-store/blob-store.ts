@@ -3,8 +3,8 @@ import type { Bytes } from '../../engine/plugin.ts'
 
 export interface BlobStore {
   /** Begins to store bytes under a name; nothing is there before `commit`. Rejects with
-   *  STORAGE_FULL where there is no room. */
-  create(name: string): Promise<BlobWriter>
+   *  STORAGE_FULL where there is no room. `process`: the one that writes. */
+  create(name: string, process: string): Promise<BlobWriter>
   /** The bytes from `start` to `end`, exclusive. Rejects with FILE_LOST if there are none. */
   read(name: string, start: number, end: number): Promise<AsyncIterable<Bytes>>
   /** Does nothing if there are none. */
@@ -13,6 +13,8 @@ export interface BlobStore {
   pages(): AsyncIterable<readonly Blob[]>
   /** Removes what was begun and not touched since then (ms since 1970). Returns their number. */
   removeUnfinished(before: number): Promise<number>
+  /** Removes what a dead process began. Absent where the store does not know who began what. */
+  removeUnfinishedOf?(process: string): Promise<void>
 }
 export interface BlobWriter {
   /** Copies the bytes. A promise: the caller waits before it writes more. */

@@ -28,11 +28,11 @@ export class DirectoryStore implements BlobStore {
     this.#root = root
     this.#minFree = minFree
   }
-  async create(name: string): Promise<BlobWriter> {
+  async create(name: string, process: string): Promise<BlobWriter> {
     const incoming = join(this.#root, INCOMING)
     await mkdir(incoming, { recursive: true, mode: FOLDER_MODE })
     await this.#checkSpace()
-    const path = join(incoming, `${name}.${randomUUID()}`)
+    const path = join(incoming, `${name}.${process}.${randomUUID()}`)
     const handle = await open(path, 'wx', FILE_MODE)
     return new DirectoryWriter(handle, {
       checkSpace: () => this.#checkSpace(),
@@ -65,6 +65,11 @@ export class DirectoryStore implements BlobStore {
     const abandoned = (await blobsIn(folder)).filter(({ modified }) => modified < before)
     for (const { name } of abandoned) await rm(join(folder, name), { force: true })
     return abandoned.length
+  }
+  async removeUnfinishedOf(process: string): Promise<void> {
+    const folder = join(this.#root, INCOMING)
+    for (const name of await entriesIn(folder))
+      if (name.split('.')[1] === process) await rm(join(folder, name), { force: true })
   }
   /** Moves a complete file to its name; the directory entry is durable as well. */
   async #publish(path: string, name: string): Promise<void> {

@@ -32,7 +32,11 @@ const PAGE = 200
 export const fileStoreOf = (host: HostBase): FileStore => {
   const settings = fileSettingsOf(host)
   return host.share('file-store', `1 ${JSON.stringify(settings)}`, () => {
-    return new FileStore(host, settings, openBlobs(host, settings))
+    const blobs = openBlobs(host, settings)
+    host.membership.listen('files', {
+      beforeReap: async process => blobs.removeUnfinishedOf?.(process),
+    })
+    return new FileStore(host, settings, blobs)
   })
 }
 const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
@@ -50,13 +54,13 @@ const openBlobs = (host: HostBase, settings: FileSettings): BlobStore => {
 
 export class FileStore {
   readonly settings: FileSettings
-  readonly #host: Pick<HostBase, 'secret'>
+  readonly #host: Pick<HostBase, 'secret' | 'membership'>
   readonly #database: Pick<Database, 'read' | 'write' | 'pages'>
   readonly #blobs: BlobStore
   #secret: Promise<Bytes> | undefined
 
   constructor(
-    host: Pick<HostBase, 'database' | 'secret'>,
+    host: Pick<HostBase, 'database' | 'secret' | 'membership'>,
     settings: FileSettings,
     blobs: BlobStore,
   ) {
@@ -67,7 +71,8 @@ export class FileStore {
   }
   /** Begins a file. The caller ends it with `save` or with the writer's `abort`. */
   async begin(id = makeFileId()): Promise<FileWriter> {
-    return new FileWriter(id, await this.#blobs.create(id))
+    const process = await this.#host.membership.name()
+    return new FileWriter(id, await this.#blobs.create(id, process))
   }
   async exists(id: string): Promise<boolean> {
     return (await this.#database.read(KNOWN, [JSON.stringify([id])])).length > 0

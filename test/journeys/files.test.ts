@@ -36,6 +36,15 @@ const storedFiles = (): readonly string[] =>
     .filter(entry => entry.isFile())
     .map(({ name }) => name)
 
+/** Process ids of the workers that serve. */
+const workers = async (): Promise<readonly number[]> => {
+  const response = await fetch(`${gateway.admin}/-/config`)
+  const config = (await response.json()) as {
+    readonly workers: readonly { readonly pid: number; readonly state: string }[]
+  }
+  return config.workers.filter(({ state }) => state === 'serving').map(({ pid }) => pid)
+}
+
 t.test('files: the official SDK creates, lists, retrieves, downloads and deletes them', async t => {
   const lines = '{"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{}}\n'
   const created = await client.files.create({
@@ -149,6 +158,21 @@ t.test('files: an upload that breaks off at any byte leaves nothing', async t =>
   await eventually(async () => (storedFiles().length === 0 ? true : undefined))
   t.same(storedFiles(), [])
   t.same((await client.files.list()).data, [])
+})
+
+t.test('files: a killed worker leaves nothing of its uploads', async t => {
+  const body = Buffer.from(`${field('purpose', 'assistants')}${file('a.txt')}`)
+  for (const length of [body.length, body.length + 100_000, body.length + 2 * MIB]) {
+    const connection = await rawClient(gateway)
+    await connection.send(`${HEAD}Content-Length: ${10 * MIB}\r\n\r\n`)
+    await connection.send(Buffer.concat([body, Buffer.alloc(length - body.length)]))
+    await eventually(async () => storedFiles().length > 0 || undefined)
+    for (const pid of await workers()) process.kill(pid, 'SIGKILL')
+    await connection.closed
+    await eventually(async () => storedFiles().length === 0 || undefined)
+  }
+  const { data } = await eventually(() => client.files.list().catch(() => undefined))
+  t.same(data, [])
 })
 
 t.test('files: reading stops at the limit', async t => {

@@ -30,7 +30,7 @@ const addImage = async ({ database }: Gateway, account: number): Promise<string>
   return id
 }
 const addBytes = async ({ folder }: Gateway, id: string): Promise<void> => {
-  const writer = await new DirectoryStore(`${folder}/files`, 0).create(id)
+  const writer = await new DirectoryStore(`${folder}/files`, 0).create(id, 'test')
   await writer.write(PNG)
   await writer.commit()
 }
