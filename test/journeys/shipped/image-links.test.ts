@@ -76,7 +76,8 @@ t.test('image links: a link is edited by the next turn, and belongs to no accoun
   const [, edit] = await sentBodies('gp')
   t.ok(edit?.includes(PNG.toString('latin1')), 'the image itself was sent')
   const listed = await openai.files.list()
-  t.notOk(listed.data.some(({ filename }) => filename.endsWith('.png')))
+  const { pathname } = new URL(linkIn(content))
+  t.notOk(listed.data.some(({ id }) => pathname.includes(id)))
 })
 
 t.test('image links: rc-v3 answers bare links, one choice per image', async t => {

@@ -1,6 +1,7 @@
 /** Calls that run as tasks: `Prefer: respond-async` on a route with `task: { call: … }`. */
 import t from 'tap'
 import { chatAnswer } from '../../helpers/gateway/metered.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 import { CHAT, startCalls } from './calls-gateway.ts'
 
@@ -148,12 +149,19 @@ t.test('call as a task: too large an answer and a late one fail', async t => {
 
 t.test('call as a task: refusals come at once', async t => {
   const gateway = await startCalls(t, 'sqlite', { open: 1 })
-  gateway.upstream.script = () => new Promise(() => {})
+  let finish: () => void = () => {}
+  gateway.upstream.script = () =>
+    new Promise(resolve => {
+      finish = () => resolve({ cut: true })
+    })
   t.equal((await gateway.ask({ account: '2' })).status, 403, 'no balance')
   t.equal((await gateway.ask()).status, 202)
   t.match(await gateway.ask(), { status: 429, text: /1 unfinished tasks/ })
   const unknown = await gateway.send('GET', `${CHAT}/123`)
   t.match(unknown, { status: 404, text: /no task with the id/ })
+  // The gateway waits for its calls before it ends.
+  await eventually(async () => (gateway.upstream.bodies.length > 0 ? true : undefined))
+  finish()
 })
 
 t.test('call as a task: a repeated Idempotency-Key gets the same task', async t => {
