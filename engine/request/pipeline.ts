@@ -6,7 +6,8 @@ const fault = errors({
   NEXT_TWICE: [500, 'a stage called `next()` twice', { expose: false }],
 })
 
-export type Step<Subject> = (subject: Subject, next: Next) => Promise<void>
+/** `handle` or `forward` of one stage. */
+export type Handler<Subject> = (subject: Subject, next: Next) => Promise<void>
 export type Run<Subject> = (subject: Subject) => Promise<void>
 
 /** Ends stages that never settle. */
@@ -21,7 +22,7 @@ export interface Guard<Subject> {
  *  it returns what `next()` returned: a stage with nothing to do after `next()` is written that
  *  way. `guard` guards stages that have not called `next()` by the time they first wait. */
 export const compose = <Subject>(
-  steps: readonly Step<Subject>[],
+  steps: readonly Handler<Subject>[],
   last: Run<Subject>,
   guard?: Guard<Subject>,
 ): Run<Subject> =>
@@ -47,9 +48,9 @@ export const compose = <Subject>(
   )
 const ignore = (): void => {}
 /** A stage that is no async function may throw, or return no promise. */
-const callStage = <Subject>(step: Step<Subject>, subject: Subject, next: Next): Promise<void> => {
+const callStage = <Subject>(run: Handler<Subject>, subject: Subject, next: Next): Promise<void> => {
   try {
-    return step(subject, next) ?? Promise.resolve()
+    return run(subject, next) ?? Promise.resolve()
   } catch (error) {
     return Promise.reject(error)
   }

@@ -2,7 +2,7 @@
  *  exchange. */
 import type { Log, Sql, Statement } from '../plugin.ts'
 import type { OpenDatabase } from './open-database.ts'
-import { type EncodedStatement, fromWire, withProgress } from './values.ts'
+import { type EncodedStatement, fromWire, SOME_ROWS, withProgress } from './values.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `on-crash statements: ${name}`, text })
 const FIND = sql(
@@ -52,6 +52,6 @@ export const applyOnCrashStatements = async (
 const statementOf = ([text, rows, ...values]: EncodedStatement): Statement => ({
   sql: { name: text, text },
   values: values.map(fromWire),
-  ...(rows === -2 && { rows: 'some' }),
+  ...(rows === SOME_ROWS && { rows: 'some' }),
   ...(rows >= 0 && { rows }),
 })

@@ -6,7 +6,7 @@ import type { Value } from '../plugin.ts'
 export interface Step {
   readonly text: string
   readonly values: readonly Value[]
-  /** Expected rows: -1 any, -2 at least one. */
+  /** Expected rows: see `encodeRows`. */
   readonly rows: number
   /** Positions of the values that may be summed. */
   readonly sums?: readonly number[] | undefined

@@ -28,8 +28,17 @@ export const fromWire = (wire: Wire): Value => {
   return 'n' in wire ? BigInt(wire.n) : Buffer.from(wire.b, 'base64')
 }
 
-/** Expected rows as a number: -1 any, -2 at least one. */
-export const encodeRows = ({ rows = -1 }: Statement): number => (rows === 'some' ? -2 : rows)
+/** Expected rows that are no exact number. */
+export const ANY_ROWS = -1
+export const SOME_ROWS = -2
+/** Expected rows as a number, or one of these constants. */
+export const encodeRows = ({ rows = ANY_ROWS }: Statement): number =>
+  rows === 'some' ? SOME_ROWS : rows
+/** Whether a statement that changed `changes` rows did what it expects. */
+export const hasExpectedRows = (expectedRows: number, changes: number): boolean =>
+  expectedRows === ANY_ROWS ||
+  expectedRows === changes ||
+  (expectedRows === SOME_ROWS && changes > 0)
 /** A statement encoded with its text, so that another process can apply it after a crash. */
 export type EncodedStatement = readonly [text: string, rows: number, ...values: Wire[]]
 export const encodeStatement = (statement: Statement): EncodedStatement => [

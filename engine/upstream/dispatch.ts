@@ -2,7 +2,7 @@
 import { asFault, errors } from '../errors.ts'
 import type { Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
-import { compose, type Guard, type Run, type Step } from '../request/pipeline.ts'
+import { compose, type Guard, type Handler, type Run } from '../request/pipeline.ts'
 import type { FilteredReply } from '../response/filters.ts'
 import { createAttempt, IDEMPOTENT, type UpstreamAttempt } from './attempt.ts'
 import { type Balance, type PickState, pick } from './balance.ts'
@@ -41,7 +41,7 @@ const NOT_PROCESSED = new Set([429, 503, 529])
 /** Composes the forward ring of a route and the loop around it. */
 export const createDispatcher = (
   rules: DispatchRules,
-  ring: readonly Step<UpstreamAttempt>[],
+  ring: readonly Handler<UpstreamAttempt>[],
   guard?: Guard<UpstreamAttempt>,
 ): Run<Call> => {
   const pickState: PickState = { count: 0 }

@@ -21,7 +21,7 @@ import { TASK_ERRORS, type Task, taskOf } from './task.ts'
 const fault = errors({
   TASK_UNKNOWN: [404, 'No task has the id "%s"; `tollgate tasks list` shows the latest tasks'],
   TASK_UPSTREAM_UNKNOWN: [404, 'No upstream has the name "%s"; the configuration has %s'],
-  TASK_DECIDED: [
+  TASK_STATE: [
     409,
     'Task "%s" is in the state %s; this command requires the state %s. `tollgate tasks show %s` shows the task',
   ],
@@ -54,7 +54,7 @@ const endTask = async (
   code?: string,
 ) => {
   if (!states.includes(task.state))
-    throw fault('TASK_DECIDED', [task.id, task.state, states.join(' or '), task.id])
+    throw fault('TASK_STATE', [task.id, task.state, states.join(' or '), task.id])
   const error = code === undefined ? undefined : { code, message: 'an operator ended this task' }
   const now = Date.now()
   const after = { ...task, state: finalState, error: error ?? task.error }
@@ -112,7 +112,7 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     example: 'tollgate tasks retry 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
       const task = await findTask(host, id)
-      if (task.state !== 'unknown') throw fault('TASK_DECIDED', [id, task.state, 'unknown', id])
+      if (task.state !== 'unknown') throw fault('TASK_STATE', [id, task.state, 'unknown', id])
       await writeWithRetry(host.database, [retryIdleTask(task, Date.now())])
       return { rows: [toOutputRow(await findTask(host, id))] }
     },

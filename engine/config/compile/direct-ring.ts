@@ -5,7 +5,7 @@ import type { CompiledRoute } from '../../snapshot/snapshot.ts'
 import type { UpstreamAttempt } from '../../upstream/attempt.ts'
 import { DIRECT_ROUTE } from '../../upstream/direct-send.ts'
 import type { CompileFault } from './compile-problem.ts'
-import { namedSteps, type RouteContext, setUpStages, stepsOf } from './route.ts'
+import { handlersOf, namedHandlers, type RouteContext, setUpStages } from './route.ts'
 
 /** The ring consists of the plugins that have a default. */
 export const compileDirectRing = async (
@@ -20,6 +20,6 @@ export const compileDirectRing = async (
   // What fails here fails on every route, and is reported there.
   const faults: CompileFault[] = []
   const stages = await setUpStages({ path: 'ANY /' }, route, 0, { ...context, faults })
-  const ring = stepsOf(namedSteps<UpstreamAttempt>(stages, 'forward'))
+  const ring = handlersOf(namedHandlers<UpstreamAttempt>(stages, 'forward'))
   return last => compose(ring, last)
 }

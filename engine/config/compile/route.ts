@@ -1,7 +1,7 @@
 /** Compiles one entry of `routes:`: sets up its stages and composes them with the dispatcher. */
 import type { HostBase, Json, Log, Plugin, Route, Stage } from '../../plugin.ts'
 import type { Call } from '../../request/exchange.ts'
-import { compose, type Guard, type Run, type Step } from '../../request/pipeline.ts'
+import { compose, type Guard, type Handler, type Run } from '../../request/pipeline.ts'
 import { plainRefusal } from '../../response/refusal.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import type { CompiledRoute, NamedStage } from '../../snapshot/snapshot.ts'
@@ -91,11 +91,11 @@ const assembleRoute = (
   context: RouteContext,
 ): CompiledRoute => {
   const { pipeline, resources, settings } = context
-  const handles = namedSteps<Call>(stages, 'handle')
-  const forwards = namedSteps<UpstreamAttempt>(stages, 'forward')
+  const handles = namedHandlers<Call>(stages, 'handle')
+  const forwards = namedHandlers<UpstreamAttempt>(stages, 'forward')
   const payload = parseSize(options.websocket?.payload ?? '16MiB')
   const rules = dispatchRules(options, route.method === 'WS' ? payload : undefined, context)
-  const dispatch = createDispatcher(rules, stepsOf(forwards), {
+  const dispatch = createDispatcher(rules, handlersOf(forwards), {
     wait: ({ exchange }, stage, index) => exchange.stages.guard(stage, forwards[index]?.name),
     closeReason: ({ exchange }) => exchange.stages.stallReason,
   })
@@ -107,14 +107,14 @@ const assembleRoute = (
   return {
     route,
     stages,
-    run: compose(stepsOf(handles), dispatch, guard),
-    runWith: last => compose(stepsOf(handles), last),
+    run: compose(handlersOf(handles), dispatch, guard),
+    runWith: last => compose(handlersOf(handles), last),
     runAfter: plugin => {
       const start = pipeline.indexOf(plugin) + 1
       const later = handles.filter(({ name }) => pipeline.indexOf(name) >= start)
-      return compose(stepsOf(later), dispatch)
+      return compose(handlersOf(later), dispatch)
     },
-    forwardWith: (last: Run<UpstreamAttempt>) => compose(stepsOf(forwards), last),
+    forwardWith: (last: Run<UpstreamAttempt>) => compose(handlersOf(forwards), last),
     fail: createFaultRenderer(renderer, resources.log),
     body: readBodyRules(options, settings.limits.body),
     targets: readTargets(options),
@@ -126,21 +126,22 @@ const assembleRoute = (
   }
 }
 
-/** The step that one stage adds to a ring. */
-interface NamedStep<Subject> {
+/** The handler that one stage adds to a ring. */
+interface NamedHandler<Subject> {
   readonly name: string
-  readonly step: Step<Subject>
+  readonly run: Handler<Subject>
 }
-export const namedSteps = <Subject>(
+export const namedHandlers = <Subject>(
   stages: readonly NamedStage[],
   ring: 'handle' | 'forward',
-): readonly NamedStep<Subject>[] =>
+): readonly NamedHandler<Subject>[] =>
   stages.flatMap(({ name, stage }) => {
-    const step = stage[ring]?.bind(stage) as unknown as Step<Subject> | undefined
-    return step ? [{ name, step }] : []
+    const run = stage[ring]?.bind(stage) as unknown as Handler<Subject> | undefined
+    return run ? [{ name, run }] : []
   })
-export const stepsOf = <Subject>(steps: readonly NamedStep<Subject>[]): readonly Step<Subject>[] =>
-  steps.map(({ step }) => step)
+export const handlersOf = <Subject>(
+  named: readonly NamedHandler<Subject>[],
+): readonly Handler<Subject>[] => named.map(({ run }) => run)
 
 /** `payload`: bytes of the largest WebSocket message; undefined on an HTTP route. */
 const dispatchRules = (

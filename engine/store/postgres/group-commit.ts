@@ -3,6 +3,7 @@
 import type { Row } from '../../plugin.ts'
 import type { Refusal } from '../sqlite/frames.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
+import { hasExpectedRows } from '../values.ts'
 import { isStale, refusalOf } from './error-codes.ts'
 import { locksOf } from './locks.ts'
 import type { Query, QueryResult, Session } from './session.ts'
@@ -137,7 +138,7 @@ const refusalOfStep = (
   if ('problem' in step) return { kind: 'statement', at, message: step.problem }
   if (!result || 'problem' in result) return { kind: 'unavailable', at, message: 'no result' }
   if ('error' in result) return refusalOf(result.error, at)
-  const fits =
-    step.rows === -1 || step.rows === result.count || (step.rows === -2 && result.count > 0)
-  return fits ? undefined : { kind: 'rows', at, affectedRows: result.count }
+  return hasExpectedRows(step.rows, result.count)
+    ? undefined
+    : { kind: 'rows', at, affectedRows: result.count }
 }

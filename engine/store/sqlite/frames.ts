@@ -3,7 +3,7 @@
 import type { Migration } from '../../plugin.ts'
 import type { EncodedStatement, Wire } from '../values.ts'
 
-/** Number of the SQL text on this connection, expected rows (-1 any, -2 at least one), values. */
+/** Number of the SQL text on this connection, expected rows (see `encodeRows`), values. */
 export type WireStatement = readonly [text: number, rows: number, ...values: Wire[]]
 type WireList = readonly [number: number, marks: number, ...statements: WireStatement[]]
 /** Marks of a list. AGAIN: it was sent before, and perhaps applied. ONCE: a unique key admits its

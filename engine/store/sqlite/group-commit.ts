@@ -2,7 +2,7 @@
  *  that fails does not affect the others. */
 import type { Row, Value } from '../../plugin.ts'
 import { StatementSums, type Step } from '../summed-statements.ts'
-import { rowFromWire, rowToWire } from '../values.ts'
+import { hasExpectedRows, rowFromWire, rowToWire } from '../values.ts'
 import type { Refusal } from './frames.ts'
 import { isDuplicateRow, isFatal, isStoreError, type Sqlite, violatedNames } from './sqlite.ts'
 
@@ -129,8 +129,7 @@ const applyStep = (
 ): readonly Row[] | Refusal => {
   try {
     const { changes, rows } = store.run(text, values)
-    if (expectedRows === -1 || expectedRows === changes || (expectedRows === -2 && changes > 0))
-      return rows
+    if (hasExpectedRows(expectedRows, changes)) return rows
     return { kind: 'rows', at, affectedRows: changes }
   } catch (error) {
     if (isStoreError(error)) throw error

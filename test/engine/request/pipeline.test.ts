@@ -1,10 +1,10 @@
 /** The pipeline: order of stages, and `next()` once. */
 import t from 'tap'
-import { compose, type Step } from '../../../engine/request/pipeline.ts'
+import { compose, type Handler } from '../../../engine/request/pipeline.ts'
 
 /** A stage that logs when it runs, before and behind `next()`. */
 const marker =
-  (name: string): Step<string[]> =>
+  (name: string): Handler<string[]> =>
   async (log, next) => {
     log.push(`${name} down`)
     await next()
@@ -31,7 +31,7 @@ t.test('pipeline: a stage that does not call `next()` ends the chain', async t =
 t.test('pipeline: the error of an inner stage reaches the outer ones unchanged', async t => {
   const failure = new Error('below')
   const errors: unknown[] = []
-  const catching: Step<string[]> = async (_, next) => {
+  const catching: Handler<string[]> = async (_, next) => {
     await next().catch(error => void errors.push(error))
   }
   await compose([catching], async () => Promise.reject(failure))([])
@@ -40,7 +40,7 @@ t.test('pipeline: the error of an inner stage reaches the outer ones unchanged',
 })
 
 t.test('pipeline: calling `next()` twice is a fault of the stage', async t => {
-  const greedy: Step<string[]> = async (_, next) => {
+  const greedy: Handler<string[]> = async (_, next) => {
     await next()
     await next()
   }
@@ -52,7 +52,7 @@ t.test('pipeline: calling `next()` twice is a fault of the stage', async t => {
 })
 
 t.test('pipeline: a rejection that a stage does not await does not end the process', async t => {
-  const missingAwait: Step<string[]> = async (_, next) => void next()
+  const missingAwait: Handler<string[]> = async (_, next) => void next()
   const rejections: unknown[] = []
   const onRejection = (reason: unknown): void => void rejections.push(reason)
   process.on('unhandledRejection', onRejection)
