@@ -1,11 +1,12 @@
 /** Keeps the bytes of files in a bucket of any service that speaks S3: small files in one request,
  *  larger ones as multipart uploads, which appear when they are complete. */
 import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { AwsClient } from 'aws4fetch'
-import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes } from '../../engine/plugin.ts'
 import type { Blob, BlobStore, BlobWriter } from './blob-store.ts'
 import { fault } from './faults.ts'
+import { freeMemory } from './free-memory.ts'
 
 export interface S3Address {
   /** URL of the bucket, without a slash at its end. */
@@ -23,6 +24,8 @@ const DEFAULT_REGION = 'us-east-1'
 /** Bytes of a part: S3 takes 5 MiB to 5 GiB, and 10,000 of them. An upload keeps one in memory. */
 const PART_SIZE = 8 * 2 ** 20
 const RETRIES = 3
+/** ms before the first repetition, at most; doubled before each further one. */
+const RETRY_PAUSE = 100
 /** ms for the head of a response; the bytes of a part must be sent by then. */
 const TIMEOUT = 60_000
 /** ms that a multipart upload may take: S3 tells when it began, not when it was last touched. */
@@ -68,7 +71,6 @@ export class S3Store implements BlobStore {
       secretAccessKey: secretKey,
       service: 's3',
       region: address.region,
-      retries: RETRIES,
     })
   }
   async create(name: string): Promise<BlobWriter> {
@@ -127,8 +129,12 @@ export class S3Store implements BlobStore {
       .digest('hex')
     const response = await this.#fetch(url, {
       method,
-      headers: { ...headers, 'x-amz-content-sha256': sha256 },
-      ...(body && { body: asBuffer(body) as Uint8Array<ArrayBuffer> }),
+      headers: {
+        ...headers,
+        'x-amz-content-sha256': sha256,
+        ...(body && { 'content-length': String(body.length) }),
+      },
+      body,
     })
     if (response.ok || accept.includes(response.status)) return response
     const text = await response.text().catch(() => '')
@@ -136,11 +142,24 @@ export class S3Store implements BlobStore {
     throw fault('STORAGE_FAILED', [], { cause: `${method} of the file store: ${reason}` })
   }
   /** The timeout ends with the head: the body of a download takes as long as its client. */
-  async #fetch(url: string, init: RequestInit): Promise<Response> {
+  async #fetch(url: string, { body, ...init }: FetchOptions): Promise<Response> {
     const controller = new AbortController()
+    const { signal } = controller
     const timer = setTimeout(() => controller.abort(), TIMEOUT)
     try {
-      return await this.#client.fetch(url, { ...init, signal: controller.signal })
+      for (let attempt = 0; ; attempt++) {
+        const stream = body && ReadableStream.from(piecesOf(body))
+        const request = {
+          ...init,
+          signal,
+          ...(stream && { body: stream, duplex: 'half' as const }),
+        }
+        const response = await fetch(await this.#client.sign(url, request))
+        const isBusy = response.status === 429 || response.status >= 500
+        if (!isBusy || attempt === RETRIES) return response
+        await response.body?.cancel()
+        await pause(Math.random() * RETRY_PAUSE * 2 ** attempt, undefined, { signal })
+      }
     } catch (error) {
       const reason = error instanceof Error ? String(error.cause ?? error.message) : String(error)
       throw fault('STORAGE_FAILED', [], { cause: `the file store: ${reason}` })
@@ -148,6 +167,20 @@ export class S3Store implements BlobStore {
       clearTimeout(timer)
     }
   }
+}
+
+interface FetchOptions {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Bytes | undefined
+}
+/** Bytes that are sent at a time. */
+const PIECE_SIZE = 256 * 1024
+/** For a body that is sent as a stream: of bytes, a request makes two copies, and a part of an
+ *  upload took 32 MiB. */
+function* piecesOf(bytes: Bytes): Generator<Bytes> {
+  for (let from = 0; from < bytes.length; from += PIECE_SIZE)
+    yield bytes.subarray(from, from + PIECE_SIZE)
 }
 
 type Send = (request: Omit<S3Request, 'key'>) => Promise<Response>
@@ -185,6 +218,7 @@ class S3Writer implements BlobWriter {
       await this.#complete(this.#upload)
     }
     this.#isDone = true
+    freeMemory(this.#part)
   }
   async abort(): Promise<void> {
     if (this.#isDone || this.#upload === undefined) return

@@ -4,6 +4,7 @@ import { basename, extname } from 'node:path'
 import type { Bytes, Exchange, Stage } from '../../engine/plugin.ts'
 import { integerIn } from '../dialects/openai-query.ts'
 import type { FileStore, FileWriter } from '../file-store/file-store.ts'
+import { freeMemory } from '../file-store/free-memory.ts'
 import type { Purpose } from '../file-store/settings.ts'
 import type { StoredFile } from '../file-store/stored-file.ts'
 import { boundaryOf, type FormEvent, FormReader } from '../formats/multipart.ts'
@@ -179,11 +180,6 @@ class Upload {
     if (seconds !== undefined) return now + Number(seconds) * 1_000
     return purpose === 'batch' ? now + this.#store.settings.batchLifetime : undefined
   }
-}
-/** Frees the memory of a chunk that is written. Measured, an upload otherwise leaves 33 MiB to each
- *  garbage collection. Bytes that share their memory with others stay. */
-const freeMemory = ({ buffer, byteLength }: Bytes): void => {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 type FormPartHead = Extract<FormEvent, { kind: 'part' }>['head']
 
