@@ -29,7 +29,7 @@ export const fromWire = (wire: Wire): Value => {
 }
 
 /** Expected rows that are no exact number. */
-export const ANY_ROWS = -1
+const ANY_ROWS = -1
 export const SOME_ROWS = -2
 /** Expected rows as a number, or one of these constants. */
 export const encodeRows = ({ rows = ANY_ROWS }: Statement): number =>
