@@ -9,10 +9,11 @@ import type { CannedResult } from './canned-result.ts'
 import type { ConversationAnswer } from './conversation.ts'
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
 import { answerFile, sandboxFile } from './files.ts'
+import { imageTaskAnswer } from './image-tasks.ts'
 import { images } from './images.ts'
 import { openRealtime } from './realtime.ts'
 import { type AnswerContext, type Fields, fieldsIn } from './sandbox-format.ts'
-import { taskAnswer } from './video-tasks.ts'
+import { type TaskCall, taskAnswer } from './video-tasks.ts'
 
 const RESULTS: readonly CannedResult[] = [openaiEmbeddings, googleEmbeddings, images]
 const SANDBOX_HEADER: Headers = { 'x-tollgate-sandbox': 'true' }
@@ -63,7 +64,8 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   const { request, exchange } = attempt
   const [path = ''] = request.path.split('?', 1)
   const fileUrl = (name: string): string => host.url(`${FILES_PATH}/${name}`)
-  const task = taskAnswer({ method: request.method, path, now: Date.now(), fileUrl })
+  const call: TaskCall = { method: request.method, path, now: Date.now(), fileUrl }
+  const task = taskAnswer(call) ?? imageTaskAnswer(call)
   if (task) return void attempt.answer(task.status, task.json, SANDBOX_HEADER)
   if (exchange.kind === 'websocket' && path.endsWith('/realtime')) return answerSession(attempt)
   const file = request.method === 'GET' ? fileAt(path) : undefined

@@ -7,11 +7,18 @@ import { writeWhileAway } from '../ledger/write-with-retry.ts'
 import type { Usage } from '../slots.ts'
 import { announce, eraseKey } from './callbacks.ts'
 import type { TaskRule } from './options.ts'
-import { readPointer } from './pointer.ts'
 import { showTask, sourcesIn } from './results/results.ts'
 import { type Move, moveTask } from './statements.ts'
 import { type Copy, TASK_ERRORS, type Task, type TaskError } from './task.ts'
-import { errorOf, finishedResults, idIn, resultsOf, textAt } from './upstream-answer.ts'
+import {
+  errorOf,
+  finishedResults,
+  idIn,
+  polledResults,
+  progressOf,
+  submitOutcome,
+  textAt,
+} from './upstream-answer.ts'
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 import { usageOfRequest } from './usage.ts'
 
@@ -68,7 +75,9 @@ export class Mover {
     const { status, json } = answer
     if (status === 429 || status === 503) return this.acceptAgain(rule.poll)
     if (status >= 500) return this.loseTrack(`the upstream answered ${status}`, rule)
-    if (status >= 300) return this.#refused(status, json, rule)
+    const outcome = status < 300 ? submitOutcome(json, rule) : 'failed'
+    if (outcome === 'again') return this.acceptAgain(rule.poll)
+    if (outcome === 'failed') return this.#refused(status, json, rule)
     const upstreamId = idIn(answer, rule.submit.id)
     if (upstreamId === undefined)
       return this.loseTrack(`the upstream's answer has no id at ${rule.submit.id}`, rule)
@@ -80,25 +89,21 @@ export class Mover {
     const again = NOT_SENT.has(fault.code) || rule.idempotency !== undefined
     return again ? this.acceptAgain(rule.poll) : this.loseTrack(fault.message, rule)
   }
-  afterPoll(
-    { json, results = json }: UpstreamAnswer,
-    rule: TaskRule,
-    delay: number,
-  ): Promise<void> {
+  afterPoll(answer: UpstreamAnswer, rule: TaskRule, delay: number): Promise<void> {
+    const { json } = answer
     const { poll } = rule
     const state = poll.states.get(textAt(json, poll.state) ?? '') ?? this.task.state
-    if (state === 'succeeded')
-      return this.afterSuccess(resultsOf(readPointer(results, poll.results)), rule)
+    if (state === 'succeeded') return this.afterSuccess(polledResults(answer, rule), rule)
     if (state === 'failed') return this.#end('failed', { error: errorOf(json, rule) })
     if (Date.now() > this.task.deadline) return this.expire(rule)
     // States only go forward: an upstream that queues a running task again changes nothing.
     const forward = this.task.state === 'running' ? 'running' : state
-    const progress = poll.progress && Number(readPointer(json, poll.progress))
+    const progress = progressOf(json, poll.progress)
     return this.move({
       state: forward,
       failures: 0,
       due: Date.now() + delay,
-      ...(Number.isFinite(progress) && { progress: Math.round(Number(progress)) }),
+      ...(progress !== undefined && { progress }),
     })
   }
   /** Cancels the task at the upstream if that can be done, and fails it by its deadline. It is
@@ -111,11 +116,9 @@ export class Mover {
   }
   /** `answer`: undefined where the poll failed. */
   afterLatePoll(answer: UpstreamAnswer | undefined, rule: TaskRule): Promise<void> {
-    const { json, results = json } = answer ?? {}
     const { poll } = rule
-    const state = poll.states.get(textAt(json, poll.state) ?? '')
-    if (state === 'succeeded')
-      return this.afterSuccess(resultsOf(readPointer(results, poll.results)), rule)
+    const state = poll.states.get(textAt(answer?.json, poll.state) ?? '')
+    if (answer && state === 'succeeded') return this.afterSuccess(polledResults(answer, rule), rule)
     const due = state === 'failed' ? undefined : nextLatePoll(this.task, rule)
     return due === undefined ? this.endLatePolls() : this.move({ state: 'failed', due })
   }

@@ -66,6 +66,7 @@ export const newTask = (
     expires: deadline + keep,
     late: false,
     isCall,
+    started: undefined,
   }
 }
 interface Storage {

@@ -3,6 +3,7 @@ import { amountIn, DURATIONS } from '../../engine/kit.ts'
 import { CALL_SCHEMA, type CallOptions, REPLY_SCHEMA, type ReplyOptions } from './calls/options.ts'
 import {
   dialectNames,
+  queueDialectNames,
   type ResultDialectName,
   resultDialectNames,
   type TaskDialectName,
@@ -25,6 +26,8 @@ export interface CreateOptions {
     readonly results?: string
     readonly own_id?: string
     readonly callback?: string
+    readonly code?: string
+    readonly codes?: Readonly<Record<string, SubmitOutcome>>
   }
   readonly find?: { readonly path: string; readonly id: string }
   readonly poll: {
@@ -37,6 +40,7 @@ export interface CreateOptions {
     readonly error?: { readonly code?: string; readonly message?: string }
     readonly results: string
     readonly results_path?: string
+    readonly details?: Readonly<Record<string, string>>
   }
   readonly variants?: Readonly<Record<string, string>>
   readonly cancel?: { readonly path: string }
@@ -49,7 +53,9 @@ export interface CreateOptions {
   readonly keep?: string
 }
 type PolledState = Extract<State, 'submitted' | 'running' | 'succeeded' | 'failed'>
-export type ViewName = 'query' | 'list' | 'cancel'
+/** `again`: the upstream is busy, and the task is submitted again later. */
+export type SubmitOutcome = 'submitted' | 'again' | 'failed'
+export type ViewName = 'query' | 'list' | 'queue' | 'cancel'
 export interface ViewOptions {
   readonly dialect: TaskDialectName
   readonly view: ViewName
@@ -94,6 +100,9 @@ export interface TaskRule {
     /** Where the request gets the id of the task, and the address that announces changes. */
     readonly ownId: string | undefined
     readonly callback: string | undefined
+    /** Where the answer has its code, and what codes mean: see `submitOutcome`. */
+    readonly code: string | undefined
+    readonly codes: ReadonlyMap<string, SubmitOutcome>
   }
   /** How a submit whose answer was lost is found by the id of the task. */
   readonly find: { readonly call: Call; readonly id: string } | undefined
@@ -112,6 +121,8 @@ export interface TaskRule {
     readonly results: string
     /** The call whose answer has the results, if not the poll. */
     readonly resultsCall: Call | undefined
+    /** Members of the first result, and where the answer has them. */
+    readonly details: readonly (readonly [name: string, pointer: string])[]
   }
   /** Other forms of the result -> where the result has their URL. */
   readonly variants: ReadonlyMap<string, string>
@@ -162,6 +173,8 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       results: options.submit.results,
       ownId: options.submit.own_id,
       callback: options.submit.callback,
+      code: options.submit.code,
+      codes: new Map(Object.entries(options.submit.codes ?? {})),
     },
     find: options.find && { call: callOf(options.find.path), id: options.find.id },
     poll: {
@@ -175,6 +188,7 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
       error: { code: poll.error?.code, message: poll.error?.message },
       results: poll.results,
       resultsCall: poll.results_path === undefined ? undefined : callOf(poll.results_path),
+      details: Object.entries(poll.details ?? {}),
     },
     variants: new Map(Object.entries({ ...DEFAULTS.variants, ...options.variants })),
     cancel: options.cancel && callOf(options.cancel.path),
@@ -303,6 +317,18 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       'Where the request gets the address at which the upstream announces a change: the task is polled then.',
       '/callback_url',
     ),
+    code: pointer('Where the answer has a code that decides, if its status does not.', '/code'),
+    codes: {
+      description:
+        'What the codes mean: submitted, again (the upstream is busy) or failed; default is every other code.',
+      type: 'object',
+      additionalProperties: {
+        description: 'The meaning of a code.',
+        enum: ['submitted', 'again', 'failed'],
+        examples: ['submitted'],
+      },
+      examples: [{ 1: 'submitted', 23: 'again', default: 'failed' }],
+    },
   }),
   find: object(
     'The call that finds a submitted task by its own id, after the answer was lost. Not found means that the submit is repeated.',
@@ -349,7 +375,7 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       },
       examples: [{ success: 'succeeded' }],
     },
-    progress: pointer('Where the answer has the progress in percent.', '/progress'),
+    progress: pointer('Where the answer has the progress: 45, "45" or "45%".', '/progress'),
     error: object('Where the answer of a failed task has its reason.', [], {
       code: pointer('The code.', '/err_code'),
       message: pointer('The text.', '/message'),
@@ -359,6 +385,12 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
       'Method and path of the call whose answer has the results, if not the poll.',
       'GET /tasks/{id}/result',
     ),
+    details: {
+      description: 'More members of the first result, and where the answer has them.',
+      type: 'object',
+      additionalProperties: pointer('Where the member stands.', '/promptEn'),
+      examples: [{ promptEn: '/promptEn' }],
+    },
   }),
   variants: {
     description: 'Other forms of a result that clients may download, and where it has their URLs.',
@@ -416,6 +448,14 @@ const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {
     examples: ['query'],
   },
 })
+const QUEUE_VIEW = object('The route shows the queue.', ['dialect', 'view'], {
+  dialect: { ...dialect, enum: queueDialectNames, examples: queueDialectNames },
+  view: {
+    description: 'What the route shows: the unfinished tasks of the account.',
+    enum: ['queue'],
+    examples: ['queue'],
+  },
+})
 const RESULT_VIEW = object('The route works on the result of a task.', ['dialect', 'view'], {
   dialect: { ...dialect, enum: resultDialectNames, examples: resultDialectNames },
   view: {
@@ -427,6 +467,6 @@ const RESULT_VIEW = object('The route works on the result of a task.', ['dialect
 })
 export const SCHEMA = {
   description: 'The route creates durable tasks, or shows them.',
-  anyOf: [CREATE, CHANGE_SCHEMA, CALL_SCHEMA, VIEW, RESULT_VIEW, REPLY_SCHEMA],
+  anyOf: [CREATE, CHANGE_SCHEMA, CALL_SCHEMA, VIEW, QUEUE_VIEW, RESULT_VIEW, REPLY_SCHEMA],
   examples: [{ dialect: dialectNames[0], view: 'query' }],
 }

@@ -91,7 +91,8 @@ export const claimDue = (
 const MOVE = sql(
   'move',
   `UPDATE tasks SET state = ?, upstream_id = ?, attempts = ?, failures = ?, progress = ?, error = ?,
-     results = ?, due = ?, changed = ?, late = ?, copies = ?, copy_due = ?, process = ?
+     results = ?, due = ?, changed = ?, late = ?, started = ?, copies = ?, copy_due = ?,
+     process = ?
    WHERE id = ? AND state = ? AND process = ?`,
 )
 export interface Move {
@@ -103,6 +104,7 @@ export interface Move {
   readonly error?: TaskError
   readonly results?: readonly Json[]
   readonly late?: boolean
+  readonly started?: number
   readonly copies?: readonly Copy[]
   /** When its results are copied next. */
   readonly copyDue?: number
@@ -134,6 +136,7 @@ export const moveTask = (
       move.due ?? null,
       now,
       (move.late ?? task.late) ? 1 : 0,
+      move.started ?? task.started ?? null,
       copies.length === 0 ? null : JSON.stringify(copies),
       move.copyDue ?? null,
       keep ? process : null,
@@ -318,6 +321,13 @@ const page = (order: 'asc' | 'desc', before: '<' | '>'): Sql =>
 /** Tasks of an account in a dialect that follow another one, by its time and its id (account,
  *  dialect, time, twice the id or null, row count). */
 export const PAGES = { asc: page('asc', '>'), desc: page('desc', '<') } as const
+/** The same of those that are not finished. */
+export const QUEUE = sql(
+  'queue',
+  `SELECT * FROM tasks WHERE account = ? AND created >= ? AND created < ? AND dialect = ?
+     AND state NOT IN ('succeeded', 'failed')
+   ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
+)
 /** For operators: the latest of one state, or of all (twice null), row count. */
 export const LIST_ANY = sql(
   'list any',

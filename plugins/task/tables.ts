@@ -92,6 +92,9 @@ const COPIES = `
 /** That of the create; null for calls. */
 const DIALECT = 'ALTER TABLE tasks ADD COLUMN dialect TEXT'
 
+/** The time of its latest submit. */
+const STARTED = 'ALTER TABLE tasks ADD COLUMN started BIGINT'
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -104,4 +107,5 @@ export const migrations: readonly Migration[] = [
   { number: 5, text: CALLS },
   { number: 6, text: COPIES },
   { number: 7, text: `${DIALECT}; UPDATE tasks SET dialect = 'vidu' WHERE is_call = 0` },
+  { number: 8, text: STARTED },
 ]

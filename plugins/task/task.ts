@@ -90,6 +90,8 @@ export interface Task {
   readonly late: boolean
   /** The upstream answers the call itself, and is not polled. */
   readonly isCall: boolean
+  /** Time of the latest submit. */
+  readonly started: number | undefined
 }
 
 const parse = <T>(text: unknown): T | undefined =>
@@ -123,6 +125,7 @@ export const taskOf = (row: Row): Task => ({
   expires: Number(row.expires),
   late: Number(row.late) === 1,
   isCall: Number(row.is_call) === 1,
+  started: row.started === null ? undefined : Number(row.started),
 })
 
 /** 2020-01-01, so that ids have 18 digits until 2050. */

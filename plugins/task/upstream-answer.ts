@@ -1,6 +1,6 @@
 /** Reads an upstream's answers about a task: the state, the results and the error. Pure. */
 import type { Json } from '../../engine/plugin.ts'
-import type { TaskRule } from './options.ts'
+import type { SubmitOutcome, TaskRule } from './options.ts'
 import { HEADER, readPointer } from './pointer.ts'
 import { TASK_ERRORS, type TaskError } from './task.ts'
 import type { UpstreamAnswer } from './upstream-call.ts'
@@ -20,10 +20,44 @@ export const textAt = (json: Json | undefined, pointer: string): string | undefi
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' && value !== '' ? value : undefined
 }
+const textIn = (json: Json | undefined, ...pointers: readonly string[]): string | undefined =>
+  pointers.map(pointer => textAt(json, pointer)).find(text => text !== undefined)
 /** Each result as an object: a plain URL becomes its `url`. */
-export const resultsOf = (value: Json | undefined): readonly Json[] => {
+const resultsOf = (value: Json | undefined): readonly Json[] => {
   const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]
   return list.map(each => (typeof each === 'string' ? { url: each } : (each as Json)))
+}
+/** The results in the answer to a poll; the first one has the details. */
+export const polledResults = (
+  { json, results = json }: Pick<UpstreamAnswer, 'json' | 'results'>,
+  { poll }: Pick<TaskRule, 'poll'>,
+): readonly Json[] => {
+  const list = resultsOf(readPointer(results, poll.results))
+  const [first, ...others] = list
+  if (poll.details.length === 0 || typeof first !== 'object') return list
+  const details = poll.details.flatMap(([name, pointer]) => {
+    const value = readPointer(results, pointer)
+    return value === undefined || value === null ? [] : [[name, value] as const]
+  })
+  return [{ ...first, ...Object.fromEntries(details) }, ...others]
+}
+/** Percent, from a number or a text such as `45%`; undefined where the answer has none. */
+export const progressOf = (
+  json: Json | undefined,
+  pointer: string | undefined,
+): number | undefined => {
+  const text = pointer === undefined ? undefined : textAt(json, pointer)
+  const [, percent] = /^(\d{1,3}(?:\.\d+)?)%?$/.exec(text ?? '') ?? []
+  return percent === undefined ? undefined : Math.min(100, Math.round(Number(percent)))
+}
+/** What the answer to a submit means, where its body decides and not its status. */
+export const submitOutcome = (
+  json: Json | undefined,
+  { submit: { code, codes } }: Pick<TaskRule, 'submit'>,
+): SubmitOutcome => {
+  const text = code === undefined ? undefined : textAt(json, code)
+  if (text === undefined) return 'submitted'
+  return codes.get(text) ?? codes.get('default') ?? 'submitted'
 }
 /** The results in the answer to a submit; undefined where the work goes on. */
 export const finishedResults = (
@@ -37,7 +71,7 @@ export const finishedResults = (
 }
 export const errorOf = (json: Json | undefined, { poll }: TaskRule): TaskError => {
   const { code = '/reason', message = '/message' } = poll.error
-  const upstreamCode = textAt(json, code) ?? textAt(json, '/reason') ?? textAt(json, '/error/code')
+  const upstreamCode = textIn(json, code, '/reason', '/error/code', '/description')
   return {
     code: upstreamCode ?? TASK_ERRORS.internal,
     message: textAt(json, message) ?? textAt(json, '/error/message') ?? '',

@@ -58,7 +58,9 @@ export class UpstreamTasks implements TaskRoute {
     const { path, members } = submitRequest({ ...task, body: request }, this.rule)
     const body = Buffer.from(JSON.stringify(await this.#withOwnMembers(members, task.id)))
     // Due at once for another process, should this one die: see `step`.
-    await mover.move({ state: 'submitting', attempts: task.attempts + 1, due: Date.now() }, true)
+    const now = Date.now()
+    const attempts = task.attempts + 1
+    await mover.move({ state: 'submitting', attempts, started: now, due: now }, true)
     let answer: UpstreamAnswer
     try {
       answer = await callUpstream(this.#host, mover.task, {

@@ -10,7 +10,7 @@ import { findTask } from './endpoints/find-task.ts'
 import type { ViewName, ViewOptions } from './options.ts'
 import { showTask } from './results/results.ts'
 import type { TaskRunner } from './runner.ts'
-import { LIST, PAGES } from './statements.ts'
+import { LIST, PAGES, QUEUE } from './statements.ts'
 import { isFinal, type Task, taskOf, timeOfTaskId } from './task.ts'
 import { waitForTask } from './wait.ts'
 
@@ -41,7 +41,7 @@ export class ViewStage implements Stage {
     this.#view = view
   }
   handle(exchange: Exchange): Promise<void> {
-    if (this.#view === 'list') return this.#list(exchange)
+    if (this.#view === 'list' || this.#view === 'queue') return this.#list(exchange)
     return this.#view === 'query' ? this.#query(exchange) : this.#cancel(exchange)
   }
   explain() {
@@ -86,7 +86,7 @@ export class ViewStage implements Stage {
   /** One row more than the page has, as the others. */
   #rowsOfPage({ from, to, size, number }: Page, account: number): Promise<readonly Row[]> {
     const values = [account, from, to, this.#name, size + 1, number * size]
-    return this.#host.database.read(LIST, values)
+    return this.#host.database.read(this.#view === 'queue' ? QUEUE : LIST, values)
   }
   #rowsAfter({ order, after, size }: CursorPage, account: number): Promise<readonly Row[]> {
     const start = order === 'asc' ? 0 : Number.MAX_SAFE_INTEGER

@@ -1,11 +1,14 @@
 /** The dialects of tasks by name. */
 import type { ResultDialect, TaskDialect } from './dialect.ts'
+import { midjourney } from './midjourney.ts'
 import { openaiVideos } from './openai-videos.ts'
 import { vidu } from './vidu.ts'
 
-export const taskDialects = { vidu, 'openai-videos': openaiVideos } as const satisfies Readonly<
-  Record<string, TaskDialect>
->
+export const taskDialects = {
+  vidu,
+  'openai-videos': openaiVideos,
+  midjourney,
+} as const satisfies Readonly<Record<string, TaskDialect>>
 type Dialects = typeof taskDialects
 export type TaskDialectName = keyof Dialects
 export const dialectNames = Object.keys(taskDialects) as readonly TaskDialectName[]
@@ -17,3 +20,6 @@ export type ResultDialectName = {
 export const resultDialectNames = dialectNames.filter(
   (name): name is ResultDialectName => 'variantOf' in taskDialects[name],
 )
+
+/** Dialects whose clients read the queue. */
+export const queueDialectNames = ['midjourney'] as const satisfies readonly TaskDialectName[]

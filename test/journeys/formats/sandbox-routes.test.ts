@@ -1,12 +1,15 @@
 /** Without a configured upstream, every shipped JSON route answers from the sandbox and marks its
  *  response; official clients read its answers as they read a provider's. */
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { promisify } from 'node:util'
 import Anthropic from '@anthropic-ai/sdk'
 import { type GenerateContentResponse, GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import t from 'tap'
+import { pageOf } from '../../docs/blocks.ts'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
 import { writePng } from '../../helpers/formats/png.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
@@ -145,6 +148,36 @@ t.test('sandbox: an image can be asked for as a task', async t => {
     return response.status === 202 ? undefined : ((await response.json()) as OpenAI.ImagesResponse)
   })
   t.ok(result.data?.[0]?.b64_json ?? result.data?.[0]?.url)
+})
+
+t.test('sandbox: the commands of docs/tasks.md make a clip and an image', async t => {
+  const run = async (command: string, id = '') => {
+    const own = command.replace('localhost:8080', new URL(gateway.url).host)
+    const env = { ...process.env, KEY: key, ID: id }
+    const { stdout } = await promisify(execFile)('bash', ['-c', `${own} -sS`], { env })
+    return JSON.parse(stdout) as Readonly<Record<string, unknown>>
+  }
+  const commands = pageOf('docs/tasks.md').match(/(?<=^ {4})curl (?:.*\\\n)*.*$/gm) ?? []
+  const [createClip, query, imagine, fetchImage, ...others] = commands.filter(each =>
+    /\/(?:ent|mj)\//.test(each),
+  )
+  t.same(others, [])
+  const [clip, image] = [await run(createClip ?? ''), await run(imagine ?? '')]
+  t.match(clip, { task_id: /^\d{18}$/, state: 'created' })
+  t.match(image, { code: 1, description: '成功', result: /^\d{18}$/ })
+  const end = (command = '', id: unknown = '') =>
+    eventually(async () => {
+      const json = await run(command, String(id))
+      return /success/i.test(String(json.status ?? json.state)) ? json : undefined
+    })
+  const { creations } = (await end(query, clip.task_id)) as { creations: { url: string }[] }
+  const { imageUrl, progress } = await end(fetchImage, image.result)
+  t.equal(progress, '100%')
+  for (const [url, type] of [
+    [creations[0]?.url, 'video/mp4'],
+    [imageUrl, 'image/png'],
+  ] as const)
+    t.equal((await fetch(String(url))).headers.get('content-type'), type)
 })
 
 t.test('sandbox: serves the files that its answers name', async t => {

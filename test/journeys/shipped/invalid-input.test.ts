@@ -53,6 +53,10 @@ const ROWS: Readonly<Record<string, Row>> = {
   '/ent/v2/reference2image': PROMPT,
   '/ent/v2/text2audio': PROMPT,
   '/ent/v2/audio-tts': { body: { text: 'hi', voice_setting_voice_id: 'a' }, wrong: { text: 7 } },
+  '/mj/submit/imagine': PROMPT,
+  '/mj-fast/mj/submit/imagine': PROMPT,
+  '/mj-turbo/mj/submit/imagine': PROMPT,
+  '/mj-relax/mj/submit/imagine': PROMPT,
   '/v1/images/edits': { body: { prompt: 'a cat' }, wrong: { size: 'large' }, file: 'image' },
   '/v1/videos': { body: { prompt: 'a cat' }, wrong: { prompt: '' }, file: 'input_reference' },
 }
@@ -68,6 +72,8 @@ const DIALECTS = {
     error?.code === status && typeof error.status === 'string' && typeof error.message === 'string',
   vidu: ({ code, reason, message }: ErrorFields, status: number) =>
     code === status && typeof reason === 'string' && typeof message === 'string',
+  midjourney: ({ description, type, code }: ErrorFields) =>
+    typeof description === 'string' && typeof type === 'string' && typeof code === 'number',
 } as const
 
 const { routes } = parse(

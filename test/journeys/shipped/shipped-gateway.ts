@@ -21,6 +21,8 @@ export const gateway = await startGateway({
     RECRAFT_API_KEY: 'operators-recraft-key',
     VIDU_BASE_URL: `${upstream.url}/s/vd`,
     VIDU_API_KEY: 'operators-vidu-key',
+    MIDJOURNEY_BASE_URL: `${upstream.url}/s/mj`,
+    MIDJOURNEY_API_KEY: 'operators-midjourney-key',
     EMBEDDING_BASE_URL: `${upstream.url}/s/em`,
     EMBEDDING_API_KEY: 'operators-embedding-key',
   },

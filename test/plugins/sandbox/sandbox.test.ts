@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import { eventsIn } from '../../../plugins/formats/sse.ts'
+import { imageTaskAnswer } from '../../../plugins/sandbox/image-tasks.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
 import { sampleValue } from '../../../plugins/sandbox/sample-value.ts'
 import { taskAnswer } from '../../../plugins/sandbox/video-tasks.ts'
@@ -539,6 +540,32 @@ t.test('sandbox: a task of the video API goes through its states without memory'
     ['GET', '/ent/v2/tasks/1/creations'],
     ['GET', '/ent/v2/tasks/91800000000000/creations'],
     ['DELETE', '/ent/v2/tasks/11800000000000/creations'],
+  ])
+    t.equal(call(method, path), undefined, `${method} ${path}`)
+})
+
+t.test('sandbox: a task of the image queue goes through its statuses without memory', async t => {
+  let now = 1_800_000_000_000
+  const call = (method: string, path: string) =>
+    imageTaskAnswer({ method, path, now, fileUrl: name => `https://gateway.example/${name}` })
+  for (const prefix of ['', '/mj-relax', '/mj-fast', '/mj-turbo']) {
+    const created = call('POST', `/base${prefix}/mj/submit/imagine`)?.json
+    const { code, result } = Object(created) as { code: number; result: string }
+    t.equal(code, 1)
+    const fetchTask = () => call('GET', `/base${prefix}/mj/task/${result}/fetch`)?.json
+    t.match(fetchTask(), { id: result, status: 'SUBMITTED', progress: '0%', imageUrl: null })
+    now += 2_000
+    t.match(fetchTask(), { status: 'IN_PROGRESS', progress: '50%' })
+    now += 1_500
+    const imageUrl = 'https://gateway.example/image.png'
+    t.match(fetchTask(), { status: 'SUCCESS', progress: '100%', imageUrl })
+  }
+  for (const [method = '', path = ''] of [
+    ['GET', '/mj/submit/imagine'],
+    ['POST', '/mj/submit/blend'],
+    ['POST', '/mj-slow/submit/imagine'],
+    ['GET', '/mj/task/1/fetch'],
+    ['POST', '/mj/task/1800000000000000/fetch'],
   ])
     t.equal(call(method, path), undefined, `${method} ${path}`)
 })

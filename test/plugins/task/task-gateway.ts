@@ -93,6 +93,7 @@ export const startTasks = async (
   options: object = {},
   settings: object = {},
   routes: readonly object[] = [],
+  models: object = {},
 ) => {
   const store = await startAnyStore(t, engine)
   const folder = temporaryFolder(t)
@@ -148,6 +149,7 @@ export const startTasks = async (
       models: {
         clip: { to: 'vd/viduclip', price: { seconds: 0.025 }, max_calls: { seconds: 16 } },
         mixed: { to: 'vd/vidumix', price: { seconds: 0.025 }, traits: { subjects: false } },
+        ...models,
       },
       routes: [
         {

@@ -1,0 +1,94 @@
+/** Tasks of the image endpoints: /mj. Bodies are those of midjourney-proxy. */
+import { errors } from '../../../engine/errors.ts'
+import { type Fields, isFinal, type State, type Task } from '../task.ts'
+import type { TaskDialect } from './dialect.ts'
+import { hmacHeaders } from './hmac-headers.ts'
+
+/** The member of a create with the URL. */
+const HOOK = 'notifyHook'
+
+const fault = errors({
+  IMAGE_MODEL: [400, 'model unavailable', { param: 'model' }],
+  IMAGE_UNKNOWN: [404, 'task not found', { param: 'id' }],
+  IMAGE_NOT_CANCELLABLE: [400, 'task status is %s, can not cancel'],
+  IMAGES_OPEN: [429, 'this account has %d unfinished tasks; wait until one has finished'],
+  IMAGE_HOOK: [400, 'invalid field: notifyHook: %s', { param: HOOK }],
+})
+
+/** What clients see of each state. */
+const STATUSES: Readonly<Record<State, string>> = {
+  accepted: 'NOT_START',
+  submitting: 'NOT_START',
+  submitted: 'SUBMITTED',
+  running: 'IN_PROGRESS',
+  unknown: 'IN_PROGRESS',
+  succeeded: 'SUCCESS',
+  failed: 'FAILURE',
+}
+/** Tasks of a list. */
+const LIST_SIZE = 100
+const ACCEPTED = { code: 1, description: '成功' } as const
+
+const textIn = (fields: Fields | undefined, name: string): string | undefined => {
+  const value = fields?.[name]
+  return typeof value === 'string' ? value : undefined
+}
+/** Until a task ends, its members are those of the request. */
+const query = (task: Task): Fields => {
+  const { body, state, error } = task
+  const result = task.results[0] as Fields | undefined
+  const prompt = textIn(body, 'prompt') ?? ''
+  const finalPrompt = textIn(result, 'finalPrompt')
+  const status = STATUSES[state]
+  return {
+    id: task.id,
+    action: 'IMAGINE',
+    prompt,
+    promptEn: textIn(result, 'promptEn') ?? prompt,
+    description: `/imagine ${prompt}`,
+    state: textIn(body, 'state') ?? '',
+    submitTime: task.created,
+    startTime: status === 'NOT_START' ? null : (task.started ?? null),
+    finishTime: finishTimeOf(task),
+    imageUrl: textIn(result, 'url') ?? null,
+    status,
+    progress: `${task.progress}%`,
+    failReason: state === 'failed' ? ((error?.message || error?.code) ?? null) : null,
+    properties: finalPrompt === undefined ? {} : { finalPrompt },
+  }
+}
+
+/** A task that failed by its deadline changes again with each late poll. */
+const finishTimeOf = ({ state, changed, deadline }: Task): number | null => {
+  if (!isFinal(state)) return null
+  return state === 'failed' ? Math.min(changed, deadline) : changed
+}
+
+/** The mode is that of the path, which is what the customer pays for. A dash may be typed as the
+ *  longer one that phones make of two. */
+const MODE_PARAMETER = /(?:--|—|–)(?:fast|relax|turbo)(?![\w-])/gi
+const submitted = (body: Fields): Fields => ({
+  ...body,
+  prompt: (textIn(body, 'prompt') ?? '').replace(MODE_PARAMETER, '').trim(),
+})
+
+export const midjourney = {
+  submitted,
+  create: ({ id }) => ({ ...ACCEPTED, result: id, properties: {} }),
+  query,
+  list: tasks => tasks.map(query),
+  page: (_, now) => ({ from: 0, to: now + 1, size: LIST_SIZE, number: 0 }),
+  cancelled: () => ({ ...ACCEPTED, result: '', properties: {} }),
+  callback: {
+    member: HOOK,
+    fault: problem => fault('IMAGE_HOOK', [problem]),
+    topicOf: state => (STATUSES[state] === 'NOT_START' ? undefined : STATUSES[state]),
+    signatureHeaders: hmacHeaders('midjourney'),
+  },
+  faults: {
+    notServed: () => fault('IMAGE_MODEL'),
+    notFound: () => fault('IMAGE_UNKNOWN'),
+    notCancellable: state => fault('IMAGE_NOT_CANCELLABLE', [STATUSES[state as State]]),
+    tooManyOpen: most => fault('IMAGES_OPEN', [most]),
+  },
+} satisfies TaskDialect
