@@ -7,6 +7,7 @@ import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callbac
 import { creditsOf } from './credits.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
+import { type Mode, modeNameOf, modesOf } from './modes/modes.ts'
 import { newTask, saveTask } from './new-task.ts'
 import { deadlineFor, type TaskRule } from './options.ts'
 import { showTask } from './results/results.ts'
@@ -20,12 +21,14 @@ export class CreateStage implements Stage {
   readonly #rule: TaskRule
   readonly #job: Job
   readonly #readCallback: CallbackReader
+  readonly #mode: Partial<Mode>
 
   constructor(host: Host, rule: TaskRule, job: Job) {
     this.#host = host
     this.#rule = rule
     this.#job = job
     this.#readCallback = callbackReaderOf(host, rule.dialect)
+    this.#mode = modesOf(host).get(modeNameOf(host.route.name, rule) ?? '') ?? {}
   }
   async handle(exchange: Exchange): Promise<void> {
     const { slots, request, writes } = exchange
@@ -57,7 +60,9 @@ export class CreateStage implements Stage {
       callback: callbackRequest?.callback,
     })
     const { version } = this.#host.config
-    saveTask(writes, task, { version, callbackKey, dialect: this.#rule.dialect })
+    const { name: mode, running } = this.#mode
+    const queue = { dialect: this.#rule.dialect, mode, mustWait: running !== undefined }
+    saveTask(writes, task, { version, callbackKey, ...queue })
     const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
     exchange.onEnd(() => this.#job.wake())

@@ -76,13 +76,17 @@ interface Storage {
   readonly callbackKey?: string | undefined
   /** Undefined for calls. */
   readonly dialect?: string
+  /** See modes/. */
+  readonly mode?: string | undefined
+  readonly mustWait?: boolean
 }
 export const saveTask = (
   writes: Pick<Writes, 'add'>,
   task: Task,
-  { version, callbackKey, dialect }: Storage,
+  { version, callbackKey, dialect, mode, mustWait = false }: Storage,
 ): void => {
   const { hold, created: now } = task
   if (hold) writes.add(linkCharge(task.id, hold.request, settingsOf(task)))
-  writes.add(createTask({ ...task, version, callbackKey, dialect, now }))
+  const queue = { dialect, mode, mustWait }
+  writes.add(createTask({ ...task, ...queue, version, callbackKey, now }))
 }

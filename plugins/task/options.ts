@@ -48,6 +48,8 @@ export interface CreateOptions {
   readonly results?: 'link' | 'copy'
   readonly wait?: string
   readonly open?: number
+  readonly mode?: string
+  readonly running?: number
   readonly late?: readonly string[]
   readonly unknown_after?: string
   readonly keep?: string
@@ -60,6 +62,10 @@ export interface ViewOptions {
   readonly dialect: TaskDialectName
   readonly view: ViewName
 }
+interface SpeedOptions {
+  readonly dialect: (typeof queueDialectNames)[number]
+  readonly view: 'speed'
+}
 export interface ResultViewOptions {
   readonly dialect: ResultDialectName
   readonly view: 'content' | 'delete' | 'remix'
@@ -68,6 +74,7 @@ export type Options =
   | CreateOptions
   | ViewOptions
   | ResultViewOptions
+  | SpeedOptions
   | CallOptions
   | ReplyOptions
   | ChangeOptions
@@ -134,6 +141,9 @@ export interface TaskRule {
   /** ms that a create waits for the end of its task. */
   readonly wait: number
   readonly open: number | undefined
+  /** See modes/. */
+  readonly mode: string | undefined
+  readonly running: number | undefined
   /** ms from the deadline: polls of tasks that have failed by it, in order. */
   readonly late: readonly number[]
   /** ms between two alarms for a task in the state `unknown`. */
@@ -196,6 +206,8 @@ export const ruleOf = (options: CreateOptions): TaskRule => {
     copies: options.results === 'copy',
     wait: options.wait === undefined ? 0 : amountIn(options.wait, DURATIONS),
     open: options.open,
+    mode: options.mode,
+    running: options.running,
     late: (options.late ?? DEFAULTS.late)
       .map(text => amountIn(text, DURATIONS))
       .toSorted((one, other) => one - other),
@@ -426,6 +438,20 @@ const CREATE = object('The route creates tasks.', ['dialect', 'submit', 'poll'],
     minimum: 1,
     examples: [5],
   },
+  mode: {
+    description:
+      'The name of the group whose limit the tasks share; the name of the route where only running is set.',
+    type: 'string',
+    minLength: 1,
+    examples: ['fast'],
+  },
+  running: {
+    description:
+      'Tasks of the mode that the upstream has at once, over all workers and machines; more wait.',
+    type: 'integer',
+    minimum: 1,
+    examples: [12],
+  },
   late: {
     description:
       'Times after the deadline at which a task that has failed by it is polled again. If the upstream has finished it, it succeeds and is charged.',
@@ -451,9 +477,9 @@ const VIEW = object('The route shows or cancels tasks.', ['dialect', 'view'], {
 const QUEUE_VIEW = object('The route shows the queue.', ['dialect', 'view'], {
   dialect: { ...dialect, enum: queueDialectNames, examples: queueDialectNames },
   view: {
-    description: 'What the route shows: the unfinished tasks of the account.',
-    enum: ['queue'],
-    examples: ['queue'],
+    description: 'The unfinished tasks of the account, or how busy the modes are.',
+    enum: ['queue', 'speed'],
+    examples: ['queue', 'speed'],
   },
 })
 const RESULT_VIEW = object('The route works on the result of a task.', ['dialect', 'view'], {

@@ -3,6 +3,7 @@ import { nearest } from '../../engine/config/nearest.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
 import { servesSignedUrls } from '../file-store/signed-url.ts'
 import { takesNotices } from './endpoints/change-notices.ts'
+import { checkModes } from './modes/modes.ts'
 
 interface RouteEntry {
   readonly form?: object
@@ -15,6 +16,7 @@ interface RouteEntry {
 }
 
 export const checkRoutes = (document: Document, report: Report): void => {
+  checkModes(document, report)
   const known = Object.keys((document.upstreams ?? {}) as object)
   const hasUrls = servesSignedUrls(document.routes)
   const routes = (document.routes ?? []) as unknown as readonly RouteEntry[]

@@ -4,6 +4,7 @@
 import { isCode } from '../../engine/kit.ts'
 import type { Host } from '../../engine/plugin.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { admitWaiting } from './modes/admission.ts'
 import { Mover } from './moves.ts'
 import type { TaskRule } from './options.ts'
 import { ANY_DUE, claimDue, OWNED } from './statements.ts'
@@ -50,6 +51,7 @@ export class TaskRunner {
    *  take long: it waits for none. */
   async run(host: Host, signal: AbortSignal): Promise<void> {
     await this.#adoptOthers(host)
+    await admitWaiting(host)
     while (!signal.aborted) {
       const free = this.#free(false)
       const tasks = await this.#claim(host)

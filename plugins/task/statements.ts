@@ -14,8 +14,8 @@ const CREATE = sql(
   'create',
   `INSERT INTO tasks (id, account, key, request, route, dialect, path, model, version, state, body,
      slots, target, upstream, hold, callback, callback_key, is_call, created, changed, deadline,
-     expires, due)
-   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     expires, due, mode, waiting)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'accepted', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 )
 export interface NewTask {
   readonly id: string
@@ -39,6 +39,9 @@ export interface NewTask {
   readonly now: number
   readonly deadline: number
   readonly expires: number
+  readonly mode: string | undefined
+  /** It begins when its mode has room; see modes/. */
+  readonly mustWait: boolean
 }
 /** Rejects with TASK_ID_TAKEN: the caller makes another id. */
 export const createTask = (task: NewTask): Statement => ({
@@ -65,15 +68,20 @@ export const createTask = (task: NewTask): Statement => ({
     task.now,
     task.deadline,
     task.expires,
-    task.now,
+    // A task that waits for its mode is due after its deadline, when it fails.
+    task.mustWait ? task.deadline + 1 : task.now,
+    task.mode ?? null,
+    task.mustWait ? task.now : null,
   ],
   rows: 1,
   violates: { 'tasks.id': 'TASK_ID_TAKEN', tasks_pkey: 'TASK_ID_TAKEN' },
 })
 
-/** A task that waits for a paused upstream is due at its deadline, when it fails. */
+/** A task that waits for a paused upstream, or for room in its mode, is due at its deadline, when
+ *  it fails. */
 const DUE = `SELECT id FROM tasks WHERE is_call = ? AND due <= ? AND process IS NULL
-   AND (state <> 'accepted' OR deadline <= ? OR upstream NOT IN (SELECT upstream FROM task_pauses))
+   AND (state <> 'accepted' OR deadline <= ?
+     OR (waiting IS NULL AND upstream NOT IN (SELECT upstream FROM task_pauses)))
    ORDER BY due LIMIT ?`
 const claimText = (due: string): string =>
   `UPDATE tasks SET process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)

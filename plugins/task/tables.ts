@@ -95,6 +95,16 @@ const DIALECT = 'ALTER TABLE tasks ADD COLUMN dialect TEXT'
 /** The time of its latest submit. */
 const STARTED = 'ALTER TABLE tasks ADD COLUMN started BIGINT'
 
+/** `mode`: the group that shares a limit; null on a route without one. `waiting`: since when it
+ *  waits for room in its mode; null where it need not wait. */
+const MODES = `
+  ALTER TABLE tasks ADD COLUMN mode TEXT;
+  ALTER TABLE tasks ADD COLUMN waiting BIGINT;
+  CREATE INDEX tasks_mode ON tasks (mode, waiting, copy_due, state, deadline)
+    WHERE mode IS NOT NULL AND state NOT IN ('succeeded', 'failed');
+  CREATE INDEX tasks_mode_done ON tasks (mode, changed)
+    WHERE mode IS NOT NULL AND state = 'succeeded'`
+
 export const migrations: readonly Migration[] = [
   { number: 1, text: TABLES },
   { number: 2, text: CALLBACKS },
@@ -108,4 +118,5 @@ export const migrations: readonly Migration[] = [
   { number: 6, text: COPIES },
   { number: 7, text: `${DIALECT}; UPDATE tasks SET dialect = 'vidu' WHERE is_call = 0` },
   { number: 8, text: STARTED },
+  { number: 9, text: MODES },
 ]

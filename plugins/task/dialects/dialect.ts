@@ -27,6 +27,8 @@ export interface TaskDialect {
   /** Reads the page of a list. Throws a fault of the dialect. */
   page(query: URLSearchParams, now: number): Page | CursorPage
   cancelled(task: Task): Json
+  /** How busy the modes are. Absent in dialects without such an endpoint. `now`: ms since 1970. */
+  speed?(modes: readonly ModeFigures[], now: number): Json
   /** Announces states; the body is the answer of `query`. Absent: creates name no URL. */
   readonly callback?: CallbackDialect
   readonly faults: {
@@ -37,6 +39,19 @@ export interface TaskDialect {
     notCancellable(state: string): Fault
     tooManyOpen(most: number): Fault
   }
+}
+export interface ModeFigures {
+  readonly name: string
+  /** Tasks that the upstream has. */
+  readonly running: number
+  /** Tasks that wait to be submitted. */
+  readonly queued: number
+  /** Tasks that the upstream may have at once; undefined: the gateway sets no limit. */
+  readonly capacity: number | undefined
+  /** Another task would have to wait. */
+  readonly isFull: boolean
+  /** From submit to end, the mean of the latest tasks; undefined where none has succeeded. */
+  readonly seconds: number | undefined
 }
 /** What a dialect with endpoints over results has besides. */
 export interface ResultDialect {

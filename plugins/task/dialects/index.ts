@@ -21,5 +21,5 @@ export const resultDialectNames = dialectNames.filter(
   (name): name is ResultDialectName => 'variantOf' in taskDialects[name],
 )
 
-/** Dialects whose clients read the queue. */
+/** Dialects whose clients read the queue and how busy it is. */
 export const queueDialectNames = ['midjourney'] as const satisfies readonly TaskDialectName[]

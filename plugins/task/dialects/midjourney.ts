@@ -1,7 +1,8 @@
 /** Tasks of the image endpoints: /mj. Bodies are those of midjourney-proxy. */
 import { errors } from '../../../engine/errors.ts'
+import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFinal, type State, type Task } from '../task.ts'
-import type { TaskDialect } from './dialect.ts'
+import type { ModeFigures, TaskDialect } from './dialect.ts'
 import { hmacHeaders } from './hmac-headers.ts'
 
 /** The member of a create with the URL. */
@@ -72,6 +73,26 @@ const submitted = (body: Fields): Fields => ({
   prompt: (textIn(body, 'prompt') ?? '').replace(MODE_PARAMETER, '').trim(),
 })
 
+const sumOf = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0)
+/** `capacity`: null where a mode has no limit; a speed: null before a task has succeeded. */
+const speed = (modes: readonly ModeFigures[], now: number): Json => {
+  const queued = sumOf(modes.map(mode => mode.queued))
+  const fullModes = modes.filter(({ isFull }) => isFull).length
+  const isFull = fullModes > 0 && fullModes === modes.length
+  const limits = modes.flatMap(({ capacity }) => capacity ?? [])
+  return {
+    ...ACCEPTED,
+    result: {
+      state: isFull ? 'full' : fullModes > 0 || queued > 0 ? 'busy' : 'normal',
+      running: sumOf(modes.map(mode => mode.running)),
+      queued,
+      capacity: limits.length === modes.length ? sumOf(limits) : null,
+      speed: Object.fromEntries(modes.map(({ name, seconds }) => [name, seconds ?? null])),
+      updated_at: now,
+    },
+  }
+}
+
 export const midjourney = {
   submitted,
   create: ({ id }) => ({ ...ACCEPTED, result: id, properties: {} }),
@@ -79,6 +100,7 @@ export const midjourney = {
   list: tasks => tasks.map(query),
   page: (_, now) => ({ from: 0, to: now + 1, size: LIST_SIZE, number: 0 }),
   cancelled: () => ({ ...ACCEPTED, result: '', properties: {} }),
+  speed,
   callback: {
     member: HOOK,
     fault: problem => fault('IMAGE_HOOK', [problem]),

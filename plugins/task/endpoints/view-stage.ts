@@ -2,6 +2,7 @@
 import type { Host, Stage } from '../../../engine/plugin.ts'
 import { ReplyStage } from '../calls/view.ts'
 import { startJobs } from '../jobs.ts'
+import { SpeedStage } from '../modes/speed.ts'
 import { isResultView, type Options } from '../options.ts'
 import type { TaskRunner } from '../runner.ts'
 import { ViewStage } from '../views.ts'
@@ -14,6 +15,7 @@ export const viewStageOf = (
   runner: TaskRunner,
 ): Stage => {
   if (options.view === 'reply') return new ReplyStage(host)
+  if (options.view === 'speed') return new SpeedStage(host, options.dialect)
   if (options.view === 'changed') return new ChangeStage(host, startJobs(host, runner))
   return isResultView(options)
     ? new ResultStage(host, runner, options)

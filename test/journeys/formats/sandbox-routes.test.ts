@@ -158,13 +158,14 @@ t.test('sandbox: the commands of docs/tasks.md make a clip and an image', async 
     return JSON.parse(stdout) as Readonly<Record<string, unknown>>
   }
   const commands = pageOf('docs/tasks.md').match(/(?<=^ {4})curl (?:.*\\\n)*.*$/gm) ?? []
-  const [createClip, query, imagine, fetchImage, ...others] = commands.filter(each =>
+  const [createClip, query, imagine, fetchImage, speed, ...others] = commands.filter(each =>
     /\/(?:ent|mj)\//.test(each),
   )
   t.same(others, [])
   const [clip, image] = [await run(createClip ?? ''), await run(imagine ?? '')]
   t.match(clip, { task_id: /^\d{18}$/, state: 'created' })
   t.match(image, { code: 1, description: '成功', result: /^\d{18}$/ })
+  t.match(await run(speed ?? ''), { code: 1, result: { running: Number, capacity: 27 } })
   const end = (command = '', id: unknown = '') =>
     eventually(async () => {
       const json = await run(command, String(id))

@@ -58,6 +58,10 @@ t.test('imagine: is created, sent with the key of the operator, shown and charge
   const { json: receipt } = await call('GET', `/api/usage/${id}`)
   // 0.05 USD at 7.2.
   t.match(receipt.data, { request_id: request, model: 'mj-relax', cost: 0.36 })
+  const { json: speed } = await call('GET', '/mj/speed')
+  const seconds = Object((speed.result as Fields).speed).relax
+  t.match(speed.result, { state: 'normal', running: 0, queued: 0, capacity: 27 })
+  t.type(seconds, 'number')
 })
 
 const invalid = (description: string, code = 4) => ({ description, type: 'gateway_error', code })
@@ -115,7 +119,12 @@ t.test('/mj: refuses each invalid request with its body', async t => {
 })
 
 t.test('/mj: refuses credentials that are missing, wrong or of another kind', async t => {
-  const paths = ['POST /mj/submit/imagine', 'GET /mj/task/1/fetch', 'GET /mj/task/list']
+  const paths = [
+    'POST /mj/submit/imagine',
+    'GET /mj/speed',
+    'GET /mj/task/1/fetch',
+    'GET /mj/task/list',
+  ]
   const token = makeSecret('system-token').text
   for (const [headers, description] of [
     [{}, 'No API key or token found'],
@@ -132,7 +141,7 @@ t.test('/mj: refuses credentials that are missing, wrong or of another kind', as
       t.same(json, invalid(String(json.description)))
       t.ok(String(json.description).startsWith(description), `${json.description}`)
     }
-  t.equal((await call('GET', `/mj/task/list?key=${key}`, undefined, {})).status, 401)
+  t.equal((await call('GET', `/mj/speed?key=${key}`, undefined, {})).status, 401)
 })
 
 t.test('/mj: an unknown task, path, method and model, and an empty balance', async t => {
@@ -143,7 +152,7 @@ t.test('/mj: an unknown task, path, method and model, and an empty balance', asy
     json: { type: 'gateway_error', code: 3 },
   })
   t.match(await call('GET', '/mj-slow/mj/task/1/fetch'), { status: 404 })
-  t.match(await call('DELETE', '/mj/task/list'), { status: 405, json: { code: 4 } })
+  t.match(await call('DELETE', '/mj/speed'), { status: 405, json: { code: 4 } })
   const idOf = async (list: Parameters<typeof database.write>[0]) =>
     Number((await database.write(list)).at(-1)?.[0]?.id)
   const account = await idOf(createAccount({ name: 'no credit', role: 'customer' }, Date.now()))

@@ -10,7 +10,7 @@ import { KEY, startTasks } from './task-gateway.ts'
 type Fields = { readonly [name: string]: Json }
 interface Route {
   readonly path: string
-  readonly task: Fields & { readonly poll?: Fields }
+  readonly task: Fields & { readonly poll?: Fields; readonly mode?: string }
 }
 const read = (path: string) =>
   parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
@@ -30,11 +30,24 @@ const MODELS = Object.fromEntries(
 export const PRICES = { relax: 50_000_000n, fast: 100_000_000n, turbo: 200_000_000n } as const
 export type ModeName = keyof typeof PRICES
 
-/** The shipped routes, polled often. */
-const ROUTES: readonly object[] = SHIPPED.map(({ task, ...route }) => {
-  const create = { upstreams: ['vd'], poll: { ...task.poll, every: '20ms..40ms' } }
-  return { ...route, validate: undefined, task: { ...task, ...(task.poll && create) } }
-})
+/** The shipped routes, polled often. `running`: the limits of modes; the shipped ones otherwise. */
+export const imageRoutes = (
+  running: Partial<Record<string, number>> | undefined,
+): readonly object[] =>
+  SHIPPED.map(({ task, ...route }) => {
+    const { poll, running: shipped, mode = '', ...others } = task
+    const limit = running ? running[mode] : shipped
+    const create = { mode, upstreams: ['vd'], poll: { ...poll, every: '20ms..40ms' } }
+    return {
+      ...route,
+      validate: undefined,
+      task: {
+        ...others,
+        ...(poll && create),
+        ...(poll && limit !== undefined && { running: limit }),
+      },
+    }
+  })
 
 /** A call with a key in `mj-api-secret`. */
 const callAt =
@@ -52,7 +65,7 @@ const callAt =
     })
     return { status: response.status, json: (await response.json()) as Fields }
   }
-const imageClient = (url: string) => {
+export const imageClient = (url: string) => {
   const call = callAt(url)
   const fetchTask = async (id: string) => (await call('GET', `/mj/task/${id}/fetch`)).json
   return {
@@ -69,10 +82,18 @@ const imageClient = (url: string) => {
         const json = await fetchTask(id)
         return statuses.includes(String(json.status)) ? json : undefined
       }),
+    async speed() {
+      const { json } = await call('GET', '/mj/speed')
+      return json.result as Fields
+    },
   }
 }
-export const startImages = async (t: Test, engine: Engine = 'sqlite') => {
-  const gateway = await startTasks(t, engine, {}, {}, ROUTES, MODELS)
+export const startImages = async (
+  t: Test,
+  engine: Engine = 'sqlite',
+  running?: Partial<Record<string, number>>,
+) => {
+  const gateway = await startTasks(t, engine, {}, {}, imageRoutes(running), MODELS)
   return { ...gateway, ...imageClient(gateway.gatewayUrl) }
 }
 

@@ -130,7 +130,7 @@ export const startTasks = async (
   const log = { debug: write, info: write, warn: write, error: write }
   /** Another process of the installation. */
   let host: HostBase | undefined
-  const worker = async (options: object = {}) => {
+  const worker = async (options: object = {}, others = routes) => {
     const own = await store.open({ writeTimeout: 10_000 })
     const membership = reaperOn(t, own, 1_000)
     const jobs = createJobs({ leases: new Leases({ database: own, membership }), log: SILENT_LOG })
@@ -166,7 +166,7 @@ export const startTasks = async (
         { path: 'POST /task-changes/{name}', task: { view: 'changed' } },
         { path: 'GET /ent/v2/info', account: 'info' },
         { path: 'GET /ent/v2/usage/{id}', account: 'receipt' },
-        ...routes,
+        ...others,
       ],
     }
     const plugins = {
