@@ -138,8 +138,9 @@ const withDurableEnd = (
 ): Reply => {
   const reply = call.requireReply()
   let bytes = 0
+  // Nobody has received anything yet: what was charged for it is given back.
   const cut = (reason: Fault, out: Out): void => {
-    onEnd('cut', reply.status, bytes, reason)
+    onEnd('refused', reply.status, bytes, reason)
     out.fail(reason)
   }
   reply.through({

@@ -13,26 +13,31 @@ import { type Batch, batchOf, type Counts, type Ending, lineOf } from './batch.t
 import { BatchInput } from './input.ts'
 import { errorOutcome } from './outcome.ts'
 import {
+  ANY_RUNNING,
+  ANY_UNFINISHED,
   addLine,
   COUNTS,
+  deleteLines,
+  ENDED_WITH_LINES,
   failBatch,
   moveBatch,
   OUTCOMES,
-  removeLines,
-  startLines,
   UNFINISHED,
   UNSENT,
-  withdrawLines,
 } from './statements.ts'
 
-/** Rows of one transaction or one read. */
+/** Rows of one transaction. */
 const PAGE = 200
+/** Outcomes of one read: each may have 16 MiB. */
+const OUTCOME_PAGE = 8
 /** Purpose of the files with results; no upload may name it. */
 const PURPOSE = 'batch_output'
 const NO_QUOTA = { files: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER }
 
-/** Moves every batch as far as it can go now. */
+/** Moves every batch as far as it can go now, and removes the lines of those that have ended. */
 export const moveBatches = async (host: Host, signal: AbortSignal): Promise<void> => {
+  for (const { id } of await host.database.read(ENDED_WITH_LINES, []))
+    await removeLines(host.database, String(id), signal)
   for (const row of await host.database.read(UNFINISHED, [])) {
     if (signal.aborted) return
     const batch = batchOf(row)
@@ -49,10 +54,22 @@ export const moveBatches = async (host: Host, signal: AbortSignal): Promise<void
 export const countsOf = async (
   { database }: Pick<Host, 'database'>,
   batch: Batch,
-): Promise<Counts & { readonly open: number }> => {
+): Promise<Counts> => {
   const [row] = await database.read(COUNTS, [batch.id])
   const [completed, failed] = [Number(row?.completed ?? 0), Number(row?.failed ?? 0)]
-  return { total: batch.total, completed, failed, open: Number(row?.open ?? 0) }
+  return { total: batch.total, completed, failed }
+}
+
+/** In pages: one transaction over 50,000 outcomes would hold up all others. */
+const removeLines = async (
+  database: Host['database'],
+  batch: string,
+  signal?: AbortSignal,
+): Promise<void> => {
+  for (let hasMore = true; hasMore && !signal?.aborted; ) {
+    const [rows = []] = await writeWithRetry(database, [deleteLines(batch, PAGE)])
+    hasMore = rows.length === PAGE
+  }
 }
 
 class BatchMover {
@@ -70,10 +87,13 @@ class BatchMover {
     if (state === 'validating') return this.#validate()
     if (state === 'finalizing') return this.#writeResults(ending ?? 'completed')
     const isExpired = state === 'in_progress' && Date.now() >= expires
-    // Again with every step: the process of a line may have died since.
-    if (isExpired || state === 'cancelling') await this.#write([withdrawLines(this.#batch.id)])
-    const { open, ...counts } = await countsOf(this.#host, this.#batch)
-    if (open > 0) return
+    // From now on no further line is claimed.
+    if (isExpired && ending === undefined)
+      return this.#write([moveBatch(this.#batch, { state, ending: 'expired' }, Date.now())])
+    const isEnding = state === 'cancelling' || ending !== undefined
+    const open = isEnding ? ANY_RUNNING : ANY_UNFINISHED
+    if ((await this.#host.database.read(open, [this.#batch.id])).length > 0) return
+    const counts = await countsOf(this.#host, this.#batch)
     const unsent = counts.total - counts.completed - counts.failed
     const usual = isExpired && unsent > 0 ? 'expired' : 'completed'
     return this.#finalize(state === 'cancelling' ? 'cancelled' : usual, counts)
@@ -81,21 +101,23 @@ class BatchMover {
   async #validate(): Promise<void> {
     const batch = this.#batch
     const input = new BatchInput(batch.endpoint)
-    const file = await this.#store.find(batch.inputFile, batch.account)
-    await input.read(await this.#store.read(file, 0, file.bytes))
+    try {
+      const file = await this.#store.find(batch.inputFile, batch.account)
+      await input.read(await this.#store.read(file, 0, file.bytes))
+    } catch (error) {
+      if (!isCode(error, 'FILE_UNKNOWN')) throw error
+      input.report('input_file_missing', 'The input file was deleted, or has expired.')
+    }
     const now = Date.now()
     if (input.errors.length > 0) return this.#write([failBatch(batch, input.errors, now)])
     // An earlier attempt may have died among its lines.
-    await this.#write([removeLines(batch.id)])
+    await removeLines(this.#host.database, batch.id)
     for (let at = 0; at < input.lines.length; at += PAGE)
       await this.#write(
-        input.lines.slice(at, at + PAGE).map(line => addLine({ ...line, batch: batch.id })),
+        input.lines.slice(at, at + PAGE).map(line => addLine({ ...line, batch: batch.id }, now)),
       )
     const total = input.lines.length
-    await this.#write([
-      moveBatch(batch, { state: 'in_progress', total }, now),
-      startLines(batch.id, now),
-    ])
+    await this.#write([moveBatch(batch, { state: 'in_progress', total }, now)])
   }
   /** Reserves the ids of the files, so that a repetition writes the same files. */
   async #finalize(ending: Ending, counts: Counts): Promise<void> {
@@ -112,13 +134,10 @@ class BatchMover {
     await this.#write([moveBatch(this.#batch, move, Date.now())])
   }
   async #writeResults(ending: Ending): Promise<void> {
-    const { id, outputFile, errorFile } = this.#batch
+    const { outputFile, errorFile } = this.#batch
     if (outputFile !== undefined) await this.#writeFile(outputFile, 'output', this.#outcomes(true))
     if (errorFile !== undefined) await this.#writeFile(errorFile, 'error', this.#errors(ending))
-    await this.#write([
-      moveBatch(this.#batch, { state: ending, ending }, Date.now()),
-      removeLines(id),
-    ])
+    await this.#write([moveBatch(this.#batch, { state: ending, ending }, Date.now())])
   }
   async #writeFile(id: string, kind: string, lines: AsyncIterable<string>): Promise<void> {
     const { account, outputLifetime } = this.#batch
@@ -145,10 +164,10 @@ class BatchMover {
   async *#outcomes(isOk: boolean): AsyncGenerator<string> {
     let after = 0
     for (;;) {
-      const values = [this.#batch.id, isOk ? 1 : 0, after, PAGE]
+      const values = [this.#batch.id, isOk ? 1 : 0, after, OUTCOME_PAGE]
       const rows = await this.#host.database.read(OUTCOMES, values)
       yield* rows.map(({ outcome }) => String(outcome))
-      if (rows.length < PAGE) return
+      if (rows.length < OUTCOME_PAGE) return
       after = Number(rows.at(-1)?.line)
     }
   }

@@ -2,7 +2,7 @@
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { moveBatches } from './batch-moves.ts'
 import { LineRunner } from './line-runner.ts'
-import { BATCH_SETTINGS, batchSettingsOf } from './settings.ts'
+import { BATCH_SETTINGS, batchSettingsOf, checkPrice } from './settings.ts'
 import { deleteOldBatches } from './statements.ts'
 import { migrations } from './tables.ts'
 import { VIEWS } from './views.ts'
@@ -28,6 +28,7 @@ export default {
   before: ['meter'],
   needs: ['files', 'meter'],
   migrations,
+  check: checkPrice,
   setup(name, host): Stage {
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)

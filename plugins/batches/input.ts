@@ -6,6 +6,7 @@ import type { Line, LineError } from './batch.ts'
 
 const MAX_LINES = 50_000
 const MAX_CUSTOM_ID = 512
+const CUSTOM_ID = new RegExp(`^[^\\u0000-\\u001f]{1,${MAX_CUSTOM_ID}}$`)
 /** Problems that a batch reports. */
 const MAX_ERRORS = 100
 const LF = 10
@@ -16,7 +17,7 @@ interface Position {
   readonly size: number
 }
 
-/** Cuts the file into lines. One line at a time is in memory. */
+/** Cuts the file into lines. The text of one line at a time is in memory. */
 async function* linesIn(file: AsyncIterable<Bytes>): AsyncGenerator<Position & { text: string }> {
   let start = 0
   let parts: Bytes[] = []
@@ -58,11 +59,11 @@ export class BatchInput {
       const customId = this.#check(text, number)
       if (customId !== undefined) this.lines.push({ line: number, customId, start, size })
       if (this.lines.length > MAX_LINES)
-        this.#report('too_many_tasks', `The file has more than ${MAX_LINES} requests.`, null, null)
+        this.report('too_many_tasks', `The file has more than ${MAX_LINES} requests.`)
       if (this.errors.length >= MAX_ERRORS || this.lines.length > MAX_LINES) return
     }
     if (this.lines.length === 0 && this.errors.length === 0)
-      this.#report('empty_file', 'The file has no requests.', null, null)
+      this.report('empty_file', 'The file has no requests.')
   }
   /** The `custom_id` of a valid line. */
   #check(text: string, line: number): string | undefined {
@@ -82,8 +83,8 @@ export class BatchInput {
     return this.errors.length === problemsBefore ? String(customId) : undefined
   }
   #checkId(id: Json | undefined, line: number): void {
-    if (typeof id !== 'string' || id === '' || id.length > MAX_CUSTOM_ID) {
-      const message = `'custom_id' must be a text of 1 to ${MAX_CUSTOM_ID} characters.`
+    if (typeof id !== 'string' || !CUSTOM_ID.test(id)) {
+      const message = `'custom_id' must be a text of 1 to ${MAX_CUSTOM_ID} characters without control characters.`
       return this.#report('invalid_custom_id', message, line, 'custom_id')
     }
     const first = this.#lineOfId.get(id)
@@ -107,6 +108,10 @@ export class BatchInput {
           line,
           `body.${name}`,
         )
+  }
+  /** A problem of the whole file. */
+  report(code: string, message: string): void {
+    this.#report(code, message, null, null)
   }
   #report(code: string, message: string, line: number | null, param: string | null): void {
     this.errors.push({ code, message, param, line })

@@ -12,7 +12,15 @@ import { PRICE_FACTOR } from '../slots.ts'
 import { type Batch, batchOf, type Line, lineOf } from './batch.ts'
 import { AnswerCollector, answerOutcome, errorOutcome, parseBody } from './outcome.ts'
 import type { BatchSettings } from './settings.ts'
-import { ANY_DUE, claimLines, FIND_ANY, finishLine, OWNED, retryLine } from './statements.ts'
+import {
+  ANY_DUE,
+  ANY_OTHER_RUNNING,
+  claimLines,
+  FIND_ANY,
+  finishLine,
+  OWNED,
+  retryLine,
+} from './statements.ts'
 
 /** How often a line is sent whose answer was lost. */
 const MAX_ATTEMPTS = 3
@@ -22,6 +30,10 @@ const LONGEST_PAUSE = 60_000
 /** Bytes of the largest answer. */
 const MAX_ANSWER = 16 * 1024 * 1024
 /** Statuses of a busy upstream, or of a limit of the account: they count as no attempt. */
+/** Codes of faults: the account or its key cannot pay; the answer is larger than `MAX_ANSWER`, and
+ *  would be so again. */
+const SHORTAGES: ReadonlySet<string> = new Set(['INSUFFICIENT', 'KEY_EXHAUSTED'])
+const TOO_LARGE = 'REPLY_TOO_LARGE'
 const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 503])
 
 interface Refusal {
@@ -29,6 +41,8 @@ interface Refusal {
   readonly body: Json
   /** ms. */
   readonly wait: number
+  /** Of a fault. */
+  readonly code?: string
 }
 
 export class LineRunner {
@@ -121,13 +135,21 @@ class LineCall {
       )
     const refusal = await this.#send(settings)
     if (!refusal) return
-    const { status, body, wait } = refusal
-    if (BUSY_STATUSES.has(status)) return this.#retry({ ...this.#line, waits: waits + 1 }, wait)
-    if (status >= 500 && attempts - waits < MAX_ATTEMPTS) return this.#retry(this.#line, wait)
+    const { status, body, wait, code } = refusal
+    if (BUSY_STATUSES.has(status) || (await this.#waitsForOthers(refusal)))
+      return this.#retry({ ...this.#line, waits: waits + 1 }, wait)
+    if (status >= 500 && code !== TOO_LARGE && attempts - waits < MAX_ATTEMPTS)
+      return this.#retry(this.#line, wait)
     return this.#finish(
       answerOutcome(this.#line, { status, request: this.#requestId, body }),
       false,
     )
+  }
+  /** Whether the money that the line lacks may be held by other lines of its batch. */
+  async #waitsForOthers({ code }: Refusal): Promise<boolean> {
+    if (code === undefined || !SHORTAGES.has(code)) return false
+    const { batch, line } = this.#line
+    return (await this.#host.database.read(ANY_OTHER_RUNNING, [batch, line])).length > 0
   }
   /** Undefined: the outcome is stored, together with the charge. */
   async #send({ factor }: BatchSettings): Promise<Refusal | undefined> {
@@ -169,7 +191,8 @@ class LineCall {
       const fault = asFault(error)
       if (isCode(error, 'LINE_MOVED', 'STORE_UNKNOWN')) throw error
       const body = bodyOf('openai', fault, this.#requestId)
-      return { status: fault.status, body, wait: this.#pause(fault.headers ?? {}) }
+      const { code, status, headers = {} } = fault
+      return { code, status, body, wait: this.#pause(headers) }
     }
   }
   /** The member `body` of the line in the input file. */

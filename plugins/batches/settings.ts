@@ -1,5 +1,6 @@
 /** `settings.batch`: the price of batches, and how fast they run. */
-import type { HostBase } from '../../engine/plugin.ts'
+import type { Document, HostBase, Report } from '../../engine/plugin.ts'
+import { parseFactor } from '../billing/discount.ts'
 
 export interface BatchSettings {
   /** The part of the price that a line is charged, a decimal from 0 to 1. */
@@ -16,6 +17,17 @@ export const batchSettingsOf = (host: Pick<HostBase, 'section'>): BatchSettings 
   const { price = DEFAULTS.price, concurrency = DEFAULTS.concurrency } =
     host.section<Section>('settings').batch ?? {}
   return { factor: String(price), concurrency }
+}
+
+/** Reports a price that has more than nine decimal places. */
+export const checkPrice = ({ settings }: Document, report: Report): void => {
+  const { price = DEFAULTS.price } = (settings as Section | undefined)?.batch ?? {}
+  try {
+    parseFactor(String(price))
+  } catch {
+    const message = 'the price of batches is a decimal from 0 to 1 with at most 9 places'
+    report(['settings', 'batch', 'price'], 'PRICE_AMOUNT', message)
+  }
 }
 
 export const BATCH_SETTINGS = {

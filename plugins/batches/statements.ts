@@ -95,40 +95,53 @@ export const deleteOldBatches = (before: number, most: number): Statement => ({
 
 const ADD_LINE = sql(
   'add line',
-  'INSERT INTO batch_lines (batch, line, custom_id, start, size) VALUES (?, ?, ?, ?, ?)',
+  'INSERT INTO batch_lines (batch, line, custom_id, start, size, due) VALUES (?, ?, ?, ?, ?, ?)',
 )
-export const addLine = ({
-  batch,
-  line,
-  customId,
-  start,
-  size,
-}: Omit<Line, 'attempts' | 'waits'>) => ({
-  sql: ADD_LINE,
-  values: [batch, line, customId, start, size],
-})
-const REMOVE_LINES = sql('remove lines', 'DELETE FROM batch_lines WHERE batch = ?')
-export const removeLines = (batch: string): Statement => ({ sql: REMOVE_LINES, values: [batch] })
-const START_LINES = sql('start lines', 'UPDATE batch_lines SET due = ? WHERE batch = ?')
-export const startLines = (batch: string, now: number): Statement => ({
-  sql: START_LINES,
-  values: [now, batch],
-})
-const WITHDRAW = sql(
-  'withdraw lines',
-  'UPDATE batch_lines SET due = NULL WHERE batch = ? AND due IS NOT NULL AND process IS NULL',
+/** It is sent once its batch is in progress. */
+export const addLine = (
+  { batch, line, customId, start, size }: Omit<Line, 'attempts' | 'waits'>,
+  due: number,
+): Statement => ({ sql: ADD_LINE, values: [batch, line, customId, start, size, due] })
+const DELETE_LINES = sql(
+  'delete lines',
+  `DELETE FROM batch_lines WHERE batch = ? AND line IN (
+     SELECT line FROM batch_lines WHERE batch = ? ORDER BY line LIMIT ?) RETURNING line`,
 )
-/** Lines that nobody works on are not sent any more. */
-export const withdrawLines = (batch: string): Statement => ({ sql: WITHDRAW, values: [batch] })
+export const deleteLines = (batch: string, most: number): Statement => ({
+  sql: DELETE_LINES,
+  values: [batch, batch, most],
+})
+/** Ended batches whose lines are still there. */
+export const ENDED_WITH_LINES = sql(
+  'ended with lines',
+  `SELECT id FROM batches WHERE state IN ('completed', 'failed', 'cancelled', 'expired')
+     AND EXISTS (SELECT 1 FROM batch_lines WHERE batch = batches.id)`,
+)
+/** A row where a line of the batch has no outcome yet (batch). */
+export const ANY_UNFINISHED = sql(
+  'any unfinished',
+  'SELECT line FROM batch_lines WHERE batch = ? AND due IS NOT NULL LIMIT 1',
+)
+/** A row where a process works on a line of the batch (batch). */
+export const ANY_RUNNING = sql(
+  'any running',
+  'SELECT line FROM batch_lines WHERE batch = ? AND due IS NOT NULL AND process IS NOT NULL LIMIT 1',
+)
+
+/** Lines of batches that have ended, or are being checked, are not sent. */
+const IS_DUE = `due IS NOT NULL AND due <= ? AND process IS NULL AND batch IN (
+   SELECT id FROM batches WHERE state = 'in_progress' AND ending IS NULL)`
+/** A row where a process works on another line of the batch (batch, line). */
+export const ANY_OTHER_RUNNING = sql(
+  'any other running',
+  `SELECT line FROM batch_lines WHERE batch = ? AND due IS NOT NULL AND process IS NOT NULL
+     AND line <> ? LIMIT 1`,
+)
 
 /** Whether a line may be sent (now). */
-export const ANY_DUE = sql(
-  'any due',
-  'SELECT 1 AS due FROM batch_lines WHERE due <= ? AND process IS NULL LIMIT 1',
-)
+export const ANY_DUE = sql('any due', `SELECT line FROM batch_lines WHERE ${IS_DUE} LIMIT 1`)
 /** In the order of lines, so that batches make progress side by side. */
-const DUE = `SELECT batch, line FROM batch_lines WHERE due IS NOT NULL AND due <= ? AND process IS NULL
-   ORDER BY line LIMIT ?`
+const DUE = `SELECT batch, line FROM batch_lines WHERE ${IS_DUE} ORDER BY line LIMIT ?`
 const claimText = (due: string): string =>
   `UPDATE batch_lines SET attempts = attempts + 1,
      process = (SELECT id FROM ${PROCESSES_TABLE} WHERE id = ?)
@@ -177,12 +190,11 @@ export const retryLine = (
   otherwise: 'LINE_MOVED',
 })
 
-/** Lines of a batch by outcome, and those that are still to be sent (batch). */
+/** Lines of a batch by outcome (batch). */
 export const COUNTS = sql(
   'counts',
   `SELECT coalesce(sum(CASE WHEN ok = 1 THEN 1 ELSE 0 END), 0) AS completed,
-     coalesce(sum(CASE WHEN ok = 0 THEN 1 ELSE 0 END), 0) AS failed,
-     coalesce(sum(CASE WHEN due IS NOT NULL THEN 1 ELSE 0 END), 0) AS open
+     coalesce(sum(CASE WHEN ok = 0 THEN 1 ELSE 0 END), 0) AS failed
    FROM batch_lines WHERE batch = ?`,
 )
 /** Outcomes of a batch in order (batch, ok, line to start after, row count). */

@@ -7,8 +7,8 @@ import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
  *  `output_file`, `error_file`: reserved before they are written.
  *  `start`, `size`: the bytes of a line in the input file. `outcome`: the line of the output or
  *  error file; `ok`: which of them. `waits`: the attempts that a limit or a busy upstream ended.
- *  `due`: when the line may be sent; null while the batch is checked, after its outcome, and once
- *  it is withdrawn. `process`: the process that works on it now; reaping that process sets the
+ *  `due`: when the line may be sent, if its batch is in progress; null after its outcome.
+ *  `process`: the process that works on it now; reaping that process sets the
  *  column to null. */
 const TABLES = `
   CREATE TABLE batches (
@@ -49,6 +49,7 @@ const TABLES = `
     process TEXT CONSTRAINT batch_line_owner REFERENCES ${PROCESSES_TABLE} (id) ON DELETE SET NULL,
     PRIMARY KEY (batch, line));
   CREATE INDEX batch_lines_waiting ON batch_lines (line) WHERE due IS NOT NULL AND process IS NULL;
+  CREATE INDEX batch_lines_open ON batch_lines (batch) WHERE due IS NOT NULL;
   CREATE INDEX batch_lines_process ON batch_lines (process) WHERE process IS NOT NULL`
 
 export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]

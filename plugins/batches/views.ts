@@ -1,4 +1,5 @@
 /** The endpoints over batches of the calling account: create, show, list, cancel. */
+import { isCode } from '../../engine/kit.ts'
 import type { Exchange, HostBase, Json } from '../../engine/plugin.ts'
 import { integerIn } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
@@ -8,7 +9,7 @@ import { ACCOUNT } from '../slots.ts'
 import { type Batch, batchOf, batchView, isFinal, makeBatchId } from './batch.ts'
 import { countsOf } from './batch-moves.ts'
 import { fault } from './faults.ts'
-import { createBatch, FIND, moveBatch, PAGE, withdrawLines } from './statements.ts'
+import { createBatch, FIND, moveBatch, PAGE } from './statements.ts'
 
 type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
@@ -21,6 +22,7 @@ const ENDPOINTS = [
 ]
 const WINDOW = 86_400_000
 const LIMIT = { usual: 20, largest: 100 }
+const CANCEL_ATTEMPTS = 5
 
 const create: View = async (exchange, host) => {
   const { request, slots } = exchange
@@ -29,7 +31,13 @@ const create: View = async (exchange, host) => {
   const endpoint = String(body.endpoint)
   const route = ENDPOINTS.includes(endpoint) ? host.match('POST', endpoint).route : undefined
   if (!route) throw fault('BATCH_ENDPOINT', [endpoint.slice(0, 100), servedIn(host).join(', ')])
-  const file = await fileStoreOf(host).find(String(body.input_file_id), account)
+  const file = await fileStoreOf(host)
+    .find(String(body.input_file_id), account)
+    .catch(error => {
+      throw isCode(error, 'FILE_UNKNOWN')
+        ? Object.assign(error as Error, { param: 'input_file_id' })
+        : error
+    })
   if (file.purpose !== 'batch') throw fault('BATCH_FILE_PURPOSE', [file.id, file.purpose])
   const now = Date.now()
   const batch: Batch = {
@@ -94,14 +102,19 @@ const list: View = async (exchange, host) => {
 }
 /** Lines under way end, and are charged; no other is sent. */
 const cancel: View = async (exchange, host) => {
-  const batch = await find(exchange, host)
-  if (batch.state !== 'cancelling') {
+  for (let attempt = 1; ; attempt++) {
+    const batch = await find(exchange, host)
+    if (batch.state === 'cancelling') break
     if (isFinal(batch) || batch.state === 'finalizing') throw fault('BATCH_ENDED', [batch.state])
     const state = batch.state === 'validating' ? 'cancelled' : 'cancelling'
-    await writeWithRetry(host.database, [
-      moveBatch(batch, { state, ending: 'cancelled' }, Date.now()),
-      withdrawLines(batch.id),
-    ])
+    const move = moveBatch(batch, { state, ending: 'cancelled' }, Date.now())
+    try {
+      await writeWithRetry(host.database, [move])
+      break
+    } catch (error) {
+      // It has moved on since it was read.
+      if (!isCode(error, 'BATCH_MOVED') || attempt === CANCEL_ATTEMPTS) throw error
+    }
   }
   await show(exchange, host)
 }

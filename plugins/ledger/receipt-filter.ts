@@ -47,11 +47,13 @@ const peekWhole = async ({ reply }: Exchange): Promise<boolean> => {
 }
 /** Stores the hold and a checkpoint before the first byte, since the cost is unknown by then. */
 const holdBeforeHead = (
-  { reply, slots }: Exchange,
+  { kind, reply, slots }: Exchange,
   call: MeteredCall,
   estimator: UsageEstimator,
 ): void => {
   call.hold()
+  // A resumed call delivers nothing before its end: a crash must not charge it.
+  if (kind === 'turn') return
   const usage = slots.get(USAGE)
   if (usage?.isFinalEstimate) call.checkpoint(usage)
   else if (isEventStream(reply)) estimator.startCheckpoints()

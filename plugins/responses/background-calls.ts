@@ -64,6 +64,8 @@ export class BackgroundCalls {
   >()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
+  /** A write failed: this process may own responses that it does not run. */
+  #mayOwnOthers = false
 
   constructor({ database, log, membership }: Host, limits: StorageLimits) {
     this.#database = database
@@ -101,6 +103,7 @@ export class BackgroundCalls {
   }
   /** Runs the calls that no process runs. */
   async resume(host: Host): Promise<void> {
+    await this.#giveBackOthers()
     const rows = this.#isClosed ? [] : await this.#database.read(WAITING_CALLS, [PAGE])
     for (const row of rows) {
       const call = JSON.parse(String(row.call)) as BackgroundCall
@@ -110,6 +113,7 @@ export class BackgroundCalls {
         await writeWithRetry(this.#database, [...takeResponse(call.account, call.id, process)])
       } catch (error) {
         if (isCode(error, 'RESPONSE_TAKEN')) continue
+        this.#mayOwnOthers = true
         throw error
       }
       if (attempt > MAX_ATTEMPTS) await this.#fail(call, STOPPED_ERROR)
@@ -190,12 +194,27 @@ export class BackgroundCalls {
         : this.#fail(call, errorOf(reason)))
     }
   }
+  /** Gives responses back that this process owns and does not run: the result of a write was
+   *  lost. */
+  async #giveBackOthers(): Promise<void> {
+    if (!this.#mayOwnOthers) return
+    const process = await this.#membership.name()
+    const rows = await this.#database.read(RUNNING, [process])
+    const list = rows
+      .filter(({ account, id }) => !this.#running.has(nameOf(Number(account), String(id))))
+      .map(({ account, id }) => releaseResponse(Number(account), String(id), process))
+    if (list.length > 0) await writeWithRetry(this.#database, list)
+    this.#mayOwnOthers = false
+  }
   /** Leaves the call to another process, or to the next start. */
   async #release({ account, id }: BackgroundCall): Promise<void> {
-    const list = [releaseResponse(account, id, await this.#membership.name())]
-    await writeWithRetry(this.#database, list).catch(error =>
-      this.#log.warn({ id, error }, 'could not release a background response'),
-    )
+    try {
+      const process = await this.#membership.name()
+      await writeWithRetry(this.#database, [releaseResponse(account, id, process)])
+    } catch (error) {
+      this.#mayOwnOthers = true
+      this.#log.warn({ id, error }, 'could not release a background response')
+    }
   }
   /** Marks the response as failed. Does nothing if it is stored already, or was cancelled. */
   async #fail({ account, id, queuedResponse }: BackgroundCall, reason: Fields): Promise<void> {
@@ -205,9 +224,13 @@ export class BackgroundCalls {
       finishResponse(account, id, 'failed', JSON.stringify(response)),
       forgetCall(account, id),
     ]
-    await writeWithRetry(this.#database, list).catch(error =>
-      this.#log.warn({ id, error }, 'could not store the failure of a background response'),
-    )
+    await writeWithRetry(this.#database, list).catch(error => {
+      this.#mayOwnOthers = true
+      this.#log.warn({ id, error }, 'could not store the failure of a background response')
+    })
+  }
+  async #readRunning() {
+    return this.#database.read(RUNNING, [await this.#membership.name()])
   }
   /** Aborts calls whose row no longer belongs to this process: a process has cancelled or deleted
    *  the response. */
@@ -218,8 +241,7 @@ export class BackgroundCalls {
       this.#timer = undefined
       return
     }
-    const process = await this.#membership.name()
-    const rows = await this.#database.read(RUNNING, [process]).catch(() => undefined)
+    const rows = await this.#readRunning().catch(() => undefined)
     if (!rows) return
     const current = new Set(rows.map(({ account, id }) => nameOf(Number(account), String(id))))
     for (const [name, { stop }] of running) if (!current.has(name)) stop.abort()

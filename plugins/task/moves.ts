@@ -156,11 +156,15 @@ export class Mover {
     this.#host.metrics.count('tasks_late_total', { model })
     this.#host.log.warn({ task: id, model }, 'a task succeeded after it had failed by its deadline')
   }
-  /** The upstream surely does not run it, or it may be sent again. Times in ms. */
-  acceptAgain({ first, longest }: Pick<TaskRule['poll'], 'first' | 'longest'>): Promise<void> {
+  /** The upstream surely does not run it, or it may be sent again. Times in ms; `attempts`: those
+   *  that count. */
+  acceptAgain(
+    { first, longest }: Pick<TaskRule['poll'], 'first' | 'longest'>,
+    attempts = this.task.attempts,
+  ): Promise<void> {
     const failures = this.task.failures + 1
     const due = Date.now() + backOff({ ...this.task, failures }, first, longest)
-    return this.move({ state: 'accepted', failures, due })
+    return this.move({ state: 'accepted', attempts, failures, due })
   }
   /** The upstream may have got the task: the hold stays. With `rule.find` the upstream is asked,
    *  otherwise an operator decides. */

@@ -22,7 +22,8 @@ export const waitForTask = async (
   const until = performance.now() + longest
   let latest = task
   while (!isEnough(latest) && performance.now() < until) {
-    await pause(INTERVAL, undefined, { signal })
+    // The reason says who ended the wait; the error of the timer does not.
+    await pause(INTERVAL, undefined, { signal }).catch(() => signal.throwIfAborted())
     latest = await read()
   }
   return latest

@@ -158,7 +158,7 @@ t.test('batch: a file with problems fails as a whole, with all of them', async t
   const { id } = await start([
     lineOf('a', 'one'),
     lineOf('a', 'two'),
-    lineOf('', 'three', { method: 'GET', url: '/v1/embeddings' }),
+    lineOf('a\u0000b', 'three', { method: 'GET', url: '/v1/embeddings' }),
     lineOf('d', 'four', { body: [] }),
     lineOf('e', 'five', { body: { stream: true } }),
   ])
@@ -188,7 +188,11 @@ t.test('batch: wrong creates are refused in the words of OpenAI', async t => {
         ...more,
       } as never),
     )
-  t.match(await create({ input_file_id: 'file-x' }), { status: 404, message: /No such File/ })
+  t.match(await create({ input_file_id: 'file-x' }), {
+    status: 404,
+    param: 'input_file_id',
+    message: /No such File/,
+  })
   t.match(await create({ endpoint: '/v1/completions' }), {
     status: 400,
     param: 'endpoint',

@@ -46,7 +46,7 @@ export class CallTasks implements TaskRoute {
     return 'reply' in run ? endWith(mover, run) : this.#afterFault(mover, run)
   }
   #afterFault(mover: Mover, { fault, isSent }: Extract<Run, { fault: Fault }>): Promise<void> {
-    if (!isSent && (fault.status >= 500 || fault.status === 429)) return acceptAgain(mover)
+    if (!isSent && (fault.status >= 500 || fault.status === 429)) return waitForRoom(mover)
     if (fault.code === 'TURN_CANCELLED') return mover.fail(timeoutError())
     const { code, message, status } = fault
     const error = fault.expose ? { code, message, status } : errorOf('the gateway failed')
@@ -96,11 +96,14 @@ const endWith = (
   { reply, usage }: Extract<Run, { reply: StoredReply }>,
 ): Promise<void> => {
   if (reply.status < 300) return mover.succeed([reply], usage)
-  if (BUSY_STATUSES.has(reply.status)) return acceptAgain(mover)
+  if (BUSY_STATUSES.has(reply.status)) return waitForRoom(mover)
   return mover.fail({ ...errorOf('the upstream refused it'), status: reply.status }, [reply])
 }
-const acceptAgain = (mover: Mover): Promise<void> =>
-  mover.acceptAgain({ first: FIRST_PAUSE, longest: LONGEST_PAUSE })
+const PAUSES = { first: FIRST_PAUSE, longest: LONGEST_PAUSE }
+const acceptAgain = (mover: Mover): Promise<void> => mover.acceptAgain(PAUSES)
+/** A busy upstream did not take the call: that was no attempt. */
+const waitForRoom = (mover: Mover): Promise<void> =>
+  mover.acceptAgain(PAUSES, mover.task.attempts - 1)
 const errorOf = (message: string): TaskError => ({
   code: TASK_ERRORS.internal,
   message,

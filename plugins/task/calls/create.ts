@@ -27,7 +27,9 @@ export class CallCreateStage implements Stage {
     this.#job = job
   }
   handle(exchange: Exchange, next: Next): Promise<void> {
-    const { request } = exchange
+    const { kind, request } = exchange
+    // A line of a batch is a task already.
+    if (kind === 'turn') return next()
     const preference = preferenceOf(request.headers.prefer)
     if (this.#rule.isAlways) return this.#create(exchange, preference?.wait ?? 0)
     // A preference may be ignored: a stream shows its progress itself.

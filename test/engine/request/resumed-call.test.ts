@@ -202,7 +202,7 @@ t.test('resumed call: onEnd gets the outcome and the bytes sent', async t => {
   await t.rejects(run({ targets: [] }), { code: 'NO_TARGET' })
   t.same(ends, [
     { end: 'complete', status: 200, attempts: 1, bytes: 4, code: undefined },
-    { end: 'cut', status: 200, attempts: 1, bytes: 4, code: 'TARGET_CUT' },
+    { end: 'refused', status: 200, attempts: 1, bytes: 4, code: 'TARGET_CUT' },
     { end: 'refused', status: 502, attempts: 0, bytes: 0, code: 'NO_TARGET' },
   ])
   await retireSnapshot(core)

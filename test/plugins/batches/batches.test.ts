@@ -88,7 +88,10 @@ for (const engine of ENGINES)
       ids,
     )
     t.same(await gateway.money(), { spent: 40 * PRICE, held: 0 })
-    t.same(await gateway.rows('SELECT line FROM batch_lines'), [])
+    await eventually(async () => {
+      const rows = await gateway.rows('SELECT line FROM batch_lines')
+      return rows.length === 0 ? true : undefined
+    })
     t.same(await gateway.findings(), [])
   })
 
@@ -105,7 +108,7 @@ t.test('batch: what is not run by its end is reported as expired', async t => {
   await eventually(async () => (gateway.upstream.bodies.length > 1 ? true : undefined))
   await gateway.change('UPDATE batches SET expires = 1')
   await eventually(async () => {
-    const rows = await gateway.rows('SELECT line FROM batch_lines WHERE due IS NOT NULL')
+    const rows = await gateway.rows("SELECT id FROM batches WHERE ending = 'expired'")
     return rows.length === 1 ? true : undefined
   })
   finish()
@@ -123,7 +126,9 @@ t.test('batch: a line whose answer is lost again and again fails, and costs noth
   await eventually(async () => (gateway.upstream.bodies.length > 0 ? true : undefined))
   // As if the processes that ran it had died.
   await eventually(async () => {
-    await gateway.change('UPDATE batch_lines SET attempts = 3, due = 1 WHERE process IS NULL')
+    await gateway.change(
+      'UPDATE batch_lines SET attempts = 3, due = 1 WHERE process IS NULL AND due > 1',
+    )
     const { status } = JSON.parse((await gateway.send('GET', `/v1/batches/${id}`)).text)
     return status === 'completed' ? true : undefined
   })
@@ -164,4 +169,62 @@ t.test('batch: one of another account cannot be read or cancelled', async t => {
   t.equal((await gateway.send('GET', `/v1/batches/${id}`, other)).status, 404)
   t.equal((await gateway.send('POST', `/v1/batches/${id}/cancel`, other)).status, 404)
   await gateway.end(id)
+})
+
+t.test('batch: an answer whose outcome cannot be stored is not charged', async t => {
+  const gateway = await startBatches(t, 'sqlite', { concurrency: 1 })
+  gateway.upstream.script = async count => {
+    // Another process has taken the line meanwhile.
+    if (count === 1) await gateway.change('UPDATE batch_lines SET process = NULL')
+    return { json: chatAnswer() }
+  }
+  const id = await gateway.start(await gateway.upload(linesWith('a')))
+  t.match(await gateway.end(id), { request_counts: { completed: 1, failed: 0 } })
+  t.equal(gateway.upstream.bodies.length, 2)
+  t.same(await gateway.money(), { spent: PRICE, held: 0 })
+  t.same(await gateway.findings(), [])
+})
+
+t.test('batch: an answer above the size limit fails once, and costs nothing', async t => {
+  const gateway = await startBatches(t)
+  const content = 'x'.repeat(17 * 2 ** 20)
+  gateway.upstream.script = () => ({ json: { ...(chatAnswer() as object), pad: content } })
+  const id = await gateway.start(await gateway.upload(linesWith('a')))
+  t.match(await gateway.end(id), { request_counts: { completed: 0, failed: 1 } })
+  t.equal(gateway.upstream.bodies.length, 1)
+  t.same(await gateway.money(), { spent: 0, held: 0 })
+})
+
+t.test('batch: lines wait for the money that other lines of it hold', async t => {
+  const gateway = await startBatches(t, 'sqlite', { concurrency: 8 })
+  // The hold of a line is several times its price: the money is enough for all, not at once.
+  await gateway.change('UPDATE wallets SET balance = 600000, reserved = 0 WHERE balance > 600000')
+  const ids = Array.from({ length: 20 }, (_, at) => `m${at}`)
+  const id = await gateway.start(await gateway.upload(linesWith(...ids)))
+  t.match(await gateway.end(id), { request_counts: { completed: 20, failed: 0 } })
+})
+
+t.test('batch: one whose file is gone before it was read fails with the reason', async t => {
+  const gateway = await startBatches(t)
+  const file = await gateway.upload(linesWith('a'))
+  await gateway.change(`DELETE FROM stored_files WHERE id <> '${file}'`)
+  const id = await gateway.start(file)
+  await gateway.change(`UPDATE batches SET state = 'validating', input_file = 'file-gone'`)
+  await gateway.change('DELETE FROM batch_lines')
+  t.match(await gateway.end(id), {
+    status: 'failed',
+    errors: { data: [{ code: 'input_file_missing', line: null }] },
+  })
+})
+
+t.test('batch: tollgate check reports a price with too many places', async t => {
+  const problems: string[] = []
+  const check = (price: unknown) =>
+    batches.check({ settings: { batch: { price } } } as never, (where, code) =>
+      problems.push(`${where.join('.')} ${code}`),
+    )
+  check(0.5)
+  check('0.25')
+  check(1e-12)
+  t.same(problems, ['settings.batch.price PRICE_AMOUNT'])
 })
