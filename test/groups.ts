@@ -11,7 +11,7 @@ export const FILES = [
 /** Files of each group. All other files belong to the engine. */
 const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
-    'test/suites/{accounts,billed,ledger,money,postgres,prices,store,tasks}.test.ts',
+    'test/suites/{accounts,billed,ledger,money,postgres,prices,store,tasks,task-endpoints,files}.test.ts',
     'test/journeys/money/*.test.ts',
     'test/chaos/{,tasks/}*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
@@ -64,7 +64,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
 /** Files that take longest and mostly wait: others run beside them. */
 const FIRST = [
   'test/journeys/money/idempotency-process-loss.test.ts',
-  'test/suites/{engine,ledger,postgres,tasks}.test.ts',
+  'test/suites/{engine,ledger,postgres,tasks,task-endpoints,files}.test.ts',
   'test/{chaos/store-faults,plugins/webhooks/endpoint-slots}.test.ts',
   'test/suites/*.test.ts',
   'test/journeys/{formats/{background,format-matrix}*,money/{clock-steps,idempotency,two-machines}*,worker-lifecycle}.test.ts',

@@ -18,7 +18,10 @@ export const CRASHES = ['engine/store/{on-crash-statements,sqlite/writer-killed}
 /** Tests of money and of crashing stores, which take longest: they run on both databases. */
 export const LEDGER = ['plugins/ledger/*.test.ts']
 export const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']
-export const TASKS = ['plugins/{task,batches,files,file-store}/**/*.test.ts']
+/** Tests that mostly wait for polls: each of these suites takes a minute, beside others. */
+export const TASKS = ['plugins/task/*.test.ts']
+export const TASK_ENDPOINTS = ['plugins/task/{calls,copies,midjourney,modes,videos}.test.ts']
+export const FILES = ['plugins/{batches,files,file-store}/*.test.ts']
 export const PRICES = ['plugins/{billing,limit}/*.test.ts']
 /** Tests of formats and of translations between them. */
 export const FORMATS = [

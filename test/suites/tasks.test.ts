@@ -1,4 +1,4 @@
-/** Suite: tests of tasks, batches and files. */
-import { runTests, TASKS } from './run-tests.ts'
+/** Suite: tests of tasks that no other suite runs. */
+import { runTests, TASK_ENDPOINTS, TASKS } from './run-tests.ts'
 
-runTests(TASKS)
+runTests(TASKS, TASK_ENDPOINTS)

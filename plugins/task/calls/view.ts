@@ -44,8 +44,11 @@ export const answerWithTask = (exchange: Exchange, task: Task, address: string):
   }
   const storedReply = storedReplyOf(task)
   if (!storedReply) throw errorOf(task)
-  const { status, type, body, encoding } = storedReply
-  exchange.answer(status, Buffer.from(body, encoding), { 'content-type': type })
+  const { status, type, headers, body, encoding } = storedReply
+  exchange.answer(status, Buffer.from(body, encoding), {
+    ...headers,
+    'content-type': type,
+  })
 }
 
 const STATUSES: Readonly<Partial<Record<State, string>>> = {

@@ -143,10 +143,12 @@ t.test('sandbox: an image can be asked for as a task', async t => {
     { status: created.status, body: await created.json() },
     { status: 202, body: { id: String } },
   )
-  const result = await eventually(async () => {
+  const answer = await eventually(async () => {
     const response = await openai.get(location.slice(3)).asResponse()
-    return response.status === 202 ? undefined : ((await response.json()) as OpenAI.ImagesResponse)
+    return response.status === 202 ? undefined : response
   })
+  t.equal(answer.headers.get('x-tollgate-sandbox'), 'true', 'what the gateway said is kept')
+  const result = (await answer.json()) as OpenAI.ImagesResponse
   t.ok(result.data?.[0]?.b64_json ?? result.data?.[0]?.url)
 })
 

@@ -110,7 +110,7 @@ for (const engine of ENGINES)
   })
 
 t.test('videos: one that the upstream works on is not deleted', async t => {
-  const { videos, create, reach, here, requests } = await startVideos(t)
+  const { videos, create, reach, here, requests, rows } = await startVideos(t)
   here.script = always('processing')
   const running = await create()
   await reach(running, 'in_progress')
@@ -122,7 +122,10 @@ t.test('videos: one that the upstream works on is not deleted', async t => {
   t.equal(requests.filter(({ path }) => path.endsWith('/cancel')).length, 0)
   here.script = always('queueing', { cancel: 400 })
   const unstoppable = await create()
-  await eventually(async () => requests.some(({ path }) => path.endsWith('/creations')))
+  await eventually(async () => {
+    const [row] = await rows(`SELECT state FROM tasks WHERE id = '${unstoppable}'`)
+    return row?.state === 'submitted' ? true : undefined
+  })
   t.match(await errorOf(videos.delete(unstoppable)), { status: 400, code: 'video_not_finished' })
   t.match(await videos.retrieve(unstoppable), { status: 'queued' })
 })

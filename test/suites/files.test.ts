@@ -1,0 +1,4 @@
+/** Suite: tests of files and batches. */
+import { FILES, runTests } from './run-tests.ts'
+
+runTests(FILES)
