@@ -42,7 +42,8 @@ type Move = Partial<
 > & { readonly state: BatchState; readonly ending?: Ending }
 /** Rejects with BATCH_MOVED: another process, or the client, made a move. */
 export const moveBatch = (batch: Batch, move: Move, now: number): Statement => {
-  const after = { ...batch, ...move, times: { ...batch.times, [move.state]: now } }
+  const times = move.state === batch.state ? batch.times : { ...batch.times, [move.state]: now }
+  const after = { ...batch, ...move, times }
   return {
     sql: MOVE,
     values: [
@@ -206,5 +207,6 @@ export const OUTCOMES = sql(
 /** Lines without an outcome (batch, line to start after, row count). */
 export const UNSENT = sql(
   'unsent',
-  `SELECT * FROM batch_lines WHERE batch = ? AND ok IS NULL AND line > ? ORDER BY line LIMIT ?`,
+  `SELECT line, batch, custom_id, start, size, attempts, waits FROM batch_lines
+   WHERE batch = ? AND ok IS NULL AND line > ? ORDER BY line LIMIT ?`,
 )

@@ -54,14 +54,14 @@ export interface PrimaryOptions {
 const PATIENCE = 60_000
 const PROGRAM = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
 
-/** Waits for a value, ten times as long as it should take. */
+/** Waits for a value other than `undefined` and `false`, ten times as long as it should take. */
 export const eventually = async <T>(
-  look: () => T | undefined | Promise<T | undefined>,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> => {
   const deadline = performance.now() + PATIENCE
   for (;;) {
     const value = await look()
-    if (value !== undefined) return value
+    if (value !== undefined && value !== false) return value
     if (performance.now() > deadline) throw new Error('it never came')
     await new Promise(resolve => setTimeout(resolve, 20))
   }

@@ -106,11 +106,13 @@ t.test('batch: what is not run by its end is reported as expired', async t => {
         })
   const id = await gateway.start(await gateway.upload(linesWith('a', 'b', 'c')))
   await eventually(async () => (gateway.upstream.bodies.length > 1 ? true : undefined))
+  const [started] = await gateway.rows('SELECT times FROM batches')
   await gateway.change('UPDATE batches SET expires = 1')
-  await eventually(async () => {
-    const rows = await gateway.rows("SELECT id FROM batches WHERE ending = 'expired'")
-    return rows.length === 1 ? true : undefined
+  const expired = await eventually(async () => {
+    const [row] = await gateway.rows("SELECT times FROM batches WHERE ending = 'expired'")
+    return row
   })
+  t.same(expired, started, 'it has run since it began, not since it expired')
   finish()
   const batch = await gateway.end(id)
   t.match(batch, { status: 'expired', request_counts: { total: 3, completed: 2, failed: 1 } })
@@ -206,9 +208,14 @@ t.test('batch: lines wait for the money that other lines of it hold', async t =>
 
 t.test('batch: one whose file is gone before it was read fails with the reason', async t => {
   const gateway = await startBatches(t)
-  const file = await gateway.upload(linesWith('a'))
-  await gateway.change(`DELETE FROM stored_files WHERE id <> '${file}'`)
-  const id = await gateway.start(file)
+  let finish: () => void = () => {}
+  gateway.upstream.script = () =>
+    new Promise(resolve => {
+      finish = () => resolve({ json: chatAnswer() })
+    })
+  const id = await gateway.start(await gateway.upload(linesWith('a')))
+  await eventually(() => gateway.upstream.bodies.length > 0)
+  t.teardown(() => finish())
   await gateway.change(`UPDATE batches SET state = 'validating', input_file = 'file-gone'`)
   await gateway.change('DELETE FROM batch_lines')
   t.match(await gateway.end(id), {
