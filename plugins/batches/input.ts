@@ -1,7 +1,7 @@
 /** Reads the input file of a batch line by line, and checks what can be checked without running
  *  it. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import { isFields } from '../formats/fields.ts'
+import { isFields, parseJson } from '../formats/fields.ts'
 import type { Line, LineError } from './batch.ts'
 
 const MAX_LINES = 50_000
@@ -67,7 +67,7 @@ export class BatchInput {
   }
   /** The `custom_id` of a valid line. */
   #check(text: string, line: number): string | undefined {
-    const entry = parse(text)
+    const entry = parseJson(text) ?? null
     if (!isFields(entry)) {
       this.#report('invalid_json_line', 'This line is not a JSON object.', line, null)
       return undefined
@@ -115,12 +115,5 @@ export class BatchInput {
   }
   #report(code: string, message: string, line: number | null, param: string | null): void {
     this.errors.push({ code, message, param, line })
-  }
-}
-const parse = (text: string): Json => {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return null
   }
 }

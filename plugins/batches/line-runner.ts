@@ -4,13 +4,14 @@
 import { asFault } from '../../engine/errors.ts'
 import { isCode } from '../../engine/kit.ts'
 import type { Exchange, Fault, Host, Json } from '../../engine/plugin.ts'
+import { BodyRecorder } from '../conversion/body-recorder.ts'
 import { bodyOf } from '../dialects/index.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { isFields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { PRICE_FACTOR } from '../slots.ts'
 import { type Batch, batchOf, type Line, lineOf } from './batch.ts'
-import { AnswerCollector, answerOutcome, errorOutcome, parseBody } from './outcome.ts'
+import { answerOutcome, errorOutcome, parseBody } from './outcome.ts'
 import type { BatchSettings } from './settings.ts'
 import {
   ANY_DUE,
@@ -162,10 +163,13 @@ class LineCall {
       if (reply.status >= 300) return
       hasOutcome = true
       reply.through(
-        new AnswerCollector(bytes => {
-          const answer = { status: reply.status, request: exchange.id, body: parseBody(bytes) }
-          const outcome = answerOutcome(this.#line, answer)
-          writes.add(finishLine(this.#line, this.#process, outcome, true))
+        new BodyRecorder(MAX_ANSWER, {
+          onEnd: bytes => {
+            if (!bytes) return
+            const answer = { status: reply.status, request: exchange.id, body: parseBody(bytes) }
+            const outcome = answerOutcome(this.#line, answer)
+            writes.add(finishLine(this.#line, this.#process, outcome, true))
+          },
         }),
       )
     }

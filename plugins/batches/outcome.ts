@@ -1,5 +1,6 @@
 /** One line of the output file or of the error file. Pure. */
-import type { Bytes, Filter, Json, Out } from '../../engine/plugin.ts'
+import type { Bytes, Json } from '../../engine/plugin.ts'
+import { parseJson } from '../formats/fields.ts'
 import type { Line } from './batch.ts'
 
 interface Answer {
@@ -19,29 +20,8 @@ export const answerOutcome = (line: Line, { status, request, body }: Answer): st
 export const errorOutcome = (line: Line, code: string, message: string): string =>
   entryOf(line, { response: null, error: { code, message } })
 
+/** A body that is no JSON is a text. */
 export const parseBody = (bytes: Bytes): Json => {
   const text = Buffer.from(bytes).toString()
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return text
-  }
-}
-
-/** Reads a complete answer as it passes, and hands its bytes over before the end of the reply. */
-export class AnswerCollector implements Filter {
-  readonly #onEnd: (bytes: Bytes) => void
-  readonly #chunks: Bytes[] = []
-  constructor(onEnd: (bytes: Bytes) => void) {
-    this.#onEnd = onEnd
-  }
-  write(chunk: Bytes, out: Out): void {
-    this.#chunks.push(chunk)
-    out.write(chunk)
-  }
-  end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#chunks.push(tail)
-    this.#onEnd(Buffer.concat(this.#chunks))
-    out.end(tail)
-  }
+  return parseJson(text) ?? text
 }

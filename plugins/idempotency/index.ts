@@ -6,7 +6,7 @@ import { ACCOUNT, STREAM_ERRORED } from '../slots.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
 import { digestOf } from './request-digest.ts'
-import { ResponseRecorder } from './response-recorder.ts'
+import { responseRecorder } from './response-recorder.ts'
 import { freeKey } from './statements.ts'
 import { migrations } from './tables.ts'
 
@@ -118,7 +118,7 @@ const runOnce = async (
   // The response of a stage, not of an upstream: reading it early costs no streaming.
   const ownBody = exchange.attempts === 0 ? reply.body : undefined
   const hasFailed = () => slots.get(STREAM_ERRORED) === true
-  reply.through(new ResponseRecorder({ request: id, reply, largest, hasFailed, add }))
+  reply.through(responseRecorder({ request: id, reply, largest, hasFailed, add }))
   // It is stored in one transaction with what the stage has written.
   if (ownBody instanceof Uint8Array) await reply.bytes(ownBody.length)
 }

@@ -1,5 +1,6 @@
-/** Records a response as it passes, up to a size, and stores it or frees its key at the end. */
-import type { Bytes, Fault, Filter, Headers, Out, Reply, Statement } from '../../engine/plugin.ts'
+/** Stores a response under its Idempotency-Key at its end, or frees the key. */
+import type { Bytes, Headers, Reply, Statement } from '../../engine/plugin.ts'
+import { BodyRecorder } from '../conversion/body-recorder.ts'
 import { freeKey, storeResponse } from './statements.ts'
 
 export interface RecorderOptions {
@@ -24,36 +25,19 @@ const OF_ONE_CALL =
 const replayableHeaders = (headers: Headers): Headers =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_ONE_CALL.test(name)))
 
-export class ResponseRecorder implements Filter {
-  readonly #options: RecorderOptions
-  #parts: Bytes[] | undefined
-  #size = 0
-  constructor(options: RecorderOptions) {
-    this.#options = options
-    if (isFinal(options.reply.status)) this.#parts = []
-  }
-  write(chunk: Bytes, out: Out): void {
-    this.#record(chunk)
-    out.write(chunk)
-  }
-  end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#record(tail)
-    this.#options.add(this.#statement())
-    out.end(tail)
-  }
-  fail(reason: Fault, out: Out): void {
-    this.#options.add(freeKey(this.#options.request))
-    out.fail(reason)
-  }
-  #record(bytes: Bytes): void {
-    this.#size += bytes.length
-    if (this.#size <= this.#options.largest) this.#parts?.push(bytes)
-    else this.#parts = undefined
-  }
-  #statement(): Statement {
-    const { request, reply, hasFailed } = this.#options
-    if (!isFinal(reply.status) || hasFailed()) return freeKey(request)
-    const headers = JSON.stringify(replayableHeaders(reply.headers))
-    return storeResponse(request, reply.status, headers, this.#parts && Buffer.concat(this.#parts))
-  }
+export const responseRecorder = (options: RecorderOptions): BodyRecorder => {
+  const { request, reply, largest, add } = options
+  return new BodyRecorder(isFinal(reply.status) ? largest : 0, {
+    onEnd: bytes => add(statementOf(options, bytes)),
+    onFail: () => add(freeKey(request)),
+  })
+}
+/** `body`: undefined where it is too large to be stored. */
+const statementOf = (
+  { request, reply, hasFailed }: RecorderOptions,
+  body: Bytes | undefined,
+): Statement => {
+  if (!isFinal(reply.status) || hasFailed()) return freeKey(request)
+  const headers = JSON.stringify(replayableHeaders(reply.headers))
+  return storeResponse(request, reply.status, headers, body)
 }

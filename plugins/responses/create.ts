@@ -9,7 +9,7 @@ import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { fault } from './faults.ts'
 import { resolveReferences } from './item-references.ts'
-import { AnswerRecorder, StreamRecorder } from './recorder.ts'
+import { answerRecorder, StreamRecorder } from './recorder.ts'
 import { readHistory } from './response-store.ts'
 import {
   readStorageOptions,
@@ -71,7 +71,7 @@ export class CreateStage implements Stage {
     reply.through(
       isEventStream(reply)
         ? new StreamRecorder(onResponse)
-        : new AnswerRecorder(this.#limits.largest, onResponse),
+        : answerRecorder(this.#limits.largest, onResponse),
     )
   }
   explain(): Json {

@@ -1,6 +1,7 @@
 /** Recorders: filters that read the complete response from the bytes of an answer, before its last
  *  byte is sent. */
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
+import { BodyRecorder } from '../conversion/body-recorder.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import { eventsIn, Splitter } from '../formats/sse.ts'
 
@@ -8,35 +9,13 @@ import { eventsIn, Splitter } from '../formats/sse.ts'
 type OnResponse = (response: Fields) => void
 
 /** Records a plain answer up to a size. */
-export class AnswerRecorder implements Filter {
-  readonly #onResponse: OnResponse
-  readonly #largest: number
-  #chunks: Bytes[] = []
-  #size = 0
-  constructor(largest: number, onResponse: OnResponse) {
-    this.#largest = largest
-    this.#onResponse = onResponse
-  }
-  write(chunk: Bytes, out: Out): void {
-    this.#record(chunk)
-    out.write(chunk)
-  }
-  end(tail: Bytes | undefined, out: Out): void {
-    if (tail) this.#record(tail)
-    const body =
-      this.#size > this.#largest ? undefined : parseJson(Buffer.concat(this.#chunks).toString())
-    if (isFields(body) && body.object === 'response') this.#onResponse(body)
-    out.end(tail)
-  }
-  fail(reason: Fault, out: Out): void {
-    out.fail(reason)
-  }
-  #record(bytes: Bytes): void {
-    this.#size += bytes.length
-    if (this.#size <= this.#largest) this.#chunks.push(bytes)
-    else this.#chunks = []
-  }
-}
+export const answerRecorder = (largest: number, onResponse: OnResponse): BodyRecorder =>
+  new BodyRecorder(largest, {
+    onEnd(bytes) {
+      const body = bytes && parseJson(Buffer.from(bytes).toString())
+      if (isFields(body) && body.object === 'response') onResponse(body)
+    },
+  })
 
 const FINAL_EVENTS: ReadonlySet<string> = new Set([
   'response.completed',
