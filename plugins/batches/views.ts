@@ -1,7 +1,7 @@
 /** The endpoints over batches of the calling account: create, show, list, cancel. */
 import { isCode } from '../../engine/kit.ts'
 import type { Exchange, HostBase, Json } from '../../engine/plugin.ts'
-import { integerIn } from '../dialects/openai-query.ts'
+import { integerIn, listPage } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import type { Fields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
@@ -92,13 +92,7 @@ const list: View = async (exchange, host) => {
   const position = [last?.created ?? Number.MAX_SAFE_INTEGER, last?.id ?? '']
   const rows = await host.database.read(PAGE, [account, ...position, limit + 1])
   const views = await Promise.all(rows.slice(0, limit).map(row => viewOf(batchOf(row), host)))
-  exchange.answer(200, {
-    object: 'list',
-    data: views,
-    first_id: views[0]?.id ?? null,
-    last_id: views.at(-1)?.id ?? null,
-    has_more: rows.length > limit,
-  })
+  exchange.answer(200, listPage(views, rows.length > limit))
 }
 /** Lines under way end, and are charged; no other is sent. */
 const cancel: View = async (exchange, host) => {

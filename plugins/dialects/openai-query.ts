@@ -1,5 +1,7 @@
-/** Reads the parameters of OpenAI's lists. Faults have the codes that OpenAI's clients know. */
+/** Reads the parameters of OpenAI's lists, and writes their pages. Faults have the codes that
+ *  OpenAI's clients know. */
 import { errors } from '../../engine/errors.ts'
+import type { Json } from '../../engine/plugin.ts'
 
 const code = (text: string) => ({ openai: { code: text } })
 
@@ -41,3 +43,14 @@ export const orderIn = (query: URLSearchParams): 'asc' | 'desc' => {
   if (order !== 'asc' && order !== 'desc') throw fault('LIST_ORDER', [order.slice(0, 100)])
   return order
 }
+/** One page of a list. `hasMore`: whether others follow. */
+export const listPage = <Item extends { readonly id?: Json }>(
+  items: readonly Item[],
+  hasMore: boolean,
+) => ({
+  object: 'list',
+  data: items,
+  first_id: items[0]?.id ?? null,
+  last_id: items.at(-1)?.id ?? null,
+  has_more: hasMore,
+})

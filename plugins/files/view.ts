@@ -15,12 +15,4 @@ export const fileView = (file: StoredFile) => ({
   status: 'processed',
   status_details: null,
 })
-/** One page of files. */
-export const listView = (files: readonly StoredFile[], hasMore: boolean): Json => ({
-  object: 'list',
-  data: files.map(fileView),
-  first_id: files[0]?.id ?? null,
-  last_id: files.at(-1)?.id ?? null,
-  has_more: hasMore,
-})
 export const deletedView = ({ id }: StoredFile): Json => ({ id, object: 'file', deleted: true })

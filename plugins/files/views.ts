@@ -1,7 +1,7 @@
 /** The endpoints over stored files of the calling account: list, show, delete, content; and the
  *  download by a signed URL, without an account. */
 import type { Exchange, HostBase } from '../../engine/plugin.ts'
-import { integerIn, orderIn } from '../dialects/openai-query.ts'
+import { integerIn, listPage, orderIn } from '../dialects/openai-query.ts'
 import { download } from '../file-store/download.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { PURPOSES } from '../file-store/settings.ts'
@@ -10,7 +10,7 @@ import { PAGES } from '../file-store/statements.ts'
 import { fileOf, type StoredFile } from '../file-store/stored-file.ts'
 import { ACCOUNT } from '../slots.ts'
 import { fault } from './faults.ts'
-import { deletedView, fileView, listView } from './view.ts'
+import { deletedView, fileView } from './view.ts'
 
 type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
@@ -33,7 +33,13 @@ const list: View = async (exchange, host) => {
   const position = [last?.created ?? start, last?.id ?? '']
   const values = [account, purpose, purpose, Date.now(), ...position, limit + 1]
   const rows = await host.database.read(PAGES[order], values)
-  exchange.answer(200, listView(rows.slice(0, limit).map(fileOf), rows.length > limit))
+  exchange.answer(
+    200,
+    listPage(
+      rows.slice(0, limit).map(row => fileView(fileOf(row))),
+      rows.length > limit,
+    ),
+  )
 }
 const purposeIn = (text: string): string => {
   const purposes: readonly string[] = [...PURPOSES, BATCH_OUTPUT]

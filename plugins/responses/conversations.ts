@@ -1,6 +1,7 @@
 /** Views of conversations and their items. */
 import { isCode } from '../../engine/kit.ts'
 import type { Database, Exchange, Json, Row } from '../../engine/plugin.ts'
+import { listPage } from '../dialects/openai-query.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf } from '../formats/openai-responses/history.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
@@ -12,7 +13,7 @@ import {
   openConversation,
 } from './conversation-statements.ts'
 import { fault } from './faults.ts'
-import { listItem, listItems, listOf, pageOf } from './listing.ts'
+import { listItem, listItems, listOf } from './listing.ts'
 import { findConversation, readTurnRows } from './response-store.ts'
 import type { StorageLimits } from './storage-options.ts'
 import { idOf, ownerOf, type View } from './view.ts'
@@ -70,7 +71,7 @@ const createItemsView: View = async (exchange, { database, limits }) => {
   await writeWithRetry(database, [
     ...addTurn(conversation, { id: name, created, items: encodeItems(items, limits) }),
   ])
-  exchange.answer(200, pageOf(listItems(itemsOf(items), name)))
+  exchange.answer(200, listPage(listItems(itemsOf(items), name), false))
 }
 const showItem: View = async (exchange, { database }) => {
   exchange.answer(200, findItem(exchange, await requireTurns(exchange, database)).item)

@@ -1,16 +1,12 @@
 /** Lists in the paging format of OpenAI's clients. Pure. */
 import type { Json } from '../../engine/plugin.ts'
+import { listPage } from '../dialects/openai-query.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { fault } from './faults.ts'
 
 const MAX_LIMIT = 100
 const DEFAULT_LIMIT = 20
 
-/** A list object with one page of items. */
-export const pageOf = (items: readonly Fields[], has_more = false): Fields => {
-  const [first_id, last_id] = [items[0]?.id ?? null, items.at(-1)?.id ?? null]
-  return { object: 'list', data: items, first_id, last_id, has_more }
-}
 /** The page that a query selects. `after`: the id of the last item of the page before. Default
  *  order: newest first. */
 export const listOf = (items: readonly Fields[], query: URLSearchParams): Fields => {
@@ -22,7 +18,7 @@ export const listOf = (items: readonly Fields[], query: URLSearchParams): Fields
   const from = after === null ? 0 : orderedItems.findIndex(({ id }) => id === after) + 1
   if (after !== null && from === 0) throw fault('LIST_AFTER', [after])
   const page = orderedItems.slice(from, from + limit)
-  return pageOf(page, from + page.length < orderedItems.length)
+  return listPage(page, from + page.length < orderedItems.length)
 }
 const limitOf = (text: string | null): number => {
   if (text === null) return DEFAULT_LIMIT

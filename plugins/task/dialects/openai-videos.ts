@@ -1,6 +1,6 @@
 /** Tasks of OpenAI's video endpoints: /v1/videos. */
 import { errors } from '../../../engine/errors.ts'
-import { integerIn, orderIn } from '../../dialects/openai-query.ts'
+import { integerIn, listPage, orderIn } from '../../dialects/openai-query.ts'
 import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'
 import type { ResultDialect, TaskDialect } from './dialect.ts'
 
@@ -121,13 +121,7 @@ export const openaiVideos: TaskDialect & ResultDialect = {
   images,
   create: video,
   query: video,
-  list: (tasks, _, next) => ({
-    object: 'list',
-    data: tasks.map(video),
-    first_id: tasks[0]?.id ?? null,
-    last_id: tasks.at(-1)?.id ?? null,
-    has_more: next !== '',
-  }),
+  list: (tasks, _, next) => listPage(tasks.map(video), next !== ''),
   page(query) {
     const after = query.get('after') || undefined
     if (after !== undefined && !ID.test(after)) throw fault('VIDEO_AFTER', [after.slice(0, 100)])
