@@ -7,8 +7,9 @@
 import { isCode } from '../../engine/kit.ts'
 import type { Host, Statement } from '../../engine/plugin.ts'
 import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
+import { NO_QUOTA } from '../file-store/statements.ts'
 import { makeFileId } from '../file-store/stored-file.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { writePages, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { type Batch, batchOf, type Counts, type Ending, lineOf } from './batch.ts'
 import { BatchInput } from './input.ts'
 import { errorOutcome } from './outcome.ts'
@@ -32,7 +33,6 @@ const PAGE = 200
 const OUTCOME_PAGE = 8
 /** Purpose of the files with results; no upload may name it. */
 const PURPOSE = 'batch_output'
-const NO_QUOTA = { files: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER }
 
 /** Moves every batch as far as it can go now, and removes the lines of those that have ended. */
 export const moveBatches = async (host: Host, signal: AbortSignal): Promise<void> => {
@@ -61,16 +61,11 @@ export const countsOf = async (
 }
 
 /** In pages: one transaction over 50,000 outcomes would hold up all others. */
-const removeLines = async (
+const removeLines = (
   database: Host['database'],
   batch: string,
   signal?: AbortSignal,
-): Promise<void> => {
-  for (let hasMore = true; hasMore && !signal?.aborted; ) {
-    const [rows = []] = await writeWithRetry(database, [deleteLines(batch, PAGE)])
-    hasMore = rows.length === PAGE
-  }
-}
+): Promise<void> => writePages(database, () => [deleteLines(batch, PAGE)], PAGE, signal)
 
 class BatchMover {
   readonly #host: Host
@@ -162,30 +157,16 @@ class BatchMover {
     }
   }
   async *#outcomes(isOk: boolean): AsyncGenerator<string> {
-    let after = 0
-    for (;;) {
-      const values = [this.#batch.id, isOk ? 1 : 0, after, OUTCOME_PAGE]
-      const rows = await this.#host.database.read(OUTCOMES, values)
+    const values = [this.#batch.id, isOk ? 1 : 0, 0]
+    for await (const rows of this.#host.database.pages(OUTCOMES, values, OUTCOME_PAGE))
       yield* rows.map(({ outcome }) => String(outcome))
-      if (rows.length < OUTCOME_PAGE) return
-      after = Number(rows.at(-1)?.line)
-    }
   }
   async *#errors(ending: Ending): AsyncGenerator<string> {
     yield* this.#outcomes(false)
     if (ending !== 'expired') return
-    let after = 0
-    for (;;) {
-      const rows = await this.#host.database.read(UNSENT, [this.#batch.id, after, PAGE])
-      for (const row of rows)
-        yield errorOutcome(
-          lineOf(row),
-          'batch_expired',
-          'This request could not be executed before the completion window expired.',
-        )
-      if (rows.length < PAGE) return
-      after = Number(rows.at(-1)?.line)
-    }
+    const message = 'This request could not be executed before the completion window expired.'
+    for await (const rows of this.#host.database.pages(UNSENT, [this.#batch.id, 0], PAGE))
+      yield* rows.map(row => errorOutcome(lineOf(row), 'batch_expired', message))
   }
   async #write(list: readonly Statement[]): Promise<void> {
     await writeWithRetry(this.#host.database, list)

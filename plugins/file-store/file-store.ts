@@ -17,6 +17,7 @@ import {
   FIND,
   FIND_NAMED,
   KNOWN,
+  NO_QUOTA,
   removeFile,
   USAGE_OF,
 } from './statements.ts'
@@ -173,8 +174,8 @@ export class FileStore {
   #quotaFault() {
     const { files, bytes } = this.settings.quota
     const limits = [
-      ...(files < Number.MAX_SAFE_INTEGER ? [`${files} files`] : []),
-      ...(bytes < Number.MAX_SAFE_INTEGER ? [`${bytes} bytes`] : []),
+      ...(files < NO_QUOTA.files ? [`${files} files`] : []),
+      ...(bytes < NO_QUOTA.bytes ? [`${bytes} bytes`] : []),
     ]
     return fault('FILE_QUOTA', [limits.join(' and ')])
   }

@@ -26,7 +26,8 @@ const PART_SIZE = 8 * 2 ** 20
 const RETRIES = 3
 /** ms before the first repetition, at most; doubled before each further one. */
 const RETRY_PAUSE = 100
-/** ms for the head of a response; the bytes of a part must be sent by then. */
+/** ms until the head of a response must have arrived. The request, with up to one part of a file,
+ *  is sent within that time. */
 const TIMEOUT = 60_000
 /** ms that a multipart upload may take: S3 tells when it began, not when it was last touched. */
 const MAX_UPLOAD_TIME = 24 * 3_600_000
@@ -56,7 +57,7 @@ interface S3Request {
   readonly query?: string
   readonly body?: Bytes
   readonly headers?: Readonly<Record<string, string>>
-  /** Statuses that are no failure, beside 2xx. */
+  /** Statuses besides 2xx that the caller expects, such as 404. */
   readonly accept?: readonly number[]
 }
 

@@ -1,7 +1,7 @@
 /** `settings.files`: sizes, quotas, free space, and where the bytes are. */
 import { amountIn, DURATIONS, SIZES } from '../../engine/kit.ts'
 import type { HostBase } from '../../engine/plugin.ts'
-import type { Quota } from './statements.ts'
+import { NO_QUOTA, type Quota } from './statements.ts'
 
 export const PURPOSES = ['assistants', 'fine-tune', 'vision', 'batch'] as const
 export type Purpose = (typeof PURPOSES)[number]
@@ -59,11 +59,8 @@ export const fileSettingsOf = (host: Pick<HostBase, 'section'>): FileSettings =>
       batch: sizeOf('batch'),
     },
     quota: {
-      files: files.quota?.files ?? Number.MAX_SAFE_INTEGER,
-      bytes:
-        files.quota?.bytes === undefined
-          ? Number.MAX_SAFE_INTEGER
-          : amountIn(files.quota.bytes, SIZES),
+      files: files.quota?.files ?? NO_QUOTA.files,
+      bytes: files.quota?.bytes === undefined ? NO_QUOTA.bytes : amountIn(files.quota.bytes, SIZES),
     },
     inlineLimit: amountIn(files.inline ?? DEFAULTS.inline, SIZES),
     minFree: files.free ?? DEFAULTS.free,

@@ -27,6 +27,7 @@ export interface Quota {
   readonly files: number
   readonly bytes: number
 }
+export const NO_QUOTA: Quota = { files: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER }
 /** Adds a file. Rejects with FILE_QUOTA if the account may not store it. */
 export const addFile = (file: StoredFile, quota: Quota): readonly Statement[] => [
   { sql: OPEN_USAGE, values: [file.account] },

@@ -8,7 +8,7 @@ export interface StoredFile {
   readonly account: number
   readonly purpose: string
   readonly filename: string
-  /** Media type. */
+  /** Media type, such as image/png. */
   readonly type: string
   readonly bytes: number
   readonly sha256: string

@@ -11,7 +11,7 @@ import type {
   Row,
   Statement,
 } from '../../engine/plugin.ts'
-import { ADMISSION_TIMEOUT, writeWithRetry } from '../ledger/write-with-retry.ts'
+import { ADMISSION_TIMEOUT, writePages, writeWithRetry } from '../ledger/write-with-retry.ts'
 import { fault } from './faults.ts'
 import { claimKey, cleanKeys, expireKey, freeKey, type KeyName, REPLY } from './statements.ts'
 
@@ -84,10 +84,7 @@ export class Claims {
   /** Deletes expired responses. */
   async clean(signal: AbortSignal): Promise<void> {
     const until = (await this.#database.now()) - RETENTION
-    for (let more = true; more && !signal.aborted; ) {
-      const [deletedRows = []] = await writeWithRetry(this.#database, [cleanKeys(until, PAGE)])
-      more = deletedRows.length === PAGE
-    }
+    await writePages(this.#database, () => [cleanKeys(until, PAGE)], PAGE, signal)
   }
   async close(): Promise<void> {
     clearTimeout(this.#timer)

@@ -31,6 +31,19 @@ export const writeWithRetry = async (
     }
   }
 }
+/** Repeats a list of statements until the last one returns fewer than `size` rows, so that no
+ *  transaction changes more rows than that. */
+export const writePages = async (
+  database: Pick<Database, 'write'>,
+  list: () => readonly Statement[],
+  size: number,
+  signal?: AbortSignal,
+): Promise<void> => {
+  for (let hasMore = true; hasMore && !signal?.aborted; ) {
+    const results = await writeWithRetry(database, list())
+    hasMore = results.at(-1)?.length === size
+  }
+}
 type Write = (
   database: Pick<Database, 'write'>,
   list: readonly Statement[],

@@ -13,7 +13,8 @@ import type {
   Membership,
   ResumedCall,
 } from '../../engine/plugin.ts'
-import { type Fields, isFields, lenientObject, lenientText } from '../formats/fields.ts'
+import { forwardedHeadersOf } from '../conversion/forwarded-headers.ts'
+import { type Fields, isFields, lenientObject, lenientText, parseJson } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { MODEL } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -91,7 +92,7 @@ export class BackgroundCalls {
       route: route.name,
       request: exchange.id,
       path: request.path,
-      headers: headersOf(request),
+      headers: { ...forwardedHeadersOf(request), 'content-type': 'application/json' },
       body: JSON.stringify({ ...expandedBody, store: false }),
       slots: { ...slots.toJson(), [STORAGE.name]: { ...storage, background: { id, echo } } },
       targets,
@@ -282,28 +283,14 @@ const queuedResponseOf = (
   text: body.text ?? {},
 })
 
-/** Headers that the background call keeps: no credentials, no message framing. */
-const FORWARDED_HEADER = /^(?:x-tollgate-strict|openai-.*|traceparent)$/
-const headersOf = ({ headers }: Exchange['request']): Record<string, string> => ({
-  ...Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value !== undefined && FORWARDED_HEADER.test(name) ? [[name, value]] : [],
-    ),
-  ),
-  'content-type': 'application/json',
-})
-
 /** The error as the client sees it. */
 const errorOf = ({ code, message, expose }: Fault): Fields => ({
   code: expose ? code.toLowerCase() : 'server_error',
   message: expose ? message : 'The gateway failed to create this response.',
 })
 const upstreamErrorIn = (bytes: Uint8Array): Fields => {
-  let body: unknown
-  try {
-    body = JSON.parse(Buffer.from(bytes).toString())
-  } catch {}
-  const error = lenientObject(isFields(body as Fields) ? (body as Fields) : {}, 'error')
+  const body = parseJson(Buffer.from(bytes).toString())
+  const error = lenientObject(isFields(body) ? body : {}, 'error')
   return {
     code: lenientText(error, 'code') ?? 'server_error',
     message: lenientText(error, 'message') ?? 'The upstream refused this response.',

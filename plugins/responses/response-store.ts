@@ -3,7 +3,7 @@
 import type { Database, Json, Row } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { itemsOf, type StoredExchange } from '../formats/openai-responses/history.ts'
-import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { writePages } from '../ledger/write-with-retry.ts'
 import {
   deleteExpiredConversations,
   FIND as FIND_CONVERSATION,
@@ -123,8 +123,5 @@ const parseColumn = (text: Row[string] | undefined): Json =>
 export const deleteExpired = async (database: Store, signal: AbortSignal): Promise<void> => {
   const now = Date.now()
   for (const page of [[deleteExpiredResponses(now, PAGE)], deleteExpiredConversations(now, PAGE)])
-    for (let hasMore = true; hasMore && !signal.aborted; ) {
-      const results = await writeWithRetry(database, [...page])
-      hasMore = results.at(-1)?.length === PAGE
-    }
+    await writePages(database, () => [...page], PAGE, signal)
 }

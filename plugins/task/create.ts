@@ -8,12 +8,11 @@ import { creditsOf } from './credits.ts'
 import type { TaskDialect } from './dialects/dialect.ts'
 import { taskDialects } from './dialects/index.ts'
 import { type Mode, modeNameOf, modesOf } from './modes/modes.ts'
-import { newTask, saveTask } from './new-task.ts'
+import { limitOpen, newTask, saveTask } from './new-task.ts'
 import { deadlineFor, type TaskRule } from './options.ts'
 import { showTask } from './results/results.ts'
-import { OPEN, taskReader } from './statements.ts'
 import { type Fields, isFinal, makeTaskId, type Task } from './task.ts'
-import { waitForTask } from './wait.ts'
+import { taskReader, waitForTask } from './wait.ts'
 
 export class CreateStage implements Stage {
   readonly answers = true
@@ -39,7 +38,8 @@ export class CreateStage implements Stage {
     const ownBody = withoutCallback(requestBody, dialect)
     const body = dialect.prepare?.(ownBody, request.path, Math.random()) ?? ownBody
     if (dialect.images) await checkImages(this.#host, dialect.images, { body, account: account.id })
-    await this.#limitOpen(account.id)
+    const { database } = this.#host
+    await limitOpen(database, account.id, this.#rule.open, dialect.faults.tooManyOpen)
     const { upstreams } = this.#rule
     const [first] = upstreams
       ? exchange.targets.filter(({ upstream }) => upstreams.has(upstream))
@@ -83,13 +83,6 @@ export class CreateStage implements Stage {
   explain() {
     const { dialect, poll } = this.#rule
     return { task: dialect, poll: `${poll.call.method} ${poll.call.path}` }
-  }
-  async #limitOpen(account: number): Promise<void> {
-    const most = this.#rule.open
-    if (most === undefined) return
-    const [row] = await this.#host.database.read(OPEN, [account])
-    if (Number(row?.open ?? 0) >= most)
-      throw taskDialects[this.#rule.dialect].faults.tooManyOpen(most)
   }
 }
 

@@ -1,5 +1,6 @@
 /** The background work of tasks. */
 import type { Database, Host, Job } from '../../engine/plugin.ts'
+import { writePages } from '../ledger/write-with-retry.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
 import { measure, remind } from './alarms.ts'
 import { callbackQueue } from './callbacks.ts'
@@ -32,13 +33,7 @@ export const startJobs = (host: Host, runner: TaskRunner): Job => {
 }
 
 /** Deletes finished tasks whose time is over. */
-export const deleteExpiredTasks = async (
+export const deleteExpiredTasks = (
   database: Pick<Database, 'write'>,
   signal?: AbortSignal,
-): Promise<void> => {
-  let deleted: number
-  do {
-    const [rows = []] = await database.write([deleteExpired(Date.now(), BATCH)])
-    deleted = rows.length
-  } while (deleted === BATCH && !signal?.aborted)
-}
+): Promise<void> => writePages(database, () => [deleteExpired(Date.now(), BATCH)], BATCH, signal)

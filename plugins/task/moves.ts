@@ -182,7 +182,7 @@ export class Mover {
     return this.move({ state: 'unknown', error: { code: TASK_ERRORS.internal, message: reason } })
   }
   /** The upstream has it under this id. */
-  find(upstreamId: string, { poll }: TaskRule): Promise<void> {
+  goOn(upstreamId: string, { poll }: TaskRule): Promise<void> {
     return this.move({ state: 'submitted', upstreamId, failures: 0, due: Date.now() + poll.first })
   }
   #refused(status: number, json: Json | undefined, rule: TaskRule): Promise<void> {

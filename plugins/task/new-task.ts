@@ -1,9 +1,9 @@
 /** A new task, and the statements that store it together with its hold. */
 import { LOG_DETAILS } from '../../engine/kit.ts'
-import type { Exchange, Target, Writes } from '../../engine/plugin.ts'
+import type { Database, Exchange, Fault, Target, Writes } from '../../engine/plugin.ts'
 import { linkCharge } from '../ledger/views/task-charges.ts'
 import { ACCOUNT, HOLD, MODEL } from '../slots.ts'
-import { createTask } from './statements.ts'
+import { createTask, OPEN } from './statements.ts'
 import { type Callback, type Fields, makeTaskId, type Task } from './task.ts'
 import { settingsOf } from './usage.ts'
 
@@ -19,6 +19,18 @@ interface NewTask {
   readonly id?: string
   readonly callback?: Callback | undefined
   readonly isCall?: boolean
+}
+/** Throws `refusal` where the account has that many unfinished tasks. `most`: undefined where there
+ *  is no limit. */
+export const limitOpen = async (
+  database: Pick<Database, 'read'>,
+  account: number,
+  most: number | undefined,
+  refusal: (most: number) => Fault,
+): Promise<void> => {
+  if (most === undefined) return
+  const [row] = await database.read(OPEN, [account])
+  if (Number(row?.open ?? 0) >= most) throw refusal(most)
 }
 /** Takes the hold of the call over, and names the task in the log line of its request. */
 export const newTask = (
@@ -76,7 +88,7 @@ interface Storage {
   readonly callbackKey?: string | undefined
   /** Undefined for calls. */
   readonly dialect?: string
-  /** See modes/. */
+  /** The group of tasks that shares `running`; see modes/modes.ts. */
   readonly mode?: string | undefined
   readonly mustWait?: boolean
 }

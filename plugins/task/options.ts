@@ -141,7 +141,7 @@ export interface TaskRule {
   /** ms that a create waits for the end of its task. */
   readonly wait: number
   readonly open: number | undefined
-  /** See modes/. */
+  /** The group of tasks that shares `running`; see modes/modes.ts. */
   readonly mode: string | undefined
   readonly running: number | undefined
   /** ms from the deadline: polls of tasks that have failed by it, in order. */

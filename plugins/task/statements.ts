@@ -1,8 +1,8 @@
 /** Statements over tasks. A move names the state that it leaves and the process that makes it.
  *  Pure. */
-import type { Database, Json, Sql, Statement, Target } from '../../engine/plugin.ts'
+import type { Json, Sql, Statement, Target } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
-import { type Copy, type State, type Task, type TaskError, taskOf } from './task.ts'
+import type { Copy, State, Task, TaskError } from './task.ts'
 
 const sql = (name: string, text: string, postgres?: string): Sql => ({
   name: `tasks: ${name}`,
@@ -292,14 +292,7 @@ export const remindOfUnknown = (
 /** The tasks that a process owns and does not copy results of (process). */
 export const OWNED = sql('owned', 'SELECT * FROM tasks WHERE process = ? AND copy_due IS NULL')
 /** A task of an account (id, account). */
-const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
-/** Reads the task again; its last known state where it is gone. */
-export const taskReader =
-  (database: Pick<Database, 'read'>, task: Task): (() => Promise<Task>) =>
-  async () => {
-    const [row] = await database.read(FIND, [task.id, task.account])
-    return row ? taskOf(row) : task
-  }
+export const FIND = sql('find', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
 /** A call of an account that ran as a task (id, account, path). */
 export const FIND_CALL = sql(
   'find call',

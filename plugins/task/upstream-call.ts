@@ -1,6 +1,7 @@
 /** Calls the upstream of a task: through the stages behind `task`, to the target that the task was
  *  created with. */
 import type { Headers, Host, Json, Reply } from '../../engine/plugin.ts'
+import { parseJson } from '../formats/fields.ts'
 import type { Call, TaskRule } from './options.ts'
 import type { Task } from './task.ts'
 
@@ -62,11 +63,5 @@ export const cancelUpstream = async (
     return false
   }
 }
-const jsonOf = async (reply: Reply): Promise<Json | undefined> => {
-  const bytes = await reply.bytes(MAX_ANSWER)
-  try {
-    return JSON.parse(Buffer.from(bytes).toString()) as Json
-  } catch {
-    return undefined
-  }
-}
+const jsonOf = async (reply: Reply): Promise<Json | undefined> =>
+  parseJson(Buffer.from(await reply.bytes(MAX_ANSWER)).toString())

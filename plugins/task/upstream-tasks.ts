@@ -91,7 +91,7 @@ export class UpstreamTasks implements TaskRoute {
     if (!answer || (answer.status >= 300 && answer.status !== 404))
       return mover.retry(delay, failures)
     const upstreamId = answer.status < 300 ? textAt(answer.json, id) : undefined
-    if (upstreamId !== undefined) return mover.find(upstreamId, this.rule)
+    if (upstreamId !== undefined) return mover.goOn(upstreamId, this.rule)
     // The upstream may list a request some time after it came.
     return failures < FIND_ATTEMPTS ? mover.retry(delay) : mover.acceptAgain(this.rule.poll)
   }

@@ -1,6 +1,8 @@
 /** Waits for a change of a task, which any process may make. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Task } from './task.ts'
+import type { Database } from '../../engine/plugin.ts'
+import { FIND } from './statements.ts'
+import { type Task, taskOf } from './task.ts'
 
 /** ms between two reads. */
 const INTERVAL = 200
@@ -28,3 +30,10 @@ export const waitForTask = async (
   }
   return latest
 }
+/** Reads the task again; its last known state where it is gone. */
+export const taskReader =
+  (database: Pick<Database, 'read'>, task: Task): (() => Promise<Task>) =>
+  async () => {
+    const [row] = await database.read(FIND, [task.id, task.account])
+    return row ? taskOf(row) : task
+  }

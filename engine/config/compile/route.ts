@@ -126,7 +126,7 @@ const assembleRoute = (
   }
 }
 
-/** The handler that one stage adds to a ring. */
+/** `handle` or `forward` of one stage, with the name of its plugin. */
 interface NamedHandler<Subject> {
   readonly name: string
   readonly run: Handler<Subject>

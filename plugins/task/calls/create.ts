@@ -1,20 +1,17 @@
 /** Makes calls tasks: where the client prefers that (RFC 7240), or always. The task and its hold
  *  are durable before the client is answered. */
 import type { Exchange, Host, Job, Next, Stage } from '../../../engine/plugin.ts'
+import { forwardedHeadersOf } from '../../conversion/forwarded-headers.ts'
 import { asksForStream } from '../../formats/stream-request.ts'
 import { ACCOUNT, EXPANDED_REQUEST, MODEL } from '../../slots.ts'
-import { newTask, saveTask } from '../new-task.ts'
-import { OPEN, taskReader } from '../statements.ts'
+import { limitOpen, newTask, saveTask } from '../new-task.ts'
 import { type Fields, isFinal } from '../task.ts'
-import { waitForTask } from '../wait.ts'
+import { taskReader, waitForTask } from '../wait.ts'
 import { CALL_REQUEST } from './call-tasks.ts'
 import { fault } from './faults.ts'
 import type { CallRule } from './options.ts'
 import { preferenceOf } from './preference.ts'
 import { answerWithTask } from './view.ts'
-
-/** Headers of the client that the call keeps: no credentials, no message framing. */
-const KEPT_HEADER = /^(?:x-tollgate-strict|openai-.*|anthropic-.*|traceparent)$/
 
 export class CallCreateStage implements Stage {
   readonly #host: Host
@@ -45,8 +42,10 @@ export class CallCreateStage implements Stage {
     const body = (slots.get(EXPANDED_REQUEST)?.body ?? (await request.json())) as Fields
     const [target] = targets
     if (!target) throw new Error(`route "${route.name}" has no target for a task`)
-    await this.#limitOpen(account.id)
-    slots.set(CALL_REQUEST, { headers: keptHeadersOf(request.headers), targets })
+    await limitOpen(this.#host.database, account.id, this.#rule.open, most =>
+      fault('TASKS_OF_CALLS_OPEN', [most]),
+    )
+    slots.set(CALL_REQUEST, { headers: forwardedHeadersOf(request), targets })
     const now = Date.now()
     const task = newTask(exchange, {
       now,
@@ -69,17 +68,4 @@ export class CallCreateStage implements Stage {
     })
     answerWithTask(exchange, latest, `${request.path}/${task.id}`)
   }
-  async #limitOpen(account: number): Promise<void> {
-    const most = this.#rule.open
-    if (most === undefined) return
-    const [row] = await this.#host.database.read(OPEN, [account])
-    if (Number(row?.open ?? 0) >= most) throw fault('TASKS_OF_CALLS_OPEN', [most])
-  }
 }
-
-const keptHeadersOf = (headers: Exchange['request']['headers']): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(headers).filter(
-      (entry): entry is [string, string] => entry[1] !== undefined && KEPT_HEADER.test(entry[0]),
-    ),
-  )

@@ -290,17 +290,20 @@ t.test('copies: a late success is copied before it is charged', async t => {
   t.same(await gateway.findings(), [])
 })
 
-t.test('copies: tollgate check reports that no route serves them', async t => {
-  const problems: string[] = []
-  const create = { path: 'POST /a', task: { results: 'copy' } }
-  const signed = { path: 'GET /files/{name}', files: 'signed' }
-  for (const routes of [
-    [create],
-    [create, signed],
-    [create, { ...signed, path: 'GET /other/{name}' }],
-  ])
-    task.check({ routes } as unknown as Parameters<typeof task.check>[0], (where, code) =>
-      problems.push(`${where.join('.')} ${code}`),
-    )
-  t.same(problems, Array(2).fill('routes.0.task.results RESULTS_UNSERVED'))
-})
+t.test(
+  'copies: tollgate check reports `results: copy` without a route that serves the copies',
+  async t => {
+    const problems: string[] = []
+    const create = { path: 'POST /a', task: { results: 'copy' } }
+    const signed = { path: 'GET /files/{name}', files: 'signed' }
+    for (const routes of [
+      [create],
+      [create, signed],
+      [create, { ...signed, path: 'GET /other/{name}' }],
+    ])
+      task.check({ routes } as unknown as Parameters<typeof task.check>[0], (where, code) =>
+        problems.push(`${where.join('.')} ${code}`),
+      )
+    t.same(problems, Array(2).fill('routes.0.task.results RESULTS_UNSERVED'))
+  },
+)
