@@ -111,6 +111,7 @@ class Worker {
     this.#isDraining = true
     const jobs = this.#resources?.jobs.close()
     this.#server?.stopKeepAlive()
+    if (!patient) this.#resources?.membership.leave()
     // Background calls have no client that waits; only a shutdown limits their time.
     const cutTimer = patient ? undefined : setTimeout(() => this.#backgroundCalls.cut(), grace)
     if (patient) await this.#untilIdle()

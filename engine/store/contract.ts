@@ -212,6 +212,8 @@ export interface Membership {
   isCurrent(name: string): boolean
   /** The store no longer knows this name: the process registers again under another. */
   reportExpelled(name: string): void
+  /** Aborts when this process begins to shut down: a stage that waits for an event answers now. */
+  readonly leaving: AbortSignal
   /** One listener an owner; a later one replaces the first. */
   listen(owner: string, listener: PeerListener): void
 }

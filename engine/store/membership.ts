@@ -74,6 +74,8 @@ export interface OwnMembership extends Membership {
   checkPeers(): void
   /** Adds a listener for peers that were reaped or have lost their leases. */
   onPeerLost(listener: () => void): void
+  /** Aborts `leaving`. */
+  leave(): void
   /** Stops the heartbeat; another process may continue it for the same name. */
   stopHeartbeat(): void
   /** Leaves the installation and releases the reservations. */
@@ -91,6 +93,7 @@ export const createMembership = (options: MembershipOptions): OwnMembership =>
 
 class ProcessMembership implements OwnMembership {
   readonly timeouts: Timeouts
+  readonly #leaving = new AbortController()
   readonly #options: MembershipOptions
   readonly #listeners = new Map<string, PeerListener>()
   readonly #reaper: Reaper
@@ -137,6 +140,12 @@ class ProcessMembership implements OwnMembership {
     clearTimeout(this.#suspectTimer)
     this.#registeredName = undefined
     for (const listener of this.#listeners.values()) listener.onExpelled?.()
+  }
+  get leaving(): AbortSignal {
+    return this.#leaving.signal
+  }
+  leave(): void {
+    this.#leaving.abort()
   }
   listen(owner: string, listener: PeerListener): void {
     this.#listeners.set(owner, listener)

@@ -75,6 +75,7 @@ export class CreateStage implements Stage {
     const latest = await waitForTask(task, {
       longest: this.#rule.wait,
       signal,
+      membership: this.#host.membership,
       isEnough: ({ state }) => isFinal(state),
       read: taskReader(this.#host.database, task),
     })

@@ -63,6 +63,7 @@ export class ViewStage implements Stage {
     const task = await waitForTask(before, {
       longest: seconds * 1_000,
       signal: exchange.signal,
+      membership: this.#host.membership,
       isEnough: ({ state }) => state !== before.state,
       read: () => this.#find(exchange),
     })

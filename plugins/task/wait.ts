@@ -1,6 +1,6 @@
 /** Waits for a change of a task, which any process may make. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Database } from '../../engine/plugin.ts'
+import type { Database, Host } from '../../engine/plugin.ts'
 import { FIND } from './statements.ts'
 import { type Task, taskOf } from './task.ts'
 
@@ -12,20 +12,23 @@ export interface Wait {
   readonly longest: number
   /** The client's: it ends the wait. */
   readonly signal: AbortSignal
+  /** Of this process: once it shuts down, it waits no longer. */
+  readonly membership: Pick<Host['membership'], 'leaving'>
   read(): Promise<Task>
   isEnough(task: Task): boolean
 }
-/** The task as soon as it is enough, or as it is after the longest wait. Rejects when the client
- *  is gone. */
+/** The task as soon as it is enough, or as it is after the longest wait or when this process shuts
+ *  down. Rejects when the client is gone. */
 export const waitForTask = async (
   task: Task,
-  { longest, signal, read, isEnough }: Wait,
+  { longest, signal, membership: { leaving }, read, isEnough }: Wait,
 ): Promise<Task> => {
   const until = performance.now() + longest
+  const either = AbortSignal.any([signal, leaving])
   let latest = task
-  while (!isEnough(latest) && performance.now() < until) {
+  while (!isEnough(latest) && !leaving.aborted && performance.now() < until) {
     // The reason says who ended the wait; the error of the timer does not.
-    await pause(INTERVAL, undefined, { signal }).catch(() => signal.throwIfAborted())
+    await pause(INTERVAL, undefined, { signal: either }).catch(() => signal.throwIfAborted())
     latest = await read()
   }
   return latest

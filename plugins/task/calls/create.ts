@@ -63,6 +63,7 @@ export class CallCreateStage implements Stage {
     const latest = await waitForTask(task, {
       longest: wait,
       signal,
+      membership: this.#host.membership,
       isEnough: ({ state }) => isFinal(state),
       read: taskReader(this.#host.database, task),
     })

@@ -84,7 +84,13 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     folder: absent,
     secret: absent,
     url: absent,
-    membership: { name: absent, isCurrent: absent, reportExpelled: absent, listen() {} },
+    membership: {
+      name: absent,
+      isCurrent: absent,
+      reportExpelled: absent,
+      leaving: new AbortController().signal,
+      listen() {},
+    },
   }
 }
 

@@ -67,7 +67,13 @@ const resourcesOf = (): Resources => {
     backgroundCalls: new BackgroundCalls(),
     allowances: createLocalAllowances(),
     jobs: { start: absent } as unknown as Resources['jobs'],
-    membership: { name: absent, isCurrent: absent, reportExpelled: absent, listen() {} },
+    membership: {
+      name: absent,
+      isCurrent: absent,
+      reportExpelled: absent,
+      leaving: new AbortController().signal,
+      listen() {},
+    },
   }
 }
 

@@ -51,6 +51,7 @@ export const fakeResources = (store: FakeStore, log: Log = SILENT_LOG): Resource
       name: async () => 'p_test',
       isCurrent: () => true,
       reportExpelled() {},
+      leaving: new AbortController().signal,
       listen() {},
     },
     database: {
