@@ -2,13 +2,9 @@
 import type { Exchange, Headers } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import type { FileStore } from './file-store.ts'
+import { rangeIn } from './range.ts'
 import type { StoredFile } from './stored-file.ts'
 
-/** `end`: exclusive. */
-interface Range {
-  readonly start: number
-  readonly end: number
-}
 /** Media types that a browser may show: no scripts run in them. */
 const INLINE_TYPES = /^(?:image\/(?:png|jpeg|webp|gif)|video\/|audio\/)/
 
@@ -45,23 +41,6 @@ export const download = async (
 const namesTag = (header: string | undefined, etag: string): boolean =>
   header?.split(',').some(each => each.trim().replace(/^W\//, '') === etag) ?? false
 
-/** Undefined: the whole file; also for several ranges, which a server may ignore. */
-const rangeIn = (
-  { range, 'if-range': ifRange }: Readonly<Record<string, string | undefined>>,
-  etag: string,
-  size: number,
-): Range | 'unsatisfiable' | undefined => {
-  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range?.trim() ?? '') ?? []
-  if ((first === '' && last === '') || (ifRange !== undefined && ifRange !== etag)) return undefined
-  if (first === '') {
-    const length = Math.min(Number(last), size)
-    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size }
-  }
-  const start = Number(first)
-  if (last !== '' && Number(last) < start) return undefined
-  if (start >= size) return 'unsatisfiable'
-  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) }
-}
 /** RFC 6266: a plain form for old clients, and the exact one if they differ. */
 const filenameOf = (filename: string): string => {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, '_')

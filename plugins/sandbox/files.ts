@@ -1,6 +1,8 @@
 /** Files of the sandbox, which its answers refer to: a clip, a tone, and images of one colour. */
 import { errors } from '../../engine/errors.ts'
-import type { Bytes, Exchange } from '../../engine/plugin.ts'
+import type { Bytes, Exchange, Headers } from '../../engine/plugin.ts'
+import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
+import { rangeIn } from '../file-store/range.ts'
 import { AUDIO_ENCODERS } from './audio-file.ts'
 import { clip } from './clip.ts'
 import { colourImage, imageFile } from './images.ts'
@@ -19,21 +21,43 @@ const FILES: Readonly<Record<string, { readonly type: string; make(): Bytes }>> 
   },
 }
 
+export interface SandboxFile {
+  /** Media type. */
+  readonly type: string
+  readonly bytes: Bytes
+}
 /** Undefined: the sandbox has no file of this name. */
-export const sandboxFile = (
-  name: string,
-): { readonly type: string; readonly bytes: Bytes } | undefined => {
+export const sandboxFile = (name: string): SandboxFile | undefined => {
   const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined
   return file ? { type: file.type, bytes: file.make() } : imageFile(name)
+}
+/** What a request with these headers is answered with: all bytes, or a range of them. */
+export const partOf = (
+  bytes: Bytes,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): { readonly status: number; readonly headers: Headers; readonly part: Bytes } => {
+  const size = bytes.length
+  const range = rangeIn({ range: headers.range && String(headers.range) }, '', size)
+  if (range === 'unsatisfiable')
+    return { status: 416, headers: { 'content-range': `bytes */${size}` }, part: Buffer.alloc(0) }
+  const { start, end } = range ?? { start: 0, end: size }
+  const contentRange = range && { 'content-range': `bytes ${start}-${end - 1}/${size}` }
+  return {
+    status: range ? 206 : 200,
+    headers: { 'accept-ranges': 'bytes', 'content-length': String(end - start), ...contentRange },
+    part: bytes.subarray(start, end),
+  }
 }
 /** Answers with the file that a parameter of the path names. */
 export const answerFile = (exchange: Exchange, parameter: string): void => {
   const name = exchange.params[parameter] ?? ''
   const file = sandboxFile(name)
   if (!file) throw fault('SANDBOX_FILE', [name.slice(0, 64)])
-  exchange.answer(200, file.bytes, {
+  const { status, headers, part } = partOf(file.bytes, exchange.request.headers)
+  exchange.answer(status, exchange.request.method === 'HEAD' ? undefined : part, {
+    ...headers,
+    ...SANDBOX_HEADER,
     'content-type': file.type,
     'cache-control': 'public, max-age=86400',
-    'x-tollgate-sandbox': 'true',
   })
 }

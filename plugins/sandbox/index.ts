@@ -3,12 +3,13 @@
  *  upstream. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt, Bytes, Headers, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
+import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
 import { boundaryOf, partsIn } from '../formats/multipart.ts'
 import { audioAnswer } from './audio.ts'
 import type { CannedResult } from './canned-result.ts'
 import type { ConversationAnswer } from './conversation.ts'
 import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
-import { answerFile, sandboxFile } from './files.ts'
+import { answerFile, partOf, type SandboxFile, sandboxFile } from './files.ts'
 import { imageTaskAnswer } from './image-tasks.ts'
 import { images } from './images.ts'
 import { openRealtime } from './realtime.ts'
@@ -16,7 +17,6 @@ import { type AnswerContext, type Fields, fieldsIn } from './sandbox-format.ts'
 import { type TaskCall, taskAnswer } from './video-tasks.ts'
 
 const RESULTS: readonly CannedResult[] = [openaiEmbeddings, googleEmbeddings, images]
-const SANDBOX_HEADER: Headers = { 'x-tollgate-sandbox': 'true' }
 /** ms between two chunks of a stream: about reading speed. */
 const CHUNK_INTERVAL_MS = 30
 
@@ -69,8 +69,7 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   if (task) return void attempt.answer(task.status, task.json, SANDBOX_HEADER)
   if (exchange.kind === 'websocket' && path.endsWith('/realtime')) return answerSession(attempt)
   const file = request.method === 'GET' ? fileAt(path) : undefined
-  if (file)
-    return void attempt.answer(200, file.bytes, { ...SANDBOX_HEADER, 'content-type': file.type })
+  if (file) return sendFile(attempt, file)
   if (request.method !== 'POST') return decline(attempt, path)
   // Loaded at the first answer: the formats are large, and most gateways have real upstreams.
   const { answerConversation, conversationAt } = await import('./conversation.ts')
@@ -89,9 +88,13 @@ const answer = async (attempt: Attempt, host: Pick<Host, 'url'>): Promise<void> 
   sendAnswer(attempt, answerConversation(attempt, body, conversation, context), headers)
 }
 /** Results of the sandbox that a download asks this upstream for. */
-const fileAt = (path: string) => {
+const fileAt = (path: string): SandboxFile | undefined => {
   const [folder, name = ''] = path.split('/').slice(-2)
   return `/${folder}` === FILES_PATH ? sandboxFile(name) : undefined
+}
+const sendFile = (attempt: Attempt, { type, bytes }: SandboxFile): void => {
+  const { status, headers, part } = partOf(bytes, attempt.request.headers)
+  attempt.answer(status, part, { ...SANDBOX_HEADER, ...headers, 'content-type': type })
 }
 const sendAnswer = (attempt: Attempt, answer: ConversationAnswer, more: Headers = {}): void => {
   const headers = { ...SANDBOX_HEADER, ...more }

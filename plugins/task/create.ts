@@ -1,6 +1,7 @@
 /** Creates tasks: the task, its hold and the idempotency answer are durable before the client is
  *  answered, and before anything is sent upstream. */
 import type { Exchange, Host, Job, Stage } from '../../engine/plugin.ts'
+import { sandboxHeaderOf } from '../conversion/sandbox-header.ts'
 import { checkImages } from '../file-store/image-places.ts'
 import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import { type CallbackReader, callbackReaderOf, encryptedKeyOf } from './callback-request.ts'
@@ -66,7 +67,8 @@ export class CreateStage implements Stage {
     const shownTask = this.#rule.wait > 0 ? await this.#waitForEnd(task, exchange) : task
     // The answer leaves once its task is durable, in one transaction with an Idempotency-Key.
     exchange.onEnd(() => this.#job.wake())
-    exchange.answer(200, dialect.create(shownTask, { credits: creditsOf(task, this.#host) }))
+    const view = dialect.create(shownTask, { credits: creditsOf(task, this.#host) })
+    exchange.answer(200, view, sandboxHeaderOf(this.#host, first.upstream))
   }
   /** The task as it is at its end, or after the longest wait. */
   async #waitForEnd(task: Task, { writes, signal }: Exchange): Promise<Task> {

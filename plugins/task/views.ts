@@ -1,6 +1,7 @@
 /** Queries, lists and cancels tasks of the calling account. */
 import { errors } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Host, Row, Stage } from '../../engine/plugin.ts'
+import { sandboxHeaderOf } from '../conversion/sandbox-header.ts'
 import { ACCOUNT } from '../slots.ts'
 import { creditsOf } from './credits.ts'
 import type { CursorPage, Page, TaskDialect } from './dialects/dialect.ts'
@@ -50,8 +51,13 @@ export class ViewStage implements Stage {
   async #query(exchange: Exchange): Promise<void> {
     const seconds = waitIn(exchange.request.query)
     const task = await this.#find(exchange)
-    if (seconds === 0 || isFinal(task.state)) exchange.answer(200, await this.#viewOf(task))
-    else exchange.answer(200, this.#viewOnceMoved(task, seconds, exchange), JSON_HEADERS)
+    const headers = sandboxHeaderOf(this.#host, task.target.upstream)
+    if (seconds === 0 || isFinal(task.state))
+      exchange.answer(200, await this.#viewOf(task), headers)
+    else {
+      const body = this.#viewOnceMoved(task, seconds, exchange)
+      exchange.answer(200, body, { ...JSON_HEADERS, ...headers })
+    }
   }
   /** The body of a query that waits. The stage has ended by then, so that `timeouts.stage` does not
    *  count, and the head is sent with the body, so that a fault is still an error. */

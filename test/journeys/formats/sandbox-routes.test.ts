@@ -565,11 +565,32 @@ t.test('sandbox: official clients read chat answers, marked as sandbox', async t
 t.test('sandbox: official clients make and download a video', async t => {
   const { videos } = openai
   const image = await toFile(PIXEL, 'a.png')
-  const { id } = await videos.create({ model: 'vdq3', prompt: 'a cat', input_reference: image })
-  await eventually(async () => (await videos.retrieve(id)).status === 'completed' || undefined)
+  const creation = { model: 'vdq3', prompt: 'a cat', input_reference: image }
+  const { data, response } = await videos.create(creation).withResponse()
+  const { id } = data
+  t.equal(response.headers.get('x-tollgate-sandbox'), 'true')
+  await eventually(async () => (await videos.retrieve(id)).status === 'completed')
   const clip = await videos.downloadContent(id)
   t.equal(clip.headers.get('content-type'), 'video/mp4')
-  t.equal(Buffer.from(await clip.arrayBuffer()).toString('latin1', 4, 8), 'ftyp')
+  const bytes = Buffer.from(await clip.arrayBuffer())
+  t.equal(bytes.toString('latin1', 4, 8), 'ftyp')
+  const size = bytes.length
+  const ask = (method: string, path: string, range: string) =>
+    fetch(`${gateway.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(range && { range }) },
+    })
+  for (const path of [`/v1/videos/${id}/content`, '/sandbox/clip.mp4']) {
+    const part = await ask('GET', path, 'bytes=4-7')
+    t.equal(part.status, 206)
+    t.equal(part.headers.get('content-range'), `bytes 4-7/${size}`)
+    t.equal(await part.text(), 'ftyp')
+    const head = await ask('HEAD', path, '')
+    t.equal(head.headers.get('content-length'), String(size), `${path}: the size`)
+    const beyond = await ask('GET', path, `bytes=${size}-`)
+    t.equal(beyond.status, 416)
+    t.equal(beyond.headers.get('content-range'), `bytes */${size}`)
+  }
   const cover = await videos.downloadContent(id, { variant: 'thumbnail' })
   t.equal(cover.headers.get('content-type'), 'image/png')
 })
