@@ -6,7 +6,7 @@ import { fileIdIn, mayNameFile, namesFile } from '../file-store/file-ids.ts'
 import { type FileReference, findNamedFiles } from '../file-store/named-files.ts'
 import type { Codec } from '../formats/codec.ts'
 import type { Media } from '../formats/content.ts'
-import { isFields } from '../formats/fields.ts'
+import { type Fields, isFields } from '../formats/fields.ts'
 import { mediaIn, referenceIn } from '../formats/prompt-media.ts'
 import { ACCOUNT, EXPANDED_REQUEST, NAMED_FILES, type NamedFile } from '../slots.ts'
 
@@ -38,6 +38,7 @@ export class RequestFiles implements Stage {
     const body = expandedBody ?? request.parsed ?? (await request.json())
     const base = this.#host.url('')
     if (!isFields(body) || !namesFile(body, base)) return
+    refuseInContainers(body, base)
     const dropped = new DroppedFieldReport(this.#codec.settings)
     const prompt = this.#codec.decodePrompt(body, request.path, dropped)
     const references = mediaIn(prompt).flatMap(media => namedBy(media, base))
@@ -52,6 +53,16 @@ export class RequestFiles implements Stage {
     // The bytes bound the tokens of the prompt, like those of media inside the request.
     const longer = expandedBody !== undefined
     slots.set(EXPANDED_REQUEST, { body, size: size + bytes, longer })
+  }
+}
+
+/** The container of a code tool is the upstream's, which has none of our files. */
+const refuseInContainers = ({ tools }: Fields, base: string): void => {
+  if (!Array.isArray(tools)) return
+  for (const [index, tool] of tools.entries()) {
+    const place = `tools[${index}].container.file_ids`
+    if (isFields(tool) && isFields(tool.container) && namesFile(tool.container, base))
+      throw fault('FILE_NOT_HERE', [place], { param: place })
   }
 }
 

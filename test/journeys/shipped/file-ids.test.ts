@@ -320,6 +320,15 @@ t.test('file ids: a table is refused where an image is expected', async t => {
   })
   t.equal(status, 400)
   t.match(messageOf(json), "'messages[0].content[0]': a stored file cannot be used here.")
+  const container = { type: 'auto', file_ids: [ids.csv] }
+  const refusal = await post('/v1/responses', {
+    model: 'gp-4.1',
+    input: 'Sum it up',
+    tools: [{ type: 'code_interpreter', container }],
+  })
+  t.equal(refusal.status, 400)
+  const place = "'tools[0].container.file_ids': a stored file cannot be used here."
+  t.match(messageOf(refusal.json), place)
   t.same(await upstream.events('request'), [], 'no upstream was asked')
 })
 
