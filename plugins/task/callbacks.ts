@@ -7,7 +7,7 @@ import { makeEventId } from '../webhooks/statements.ts'
 import { decryptKey, SECRET_NAME } from './callback-key.ts'
 import { creditsOf } from './credits.ts'
 import { type TaskDialectName, taskDialects } from './dialects/index.ts'
-import { type Callback, isFinal, type State, type Task } from './task.ts'
+import { type Callback, isFinal, numberOfTaskId, type State, type Task } from './task.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `task callbacks: ${name}`, text })
 
@@ -53,7 +53,7 @@ export const announce = (
 const dialectOf = ({ dialect }: Callback) => taskDialects[dialect as TaskDialectName]
 /** Deliveries of one receiver wait for each other; see `LANES`. */
 const receiverOf = ({ id, account }: Task, { url }: Callback): string =>
-  `${account} ${new URL(url).origin} ${BigInt(id) % LANES}`
+  `${account} ${new URL(url).origin} ${numberOfTaskId(id) % LANES}`
 
 // ---------------------------------------------------------------- deliveries
 

@@ -131,9 +131,10 @@ export const taskOf = (row: Row): Task => ({
 /** 2020-01-01, so that ids have 18 digits until 2050. */
 const EPOCH = 1_577_836_800_000
 const RANDOM_BITS = 20n
-/** The time of a task, by its id with any prefix. */
+/** The number in an id, which may have a prefix. */
+export const numberOfTaskId = (id: string): bigint => BigInt(id.replace(/^\D*/, ''))
 export const timeOfTaskId = (id: string): number =>
-  Number(BigInt(id.replace(/^\D*/, '')) >> RANDOM_BITS) + EPOCH
+  Number(numberOfTaskId(id) >> RANDOM_BITS) + EPOCH
 /** 18 digits that grow with time. Two tasks of one millisecond differ by 20 random bits. */
 export const makeTaskId = (now: number, random: number): string =>
   String((BigInt(now - EPOCH) << RANDOM_BITS) + BigInt(Math.floor(random * 2 ** 20)))

@@ -4,9 +4,10 @@
 import { createHmac } from 'node:crypto'
 import t from 'tap'
 import { decryptKey, encryptKey } from '../../../plugins/task/callback-key.ts'
-import { CALLBACK_DELAYS } from '../../../plugins/task/callbacks.ts'
+import { announce, CALLBACK_DELAYS } from '../../../plugins/task/callbacks.ts'
 import { viduCallback } from '../../../plugins/task/dialects/vidu-callback.ts'
 import { deleteExpiredTasks } from '../../../plugins/task/jobs.ts'
+import type { Task } from '../../../plugins/task/task.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import {
   type Receiver,
@@ -267,4 +268,14 @@ t.test('callback signature: an empty path is a slash', async t => {
   const text = `POST\n/\n\nvidu\n${date}\nDate:${date}\nx-request-nonce:${nonce}\n`
   t.equal(headers.Date, date)
   t.equal(headers['X-HMAC-SIGNATURE'], createHmac('sha256', 'k').update(text).digest('base64'))
+})
+
+t.test('callback: a task whose id has a prefix is announced', t => {
+  const callback = { dialect: 'vidu', url: 'https://shop.example/done' }
+  const task = { id: 'video_918000000000000009', account: 1, callback, state: 'running' }
+  const host = { section: () => ({}) } as unknown as Parameters<typeof announce>[2]
+  const rest = { body: {}, results: [], created: 1, model: 'clip' }
+  const statements = announce('submitted', { ...task, ...rest } as unknown as Task, host, 1)
+  t.match(statements[1]?.values[3], /^1 https:\/\/shop\.example [0-7]$/)
+  t.end()
 })

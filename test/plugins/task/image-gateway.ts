@@ -30,14 +30,16 @@ const MODELS = Object.fromEntries(
 export const PRICES = { relax: 50_000_000n, fast: 100_000_000n, turbo: 200_000_000n } as const
 export type ModeName = keyof typeof PRICES
 
-/** The shipped routes, polled often. `running`: the limits of modes; the shipped ones otherwise. */
+/** The shipped routes, polled often. `running`: the limits of modes; the shipped ones otherwise.
+ *  `options`: more of the creates. */
 export const imageRoutes = (
   running: Partial<Record<string, number>> | undefined,
+  options: object = {},
 ): readonly object[] =>
   SHIPPED.map(({ task, ...route }) => {
     const { poll, running: shipped, mode = '', ...others } = task
     const limit = running ? running[mode] : shipped
-    const create = { mode, upstreams: ['vd'], poll: { ...poll, every: '20ms..40ms' } }
+    const create = { mode, upstreams: ['vd'], poll: { ...poll, every: '20ms..40ms' }, ...options }
     return {
       ...route,
       validate: undefined,
@@ -92,8 +94,9 @@ export const startImages = async (
   t: Test,
   engine: Engine = 'sqlite',
   running?: Partial<Record<string, number>>,
+  options?: object,
 ) => {
-  const gateway = await startTasks(t, engine, {}, {}, imageRoutes(running), MODELS)
+  const gateway = await startTasks(t, engine, {}, {}, imageRoutes(running, options), MODELS)
   return { ...gateway, ...imageClient(gateway.gatewayUrl) }
 }
 

@@ -268,3 +268,20 @@ t.test('image task: is created once for an Idempotency-Key', async t => {
   await gateway.reach(String(first.json.result), 'IN_PROGRESS')
   t.equal(gateway.requests.filter(({ method }) => method === 'POST').length, 1)
 })
+
+t.test('image task: its image is copied where the route says so', async t => {
+  const gateway = await startImages(t, 'sqlite', undefined, { results: 'copy' })
+  const bytes = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(100, 7)])
+  const done = fetched('SUCCESS', { progress: '100%', imageUrl: `${gateway.url}/cat.png` })
+  gateway.here.script = ({ method, path }) => {
+    if (path === '/cat.png') return { file: bytes }
+    return method === 'POST' ? accepted('up-1') : done
+  }
+  const { imageUrl } = await gateway.reach(await gateway.imagine('cat'), 'SUCCESS')
+  t.match(imageUrl, /\/files\/file-/)
+  const response = await gateway.fetchFile(String(imageUrl))
+  t.equal(response.headers.get('content-type'), 'image/png')
+  t.same(Buffer.from(await response.arrayBuffer()), bytes)
+  t.equal(await gateway.spent(), PRICES.fast)
+  t.same(await gateway.findings(), [])
+})
