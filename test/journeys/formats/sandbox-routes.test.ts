@@ -9,7 +9,7 @@ import { type GenerateContentResponse, GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import t from 'tap'
-import { pageOf } from '../../docs/blocks.ts'
+import { pageOf, sessionOf } from '../../docs/blocks.ts'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
 import { writePng } from '../../helpers/formats/png.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
@@ -181,6 +181,24 @@ t.test('sandbox: the commands of docs/tasks.md make a clip and an image', async 
     [imageUrl, 'image/png'],
   ] as const)
     t.equal((await fetch(String(url))).headers.get('content-type'), type)
+})
+
+t.test('sandbox: the commands of docs/batches.md run the requests of its file', async t => {
+  const [line = ''] = /^ {4}\{"custom_id.*$/m.exec(pageOf('docs/batches.md')) ?? []
+  const cwd = t.testdir({ 'lines.jsonl': line.trim() })
+  const session = sessionOf('docs/batches.md').replaceAll(
+    '127.0.0.1:8080',
+    new URL(gateway.url).host,
+  )
+  const env = { ...process.env, KEY: key }
+  const { stdout } = await promisify(execFile)('bash', ['-c', session], { env, cwd })
+  const [id = ''] = /\bbatch_\w+/.exec(stdout) ?? []
+  t.match(stdout, /"object":"batch".*"object":"list"/s)
+  const batch = await eventually(async () => {
+    const latest = await openai.batches.retrieve(id)
+    return latest.status === 'completed' && latest
+  })
+  t.match(batch.request_counts, { total: 1, completed: 1, failed: 0 })
 })
 
 t.test('sandbox: serves the files that its answers name', async t => {
