@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import type { OpenDatabase } from '../../../engine/store/database.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
+import type { Copy } from '../../../plugins/task/task.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { createChance } from '../../helpers/run-settings.ts'
@@ -36,35 +37,58 @@ export interface TaskKillOutcome {
 
 const CREDIT = 10n ** 18n
 const CLIENTS = 4
-const routesTo = (port: number): string => `
-pipeline: [errors, auth, model, meter, task, translate]
-upstreams: { up: { url: 'http://127.0.0.1:${port}', key: [key-one, key-two] } }
-models:
-  clip: { to: up/clip, price: { seconds: 0.025 }, max_calls: { seconds: 16 } }
-routes:
-  - path: POST /ent/v2/text2video
-    auth: key
-    model: body
-    errors: vidu
-    task:
-      dialect: vidu
-      submit: { id: /task_id }
-      poll:
+const POLL = `poll:
         path: GET /ent/v2/tasks/{id}/creations
         every: 100ms..300ms
         deadline: 10m
         state: /state
         states: { created: submitted, queueing: submitted, processing: running, success: succeeded, failed: failed }
         error: { code: /err_code }
-        results: /creations
-  - { path: 'GET /ent/v2/tasks/{id}/creations', auth: key, task: { dialect: vidu, view: query }, errors: vidu }
+        results: /creations`
+const routesTo = (port: number): string => `
+pipeline: [errors, auth, model, files, meter, task, translate]
+upstreams: { up: { url: 'http://127.0.0.1:${port}', key: [key-one, key-two], formats: [openai-images] } }
+models:
+  clip: { to: up/clip, price: { seconds: 0.025 }, max_calls: { seconds: 16 } }
+  image: { to: up/image, price: { calls: 0.1 } }
+routes:
+  - path: POST /ent/v2/text2video
+    model: body
+    errors: vidu
+    task:
+      dialect: vidu
+      submit: { id: /task_id }
+      ${POLL}
+      results: copy
+  - path: POST /v1/videos
+    model: body
+    errors: openai
+    task:
+      dialect: openai-videos
+      submit: { id: /task_id, path: /ent/v2/text2video }
+      ${POLL}
+  - path: POST /v1/images/generations
+    model: body
+    errors: openai
+    task: { call: {} }
+    translate: openai-images
+  - { path: 'GET /files/{name}', auth: none, files: signed }
 `
+/** Ways to create a task, and the member of the answer that names it. */
+const KINDS_OF_TASKS = [
+  { path: '/ent/v2/text2video', model: 'clip', idIn: 'task_id', more: { duration: 5 } },
+  { path: '/v1/videos', model: 'clip', idIn: 'id', more: { seconds: '5', duration: 5 } },
+  { path: '/v1/images/generations', model: 'image', idIn: 'id', more: {} },
+] as const
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+
+const HEADERS = { 'content-type': 'application/json', prefer: 'respond-async' }
 
 interface Creates {
   /** Intent -> id of its task. */
   readonly acknowledged: Map<string, string>
   unanswered: number
+  readonly refused: string[]
 }
 /** Creates tasks, each once, until `isOver`: a create without an answer is not repeated. */
 const createTasks = async (
@@ -75,15 +99,18 @@ const createTasks = async (
   isOver: () => boolean,
 ): Promise<void> => {
   for (let count = 0; !isOver(); count++) {
-    const payload = `intent ${client}.${count}`
-    const body = JSON.stringify({ model: 'clip', prompt: 'a cat', duration: 5, payload })
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const prompt = `intent ${client}.${count}`
+    const [first] = KINDS_OF_TASKS
+    const { path, model, idIn, more } = KINDS_OF_TASKS[count % KINDS_OF_TASKS.length] ?? first
+    const body = JSON.stringify({ model, prompt, ...more })
+    const headers = { ...HEADERS, authorization: `Bearer ${key}` }
     try {
-      const url = `${tree.url()}/ent/v2/text2video`
-      const response = await fetch(url, { method: 'POST', headers, body })
-      const answer = (await response.json()) as { task_id?: string }
-      if (response.ok && answer.task_id) creates.acknowledged.set(payload, answer.task_id)
-      else creates.unanswered++
+      const response = await fetch(tree.url() + path, { method: 'POST', headers, body })
+      const answer = (await response.json()) as { readonly [name: string]: string }
+      const id = answer[idIn]
+      if (response.ok && id) creates.acknowledged.set(prompt, id)
+      else if (response.status >= 500) creates.unanswered++
+      else creates.refused.push(`${path}: ${response.status} ${JSON.stringify(answer)}`)
     } catch {
       creates.unanswered++
     }
@@ -115,8 +142,9 @@ const OPEN =
   "SELECT count(*) AS open FROM tasks WHERE state NOT IN ('succeeded', 'failed', 'unknown')"
 const STUCK = `SELECT id, state, process, due, attempts FROM tasks
   WHERE state NOT IN ('succeeded', 'failed', 'unknown') LIMIT 10`
-const TASKS = `SELECT t.id, t.state, t.body, t.upstream_id, t.hold, c.state AS charge, c.amount, c.held
+const TASKS = `SELECT t.id, t.state, t.body, t.is_call, t.dialect, t.copies, c.state AS charge, c.amount, c.held
   FROM tasks t LEFT JOIN charges c ON c.request = t.request`
+const FILES = 'SELECT id FROM stored_files'
 
 /** What must hold of every task, once none is open. */
 const violationsOf = async (
@@ -124,8 +152,10 @@ const violationsOf = async (
   { tasks }: TaskUpstreamLog,
   creates: Creates,
 ): Promise<{ violations: string[]; states: Record<string, number> }> => {
-  const violations: string[] = []
+  const violations = [...creates.refused]
   const rows = await database.read(sql('tasks', TASKS), [])
+  const files = await database.read(sql('files', FILES), [])
+  const fileIds = new Set(files.map(({ id }) => String(id)))
   const rowsById = new Map(rows.map(row => [String(row.id), row]))
   const upstreamByIntent = Map.groupBy(tasks, ({ intent }) => intent)
   for (const [intent, { length }] of [...upstreamByIntent].map(each => each))
@@ -139,17 +169,24 @@ const violationsOf = async (
   }
   for (const row of rows) {
     const [id, state] = [String(row.id), String(row.state)]
-    const intent = (JSON.parse(String(row.body)) as { payload: string }).payload
+    const intent = (JSON.parse(String(row.body)) as { prompt: string }).prompt
     const [upstreamTask] = upstreamByIntent.get(intent) ?? []
     if (row.charge !== chargeOf[state]) violations.push(`${id}: ${state}, charge ${row.charge}`)
     if (state === 'succeeded' && row.amount !== row.held)
       violations.push(`${id}: charged ${row.amount} of ${row.held}`)
     if (state === 'succeeded' && (!upstreamTask || upstreamTask.fails))
       violations.push(`${id}: succeeded, and its upstream task did not`)
+    for (const copy of JSON.parse(String(row.copies ?? '[]')) as readonly Copy[])
+      if (!fileIds.delete(copy.file)) violations.push(`${id}: its copy ${copy.file} is not stored`)
+    if (state === 'succeeded' && row.dialect === 'vidu' && row.copies === null)
+      violations.push(`${id}: its result is not copied`)
+    // The answer of a call whose process was killed is lost, and it is not sent again.
+    if (Number(row.is_call) === 1) continue
     if (state === 'failed' && upstreamTask && !upstreamTask.fails)
       violations.push(`${id}: failed, and its upstream task succeeded`)
     if (state === 'failed' && !upstreamTask) violations.push(`${id}: failed, and was never sent`)
   }
+  for (const id of fileIds) violations.push(`${id}: a stored file of no task`)
   for (const { id, key, pollKeys } of tasks)
     if (pollKeys.some(each => each !== key)) violations.push(`${id}: polled with another key`)
   for (const { rule, subject, detail } of await audit(database))
@@ -169,7 +206,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
   process.once('exit', () => upstream.kill('SIGKILL'))
   const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
   const setup = await STORES[options.store]()
-  const tree = createTree(routesTo(port), setup.url, {})
+  const tree = createTree(routesTo(port), setup.url, { EGRESS_ALLOW: '127.0.0.0/8' })
   try {
     await tree.start()
     const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(tree.output())?.[1])
@@ -177,7 +214,7 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
     await giveCredit(before, 1, CREDIT)
     await before.close()
     let isOver = false
-    const creates: Creates = { acknowledged: new Map(), unanswered: 0 }
+    const creates: Creates = { acknowledged: new Map(), unanswered: 0, refused: [] }
     const clients = Array.from({ length: CLIENTS }, (_, client) =>
       createTasks(tree, key, client, creates, () => isOver),
     )
