@@ -1,6 +1,7 @@
 /** The compiled, frozen configuration. It is released after the last request that retains it. */
 
 import type { Settings } from '../config/settings.ts'
+import type { Egress } from '../egress/egress.ts'
 import type {
   AdminRequest,
   Exchange,
@@ -20,7 +21,6 @@ import type { Run } from '../request/pipeline.ts'
 import { type Match, Router } from '../request/router.ts'
 import type { UpstreamAttempt } from '../upstream/attempt.ts'
 import type { DispatchRules } from '../upstream/dispatch.ts'
-import type { Egress } from '../upstream/egress.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 
 /** A stage with the name of its plugin, for explain, errors and resumed calls. */

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Settings alone, a gateway in the process of the test, and a whole process tree. */
 const FILES = [
   'test/engine/config/settings.test.ts',
-  'test/engine/upstream/public-address.test.ts',
+  'test/engine/egress/public-address.test.ts',
   'test/journeys/reload.test.ts',
 ]
 const dataFolder = join(t.testdir(), 'operators-data')

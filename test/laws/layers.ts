@@ -64,6 +64,7 @@ export const findLayerBreach = (
 const CLIENT_USERS: Readonly<Record<string, string>> = {
   'http-client': 'the client itself',
   upstream: 'sends requests to upstreams, and parses the endpoints of their URLs',
+  egress: 'parses the endpoints of URLs as the client does',
 }
 /** Keeps the HTTP client replaceable: one folder depends on it. */
 export const findClientBreach = ({ from, to, line }: Import) => {

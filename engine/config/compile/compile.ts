@@ -1,12 +1,13 @@
 /** Compiles a document to a snapshot: upstreams, plugin tables, then every route. Reports all
  *  faults at once. */
+
+import { createEgress, type Egress } from '../../egress/egress.ts'
 import { errors } from '../../errors.ts'
 import type { HostBase, Plugin } from '../../plugin.ts'
 import { createIds } from '../../request/ids.ts'
 import { resumeCall } from '../../request/resumed-call.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { type Endpoint, Snapshot } from '../../snapshot/snapshot.ts'
-import { createEgress, type Egress } from '../../upstream/egress.ts'
 import { readSettings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
 import { CompileError, type CompileFault, describeError } from './compile-problem.ts'

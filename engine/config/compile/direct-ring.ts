@@ -1,9 +1,10 @@
 /** Compiles the forward ring of calls without a route: `host.send`. */
+
+import { DIRECT_ROUTE } from '../../egress/direct-send.ts'
 import type { Json, Route } from '../../plugin.ts'
 import { compose } from '../../request/pipeline.ts'
 import type { CompiledRoute } from '../../snapshot/snapshot.ts'
 import type { UpstreamAttempt } from '../../upstream/attempt.ts'
-import { DIRECT_ROUTE } from '../../upstream/direct-send.ts'
 import type { CompileFault } from './compile-problem.ts'
 import { handlersOf, namedHandlers, type RouteContext, setUpStages } from './route.ts'
 

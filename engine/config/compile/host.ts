@@ -2,11 +2,11 @@
  *  endpoints and the first start. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { sendDirect } from '../../egress/direct-send.ts'
 import type { Document, Host, HostBase, Route, RouteMatch, UpstreamView } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import { readSecret } from '../../store/secrets.ts'
-import { sendDirect } from '../../upstream/direct-send.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { formatPath } from '../format-path.ts'
 import { publicUrl, type Settings } from '../settings.ts'

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { sendDirect } from '../../../engine/egress/direct-send.ts'
+import { createEgress } from '../../../engine/egress/egress.ts'
 import type { HostBase } from '../../../engine/plugin.ts'
-import { sendDirect } from '../../../engine/upstream/direct-send.ts'
-import { createEgress } from '../../../engine/upstream/egress.ts'
 
 interface Received {
   readonly method: string

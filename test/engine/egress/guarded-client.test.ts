@@ -1,10 +1,10 @@
 /** Requests through undici: replies, the code of each failure, and closed connections. */
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { sendDirect } from '../../../engine/egress/direct-send.ts'
+import { createEgress } from '../../../engine/egress/egress.ts'
 import type { Outgoing } from '../../../engine/plugin.ts'
 import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
-import { sendDirect } from '../../../engine/upstream/direct-send.ts'
-import { createEgress } from '../../../engine/upstream/egress.ts'
 import { OK, startByteUpstream } from '../../helpers/gateway/direct-client.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'

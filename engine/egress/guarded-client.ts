@@ -6,8 +6,8 @@ import type { Body, Bytes, Headers } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
+import { targetFault } from '../upstream/transport.ts'
 import type { Connector, Egress } from './egress.ts'
-import { targetFault } from './transport.ts'
 
 /** The name of the target in faults. */
 const NAME = 'public'
