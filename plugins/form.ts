@@ -4,7 +4,7 @@
 import { errors } from '../engine/errors.ts'
 import type { Bytes, Json, Plugin } from '../engine/plugin.ts'
 import { mediaTypeOf } from './file-store/media-type.ts'
-import { boundaryOf, type FormPart, partsIn } from './formats/multipart.ts'
+import { boundaryOf, type FormPart, partsIn } from './formats/media/multipart.ts'
 import { EXPANDED_REQUEST, FILES } from './slots.ts'
 
 const fault = errors({

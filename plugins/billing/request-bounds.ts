@@ -2,7 +2,7 @@
  *  the field names of all supported formats. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
-import { offersHostedTools } from '../formats/hosted-usage.ts'
+import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
 import type { Fields } from './problems.ts'

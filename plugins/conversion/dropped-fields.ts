@@ -1,8 +1,8 @@
 /** Fields that a target cannot carry: reported in a header and the log, or refused where the client
  *  or the route is strict. */
 import type { Exchange, Log, Reply } from '../../engine/plugin.ts'
-import type { Codec, DroppedFields } from '../formats/codec.ts'
-import type { Prompt } from '../formats/hub.ts'
+import type { Codec, DroppedFields } from '../formats/hub/codec.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
 import { fault } from './faults.ts'
 
 const DROPPED_HEADER = 'x-tollgate-dropped'

@@ -1,7 +1,7 @@
 /** Faults of the conversion between a client's format and a target's. */
 import { errors } from '../../engine/errors.ts'
 import type { Fault } from '../../engine/plugin.ts'
-import type { Stop } from '../formats/answer.ts'
+import type { Stop } from '../formats/hub/answer.ts'
 
 export const fault = errors({
   MODEL_NOT_HERE: [404, "The model '%s' is not available on this endpoint.", { param: 'model' }],

@@ -4,9 +4,9 @@
 import { errors } from '../../engine/errors.ts'
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Host, Json, Reply } from '../../engine/plugin.ts'
-import type { Content, Media, Source } from '../formats/content.ts'
-import type { Prompt, Turn } from '../formats/hub.ts'
-import { kindOfMime } from '../formats/media.ts'
+import type { Content, Media, Source } from '../formats/hub/content.ts'
+import type { Prompt, Turn } from '../formats/hub/prompt.ts'
+import { kindOfMime } from '../formats/media/media.ts'
 import { discardBody } from './upstream-error.ts'
 
 const fault = errors({

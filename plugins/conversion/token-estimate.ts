@@ -1,6 +1,6 @@
 /** Estimates the tokens of hub prompts and contents that no upstream counts. Pure. */
-import type { Content } from '../formats/content.ts'
-import type { Prompt } from '../formats/hub.ts'
+import type { Content } from '../formats/hub/content.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
 import { BYTES_PER_TOKEN, MEDIA_TOKENS } from '../formats/prompt-tokens.ts'
 
 /** Tokens that a turn adds to its content. */

@@ -3,9 +3,9 @@
 import { TollgateError } from '../../engine/errors.ts'
 import type { Attempt, Fault, Headers, Json, Log, Reply } from '../../engine/plugin.ts'
 import { type DialectName, render } from '../dialects/index.ts'
-import type { TargetCodec } from '../formats/codec.ts'
 import { parseJson } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
+import type { TargetCodec } from '../formats/hub/codec.ts'
 import { fault } from './faults.ts'
 
 /** Bytes of an error response that are read. */

@@ -1,6 +1,6 @@
 /** Token count requests and responses of the formats that have them. */
 import type { Fields } from '../formats/fields.ts'
-import { requestToCount } from '../formats/google-gemini/read-prompt.ts'
+import { requestToCount } from '../formats/google-gemini/request.ts'
 
 export interface CountFormat {
   /** The request whose tokens are counted. */

@@ -1,12 +1,12 @@
 /** Gemini's embedding format: `:embedContent` for one item, `:batchEmbedContents` for several; keys
  *  in camelCase or snake_case. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { DroppedFields } from '../formats/codec.ts'
-import type { Media, Text } from '../formats/content.ts'
 import { fault } from '../formats/faults.ts'
 import { type Fields, isCount, isFields, lenientObjects, omitUndefined } from '../formats/fields.ts'
 import { RequestObject, valueFault } from '../formats/google-gemini/request-object.ts'
-import { kindOfMime } from '../formats/media.ts'
+import type { DroppedFields } from '../formats/hub/codec.ts'
+import type { Media, Text } from '../formats/hub/content.ts'
+import { kindOfMime } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
 import type { ClientRequest, EmbeddingFormat, EmbeddingInput, Setting } from './hub.ts'
 

@@ -1,9 +1,9 @@
 /** Hub types of embeddings: requests and answers independent of the wire format. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import type { DroppedFields } from '../formats/codec.ts'
-import type { Media, Text } from '../formats/content.ts'
 import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
+import type { DroppedFields } from '../formats/hub/codec.ts'
+import type { Media, Text } from '../formats/hub/content.ts'
 import type { Meters } from '../slots.ts'
 
 /** A setting, and its path in the client's request: `requests[1].taskType`. */

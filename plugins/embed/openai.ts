@@ -1,8 +1,6 @@
 /** OpenAI's embedding format, with its extension for images: `input` is a text, a list of texts,
  *  token ids, or objects like the parts of a message. */
 import type { Json } from '../../engine/plugin.ts'
-import type { DroppedFields } from '../formats/codec.ts'
-import type { Media, Text } from '../formats/content.ts'
 import { fault } from '../formats/faults.ts'
 import {
   count,
@@ -17,7 +15,9 @@ import {
   requireObject,
   textIn,
 } from '../formats/fields.ts'
-import { dataUrl, parseDataUrl } from '../formats/media.ts'
+import type { DroppedFields } from '../formats/hub/codec.ts'
+import type { Media, Text } from '../formats/hub/content.ts'
+import { dataUrl, parseDataUrl } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
 import type { EmbeddingFormat, EmbeddingInput } from './hub.ts'
 

@@ -4,10 +4,10 @@ import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { fault } from '../file-store/faults.ts'
 import { fileIdIn, mayNameFile, namesFile } from '../file-store/file-ids.ts'
 import { type FileReference, findNamedFiles } from '../file-store/named-files.ts'
-import type { Codec } from '../formats/codec.ts'
-import type { Media } from '../formats/content.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import { mediaIn, referenceIn } from '../formats/prompt-media.ts'
+import type { Codec } from '../formats/hub/codec.ts'
+import type { Media } from '../formats/hub/content.ts'
+import { mediaIn, referenceIn } from '../formats/hub/prompt-media.ts'
 import { ACCOUNT, EXPANDED_REQUEST, NAMED_FILES, type NamedFile } from '../slots.ts'
 
 const FORM = /^\s*multipart\//i

@@ -2,10 +2,10 @@
  *  that implements this type. */
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
-import type { Codec, TargetCodec } from './codec.ts'
 import type { Fields } from './fields.ts'
-import type { SseEvent } from './sse.ts'
-import type { TextPattern } from './text-pattern.ts'
+import type { Codec, TargetCodec } from './hub/codec.ts'
+import type { SseEvent } from './stream/sse.ts'
+import type { TextPattern } from './stream/text-pattern.ts'
 
 export interface Format {
   readonly name: string

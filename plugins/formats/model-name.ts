@@ -1,7 +1,7 @@
 /** Replaces the model name in a JSON body in place; all other bytes stay as they are. */
 import type { Bytes } from '../../engine/plugin.ts'
-import { FieldExtractor } from './field-extractor.ts'
 import { rewriteMember } from './json-member.ts'
+import { FieldExtractor } from './stream/field-extractor.ts'
 
 const MODEL_KEY = Buffer.from('model')
 

@@ -1,7 +1,7 @@
 /** Decodes error replies of upstreams that use OpenAI's shape, and of proxies in front of them. */
 import type { Json } from '../../engine/plugin.ts'
-import type { UpstreamError } from './codec.ts'
 import { isFields, lenientObject, lenientText } from './fields.ts'
+import type { UpstreamError } from './hub/codec.ts'
 
 export const decodeErrorReply = (status: number, body: Json | undefined): UpstreamError => {
   const fields = isFields(body) ? body : {}

@@ -2,7 +2,7 @@
 import type { Json } from '../../engine/plugin.ts'
 import { type Fields, isFields } from './fields.ts'
 import { eventFields } from './format.ts'
-import type { SseEvent } from './sse.ts'
+import type { SseEvent } from './stream/sse.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
   invalid_request_error: 400,

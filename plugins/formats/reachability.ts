@@ -1,7 +1,8 @@
 /** Decides whether a route's client format can be served by a target. Routing and model lists share
  *  this rule. */
-import type { Codec } from './codec.ts'
+
 import type { Format, TargetFormat } from './format.ts'
+import type { Codec } from './hub/codec.ts'
 import { targetFormats } from './index.ts'
 import { supportsFormat } from './supported-formats.ts'
 

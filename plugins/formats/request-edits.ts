@@ -2,8 +2,8 @@
 import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import type { Fields } from './fields.ts'
 import { setMember } from './json-member.ts'
+import { boundaryOf, partsIn } from './media/multipart.ts'
 import { replaceModel } from './model-name.ts'
-import { boundaryOf, partsIn } from './multipart.ts'
 
 /** Replaces the model by the target's name for it. */
 export const renameModel = async (

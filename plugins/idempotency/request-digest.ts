@@ -1,7 +1,7 @@
 /** A digest of everything that the response to a request depends on. */
 import { createHash, type Hash } from 'node:crypto'
 import type { Bytes, Request } from '../../engine/plugin.ts'
-import { boundaryOf, partsIn } from '../formats/multipart.ts'
+import { boundaryOf, partsIn } from '../formats/media/multipart.ts'
 
 /** Without a credential in the query. Two forms with the same parts are equal: clients choose a new
  *  boundary whenever they send a form. */

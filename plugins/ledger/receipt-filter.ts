@@ -2,7 +2,7 @@
  *  headers. */
 import type { Bytes, Exchange, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
-import { isEventStream } from '../formats/sse.ts'
+import { isEventStream } from '../formats/stream/sse.ts'
 import { asksForStreamByPath } from '../formats/stream-request.ts'
 import { USAGE } from '../slots.ts'
 import type { MeteredCall } from './metered-call.ts'

@@ -1,7 +1,7 @@
 /** Charges a response at its end: streams, and bodies too large for a receipt. */
 import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Filter, Out } from '../../engine/plugin.ts'
-import { isEventStream } from '../formats/sse.ts'
+import { isEventStream } from '../formats/stream/sse.ts'
 import type { MeteredCall } from './metered-call.ts'
 import type { UsageEstimator } from './usage-estimator.ts'
 

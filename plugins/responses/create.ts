@@ -4,7 +4,7 @@ import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../engine/pl
 import { type Fields, isFields } from '../formats/fields.ts'
 import { prependHistory, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
-import { isEventStream } from '../formats/sse.ts'
+import { isEventStream } from '../formats/stream/sse.ts'
 import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { fault } from './faults.ts'

@@ -3,7 +3,7 @@
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { BodyRecorder } from '../conversion/body-recorder.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
-import { eventsIn, Splitter } from '../formats/sse.ts'
+import { eventsIn, Splitter } from '../formats/stream/sse.ts'
 
 /** Called once with the response, if it is complete. */
 type OnResponse = (response: Fields) => void

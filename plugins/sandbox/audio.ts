@@ -1,7 +1,7 @@
 /** The sandbox on OpenAI's audio endpoints: a tone for speech, a fixed text for transcriptions.
  *  Pure. */
 import type { Bytes, Json } from '../../engine/plugin.ts'
-import { writeEvent } from '../formats/sse.ts'
+import { writeEvent } from '../formats/stream/sse.ts'
 import { AUDIO_ENCODERS } from './audio-file.ts'
 import { type Fields, fieldsIn, listIn, numberIn, textIn } from './sandbox-format.ts'
 

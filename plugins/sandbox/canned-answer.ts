@@ -1,10 +1,10 @@
 /** The sandbox's answers to conversations: deterministic, and they say that no upstream was called.
  *  Pure. */
 import { createHash } from 'node:crypto'
-import type { Answer, Stop } from '../formats/answer.ts'
-import type { Citation, Content, Media, OpaquePayload, Text } from '../formats/content.ts'
 import { omitZeroMeters } from '../formats/format.ts'
-import type { FreeTool, FunctionTool, Prompt } from '../formats/hub.ts'
+import type { Answer, Stop } from '../formats/hub/answer.ts'
+import type { Citation, Content, Media, OpaquePayload, Text } from '../formats/hub/content.ts'
+import type { FreeTool, FunctionTool, Prompt } from '../formats/hub/prompt.ts'
 import { itemId } from '../formats/openai-responses/name.ts'
 import { hostedContents, sourcesOf } from './hosted-tools.ts'
 import { sampleValue } from './sample-value.ts'

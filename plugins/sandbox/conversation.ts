@@ -1,10 +1,10 @@
 /** The sandbox in the formats of conversations: the formats of the gateway decode the request and
  *  encode the answer. */
 import type { Attempt, Bytes } from '../../engine/plugin.ts'
-import type { Answer, Part } from '../formats/answer.ts'
-import { partsOf } from '../formats/answer-parts.ts'
-import type { Codec } from '../formats/codec.ts'
 import type { Fields } from '../formats/fields.ts'
+import type { Answer, Part } from '../formats/hub/answer.ts'
+import { partsOf } from '../formats/hub/answer-parts.ts'
+import type { Codec } from '../formats/hub/codec.ts'
 import { formats } from '../formats/index.ts'
 import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
 import { cannedAnswer, type ProviderHabits } from './canned-answer.ts'

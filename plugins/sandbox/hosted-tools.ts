@@ -1,6 +1,12 @@
 /** Hosted tools of the sandbox: canned results of the tools that a provider runs itself. Pure. */
-import type { Citation, Content, HostedCall, HostedToolName, Media } from '../formats/content.ts'
-import type { Tool } from '../formats/hub.ts'
+import type {
+  Citation,
+  Content,
+  HostedCall,
+  HostedToolName,
+  Media,
+} from '../formats/hub/content.ts'
+import type { Tool } from '../formats/hub/prompt.ts'
 import { colourImage } from './images.ts'
 
 export interface ToolContext {

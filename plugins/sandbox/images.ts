@@ -2,8 +2,8 @@
  *  OpenAI and Recraft. */
 import { createHash } from 'node:crypto'
 import type { Bytes } from '../../engine/plugin.ts'
-import { encodePng, RGB } from '../formats/png.ts'
-import { writeEvent } from '../formats/sse.ts'
+import { encodePng, RGB } from '../formats/media/png.ts'
+import { writeEvent } from '../formats/stream/sse.ts'
 import type { CannedResult } from './canned-result.ts'
 import { type AnswerContext, type Fields, numberIn, textIn } from './sandbox-format.ts'
 

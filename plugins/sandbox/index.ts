@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt, Bytes, Headers, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
 import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
-import { boundaryOf, partsIn } from '../formats/multipart.ts'
+import { boundaryOf, partsIn } from '../formats/media/multipart.ts'
 import { audioAnswer } from './audio.ts'
 import type { CannedResult } from './canned-result.ts'
 import type { ConversationAnswer } from './conversation.ts'

@@ -4,10 +4,14 @@
 import type { Attempt, Bytes, Log } from '../../engine/plugin.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { HostedUsage, UsageFacts } from '../formats/format.ts'
-import { OutputTextEstimator } from '../formats/output-text.ts'
 import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
-import { mergeCounts, type ReportedUsage, readReportedUsage } from '../formats/reported-usage.ts'
-import type { TextPattern } from '../formats/text-pattern.ts'
+import { OutputTextEstimator } from '../formats/stream/output-text.ts'
+import {
+  mergeCounts,
+  type ReportedUsage,
+  readReportedUsage,
+} from '../formats/stream/reported-usage.ts'
+import type { TextPattern } from '../formats/stream/text-pattern.ts'
 import {
   EXPANDED_REQUEST,
   METERED,

@@ -1,8 +1,8 @@
 /** Replaces the stored files that a prompt names by their data. */
 
-import type { Prompt } from '../formats/hub.ts'
-import { kindOfMime } from '../formats/media.ts'
-import { mapMedia, referenceIn } from '../formats/prompt-media.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
+import { mapMedia, referenceIn } from '../formats/hub/prompt-media.ts'
+import { kindOfMime } from '../formats/media/media.ts'
 import type { NamedFile } from '../slots.ts'
 
 /** `files`: by the texts of the prompt that name them. */

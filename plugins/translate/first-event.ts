@@ -3,7 +3,7 @@
 import type { Bytes } from '../../engine/plugin.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { StreamFacts } from '../formats/format.ts'
-import { eventsIn, hasEvent } from '../formats/sse.ts'
+import { eventsIn, hasEvent } from '../formats/stream/sse.ts'
 
 /** Bytes: a longer first event is taken as no error. */
 const PEEK_LIMIT = 64 * 1024

@@ -4,8 +4,8 @@ import type { Attempt, Headers, Reply } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import type { Send } from '../conversion/media-fetch.ts'
 import { discardBody } from '../conversion/upstream-error.ts'
-import type { ImageGeneration, UpstreamRequest } from '../formats/codec.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
+import type { ImageGeneration, UpstreamRequest } from '../formats/hub/codec.ts'
 
 /** Ten images of the largest size in base64. */
 export const BODY_LIMIT = 256 * 1024 * 1024

@@ -2,7 +2,7 @@
  *  before all others that read the answer. */
 import type { Attempt } from '../../engine/plugin.ts'
 import type { HostedUsage, TargetFormat } from '../formats/format.ts'
-import { AnswerUsageFilter, StreamUsageFilter } from '../formats/hosted-usage.ts'
+import { AnswerUsageFilter, StreamUsageFilter } from '../formats/stream/hosted-usage.ts'
 
 export const watchHostedTools = (
   { reply, target }: Attempt,

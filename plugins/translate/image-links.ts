@@ -6,8 +6,8 @@ import type { StoredMedia } from '../conversion/media-fetch.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { storeBehindUrl } from '../file-store/own-files.ts'
 import { fileBehindUrl } from '../file-store/signed-url.ts'
-import type { ImageGeneration } from '../formats/codec.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
+import type { ImageGeneration } from '../formats/hub/codec.ts'
 import { BODY_LIMIT } from './follow-ups.ts'
 
 export class ImageLinks {

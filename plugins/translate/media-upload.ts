@@ -5,10 +5,10 @@ import { errors } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Headers, Log, Outgoing, Reply } from '../../engine/plugin.ts'
 import type { Send } from '../conversion/media-fetch.ts'
 import { discardBody, ERROR_LIMIT, isKeyStatus } from '../conversion/upstream-error.ts'
-import type { TargetCodec } from '../formats/codec.ts'
-import type { Source } from '../formats/content.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
-import type { Upload, UploadedFile } from '../formats/upload.ts'
+import type { TargetCodec } from '../formats/hub/codec.ts'
+import type { Source } from '../formats/hub/content.ts'
+import type { Upload, UploadedFile } from '../formats/media/upload.ts'
 import { JSON_TYPE } from './follow-ups.ts'
 
 const fault = errors({

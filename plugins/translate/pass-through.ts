@@ -4,18 +4,18 @@ import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../
 import { fault } from '../conversion/faults.ts'
 import { checkError, discardBody, isKeyStatus, keyFault } from '../conversion/upstream-error.ts'
 import { bodyOf, render } from '../dialects/index.ts'
-import { AnswerFilter } from '../formats/answer-watch.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
-import { offersHostedTools } from '../formats/hosted-usage.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
-import { isEventStream, type SseEvent } from '../formats/sse.ts'
+import { AnswerFilter } from '../formats/stream/answer-watch.ts'
+import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
+import { isEventStream, type SseEvent } from '../formats/stream/sse.ts'
 import {
   type ResponseListener,
   StreamFilter,
   type WatchedMarks,
   watchedMarksOf,
-} from '../formats/stream-watch.ts'
+} from '../formats/stream/stream-watch.ts'
 import { METERED, MODEL, OUTPUT_LIMIT, type PricedMeters, STREAM_ERRORED, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'

@@ -1,9 +1,9 @@
 /** Thinking by default: `thinking: { budget: 80% }` in the entry of a model (the trait `thinks`)
  *  turns thinking on where the client does not set it. */
 import type { Json } from '../../engine/plugin.ts'
-import type { DroppedFields } from '../formats/codec.ts'
 import { isFields } from '../formats/fields.ts'
-import type { Prompt, Settings } from '../formats/hub.ts'
+import type { DroppedFields } from '../formats/hub/codec.ts'
+import type { Prompt, Settings } from '../formats/hub/prompt.ts'
 
 /** Output limit in tokens where the client sets none, and the smallest limit that leaves room for
  *  thoughts and an answer. */

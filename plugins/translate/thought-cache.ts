@@ -3,9 +3,9 @@
  *  format loses signatures. */
 import { LRUCache } from 'lru-cache'
 import type { Exchange } from '../../engine/plugin.ts'
-import type { Part } from '../formats/answer.ts'
-import type { Content, OpaquePayload, Thought } from '../formats/content.ts'
-import type { Prompt, Turn } from '../formats/hub.ts'
+import type { Part } from '../formats/hub/answer.ts'
+import type { Content, OpaquePayload, Thought } from '../formats/hub/content.ts'
+import type { Prompt, Turn } from '../formats/hub/prompt.ts'
 import { ACCOUNT } from '../slots.ts'
 
 /** Maximum size of the cache of one process, in bytes of JSON. */

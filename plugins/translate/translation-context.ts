@@ -1,8 +1,8 @@
 /** What a route's translators share, and the formats that can be translated. */
 import type { Log } from '../../engine/plugin.ts'
 import type { MediaHost } from '../conversion/media-fetch.ts'
-import type { Codec } from '../formats/codec.ts'
 import type { Format } from '../formats/format.ts'
+import type { Codec } from '../formats/hub/codec.ts'
 import type { ImageLinks } from './image-links.ts'
 import type { ThoughtCache } from './thought-cache.ts'
 

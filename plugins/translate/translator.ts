@@ -8,11 +8,11 @@ import {
   ERROR_LIMIT,
   rejectRedirect,
 } from '../conversion/upstream-error.ts'
-import type { EncodeContext, UpstreamRequest } from '../formats/codec.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
-import type { Prompt } from '../formats/hub.ts'
-import { isEventStream } from '../formats/sse.ts'
+import type { EncodeContext, UpstreamRequest } from '../formats/hub/codec.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
+import { isEventStream } from '../formats/stream/sse.ts'
 import { MODEL } from '../slots.ts'
 import { decodeRequest } from './decode-request.ts'
 import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'

@@ -97,11 +97,20 @@ const findFolderBreach = (
     : `plugins/${own}/ may not import plugins/${target}/: it is not of a lower level`
 }
 
-/** A format imports only the hub (plugins/formats/*.ts) and its own folder. */
+/** Folders of plugins/formats/ that every format may import. */
+const SHARED_BY_FORMATS: ReadonlySet<string> = new Set([
+  'audio',
+  'hub',
+  'images',
+  'media',
+  'stream',
+])
+/** A format imports only shared folders, the files in plugins/formats/ and its own folder. */
 const findFormatBreach = (from: string, to: string): string | undefined => {
   const [own, other] = [from, to].map(path => path.split('/')[2] ?? '')
-  const isKnown = other?.endsWith('.ts') || own === other || from === 'plugins/formats/index.ts'
-  return isKnown ? undefined : `the format ${own} may import only the hub, not ${other}`
+  const isShared = other?.endsWith('.ts') || SHARED_BY_FORMATS.has(other ?? '')
+  const isKnown = isShared || own === other || from === 'plugins/formats/index.ts'
+  return isKnown ? undefined : `the format ${own} may import only what formats share, not ${other}`
 }
 
 const folderOf = (path: string): string | undefined => /^plugins\/([^/]+)\//.exec(path)?.[1]

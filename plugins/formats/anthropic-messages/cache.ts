@@ -1,7 +1,7 @@
 /** Converts cache breakpoints, and keeps whole blocks that only this format can express. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Cache, OpaquePayload } from '../content.ts'
 import { type Fields, isFields, parseJson } from '../fields.ts'
+import type { Cache, OpaquePayload } from '../hub/content.ts'
 import { type FieldPath, memberPath, NAME, objectIn, textIn } from './members.ts'
 
 export const readCache = (block: Fields, at: FieldPath): { readonly cache?: Cache } => {

@@ -1,9 +1,9 @@
 /** Errors of this format in streams and error replies. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { UpstreamError } from '../codec.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields } from '../format.ts'
-import type { SseEvent } from '../sse.ts'
+import type { UpstreamError } from '../hub/codec.ts'
+import type { SseEvent } from '../stream/sse.ts'
 
 /** Error type -> HTTP status. */
 const STATUS: Readonly<Record<string, number>> = {

@@ -2,18 +2,16 @@
 
 import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
-import { imageFormatIn } from '../image-prompt.ts'
-import { compileTextPattern } from '../text-pattern.ts'
+import { imageFormatIn } from '../images/image-prompt.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import { decodeStream } from './decode-stream.ts'
+import { encodeStream } from './encode-stream.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
 import { NAME } from './members.ts'
-import { decodeAnswer } from './read-answer.ts'
-import { decodePrompt } from './read-prompt.ts'
-import { decodeStream } from './read-stream.ts'
+import { decodePrompt, encodePrompt } from './request.ts'
+import { decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { metersOf } from './usage.ts'
-import { encodeAnswer } from './write-answer.ts'
-import { encodePrompt } from './write-prompt.ts'
-import { encodeStream } from './write-stream.ts'
 
 const TEXT = compileTextPattern({
   text: ['text', 'thinking', 'partial_json'],

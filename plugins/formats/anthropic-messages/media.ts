@@ -1,8 +1,9 @@
 /** Converts images and documents. */
-import type { Media, Source, Text } from '../content.ts'
+
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
-import { dataUrl } from '../media.ts'
+import type { Media, Source, Text } from '../hub/content.ts'
+import { dataUrl } from '../media/media.ts'
 import { blockInPayload, blockPayload, readCache, writeCache } from './cache.ts'
 import {
   type FieldPath,

@@ -1,6 +1,6 @@
 /** Converts tool names to the limits of this format. */
-import { decodeCallId, encodeCallId, PORTABLE_ID } from '../call-id.ts'
-import type { Call } from '../content.ts'
+import { decodeCallId, encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
+import type { Call } from '../hub/content.ts'
 
 const VALID_NAME = /^[A-Za-z0-9_-]{1,128}$/
 

@@ -1,5 +1,5 @@
 /** Names of plain settings. */
-import type { Settings } from '../hub.ts'
+import type { Settings } from '../hub/prompt.ts'
 
 /** Hub name -> field of the body. */
 export const MEMBERS = {

@@ -1,7 +1,8 @@
 /** Maps stop reasons in both directions. */
-import type { Stop } from '../answer.ts'
-import type { Content } from '../content.ts'
+
 import { type Fields, lenientObject } from '../fields.ts'
+import type { Stop } from '../hub/answer.ts'
+import type { Content } from '../hub/content.ts'
 
 const REASONS: Readonly<Record<string, Stop['reason']>> = {
   end_turn: 'end',

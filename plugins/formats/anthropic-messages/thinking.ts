@@ -1,7 +1,8 @@
 /** Converts the thinking settings, and resolves their conflicts with other settings. */
-import type { DroppedFields, TargetFacts } from '../codec.ts'
+
 import { type Fields, isFields } from '../fields.ts'
-import type { Prompt, Thinking } from '../hub.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { Prompt, Thinking } from '../hub/prompt.ts'
 import { type FieldPath, NAME, numberIn, objectIn, rejectValue, textIn } from './members.ts'
 
 // ---------------------------------------------------------------- decoding

@@ -1,10 +1,10 @@
 /** Converts tools and tool choice. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields, TargetFacts } from '../codec.ts'
-import type { HostedToolName } from '../content.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
-import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { HostedToolName } from '../hub/content.ts'
+import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
 import { readCache, writeCache } from './cache.ts'
 import {
   type FieldPath,

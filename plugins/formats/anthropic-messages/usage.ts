@@ -2,7 +2,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { capCount } from '../reported-usage.ts'
+import { capCount } from '../stream/reported-usage.ts'
 
 /** `input_tokens` excludes tokens read from and written to the cache; `output_tokens` includes
  *  thoughts. */

@@ -1,7 +1,6 @@
 /** Decodes error replies: `{error: {code, message, status, details}}`, inside an array for streams
  *  without `alt=sse`. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { UpstreamError } from '../codec.ts'
 import {
   type Fields,
   isFields,
@@ -10,6 +9,7 @@ import {
   lenientText,
   lookUp,
 } from '../fields.ts'
+import type { UpstreamError } from '../hub/codec.ts'
 
 /** Reasons that are more specific than the HTTP status. */
 const STATUSES: Readonly<Record<string, number>> = {

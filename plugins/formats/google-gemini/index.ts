@@ -3,10 +3,16 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
-import type { SseEvent } from '../sse.ts'
-import { compileTextPattern } from '../text-pattern.ts'
-import { codec } from './codec.ts'
-import { hostedUsage } from './hosted-usage.ts'
+import type { SseEvent } from '../stream/sse.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import { decodeStream } from './decode-stream.ts'
+import { encodeStream } from './encode-stream.ts'
+import { decodeError } from './errors.ts'
+import { hostedUsage } from './hosted-tools.ts'
+import { decodePrompt, encodePrompt } from './request.ts'
+import { decodeAnswer, encodeAnswer } from './response.ts'
+import { SETTINGS } from './settings.ts'
+import { upload } from './upload.ts'
 import { metersOf } from './usage.ts'
 
 const TEXT = compileTextPattern({
@@ -53,7 +59,18 @@ export const googleGemini: Format = {
     completesWithoutTerminator: () => false,
     error: event => errorOf(event),
   },
-  codec,
+  codec: {
+    decodePrompt,
+    encodePrompt,
+    decodeAnswer,
+    encodeAnswer,
+    decodeStream,
+    encodeStream,
+    decodeError,
+    settings: SETTINGS,
+    upload,
+    runsHostedTools: true,
+  },
   blamesKey: (status, body) => status === 400 && Buffer.from(body).includes('API_KEY_INVALID'),
 }
 

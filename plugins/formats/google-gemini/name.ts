@@ -1,6 +1,6 @@
 /** The name of this format, and tool names within its limits. */
-import { decodeCallId, encodeCallId, type IdRule } from '../call-id.ts'
-import type { Call } from '../content.ts'
+import { decodeCallId, encodeCallId, type IdRule } from '../hub/call-id.ts'
+import type { Call } from '../hub/content.ts'
 
 /** The origin of its payloads, files and foreign tools. */
 export const NAME = 'google-gemini'

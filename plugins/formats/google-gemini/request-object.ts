@@ -1,9 +1,9 @@
 /** A strict reader of one object of a client's request. Accepts camelCase and snake_case names,
  *  treats null as absent, and records which members were read. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
+import type { DroppedFields } from '../hub/codec.ts'
 
 export class RequestObject {
   readonly fields: Fields

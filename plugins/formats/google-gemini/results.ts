@@ -1,7 +1,7 @@
 /** Converts tool results: an object in this format, text and media in others. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Media, Result, Text } from '../content.ts'
 import { type Fields, isFields, parseJson } from '../fields.ts'
+import type { Media, Result, Text } from '../hub/content.ts'
 
 /** Members that hold the whole output, by the conventions of Google and of others. */
 const OUTPUT_MEMBERS = ['output', 'result', 'return_value']

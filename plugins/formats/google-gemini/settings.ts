@@ -1,6 +1,5 @@
 /** Converts plain settings and structured output: most in `generationConfig`, some beside it. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields, TargetFacts } from '../codec.ts'
 import {
   type Fields,
   isFields,
@@ -9,7 +8,8 @@ import {
   lookUp,
   omitUndefined,
 } from '../fields.ts'
-import type { Form, Settings } from '../hub.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { Form, Settings } from '../hub/prompt.ts'
 import { convertToJsonSchema } from './open-api.ts'
 import { type RequestObject, valueFault } from './request-object.ts'
 import { convertToOpenApi } from './schema.ts'

@@ -1,7 +1,7 @@
 /** Maps stop reasons in both directions. */
 
-import type { Stop } from '../answer.ts'
 import { lookUp } from '../fields.ts'
+import type { Stop } from '../hub/answer.ts'
 
 type Reason = Stop['reason']
 const REASONS: Readonly<Record<string, Reason>> = {

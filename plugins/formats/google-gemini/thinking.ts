@@ -1,7 +1,8 @@
 /** Converts the thinking settings: a token budget on some models, a level on others. */
-import type { DroppedFields } from '../codec.ts'
+
 import { type Fields, lookUp, omitUndefined } from '../fields.ts'
-import type { Thinking } from '../hub.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type { Thinking } from '../hub/prompt.ts'
 import { type RequestObject, valueFault } from './request-object.ts'
 import { THINKING_LEVELS, type Traits } from './traits.ts'
 

@@ -1,6 +1,6 @@
 /** Traits of models of this format in `models:`, with their defaults. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { TargetFacts } from '../codec.ts'
+import type { TargetFacts } from '../hub/codec.ts'
 
 export interface Traits {
   /** `signatures: required`: the provider rejects calls without a thought signature (3.x). */

@@ -1,8 +1,8 @@
 /** Uploads files before the request that refers to them: Google's resumable protocol, with one
  *  chunk. Pure. */
 import { type Fields, isFields, lenientObject, lenientText } from '../fields.ts'
-import type { Upload, UploadedFile } from '../upload.ts'
-import { mimeFor } from './media.ts'
+import type { Upload, UploadedFile } from '../media/upload.ts'
+import { mimeFor } from './content.ts'
 import { NAME } from './name.ts'
 
 const FILE_NAME = /^files\/[A-Za-z0-9_-]{1,64}$/

@@ -1,7 +1,5 @@
 /** Parts of a user message: text, images, audio, files, and videos given as an image URL. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields } from '../codec.ts'
-import type { Content, Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
   type Fields,
@@ -13,7 +11,9 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type { Content, Media, Source, Text } from '../hub/content.ts'
+import { dataUrl, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
 
 /** `content` of a message: text or a list of parts. */
 export const readContent = (message: Fields, at: string): readonly (Text | Media)[] => {

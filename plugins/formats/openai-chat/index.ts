@@ -4,18 +4,17 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFields } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
-import { imageFormatIn } from '../image-prompt.ts'
-import { openaiError } from '../openai-error.ts'
-import { decodeErrorReply } from '../openai-error-reply.ts'
-import type { SseEvent } from '../sse.ts'
-import { compileTextPattern } from '../text-pattern.ts'
-import { decodeAnswer, encodeAnswer } from './answer.ts'
-import { hostedUsage } from './hosted-usage.ts'
-import { decodePrompt, encodePrompt, needsTranslation } from './prompt.ts'
-import { decodeStream } from './read-stream.ts'
+import { imageFormatIn } from '../images/image-prompt.ts'
+import type { SseEvent } from '../stream/sse.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import { decodeStream } from './decode-stream.ts'
+import { encodeStream } from './encode-stream.ts'
+import { decodeError, errorOf } from './errors.ts'
+import { hostedUsage } from './hosted-tools.ts'
+import { decodePrompt, encodePrompt, needsTranslation } from './request.ts'
+import { decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { metersOf } from './usage.ts'
-import { encodeStream } from './write-stream.ts'
 
 /** Upstreams may send the same thought in several members. */
 const TEXT = compileTextPattern({
@@ -61,8 +60,8 @@ export const openaiChat: Format = {
     encodeAnswer,
     decodeStream,
     encodeStream,
-    decodeError: decodeErrorReply,
-    needsTranslation: needsTranslation,
+    decodeError,
+    needsTranslation,
     expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     losesSignatures: true,
   },
@@ -90,10 +89,4 @@ const memberToAdd = ({
 const isUsageOnly = (event: SseEvent): boolean => {
   const { choices, usage } = eventFields(event) ?? {}
   return Array.isArray(choices) && choices.length === 0 && isFields(usage)
-}
-
-const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
-  const fields = eventFields(event)
-  if (!fields) return undefined
-  return openaiError(event.name === 'error' && !isFields(fields.error) ? fields : fields.error)
 }

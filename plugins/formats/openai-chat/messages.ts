@@ -1,9 +1,6 @@
 /** Converts between chat messages and turns of the hub. In this format a tool result is a message
  *  of its own, directly after the call. */
 import type { Json } from '../../../engine/plugin.ts'
-import { decodeCallId, encodeCallId, PORTABLE_ID } from '../call-id.ts'
-import type { DroppedFields } from '../codec.ts'
-import type { Call, Content, Media, Result, Text, Thought } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
   type Fields,
@@ -15,8 +12,11 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import { describeHostedCall } from '../hosted-call-text.ts'
-import type { Turn } from '../hub.ts'
+import { decodeCallId, encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type { Call, Content, Media, Result, Text, Thought } from '../hub/content.ts'
+import { describeHostedCall } from '../hub/hosted-call-text.ts'
+import type { Turn } from '../hub/prompt.ts'
 import { readContent, reportDropped, writeContent, writePart } from './content.ts'
 import {
   isOwnPayload,

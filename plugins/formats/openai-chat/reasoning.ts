@@ -1,9 +1,10 @@
 /** Thoughts in a format without a field for them: `reasoning_content` (used by many upstreams) for
  *  the text, and `reasoning_details` for payloads. Both are also read from a client's assistant
  *  messages. */
-import type { OpaquePayload, Thought } from '../content.ts'
+
 import { type Fields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
-import { decodePayload, encodePayload } from '../opaque-payload.ts'
+import type { OpaquePayload, Thought } from '../hub/content.ts'
+import { decodePayload, encodePayload } from '../hub/opaque-payload.ts'
 
 const NAME = 'openai-chat'
 

@@ -1,10 +1,10 @@
 /** Maps plain settings of a chat request to and from the hub. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields } from '../codec.ts'
 import { fault } from '../faults.ts'
 import { type Fields, flagIn, listIn, numberIn, omitUndefined, textIn } from '../fields.ts'
-import type { Form, Settings, Thinking } from '../hub.ts'
-import type { SettingAliases } from '../setting-aliases.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type { Form, Settings, Thinking } from '../hub/prompt.ts'
+import type { SettingAliases } from '../hub/setting-aliases.ts'
 
 /** Hub name -> name in this format. */
 export const SETTINGS = {

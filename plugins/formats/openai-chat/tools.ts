@@ -1,7 +1,5 @@
 /** Tools and tool choice of a chat request. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields } from '../codec.ts'
-import type { HostedToolName } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
   type Fields,
@@ -16,7 +14,9 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type { HostedToolName } from '../hub/content.ts'
+import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
 
 /** Names by which clients of this format request hosted tools. */
 const PRESETS: Readonly<Record<string, HostedToolName>> = {

@@ -2,7 +2,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { capCount } from '../reported-usage.ts'
+import { capCount } from '../stream/reported-usage.ts'
 
 /** `prompt_tokens` includes cached, cache write and audio tokens; `completion_tokens` includes
  *  thoughts. */

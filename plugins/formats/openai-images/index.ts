@@ -9,11 +9,11 @@ import {
   joinImageAnswers,
   metersOf,
   replaceImages,
-} from '../image-answer.ts'
-import { imageFormatIn } from '../image-prompt.ts'
+} from '../images/image-answer.ts'
+import { imageFormatIn } from '../images/image-prompt.ts'
 import { openaiErrorIn } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
-import type { SseEvent } from '../sse.ts'
+import type { SseEvent } from '../stream/sse.ts'
 import { ImageCounter } from './image-counter.ts'
 import { decodePrompt, needsTranslation, SETTINGS } from './read.ts'
 import { ACCEPTED_FIELDS, encodePrompt, reducePrompt } from './write.ts'

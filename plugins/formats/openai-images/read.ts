@@ -1,7 +1,5 @@
 /** Decodes a client's image request. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields, TargetFacts } from '../codec.ts'
-import type { Media } from '../content.ts'
 import {
   type Fields,
   flagIn,
@@ -11,9 +9,11 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import type { Prompt } from '../hub.ts'
-import { imageFormatIn } from '../image-prompt.ts'
-import { OPENAI_FILES, parseDataUrl } from '../media.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { Media } from '../hub/content.ts'
+import type { Prompt } from '../hub/prompt.ts'
+import { imageFormatIn } from '../images/image-prompt.ts'
+import { OPENAI_FILES, parseDataUrl } from '../media/media.ts'
 import { imagesPerCall } from './write.ts'
 
 /** Hub name -> name in this format. */

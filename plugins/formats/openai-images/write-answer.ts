@@ -1,9 +1,10 @@
 /** Encodes images for clients of the image endpoints, as a whole answer or as stream events. */
-import type { Answer } from '../answer.ts'
-import type { EncodeContext, StreamEncoder } from '../codec.ts'
-import type { Content } from '../content.ts'
+
 import { type Fields, omitUndefined } from '../fields.ts'
-import { countsOf } from '../image-answer.ts'
+import type { Answer } from '../hub/answer.ts'
+import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
+import type { Content } from '../hub/content.ts'
+import { countsOf } from '../images/image-answer.ts'
 
 export const encodeAnswer = (
   { choices, created, meters }: Answer,

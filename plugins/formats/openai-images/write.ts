@@ -1,8 +1,9 @@
 /** Encodes an image request for a target: JSON for generation, a form with files for edits. */
-import type { DroppedFields, ImageGeneration, TargetFacts, UpstreamRequest } from '../codec.ts'
-import type { Media } from '../content.ts'
+
 import { type Fields, omitUndefined } from '../fields.ts'
-import type { Prompt } from '../hub.ts'
+import type { DroppedFields, ImageGeneration, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
+import type { Media } from '../hub/content.ts'
+import type { Prompt } from '../hub/prompt.ts'
 import {
   batchSizes,
   fileName,
@@ -11,8 +12,8 @@ import {
   MAX_IMAGES,
   pickFields,
   toImagePrompt,
-} from '../image-prompt.ts'
-import { writeForm } from '../multipart.ts'
+} from '../images/image-prompt.ts'
+import { writeForm } from '../media/multipart.ts'
 
 export const ACCEPTED_FIELDS: ReadonlySet<string> = new Set([
   'size',

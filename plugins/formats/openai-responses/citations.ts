@@ -1,7 +1,8 @@
 /** Converts citations to and from text annotations. Offsets are the upstream's and count characters
  *  of its text. */
-import type { Citation } from '../content.ts'
+
 import { count, type Fields, lenientText } from '../fields.ts'
+import type { Citation } from '../hub/content.ts'
 
 export const citationOf = (annotation: Fields): Citation => {
   const { index, start_index: start = index, end_index: end = index } = annotation

@@ -1,6 +1,5 @@
 /** Converts parts of client messages and tool results: text, images, files. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Cache, Media, Source, Text } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
   type Fields,
@@ -10,7 +9,8 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media.ts'
+import type { Cache, Media, Source, Text } from '../hub/content.ts'
+import { dataUrl, kindOfMime, OPENAI_FILES, parseDataUrl } from '../media/media.ts'
 
 // ---------------------------------------------------------------- read
 

@@ -1,7 +1,7 @@
 /** Decodes error replies of upstreams of this format. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { UpstreamError } from '../codec.ts'
 import { type Fields, isFields, lenientText } from '../fields.ts'
+import type { UpstreamError } from '../hub/codec.ts'
 
 export const decodeError = (status: number, body: Json | undefined): UpstreamError => {
   const object = Array.isArray(body) ? body[0] : body

@@ -4,11 +4,16 @@ import type { Bytes } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import { openaiError } from '../openai-error.ts'
-import { type SseEvent, writeEvent } from '../sse.ts'
-import { compileTextPattern } from '../text-pattern.ts'
-import { codec } from './codec.ts'
-import { hostedUsage } from './hosted-usage.ts'
+import { type SseEvent, writeEvent } from '../stream/sse.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import { SETTING_NAMES } from './decode-settings.ts'
+import { decodeStream } from './decode-stream.ts'
+import { encodeStream } from './encode-stream.ts'
+import { decodeError } from './errors.ts'
+import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
+import { decodePrompt, encodePrompt } from './request.ts'
+import { decodeAnswer, encodeAnswer } from './response.ts'
 import { metersOf } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([
@@ -57,7 +62,17 @@ export const openaiResponses: Format = {
     error: event => errorOf(event),
     encodeFailure: (body, last) => failure(body, last),
   },
-  codec,
+  codec: {
+    decodePrompt,
+    encodePrompt,
+    decodeAnswer,
+    encodeAnswer,
+    decodeStream,
+    encodeStream,
+    decodeError,
+    settings: SETTING_NAMES,
+    runsHostedTools: true,
+  },
 }
 
 const typeOf = (event: SseEvent): string => {

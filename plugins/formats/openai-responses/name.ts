@@ -1,5 +1,5 @@
 /** The name of this format and the shape of the ids that it writes. */
-import { type IdRule, PORTABLE_ID } from '../call-id.ts'
+import { type IdRule, PORTABLE_ID } from '../hub/call-id.ts'
 
 export const NAME = 'openai-responses'
 /** Ids of calls and their results. */

@@ -1,86 +1,53 @@
-/** Builds the response object around the output: all members that the schema requires, including
- *  the client's own settings. */
-import type { Json } from '../../../engine/plugin.ts'
-import type { Meters } from '../../slots.ts'
-import type { EncodeContext } from '../codec.ts'
-import { type Fields, isFields, lenientObject, lenientObjects, lenientText } from '../fields.ts'
-import type { Ending } from './stops.ts'
-import { countsOf } from './usage.ts'
+/** Decodes an upstream's whole answer, and encodes one for a client. */
+import { type Fields, isFields, lenientObjects, lenientText } from '../fields.ts'
+import type { Answer } from '../hub/answer.ts'
+import { partsOf } from '../hub/answer-parts.ts'
+import type { EncodeContext } from '../hub/codec.ts'
+import { contentOf } from './answer/item.ts'
+import { Output } from './answer/output.ts'
+import { responseOf } from './answer/response-object.ts'
+import { endingOf, stopOf } from './stops.ts'
+import { metersOf } from './usage.ts'
 
-/** The progress of the response. */
-export interface ResponseState {
-  readonly status: 'in_progress' | Ending['status']
-  readonly reason?: Ending['reason']
-  readonly error?: { readonly code: string; readonly message: string }
-  readonly output: readonly Fields[]
-  readonly meters?: Meters | undefined
-  readonly tier?: string | undefined
-}
-
-export const responseOf = (context: EncodeContext, state: ResponseState): Fields => {
-  const { status, reason, error = null, output, meters, tier } = state
-  const { id, model, now } = context
-  const echo = echoOf(context.prompt.body)
+export const decodeAnswer = (body: Fields): Answer => {
+  const content = lenientObjects(body, 'output').flatMap(contentOf)
+  const tier = lenientText(body, 'service_tier')
+  const types = content.map(({ type }) => type)
   return {
-    id: `resp_${id}`,
-    access_programs: null,
-    object: 'response',
-    created_at: now,
-    completed_at: status === 'completed' ? now : null,
-    status,
-    error,
-    incomplete_details: reason ? { reason } : null,
-    model,
-    output,
-    ...echo,
-    service_tier: tier ?? echo.service_tier ?? 'default',
-    usage: meters ? countsOf(meters) : null,
+    ...factsOf(body),
+    choices: [{ content, stop: stopOf(body, types), ...logprobsOf(body) }],
+    ...(isFields(body.usage) && { meters: metersOf(body.usage) }),
+    ...(tier !== undefined && { tier }),
   }
 }
-
-const echoOf = (body: Fields): Fields => {
-  const echo: { [key: string]: Json } = {}
-  for (const [key, fallback] of ECHOED) echo[key] = body[key] ?? fallback
+/** Members that are known when the answer begins. */
+export const factsOf = (response: Fields): Pick<Answer, 'id' | 'model' | 'created'> => {
+  const id = lenientText(response, 'id')
+  const model = lenientText(response, 'model')
+  const { created_at: created } = response
   return {
-    ...echo,
-    tools: lenientObjects(body, 'tools').map(tool =>
-      tool.type === 'function' ? wholeTool(tool) : tool,
-    ),
-    text: {
-      ...lenientObject(body, 'text'),
-      format: lenientObject(body, 'text').format ?? { type: 'text' },
-    },
-    reasoning: { effort: null, summary: null, ...lenientObject(body, 'reasoning') },
-    ...(body.conversation && { conversation: conversationOf(body.conversation) }),
+    ...(id !== undefined && { id }),
+    ...(model !== undefined && { model }),
+    ...(typeof created === 'number' && { created }),
   }
 }
-/** Fields that the response echoes, with their defaults. */
-const ECHOED: readonly (readonly [key: string, usual: Json])[] = [
-  ['background', false],
-  ['frequency_penalty', 0],
-  ['instructions', null],
-  ['max_output_tokens', null],
-  ['max_tool_calls', null],
-  ['metadata', {}],
-  ['parallel_tool_calls', true],
-  ['presence_penalty', 0],
-  ['previous_response_id', null],
-  ['prompt_cache_key', null],
-  ['safety_identifier', null],
-  ['service_tier', 'default'],
-  ['store', true],
-  ['temperature', 1],
-  ['tool_choice', 'auto'],
-  ['top_logprobs', 0],
-  ['top_p', 1],
-  ['truncation', 'disabled'],
-  ['user', null],
-]
-const wholeTool = (tool: Fields): Fields => ({
-  description: null,
-  parameters: null,
-  strict: true,
-  ...tool,
-})
-const conversationOf = (value: Json): Json =>
-  isFields(value) ? { id: lenientText(value, 'id') ?? '' } : { id: value }
+/** The log probabilities of all texts, in the hub's shape. */
+const logprobsOf = (body: Fields): Pick<Answer['choices'][number], 'logprobs'> => {
+  const logprobs = lenientObjects(body, 'output')
+    .flatMap(item => lenientObjects(item, 'content'))
+    .flatMap(part => lenientObjects(part, 'logprobs'))
+  return logprobs.length > 0 ? { logprobs: { content: logprobs, refusal: null } } : {}
+}
+
+export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => {
+  const output = new Output(context.id, () => undefined)
+  // This format carries one answer only.
+  const choices = answer.choices.slice(0, 1)
+  for (const part of partsOf({ ...answer, choices })) if ('index' in part) output.add(part)
+  const stop = choices[0]?.stop ?? { reason: 'filter' }
+  if (stop.reason === 'refusal') output.addRefusal(stop.message)
+  const ending = endingOf(stop, output.hasRefusal)
+  output.finish(ending.status === 'completed' ? 'completed' : 'incomplete')
+  const { meters, tier } = answer
+  return responseOf(context, { ...ending, output: output.items, meters, tier })
+}

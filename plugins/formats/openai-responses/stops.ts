@@ -1,7 +1,8 @@
 /** Maps stop reasons to and from the status of a response and its details. */
-import type { Stop } from '../answer.ts'
-import type { Content } from '../content.ts'
+
 import { type Fields, lenientObject, lenientText } from '../fields.ts'
+import type { Stop } from '../hub/answer.ts'
+import type { Content } from '../hub/content.ts'
 
 const INCOMPLETE: Readonly<Record<string, Stop['reason']>> = {
   max_output_tokens: 'length',

@@ -1,7 +1,5 @@
 /** Converts tools and tool choice in both directions. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { DroppedFields } from '../codec.ts'
-import type { HostedToolName } from '../content.ts'
 import { fault } from '../faults.ts'
 import {
   type Fields,
@@ -16,9 +14,11 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import type { FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type { HostedToolName } from '../hub/content.ts'
+import type { FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { reportUnknown } from './decode-settings.ts'
 import { NAME } from './name.ts'
-import { reportUnknown } from './settings.ts'
 
 // ---------------------------------------------------------------- read
 

@@ -3,7 +3,7 @@
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, lenientObject } from '../fields.ts'
 import { omitZeroMeters } from '../format.ts'
-import { capCount } from '../reported-usage.ts'
+import { capCount } from '../stream/reported-usage.ts'
 
 export const metersOf = (usage: Fields): Meters => {
   const input = count(usage.input_tokens)

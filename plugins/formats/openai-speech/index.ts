@@ -1,5 +1,5 @@
 /** OpenAI's text-to-speech endpoint: audio passes through unchanged, also in a stream of events. */
-import { streamEndingWith, usageInEvent } from '../ending-event.ts'
+import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
 import { metersOf, speechEstimate } from './usage.ts'
 

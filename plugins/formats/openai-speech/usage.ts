@@ -1,9 +1,9 @@
 /** Usage of text-to-speech: the upstream's own tokens if it sends them, otherwise the characters of
  *  the input. Pure. */
 import type { Meters, PricedMeters } from '../../slots.ts'
+import { certaintyOf } from '../audio/usage-certainty.ts'
 import { count, type Fields, lenientText } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
-import { certaintyOf } from '../usage-certainty.ts'
 
 export const metersOf = (usage: Fields): Meters =>
   omitZeroMeters({ input: count(usage.input_tokens), audio_output: count(usage.output_tokens) })

@@ -1,6 +1,6 @@
 /** OpenAI's speech-to-text endpoints: forms pass up unchanged, and transcripts pass down in the
  *  format that the client requested. */
-import { streamEndingWith, usageInEvent } from '../ending-event.ts'
+import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
 import { metersOf, transcriptionEstimate } from './usage.ts'
 

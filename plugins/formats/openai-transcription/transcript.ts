@@ -1,10 +1,10 @@
 /** Derives the duration of speech from a transcript: by its duration, its last time stamp, or the
  *  amount of text. */
 import type { Bytes } from '../../../engine/plugin.ts'
-import { FieldExtractor } from '../field-extractor.ts'
 import { lenientText, quantity } from '../fields.ts'
 import { eventFields } from '../format.ts'
-import { eventsIn } from '../sse.ts'
+import { FieldExtractor } from '../stream/field-extractor.ts'
+import { eventsIn } from '../stream/sse.ts'
 
 /** Speech is about 15 bytes of text per second, in Latin and Chinese script. */
 const BYTES_PER_SECOND = 15

@@ -1,9 +1,9 @@
 /** Usage of transcriptions: the upstream's own seconds or tokens, or the duration that the answer
  *  shows. */
 import type { Meters, PricedMeters, Usage } from '../../slots.ts'
+import { certaintyOf } from '../audio/usage-certainty.ts'
 import { count, type Fields, lenientObject, lenientObjects, quantity } from '../fields.ts'
 import { omitZeroMeters, type UsageEstimate } from '../format.ts'
-import { certaintyOf } from '../usage-certainty.ts'
 import { Transcript } from './transcript.ts'
 
 /** `{type: duration, seconds}`, or tokens, nearly all of which are audio. */

@@ -1,10 +1,11 @@
 /** Encodes image edits as forms: of the whole image, or of the area that a mask selects. */
-import type { DroppedFields, UpstreamRequest } from '../codec.ts'
-import type { Media } from '../content.ts'
+
 import { fault } from '../faults.ts'
 import type { Fields } from '../fields.ts'
-import { fileName, imageFileOf } from '../image-prompt.ts'
-import { writeForm } from '../multipart.ts'
+import type { DroppedFields, UpstreamRequest } from '../hub/codec.ts'
+import type { Media } from '../hub/content.ts'
+import { fileName, imageFileOf } from '../images/image-prompt.ts'
+import { writeForm } from '../media/multipart.ts'
 import { convertMask } from './mask.ts'
 
 /** Default strength of a change (0 to 1), as Recraft's own programs use. */

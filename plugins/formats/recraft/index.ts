@@ -1,17 +1,23 @@
 /** Recraft, for targets only: raster and vector images from a text or an image, at most six per
  *  call. Its clients expect bare URLs. */
-import type { DroppedFields, TargetFacts, UpstreamRequest } from '../codec.ts'
+
 import { type Fields, lookUp } from '../fields.ts'
 import type { TargetFormat } from '../format.ts'
-import type { Prompt } from '../hub.ts'
-import { decodeImages, inlineImages, joinImageAnswers, replaceImages } from '../image-answer.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
+import type { Prompt } from '../hub/prompt.ts'
+import {
+  decodeImages,
+  inlineImages,
+  joinImageAnswers,
+  replaceImages,
+} from '../images/image-answer.ts'
 import {
   batchSizes,
   imageRequestOf,
   pickFields,
   toImagePrompt,
   unsupportedMedia,
-} from '../image-prompt.ts'
+} from '../images/image-prompt.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { editRequest } from './edit.ts'
 

@@ -1,7 +1,7 @@
 /** Converts OpenAI's mask (transparent where the image shall change) to Recraft's (white there,
  *  black elsewhere). Pure. */
 import { inflateSync } from 'node:zlib'
-import { encodePng, GREYSCALE, SIGNATURE } from '../png.ts'
+import { encodePng, GREYSCALE, SIGNATURE } from '../media/png.ts'
 
 /** The maximum number of pixels: decoding takes a few hundredths of a second. */
 const MAX_PIXELS = 2_048 * 2_048

@@ -1,18 +1,18 @@
 /** Runs one format's codec alone: requests with their dropped fields, streams as parts, parts as
  *  streams. */
 import type { Json } from '../../../engine/plugin.ts'
-import type { Answer, Part } from '../../../plugins/formats/answer.ts'
-import { Collector } from '../../../plugins/formats/answer-parts.ts'
+import type { Fields } from '../../../plugins/formats/fields.ts'
+import type { Answer, Part } from '../../../plugins/formats/hub/answer.ts'
+import { Collector } from '../../../plugins/formats/hub/answer-parts.ts'
 import type {
   Codec,
   DroppedFields,
   EncodeContext,
   TargetFacts,
-} from '../../../plugins/formats/codec.ts'
-import type { Fields } from '../../../plugins/formats/fields.ts'
-import type { Prompt } from '../../../plugins/formats/hub.ts'
+} from '../../../plugins/formats/hub/codec.ts'
+import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { formats } from '../../../plugins/formats/index.ts'
-import { eventsIn } from '../../../plugins/formats/sse.ts'
+import { eventsIn } from '../../../plugins/formats/stream/sse.ts'
 
 export const codecOf = (name: string): Codec => {
   const codec = formats.get(name)?.codec

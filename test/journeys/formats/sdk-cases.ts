@@ -1,7 +1,7 @@
 /** Runs a case through the official SDK, and removes the usage chunk that the gateway requested
  *  for billing. */
 import OpenAI from 'openai'
-import { eventsIn } from '../../../plugins/formats/sse.ts'
+import { eventsIn } from '../../../plugins/formats/stream/sse.ts'
 import type { Case, Outcome } from '../../fixtures/upstream/cases/case.ts'
 
 export const SANDBOX = 'x-tollgate-sandbox'

@@ -2,7 +2,7 @@
  *  can carry survives, and everything else is reported as dropped. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import type { Prompt, Settings } from '../../../plugins/formats/hub.ts'
+import type { Prompt, Settings } from '../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, PROMPT } from '../../helpers/formats/codec.ts'
 import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
 import fc from '../../helpers/property.ts'

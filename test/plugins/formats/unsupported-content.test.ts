@@ -2,7 +2,7 @@
  *  be lost; it is never replaced by something else. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import type { Prompt } from '../../../plugins/formats/hub.ts'
+import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../helpers/formats/codec.ts'
 import { translateAttempt } from '../../helpers/formats/translation.ts'
 

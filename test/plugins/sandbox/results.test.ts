@@ -1,7 +1,7 @@
 /** Canned results of the sandbox: embeddings and images. */
 import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
-import { eventsIn } from '../../../plugins/formats/sse.ts'
+import { eventsIn } from '../../../plugins/formats/stream/sse.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
 import { readColours } from '../../helpers/formats/png.ts'
 import {

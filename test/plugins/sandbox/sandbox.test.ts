@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json, Stage } from '../../../engine/plugin.ts'
 import { formats } from '../../../plugins/formats/index.ts'
-import { eventsIn } from '../../../plugins/formats/sse.ts'
+import { eventsIn } from '../../../plugins/formats/stream/sse.ts'
 import { imageTaskAnswer } from '../../../plugins/sandbox/image-tasks.ts'
 import sandbox from '../../../plugins/sandbox/index.ts'
 import { sampleValue } from '../../../plugins/sandbox/sample-value.ts'

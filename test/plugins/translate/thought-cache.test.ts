@@ -1,7 +1,7 @@
 /** Thoughts and signatures of tool calls, remembered for clients that do not send them back. */
 import t from 'tap'
-import { partsOf } from '../../../plugins/formats/answer-parts.ts'
-import type { Content } from '../../../plugins/formats/content.ts'
+import { partsOf } from '../../../plugins/formats/hub/answer-parts.ts'
+import type { Content } from '../../../plugins/formats/hub/content.ts'
 import { ThoughtCache } from '../../../plugins/translate/thought-cache.ts'
 import { PROMPT } from '../../helpers/formats/codec.ts'
 

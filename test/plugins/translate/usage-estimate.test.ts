@@ -2,9 +2,9 @@
  *  or translated. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
-import { OutputTextEstimator } from '../../../plugins/formats/output-text.ts'
 import { estimatePromptTokens } from '../../../plugins/formats/prompt-tokens.ts'
-import { compileTextPattern } from '../../../plugins/formats/text-pattern.ts'
+import { OutputTextEstimator } from '../../../plugins/formats/stream/output-text.ts'
+import { compileTextPattern } from '../../../plugins/formats/stream/text-pattern.ts'
 import { METERED, MODEL, OUTPUT_SO_FAR, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { JSON_TYPE, SSE } from '../../helpers/formats/translation.ts'

@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Answer } from '../../../../plugins/formats/answer.ts'
 import { anthropicMessages } from '../../../../plugins/formats/anthropic-messages/index.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Answer } from '../../../../plugins/formats/hub/answer.ts'
 import { codecOf, contextWith } from '../../../helpers/formats/codec.ts'
 import fc from '../../../helpers/property.ts'
 import { NAME, startSdkReader } from './messages.ts'

@@ -2,9 +2,9 @@
  *  sent. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import type { Turn } from '../../../../plugins/formats/hub.ts'
+import type { Content, Media } from '../../../../plugins/formats/hub/content.ts'
+import type { Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {

@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import type { Prompt, Turn } from '../../../../plugins/formats/hub.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
+import type { Prompt, Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { encodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
 
 // ---------------------------------------------------------------- prompts

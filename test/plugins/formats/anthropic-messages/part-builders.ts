@@ -1,8 +1,8 @@
 /** Builds parts of an answer and encodes them for messages clients. */
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Part } from '../../../../plugins/formats/answer.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Part } from '../../../../plugins/formats/hub/answer.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { encodeStream } from '../../../helpers/formats/codec.ts'
 import { messageOf, NAME, type SdkReader } from './messages.ts'
 

@@ -1,9 +1,9 @@
 /** Recorded messages, decoded to the hub and encoded again, lose nothing. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Answer, Part } from '../../../../plugins/formats/answer.ts'
-import { partsOf } from '../../../../plugins/formats/answer-parts.ts'
 import { type Fields, isFields } from '../../../../plugins/formats/fields.ts'
+import type { Answer, Part } from '../../../../plugins/formats/hub/answer.ts'
+import { partsOf } from '../../../../plugins/formats/hub/answer-parts.ts'
 import {
   assembleParts,
   codecOf,

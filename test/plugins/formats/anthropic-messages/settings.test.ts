@@ -1,6 +1,6 @@
 /** Plain settings for messages upstreams, and the fields that are dropped. */
 import t from 'tap'
-import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { encodeBody, HELLO, NAME, promptOf } from './messages.ts'
 

@@ -1,8 +1,8 @@
 /** Thinking settings for messages upstreams, and the settings that conflict with them. */
 import t from 'tap'
-import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
+import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import {
   call,
   encodeBody,

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {

@@ -1,8 +1,8 @@
 /** Turns for messages upstreams, in the only order that the provider accepts. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Content, Media } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Content, Media } from '../../../../plugins/formats/hub/content.ts'
 import { decodePrompt } from '../../../helpers/formats/codec.ts'
 import {
   call,

@@ -1,9 +1,9 @@
 /** Blocks in streams for messages clients: calls, thoughts, hosted calls and their payloads. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Part } from '../../../../plugins/formats/answer.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Part } from '../../../../plugins/formats/hub/answer.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { NAME, startSdkReader } from './messages.ts'
 import {

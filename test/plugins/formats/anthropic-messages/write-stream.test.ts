@@ -1,7 +1,7 @@
 /** Streams for messages clients made from other formats, read by the official SDK. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Part } from '../../../../plugins/formats/answer.ts'
+import type { Part } from '../../../../plugins/formats/hub/answer.ts'
 import { codecOf, contextWith } from '../../../helpers/formats/codec.ts'
 import { NAME, startSdkReader } from './messages.ts'
 import {

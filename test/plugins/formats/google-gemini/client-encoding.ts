@@ -1,8 +1,8 @@
 /** Encodes answers for clients of generateContent, whole and streamed. */
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Answer, Part, Stop } from '../../../../plugins/formats/answer.ts'
-import { partsOf as unrolled } from '../../../../plugins/formats/answer-parts.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Answer, Part, Stop } from '../../../../plugins/formats/hub/answer.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/hub/answer-parts.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { codecOf, contextWith, encodeStream } from '../../../helpers/formats/codec.ts'
 import type { Gemini } from './reader.ts'
 

@@ -1,8 +1,8 @@
 /** Answers for clients of generateContent, whole and streamed, from any provider. */
 import t from 'tap'
-import type { Part, Stop } from '../../../../plugins/formats/answer.ts'
-import { partsOf as unrolled } from '../../../../plugins/formats/answer-parts.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Part, Stop } from '../../../../plugins/formats/hub/answer.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/hub/answer-parts.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import {
   codecOf,
   contextWith,

@@ -1,7 +1,7 @@
 /** Content of other providers for clients of generateContent: usage, ids, citations, hosted calls
  *  and images. */
 import t from 'tap'
-import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { END, encodeStreamed, encodeWhole, partsIn } from './client-encoding.ts'
 import { readDirectly } from './reader.ts'
 

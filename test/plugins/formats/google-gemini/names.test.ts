@@ -1,6 +1,6 @@
 /** Tool names within Google's limits, and free-text tools, which Google does not have. */
 import t from 'tap'
-import type { Tool, Turn } from '../../../../plugins/formats/hub.ts'
+import type { Tool, Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { call, contentOf, stop } from './answer-builders.ts'
 import { assistant, contentsOf, user, withTools } from './prompt-builders.ts'
 

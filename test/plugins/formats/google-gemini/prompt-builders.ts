@@ -1,8 +1,8 @@
 /** Short constructors for prompts of the hub and requests of generateContent. */
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
-import type { Prompt, Tool, Turn } from '../../../../plugins/formats/hub.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
+import type { Prompt, Tool, Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
 
 const NAME = 'google-gemini'

@@ -1,7 +1,7 @@
 /** Decoding requests of generateContent. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { requestToCount } from '../../../../plugins/formats/google-gemini/read-prompt.ts'
+import { requestToCount } from '../../../../plugins/formats/google-gemini/request.ts'
 import { decodePrompt } from '../../../helpers/formats/codec.ts'
 import { decodeRequest, encodeRequest, HI } from './prompt-builders.ts'
 

@@ -1,6 +1,6 @@
 /** Reads answers of generateContent without our codec, as a client of the format does. */
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Answer } from '../../../../plugins/formats/answer.ts'
+import type { Answer } from '../../../../plugins/formats/hub/answer.ts'
 
 interface GeminiPart {
   readonly text?: string

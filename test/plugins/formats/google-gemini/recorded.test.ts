@@ -2,7 +2,7 @@
  *  sides can carry. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Answer } from '../../../../plugins/formats/answer.ts'
+import type { Answer } from '../../../../plugins/formats/hub/answer.ts'
 import {
   assembleParts,
   codecOf,

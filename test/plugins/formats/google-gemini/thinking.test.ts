@@ -1,7 +1,7 @@
 /** Thinking settings for each family of Gemini models. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { encodeRequest, prompt, text, user } from './prompt-builders.ts'
 
 type Traits = { readonly [key: string]: Json }

@@ -1,9 +1,9 @@
 /** Conversations for generateContent upstreams. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
-import type { Turn } from '../../../../plugins/formats/hub.ts'
-import { encodePayload, hasForeignPayload } from '../../../../plugins/formats/opaque-payload.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
+import { encodePayload, hasForeignPayload } from '../../../../plugins/formats/hub/opaque-payload.ts'
+import type { Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {

@@ -1,9 +1,9 @@
 /** Answers and streams of chat completions, from upstreams and for clients. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Part } from '../../../../plugins/formats/answer.ts'
-import { partsOf as unrolled } from '../../../../plugins/formats/answer-parts.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Part } from '../../../../plugins/formats/hub/answer.ts'
+import { partsOf as unrolled } from '../../../../plugins/formats/hub/answer-parts.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import {
   assembleParts,
   codecOf,

@@ -1,7 +1,7 @@
 /** Chat requests in both directions: every kind of message, part and tool. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 

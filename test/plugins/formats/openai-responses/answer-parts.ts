@@ -1,6 +1,6 @@
 /** Answers as parts, in every order in which a format may receive them. */
-import type { Part, Stop } from '../../../../plugins/formats/answer.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
+import type { Part, Stop } from '../../../../plugins/formats/hub/answer.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 
 export const open = (index: number, content: Content, choice = 0): Part => ({
   type: 'open',

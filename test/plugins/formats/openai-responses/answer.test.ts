@@ -1,9 +1,9 @@
 /** Whole answers of the responses format in both directions. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Answer, Stop } from '../../../../plugins/formats/hub/answer.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { codecOf, contextWith, decodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
 
 const NAME = 'openai-responses'

@@ -1,8 +1,8 @@
 /** Ends, usage and error replies of the responses format. */
 import t from 'tap'
-import type { Answer, Stop } from '../../../../plugins/formats/answer.ts'
-import type { Content } from '../../../../plugins/formats/content.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Answer, Stop } from '../../../../plugins/formats/hub/answer.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { formats } from '../../../../plugins/formats/index.ts'
 import { codecOf, contextWith } from '../../../helpers/formats/codec.ts'
 

@@ -1,6 +1,6 @@
 /** Opaque payloads in responses requests, and items of hosted tools. */
 import t from 'tap'
-import { encodePayload } from '../../../../plugins/formats/opaque-payload.ts'
+import { encodePayload } from '../../../../plugins/formats/hub/opaque-payload.ts'
 import { encodeRequest, itemsOf, turnsOf } from './requests.ts'
 
 const NAME = 'openai-responses'

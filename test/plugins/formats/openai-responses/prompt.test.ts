@@ -2,7 +2,7 @@
  *  dropped. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { prependHistory } from '../../../../plugins/formats/openai-responses/history.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'

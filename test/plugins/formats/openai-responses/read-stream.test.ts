@@ -1,7 +1,7 @@
 /** Streams of responses upstreams, regular and irregular. */
 import t from 'tap'
-import type { Part } from '../../../../plugins/formats/answer.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Part } from '../../../../plugins/formats/hub/answer.ts'
 import { assembleParts, codecOf, decodeParts } from '../../../helpers/formats/codec.ts'
 
 const NAME = 'openai-responses'

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import OpenAI from 'openai'
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Answer } from '../../../../plugins/formats/answer.ts'
 import type { Fields } from '../../../../plugins/formats/fields.ts'
+import type { Answer } from '../../../../plugins/formats/hub/answer.ts'
 import {
   assembleParts,
   codecOf,

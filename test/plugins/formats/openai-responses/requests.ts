@@ -1,6 +1,6 @@
 /** Decodes and encodes requests of the responses format. */
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Prompt, Turn } from '../../../../plugins/formats/hub.ts'
+import type { Prompt, Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt, PROMPT } from '../../../helpers/formats/codec.ts'
 
 const NAME = 'openai-responses'

@@ -1,6 +1,6 @@
 /** Turns of a responses request: messages, calls and results in both directions. */
 import t from 'tap'
-import type { Turn } from '../../../../plugins/formats/hub.ts'
+import type { Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { encodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import { decodeRequest, encodeRequest, itemsOf, turnsOf } from './requests.ts'

@@ -1,8 +1,8 @@
 /** Accepted differences of conversations after a round trip that are not reported as dropped, each
  *  with its reason. */
-import { encodeCallId, PORTABLE_ID } from '../../../../plugins/formats/call-id.ts'
-import type { Media } from '../../../../plugins/formats/content.ts'
-import { describeHostedCall } from '../../../../plugins/formats/hosted-call-text.ts'
+import { encodeCallId, PORTABLE_ID } from '../../../../plugins/formats/hub/call-id.ts'
+import type { Media } from '../../../../plugins/formats/hub/content.ts'
+import { describeHostedCall } from '../../../../plugins/formats/hub/hosted-call-text.ts'
 import { mergeTexts, type Piece } from './prompt-facts.ts'
 import { CHAT, GEMINI, involves, MESSAGES, RESPONSES, type RouteResult } from './route.ts'
 

@@ -1,8 +1,8 @@
 /** Converts a prompt to comparable facts: two prompts with the same meaning have the same facts,
  *  whatever their shape. */
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Content, Media, Result } from '../../../../plugins/formats/content.ts'
-import type { Prompt, Turn } from '../../../../plugins/formats/hub.ts'
+import type { Content, Media, Result } from '../../../../plugins/formats/hub/content.ts'
+import type { Prompt, Turn } from '../../../../plugins/formats/hub/prompt.ts'
 
 /** A piece of the conversation. Attributes of a piece become separate facts. */
 export type Piece = { readonly role: Turn['role'] } & (

@@ -1,5 +1,5 @@
 /** Generates random prompts of the hub with everything that more than one format can carry. */
-import type { Content, Media, Text } from '../../../../plugins/formats/content.ts'
+import type { Content, Media, Text } from '../../../../plugins/formats/hub/content.ts'
 import type {
   Form,
   FunctionTool,
@@ -8,7 +8,7 @@ import type {
   Thinking,
   ToolChoice,
   Turn,
-} from '../../../../plugins/formats/hub.ts'
+} from '../../../../plugins/formats/hub/prompt.ts'
 import { PROMPT } from '../../../helpers/formats/codec.ts'
 import fc from '../../../helpers/property.ts'
 

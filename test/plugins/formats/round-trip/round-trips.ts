@@ -2,7 +2,7 @@
  *  and back. Every difference must be reported as dropped or excused by a listed reason. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Prompt } from '../../../../plugins/formats/hub.ts'
+import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { CHANGES, type Change } from './changes.ts'
 import { CONVERSATION_REASONS } from './conversations.ts'

@@ -1,0 +1,100 @@
+/** Encodes another provider's hosted call in the blocks of this format's own tools. */
+
+import type { Fields } from '../fields.ts'
+import { isFields } from '../fields.ts'
+import type { Citation, HostedCall } from '../hub/content.ts'
+import { encodePayload } from '../hub/opaque-payload.ts'
+import { NAME } from './members.ts'
+
+interface ToolBlocks {
+  readonly name: string
+  /** The name of the input member. */
+  readonly key: string
+  result?(call: HostedCall): Fields
+}
+
+/** Called by the model itself, not by a program that the model wrote. */
+const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
+const writeSearchResult = ({ sources = [], error }: HostedCall): Fields => ({
+  type: 'web_search_tool_result',
+  caller: DIRECT_CALLER,
+  content:
+    error === undefined
+      ? sources.map(pageOf)
+      : { type: 'web_search_tool_result_error', error_code: 'unavailable' },
+})
+const pageOf = ({ url = '', title, payload }: Citation): Fields => ({
+  type: 'web_search_result',
+  url,
+  title: title ?? url,
+  encrypted_content: payload ? encodePayload(NAME, payload) : '',
+  page_age: null,
+})
+const writeFetchResult = (call: HostedCall): Fields => {
+  const { sources = [], error } = call
+  const [page] = sources
+  const document = {
+    type: 'document',
+    title: page?.title ?? null,
+    citations: null,
+    source: { type: 'text', media_type: 'text/plain', data: outputText(call) },
+  }
+  return {
+    type: 'web_fetch_tool_result',
+    caller: DIRECT_CALLER,
+    content:
+      error === undefined
+        ? { type: 'web_fetch_result', url: page?.url ?? '', retrieved_at: null, content: document }
+        : { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
+  }
+}
+const writeCodeResult = (call: HostedCall): Fields => ({
+  type: 'code_execution_tool_result',
+  content: {
+    type: 'code_execution_result',
+    stdout: outputText(call),
+    stderr: call.error ?? '',
+    return_code: call.error === undefined ? 0 : 1,
+    content: [],
+  },
+})
+const outputText = ({ output }: HostedCall): string => {
+  if (output === undefined || output === null) return ''
+  return typeof output === 'string' ? output : JSON.stringify(output)
+}
+
+const BLOCKS_BY_TOOL: Readonly<Record<HostedCall['tool'], ToolBlocks>> = {
+  web_search: { name: 'web_search', key: 'query', result: writeSearchResult },
+  web_fetch: { name: 'web_fetch', key: 'url', result: writeFetchResult },
+  url_context: { name: 'web_fetch', key: 'url', result: writeFetchResult },
+  code_execution: { name: 'code_execution', key: 'code', result: writeCodeResult },
+  file_search: { name: 'file_search', key: 'query' },
+  image_generation: { name: 'image_generation', key: 'prompt' },
+  other: { name: 'other', key: 'input' },
+}
+
+/** The use block, without its input. */
+export const useStart = ({ tool, id }: Pick<HostedCall, 'tool' | 'id'>): Fields => ({
+  type: 'server_tool_use',
+  id: serverToolId(id),
+  name: BLOCKS_BY_TOOL[tool].name,
+  input: {},
+  caller: DIRECT_CALLER,
+})
+export const useInput = ({ tool, input }: HostedCall): Fields => {
+  if (input === null || input === undefined) return {}
+  return isFields(input) ? input : { [BLOCKS_BY_TOOL[tool].key]: input }
+}
+/** Undefined if this format has no result block for the tool. */
+export const resultBlock = (call: HostedCall): Fields | undefined => {
+  const result = BLOCKS_BY_TOOL[call.tool].result?.(call)
+  return result && { ...result, tool_use_id: serverToolId(call.id) }
+}
+export const hostedCallBlocks = (call: HostedCall): readonly Fields[] => {
+  const result = resultBlock(call)
+  const use = { ...useStart(call), input: useInput(call) }
+  return result ? [use, result] : [use]
+}
+const ID_PREFIX = 'srvtoolu_'
+export const serverToolId = (id: string): string =>
+  id.startsWith(ID_PREFIX) ? id : ID_PREFIX + id.replace(/[^A-Za-z0-9_-]/g, '')

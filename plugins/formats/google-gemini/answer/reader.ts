@@ -1,0 +1,90 @@
+/** Reads an upstream's answer, whole or event by event: each event of a stream is an answer with
+ *  the new content only. */
+import { randomUUID } from 'node:crypto'
+import { type Fields, lenientObject, lenientObjects, lenientText } from '../../fields.ts'
+import type { Part } from '../../hub/answer.ts'
+import { encodeCallId, PORTABLE_ID } from '../../hub/call-id.ts'
+import { blockStop } from '../stops.ts'
+import { hasCounts, metersOf } from '../usage.ts'
+import { type AnswerState, CandidateReader } from './decode-candidate.ts'
+
+export class AnswerReader {
+  readonly #candidates = new Map<number, CandidateReader>()
+  #hasBegun = false
+  #hasEnded = false
+  #blocks = 0
+  #ids = 0
+  #answerId: string | undefined
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+  add(answer: Fields, emit: (part: Part) => void): void {
+    if (this.#hasEnded) return
+    this.#begin(answer, emit)
+    const { usageMetadata: usage } = answer
+    if (hasCounts(usage)) emit({ type: 'count', meters: metersOf(usage) })
+    const state = this.#stateFor(emit)
+    lenientObjects(answer, 'candidates').forEach((candidate, position) => {
+      this.#candidateFor(candidate, position, state).add(candidate, state)
+    })
+    this.#readFeedback(answer, emit)
+    const all = [...this.#candidates.values()]
+    if (all.length > 0 && all.every(({ hasStopped }) => hasStopped)) this.#end(emit)
+  }
+  /** Ends the candidates that have no finish reason. */
+  finish(emit: (part: Part) => void): void {
+    if (this.#hasEnded) return
+    for (const candidate of this.#candidates.values()) candidate.finish(undefined)
+    if (this.#candidates.size === 0) emit({ type: 'stop', choice: 0, stop: { reason: 'broken' } })
+    this.#end(emit)
+  }
+  #begin(answer: Fields, emit: (part: Part) => void): void {
+    if (this.#hasBegun) return
+    this.#hasBegun = true
+    const id = lenientText(answer, 'responseId')
+    const model = lenientText(answer, 'modelVersion')
+    const created = Math.floor(Date.parse(lenientText(answer, 'createTime') ?? '') / 1000)
+    const tier = lenientText(lenientObject(answer, 'usageMetadata'), 'serviceTier')
+    this.#answerId = id
+    emit({
+      type: 'begin',
+      ...(id !== undefined && { id }),
+      ...(model !== undefined && { model }),
+      ...(Number.isFinite(created) && { created }),
+      ...(tier !== undefined && { tier: tier === 'standard' ? 'default' : tier }),
+    })
+  }
+  #candidateFor(candidate: Fields, position: number, state: AnswerState): CandidateReader {
+    const { index } = candidate
+    const choice = typeof index === 'number' && index >= 0 ? index : position
+    const existing = this.#candidates.get(choice)
+    if (existing) return existing
+    const reader = new CandidateReader(choice, state)
+    this.#candidates.set(choice, reader)
+    return reader
+  }
+  /** The prompt itself was refused, so there is no candidate. */
+  #readFeedback(answer: Fields, emit: (part: Part) => void): void {
+    const feedback = lenientObject(answer, 'promptFeedback')
+    const reason = lenientText(feedback, 'blockReason')
+    if (!reason || this.#candidates.size > 0) return
+    const stop = blockStop(reason, lenientText(feedback, 'blockReasonMessage'))
+    emit({ type: 'stop', choice: 0, stop })
+    this.#end(emit)
+  }
+  #end(emit: (part: Part) => void): void {
+    this.#hasEnded = true
+    emit({ type: 'end' })
+  }
+  #stateFor(emit: (part: Part) => void): AnswerState {
+    return {
+      emit,
+      nextIndex: () => this.#blocks++,
+      newId: kind => {
+        this.#answerId ??= randomUUID()
+        return encodeCallId(`${kind}_${this.#answerId}_${this.#ids++}`, PORTABLE_ID)
+      },
+    }
+  }
+}

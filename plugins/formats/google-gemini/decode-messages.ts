@@ -1,0 +1,224 @@
+/** Decodes a client's contents and parts to turns. */
+import type { Json } from '../../../engine/plugin.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields, lookUp } from '../fields.ts'
+import { decodeCallId } from '../hub/call-id.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type {
+  Call,
+  Content,
+  HostedCall,
+  Media,
+  OpaquePayload,
+  Result,
+  Text,
+  Thought,
+} from '../hub/content.ts'
+import { decodePayload } from '../hub/opaque-payload.ts'
+import type { Turn } from '../hub/prompt.ts'
+import { readFile, readInline } from './content.ts'
+import { codeOf, HOSTED_TOOLS } from './hosted-tools.ts'
+import { NAME } from './name.ts'
+import { type RequestObject, valueFault } from './request-object.ts'
+import { unwrapResponse } from './results.ts'
+
+const ROLES: Readonly<Record<string, Turn['role']>> = {
+  user: 'user',
+  model: 'assistant',
+  function: 'user',
+  system: 'system',
+}
+
+/** Reads contents in order, and pairs calls without ids with results that name only their tool. */
+export class TurnsReader {
+  readonly turns: Turn[] = []
+  readonly #dropped: DroppedFields
+  /** Calls without a result so far. */
+  #openCalls: Call[] = []
+  #calls = 0
+
+  constructor(dropped: DroppedFields) {
+    this.#dropped = dropped
+  }
+  read(content: RequestObject): void {
+    const role = lookUp(ROLES, (content.text('role') || 'user').toLowerCase())
+    if (!role) throw valueFault(content.pathOf('role'), "expected 'user' or 'model'")
+    const contents: Content[] = []
+    for (const part of content.objects('parts')) this.#readPart(part, contents)
+    content.reportUnread(this.#dropped)
+    this.#add({ role, content: contents })
+  }
+  /** Merges a stream that a client stored piece by piece into one turn, and consecutive results
+   *  likewise. */
+  #add({ role, content }: Turn): void {
+    const last = this.turns.at(-1)
+    const isMerged = last?.role === role && (role === 'assistant' || content.some(isResult))
+    if (isMerged) this.turns.pop()
+    const mergedContent = isMerged ? [...last.content, ...content] : content
+    const resultsFirst = [
+      ...mergedContent.filter(isResult),
+      ...mergedContent.filter(each => !isResult(each)),
+    ]
+    this.turns.push({
+      role,
+      content: joinEmpty(role === 'assistant' ? mergedContent : resultsFirst),
+    })
+  }
+  #readPart(part: RequestObject, contents: Content[]): void {
+    const signature = part.text('thoughtSignature')
+    const payload = signature === undefined ? undefined : decodePayload(NAME, signature)
+    const key = KINDS.find(each => part.has(each))
+    if (key !== undefined) this.#readKind(key, part, payload, contents)
+    else if (payload) contents.push({ type: 'thought', text: '', payload })
+    else throw valueFault(part.path, `expected one of ${KINDS.join(', ')}`)
+    part.reportUnread(this.#dropped, 'thought', 'thoughtSignature', 'partMetadata', 'part_metadata')
+  }
+  #readKind(
+    key: (typeof KINDS)[number],
+    part: RequestObject,
+    payload: OpaquePayload | undefined,
+    contents: Content[],
+  ): void {
+    if (key === 'text') return void contents.push(readText(part, payload))
+    const object = part.object(key) as RequestObject
+    if (key === 'inlineData') contents.push(withPayload(readInline(object, part), payload))
+    else if (key === 'fileData') contents.push(withPayload(readFile(object, part), payload))
+    else if (key === 'functionCall') contents.push(this.#readCall(object, payload))
+    else if (key === 'functionResponse') contents.push(this.#readResult(object))
+    else addHostedCall(contents, key, object, withoutForeign(part.fields, payload))
+  }
+  #readCall(object: RequestObject, payload: OpaquePayload | undefined): Call {
+    const name = object.requiredText('name')
+    const args = object.value('args') ?? {}
+    if (!isFields(args)) throw valueFault(object.pathOf('args'), 'expected an object')
+    const number = this.#calls++
+    const id = decodeCallId(object.text('id') || `call_${number}`)
+    object.reportUnread(this.#dropped)
+    const call: Call = {
+      type: 'call',
+      id,
+      name,
+      input: JSON.stringify(args),
+      ...(payload && { payload }),
+    }
+    this.#openCalls.push(call)
+    return call
+  }
+  #readResult(object: RequestObject): Result {
+    const name = object.requiredText('name')
+    const clientId = object.text('id')
+    const call = clientId
+      ? this.#openCalls.find(({ id }) => id === decodeCallId(clientId))
+      : this.#openCalls.find(each => each.name === name)
+    if (!clientId && !call) throw fault('CALL_UNKNOWN', [object.path], { param: object.path })
+    this.#openCalls = this.#openCalls.filter(each => each !== call)
+    const value = object.value('response') ?? {}
+    if (!isFields(value)) throw valueFault(object.pathOf('response'), 'expected an object')
+    const { text, hasFailed } = unwrapResponse(value)
+    const media = object.objects('parts').map(part => this.#readMedia(part))
+    object.reportUnread(this.#dropped)
+    return {
+      type: 'result',
+      id: call?.id ?? decodeCallId(clientId as string),
+      name,
+      content: [...(text === undefined ? [] : [{ type: 'text' as const, text }]), ...media],
+      value,
+      ...(hasFailed && { hasFailed }),
+    }
+  }
+  #readMedia(part: RequestObject): Media | Text {
+    const inline = part.object('inlineData')
+    const file = part.object('fileData')
+    if (inline) return readInline(inline, part)
+    if (file) return readFile(file, part)
+    throw valueFault(part.path, 'expected inlineData or fileData')
+  }
+}
+const KINDS = [
+  'text',
+  'inlineData',
+  'fileData',
+  'functionCall',
+  'functionResponse',
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
+] as const
+
+const isResult = ({ type }: Content): boolean => type === 'result'
+const withPayload = <T extends Content>(content: T, payload: OpaquePayload | undefined): T =>
+  payload ? { ...content, payload } : content
+
+const readText = (part: RequestObject, payload: OpaquePayload | undefined): Text | Thought => {
+  const text = part.text('text') ?? ''
+  return withPayload(
+    { type: part.flag('thought') ? 'thought' : 'text', text } as Text | Thought,
+    payload,
+  )
+}
+
+/** A signature from the end of a stream, in a part without text, belongs to the preceding text. */
+const joinEmpty = (contents: readonly Content[]): readonly Content[] => {
+  const result: Content[] = []
+  for (const content of contents) {
+    const last = result.at(-1)
+    const empty = (content.type === 'text' || content.type === 'thought') && content.text === ''
+    if (!empty) result.push(content)
+    else if (!content.payload) continue
+    else if (last?.type === content.type && !last.payload)
+      result[result.length - 1] = { ...last, payload: content.payload }
+    else result.push({ type: 'thought', text: '', payload: content.payload })
+  }
+  return result
+}
+
+// ---------------------------------------------------------------- hosted calls
+
+type HostedCallPart = 'executableCode' | 'codeExecutionResult' | 'toolCall' | 'toolResponse'
+
+/** Removes another provider's payload, which must not reach Google even inside Google's own
+ *  part. */
+const withoutForeign = (part: Fields, payload: OpaquePayload | undefined): Fields => {
+  if (!payload || payload.origin === NAME) return part
+  const { thoughtSignature: _, thought_signature: __, ...rest } = part
+  return rest
+}
+/** Joins a call part and its result part to one hosted call. */
+const addHostedCall = (
+  contents: Content[],
+  key: HostedCallPart,
+  data: RequestObject,
+  raw: Json,
+): void => {
+  const id = data.text('id')
+  const isResultPart = key === 'codeExecutionResult' || key === 'toolResponse'
+  const at = isResultPart ? contents.findLastIndex(each => isOpenHostedCall(each, id)) : -1
+  const openCall = contents[at]
+  if (openCall?.type === 'hostedCall' && openCall.raw) {
+    const items = [...openCall.raw.items, raw]
+    contents[at] = { ...openCall, output: outputOf(key, data), raw: { origin: NAME, items } }
+    return
+  }
+  const tool = key.startsWith('tool')
+    ? lookUp(HOSTED_TOOLS, data.text('toolType') ?? '')
+    : 'code_execution'
+  contents.push({
+    type: 'hostedCall',
+    tool: tool ?? 'other',
+    id: id ?? `work_${contents.length}`,
+    input: isResultPart
+      ? {}
+      : key === 'toolCall'
+        ? (data.value('args') ?? {})
+        : codeOf(data.fields),
+    ...(isResultPart && { output: outputOf(key, data) }),
+    raw: { origin: NAME, items: [raw] },
+  })
+}
+const isOpenHostedCall = (content: Content, id: string | undefined): content is HostedCall =>
+  content.type === 'hostedCall' &&
+  content.output === undefined &&
+  (id === undefined || content.id === id)
+const outputOf = (key: HostedCallPart, data: RequestObject): Json =>
+  key === 'toolResponse' ? (data.value('response') ?? {}) : data.fields

@@ -1,0 +1,18 @@
+/** Decodes an upstream's stream event by event. */
+
+import { eventFields } from '../format.ts'
+import type { StreamDecoder } from '../hub/codec.ts'
+import type { SseEvent } from '../stream/sse.ts'
+import { AnswerReader } from './answer/reader.ts'
+
+/** A stream's only terminator is its finish reason. */
+export const decodeStream = (): StreamDecoder => {
+  const reader = new AnswerReader()
+  return {
+    push(event: SseEvent, emit) {
+      const answer = eventFields(event)
+      if (answer) reader.add(answer, emit)
+    },
+    close: () => reader.hasEnded,
+  }
+}

@@ -1,0 +1,123 @@
+/** Hosted tools: converts their calls (`executableCode` with its result, and the calls of newer
+ *  models), and counts them. Grounding is charged per answer regardless of the queries; models with
+ *  the trait `search_unit: query` are charged per query. */
+import type { Json } from '../../../engine/plugin.ts'
+import { type Fields, isFields, lenientObject, lenientText, lookUp } from '../fields.ts'
+import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
+import type { HostedCall, HostedToolName } from '../hub/content.ts'
+import { NAME } from './name.ts'
+
+/** `toolType` -> hosted tool. */
+export const HOSTED_TOOLS: Readonly<Record<string, HostedToolName>> = {
+  GOOGLE_SEARCH_WEB: 'web_search',
+  GOOGLE_SEARCH_IMAGE: 'web_search',
+  URL_CONTEXT: 'url_context',
+  FILE_SEARCH: 'file_search',
+  CODE_EXECUTION: 'code_execution',
+}
+const OK = 'OUTCOME_OK'
+
+/** The start of a hosted call; undefined for other parts. `id`: makes an id if the part has
+ *  none. */
+export const startedCall = (part: Fields, id: () => string): HostedCall | undefined => {
+  const { executableCode: code, toolCall: call } = part
+  const raw = { origin: NAME, items: [part] }
+  if (isFields(code)) {
+    const callId = lenientText(code, 'id') ?? id()
+    return { type: 'hostedCall', tool: 'code_execution', id: callId, input: codeOf(code), raw }
+  }
+  if (!isFields(call)) return undefined
+  const tool = lookUp(HOSTED_TOOLS, lenientText(call, 'toolType') ?? '') ?? 'other'
+  const input = call.args ?? {}
+  return { type: 'hostedCall', tool, id: lenientText(call, 'id') ?? id(), input, raw }
+}
+export const codeOf = (code: Fields): Json => ({
+  language: (lenientText(code, 'language') ?? 'PYTHON').toLowerCase(),
+  code: lenientText(code, 'code') ?? '',
+})
+
+/** Completes a hosted call with its result. `openCall`: the call without a result, if there is
+ *  one. */
+export const finishedCall = (
+  part: Fields,
+  openCall: HostedCall | undefined,
+  id: () => string,
+): HostedCall | undefined => {
+  const { codeExecutionResult: result, toolResponse: response } = part
+  const fields = isFields(result) ? result : response
+  if (!isFields(fields)) return undefined
+  const tool = isFields(result)
+    ? 'code_execution'
+    : (lookUp(HOSTED_TOOLS, lenientText(fields, 'toolType') ?? '') ?? 'other')
+  const call: HostedCall = openCall ?? {
+    type: 'hostedCall',
+    tool,
+    id: lenientText(fields, 'id') ?? id(),
+    input: {},
+  }
+  const outcome = lenientText(fields, 'outcome') ?? OK
+  return {
+    ...call,
+    output: isFields(result)
+      ? { output: lenientText(result, 'output') ?? '', outcome }
+      : (fields.response ?? {}),
+    ...(outcome !== OK && { error: outcome }),
+    raw: { origin: NAME, items: [...(call.raw?.items ?? []), part] },
+  }
+}
+/** The id of the call that this part completes. */
+export const completedCallId = (part: Fields): string | undefined =>
+  lenientText(lenientObject(part, 'toolResponse'), 'id') ??
+  lenientText(lenientObject(part, 'codeExecutionResult'), 'id')
+
+/** Encodes a call for a client: code and its output as two parts. Other tools appear in the
+ *  grounding metadata. */
+export const hostedCallParts = (call: HostedCall): readonly Json[] => {
+  if (call.raw?.origin === NAME) return call.raw.items
+  if (call.tool !== 'code_execution') return []
+  const input = isFields(call.input) ? call.input : {}
+  const code = lenientText(input, 'code') ?? (typeof call.input === 'string' ? call.input : '')
+  const language = (lenientText(input, 'language') ?? 'PYTHON').toUpperCase()
+  const parts: Json[] = [{ executableCode: { language, code } }]
+  if (call.output !== undefined || call.error !== undefined)
+    parts.push({
+      codeExecutionResult: {
+        outcome: call.error === undefined ? OK : 'OUTCOME_FAILED',
+        output: call.error ?? outputText(call.output),
+      },
+    })
+  return parts
+}
+const outputText = (output: Json | undefined): string => {
+  if (typeof output === 'string') return output
+  if (!isFields(output)) return output === undefined ? '' : JSON.stringify(output)
+  return lenientText(output, 'output') ?? lenientText(output, 'stdout') ?? JSON.stringify(output)
+}
+
+export const hostedUsage: HostedUsageFacts = {
+  marks: ['webSearchQueries"', 'executableCode"'],
+  begin: ({ search_unit: unit }) => startCounting(unit === 'query'),
+}
+const startCounting = (perQuery: boolean): HostedUsage => {
+  /** Events of a stream may repeat queries. */
+  const queries = new Set<string>()
+  let programs = 0
+  const addCandidate = (candidate: Json): void => {
+    if (!isFields(candidate)) return
+    const { webSearchQueries: candidateQueries } = lenientObject(candidate, 'groundingMetadata')
+    for (const query of Array.isArray(candidateQueries) ? candidateQueries : [])
+      if (typeof query === 'string' && query !== '') queries.add(query)
+    const { parts } = lenientObject(candidate, 'content')
+    if (Array.isArray(parts))
+      programs += parts.filter(part => isFields(part) && isFields(part.executableCode)).length
+  }
+  return {
+    observe({ candidates }) {
+      if (Array.isArray(candidates)) candidates.forEach(addCandidate)
+    },
+    get meters() {
+      const searches = perQuery ? queries.size : Math.min(1, queries.size)
+      return omitZeroMeters({ web_search: searches, code_execution: programs })
+    },
+  }
+}

@@ -1,0 +1,118 @@
+/** Decodes a client's request, and encodes one for an upstream of this format. */
+import type { Json } from '../../../engine/plugin.ts'
+import { fault } from '../faults.ts'
+import { type Fields, isFields, omitUndefined } from '../fields.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
+import type { Prompt, Turn } from '../hub/prompt.ts'
+import { TurnsReader } from './decode-messages.ts'
+import { readChoice, readTools } from './decode-tools.ts'
+import { writeTurns } from './encode-messages.ts'
+import { writeTools } from './encode-tools.ts'
+import { NAME } from './name.ts'
+import { RequestObject, typeFault } from './request-object.ts'
+import { readForm, readSettings, writeForm, writeSettings } from './settings.ts'
+import { readThinking, writeThinking } from './thinking.ts'
+import { traitsOf } from './traits.ts'
+
+export const decodePrompt = (fields: Fields, path: string, dropped: DroppedFields): Prompt => {
+  const body = new RequestObject(fields)
+  const config = body.object('generationConfig')
+  const form = config && readForm(config, dropped)
+  const thinking = config && readThinking(config, dropped)
+  const tools = readTools(body, dropped)
+  const choice = readChoice(body, dropped)
+  const settings = readSettings(body, config)
+  const turns = [
+    ...readInstruction(body, dropped),
+    ...cachedTurns(body),
+    ...readConversation(body, dropped),
+  ]
+  config?.reportUnread(dropped)
+  body.reportUnread(dropped, 'model', 'stream')
+  return {
+    turns,
+    tools,
+    settings,
+    stream: isStreamed(path),
+    includeUsage: true,
+    body: fields,
+    ...(choice && { choice }),
+    ...(form && { form }),
+    ...(thinking && { thinking }),
+  }
+}
+
+/** Looks at the verb after the last colon of the path. */
+const isStreamed = (path: string): boolean =>
+  (path.split('?', 1)[0] ?? '').endsWith(':streamGenerateContent')
+
+const readConversation = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
+  if (!body.has('contents')) throw fault('MEMBER_MISSING', ['contents'], { param: 'contents' })
+  const reader = new TurnsReader(dropped)
+  for (const content of body.objects('contents')) reader.read(content)
+  return reader.turns
+}
+
+/** Clients send a content, a part, a list of either, or plain text. */
+const readInstruction = (body: RequestObject, dropped: DroppedFields): readonly Turn[] => {
+  const value = body.value('systemInstruction')
+  if (value === undefined) return []
+  const at = body.pathOf('systemInstruction')
+  const reader = new TurnsReader(dropped)
+  reader.read(new RequestObject({ role: 'system', parts: partsOf(value, at) }, at))
+  return reader.turns.filter(({ content }) => content.length > 0)
+}
+const partsOf = (value: Json, at: string): readonly Json[] => {
+  if (typeof value === 'string') return [{ text: value }]
+  if (Array.isArray(value)) return value.flatMap(each => partsOf(each as Json, at))
+  if (!isFields(value)) throw typeFault(at, 'an object')
+  const { parts } = value
+  if (parts === undefined || parts === null)
+    return 'role' in value && !('text' in value) ? [] : [value]
+  return Array.isArray(parts) ? parts : [parts as Json]
+}
+
+/** Cached content is a document that only Google can open; other targets reject it. */
+const cachedTurns = (body: RequestObject): readonly Turn[] => {
+  const file = body.text('cachedContent')
+  if (file === undefined) return []
+  const source = { type: 'file' as const, file, origin: NAME }
+  const at = body.pathOf('cachedContent')
+  return [{ role: 'user', content: [{ type: 'media', kind: 'document', source, at }] }]
+}
+
+/** The request of a token count: a whole request or its contents only. */
+export const requestToCount = (fields: Fields): Fields => {
+  const request = new RequestObject(fields).object('generateContentRequest')
+  return request ? request.fields : fields
+}
+
+export const encodePrompt = (
+  prompt: Prompt,
+  target: TargetFacts,
+  dropped: DroppedFields,
+): UpstreamRequest => {
+  const { turns, form, thinking, settings } = prompt
+  const traits = traitsOf(target)
+  const { config, beside } = writeSettings(settings, target, traits, dropped)
+  const generationConfig: Fields = {
+    ...config,
+    ...(form && writeForm(form, traits, dropped)),
+    ...omitUndefined({
+      thinkingConfig: thinking && writeThinking(thinking, traits, settings.limit, dropped),
+    }),
+  }
+  if (prompt.cache) dropped.add('cache_control')
+  if (prompt.previous?.answer !== undefined) dropped.add('previous_response_id')
+  if (prompt.previous?.conversation !== undefined) dropped.add('conversation')
+  const verb = prompt.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  return {
+    path: `/v1beta/models/${encodeURIComponent(target.name)}:${verb}`,
+    body: omitUndefined({
+      ...writeTurns(turns, traits, dropped),
+      ...writeTools(prompt, traits, dropped),
+      generationConfig: Object.keys(generationConfig).length > 0 ? generationConfig : undefined,
+      ...beside,
+    }),
+  }
+}

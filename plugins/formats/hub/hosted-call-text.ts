@@ -1,0 +1,31 @@
+/** Describes a hosted tool call as text, for providers other than the one that ran it. */
+
+import { isFields } from '../fields.ts'
+import type { DroppedFields } from './codec.ts'
+import type { HostedCall, Text } from './content.ts'
+
+/** Returns undefined and reports the call as dropped if it holds only opaque data of its
+ *  provider. */
+export const describeHostedCall = (call: HostedCall, dropped: DroppedFields): Text | undefined => {
+  const { tool, output, sources } = call
+  if (tool !== 'other' || output !== undefined || sources !== undefined) return describe(call)
+  dropped.add(providerName(call))
+  return undefined
+}
+/** The provider's name for the call: its type, or the only member of its item. */
+const providerName = ({ raw, tool }: HostedCall): string => {
+  const [item] = raw?.items ?? []
+  if (!isFields(item)) return tool
+  return typeof item.type === 'string' ? item.type : (Object.keys(item)[0] ?? tool)
+}
+
+const describe = ({ tool, input, output, sources = [], error }: HostedCall): Text => {
+  const lines = [`[${tool}] ${asText(input)}`]
+  for (const { title, url } of sources)
+    lines.push(`- ${title ?? url ?? ''}${title && url ? `: ${url}` : ''}`)
+  if (output !== undefined) lines.push(asText(output))
+  if (error !== undefined) lines.push(`failed: ${error}`)
+  return { type: 'text', text: lines.join('\n') }
+}
+const asText = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value)

@@ -1,0 +1,33 @@
+/** Inline media: data URLs, and the kind of a media type. */
+import type { Media, Source } from '../hub/content.ts'
+
+/** The origin of file ids from OpenAI's formats, which share their files. */
+export const OPENAI_FILES = 'openai'
+
+type InlineSource = Extract<Source, { readonly type: 'data' }>
+
+/** Parses `data:image/png;base64,…`; undefined for other URLs. Converts data that is not base64. */
+export const parseDataUrl = (url: string): InlineSource | undefined => {
+  if (!url.startsWith('data:')) return undefined
+  const comma = url.indexOf(',')
+  if (comma < 0) return undefined
+  const [mime = '', ...parameters] = url.slice(5, comma).split(';')
+  const rest = url.slice(comma + 1)
+  const base64 = parameters.includes('base64')
+    ? rest
+    : Buffer.from(percentDecode(rest)).toString('base64')
+  return { type: 'data', data: base64, mime: mime === '' ? 'text/plain' : mime.toLowerCase() }
+}
+const percentDecode = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+export const dataUrl = ({ data, mime }: InlineSource): string => `data:${mime};base64,${data}`
+
+export const kindOfMime = (mime: string): Media['kind'] => {
+  const [family = ''] = mime.split('/')
+  return family === 'image' || family === 'audio' || family === 'video' ? family : 'document'
+}

@@ -1,0 +1,92 @@
+/** Decodes and encodes whole chat requests. */
+import type { Json } from '../../../engine/plugin.ts'
+import { type Fields, fieldsIn, flagIn, isFields, omitUndefined } from '../fields.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
+import type { Prompt } from '../hub/prompt.ts'
+import { clientNamesIn } from '../hub/setting-aliases.ts'
+import { isVideoPart } from './content.ts'
+import { readMessages, writeMessages } from './messages.ts'
+import {
+  ALIASES,
+  readForm,
+  readSettings,
+  readThinking,
+  SETTINGS,
+  writeForm,
+  writeSettings,
+  writeThinking,
+} from './settings.ts'
+import { presetNameOf, readChoice, readTools, writeTools } from './tools.ts'
+
+/** Fields that are read; any other field is reported as dropped. */
+const DECODED_FIELDS: ReadonlySet<string> = new Set([
+  ...Object.values(SETTINGS),
+  'model',
+  'messages',
+  'stream',
+  'stream_options',
+  'max_tokens',
+  'safety_identifier',
+  'tools',
+  'tool_choice',
+  'functions',
+  'function_call',
+  'web_search_options',
+  'response_format',
+  'reasoning_effort',
+])
+
+export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields): Prompt => {
+  for (const key in body) if (!DECODED_FIELDS.has(key) && body[key] !== null) dropped.add(key)
+  const choice = readChoice(body)
+  const form = readForm(body)
+  const thinking = readThinking(body)
+  const options = fieldsIn(body, 'stream_options')
+  return {
+    turns: readMessages(body),
+    tools: readTools(body),
+    ...(choice && { choice }),
+    settings: readSettings(body),
+    ...clientNamesIn(body, ALIASES, dropped),
+    ...(form && { form }),
+    ...(thinking && { thinking }),
+    stream: flagIn(body, 'stream') ?? false,
+    includeUsage: options?.include_usage === true,
+    body,
+  }
+}
+
+export const encodePrompt = (
+  prompt: Prompt,
+  { name, traits }: TargetFacts,
+  dropped: DroppedFields,
+): UpstreamRequest => {
+  const { turns, form, thinking, stream, previous, cache } = prompt
+  if (cache) dropped.add('cache_control')
+  if (previous?.answer !== undefined) dropped.add('previous_response_id')
+  if (previous?.conversation !== undefined) dropped.add('conversation')
+  const effort = thinking && writeThinking(thinking)
+  if (effort !== undefined && traits.thinking === false) dropped.add('thinking')
+  return {
+    path: '/v1/chat/completions',
+    body: omitUndefined({
+      model: name,
+      messages: writeMessages(turns, dropped) as Json,
+      ...writeTools(prompt, dropped),
+      ...writeSettings(prompt.settings, dropped),
+      response_format: form && writeForm(form),
+      reasoning_effort: traits.thinking === false ? undefined : effort,
+      // Always requests usage, because billing needs it even if the client does not.
+      ...(stream && { stream: true, stream_options: { include_usage: true } }),
+    }),
+  }
+}
+
+/** Preset tools and videos are extensions of the gateway: upstreams of this format have neither. */
+export const needsTranslation = ({ tools, messages }: Fields): boolean =>
+  (Array.isArray(tools) && tools.some(tool => presetNameOf(tool) !== undefined)) ||
+  (Array.isArray(messages) && messages.some(hasVideo))
+const hasVideo = (message: Json): boolean =>
+  isFields(message) &&
+  Array.isArray(message.content) &&
+  message.content.some((part: Json) => isFields(part) && isVideoPart(part))

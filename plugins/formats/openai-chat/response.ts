@@ -1,0 +1,195 @@
+/** Decodes and encodes whole chat answers, and maps finish reasons. */
+import type { Json } from '../../../engine/plugin.ts'
+import {
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  lenientText,
+  lookUp,
+  omitUndefined,
+} from '../fields.ts'
+import type { Answer, Choice, Stop } from '../hub/answer.ts'
+import { decodeCallId } from '../hub/call-id.ts'
+import type { EncodeContext } from '../hub/codec.ts'
+import type { Citation, Content, Media, Text, Thought } from '../hub/content.ts'
+import { dataUrl, parseDataUrl } from '../media/media.ts'
+import { writeTextAndCalls } from './messages.ts'
+import { readCallPayload, readThoughts, writeThoughts } from './reasoning.ts'
+import { countsOf, metersOf } from './usage.ts'
+
+const STOPS: Readonly<Record<string, Stop['reason']>> = {
+  stop: 'end',
+  length: 'length',
+  tool_calls: 'call',
+  function_call: 'call',
+  content_filter: 'filter',
+  error: 'broken',
+}
+export const stopOf = (raw: Json | undefined, hasCalls: boolean): Stop => {
+  if (typeof raw !== 'string') return { reason: hasCalls ? 'call' : 'end' }
+  const reason = lookUp(STOPS, raw) ?? 'end'
+  // Some upstreams send `stop` after a tool call.
+  return { reason: reason === 'end' && hasCalls ? 'call' : reason, raw }
+}
+const REASONS: Readonly<Record<Stop['reason'], string>> = {
+  end: 'stop',
+  sequence: 'stop',
+  pause: 'stop',
+  length: 'length',
+  call: 'tool_calls',
+  refusal: 'content_filter',
+  filter: 'content_filter',
+  broken: 'error',
+}
+export const reasonOf = ({ reason }: Stop): string => REASONS[reason]
+
+// ---------------------------------------------------------------- from an upstream
+
+export const decodeAnswer = (body: Fields): Answer => {
+  const { id, model, created, usage, service_tier: tier } = body
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { model }),
+    ...(typeof created === 'number' && { created }),
+    choices: lenientObjects(body, 'choices').map(readChoice),
+    ...(isFields(usage) && { meters: metersOf(usage) }),
+    ...(typeof tier === 'string' && { tier }),
+  }
+}
+const readChoice = (choice: Fields): Choice => {
+  const message = lenientObject(choice, 'message')
+  const calls = readCalls(message)
+  const refusal = lenientText(message, 'refusal')
+  return {
+    content: [
+      ...readThoughts(message),
+      ...readTexts(message),
+      ...readImages(message),
+      ...(refusal ? [{ type: 'refusal' as const, text: refusal }] : []),
+      ...calls,
+    ],
+    stop: stopOf(choice.finish_reason, calls.length > 0),
+    ...(isFields(choice.logprobs) && { logprobs: choice.logprobs }),
+  }
+}
+const readTexts = (message: Fields): readonly Text[] => {
+  const { content } = message
+  const transcript = lenientText(lenientObject(message, 'audio'), 'transcript')
+  const parts = Array.isArray(content)
+    ? lenientObjects(message, 'content').map(part => part.text)
+    : [content ?? transcript]
+  const text = parts.filter(part => typeof part === 'string').join('')
+  if (text === '') return []
+  const citations = lenientObjects(message, 'annotations').flatMap(readCitation)
+  return [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]
+}
+export const readCitation = (annotation: Fields): readonly Citation[] => {
+  const source = lenientObject(annotation, 'url_citation')
+  const { start_index: start, end_index: end } = source
+  const url = lenientText(source, 'url')
+  const title = lenientText(source, 'title')
+  if (url === undefined) return []
+  return [
+    {
+      url,
+      ...(title !== undefined && { title }),
+      ...(typeof start === 'number' && { start }),
+      ...(typeof end === 'number' && { end }),
+    },
+  ]
+}
+/** Generated images, which some upstreams send beside the text. */
+export const readImages = (message: Fields): readonly Media[] =>
+  lenientObjects(message, 'images').flatMap(image => {
+    const url = lenientText(lenientObject(image, 'image_url'), 'url')
+    if (url === undefined) return []
+    return [{ type: 'media', kind: 'image', source: parseDataUrl(url) ?? { type: 'url', url } }]
+  })
+const readCalls = (message: Fields): readonly Content[] => {
+  const functionCall = message.function_call
+  const calls = lenientObjects(message, 'tool_calls').map(readCall)
+  return isFields(functionCall)
+    ? [...calls, readCall({ id: String(functionCall.name), function: functionCall }, 0)]
+    : calls
+}
+const readCall = (call: Fields, index: number): Content => {
+  const custom = call.custom
+  const fields = isFields(custom) ? custom : lenientObject(call, 'function')
+  const payload = readCallPayload(call)
+  const text = lenientText(fields, 'arguments')
+  return {
+    type: 'call',
+    id: decodeCallId(lenientText(call, 'id') || `call_${index}`),
+    name: lenientText(fields, 'name') ?? '',
+    // Some upstreams send the arguments as an object.
+    input: isFields(custom)
+      ? (lenientText(custom, 'input') ?? '')
+      : text || JSON.stringify(fields.arguments || {}),
+    ...(isFields(custom) && { isFreeText: true }),
+    ...(payload && { payload }),
+  }
+}
+
+// ---------------------------------------------------------------- to a client
+
+export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => {
+  const { choices, meters, created, tier } = answer
+  const choicesOrRefusal =
+    choices.length > 0 ? choices : [{ content: [], stop: { reason: 'filter' } as const }]
+  return omitUndefined({
+    id: answerId(context),
+    object: 'chat.completion',
+    created: created ?? context.now,
+    model: context.model,
+    choices: choicesOrRefusal.map(writeChoice),
+    usage: meters && countsOf(meters),
+    service_tier: tier !== undefined && KNOWN_TIERS.has(tier) ? tier : undefined,
+  })
+}
+/** Other upstreams use further values, which the SDK's types do not include. */
+const KNOWN_TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
+export const answerId = ({ id }: EncodeContext): string => `chatcmpl-${id}`
+
+const writeChoice = ({ content, stop, logprobs }: Choice, index: number): Fields => {
+  const refusals = content.flatMap(each => (each.type === 'refusal' ? [each.text] : []))
+  const annotations = content.flatMap(each => (each.type === 'text' ? (each.citations ?? []) : []))
+  const thoughts = content.flatMap(thoughtsWithPayload)
+  const textAndCalls = content.filter(({ type }) => type !== 'hostedCall').map(withMarkdown)
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      ...writeTextAndCalls(textAndCalls, false),
+      refusal: refusals.length > 0 ? refusals.join('') : null,
+      ...(annotations.length > 0 && { annotations: annotations.flatMap(writeCitation) }),
+      ...writeThoughts(thoughts),
+    },
+    logprobs: logprobs ?? null,
+    finish_reason: reasonOf(stop),
+  }
+}
+export const writeCitation = ({ url, title, start, end }: Citation): readonly Fields[] => {
+  if (url === undefined) return []
+  const source = { url, title: title ?? url, start_index: start ?? 0, end_index: end ?? 0 }
+  return [{ type: 'url_citation', url_citation: source }]
+}
+/** A text has no field for a payload: an empty thought carries it. */
+const thoughtsWithPayload = (content: Content): readonly Thought[] => {
+  if (content.type === 'thought') return [content]
+  return content.type === 'text' && content.payload
+    ? [{ type: 'thought', text: '', payload: content.payload }]
+    : []
+}
+/** Converts a generated image to Markdown text, where clients of this format look for it. */
+const withMarkdown = (content: Content, index: number, all: readonly Content[]): Content => {
+  if (content.type !== 'media') return content
+  const text = markdown(content)
+  return { type: 'text', text: all[index - 1]?.type === 'media' ? `\n${text}` : text }
+}
+/** Consecutive images each get their own line. */
+export const markdown = ({ kind, source, isBare }: Media): string => {
+  if (isBare) return source.type === 'url' ? source.url : source.type === 'data' ? source.data : ''
+  const address = source.type === 'url' ? source.url : source.type === 'data' ? dataUrl(source) : ''
+  return address === '' ? '' : `${kind === 'image' ? '!' : ''}[${kind}](${address})`
+}

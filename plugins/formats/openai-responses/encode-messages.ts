@@ -1,0 +1,182 @@
+/** Encodes turns as the items of an upstream's input. */
+import type { Json } from '../../../engine/plugin.ts'
+import { type Fields, isFields, omitUndefined, parseJson } from '../fields.ts'
+import { encodeCallId } from '../hub/call-id.ts'
+import type { DroppedFields } from '../hub/codec.ts'
+import type {
+  Call,
+  Content,
+  HostedCall,
+  Media,
+  OpaquePayload,
+  Result,
+  Text,
+  Thought,
+} from '../hub/content.ts'
+import { describeHostedCall } from '../hub/hosted-call-text.ts'
+import type { Turn } from '../hub/prompt.ts'
+import { writePart } from './content.ts'
+import { originalItemOf } from './hosted-tools.ts'
+import { CALL_ID, NAME } from './name.ts'
+
+export const writeItems = (turns: readonly Turn[], dropped: DroppedFields): readonly Fields[] => {
+  const freeCallIds = new Set<string>()
+  return turns.flatMap(turn => {
+    if (turn.role === 'assistant')
+      return new AssistantItems(freeCallIds, dropped).write(turn.content)
+    const results = turn.content.flatMap(content =>
+      content.type === 'result' ? [writeResult(content, freeCallIds)] : [],
+    )
+    const parts = turn.content.flatMap(content => partOf(content, dropped) ?? [])
+    return parts.length > 0 ? [...results, writeMessage(turn.role, parts)] : results
+  })
+}
+/** The content of system and user messages; undefined if it is not part of a message. */
+const partOf = (content: Content, dropped: DroppedFields): Text | Media | undefined => {
+  if (content.type === 'text' || content.type === 'media') return content
+  return content.type === 'hostedCall' ? describeHostedCall(content, dropped) : undefined
+}
+
+const writeMessage = (role: Turn['role'], parts: readonly (Text | Media)[]): Fields => {
+  const [first] = parts
+  const isSingleText = parts.length === 1 && first?.type === 'text'
+  return { type: 'message', role, content: isSingleText ? first.text : parts.flatMap(writeParts) }
+}
+
+/** A document's description becomes a text before it. */
+const writeParts = (part: Text | Media): readonly Fields[] => {
+  const about = part.type === 'media' ? part.context : undefined
+  const description = about === undefined ? [] : [{ type: 'input_text', text: about }]
+  return [...description, writePart(part)]
+}
+/** This format has no flag for a failed tool; the text begins with `Error: `. */
+const writeResult = (
+  { id, content, value, hasFailed, ...rest }: Result,
+  freeCallIds: ReadonlySet<string>,
+): Fields => {
+  const partsOfResult =
+    content.length === 0 && value !== undefined ? [text(JSON.stringify(value))] : content
+  const parts = hasFailed ? [text(ERROR_PREFIX), ...partsOfResult] : partsOfResult
+  const texts = parts.flatMap(part => (part.type === 'text' ? [part.text] : []))
+  return {
+    type:
+      rest.isFreeText || freeCallIds.has(id) ? 'custom_tool_call_output' : 'function_call_output',
+    call_id: encodeCallId(id, CALL_ID),
+    output:
+      texts.length === parts.length && isShort(partsOfResult)
+        ? texts.join('')
+        : parts.flatMap(writeParts),
+  }
+}
+const ERROR_PREFIX = 'Error: '
+const text = (value: string): Text => ({ type: 'text', text: value })
+const isShort = (parts: readonly unknown[]): boolean => parts.length <= 1
+
+/** Encodes an assistant turn item by item. */
+class AssistantItems {
+  readonly #items: Fields[] = []
+  readonly #freeCallIds: Set<string>
+  readonly #dropped: DroppedFields
+  /** Consecutive texts form one message. */
+  #texts: string[] = []
+  #phase: string | undefined
+  /** Payloads by kind, which an empty thought carried through a client without a field for them.
+   *  They belong to the next item. */
+  readonly #payloads = new Map<string, string>()
+
+  constructor(freeCallIds: Set<string>, dropped: DroppedFields) {
+    this.#freeCallIds = freeCallIds
+    this.#dropped = dropped
+  }
+  write(contents: readonly Content[]): readonly Fields[] {
+    for (const content of contents) this.#add(content)
+    this.#flush()
+    // The provider rejects thoughts that nothing follows.
+    while (this.#items.at(-1)?.type === 'reasoning') this.#items.pop()
+    return this.#items
+  }
+  #add(content: Content): void {
+    if (content.type === 'text') return this.#addText(content)
+    if (content.type === 'thought') return this.#addThought(content)
+    if (content.type === 'hostedCall') this.#addHostedCall(content)
+    else if (content.type === 'call') this.#addItem(this.#callItem(content))
+    else if (content.type === 'media') this.#addItem(writeImage(content))
+    else if (content.type === 'refusal')
+      this.#addItem(refusalMessage(content.text, this.#items.length))
+  }
+  #addText({ text, payload }: Text): void {
+    const phase = this.#payloadOf('phase', payload)
+    if (phase !== this.#phase) this.#flush()
+    this.#phase = phase
+    this.#texts.push(text)
+  }
+  #addHostedCall(call: HostedCall): void {
+    const originalItem = originalItemOf(call)
+    const text = originalItem ? undefined : describeHostedCall(call, this.#dropped)?.text
+    if (originalItem) this.#addItem(originalItem)
+    else if (text !== undefined) this.#addItem(assistantMessage(text))
+  }
+  #flush(): void {
+    const text = this.#texts.join('')
+    if (text !== '') this.#items.push(assistantMessage(text, this.#phase))
+    this.#texts = []
+    this.#phase = undefined
+  }
+  #addItem(item: Fields): void {
+    this.#flush()
+    this.#items.push(item)
+  }
+  /** Omits thoughts of other providers. */
+  #addThought({ text, payload }: Thought): void {
+    if (payload?.origin !== NAME) return
+    if (payload.kind !== undefined) {
+      this.#payloads.set(payload.kind, payload.data)
+      return
+    }
+    this.#addItem(
+      omitUndefined({
+        type: 'reasoning',
+        id: payload.id,
+        summary: text === '' ? [] : [{ type: 'summary_text', text }],
+        encrypted_content: payload.data,
+      }),
+    )
+  }
+  #callItem({ id, name, input, isFreeText, payload }: Call): Fields {
+    const call = { call_id: encodeCallId(id, CALL_ID), name }
+    if (isFreeText) this.#freeCallIds.add(id)
+    if (isFreeText) return { type: 'custom_tool_call', ...call, input }
+    const namespace = this.#payloadOf('namespace', payload)
+    return omitUndefined({
+      type: 'function_call',
+      ...call,
+      namespace,
+      arguments: input.trim() === '' ? '{}' : input,
+    })
+  }
+  #payloadOf(kind: string, payload: OpaquePayload | undefined): string | undefined {
+    const storedPayload = this.#payloads.get(kind)
+    this.#payloads.delete(kind)
+    return payload?.origin === NAME && payload.kind === kind ? payload.data : storedPayload
+  }
+}
+
+const assistantMessage = (content: string, phase?: string): Fields =>
+  omitUndefined({ type: 'message', role: 'assistant', content, phase })
+
+/** Returns this provider's own image item unchanged; another provider's image becomes a user
+ *  message. */
+const writeImage = (media: Media): Fields => {
+  const { payload, source } = media
+  const item: Json | undefined =
+    payload?.origin === NAME && payload.kind === 'image' ? parseJson(payload.data) : undefined
+  if (isFields(item) && source.type === 'data') return { ...item, result: source.data }
+  return { type: 'message', role: 'user', content: [writePart(media)] }
+}
+const refusalMessage = (text: string, index: number): Fields => ({
+  type: 'message',
+  id: `msg_refused_${index}`,
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'refusal', refusal: text }],
+})

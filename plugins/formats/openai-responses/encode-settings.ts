@@ -1,0 +1,113 @@
+/** Encodes settings, thinking and structured output for an upstream. */
+import { createHash } from 'node:crypto'
+import type { Json } from '../../../engine/plugin.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
+import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
+import {
+  INCLUDE_LOGPROBS,
+  INCLUDE_THOUGHTS,
+  PLAIN_SETTINGS,
+  SETTING_NAMES,
+} from './decode-settings.ts'
+
+/** Reasoning models reject sampling settings: trait `sampling: false`. */
+const SAMPLING_SETTINGS: ReadonlySet<string> = new Set([
+  'temperature',
+  'topP',
+  'alternatives',
+  'logprobs',
+])
+
+export const writeSettings = (
+  prompt: Prompt,
+  { traits }: TargetFacts,
+  dropped: DroppedFields,
+): Fields => {
+  const body: { [key: string]: Json } = {}
+  for (const [name, value] of Object.entries(prompt.settings) as [keyof Settings, Json][]) {
+    if (traits.sampling === false && SAMPLING_SETTINGS.has(name)) {
+      if (name !== 'temperature' || value !== 1) dropped.add(name)
+    } else if (name === 'tier' && !TIERS.has(value)) dropped.add(name)
+    else if (PLAIN_SETTINGS[name])
+      body[PLAIN_SETTINGS[name][0]] = VALUE_RULES[name]?.(value) ?? value
+    else if (!(name in SETTING_NAMES) && !isDefault(name, value)) dropped.add(name)
+  }
+  const { answer, conversation } = prompt.previous ?? {}
+  const { thinking } = prompt
+  const thinks = traits.thinking !== false
+  if (thinking && thinking.mode !== 'off' && !thinks) dropped.add('thinking')
+  const reasoning = thinks ? writeReasoning(thinking) : undefined
+  const include = writeInclude(prompt, traits)
+  return omitUndefined({
+    ...body,
+    // Without storage, the client sends the thoughts back, so the response must include all of
+    // them.
+    store: body.store ?? (prompt.previous ? undefined : false),
+    include: include.length > 0 ? include : undefined,
+    previous_response_id: answer,
+    conversation,
+    text: writeText(prompt),
+    reasoning,
+  })
+}
+const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
+
+/** The provider rejects smaller token limits and longer names; a name only has to be stable across
+ *  requests, so a digest of it suffices. */
+const MIN_TOKENS = 16
+const MAX_NAME = 64
+const shorten = (value: Json): Json => {
+  if (typeof value !== 'string' || value.length <= MAX_NAME) return value
+  return createHash('sha256').update(value).digest('base64url')
+}
+const VALUE_RULES: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
+  limit: value => (typeof value === 'number' ? Math.max(MIN_TOKENS, value) : value),
+  user: shorten,
+  cacheKey: shorten,
+}
+/** Values that equal this format's default. */
+const isDefault = (name: string, value: Json): boolean =>
+  (name === 'candidates' && value === 1) ||
+  (name === 'modalities' && JSON.stringify(value) === '["text"]') ||
+  ((name === 'frequencyPenalty' || name === 'presencePenalty') && value === 0)
+
+const writeInclude = (
+  { previous, settings: { logprobs } }: Prompt,
+  traits: TargetFacts['traits'],
+): readonly string[] => [
+  ...(previous || traits.thinking === false ? [] : [INCLUDE_THOUGHTS]),
+  ...(logprobs && traits.sampling !== false ? [INCLUDE_LOGPROBS] : []),
+]
+const writeText = ({ form, settings: { verbosity } }: Prompt): Fields | undefined => {
+  if (!form && verbosity === undefined) return undefined
+  return omitUndefined({ format: form && writeForm(form), verbosity })
+}
+const writeForm = (form: Form): Fields =>
+  form.type === 'json'
+    ? { type: 'json_object' }
+    : omitUndefined({
+        type: 'json_schema',
+        name: form.name ?? 'answer',
+        description: form.description,
+        schema: form.schema,
+        strict: form.strict ?? false,
+      })
+
+const writeReasoning = (thinking: Thinking | undefined): Fields | undefined => {
+  if (!thinking) return undefined
+  const { mode, effort, budget, show = mode === 'budget' || mode === 'adaptive' } = thinking
+  if (mode === 'off') return { effort: 'none' }
+  const reasoning = omitUndefined({
+    effort: effort ?? (budget === undefined ? undefined : effortOf(budget)),
+    summary: show ? 'auto' : undefined,
+  })
+  return Object.keys(reasoning).length > 0 ? reasoning : undefined
+}
+/** The thresholds of Google's compatibility layer. */
+const effortOf = (budget: number): string =>
+  EFFORTS.find(([maxBudget]) => budget <= maxBudget)?.[1] ?? 'high'
+const EFFORTS: readonly (readonly [most: number, effort: string])[] = [
+  [1_024, 'low'],
+  [8_192, 'medium'],
+]

@@ -1,0 +1,186 @@
+/** Hosted tools: converts their calls between the hub and the items of this format, and counts
+ *  those of a response by the upstream's own number of searches if it is there. */
+import type { Json } from '../../../engine/plugin.ts'
+import type { Meter } from '../../slots.ts'
+import {
+  count,
+  type Fields,
+  isFields,
+  lenientObject,
+  lenientObjects,
+  lenientText,
+  omitUndefined,
+  parseJson,
+} from '../fields.ts'
+import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
+import type { Citation, HostedCall, HostedToolName } from '../hub/content.ts'
+import { NAME } from './name.ts'
+
+/** Decodes the fields that other formats can express. `raw` keeps the whole item, which goes back
+ *  to its own provider only. */
+export const decodeHostedCall = (item: Fields): HostedCall => {
+  const { tool, decode } = DECODERS[lenientText(item, 'type') ?? ''] ?? {
+    tool: 'other',
+    decode: () => ({}),
+  }
+  const hasFailed = lenientText(item, 'status') === 'failed'
+  return {
+    type: 'hostedCall',
+    tool,
+    id: lenientText(item, 'id') ?? '',
+    input: null,
+    ...decode(item),
+    ...(hasFailed && { error: lenientText(item, 'error') ?? 'failed' }),
+    raw: { origin: NAME, items: [item] },
+  }
+}
+type Decode = (item: Fields) => Partial<HostedCall>
+
+const decodeSearch: Decode = item => {
+  const action = isFields(item.action) ? item.action : parseArguments(item)
+  const sources: Citation[] = []
+  for (const { url } of lenientObjects(action, 'sources'))
+    if (typeof url === 'string') sources.push({ url })
+  const { sources: _, type: __, ...input } = action
+  return { input, ...(sources.length > 0 && { sources }) }
+}
+const decodeCode: Decode = item => {
+  const code = lenientText(item, 'code') ?? lenientText(parseArguments(item), 'code') ?? ''
+  const logs = lenientObjects(item, 'outputs').map(output => lenientText(output, 'logs') ?? '')
+  return { input: { code }, ...(Array.isArray(item.outputs) && { output: logs.join('') }) }
+}
+/** An upstream that imitates this format sends hosted calls with `arguments`, as function calls
+ *  have them. */
+const parseArguments = (item: Fields): Fields => {
+  const callArguments = parseJson(lenientText(item, 'arguments') ?? '')
+  return isFields(callArguments) ? callArguments : {}
+}
+const decodeFileSearch: Decode = item => {
+  const results = lenientObjects(item, 'results').map(result => {
+    const file = lenientText(result, 'file_id')
+    const title = lenientText(result, 'filename')
+    const quote = lenientText(result, 'text')
+    return { ...(file && { file }), ...(title && { title }), ...(quote && { quote }) }
+  })
+  return { input: { queries: item.queries ?? [] }, ...(results.length > 0 && { sources: results }) }
+}
+const DECODERS: Readonly<
+  Record<string, { readonly tool: HostedToolName; readonly decode: Decode }>
+> = {
+  web_search_call: { tool: 'web_search', decode: decodeSearch },
+  code_interpreter_call: { tool: 'code_execution', decode: decodeCode },
+  file_search_call: { tool: 'file_search', decode: decodeFileSearch },
+}
+
+/** Encodes a call as an item; undefined if this format has no item for the tool. `id`: the item's
+ *  id without its prefix, for calls that came from another format. */
+export const encodeHostedCall = (
+  call: HostedCall,
+  id: string,
+  status: string,
+): Fields | undefined => {
+  const originalItem = originalItemOf(call)
+  if (originalItem) return originalItem
+  const encode = ENCODERS[call.tool]
+  if (!encode) return undefined
+  const { type, idPrefix, ...members } = encode(call)
+  return { id: `${idPrefix}_${id}`, type, status: call.error ? 'failed' : status, ...members }
+}
+/** The item as the provider sent it; undefined if the call came from another format. */
+export const originalItemOf = ({ raw }: HostedCall): Fields | undefined => {
+  const [item] = raw?.origin === NAME ? raw.items : []
+  return isFields(item) ? item : undefined
+}
+type NewItem = { readonly type: string; readonly idPrefix: string } & Fields
+
+const encodeSearch = ({ input, sources: pages }: HostedCall): NewItem => {
+  const { query, url, pattern } = isFields(input) ? input : { query: input }
+  const sources = pages?.flatMap(page => (page.url ? [{ type: 'url', url: page.url }] : []))
+  const action = omitUndefined({
+    type: url === undefined ? 'search' : pattern === undefined ? 'open_page' : 'find_in_page',
+    ...(url === undefined && { query: typeof query === 'string' ? query : '' }),
+    url,
+    pattern,
+    sources,
+  })
+  return { type: 'web_search_call', idPrefix: 'ws', action }
+}
+const encodeCode = ({ input, output, id }: HostedCall): NewItem => ({
+  type: 'code_interpreter_call',
+  idPrefix: 'ci',
+  code: lenientText(isFields(input) ? input : { code: input }, 'code') ?? '',
+  container_id: `cntr_${id}`,
+  outputs: output === undefined ? null : [{ type: 'logs', logs: encodeLogs(output) }],
+})
+const encodeLogs = (output: Json): string => {
+  if (typeof output === 'string') return output
+  if (!isFields(output)) return JSON.stringify(output)
+  const { stdout, stderr, output: text } = output
+  const logs = [stdout ?? text, stderr].filter(log => typeof log === 'string' && log !== '')
+  return logs.length > 0 ? logs.join('\n') : JSON.stringify(output)
+}
+const encodeFileSearch = ({ input, sources }: HostedCall): NewItem => {
+  const { queries, query } = isFields(input) ? input : { query: input }
+  return {
+    type: 'file_search_call',
+    idPrefix: 'fs',
+    queries: Array.isArray(queries) ? queries : [typeof query === 'string' ? query : ''],
+    results:
+      sources?.map(({ file = '', title = '', quote = '' }) => ({
+        file_id: file,
+        filename: title,
+        text: quote,
+      })) ?? null,
+  }
+}
+const ENCODERS: Readonly<Record<string, (call: HostedCall) => NewItem>> = {
+  web_search: encodeSearch,
+  web_fetch: encodeSearch,
+  url_context: encodeSearch,
+  code_execution: encodeCode,
+  file_search: encodeFileSearch,
+}
+
+const METERS_BY_TYPE: Readonly<Record<string, Meter>> = {
+  web_search_call: 'web_search',
+  file_search_call: 'file_search',
+  code_interpreter_call: 'code_execution',
+}
+
+export const hostedUsage: HostedUsageFacts = {
+  marks: ['_call"', 'tool_usage"'],
+  begin: () => startCounting(),
+}
+const startCounting = (): HostedUsage => {
+  /** Item id -> meter. An item occurs twice: when it is done, and in the whole response. */
+  const items = new Map<string, Meter>()
+  let searches: number | undefined
+  const add = (item: Json | undefined, position: number): void => {
+    const meter = isFields(item) ? meterOf(item) : undefined
+    if (isFields(item) && meter) items.set(String(item.id ?? position), meter)
+  }
+  return {
+    observe(body) {
+      if (body.type === 'response.output_item.done') return add(body.item, count(body.output_index))
+      const response = isFields(body.response) ? body.response : body
+      if (Array.isArray(response.output)) response.output.forEach(add)
+      const { num_requests: searchCount } = lenientObject(
+        lenientObject(response, 'tool_usage'),
+        'web_search',
+      )
+      if (typeof searchCount === 'number') searches = searchCount
+    },
+    get meters() {
+      const meters: { [meter: string]: number } = {}
+      for (const meter of items.values()) meters[meter] = (meters[meter] ?? 0) + 1
+      return omitZeroMeters(searches === undefined ? meters : { ...meters, web_search: searches })
+    },
+  }
+}
+/** Opening a search result is part of the search. Failed calls are not charged. */
+const meterOf = (item: Fields): Meter | undefined => {
+  const { type: action } = lenientObject(item, 'action')
+  if (item.status === 'failed' || action === 'open_page' || action === 'find_in_page')
+    return undefined
+  return METERS_BY_TYPE[String(item.type)]
+}

@@ -1,0 +1,102 @@
+/** Decodes a client's request, and encodes one for an upstream of this format. */
+import { fault } from '../faults.ts'
+import { type Fields, flagIn, omitUndefined, textIn } from '../fields.ts'
+import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
+import type { Content, Media } from '../hub/content.ts'
+import type { Prompt, Turn } from '../hub/prompt.ts'
+import { clientNamesIn } from '../hub/setting-aliases.ts'
+import { readItems } from './decode-messages.ts'
+import { ALIASES, readForm, readPrevious, readSettings, readThinking } from './decode-settings.ts'
+import { writeItems } from './encode-messages.ts'
+import { writeSettings } from './encode-settings.ts'
+import { fault as own } from './faults.ts'
+import { readChoice, readTools, writeTools } from './tools.ts'
+
+export const decodePrompt = (body: Fields, _: string, dropped: DroppedFields): Prompt => {
+  if ('messages' in body) throw own('UNSUPPORTED_PARAMETER')
+  if (body.prompt !== undefined && body.prompt !== null)
+    throw fault('CONTENT_UNSUPPORTED', ['prompt', 'A stored prompt'], { param: 'prompt' })
+  const choice = readChoice(body.tool_choice, dropped)
+  const form = readForm(body)
+  const thinking = readThinking(body, dropped)
+  const previous = readPrevious(body)
+  return {
+    turns: readTurns(body, previous !== undefined),
+    tools: readTools(body, dropped),
+    settings: readSettings(body, dropped),
+    ...clientNamesIn(body, ALIASES, dropped),
+    ...(choice && { choice }),
+    ...(form && { form }),
+    ...(thinking && { thinking }),
+    ...(previous && { previous }),
+    stream: flagIn(body, 'stream') ?? false,
+    includeUsage: true,
+    body,
+  }
+}
+const readTurns = (body: Fields, continues: boolean): readonly Turn[] => {
+  const instructions = textIn(body, 'instructions')
+  const { input } = body
+  if ((input === undefined || input === null) && !continues)
+    throw fault('MEMBER_MISSING', ['input'], { param: 'input' })
+  return [
+    ...(instructions
+      ? [{ role: 'system', content: [{ type: 'text', text: instructions }] } as const]
+      : []),
+    ...(input === undefined || input === null ? [] : readItems(input)),
+  ]
+}
+
+export const encodePrompt = (
+  prompt: Prompt,
+  target: TargetFacts,
+  dropped: DroppedFields,
+): UpstreamRequest => {
+  const { instructions, turns } = withInstructions(prompt.turns)
+  reportDropped(prompt, dropped)
+  return {
+    path: '/v1/responses',
+    body: omitUndefined({
+      model: target.name,
+      instructions,
+      input: writeItems(turns, dropped),
+      ...writeTools(prompt, dropped),
+      ...writeSettings(prompt, target, dropped),
+      stream: prompt.stream ? true : undefined,
+    }),
+  }
+}
+/** Reports what no item, part or tool of this format can express. */
+const reportDropped = ({ turns, tools, cache }: Prompt, dropped: DroppedFields): void => {
+  const contents = turns.flatMap(({ content }) => content)
+  if (turns.some(({ name }) => name !== undefined)) dropped.add('name')
+  if (
+    cache ||
+    [...contents, ...inResults(contents), ...tools].some(
+      each => 'cache' in each && each.cache !== undefined,
+    )
+  )
+    dropped.add('cache_control')
+  const media = [...contents, ...inResults(contents)].filter(each => each.type === 'media')
+  const cites = contents.some(each => each.type === 'text' && each.citations?.length)
+  if (cites || media.some(({ citationsEnabled }) => citationsEnabled)) dropped.add('citations')
+  // Only a file with inline data has a name.
+  const isUntitled = ({ kind, source }: Media): boolean =>
+    kind !== 'document' || source.type !== 'data'
+  if (media.some(each => each.name !== undefined && isUntitled(each))) dropped.add('filename')
+  if (media.some(({ clip }) => clip !== undefined)) dropped.add('videoMetadata')
+}
+const inResults = (contents: readonly Content[]): readonly Content[] =>
+  contents.flatMap(each => (each.type === 'result' ? each.content : []))
+
+/** A leading system turn becomes the instructions, unless it is the only turn. */
+const withInstructions = (
+  turns: readonly Turn[],
+): { readonly instructions?: string; readonly turns: readonly Turn[] } => {
+  const [first, ...rest] = turns
+  if (first?.role !== 'system' || rest.length === 0) return { turns }
+  const texts = first.content.flatMap(content => (content.type === 'text' ? [content.text] : []))
+  return texts.length === first.content.length
+    ? { instructions: texts.join('\n\n'), turns: rest }
+    : { turns }
+}

@@ -1,0 +1,45 @@
+/** Passes a whole answer through unchanged and reads its usage counts. */
+import type { Bytes, Fault, Filter, Json, Out } from '../../../engine/plugin.ts'
+import { type Fields, isFields } from '../fields.ts'
+import { FieldExtractor } from './field-extractor.ts'
+import type { ResponseListener, WatchedMarks } from './stream-watch.ts'
+
+export class AnswerFilter implements Filter {
+  /** Undefined if the answer is not JSON. */
+  readonly #extractor: FieldExtractor | undefined
+  readonly #listener: ResponseListener
+  readonly #counter: ReturnType<NonNullable<WatchedMarks['count']['countAnswer']>> | undefined
+  constructor(marks: WatchedMarks, listener: ResponseListener, json = true) {
+    this.#extractor = json ? new FieldExtractor(marks.key) : undefined
+    this.#listener = listener
+    this.#counter = marks.count.countAnswer?.()
+  }
+  write(chunk: Bytes, out: Out): void {
+    this.#observe(chunk)
+    out.write(chunk)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.#observe(tail)
+    const counts = parse(this.#extractor?.value)
+    this.#listener.onUsage(this.#counter ? { ...counts, ...this.#counter.counts } : counts, true)
+    out.end(tail)
+  }
+  #observe(chunk: Bytes): void {
+    this.#extractor?.push(chunk)
+    this.#counter?.push(chunk)
+    this.#listener.onBytes?.(chunk, false)
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#listener.onUsage(undefined, false)
+    out.fail(reason)
+  }
+}
+const parse = (value: Bytes | undefined): Fields | undefined => {
+  if (!value) return undefined
+  try {
+    const counts = JSON.parse(Buffer.from(value).toString()) as Json
+    return isFields(counts) ? counts : undefined
+  } catch {
+    return undefined
+  }
+}

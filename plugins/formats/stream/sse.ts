@@ -1,0 +1,163 @@
+/** Splits and parses server-sent events in bytes. Chunks may split anywhere. */
+import type { Bytes, Reply } from '../../../engine/plugin.ts'
+import type { Fields } from '../fields.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+/** A longer event is passed on in pieces and not parsed, which bounds memory against any
+ *  upstream. */
+const MAX_BUFFERED = 32 * 1024 * 1024
+
+/** Cuts a stream after the last complete event. Complete events pass at once and without a copy;
+ *  the start of the next event is buffered until it is complete, so that a stream can always be
+ *  ended between two events. */
+export class Splitter {
+  #chunks: Bytes[] = []
+  #size = 0
+  /** The last two bytes before the current chunk: a blank line may span the boundary. */
+  #secondLast = 0
+  #last = 0
+  #hasLineFeeds = false
+
+  /** Returns the events completed by this chunk, as one piece. */
+  push(chunk: Bytes): Bytes | undefined {
+    const end = this.#lastEnd(chunk)
+    this.#rememberLast(chunk)
+    if (end === chunk.length && this.#size === 0) return end === 0 ? undefined : chunk
+    if (end < 0) {
+      this.#buffer(chunk)
+      return this.#size > MAX_BUFFERED ? this.take() : undefined
+    }
+    this.#chunks.push(chunk.subarray(0, end))
+    const whole = this.#joinChunks()
+    this.#chunks = []
+    this.#size = 0
+    if (end < chunk.length) this.#buffer(chunk.subarray(end))
+    return whole
+  }
+  /** Returns the buffered bytes: an event without its blank line. */
+  take(): Bytes | undefined {
+    if (this.#size === 0) return undefined
+    const rest = this.#joinChunks()
+    this.#chunks = []
+    this.#size = 0
+    return rest
+  }
+  #buffer(part: Bytes): void {
+    this.#chunks.push(part)
+    this.#size += part.length
+  }
+  #joinChunks(): Bytes {
+    return this.#chunks.length === 1 && this.#chunks[0]
+      ? this.#chunks[0]
+      : Buffer.concat(this.#chunks)
+  }
+  #rememberLast(chunk: Bytes): void {
+    const { length } = chunk
+    if (length === 0) return
+    this.#secondLast = length > 1 ? (chunk[length - 2] as number) : this.#last
+    this.#last = chunk[length - 1] as number
+  }
+  /** The end of the last blank line; searches backwards, because most chunks end with one. -1:
+   *  none. */
+  #lastEnd(chunk: Bytes): number {
+    for (
+      let at = this.#lineEnd(chunk, chunk.length - 1);
+      at >= 0;
+      at = this.#lineEnd(chunk, at - 1)
+    )
+      if (this.#isBlank(chunk, at)) return at + 1
+    return -1
+  }
+  /** The last line feed at or before `from`; the last carriage return in a stream without line
+   *  feeds. */
+  #lineEnd(chunk: Bytes, from: number): number {
+    if (from < 0) return -1
+    const byte = chunk[from]
+    if (byte === LF || (byte === CR && !this.#hasLineFeeds)) {
+      if (byte === LF) this.#hasLineFeeds = true
+      return from
+    }
+    const feed = chunk.lastIndexOf(LF, from)
+    if (feed >= 0) this.#hasLineFeeds = true
+    return feed >= 0 || this.#hasLineFeeds ? feed : chunk.lastIndexOf(CR, from)
+  }
+  /** Whether the line that ends here is empty. WHATWG HTML §9.2.5: a line ends with CR LF, LF or
+   *  CR. */
+  #isBlank(chunk: Bytes, at: number): boolean {
+    const isPair = chunk[at] === LF && this.#byte(chunk, at - 1) === CR
+    const before = this.#byte(chunk, isPair ? at - 2 : at - 1)
+    return before === LF || before === CR
+  }
+  #byte(chunk: Bytes, at: number): number {
+    if (at >= 0) return chunk[at] as number
+    return at === -1 ? this.#last : this.#secondLast
+  }
+}
+
+/** Whether a reply is an event stream. The test for plain JSON comes first, because nearly all
+ *  other replies are JSON. */
+export const isEventStream = ({
+  headers: { 'content-type': type },
+}: Pick<Reply, 'headers'>): boolean =>
+  type !== 'application/json' && /^text\/event-stream/i.test(String(type ?? ''))
+
+/** Whether these bytes contain the end of an event. */
+export const hasEvent = (bytes: Bytes): boolean => new Splitter().push(bytes) !== undefined
+
+export interface SseEvent {
+  readonly name: string
+  /** Undefined for a block of comments only. */
+  readonly data: string | undefined
+  /** The event's position in the bytes, including its blank line. */
+  readonly start: number
+  readonly end: number
+  /** The result of `eventFields`, null for no object: several readers share one parse. */
+  fields?: Fields | null | undefined
+}
+
+/** Parses the events in a piece of a stream. The last event may lack its blank line, as many
+ *  streams end without it. */
+export const eventsIn = (bytes: Bytes): readonly SseEvent[] => {
+  const events: SseEvent[] = []
+  let start = 0
+  let name = ''
+  let lines: string[] = []
+  const close = (end: number): void => {
+    const value = lines.length > 1 ? lines.join('\n') : lines[0]
+    events.push({ name, data: value, start, end, fields: undefined })
+    start = end
+    name = ''
+    lines = []
+  }
+  for (let at = 0; at < bytes.length; ) {
+    let end = at
+    while (end < bytes.length && bytes[end] !== LF && bytes[end] !== CR) end++
+    const next = Math.min(end + (bytes[end] === CR && bytes[end + 1] === LF ? 2 : 1), bytes.length)
+    if (end === at) close(next)
+    else {
+      const { field, value } = readLine(bytes.subarray(at, end))
+      if (field === 'event') name = value
+      else if (field === 'data') lines.push(value)
+    }
+    at = next
+  }
+  if (start < bytes.length) close(bytes.length)
+  return events
+}
+
+const readLine = (bytes: Bytes): { readonly field: string; readonly value: string } => {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
+  const line = text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
+  const colon = line.indexOf(':')
+  if (colon < 0) return { field: line, value: '' }
+  return {
+    field: line.slice(0, colon),
+    value: line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1),
+  }
+}
+const BYTE_ORDER_MARK = 0xfeff
+
+/** Encodes a value as an event with one line of JSON. */
+export const writeEvent = (name: string | undefined, value: unknown, line = '\n'): Bytes =>
+  Buffer.from(`${name ? `event: ${name}${line}` : ''}data: ${JSON.stringify(value)}${line}${line}`)

@@ -1,0 +1,239 @@
+/** Passes a stream through unchanged and reads its usage counts, its end and its errors. */
+import { asBuffer } from '../../../engine/kit.ts'
+import type { Bytes, Fault, Filter, Out } from '../../../engine/plugin.ts'
+import type { Fields } from '../fields.ts'
+import { eventFields, type Format, type StreamFacts } from '../format.ts'
+import { addCounts } from '../images/image-answer.ts'
+import { mergeCounts } from './reported-usage.ts'
+import { eventsIn, Splitter, type SseEvent } from './sse.ts'
+
+/** Receives the findings of a watcher, and supplies the errors that it sends. */
+export interface ResponseListener {
+  /** Called once, at the end, with the upstream's own counts, undefined if it sent none; `whole`:
+   *  they are final. */
+  onUsage(counts: Fields | undefined, whole: boolean): void
+  /** Receives the bytes that pass: a stream in whole events, anything else in chunks. `counts`: the
+   *  bytes may hold usage counts. */
+  onBytes?(bytes: Bytes, counts: boolean): void
+  /** Encodes the event that ends a stream with an error, in the client's format. */
+  encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes
+  /** Creates the fault for a stream without terminator. */
+  truncationFault(): Fault
+  /** Called if the stream ends with an error of the upstream or the gateway. */
+  onBroken(): void
+  /** Called if the upstream keeps the connection open after the last event. */
+  onLinger(): void
+}
+
+/** The texts that the watchers of a format search for, prepared once. */
+export interface WatchedMarks {
+  readonly facts: StreamFacts
+  readonly usage: Bytes
+  readonly ends: readonly Bytes[]
+  readonly key: Bytes
+  readonly count: Format['usage']
+}
+export const watchedMarksOf = ({ stream, usage }: Format): WatchedMarks => {
+  const mark = Buffer.from(stream.usageMark)
+  return {
+    facts: stream,
+    usage: mark,
+    // A mark with both purposes is searched once.
+    ends: stream.endMarks.map(each => (each === stream.usageMark ? mark : Buffer.from(each))),
+    key: Buffer.from(usage.key),
+    count: usage,
+  }
+}
+
+const contains = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf(mark) >= 0
+
+/** A text that occurs in every error event, and in few others. */
+const ERROR_MARK = Buffer.from('error')
+
+/** How long the upstream may keep the connection open after its last event, in ms. */
+const LINGER_MS = 1_000
+
+/** Watches a stream. Complete events pass at once; the event that ends the stream is held back as
+ *  the tail. */
+export class StreamFilter implements Filter {
+  readonly #marks: WatchedMarks
+  readonly #listener: ResponseListener
+  readonly #isHidden: ((event: SseEvent) => boolean) | undefined
+  readonly #splitter = new Splitter()
+  #counts: Fields | undefined
+  /** The counts of earlier answers in the same stream. */
+  #earlierCounts: Fields | undefined
+  /** The last bytes with cumulative counts, parsed at the end. */
+  #unreadCounts: Bytes | undefined
+  #lastBytes: Bytes | undefined
+  /** The bytes from the terminal event on. */
+  #tail: Bytes[] | undefined
+  #hasBegun = false
+  #lingerTimer: NodeJS.Timeout | undefined
+
+  /** `isHidden`: selects events with counts that only the gateway requested. */
+  constructor(
+    marks: WatchedMarks,
+    listener: ResponseListener,
+    isHidden?: (event: SseEvent) => boolean,
+  ) {
+    this.#marks = marks
+    this.#listener = listener
+    this.#isHidden = isHidden
+  }
+  write(chunk: Bytes, out: Out): void {
+    const events = this.#splitter.push(chunk)
+    if (events) this.#pass(events, out)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (tail) this.write(tail, out)
+    const rest = this.#splitter.take()
+    // Many upstreams omit the last blank line: an event without it counts if it ends the stream.
+    // Other incomplete events are dropped, so that the error event after them is readable.
+    if (rest && (this.#tail || this.#endsAt(rest, true) >= 0 || this.#closes(rest)))
+      this.#pass(rest, out)
+    this.#reportCounts()
+    if (this.#tail || (this.#lastBytes && this.#closes(this.#lastBytes))) return this.#close(out)
+    this.#break(this.#listener.truncationFault(), out)
+  }
+  fail(reason: Fault, out: Out): void {
+    this.#reportCounts()
+    // A connection error after the terminal event leaves a complete answer. An error event that the
+    // upstream sent is not repeated.
+    if (this.#tail || this.#isError(lastEvent(this.#lastBytes))) return this.#close(out)
+    this.#break(reason, out)
+  }
+  /** The stream is complete, although its content may be an error. */
+  #close(out: Out): void {
+    if (
+      this.#lastBytes &&
+      contains(this.#lastBytes, ERROR_MARK) &&
+      this.#isError(lastEvent(this.#lastBytes))
+    )
+      this.#listener.onBroken()
+    out.end(this.#tail && join(this.#tail))
+  }
+  /** Bytes after the terminal event are passed or dropped separately. */
+  #pass(bytes: Bytes, out: Out): void {
+    const { afterEnd, isEnd } = this.#marks.facts
+    if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)
+    const lastInBytes = this.#marks.ends.some(mark => contains(bytes, mark))
+      ? eventsIn(bytes).find(event => isEnd(event))
+      : undefined
+    if (!lastInBytes || lastInBytes.end === bytes.length) return this.#passPiece(bytes, out)
+    this.#passPiece(bytes.subarray(0, lastInBytes.end), out)
+    this.#pass(bytes.subarray(lastInBytes.end), out)
+  }
+  /** Keeps only comments and blank lines. */
+  #drop(bytes: Bytes): void {
+    const comments = eventsIn(bytes).filter(({ data }) => data === undefined)
+    this.#tail?.push(...comments.map(({ start, end }) => bytes.subarray(start, end)))
+  }
+  #passPiece(bytes: Bytes, out: Out): void {
+    const counts = contains(bytes, this.#marks.usage)
+    if (this.#tail && this.#marks.facts.afterEnd === 'added' && hasData(bytes)) this.#beginAnother()
+    if (counts) this.#count(bytes)
+    this.#listener.onBytes?.(bytes, counts)
+    const visible = counts && this.#isHidden ? withoutHidden(bytes, this.#isHidden) : bytes
+    if (visible.length === 0) return
+    if (this.#tail) return this.#continueAfterEnd(visible, out)
+    const at = this.#endsAt(visible, counts)
+    if (at < 0) {
+      this.#lastBytes = visible
+      this.#send(visible, out)
+      return
+    }
+    if (at > 0) {
+      this.#lastBytes = visible.subarray(0, at)
+      this.#send(this.#lastBytes, out)
+    }
+    this.#hold(visible.subarray(at))
+  }
+  #beginAnother(): void {
+    this.#readCounts()
+    if (this.#counts) this.#earlierCounts = addCounts(this.#earlierCounts ?? {}, this.#counts)
+    this.#counts = undefined
+  }
+  /** Data after the end means that this was not the end; white space belongs to the tail. */
+  #continueAfterEnd(bytes: Bytes, out: Out): void {
+    const tail = this.#tail ?? []
+    if (!hasData(bytes)) {
+      tail.push(bytes)
+      return
+    }
+    for (const part of tail) this.#send(part, out)
+    this.#hold(bytes)
+  }
+  #hold(bytes: Bytes): void {
+    this.#tail = [bytes]
+    clearTimeout(this.#lingerTimer)
+    this.#lingerTimer = setTimeout(() => this.#listener.onLinger(), LINGER_MS)
+  }
+  #send(bytes: Bytes, out: Out): void {
+    this.#hasBegun = true
+    out.write(bytes)
+  }
+  /** The start of the event that ends the stream; -1: not in these bytes. */
+  #endsAt(bytes: Bytes, counts: boolean): number {
+    const { ends, facts, usage } = this.#marks
+    for (const mark of ends)
+      if (mark === usage ? counts : contains(bytes, mark))
+        return eventsIn(bytes).find(event => facts.isEnd(event))?.start ?? -1
+    return -1
+  }
+  #count(bytes: Bytes): void {
+    if (this.#marks.facts.isCumulative) this.#unreadCounts = bytes
+    else this.#read(bytes)
+  }
+  #read(bytes: Bytes): void {
+    const { count } = this.#marks
+    for (const event of eventsIn(bytes)) {
+      const fields = eventFields(event)
+      const counts = fields && count.inEvent(fields)
+      if (counts)
+        this.#counts = count.isAdditive
+          ? addCounts(this.#counts ?? {}, counts)
+          : mergeCounts(this.#counts, counts)
+    }
+  }
+  #reportCounts(): void {
+    clearTimeout(this.#lingerTimer)
+    this.#readCounts()
+    const counts = this.#earlierCounts
+      ? addCounts(this.#earlierCounts, this.#counts ?? {})
+      : this.#counts
+    this.#listener.onUsage(counts, this.#tail !== undefined)
+  }
+  #readCounts(): void {
+    if (this.#unreadCounts) this.#read(this.#unreadCounts)
+    this.#unreadCounts = undefined
+  }
+  /** Whether only a terminator is missing, which some upstreams never send. */
+  #closes(bytes: Bytes): boolean {
+    const last = lastEvent(bytes)
+    return (
+      last !== undefined &&
+      (this.#marks.facts.completesWithoutTerminator(last) || this.#isError(last))
+    )
+  }
+  /** Whether the upstream itself sent the error to the client. */
+  #isError(event: SseEvent | undefined): boolean {
+    return event !== undefined && this.#marks.facts.error(event) !== undefined
+  }
+  /** Before the first event, the fault can still become an error reply. */
+  #break(reason: Fault, out: Out): void {
+    if (!this.#hasBegun) return out.fail(reason)
+    this.#listener.onBroken()
+    out.end(this.#listener.encodeFailure(reason, lastEvent(this.#lastBytes)), reason)
+  }
+}
+/** Removes these events. */
+const withoutHidden = (bytes: Bytes, isHidden: (event: SseEvent) => boolean): Bytes => {
+  const visible = eventsIn(bytes).filter(event => !isHidden(event))
+  return join(visible.map(({ start, end }) => bytes.subarray(start, end)))
+}
+const hasData = (bytes: Bytes): boolean => eventsIn(bytes).some(({ data }) => data !== undefined)
+const lastEvent = (bytes: Bytes | undefined): SseEvent | undefined =>
+  bytes && eventsIn(bytes).findLast(event => event.data !== undefined)
+const join = (parts: readonly Bytes[]): Bytes =>
+  parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)
