@@ -77,7 +77,10 @@ export const TRAITS = {
       },
       examples: [['LOW', 'HIGH']],
     },
-    sampling: flag('false: it does not accept temperature, top_p and logprobs.', true),
+    sampling: flag(
+      'false: it does not accept temperature, top_p, top_k and logprobs. true: a target of anthropic-messages accepts temperature together with top_p, of which otherwise only temperature is sent.',
+      true,
+    ),
     structured: flag('false: it supports neither structured output nor strict tools.', true),
     system_turns: flag('It accepts system messages between other messages.', false),
     prefill: flag('false: a request may not end with an assistant message.', true),

@@ -17,11 +17,11 @@ type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { read
 
 export const textBlock = (text: string): Fields => ({ type: 'text', text })
 
-/** Omits an empty text, which the provider rejects. */
+/** Omits a text of white space alone, which the provider rejects. */
 const writeText = (content: Text, dropped: DroppedFields): readonly Fields[] => {
   const block = blockInPayload(content.payload)
   if (block) return [block]
-  if (content.text === '') return []
+  if (content.text.trim() === '') return []
   const { citations = [] } = content
   const ownCitations = citations.flatMap(each => ownCitation(each) ?? [])
   if (ownCitations.length < citations.length) dropped.add('citations')
@@ -92,7 +92,7 @@ const writeHostedCall = (call: HostedCall, dropped: DroppedFields): readonly Fie
 /** Content type -> encoder. */
 const WRITERS: Writers = {
   text: writeText,
-  refusal: ({ text }) => (text === '' ? [] : [textBlock(text)]),
+  refusal: ({ text }) => (text.trim() === '' ? [] : [textBlock(text)]),
   thought: writeThought,
   media: writeMediaBlock,
   call: writeCall,

@@ -44,7 +44,7 @@ const writeFetchResult = (call: HostedCall): Fields => {
     caller: DIRECT_CALLER,
     content:
       error === undefined
-        ? { type: 'web_fetch_result', url: page?.url ?? '', retrieved_at: null, content: document }
+        ? { type: 'web_fetch_result', url: page?.url ?? '', content: document }
         : { type: 'web_fetch_tool_result_error', error_code: 'unavailable' },
   }
 }

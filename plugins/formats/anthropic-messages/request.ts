@@ -1,6 +1,6 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. A request to count
  *  tokens lacks `max_tokens` and is decoded the same way. */
-import type { Fields } from '../fields.ts'
+import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import type { Prompt, Settings } from '../hub/prompt.ts'
 import { readCache, writeCache } from './cache.ts'
@@ -90,7 +90,7 @@ export const encodePrompt = (
   dropped: DroppedFields,
 ): UpstreamRequest => {
   const { limit, thinking, effort, isOn } = planThinking(prompt, target, dropped)
-  const form = writeForm(prompt, target, isOn)
+  const form = writeForm(prompt, target, isOn, dropped)
   const { system, messages } = writeTurns(
     prompt.turns,
     target,
@@ -106,7 +106,7 @@ export const encodePrompt = (
     max_tokens: limit,
     messages: [...messages],
     ...(systemBlocks.length > 0 && { system: [...systemBlocks] }),
-    ...settingFields(prompt.settings, dropped),
+    ...settingFields(samplingOf(prompt.settings, target, dropped), dropped),
     ...toolFields(prompt, target, form.tool, dropped),
     ...outputConfig(form.format, effort),
     ...(thinking && { thinking }),
@@ -115,6 +115,26 @@ export const encodePrompt = (
   }
   return { path: '/v1/messages', body: isOn ? removeConflicts(body, dropped) : body }
 }
+/** Models refuse temperature and top_p together, or all sampling settings: see the trait
+ *  `sampling`. */
+const samplingOf = (
+  settings: Settings,
+  { traits: { sampling } }: TargetFacts,
+  dropped: DroppedFields,
+): Settings => {
+  const { temperature, topP, topK, ...others } = settings
+  if (sampling === true) return settings
+  if (sampling !== false) {
+    if (temperature === undefined || topP === undefined) return settings
+    if (topP !== 1) dropped.add('topP')
+    return omitUndefined({ ...others, temperature, topK }) as Settings
+  }
+  if (temperature !== undefined && temperature !== 1) dropped.add('temperature')
+  if (topP !== undefined && topP !== 1) dropped.add('topP')
+  if (topK !== undefined) dropped.add('topK')
+  return others
+}
+
 const outputConfig = (format: Fields | undefined, effort: string | undefined): Fields =>
   format || effort !== undefined
     ? { output_config: { ...(effort !== undefined && { effort }), ...(format && { format }) } }

@@ -14,7 +14,10 @@ const MODES: Readonly<Record<string, Read>> = {
   between_tools: () => ({ mode: 'adaptive' }),
   enabled: (thinking, at) => {
     const budget = numberIn(thinking, 'budget_tokens', at)
-    return budget === undefined ? { mode: 'adaptive' } : { mode: 'budget', budget }
+    return {
+      show: true,
+      ...(budget === undefined ? { mode: 'adaptive' } : { mode: 'budget', budget }),
+    }
   },
 }
 
@@ -81,6 +84,12 @@ export const planThinking = (
   if (!thinking) return { limit, isOn: false }
   if (thinking.mode === 'off' || thinking.effort === 'none')
     return { limit, thinking: { type: 'disabled' }, isOn: false, ...effortMember(thinking) }
+  if (thinking.mode === 'effort' && forcesTool(prompt)) {
+    if (target.traits.thinking === 'adaptive')
+      return { limit, isOn: false, ...effortMember(thinking) }
+    dropped.add('thinking')
+    return { limit, isOn: false }
+  }
   if (target.traits.thinking === 'adaptive') return adaptiveThinking(thinking, limit)
   if (resumesWithoutThought(prompt)) {
     dropped.add('thinking')
@@ -88,6 +97,12 @@ export const planThinking = (
   }
   return budgetThinking(thinking, clientLimit, limit, target, dropped)
 }
+/** A call that must come excludes thinking: an effort, which is a hint, gives way to it. */
+const forcesTool = ({ choice, tools }: Prompt): boolean =>
+  tools.length > 0 &&
+  (choice?.type === 'required' ||
+    choice?.type === 'tool' ||
+    (choice?.type === 'some' && choice.mode === 'required'))
 const effortMember = ({ effort }: Thinking): { readonly effort?: string } =>
   effort === undefined || effort === 'none' ? {} : { effort: EFFORTS[effort] ?? effort }
 

@@ -21,6 +21,7 @@ import {
   textsIn,
 } from './members.ts'
 import { encodeFreeToolName, encodeToolName } from './names.ts'
+import { subsetOf } from './schema.ts'
 
 // ---------------------------------------------------------------- decoding
 
@@ -137,12 +138,14 @@ const writeFunction = (
   dropped: DroppedFields,
 ): Fields => {
   const { name, description, schema, strict = false } = tool
-  if (strict && traits.structured === false) dropped.add('strict')
+  const subset =
+    strict && traits.structured !== false ? subsetOf(argumentSchema(schema)) : undefined
+  if (strict && !subset?.isEqual) dropped.add('strict')
   return {
     name: encodeToolName(name),
     ...(description !== undefined && { description }),
-    input_schema: argumentSchema(schema),
-    ...(strict && traits.structured !== false && { strict }),
+    input_schema: subset?.isEqual ? subset.schema : argumentSchema(schema),
+    ...(subset?.isEqual && { strict }),
     ...writeCache(tool),
   }
 }

@@ -87,6 +87,10 @@ export const requestToCount = (fields: Fields): Fields => {
   return request ? request.fields : fields
 }
 
+/** The limit that is sent, which the model may have lowered. */
+const limitOf = ({ maxOutputTokens: limit }: Fields): number | undefined =>
+  typeof limit === 'number' ? limit : undefined
+
 export const encodePrompt = (
   prompt: Prompt,
   target: TargetFacts,
@@ -99,7 +103,7 @@ export const encodePrompt = (
     ...config,
     ...(form && writeForm(form, traits, dropped)),
     ...omitUndefined({
-      thinkingConfig: thinking && writeThinking(thinking, traits, settings.limit, dropped),
+      thinkingConfig: thinking && writeThinking(thinking, traits, limitOf(config), dropped),
     }),
   }
   if (prompt.cache) dropped.add('cache_control')

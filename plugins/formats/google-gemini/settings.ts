@@ -165,7 +165,7 @@ export const readForm = (config: RequestObject, dropped: DroppedFields): Form | 
   const jsonSchemaFields = config.object('responseJsonSchema')?.fields
   const openApiFields = config.object('responseSchema')?.fields
   const schema = jsonSchemaFields ?? (openApiFields && convertToJsonSchema(openApiFields))
-  if (schema && (type === JSON_TYPE || type === '')) return { type: 'schema', schema }
+  if (schema && (type === JSON_TYPE || type === '')) return { type: 'schema', schema, strict: true }
   if (type === JSON_TYPE) return { type: 'json' }
   if (type === 'text/x.enum') dropped.add(config.pathOf('responseMimeType'))
   else if (!TEXT_TYPES.has(type))

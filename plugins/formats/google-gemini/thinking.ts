@@ -92,10 +92,9 @@ const budgetOf = (
 ): number => {
   const clamp = (tokens: number): number => Math.max(minBudget, Math.min(tokens, maxBudget))
   if (mode === 'off') return clamp(0)
-  if (mode === 'budget' && budget !== undefined) return clamp(budget)
+  const share = limit === undefined ? Infinity : Math.floor(limit * MAX_THINKING_SHARE)
+  if (mode === 'budget' && budget !== undefined)
+    return clamp(limit === undefined || budget < limit ? budget : share)
   const tokens = effort === undefined ? undefined : lookUp(EFFORTS, effort)?.[0]
-  if (tokens === undefined) return DYNAMIC
-  return clamp(
-    limit === undefined ? tokens : Math.min(tokens, Math.floor(limit * MAX_THINKING_SHARE)),
-  )
+  return tokens === undefined ? DYNAMIC : clamp(Math.min(tokens, share))
 }

@@ -74,7 +74,7 @@ export const encodePrompt = (
       messages: writeMessages(turns, dropped) as Json,
       ...writeTools(prompt, dropped),
       ...writeSettings(prompt.settings, dropped),
-      response_format: form && writeForm(form),
+      response_format: form && writeForm(form, dropped),
       reasoning_effort: traits.thinking === false ? undefined : effort,
       // Always requests usage, because billing needs it even if the client does not.
       ...(stream && { stream: true, stream_options: { include_usage: true } }),

@@ -5,6 +5,8 @@ import { type Fields, flagIn, listIn, numberIn, omitUndefined, textIn } from '..
 import type { DroppedFields } from '../hub/codec.ts'
 import type { Form, Settings, Thinking } from '../hub/prompt.ts'
 import type { SettingAliases } from '../hub/setting-aliases.ts'
+import { shorten } from '../openai-names.ts'
+import { strictly } from '../openai-strict.ts'
 
 /** Hub name -> name in this format. */
 export const SETTINGS = {
@@ -80,13 +82,25 @@ export const readSettings = (body: Fields): Settings => {
   return settings
 }
 
+type Writer = (value: Json, dropped: DroppedFields) => Json
+const MAX_STOPS = 4
+const WRITERS: Readonly<Partial<Record<keyof Settings, Writer>>> = {
+  user: shorten,
+  cacheKey: shorten,
+  stops: (value, dropped) => {
+    if (!Array.isArray(value) || value.length <= MAX_STOPS) return value
+    dropped.add('stops')
+    return value.slice(0, MAX_STOPS)
+  },
+}
+
 /** Reports settings without a name in this format. */
 export const writeSettings = (settings: Settings, dropped: DroppedFields): Fields => {
   const body: { [key: string]: Json } = {}
   for (const [name, value] of Object.entries(settings) as [string, Json][]) {
     const key = (SETTINGS as Readonly<Record<string, string>>)[name]
     if (key === undefined) dropped.add(name)
-    else body[key] = value
+    else body[key] = WRITERS[name as keyof Settings]?.(value, dropped) ?? value
   }
   return body
 }
@@ -110,9 +124,10 @@ export const readForm = (body: Fields): Form | undefined => {
     ...(strict !== undefined && { strict }),
   }
 }
-export const writeForm = (form: Form): Fields => {
+export const writeForm = (form: Form, dropped: DroppedFields): Fields => {
   if (form.type === 'json') return { type: 'json_object' }
-  const { name = 'answer', description, schema, strict } = form
+  const { name = 'answer', description } = form
+  const { schema, strict } = strictly(form.schema, form.strict, 'form', dropped)
   return { type: 'json_schema', json_schema: omitUndefined({ name, description, schema, strict }) }
 }
 

@@ -17,6 +17,7 @@ import {
 import type { DroppedFields } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { strictly } from '../openai-strict.ts'
 
 /** Names by which clients of this format request hosted tools. */
 const PRESETS: Readonly<Record<string, HostedToolName>> = {
@@ -174,12 +175,10 @@ const writeFunction = (
   tool: Extract<Tool, { readonly type: 'function' }>,
   dropped: DroppedFields,
 ): Fields => {
-  const { name, description, schema, strict, cache } = tool
+  const { name, description, schema, cache } = tool
   if (cache) dropped.add('cache_control')
-  return {
-    type: 'function',
-    function: omitUndefined({ name, description, parameters: schema, strict }),
-  }
+  const { schema: parameters, strict } = strictly(schema, tool.strict, 'strict', dropped)
+  return { type: 'function', function: omitUndefined({ name, description, parameters, strict }) }
 }
 /** The choice covers the client's own tools only; web search is always left to the model. */
 const writeChoice = (

@@ -1,9 +1,10 @@
 /** Encodes settings, thinking and structured output for an upstream. */
-import { createHash } from 'node:crypto'
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
+import { shorten } from '../openai-names.ts'
+import { strictly } from '../openai-strict.ts'
 import {
   INCLUDE_LOGPROBS,
   INCLUDE_THOUGHTS,
@@ -47,20 +48,14 @@ export const writeSettings = (
     include: include.length > 0 ? include : undefined,
     previous_response_id: answer,
     conversation,
-    text: writeText(prompt),
+    text: writeText(prompt, dropped),
     reasoning,
   })
 }
 const TIERS: ReadonlySet<Json> = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 
-/** The provider rejects smaller token limits and longer names; a name only has to be stable across
- *  requests, so a digest of it suffices. */
+/** The provider rejects smaller token limits. */
 const MIN_TOKENS = 16
-const MAX_NAME = 64
-const shorten = (value: Json): Json => {
-  if (typeof value !== 'string' || value.length <= MAX_NAME) return value
-  return createHash('sha256').update(value).digest('base64url')
-}
 const VALUE_RULES: Readonly<Partial<Record<keyof Settings, (value: Json) => Json>>> = {
   limit: value => (typeof value === 'number' ? Math.max(MIN_TOKENS, value) : value),
   user: shorten,
@@ -79,20 +74,19 @@ const writeInclude = (
   ...(previous || traits.thinking === false ? [] : [INCLUDE_THOUGHTS]),
   ...(logprobs && traits.sampling !== false ? [INCLUDE_LOGPROBS] : []),
 ]
-const writeText = ({ form, settings: { verbosity } }: Prompt): Fields | undefined => {
+const writeText = (
+  { form, settings: { verbosity } }: Prompt,
+  dropped: DroppedFields,
+): Fields | undefined => {
   if (!form && verbosity === undefined) return undefined
-  return omitUndefined({ format: form && writeForm(form), verbosity })
+  return omitUndefined({ format: form && writeForm(form, dropped), verbosity })
 }
-const writeForm = (form: Form): Fields =>
-  form.type === 'json'
-    ? { type: 'json_object' }
-    : omitUndefined({
-        type: 'json_schema',
-        name: form.name ?? 'answer',
-        description: form.description,
-        schema: form.schema,
-        strict: form.strict ?? false,
-      })
+const writeForm = (form: Form, dropped: DroppedFields): Fields => {
+  if (form.type === 'json') return { type: 'json_object' }
+  const { name = 'answer', description } = form
+  const { schema, strict = false } = strictly(form.schema, form.strict, 'form', dropped)
+  return omitUndefined({ type: 'json_schema', name, description, schema, strict })
+}
 
 const writeReasoning = (thinking: Thinking | undefined): Fields | undefined => {
   if (!thinking) return undefined

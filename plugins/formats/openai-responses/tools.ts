@@ -17,6 +17,7 @@ import {
 import type { DroppedFields } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { strictly } from '../openai-strict.ts'
 import { reportUnknown } from './decode-settings.ts'
 import { NAME } from './name.ts'
 
@@ -178,7 +179,7 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): F
   })
 }
 const writeTool = (tool: Tool, dropped: DroppedFields): Json => {
-  if (tool.type === 'function') return writeFunction(tool)
+  if (tool.type === 'function') return writeFunction(tool, dropped)
   if (tool.type === 'free')
     return omitUndefined({
       type: 'custom',
@@ -191,14 +192,20 @@ const writeTool = (tool: Tool, dropped: DroppedFields): Json => {
   return tool.raw
 }
 /** This format's default is a strict schema; all other formats default to non-strict. */
-const writeFunction = ({ name, description, schema, strict }: FunctionTool): Fields =>
-  omitUndefined({
+const writeFunction = (
+  { name, description, schema: ownSchema, strict: isAsked }: FunctionTool,
+  dropped: DroppedFields,
+): Fields => {
+  const parameters = ownSchema ?? { type: 'object', properties: {} }
+  const { schema, strict } = strictly(parameters, isAsked, 'strict', dropped)
+  return omitUndefined({
     type: 'function',
     name,
     description,
-    parameters: schema ?? { type: 'object', properties: {} },
+    parameters: schema,
     strict: strict ?? false,
   })
+}
 
 const writeHosted = (
   { tool, clientName, domains, location, depth, stores = [] }: HostedTool,

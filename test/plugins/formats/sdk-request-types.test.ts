@@ -73,8 +73,10 @@ t.test('requests to upstreams: sampling settings match the SDK types', t => {
     const { body, dropped } = encodePrompt(target, { ...PROMPT, turns, settings, stream: false })
     const fits = fitting(target)
     t.ok(fits(checkTypes(target, body)), `${target}: ${JSON.stringify(fits.errors?.at(-1))}`)
-    t.match(JSON.stringify(body), /"temperature":0.5.*"top_?p":0.9/i, target)
-    t.same(dropped, target.startsWith('openai-') ? ['topK'] : [], target)
+    const isAnthropic = target === 'anthropic-messages'
+    const sampling = isAnthropic ? /"temperature":0.5/ : /"temperature":0.5.*"top_?p":0.9/i
+    t.match(JSON.stringify(body), sampling, target)
+    t.same(dropped, target.startsWith('openai-') ? ['topK'] : isAnthropic ? ['topP'] : [], target)
   }
   t.end()
 })

@@ -16,7 +16,7 @@ type Writer<T extends Content> = (content: T) => readonly Fields[]
 type Writers = { readonly [T in Content['type']]: Writer<Extract<Content, { readonly type: T }>> }
 
 /** The start of a text block, without its text. */
-export const textStart = (): Fields => ({ type: 'text', text: '', citations: null })
+export const textStart = (): Fields => ({ type: 'text', text: '' })
 export const thoughtBlock = ({ text, payload }: Pick<Thought, 'text' | 'payload'>): Fields =>
   isRedacted(payload)
     ? { type: 'redacted_thinking', data: payload.data }
@@ -42,8 +42,9 @@ const DIRECT_CALLER: Fields = Object.freeze({ type: 'direct' })
 
 const writeText = ({ text, citations = [], payload }: Text): readonly Fields[] => {
   if (text === '' && citations.length === 0) return payloadBlocks(payload)
-  const citationList = citations.length > 0 ? citations.map(writeCitation) : null
-  return [...payloadBlocks(payload), { type: 'text', text, citations: citationList }]
+  // The provider sends no `citations` where there are none.
+  const citationsMember = citations.length > 0 && { citations: citations.map(writeCitation) }
+  return [...payloadBlocks(payload), { type: 'text', text, ...citationsMember }]
 }
 export const hostedItemBlocks = ({ raw, id }: HostedCall): readonly Fields[] =>
   raw && raw.origin !== NAME ? payloadBlocks(hostedItemsPayload(raw, serverToolId(id))) : []

@@ -36,13 +36,12 @@ t.test('messages encoder: maps settings and reports those without a name', async
   t.match(body, {
     max_tokens: 9,
     temperature: 1,
-    top_p: 0.5,
     top_k: 4,
     stop_sequences: ['a'],
     metadata: { user_id: 'u' },
     service_tier: 'standard_only',
   })
-  t.same([...dropped].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature'])
+  t.same([...dropped].sort(), ['presencePenalty', 'seed', 'stops', 'store', 'temperature', 'topP'])
   t.same(encodeBody(promptOf(HELLO, { settings: { tier: 'flex' } })).dropped, ['tier'])
 })
 

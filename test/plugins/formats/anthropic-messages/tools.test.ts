@@ -75,7 +75,7 @@ t.test('messages encoder: sends functions and hosted tools, and rejects others',
     {
       name: 'f',
       description: 'd',
-      input_schema: { type: 'object', properties: {} },
+      input_schema: { type: 'object', properties: {}, additionalProperties: false },
       strict: true,
       cache_control: { type: 'ephemeral', ttl: '1h' },
     },

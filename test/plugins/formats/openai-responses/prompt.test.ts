@@ -105,7 +105,7 @@ t.test('responses encoder: writes thinking by effort, budget or as adaptive', as
   t.same([dropped, 'reasoning' in body, 'include' in body], [['thinking'], false, false])
 })
 t.test('responses codec: structured output is a flat object', async t => {
-  const schema = { type: 'object' }
+  const schema = { type: 'object', properties: {}, required: [], additionalProperties: false }
   const format = { type: 'json_schema', name: 'a', schema, strict: true }
   const { prompt } = decodeRequest({ text: { format } })
   t.same(prompt.form, { type: 'schema', name: 'a', schema, strict: true })
@@ -122,7 +122,7 @@ t.test('responses codec: reads and writes functions, hosted tools and foreign to
       type: 'function',
       name: 'f',
       description: 'd',
-      parameters: { type: 'object' },
+      parameters: { type: 'object', properties: {}, required: [], additionalProperties: false },
       strict: true,
     },
     { type: 'custom', name: 'sql', format: { type: 'text' } },

@@ -1,6 +1,7 @@
 /** Accepted differences of facts after a round trip that are not reported as dropped, each with its
  *  reason. */
 import type { Json } from '../../../../engine/plugin.ts'
+import { subsetOf } from '../../../../plugins/formats/anthropic-messages/schema.ts'
 import { CHAT, GEMINI, involves, MESSAGES, RESPONSES, type RouteResult } from './route.ts'
 
 export interface Change {
@@ -22,16 +23,34 @@ const hasCallableTools = ({ source }: Change): boolean =>
   Object(source.get('choice')).type !== 'none'
 const list = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : [])
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
-const withoutClosing = (schema: Json | undefined): Json | undefined =>
-  schema === undefined
-    ? undefined
-    : JSON.parse(JSON.stringify(schema).replace(/,?"additionalProperties":false/g, ''))
+/** What closed objects have more than others. */
+const CLOSING: Readonly<Record<string, string>> = {
+  additionalProperties: 'false',
+  required: '[]',
+  properties: '{}',
+}
+/** The schema without what closes its objects, its members in order. */
+const withoutClosing = (schema: Json | undefined): Json | undefined => {
+  if (Array.isArray(schema)) return schema.map(each => withoutClosing(each) as Json)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const members = Object.entries(schema).filter(
+    ([name, value]) => CLOSING[name] !== JSON.stringify(value),
+  )
+  const sorted = members.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(sorted.map(([name, value]) => [name, withoutClosing(value) as Json]))
+}
 
 export const CHANGES: readonly ChangeReason[] = [
   {
     reason: 'messages require max_tokens, so a default is written',
     fact: /^settings\.limit$/,
     applies: (change, way) => isAdded(change) && involves(way, MESSAGES),
+  },
+  {
+    reason: 'messages take temperature or top_p, and a top_p of 1 asks for nothing',
+    fact: /^settings\.topP$/,
+    applies: ({ before, after }, way) =>
+      before === 1 && after === undefined && involves(way, MESSAGES),
   },
   {
     reason: 'responses require a limit of at least sixteen tokens',
@@ -59,7 +78,7 @@ export const CHANGES: readonly ChangeReason[] = [
     reason: 'responses show no thoughts by default',
     fact: /^thinking\.show$/,
     applies: (change, way) =>
-      change.before === false && isRemoved(change) && involves(way, RESPONSES),
+      change.before === false && change.after !== false && involves(way, RESPONSES),
   },
   {
     reason: 'sequential calls mean nothing without callable tools',
@@ -126,6 +145,8 @@ export const CHANGES: readonly ChangeReason[] = [
     reason: 'some formats move the description and closed objects into the schema',
     fact: /^form\.(description|schema)$/,
     applies: ({ fact, before, after, source }, way) => {
+      if (fact === 'form.schema' && isEqual(withoutClosing(after), withoutClosing(before)))
+        return true
       if (!involves(way, MESSAGES, GEMINI)) return false
       if (fact === 'form.description') return after === undefined
       const description = source.get('form.description')
@@ -140,6 +161,13 @@ export const CHANGES: readonly ChangeReason[] = [
     },
   },
   {
+    reason: 'messages enforce a subset of schemas: other constraints become descriptions',
+    fact: /^form\.schema$/,
+    applies: ({ before = null, after }, way) =>
+      involves(way, MESSAGES) &&
+      isEqual(withoutClosing(after), withoutClosing(subsetOf(before).schema)),
+  },
+  {
     reason: 'responses and chat name unnamed structured output `answer`',
     fact: /^form\.name$/,
     applies: change => isAdded(change) && change.after === 'answer',
@@ -151,6 +179,12 @@ export const CHANGES: readonly ChangeReason[] = [
       before === undefined &&
       involves(way, RESPONSES, MESSAGES) &&
       isEqual(after, { type: 'object', properties: {} }),
+  },
+  {
+    reason: 'schemas of strict functions are closed, and list what they require',
+    fact: /^tool\.schema /,
+    applies: ({ before = { type: 'object' }, after }) =>
+      isEqual(withoutClosing(after), withoutClosing(before)),
   },
   {
     reason: 'hosted tools have another name in each format',

@@ -11,7 +11,7 @@ import type { Route, RouteResult } from './route.ts'
 
 /** Traits of models that support everything that their format can express. */
 const CAPABLE_TRAITS: Readonly<Record<string, { readonly [trait: string]: Json }>> = {
-  'anthropic-messages': { system_turns: true },
+  'anthropic-messages': { system_turns: true, sampling: true },
   'google-gemini': {
     thinking: 'budget',
     tool_media: true,
@@ -70,6 +70,7 @@ const FACTS_OF_FIELD: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^context$/, /^media\.context$/],
   [/^videoMetadata$/, /^media\.clip$/],
   [/^strict$/, /^tool\.strict /],
+  [/^form$/, /^form\.strict$/],
   [/^format$/, /^tool\.grammar /],
   [/^schema\./, /^form\.schema$/],
   [/^parameters\./, /^tool\.schema /],

@@ -1,0 +1,77 @@
+/** Schemas that OpenAI's `strict` accepts: every object is closed, and requires all of its
+ *  properties. Pure. */
+import type { Json } from '../../engine/plugin.ts'
+import { type Fields, isFields, lookUp } from './fields.ts'
+import type { DroppedFields } from './hub/codec.ts'
+
+/** The schema with its objects closed; undefined if it has optional properties, free keys, or
+ *  keywords that are refused. */
+const strictSchemaOf = (schema: Json | undefined): Fields | undefined => {
+  const { type } = isFields(schema) ? schema : {}
+  if (!isFields(schema) || (type !== undefined && type !== 'object')) return undefined
+  const walk: Walk = { isStrict: true }
+  const result = close(schema, walk)
+  return walk.isStrict && isFields(result) ? result : undefined
+}
+
+interface Walk {
+  isStrict: boolean
+}
+type Close = (value: Json, walk: Walk) => Json
+const closeList: Close = (value, walk) =>
+  Array.isArray(value) ? value.map(each => close(each, walk)) : value
+const closeMap: Close = (value, walk) =>
+  isFields(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, close(each, walk)]))
+    : value
+const KEYWORDS: Readonly<Record<string, Close>> = {
+  $defs: closeMap,
+  definitions: closeMap,
+  properties: closeMap,
+  anyOf: closeList,
+  items: (value, walk) => close(value, walk),
+}
+const REFUSED: readonly string[] = [
+  'allOf',
+  'oneOf',
+  'not',
+  'if',
+  'then',
+  'else',
+  'dependentRequired',
+  'dependentSchemas',
+  'patternProperties',
+  'prefixItems',
+  'contains',
+]
+
+const close: Close = (schema, walk) => {
+  if (!isFields(schema)) return schema
+  if (REFUSED.some(word => word in schema)) walk.isStrict = false
+  const result: { [word: string]: Json } = {}
+  for (const [word, value] of Object.entries(schema))
+    result[word] = lookUp(KEYWORDS, word)?.(value, walk) ?? value
+  const { properties, required, type } = schema
+  if (type !== 'object' && properties === undefined) return result
+  const names = isFields(properties) ? Object.keys(properties) : []
+  const requiredNames = Array.isArray(required) ? required : []
+  result.additionalProperties ??= false
+  if (result.additionalProperties !== false || !names.every(name => requiredNames.includes(name)))
+    walk.isStrict = false
+  // A schema without the member is refused even if there are no properties.
+  return { ...result, properties: result.properties ?? {}, required: result.required ?? [] }
+}
+
+/** A schema and its `strict`, as OpenAI's formats send them. `strict` without a schema that it
+ *  accepts is reported as dropped by this name. */
+export const strictly = (
+  schema: Json | undefined,
+  strict: boolean | undefined,
+  name: 'strict' | 'form',
+  dropped: DroppedFields,
+): { readonly schema: Json | undefined; readonly strict: boolean | undefined } => {
+  if (!strict) return { schema, strict }
+  const strictSchema = strictSchemaOf(schema)
+  if (!strictSchema) dropped.add(name)
+  return { schema: strictSchema ?? schema, strict: strictSchema !== undefined }
+}
