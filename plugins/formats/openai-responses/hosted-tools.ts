@@ -130,6 +130,9 @@ const encodeFileSearch = ({ input, sources }: HostedCall): NewItem => {
         file_id: file,
         filename: title,
         text: quote,
+        // Clients expect both; other providers score no results.
+        attributes: {},
+        score: 0,
       })) ?? null,
   }
 }

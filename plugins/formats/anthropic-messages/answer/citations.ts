@@ -89,6 +89,6 @@ const webCitation = ({ url = '', title, quote = '', payload }: Citation): Fields
   type: WEB_CITATION,
   cited_text: quote,
   encrypted_index: payload ? encodePayload(NAME, payload) : '',
-  title: title ?? null,
+  title: title ?? url,
   url,
 })
