@@ -16,6 +16,7 @@ import type {
 } from '../hub/content.ts'
 import { decodePayload } from '../hub/opaque-payload.ts'
 import type { Turn } from '../hub/prompt.ts'
+import { contentOfCall } from './answer/call-signatures.ts'
 import { readFile, readInline } from './content.ts'
 import { codeOf, HOSTED_TOOLS } from './hosted-tools.ts'
 import { NAME } from './name.ts'
@@ -61,7 +62,7 @@ export class TurnsReader {
     ]
     this.turns.push({
       role,
-      content: joinEmpty(role === 'assistant' ? mergedContent : resultsFirst),
+      content: joinPieces(role === 'assistant' ? mergedContent : resultsFirst),
     })
   }
   #readPart(part: RequestObject, contents: Content[]): void {
@@ -83,7 +84,8 @@ export class TurnsReader {
     const object = part.object(key) as RequestObject
     if (key === 'inlineData') contents.push(withPayload(readInline(object, part), payload))
     else if (key === 'fileData') contents.push(withPayload(readFile(object, part), payload))
-    else if (key === 'functionCall') contents.push(this.#readCall(object, payload))
+    else if (key === 'functionCall')
+      contents.push(...contentOfCall(this.#readCall(object, payload)))
     else if (key === 'functionResponse') contents.push(this.#readResult(object))
     else addHostedCall(contents, key, object, withoutForeign(part.fields, payload))
   }
@@ -158,13 +160,23 @@ const readText = (part: RequestObject, payload: OpaquePayload | undefined): Text
   )
 }
 
-/** A signature from the end of a stream, in a part without text, belongs to the preceding text. */
-const joinEmpty = (contents: readonly Content[]): readonly Content[] => {
+/** A thought that a client sent back itself comes with the signature of its call, too. */
+const isRepeatedThought = (content: Content, earlier: readonly Content[]): boolean =>
+  content.type === 'thought' &&
+  content.payload !== undefined &&
+  earlier.some(each => each.type === 'thought' && each.payload?.data === content.payload?.data)
+
+/** Joins the pieces of a thought, whose signature is that of the whole. A signature from the end of
+ *  a stream, in a part without text, belongs to the preceding text. */
+const joinPieces = (contents: readonly Content[]): readonly Content[] => {
   const result: Content[] = []
   for (const content of contents) {
+    if (isRepeatedThought(content, result)) continue
     const last = result.at(-1)
-    const empty = (content.type === 'text' || content.type === 'thought') && content.text === ''
-    if (!empty) result.push(content)
+    if (content.type === 'thought' && last?.type === 'thought' && !last.payload)
+      result[result.length - 1] = { ...content, text: last.text + content.text }
+    else if ((content.type !== 'text' && content.type !== 'thought') || content.text !== '')
+      result.push(content)
     else if (!content.payload) continue
     else if (last?.type === content.type && !last.payload)
       result[result.length - 1] = { ...last, payload: content.payload }

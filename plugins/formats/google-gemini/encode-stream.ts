@@ -8,7 +8,8 @@ import { type Fields, omitUndefined } from '../fields.ts'
 import type { Part, Stop } from '../hub/answer.ts'
 import { BlockSequence } from '../hub/block-sequence.ts'
 import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
-import type { Content, OpaquePayload } from '../hub/content.ts'
+import type { Content, OpaquePayload, Thought } from '../hub/content.ts'
+import { payloadOfThoughts } from './answer/call-signatures.ts'
 import { Grounding } from './answer/encode-grounding.ts'
 import { partsOf, signatureMember, thoughtMember } from './answer/encode-parts.ts'
 import { writeLogprobs } from './answer/logprobs.ts'
@@ -119,8 +120,10 @@ class Candidate {
   readonly #sequence = new BlockSequence(part => this.#write(part))
   #content: Content | undefined
   #payload: OpaquePayload | undefined
-  /** Whether the open block has emitted text. */
-  #hasText = false
+  /** The text that the open block has emitted. */
+  #text = ''
+  /** Thoughts since the last call. */
+  #thoughts: Thought[] = []
   #stop: Stop | undefined
   #isEmpty = true
 
@@ -157,7 +160,7 @@ class Candidate {
     this.#content = content
     this.#payload = 'payload' in content ? content.payload : undefined
     this.#isEmpty = false
-    this.#hasText = false
+    this.#text = ''
     this.#grounding.beginBlock()
     if (isTextual(content) && content.text !== '') this.#emitText(content, content.text, {})
     if (content.type === 'text')
@@ -170,7 +173,7 @@ class Candidate {
   }
   #emitText(content: Content, text: string, extraFields: Fields): void {
     const isThought = content.type === 'thought'
-    this.#hasText ||= text !== ''
+    this.#text += text
     if (!isThought) this.#grounding.add(text)
     this.#emit([isThought ? { text, thought: isThought } : { text }], extraFields)
   }
@@ -181,18 +184,28 @@ class Candidate {
     this.#grounding.endBlock()
     if (!content) return
     if (isTextual(content)) {
-      const thoughtFields =
-        content.type === 'thought' && thoughtMember(this.#hasText, this.#payload)
-      if (this.#payload)
-        this.#emit([{ text: '', ...thoughtFields, ...signatureMember(this.#payload) }])
+      this.#closeText(content)
       return
     }
     if (content.type === 'hostedCall') this.#grounding.addHostedCall(content)
+    if (content.type === 'call') {
+      this.#payload ??= payloadOfThoughts(this.#thoughts)
+      this.#thoughts = []
+    }
     const withPayload =
       this.#payload && content.type !== 'result' ? { ...content, payload: this.#payload } : content
     const parts = partsOf(withPayload as Content)
     if (parts.length > 0) this.#emit(parts as readonly Fields[])
   }
+  #closeText(content: Textual): void {
+    const payload = this.#payload
+    if (!payload) return
+    const isThought = content.type === 'thought'
+    if (isThought) this.#thoughts.push({ type: 'thought', text: this.#text, payload })
+    const thoughtFields = isThought && thoughtMember(this.#text !== '', payload)
+    this.#emit([{ text: '', ...thoughtFields, ...signatureMember(payload) }])
+  }
 }
-const isTextual = (content: Content): content is Extract<Content, { readonly text: string }> =>
+type Textual = Extract<Content, { readonly text: string }>
+const isTextual = (content: Content): content is Textual =>
   content.type === 'text' || content.type === 'thought' || content.type === 'refusal'

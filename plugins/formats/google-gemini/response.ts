@@ -5,6 +5,7 @@ import type { Answer, Choice, Part } from '../hub/answer.ts'
 import { Collector } from '../hub/answer-parts.ts'
 import type { EncodeContext } from '../hub/codec.ts'
 import type { Content } from '../hub/content.ts'
+import { withThoughtsOnCalls } from './answer/call-signatures.ts'
 import { Grounding } from './answer/encode-grounding.ts'
 import { partsOf } from './answer/encode-parts.ts'
 import { readLogprobs, writeLogprobs } from './answer/logprobs.ts'
@@ -57,7 +58,7 @@ const blockOf = (choices: readonly Pick<Choice, 'content' | 'stop'>[]): Fields |
 const candidateOf = ({ content, stop, logprobs }: Choice, index: number): Fields => {
   const grounding = new Grounding()
   for (const each of content) ground(grounding, each)
-  const parts = content.flatMap(partsOf)
+  const parts = withThoughtsOnCalls(content).flatMap(partsOf)
   return omitUndefined({
     content: parts.length > 0 ? { parts, role: 'model' } : undefined,
     finishReason: finishReason(stop),
