@@ -34,8 +34,9 @@ export interface TranslationListener {
   onLinger(): void
 }
 
-/** ms that an upstream may keep the connection open after the end of its answer. */
-const LINGER_MS = 1_000
+/** ms that an upstream may keep the connection open after the end of its answer, and after what may
+ *  be the end. */
+const [LINGER_MS, PAUSE_MS] = [1_000, 5_000]
 
 /** Translates an event stream of the target's format. */
 export class TranslatedStream implements Filter {
@@ -53,6 +54,7 @@ export class TranslatedStream implements Filter {
   /** The fault of an answer that the model failed to write. */
   #modelFault: Fault | undefined
   #lingerTimer: NodeJS.Timeout | undefined
+  #hasLingered = false
 
   constructor(
     target: TargetCodec,
@@ -76,7 +78,10 @@ export class TranslatedStream implements Filter {
     if (rest && !eventsIn(rest).some(isBrokenJson)) this.#read(rest, out)
     this.#close(fault('UPSTREAM_TRUNCATED'), out)
   }
+  /** A connection that breaks after what may have been the end breaks the answer. */
   fail(reason: Fault, out: Out): void {
+    if (this.#decoder.mayHaveEnded && !this.#hasLingered && !this.#isBroken)
+      return this.#break(reason, out)
     this.#close(reason, out)
   }
   #read(bytes: Bytes, out: Out): void {
@@ -92,16 +97,24 @@ export class TranslatedStream implements Filter {
         return this.#break(asFault(cause), out)
       }
     }
+    if (this.#decoder.mayHaveEnded && !this.#hasEnded) this.#waitForClose(PAUSE_MS)
     const encodedBytes = this.#encoder.takeBytes()
     if (!encodedBytes) return
     this.#hasStarted = true
     out.write(encodedBytes)
   }
+  #waitForClose(ms: number): void {
+    clearTimeout(this.#lingerTimer)
+    this.#lingerTimer = setTimeout(() => {
+      this.#hasLingered = true
+      this.#listener.onLinger()
+    }, ms)
+  }
   #onPart(part: Part): void {
     if (part.type === 'count' || (part.type === 'begin' && part.meters)) this.#meters = part.meters
     if (part.type === 'end') {
       this.#hasEnded = true
-      this.#lingerTimer = setTimeout(() => this.#listener.onLinger(), LINGER_MS)
+      this.#waitForClose(LINGER_MS)
     }
     this.#listener.onPart(part)
     if (part.type === 'stop' && part.stop.reason === 'broken')
@@ -120,6 +133,7 @@ export class TranslatedStream implements Filter {
     finish(out, () => this.#encoder.finish())
   }
   #break(reason: Fault, out: Out): void {
+    clearTimeout(this.#lingerTimer)
     this.#hasEnded = true
     this.#isBroken = true
     this.#listener.onUsage(this.#meters, false)

@@ -5,7 +5,7 @@ import type { StreamDecoder } from '../hub/codec.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { AnswerReader } from './answer/reader.ts'
 
-/** A stream's only terminator is its finish reason. */
+/** A stream ends where its connection ends: after a finish reason more content may come. */
 export const decodeStream = (): StreamDecoder => {
   const reader = new AnswerReader()
   return {
@@ -13,6 +13,12 @@ export const decodeStream = (): StreamDecoder => {
       const answer = eventFields(event)
       if (answer) reader.add(answer, emit)
     },
-    close: () => reader.hasEnded,
+    get mayHaveEnded() {
+      return reader.hasStopped
+    },
+    close(emit) {
+      if (reader.hasStopped) reader.finish(emit)
+      return reader.hasStopped
+    },
   }
 }

@@ -108,6 +108,8 @@ export interface EncodeContext {
  *  terminator, and nothing after it. */
 export interface StreamDecoder {
   push(event: SseEvent, emit: (part: Part) => void): void
+  /** For formats without a terminator: the answer is complete if no more events come. */
+  readonly mayHaveEnded?: boolean
   /** Called when the upstream closed without a terminator. If only the terminator is missing, emits
    *  `end` and returns true. */
   close(emit: (part: Part) => void): boolean

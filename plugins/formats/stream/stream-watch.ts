@@ -50,8 +50,9 @@ const contains = (bytes: Bytes, mark: Bytes): boolean => asBuffer(bytes).indexOf
 /** A text that occurs in every error event, and in few others. */
 const ERROR_MARK = Buffer.from('error')
 
-/** How long the upstream may keep the connection open after its last event, in ms. */
-const LINGER_MS = 1_000
+/** How long the upstream may keep the connection open after its last event, and after one that may
+ *  be the last, in ms. */
+const [LINGER_MS, PAUSE_MS] = [1_000, 5_000]
 
 /** Watches a stream. Complete events pass at once; the event that ends the stream is held back as
  *  the tail. */
@@ -70,6 +71,7 @@ export class StreamFilter implements Filter {
   #tail: Bytes[] | undefined
   #hasBegun = false
   #lingerTimer: NodeJS.Timeout | undefined
+  #hasLingered = false
 
   /** `isHidden`: selects events with counts that only the gateway requested. */
   constructor(
@@ -97,10 +99,12 @@ export class StreamFilter implements Filter {
     this.#break(this.#listener.truncationFault(), out)
   }
   fail(reason: Fault, out: Out): void {
+    const isComplete = this.#tail && (this.#hasLingered || this.#marks.facts.afterEnd !== 'same')
+    if (this.#tail && !isComplete) this.#sendTail(out)
     this.#reportCounts()
     // A connection error after the terminal event leaves a complete answer. An error event that the
     // upstream sent is not repeated.
-    if (this.#tail || this.#isError(lastEvent(this.#lastBytes))) return this.#close(out)
+    if (isComplete || this.#isError(lastEvent(this.#lastBytes))) return this.#close(out)
     this.#break(reason, out)
   }
   /** The stream is complete, although its content may be an error. */
@@ -161,13 +165,25 @@ export class StreamFilter implements Filter {
       tail.push(bytes)
       return
     }
-    for (const part of tail) this.#send(part, out)
-    this.#hold(bytes)
+    this.#sendTail(out)
+    if (!this.#isError(lastEvent(bytes))) return this.#hold(bytes)
+    this.#lastBytes = bytes
+    this.#send(bytes, out)
+  }
+  /** It was not the end. */
+  #sendTail(out: Out): void {
+    for (const part of this.#tail ?? []) this.#send(part, out)
+    this.#lastBytes = this.#tail?.at(-1)
+    this.#tail = undefined
   }
   #hold(bytes: Bytes): void {
     this.#tail = [bytes]
     clearTimeout(this.#lingerTimer)
-    this.#lingerTimer = setTimeout(() => this.#listener.onLinger(), LINGER_MS)
+    const ms = this.#marks.facts.afterEnd === 'same' ? PAUSE_MS : LINGER_MS
+    this.#lingerTimer = setTimeout(() => {
+      this.#hasLingered = true
+      this.#listener.onLinger()
+    }, ms)
   }
   #send(bytes: Bytes, out: Out): void {
     this.#hasBegun = true

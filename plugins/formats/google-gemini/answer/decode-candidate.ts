@@ -44,33 +44,34 @@ export class CandidateReader {
   #grounding: Fields = {}
   #hasCalls = false
   #isEmpty = true
-  #hasStopped = false
+  /** The last finish reason, which need not be the end. */
+  #reason: { readonly raw: string; readonly message: string | undefined } | undefined
 
   constructor(choice: number, state: AnswerState) {
     this.#choice = choice
     this.#state = state
   }
   get hasStopped(): boolean {
-    return this.#hasStopped
+    return this.#reason !== undefined
   }
   /** Decodes a piece of the candidate, or all of it. */
   add(candidate: Fields, state: AnswerState): void {
-    if (this.#hasStopped) return
     this.#state = state
     const logprobs = readLogprobs(candidate)
     for (const part of lenientObjects(lenientObject(candidate, 'content'), 'parts'))
       this.#readPart(part, logprobs)
     this.#readGrounding(candidate)
     const { finishReason: reason } = candidate
-    if (isReason(reason)) this.finish(reason, lenientText(candidate, 'finishMessage'))
+    if (isReason(reason))
+      this.#reason = { raw: reason, message: lenientText(candidate, 'finishMessage') }
   }
-  finish(raw: string | undefined, message?: string): void {
-    if (this.#hasStopped) return
+  finish(state: AnswerState): void {
+    this.#state = state
     this.#closeCalls()
     this.#closeText()
     const tools = hostedCallsIn(this.#grounding, () => this.#state.newId('work'))
     for (const call of tools) if (!this.#emittedTools.has(call.tool)) this.#emitWhole(call)
-    this.#hasStopped = true
+    const { raw, message } = this.#reason ?? {}
     const stop = stopOf(raw, message, { hasCalls: this.#hasCalls, isEmpty: this.#isEmpty })
     this.#state.emit({ type: 'stop', choice: this.#choice, stop })
   }

@@ -16,8 +16,10 @@ export class AnswerReader {
   #ids = 0
   #answerId: string | undefined
 
-  get hasEnded(): boolean {
-    return this.#hasEnded
+  /** Every candidate has a finish reason; with server-side tools more content may follow. */
+  get hasStopped(): boolean {
+    const candidates = [...this.#candidates.values()]
+    return this.#hasEnded || (candidates.length > 0 && candidates.every(each => each.hasStopped))
   }
   add(answer: Fields, emit: (part: Part) => void): void {
     if (this.#hasEnded) return
@@ -29,13 +31,11 @@ export class AnswerReader {
       this.#candidateFor(candidate, position, state).add(candidate, state)
     })
     this.#readFeedback(answer, emit)
-    const all = [...this.#candidates.values()]
-    if (all.length > 0 && all.every(({ hasStopped }) => hasStopped)) this.#end(emit)
   }
-  /** Ends the candidates that have no finish reason. */
   finish(emit: (part: Part) => void): void {
     if (this.#hasEnded) return
-    for (const candidate of this.#candidates.values()) candidate.finish(undefined)
+    const state = this.#stateFor(emit)
+    for (const candidate of this.#candidates.values()) candidate.finish(state)
     if (this.#candidates.size === 0) emit({ type: 'stop', choice: 0, stop: { reason: 'broken' } })
     this.#end(emit)
   }
