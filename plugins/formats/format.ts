@@ -16,6 +16,8 @@ export interface Format {
   /** The position of the model name in a request: the member `model` of the body, or the path,
    *  which `rename` rewrites for the upstream. */
   readonly model: 'body' | { rename(path: string, name: string | undefined): string }
+  /** The member of an answer that names the model. Absent: none does. */
+  readonly answerModel?: AnswerModelFacts
   /** Headers that its upstreams require and that a client may omit. */
   readonly headers?: Headers
   readonly usage: UsageFacts
@@ -32,6 +34,13 @@ export interface Format {
   blamesKey?(status: number, body: Bytes): boolean
   /** Translation to and from the hub. */
   readonly codec?: Codec
+}
+
+export interface AnswerModelFacts {
+  /** Of a plain answer and of some events. */
+  readonly key: string
+  /** Members of events that hold it. */
+  readonly parents: readonly string[]
 }
 
 /** A format that targets use, whether or not clients use it. */

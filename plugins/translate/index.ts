@@ -17,6 +17,15 @@ export default {
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
   after: ['model'],
+  settings: {
+    answer_model: {
+      description:
+        'The name of the model in answers: the one that the client asked for, or the one that the upstream sent.',
+      enum: ['asked', 'upstream'],
+      default: 'asked',
+      examples: ['upstream'],
+    },
+  },
   upstream: {
     formats: {
       description:

@@ -1,34 +1,38 @@
 /** Pass-through: client and target use the same format. Bytes pass untouched except the model's
  *  name; filters watch the response for usage and its end. */
-import type { Attempt, Bytes, Exchange, Fault, Log, Reply, Target } from '../../engine/plugin.ts'
-import { fault } from '../conversion/faults.ts'
+import type { Attempt, Log, Reply } from '../../engine/plugin.ts'
 import { checkError, discardBody, isKeyStatus, keyFault } from '../conversion/upstream-error.ts'
-import { bodyOf, render } from '../dialects/index.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
+import { PlainModelFilter, StreamModelFilter } from '../formats/stream/answer-model.ts'
 import { AnswerFilter } from '../formats/stream/answer-watch.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
-import { isEventStream, type SseEvent } from '../formats/stream/sse.ts'
+import { isEventStream } from '../formats/stream/sse.ts'
 import {
   type ResponseListener,
   StreamFilter,
   type WatchedMarks,
   watchedMarksOf,
 } from '../formats/stream/stream-watch.ts'
-import { METERED, MODEL, OUTPUT_LIMIT, type PricedMeters, STREAM_ERRORED, USAGE } from '../slots.ts'
+import { METERED, MODEL, OUTPUT_LIMIT, type PricedMeters, USAGE } from '../slots.ts'
 import { AnswerUsage } from './answer-usage.ts'
 import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'
 import { watchHostedTools } from './hosted-tools.ts'
+import { PassThroughListener } from './pass-through-listener.ts'
 
 export class PassThrough {
   readonly #format: Format
   readonly #log: Log
   readonly #marks: WatchedMarks
 
-  constructor(format: Format, log: Log) {
+  readonly #namesAskedModel: boolean
+
+  /** `namesAskedModel`: answers name the model that the client asked for, not the upstream's. */
+  constructor(format: Format, log: Log, namesAskedModel: boolean) {
     this.#format = format
     this.#log = log
+    this.#namesAskedModel = namesAskedModel
     this.#marks = watchedMarksOf(format)
   }
   forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
@@ -57,6 +61,7 @@ export class PassThrough {
     const listener = this.#listen(attempt, hostedUsage, estimate, false)
     setInitialUsage(attempt, estimate)
     reply.through(new AnswerFilter(this.#marks, listener, !estimate || isJson(reply)))
+    this.#renameInAnswer(attempt, PlainModelFilter)
     return undefined
   }
   #startEstimate({ exchange, reply }: Attempt): UsageEstimate | undefined {
@@ -110,6 +115,23 @@ export class PassThrough {
     reply.through(
       new StreamFilter(this.#marks, this.#listen(attempt, hostedUsage, estimate, true), isHidden),
     )
+    this.#renameInAnswer(attempt, StreamModelFilter)
+  }
+  #renameInAnswer(
+    { reply, target, exchange }: Attempt,
+    ModelFilter: typeof PlainModelFilter | typeof StreamModelFilter,
+  ): void {
+    const { answerModel } = this.#format
+    const requestedModel = exchange.slots.get(MODEL)?.asked
+    if (
+      !this.#namesAskedModel ||
+      !answerModel ||
+      requestedModel === undefined ||
+      requestedModel === target.name
+    )
+      return
+    delete reply.headers['content-length']
+    reply.through(new ModelFilter(answerModel, requestedModel))
   }
   /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
   async #answerErrorEvent(
@@ -146,55 +168,3 @@ const setInitialUsage = ({ exchange }: Attempt, estimate: UsageEstimate | undefi
   if (estimate) exchange.slots.set(USAGE, estimate.usage(undefined, false))
 }
 const isJson = ({ headers }: Reply): boolean => /\bjson\b/i.test(String(headers['content-type']))
-
-/** Reports the response of one attempt to the rest of the gateway, in its format's terms. */
-class PassThroughListener implements ResponseListener {
-  readonly #format: Format
-  readonly #log: Log
-  readonly #exchange: Exchange
-  readonly #target: Target
-  readonly #estimate: UsageEstimate | undefined
-  readonly #usage: AnswerUsage | undefined
-  constructor(
-    format: Format,
-    log: Log,
-    { exchange, target }: Attempt,
-    estimate: UsageEstimate | undefined,
-    usage: AnswerUsage | undefined,
-  ) {
-    this.#format = format
-    this.#log = log
-    this.#exchange = exchange
-    this.#target = target
-    this.#estimate = estimate
-    this.#usage = usage
-  }
-  onBytes(bytes: Bytes, counts: boolean): void {
-    this.#usage?.addBytes(bytes, counts)
-    if (!this.#estimate) return
-    this.#estimate.observe(bytes)
-    this.#exchange.slots.set(USAGE, this.#estimate.usage(undefined, false))
-  }
-  onUsage(counts: Fields | undefined, whole: boolean): void {
-    if (this.#estimate) return this.#exchange.slots.set(USAGE, this.#estimate.usage(counts, whole))
-    this.#usage?.finish(whole, counts ?? {})
-  }
-  encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes {
-    const { dialect, stream } = this.#format
-    const { id } = this.#exchange
-    const { upstream } = this.#target
-    this.#log.warn({ id, upstream, code: reason.code }, 'response stream ended in an error')
-    return stream.encodeFailure
-      ? stream.encodeFailure(bodyOf(dialect, reason, id), last)
-      : (render(dialect, reason, id).event ?? Buffer.alloc(0))
-  }
-  truncationFault(): Fault {
-    return fault('UPSTREAM_TRUNCATED')
-  }
-  onBroken(): void {
-    this.#exchange.slots.set(STREAM_ERRORED, true)
-  }
-  onLinger(): void {
-    this.#exchange.cut(fault('UPSTREAM_LINGERS'))
-  }
-}

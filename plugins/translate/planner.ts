@@ -15,6 +15,10 @@ import { thinksByDefault } from './thinking.ts'
 import { isTranslatable, type TranslatableFormat } from './translation-context.ts'
 import { Translator } from './translator.ts'
 
+type Settings = { readonly answer_model?: 'asked' | 'upstream' }
+const namesAskedModel = (host: Host): boolean =>
+  host.section<Settings | undefined>('settings')?.answer_model !== 'upstream'
+
 export class TranslationPlanner {
   readonly #format: Format
   readonly #passThrough: PassThrough
@@ -26,7 +30,7 @@ export class TranslationPlanner {
     const { log, upstreams } = host
     const context = createContext(host, strict)
     this.#format = format
-    this.#passThrough = new PassThrough(format, log)
+    this.#passThrough = new PassThrough(format, log, namesAskedModel(host))
     for (const target of isTranslatable(format) ? reachableFormats(format.codec) : [])
       this.#translators.set(
         target.name,

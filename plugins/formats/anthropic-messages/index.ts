@@ -24,6 +24,7 @@ export const anthropicMessages: Format = {
   dialect: 'anthropic',
   endpoint: 'anthropic',
   model: 'body',
+  answerModel: { key: 'model', parents: ['message'] },
   headers: { 'anthropic-version': '2023-06-01' },
   outputLimit: (_, tokens) => ['max_tokens', tokens],
   limitField: 'max_tokens',

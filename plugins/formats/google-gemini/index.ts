@@ -26,6 +26,7 @@ export const googleGemini: Format = {
   dialect: 'google',
   endpoint: 'gemini',
   model: { rename: (path, name) => rename(path, name) },
+  answerModel: { key: 'modelVersion', parents: [] },
   outputLimit: ({ generationConfig, generation_config: snake }, tokens) => {
     const config = generationConfig ?? snake
     const key =

@@ -28,6 +28,7 @@ export const openaiChat: Format = {
   dialect: 'openai',
   endpoint: 'openai',
   model: 'body',
+  answerModel: { key: 'model', parents: [] },
   outputLimit: (_, tokens) => ['max_completion_tokens', tokens],
   limitField: 'max_tokens',
   usage: {

@@ -37,6 +37,7 @@ export const openaiResponses: Format = {
   dialect: 'openai',
   endpoint: 'openai-response',
   model: 'body',
+  answerModel: { key: 'model', parents: ['response'] },
   outputLimit: (_, tokens) => ['max_output_tokens', tokens],
   limitField: 'max_output_tokens',
   usage: {

@@ -33,13 +33,17 @@ const EXTRA_VALUES: Readonly<Record<string, string>> = {
     'tools that only another provider runs have no name there:',
   'anthropic-messages name "other"': 'what they did is told by the name that we have for it',
 }
-/** Members that the SDK adds itself. */
-const SDK_MEMBERS: Readonly<Record<string, string>> = { 'openai-responses output_text': '' }
+/** Members that the SDK adds itself, or that the provider omits: required by the types, with a value
+ *  that they allow. */
+const OMITTED_MEMBERS: Readonly<Record<string, string | null>> = {
+  'openai-responses output_text': '',
+  'anthropic-messages citations': null,
+}
 
 export const SCHEMA_EXCEPTIONS: readonly string[] = [
   EXTRA_MEMBERS,
   EXTRA_VALUES,
-  SDK_MEMBERS,
+  OMITTED_MEMBERS,
 ].flatMap(Object.keys)
 
 /** `name`: the name of a schema file without its suffix `-answered`. */
@@ -63,7 +67,7 @@ export const createValidator = (name: string): AnswerValidator => {
     const key = `${name} ${member}`
     const keyWithValue = `${key} ${JSON.stringify(parent[member])}`
     if (beside !== undefined && key in EXTRA_MEMBERS) delete parent[member]
-    else if (missing !== undefined && key in SDK_MEMBERS) parent[member] = SDK_MEMBERS[key]
+    else if (missing !== undefined && key in OMITTED_MEMBERS) parent[member] = OMITTED_MEMBERS[key]
     else if (keyWithValue in EXTRA_VALUES && allowedValues.length > 0)
       parent[member] = allowedValues[0]
     else if (keyWithValue in EXTRA_VALUES) delete parent[member]

@@ -102,8 +102,22 @@ export const isUsageChunk = (chunk: unknown): boolean => {
   }
   return choices?.length === 0 && typeof usage === 'object' && usage !== null
 }
+/** Answers name the model that the client asked for; errors have no model. */
+export const bodyWithAskedModel = ({ body, status = '200' }: Case): Buffer => {
+  if (!status.startsWith('2')) return Buffer.from(body)
+  const text = Buffer.from(body).toString('latin1')
+  // The first one of a line; others are of tools and of moderation.
+  const renamed = text
+    .split(/(?<=[\r\n])/)
+    .map(line => line.replace(/("model":\s*)"[^"]*"/, (_, key: string) => `${key}"${NAME}"`))
+  return Buffer.from(renamed.join(''), 'latin1')
+}
+export const chunkWithAskedModel = (chunk: unknown): unknown =>
+  typeof chunk === 'object' && chunk !== null && 'model' in chunk
+    ? { ...chunk, model: NAME }
+    : chunk
 export const visibleBytes = (one: Case): Buffer => {
-  const all = Buffer.from(one.body)
+  const all = bodyWithAskedModel(one)
   const whole = all.subarray(0, all.length - Buffer.byteLength(one.behindEnd ?? ''))
   if (!hidesUsage(one)) return whole
   const events = eventsIn(whole).filter(

@@ -11,6 +11,8 @@ import { creditAdmin } from '../../helpers/money/credit.ts'
 import {
   assemble,
   bodyOf,
+  bodyWithAskedModel,
+  chunkWithAskedModel,
   hidesUsage,
   isUsageChunk,
   NAME,
@@ -34,11 +36,13 @@ const direct = openAiAt(`${upstream.url}/v1`, 'direct')
 
 const isWhole = ({ end }: Case): boolean => end === undefined || end === 'complete'
 
-/** What the SDK returns without the usage that the gateway requested. */
-const withoutCounts = (one: Case, result: SdkResult): SdkResult =>
-  hidesUsage(one)
-    ? { ...result, chunks: result.chunks.filter(chunk => !isUsageChunk(chunk)) }
-    : result
+/** What the SDK returns through the gateway: without the usage that the gateway requested. */
+const asThrough = (one: Case, result: SdkResult): SdkResult => ({
+  ...result,
+  chunks: result.chunks
+    .filter(chunk => !hidesUsage(one) || !isUsageChunk(chunk))
+    .map(chunkWithAskedModel),
+})
 
 const checkSdk = async (t: Test, one: Case): Promise<void> => {
   const result = await runCase(through, one)
@@ -54,7 +58,7 @@ const checkSdk = async (t: Test, one: Case): Promise<void> => {
   if (isWhole(one) && one.replacedBecause === undefined)
     t.strictSame(
       result,
-      withoutCounts(one, await runCase(direct, one)),
+      asThrough(one, await runCase(direct, one)),
       'the same as from the upstream itself',
     )
 }
@@ -96,7 +100,7 @@ const checkTruncated = (
 ): void => {
   if (status >= 500)
     return void t.match(JSON.parse(bytes.toString()), { error: { message: String } })
-  const whole = Buffer.from(one.body)
+  const whole = bodyWithAskedModel(one)
   const at = bytes.lastIndexOf('data: {"error"')
   const before = at < 0 ? bytes : bytes.subarray(0, at)
   t.ok(whole.subarray(0, before.length).equals(before), 'the bytes before the break are unchanged')

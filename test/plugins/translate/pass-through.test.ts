@@ -45,8 +45,14 @@ t.test('pass-through: changes only the model name of the request', async t => {
 t.test('pass-through: keeps a plain answer byte for byte and reads its usage', async t => {
   const { attempt, exchange } = await runTranslate({ headers: JSON_TYPE, body: plain })
   const { text } = await readReply(attempt.reply)
-  t.equal(text, plain, 'the model by the upstream’s own name')
+  t.equal(text, plain.replace('gpt-4.1-2025', 'gp-4.1'), 'all but the model’s name')
   t.same(exchange.slots.get(USAGE), { meters: { input: 3, output: 2 }, estimated: false })
+})
+
+t.test('pass-through: leaves the model’s name as it is where the operator wants that', async t => {
+  const host = fakeHost({ document: { settings: { answer_model: 'upstream' } } })
+  const { attempt } = await runTranslate({ headers: JSON_TYPE, body: plain }, { host })
+  t.equal((await readReply(attempt.reply)).text, plain)
 })
 
 /** A tier and no number, as Google has it of a prompt that was blocked. */

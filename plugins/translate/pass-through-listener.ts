@@ -1,0 +1,62 @@
+/** Listens to the answer of an attempt whose bytes pass: usage, errors, the end of a stream. */
+import type { Attempt, Bytes, Exchange, Fault, Log, Target } from '../../engine/plugin.ts'
+import { fault } from '../conversion/faults.ts'
+import { bodyOf, render } from '../dialects/index.ts'
+import type { Fields } from '../formats/fields.ts'
+import type { Format, UsageEstimate } from '../formats/format.ts'
+import type { SseEvent } from '../formats/stream/sse.ts'
+import type { ResponseListener } from '../formats/stream/stream-watch.ts'
+import { STREAM_ERRORED, USAGE } from '../slots.ts'
+import type { AnswerUsage } from './answer-usage.ts'
+
+/** Reports the response of one attempt to the rest of the gateway, in its format's terms. */
+export class PassThroughListener implements ResponseListener {
+  readonly #format: Format
+  readonly #log: Log
+  readonly #exchange: Exchange
+  readonly #target: Target
+  readonly #estimate: UsageEstimate | undefined
+  readonly #usage: AnswerUsage | undefined
+  constructor(
+    format: Format,
+    log: Log,
+    { exchange, target }: Attempt,
+    estimate: UsageEstimate | undefined,
+    usage: AnswerUsage | undefined,
+  ) {
+    this.#format = format
+    this.#log = log
+    this.#exchange = exchange
+    this.#target = target
+    this.#estimate = estimate
+    this.#usage = usage
+  }
+  onBytes(bytes: Bytes, counts: boolean): void {
+    this.#usage?.addBytes(bytes, counts)
+    if (!this.#estimate) return
+    this.#estimate.observe(bytes)
+    this.#exchange.slots.set(USAGE, this.#estimate.usage(undefined, false))
+  }
+  onUsage(counts: Fields | undefined, whole: boolean): void {
+    if (this.#estimate) return this.#exchange.slots.set(USAGE, this.#estimate.usage(counts, whole))
+    this.#usage?.finish(whole, counts ?? {})
+  }
+  encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes {
+    const { dialect, stream } = this.#format
+    const { id } = this.#exchange
+    const { upstream } = this.#target
+    this.#log.warn({ id, upstream, code: reason.code }, 'response stream ended in an error')
+    return stream.encodeFailure
+      ? stream.encodeFailure(bodyOf(dialect, reason, id), last)
+      : (render(dialect, reason, id).event ?? Buffer.alloc(0))
+  }
+  truncationFault(): Fault {
+    return fault('UPSTREAM_TRUNCATED')
+  }
+  onBroken(): void {
+    this.#exchange.slots.set(STREAM_ERRORED, true)
+  }
+  onLinger(): void {
+    this.#exchange.cut(fault('UPSTREAM_LINGERS'))
+  }
+}
