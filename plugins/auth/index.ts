@@ -15,6 +15,7 @@ import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { bootstrap } from '../credentials/first-run-bootstrap.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
+import { formats } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
 import { AUTH_SCHEMA } from './schema.ts'
 import { createAuthStage } from './stage.ts'
@@ -37,6 +38,7 @@ export default {
     bootstrap(host, {
       url,
       model: exampleModel(modelsOf(host)),
+      samples: [...formats.values()].flatMap(({ sample }) => sample ?? []),
       currency: configuredCurrency(host).name,
       credit: (amount, at) =>
         creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }),

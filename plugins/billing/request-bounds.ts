@@ -1,7 +1,8 @@
-/** Reads the bounds of a request body: maximum output, and the tools that the call may use. Knows
- *  the field names of all supported formats. Pure. */
+/** Reads the bounds of a request body: maximum output, and the tools that the call may use. The
+ *  formats know the members. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
+import { formats } from '../formats/index.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
 import type { Bounds } from './bounds.ts'
@@ -24,6 +25,10 @@ const largest = (...values: readonly unknown[]): number | undefined => {
   }
   return maximum
 }
+
+/** Of all formats: a target may read what the client's format does not know. */
+const LIMITS = [...formats.values()].flatMap(({ limitsIn }) => limitsIn ?? [])
+const ANSWERS = [...formats.values()].flatMap(({ answersIn }) => answersIn ?? [])
 
 /** The capacity of a model: maximum output tokens, and input and output tokens together. */
 export interface Capacity {
@@ -77,18 +82,11 @@ export const requestBoundsOf = (
   files = 0,
 ): RequestBounds => {
   const fields = isFields(body) ? body : {}
-  const generation = fieldsIn(fields, 'generationConfig', 'generation_config')
-  const limit = largest(
-    fields.max_tokens,
-    fields.max_completion_tokens,
-    fields.max_output_tokens,
-    generation.maxOutputTokens,
-    generation.max_output_tokens,
-  )
+  const limit = largest(...LIMITS.flatMap(limitsIn => limitsIn(fields)))
   const most = output ?? context ?? DEFAULT_OUTPUT
   // A limit of 0 counts as no limit: some upstreams treat it so.
   const each = limit === undefined || limit === 0 ? most : Math.min(limit, most)
-  const copies = positiveNumber(fields.n) ?? positiveNumber(generation.candidateCount) ?? 1
+  const copies = largest(...ANSWERS.map(answersIn => answersIn(fields))) ?? 1
   const tools = toolBounds(fields, rule)
   return {
     isWithoutTools: tools === NO_TOOLS,

@@ -6,15 +6,14 @@ import { estimatePromptTokens } from '../conversion/token-estimate.ts'
 import { checkError, discardBody } from '../conversion/upstream-error.ts'
 import { mayNameFile } from '../file-store/file-ids.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
-import type { Format } from '../formats/format.ts'
+import type { CountFacts, Format } from '../formats/format.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
 import { formats } from '../formats/index.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { isPaid } from '../ledger/views/route.ts'
 import { MODEL } from '../slots.ts'
-import { type CountFormat, countFormats } from './count-formats.ts'
 
-const names = [...countFormats.keys()]
+const names = [...formats.values()].flatMap(({ name, counting }) => (counting ? [name] : []))
 /** Statuses of upstreams that do not support token counting. */
 const UNSUPPORTED: ReadonlySet<number> = new Set([404, 405, 501])
 
@@ -29,12 +28,12 @@ export default {
   before: ['sandbox'],
   after: ['model'],
   setup(name, host) {
-    const [format, countFormat] = [formats.get(name), countFormats.get(name)]
-    if (!format?.codec || !countFormat)
+    const format = formats.get(name)
+    if (!format?.codec || !format.counting)
       throw new Error(`the format "${name}" has no token counting; use one of ${names.join(', ')}`)
     if (isPaid(host.route))
       throw new Error('token counts cannot be charged: set `meter: { free: true }` on this route')
-    const count = new TokenCounter(format, countFormat, host)
+    const count = new TokenCounter(format, format.counting, host)
     return {
       forward: (attempt, next) => count.forward(attempt, next),
       explain: () => ({ counts: name }),
@@ -44,11 +43,11 @@ export default {
 
 class TokenCounter {
   readonly #format: Format
-  readonly #countFormat: CountFormat
+  readonly #counting: CountFacts
   readonly #host: Host
-  constructor(format: Format, countFormat: CountFormat, host: Host) {
+  constructor(format: Format, counting: CountFacts, host: Host) {
     this.#format = format
-    this.#countFormat = countFormat
+    this.#counting = counting
     this.#host = host
   }
   async forward(attempt: Attempt, next: () => Promise<void>): Promise<void> {
@@ -71,7 +70,7 @@ class TokenCounter {
     const upstream = this.#host.upstreams[target.upstream]
     const hasFormat = supportsFormat(supportedFormats(target, upstream), this.#format.name)
     if (upstream?.inside !== undefined || !hasFormat) return false
-    const request = this.#countFormat.countedRequest(body)
+    const request = this.#counting.countedRequest(body)
     if (this.#format.codec?.needsTranslation?.(request, target.traits ?? {})) return false
     const bytes = await exchange.request.bytes()
     return !hasForeignPayload(bytes) && !mayNameFile(bytes)
@@ -82,7 +81,7 @@ class TokenCounter {
     for (const key in headers) request.headers[key] ??= headers[key] ?? ''
     request.headers['content-type'] = 'application/json'
     delete request.headers['content-length']
-    request.body = Buffer.from(JSON.stringify(this.#countFormat.renameModel(body, name)))
+    request.body = Buffer.from(JSON.stringify(this.#counting.renameModel(body, name)))
     if (model !== 'body') request.path = model.rename(request.path, name)
   }
   #estimate(attempt: Attempt, body: Fields): void {
@@ -90,11 +89,11 @@ class TokenCounter {
     if (!codec) return
     const { path } = attempt.exchange.request
     const prompt = codec.decodePrompt(
-      this.#countFormat.countedRequest(body),
+      this.#counting.countedRequest(body),
       path,
       new DroppedFieldReport(codec.settings),
     )
-    attempt.answer(200, this.#countFormat.encodeCount(estimatePromptTokens(prompt)), {
+    attempt.answer(200, this.#counting.encodeCount(estimatePromptTokens(prompt)), {
       'x-tollgate-estimated': 'true',
     })
   }

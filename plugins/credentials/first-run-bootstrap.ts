@@ -16,6 +16,8 @@ export interface BootstrapOptions {
   readonly url: string
   /** The model of the printed example call. */
   readonly model: string
+  /** First requests by the ends of their paths, best first. */
+  readonly samples: readonly { readonly path: string; body(model: string): object }[]
   readonly currency: string
   /** Statements that credit account 1. */
   credit(nanos: bigint, now: number): readonly Statement[]
@@ -55,12 +57,12 @@ ${firstCall(host, options, key.text)}`
 /** An example command for the first route that accepts an API key and has a known path. */
 const firstCall = (
   { section, match }: BootstrapHost,
-  { url, model }: BootstrapOptions,
+  { url, model, samples }: BootstrapOptions,
   key: string,
 ): string => {
   const routes = section<unknown>('routes')
   const paths = (Array.isArray(routes) ? routes : []).map(({ path }) => String(path))
-  for (const [end, bodyOf] of FIRST_CALLS) {
+  for (const { path: end, body: bodyOf } of samples) {
     const path = paths.map(pathOfPost).find(each => each.endsWith(end) && takesKey(match, each))
     if (!path) continue
     const body = JSON.stringify(bodyOf(model))
@@ -69,13 +71,6 @@ const firstCall = (
   }
   return ''
 }
-/** The endings of the usual paths, with an example body. */
-const FIRST_CALLS: readonly (readonly [end: string, body: (model: string) => object])[] = [
-  ['/chat/completions', model => ({ model, messages: [HELLO] })],
-  ['/responses', model => ({ model, input: HELLO.content })],
-  ['/messages', model => ({ model, max_tokens: 256, messages: [HELLO] })],
-]
-const HELLO = { role: 'user', content: 'Hello' }
 /** The path of a route that takes POST and has no parameters; else empty. */
 const pathOfPost = (path: string): string =>
   /^(?:\w+\|)*POST(?:\|\w+)*\s+(\/[^\s{*]*)$/.exec(path)?.[1] ?? ''

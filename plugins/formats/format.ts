@@ -30,12 +30,27 @@ export interface Format {
   /** Whether the path of a request asks for a stream. Absent: the member `stream` of the body
    *  does. */
   streamsByPath?(path: string): boolean
+  /** The limits of output tokens in a request, unchecked: a hold covers the largest. */
+  limitsIn?(body: Fields): readonly unknown[]
+  /** The number of answers that a request asks for, unchecked. */
+  answersIn?(body: Fields): unknown
+  /** Requests to count tokens. Absent: the format has none. */
+  readonly counting?: CountFacts
+  /** A first request: the end of its path, and its body. */
+  readonly sample?: { readonly path: string; body(model: string): Fields }
   /** Whether an error reply blames the gateway's own key although its status says otherwise. */
   blamesKey?(status: number, body: Bytes): boolean
   /** Translation to and from the hub. */
   readonly codec?: Codec
 }
 
+export interface CountFacts {
+  /** The request whose tokens are counted. */
+  countedRequest(body: Fields): Fields
+  /** The body with the target's name of the model, where the body contains it. */
+  renameModel(body: Fields, model: string): Fields
+  encodeCount(tokens: number): Fields
+}
 export interface AnswerModelFacts {
   /** Of a plain answer and of some events. */
   readonly key: string

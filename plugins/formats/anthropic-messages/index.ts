@@ -28,6 +28,20 @@ export const anthropicMessages: Format = {
   headers: { 'anthropic-version': '2023-06-01' },
   outputLimit: (_, tokens) => ['max_tokens', tokens],
   limitField: 'max_tokens',
+  limitsIn: body => [body.max_tokens],
+  counting: {
+    countedRequest: body => body,
+    renameModel: (body, model) => ({ ...body, model }),
+    encodeCount: tokens => ({ input_tokens: tokens }),
+  },
+  sample: {
+    path: '/messages',
+    body: model => ({
+      model,
+      max_tokens: 256,
+      messages: [{ role: 'user', content: 'Hello' }],
+    }),
+  },
   usage: {
     key: 'usage',
     inEvent: event => {

@@ -5,6 +5,7 @@ import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
+import { counting } from './counting.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { decodeError } from './errors.ts'
@@ -37,6 +38,13 @@ export const googleGemini: Format = {
   },
   limitField: 'maxOutputTokens',
   streamsByPath: path => path.includes(':stream'),
+  limitsIn: body => configsIn(body).flatMap(each => [each.maxOutputTokens, each.max_output_tokens]),
+  answersIn: body => configsIn(body)[0]?.candidateCount,
+  counting,
+  sample: {
+    path: ':generateContent',
+    body: () => ({ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }),
+  },
   usage: {
     key: 'usageMetadata',
     // Some events carry a traffic type without counts, so events are merged and do not replace each
@@ -74,6 +82,9 @@ export const googleGemini: Format = {
   },
   blamesKey: (status, body) => status === 400 && Buffer.from(body).includes('API_KEY_INVALID'),
 }
+
+const configsIn = ({ generationConfig, generation_config: snake }: Fields): readonly Fields[] =>
+  [generationConfig, snake].filter(isFields)
 
 /** `…/models/NAME:verb?query`: the name is encoded as one segment. The client's API key is removed
  *  from the query. */

@@ -31,6 +31,12 @@ export const openaiChat: Format = {
   answerModel: { key: 'model', parents: [] },
   outputLimit: (_, tokens) => ['max_completion_tokens', tokens],
   limitField: 'max_tokens',
+  limitsIn: body => [body.max_tokens, body.max_completion_tokens],
+  answersIn: ({ n }) => n,
+  sample: {
+    path: '/chat/completions',
+    body: model => ({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+  },
   usage: {
     key: 'usage',
     inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),

@@ -40,6 +40,8 @@ export const openaiResponses: Format = {
   answerModel: { key: 'model', parents: ['response'] },
   outputLimit: (_, tokens) => ['max_output_tokens', tokens],
   limitField: 'max_output_tokens',
+  limitsIn: body => [body.max_output_tokens],
+  sample: { path: '/responses', body: model => ({ model, input: 'Hello' }) },
   usage: {
     key: 'usage',
     inEvent: event => {

@@ -33,8 +33,8 @@ const EXTRA_VALUES: Readonly<Record<string, string>> = {
     'tools that only another provider runs have no name there:',
   'anthropic-messages name "other"': 'what they did is told by the name that we have for it',
 }
-/** Members that the SDK adds itself, or that the provider omits: required by the types, with a value
- *  that they allow. */
+/** Members that the types require, and that the SDK adds itself or the provider omits, with a value
+ *  that the types allow. */
 const OMITTED_MEMBERS: Readonly<Record<string, string | null>> = {
   'openai-responses output_text': '',
   'anthropic-messages citations': null,
