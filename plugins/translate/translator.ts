@@ -10,12 +10,12 @@ import {
 } from '../conversion/upstream-error.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
-import type { EncodeContext, UpstreamRequest } from '../formats/hub/codec.ts'
-import type { Prompt } from '../formats/hub/prompt.ts'
+import type { EncodeContext, TargetCodec, UpstreamRequest } from '../formats/hub/codec.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
 import { MODEL } from '../slots.ts'
 import { decodeRequest } from './decode-request.ts'
 import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'
+import { fitTools } from './fit-tools.ts'
 import { encodeBody, JSON_TYPE, joinReplies, sendFollowUps } from './follow-ups.ts'
 import { factsOf, preparePrompt } from './prepare-prompt.ts'
 import { contextOf, translateResponse } from './translate-response.ts'
@@ -48,7 +48,10 @@ export class Translator {
       this.#context,
       droppedFields,
     )
-    const upstreamRequest = target.encodePrompt(prompt, factsOf(attempt), droppedFields)
+    const facts = factsOf(attempt)
+    const isSameFormat = this.#client.name === this.#target.name
+    const fittedPrompt = fitTools(prompt, target, facts, isSameFormat, droppedFields)
+    const upstreamRequest = target.encodePrompt(fittedPrompt.prompt, facts, droppedFields)
     if (isStrict(this.#context.strict, exchange))
       droppedFields.refuse(exchange.slots.get(MODEL)?.asked ?? '')
     this.#send(attempt, upstreamRequest)
@@ -59,7 +62,8 @@ export class Translator {
     const joinedReply = await this.#sendFollowUps(attempt, reply, upstreamRequest.followUps ?? [])
     if (!joinedReply) return
     const linkedReply = await this.#linkImages(attempt, joinedReply, prompt)
-    await this.#translateResponse(attempt, linkedReply, contextOf(exchange, prompt))
+    const context = contextOf(exchange, prompt)
+    await this.#translateResponse(attempt, linkedReply, context, fittedPrompt.codec)
   }
   #send({ request }: Attempt, upstreamRequest: UpstreamRequest): void {
     request.path = upstreamRequest.path
@@ -87,20 +91,30 @@ export class Translator {
     return undefined
   }
   /** Gives the client URLs of the file store for images that the target sends as base64. */
-  #linkImages(attempt: Attempt, reply: Reply, { body }: Prompt): Reply | Promise<Reply> {
+  #linkImages(
+    attempt: Attempt,
+    reply: Reply,
+    { body }: EncodeContext['prompt'],
+  ): Reply | Promise<Reply> {
     const { imageGeneration } = this.#target.codec
     const { imageLinks } = this.#context
     const isWanted = imageGeneration && this.#client.codec.expectsImageUrls?.(body)
     if (!isWanted || !imageLinks || isEventStream(reply)) return reply
     return imageLinks.replace(attempt, reply, imageGeneration)
   }
-  async #translateResponse(attempt: Attempt, reply: Reply, context: EncodeContext): Promise<void> {
+  async #translateResponse(
+    attempt: Attempt,
+    reply: Reply,
+    context: EncodeContext,
+    codec: TargetCodec,
+  ): Promise<void> {
     if (isEventStream(reply)) {
       const firstBytes = await reply.peek(hasFirstEvent)
       const error = errorInFirstEvent(firstBytes, this.#target.stream)
       if (error) return this.#answerErrorEvent(attempt, reply, error)
     }
-    translateResponse(attempt, reply, context, this.#client, this.#target, this.#context)
+    const target = { ...this.#target, codec }
+    translateResponse(attempt, reply, context, this.#client, target, this.#context)
   }
   /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
   async #answerErrorEvent(

@@ -28,7 +28,7 @@ import {
   requiredText,
   textIn,
 } from './members.ts'
-import { decodeToolName, freeToolName } from './names.ts'
+import { freeToolName } from './names.ts'
 
 type Read = (block: Fields, at: FieldPath) => Content
 
@@ -75,7 +75,7 @@ const readCall: Read = (block, at): Call => {
 }
 const callFieldsOf = (name: string, input: Json): Pick<Call, 'name' | 'input' | 'isFreeText'> => {
   const toolName = freeToolName(name)
-  if (toolName === undefined) return { name: decodeToolName(name), input: JSON.stringify(input) }
+  if (toolName === undefined) return { name, input: JSON.stringify(input) }
   const inputText = isFields(input) && typeof input.input === 'string' ? input.input : undefined
   return { name: toolName, input: inputText ?? JSON.stringify(input), isFreeText: true }
 }

@@ -11,6 +11,7 @@ import { NAME } from './members.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
+import { toolSupport } from './tools.ts'
 import { metersOf } from './usage.ts'
 
 const TEXT = compileTextPattern({
@@ -84,6 +85,7 @@ export const anthropicMessages: Format = {
     encodeStream,
     decodeError,
     settings: SETTINGS,
+    tools: toolSupport,
     expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     runsHostedTools: true,
   },

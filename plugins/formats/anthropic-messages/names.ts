@@ -1,20 +1,19 @@
-/** Converts tool names to the limits of this format. */
-import { decodeCallId, encodeCallId, PORTABLE_ID } from '../hub/call-id.ts'
+/** Tool names of this format. */
+import type { ToolNameRule } from '../hub/codec.ts'
 import type { Call } from '../hub/content.ts'
-
-const VALID_NAME = /^[A-Za-z0-9_-]{1,128}$/
-
-export const encodeToolName = (name: string): string =>
-  VALID_NAME.test(name) ? name : encodeCallId(name, PORTABLE_ID)
-
-export const decodeToolName = decodeCallId
 
 /** A tool with free text input becomes a function with one argument; the prefix marks it for the
  *  decoder. */
 const FREE_PREFIX = 'tollgate_text_'
-export const encodeFreeToolName = (name: string): string => FREE_PREFIX + encodeToolName(name)
+/** The provider accepts 128 characters. */
+export const NAME_RULE: ToolNameRule = {
+  invalid: /[^A-Za-z0-9_-]/g,
+  maxLength: 128 - FREE_PREFIX.length,
+}
+
+export const encodeFreeToolName = (name: string): string => FREE_PREFIX + name
 export const callName = ({ name, isFreeText }: Pick<Call, 'name' | 'isFreeText'>): string =>
-  isFreeText ? encodeFreeToolName(name) : encodeToolName(name)
+  isFreeText ? encodeFreeToolName(name) : name
 /** Undefined for the name of a function. */
 export const freeToolName = (name: string): string | undefined =>
-  name.startsWith(FREE_PREFIX) ? decodeToolName(name.slice(FREE_PREFIX.length)) : undefined
+  name.startsWith(FREE_PREFIX) ? name.slice(FREE_PREFIX.length) : undefined

@@ -2,7 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
-import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
+import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
 import { readCache, writeCache } from './cache.ts'
@@ -20,7 +20,7 @@ import {
   textIn,
   textsIn,
 } from './members.ts'
-import { encodeFreeToolName, encodeToolName } from './names.ts'
+import { encodeFreeToolName, NAME_RULE } from './names.ts'
 import { subsetOf } from './schema.ts'
 
 // ---------------------------------------------------------------- decoding
@@ -52,12 +52,19 @@ export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[]
 const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => {
   const type = textIn(tool, 'type', at) ?? 'custom'
   const hostedTool = HOSTED.find(([pattern]) => pattern.test(type))?.[1]
-  if (type !== 'custom' && hostedTool === undefined)
-    return { type: 'foreign', origin: NAME, name: textIn(tool, 'name', at) ?? type, raw: tool }
+  if (type !== 'custom' && hostedTool === undefined) return readForeign(tool, type, at)
   for (const key in tool)
     if (!SUPPORTED_FIELDS.has(key) && tool[key] !== null) dropped.add(memberPath(at, key) ?? key)
   return hostedTool === undefined ? readFunction(tool, at) : readHosted(tool, hostedTool, type, at)
 }
+const readForeign = (tool: Fields, type: string, at: FieldPath): Tool => {
+  const name = textIn(tool, 'name', at) ?? type
+  const path = OPTIONAL.test(type) ? memberPath(at, name) : undefined
+  return { type: 'foreign', origin: NAME, name, raw: tool, ...(path !== undefined && { at: path }) }
+}
+/** Tools that the provider runs and that no other provider has. */
+const OPTIONAL = /^(?:tool_search_tool|advisor)_/
+
 const readFunction = (tool: Fields, at: FieldPath): FunctionTool => {
   const description = textIn(tool, 'description', at)
   const schema = objectIn(tool, 'input_schema', at)
@@ -82,10 +89,12 @@ const readHosted = (
   const { type: _, ...location } = objectIn(tool, 'user_location', at) ?? {}
   const maxCalls = numberIn(tool, 'max_uses', at)
   const domains = { ...(allowed && { allowed }), ...(blocked && { blocked }) }
+  const path = memberPath(at, clientName)
   return {
     type: 'hosted',
     tool: name,
     clientName,
+    ...(path !== undefined && { at: path }),
     ...(Object.keys(domains).length > 0 && { domains }),
     ...(Object.keys(location).length > 0 && { location }),
     ...(maxCalls !== undefined && { maxCalls }),
@@ -110,6 +119,12 @@ export const readChoice = (body: Fields): { readonly choice?: ToolChoice } => {
 }
 
 // ---------------------------------------------------------------- encoding
+
+export const toolSupport: ToolSupport = {
+  format: NAME,
+  names: NAME_RULE,
+  runs: tool => runsTool(tool),
+}
 
 export const writeTools = (
   { tools, choice }: Prompt,
@@ -142,7 +157,7 @@ const writeFunction = (
     strict && traits.structured !== false ? subsetOf(argumentSchema(schema)) : undefined
   if (strict && !subset?.isEqual) dropped.add('strict')
   return {
-    name: encodeToolName(name),
+    name,
     ...(description !== undefined && { description }),
     input_schema: subset?.isEqual ? subset.schema : argumentSchema(schema),
     ...(subset?.isEqual && { strict }),
@@ -178,9 +193,10 @@ const VERSIONS: Readonly<Partial<Record<HostedToolName, readonly [type: string, 
   url_context: ['web_fetch_20250910', 'web_fetch'],
   code_execution: ['code_execution_20250825', 'code_execution'],
 }
+const runsTool = ({ tool, stores }: HostedTool): boolean => VERSIONS[tool] !== undefined && !stores
 const writeHosted = (tool: HostedTool, dropped: DroppedFields): Fields => {
   const version = VERSIONS[tool.tool]
-  if (!version || tool.stores) throw fault('TOOL_UNSUPPORTED', [tool.clientName])
+  if (!version || !runsTool(tool)) throw fault('TOOL_UNSUPPORTED', [tool.clientName])
   const [defaultType, name] = version
   const type = HOSTED.some(([pattern]) => pattern.test(tool.clientName))
     ? tool.clientName
@@ -236,5 +252,5 @@ const CHOICE_WRITERS: Readonly<Record<ToolChoice['type'], WriteChoice>> = {
 const wireName = (name: string, tools: readonly Tool[]): string => {
   const tool = tools.find(each => matchesName(each, [name]))
   if (tool?.type === 'free') return encodeFreeToolName(name)
-  return (tool?.type === 'hosted' && VERSIONS[tool.tool]?.[1]) || encodeToolName(name)
+  return (tool?.type === 'hosted' && VERSIONS[tool.tool]?.[1]) || name
 }

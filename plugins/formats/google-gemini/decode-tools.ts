@@ -1,6 +1,6 @@
 /** Decodes tools and tool choice of a client's request. */
 import type { Json } from '../../../engine/plugin.ts'
-import { isFields, lookUp } from '../fields.ts'
+import { lookUp } from '../fields.ts'
 import type { DroppedFields } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from '../hub/prompt.ts'
@@ -34,19 +34,31 @@ const readTool = (
     if (object.has(member)) tools.push(readHosted(object, member, tool, dropped))
   for (const key in object.fields) {
     const raw = object.fields[key]
-    if (isFields(raw) && !isKnown(key)) tools.push(foreignTool(key, raw, object))
+    if (typeof raw === 'object' && raw !== null && !isKnown(key))
+      tools.push(foreignTool(key, raw, object))
   }
   object.reportUnread(dropped)
   return tools
 }
 const isKnown = (key: string): boolean => {
-  const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  const camel = camelCase(key)
   return camel === 'functionDeclarations' || Object.hasOwn(HOSTED, camel)
 }
+const camelCase = (key: string): string =>
+  key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 const foreignTool = (key: string, raw: Json, object: RequestObject): Tool => {
   object.value(key)
-  return { type: 'foreign', origin: NAME, name: key, raw: { [key]: raw } }
+  const at = OPTIONAL.has(camelCase(key)) ? object.pathOf(key) : undefined
+  return {
+    type: 'foreign',
+    origin: NAME,
+    name: key,
+    raw: { [key]: raw },
+    ...(at !== undefined && { at }),
+  }
 }
+/** Tools that Google runs and that no other provider has. */
+const OPTIONAL: ReadonlySet<string> = new Set(['googleMaps', 'retrieval'])
 
 const readFunction = (
   object: RequestObject,
@@ -82,6 +94,7 @@ const readHosted = (
     type: 'hosted',
     tool,
     clientName: member,
+    at: object.pathOf(member),
     ...(blocked.length > 0 && { domains: { blocked } }),
     ...(stores.length > 0 && { stores }),
   }
@@ -108,7 +121,12 @@ const MODES: Readonly<Record<string, ChoiceOf>> = {
       : choiceAmong('required')(names),
 }
 
-export const readChoice = (body: RequestObject, dropped: DroppedFields): ToolChoice | undefined => {
+/** The choice restricts functions only: hosted tools stay available beside them. */
+export const readChoice = (
+  body: RequestObject,
+  tools: readonly Tool[],
+  dropped: DroppedFields,
+): ToolChoice | undefined => {
   const config = body.object('toolConfig')
   const calling = config?.object('functionCallingConfig')
   config?.reportUnread(
@@ -122,5 +140,11 @@ export const readChoice = (body: RequestObject, dropped: DroppedFields): ToolCho
   calling.reportUnread(dropped)
   const choose = lookUp(MODES, (mode || 'AUTO').toUpperCase())
   if (!choose) throw valueFault(calling.pathOf('mode'), 'expected AUTO, ANY, NONE or VALIDATED')
-  return choose(names)
+  const choice = choose(names)
+  if (choice?.type !== 'some' || choice.mode === 'required') return choice
+  return { ...choice, names: [...names, ...tools.flatMap(hostedName)] }
+}
+const hostedName = (tool: Tool): readonly string[] => {
+  if (tool.type === 'hosted') return [tool.tool]
+  return tool.type === 'foreign' ? [tool.name] : []
 }

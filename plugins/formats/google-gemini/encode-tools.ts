@@ -2,12 +2,12 @@
 
 import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
-import type { DroppedFields } from '../hub/codec.ts'
+import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
-import { encodeToolName, NAME } from './name.ts'
+import { encodeToolName, NAME, NAME_RULE } from './name.ts'
 import { convertToOpenApi, isEmpty } from './schema.ts'
-import type { Traits } from './traits.ts'
+import { type Traits, traitsOf } from './traits.ts'
 
 const HOSTED: Readonly<Partial<Record<HostedToolName, string>>> = {
   web_search: 'googleSearch',
@@ -15,6 +15,13 @@ const HOSTED: Readonly<Partial<Record<HostedToolName, string>>> = {
   url_context: 'urlContext',
   code_execution: 'codeExecution',
   file_search: 'fileSearch',
+}
+
+export const toolSupport: ToolSupport = {
+  format: NAME,
+  names: NAME_RULE,
+  runs: tool => runsTool(tool),
+  mixesTools: target => traitsOf(target).mixesTools,
 }
 
 export const writeTools = (prompt: Prompt, traits: Traits, dropped: DroppedFields): Fields => {
@@ -162,21 +169,19 @@ const writeHostedTools = (
   return tool.type === 'hosted' ? [writeHosted(tool, traits, dropped)] : []
 }
 const STORE = /^(?:projects\/.+\/)?fileSearchStores\//
+/** Other providers' stores are unknown to Google; a search without stores would find nothing. */
+const runsTool = ({ tool, stores = [] }: HostedTool): boolean =>
+  HOSTED[tool] !== undefined && stores.every(store => STORE.test(store))
 const writeHosted = (hostedTool: HostedTool, traits: Traits, dropped: DroppedFields): Fields => {
   const { tool, clientName, domains, stores = [] } = hostedTool
   const member = HOSTED[tool]
-  if (!member) throw fault('TOOL_UNSUPPORTED', [clientName])
+  if (!member || !runsTool(hostedTool)) throw fault('TOOL_UNSUPPORTED', [clientName])
   if (hostedTool.cache) dropped.add('cache_control')
   if (domains?.allowed) dropped.add(`${clientName}.allowed_domains`)
   if (hostedTool.location !== undefined) dropped.add(`${clientName}.user_location`)
   if (hostedTool.depth !== undefined) dropped.add(`${clientName}.search_context_size`)
   if (hostedTool.maxCalls !== undefined) dropped.add(`${clientName}.max_uses`)
-  if (tool === 'file_search') {
-    // Other providers' stores are unknown to Google, and a search without stores would find
-    // nothing.
-    if (!stores.every(store => STORE.test(store))) throw fault('TOOL_UNSUPPORTED', [clientName])
-    return { fileSearch: { fileSearchStoreNames: stores } }
-  }
+  if (tool === 'file_search') return { fileSearch: { fileSearchStoreNames: stores } }
   const excludeDomains = domains?.blocked ?? []
   if (excludeDomains.length === 0) return { [member]: {} }
   if (tool === 'web_search' && traits.isVertex) return { [member]: { excludeDomains } }

@@ -8,6 +8,7 @@ import { compileTextPattern } from '../stream/text-pattern.ts'
 import { counting } from './counting.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
+import { toolSupport } from './encode-tools.ts'
 import { decodeError } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
@@ -77,6 +78,7 @@ export const googleGemini: Format = {
     encodeStream,
     decodeError,
     settings: SETTINGS,
+    tools: toolSupport,
     upload,
     runsHostedTools: true,
   },

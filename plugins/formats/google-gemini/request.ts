@@ -20,7 +20,7 @@ export const decodePrompt = (fields: Fields, path: string, dropped: DroppedField
   const form = config && readForm(config, dropped)
   const thinking = config && readThinking(config, dropped)
   const tools = readTools(body, dropped)
-  const choice = readChoice(body, dropped)
+  const choice = readChoice(body, tools, dropped)
   const settings = readSettings(body, config)
   const turns = [
     ...readInstruction(body, dropped),

@@ -5,7 +5,7 @@ import type { Fields } from '../fields.ts'
 import type { Upload } from '../media/upload.ts'
 import type { SseEvent } from '../stream/sse.ts'
 import type { Answer, Part } from './answer.ts'
-import type { Prompt } from './prompt.ts'
+import type { HostedTool, Prompt } from './prompt.ts'
 
 /** Translation for targets of a format. */
 export interface TargetCodec {
@@ -25,6 +25,23 @@ export interface TargetCodec {
   /** True if upstreams of this format run hosted tools (web search, code). For a request with
    *  hosted tools, a target that supports several formats is called in this one. */
   readonly runsHostedTools?: boolean
+  /** Which tools upstreams of this format accept. Absent: none, or only their own. */
+  readonly tools?: ToolSupport
+}
+
+export interface ToolSupport {
+  readonly format: string
+  readonly names: ToolNameRule
+  /** Whether upstreams run this tool. */
+  runs(tool: HostedTool): boolean
+  /** Whether this model accepts hosted tools beside functions. Absent: every model does. */
+  mixesTools?(target: TargetFacts): boolean
+}
+/** The tool names that a format accepts. */
+export interface ToolNameRule {
+  /** Every character that is not allowed; a global expression. */
+  readonly invalid: RegExp
+  readonly maxLength: number
 }
 
 /** Translation for clients and targets of a format. */

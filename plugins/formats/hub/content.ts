@@ -83,6 +83,8 @@ export interface Call extends WithPayload {
   readonly type: 'call'
   readonly id: string
   readonly name: string
+  /** The group of the tool, in formats that have groups. */
+  readonly namespace?: string
   /** The arguments as JSON text, `{}` for none; for a free-text tool the text itself. */
   readonly input: string
   readonly isFreeText?: boolean

@@ -97,10 +97,17 @@ export interface Thinking {
 // ---------------------------------------------------------------- tools
 
 export type Tool = FunctionTool | FreeTool | HostedTool | ForeignTool
+/** A group of the client's tools, in formats that have groups. `raw`: its declaration. */
+export interface ToolNamespace {
+  readonly name: string
+  readonly description?: string
+  readonly raw: Json
+}
 /** A function of the client. */
 export interface FunctionTool {
   readonly type: 'function'
   readonly name: string
+  readonly namespace?: ToolNamespace
   readonly description?: string
   /** The JSON schema of its arguments; absent: none or any. */
   readonly schema?: Json
@@ -111,6 +118,7 @@ export interface FunctionTool {
 export interface FreeTool {
   readonly type: 'free'
   readonly name: string
+  readonly namespace?: ToolNamespace
   readonly description?: string
   readonly grammar?: Json
 }
@@ -120,6 +128,8 @@ export interface HostedTool {
   readonly tool: HostedToolName
   /** The client's name for the tool, for error messages if no target has it. */
   readonly clientName: string
+  /** The path in the client's request, for reports: `tools[3].web_search`. */
+  readonly at?: string
   readonly domains?: { readonly allowed?: readonly string[]; readonly blocked?: readonly string[] }
   /** The user's location: `{country, city, region, timezone}`. */
   readonly location?: Json
@@ -136,10 +146,13 @@ interface ForeignTool {
   readonly origin: string
   readonly name: string
   readonly raw: Json
+  /** Of a tool that the provider runs and that other providers may leave out: its path in the
+   *  client's request. */
+  readonly at?: string
 }
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
-  | { readonly type: 'tool'; readonly name: string }
+  | { readonly type: 'tool'; readonly name: string; readonly namespace?: string }
   | {
       readonly type: 'some'
       readonly mode: 'auto' | 'required'

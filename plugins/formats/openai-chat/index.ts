@@ -14,6 +14,7 @@ import { hostedUsage } from './hosted-tools.ts'
 import { decodePrompt, encodePrompt, needsTranslation } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
+import { toolSupport } from './tools.ts'
 import { metersOf } from './usage.ts'
 
 /** Upstreams may send the same thought in several members. */
@@ -71,6 +72,7 @@ export const openaiChat: Format = {
     needsTranslation,
     expectsImageUrls: body => imageFormatIn(body) !== 'b64_json',
     losesSignatures: true,
+    tools: toolSupport,
   },
 }
 

@@ -14,9 +14,9 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import type { DroppedFields } from '../hub/codec.ts'
+import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
-import type { FreeTool, FunctionTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
 import { strictly } from '../openai-strict.ts'
 
 /** Names by which clients of this format request hosted tools. */
@@ -60,7 +60,12 @@ const readTool = (value: Json, at: string): Tool => {
   const tool = requireObject(value, at)
   const preset = presetNameOf(tool)
   if (preset !== undefined)
-    return { type: 'hosted', tool: PRESETS[preset] as HostedToolName, clientName: preset }
+    return {
+      type: 'hosted',
+      tool: PRESETS[preset] as HostedToolName,
+      clientName: preset,
+      at: `${at}.${preset}`,
+    }
   if (tool.type === 'custom') {
     const custom = requireMember(fieldsIn(tool, 'custom', `${at}.custom`), `${at}.custom`)
     const description = textIn(custom, 'description', `${at}.custom.description`)
@@ -92,13 +97,15 @@ const readFunction = (declaration: Fields, at: string): Tool => {
     ...(strict !== undefined && { strict }),
   }
 }
+const SEARCH_OPTIONS = 'web_search_options'
 const readSearch = (options: Fields): Tool => {
   const depth = textIn(options, 'search_context_size', 'web_search_options.search_context_size')
   const location = lenientObject(lenientObject(options, 'user_location'), 'approximate')
   return {
     type: 'hosted',
     tool: 'web_search',
-    clientName: 'web_search_options',
+    clientName: SEARCH_OPTIONS,
+    at: SEARCH_OPTIONS,
     ...(depth !== undefined && { depth }),
     ...(Object.keys(location).length > 0 && { location }),
   }
@@ -140,7 +147,13 @@ const readAllowedTools = (allowed: Fields): ToolChoice => ({
 
 // ---------------------------------------------------------------- towards an upstream
 
-/** Fields of the body. The only hosted tool of this format is web search, which is an option. */
+export const toolSupport: ToolSupport = {
+  format: 'openai-chat',
+  names: { invalid: /[^A-Za-z0-9_-]/g, maxLength: 64 },
+  runs: tool => runsTool(tool),
+}
+
+/** Fields of the body; web search is an option. */
 export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): Fields => {
   const declarations: Fields[] = []
   let search: Fields | undefined
@@ -152,11 +165,7 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): F
         type: 'custom',
         custom: omitUndefined({ name, description, format: grammar }),
       })
-    } else if (
-      tool.type === 'hosted' &&
-      tool.tool === 'web_search' &&
-      tool.clientName === 'web_search_options'
-    )
+    } else if (tool.type === 'hosted' && runsTool(tool))
       search = omitUndefined({
         search_context_size: tool.depth,
         ...(tool.location !== undefined && {
@@ -171,6 +180,9 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): F
     web_search_options: search,
   })
 }
+/** The only hosted tool of this format is web search. */
+const runsTool = ({ tool, clientName }: HostedTool): boolean =>
+  tool === 'web_search' && clientName === SEARCH_OPTIONS
 const writeFunction = (
   tool: Extract<Tool, { readonly type: 'function' }>,
   dropped: DroppedFields,

@@ -112,9 +112,7 @@ const readCall =
           name,
           input: member === 'arguments' && input.trim() === '' ? '{}' : input,
           ...(member === 'input' && { isFreeText: true }),
-          ...(namespace !== undefined && {
-            payload: { origin: NAME, kind: 'namespace', data: namespace },
-          }),
+          ...(namespace !== undefined && { namespace }),
         },
       ],
     }

@@ -142,15 +142,17 @@ class AssistantItems {
       }),
     )
   }
-  #callItem({ id, name, input, isFreeText, payload }: Call): Fields {
-    const call = { call_id: encodeCallId(id, CALL_ID), name }
+  #callItem({ id, name, namespace, input, isFreeText, payload }: Call): Fields {
+    const call = omitUndefined({
+      call_id: encodeCallId(id, CALL_ID),
+      name,
+      namespace: namespace ?? this.#payloadOf('namespace', payload),
+    })
     if (isFreeText) this.#freeCallIds.add(id)
     if (isFreeText) return { type: 'custom_tool_call', ...call, input }
-    const namespace = this.#payloadOf('namespace', payload)
     return omitUndefined({
       type: 'function_call',
       ...call,
-      namespace,
       arguments: input.trim() === '' ? '{}' : input,
     })
   }

@@ -3,17 +3,17 @@
 import type { Bytes } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
-import { openaiError } from '../openai-error.ts'
 import { type SseEvent, writeEvent } from '../stream/sse.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { SETTING_NAMES } from './decode-settings.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
-import { decodeError } from './errors.ts'
+import { decodeError, errorOf, typeOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
+import { toolSupport } from './tools.ts'
 import { metersOf } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([
@@ -74,27 +74,9 @@ export const openaiResponses: Format = {
     encodeStream,
     decodeError,
     settings: SETTING_NAMES,
+    tools: toolSupport,
     runsHostedTools: true,
   },
-}
-
-const typeOf = (event: SseEvent): string => {
-  if (event.name !== '') return event.name
-  const type = eventFields(event)?.type
-  return typeof type === 'string' ? type : ''
-}
-
-/** The error is flat as specified, nested as some upstreams send it, or only inside the failed
- *  response. */
-const errorOf = (event: SseEvent): ReturnType<typeof openaiError> => {
-  const type = typeOf(event)
-  if (type !== 'error' && type !== 'response.failed' && type !== '') return undefined
-  const fields = eventFields(event)
-  if (!fields) return undefined
-  // An error reply with status 200: neither an event nor a response.
-  if (type === '') return fields.output === undefined ? openaiError(fields.error) : undefined
-  if (type === 'response.failed') return openaiError(lenientObject(fields, 'response').error)
-  return openaiError(isFields(fields.error) ? fields.error : { ...fields, type: null })
 }
 
 const failure = (body: Fields, last: SseEvent | undefined): Bytes => {

@@ -14,9 +14,17 @@ import {
   requireObject,
   textIn,
 } from '../fields.ts'
-import type { DroppedFields } from '../hub/codec.ts'
+import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
-import type { FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import type {
+  FreeTool,
+  FunctionTool,
+  HostedTool,
+  Prompt,
+  Tool,
+  ToolChoice,
+  ToolNamespace,
+} from '../hub/prompt.ts'
 import { strictly } from '../openai-strict.ts'
 import { reportUnknown } from './decode-settings.ts'
 import { NAME } from './name.ts'
@@ -25,17 +33,36 @@ import { NAME } from './name.ts'
 
 export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] => {
   const maxCalls = numberIn(body, 'max_tool_calls')
-  const tools = (listIn(body, 'tools') ?? []).map((value, index) => {
+  const tools = (listIn(body, 'tools') ?? []).flatMap((value, index) => {
     const at = `tools[${index}]`
     const tool = requireObject(value, at)
     const type = requireMember(textIn(tool, 'type', `${at}.type`), `${at}.type`)
+    if (type === 'namespace') return readNamespace(tool, at, dropped)
     return (READERS[type] ?? (HOSTED[type] ? readHosted : readForeign))(tool, at, dropped)
   })
   if (maxCalls === undefined) return tools
   if (!tools.some(tool => tool.type === 'hosted')) dropped.add('max_tool_calls')
   return tools.map(tool => (tool.type === 'hosted' ? { ...tool, maxCalls } : tool))
 }
-const readFunction = (tool: Fields, at: string, dropped: DroppedFields): Tool => {
+/** A group of functions. Deferred loading applies only together with a search for tools. */
+const readNamespace = (group: Fields, at: string, dropped: DroppedFields): readonly Tool[] => {
+  const description = textIn(group, 'description', `${at}.description`)
+  const namespace: ToolNamespace = {
+    name: requireMember(textIn(group, 'name', `${at}.name`), `${at}.name`),
+    ...(description !== undefined && { description }),
+    raw: group,
+  }
+  return (listIn(group, 'tools', `${at}.tools`) ?? []).map((value, index): Tool => {
+    const path = `${at}.tools[${index}]`
+    const { defer_loading: _, ...tool } = requireObject(value, path)
+    if (tool.type === 'function') return { ...readFunction(tool, path, dropped), namespace }
+    if (tool.type === 'custom') return { ...readFree(tool, path, dropped), namespace }
+    throw fault('MEMBER_VALUE', [`${path}.type`, "expected 'function' or 'custom'"], {
+      param: `${path}.type`,
+    })
+  })
+}
+const readFunction = (tool: Fields, at: string, dropped: DroppedFields): FunctionTool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const schema = fieldsIn(tool, 'parameters', `${at}.parameters`)
   const strict = flagIn(tool, 'strict', `${at}.strict`)
@@ -55,7 +82,7 @@ const FUNCTION_FIELDS: ReadonlySet<string> = new Set([
   'parameters',
   'strict',
 ])
-const readFree = (tool: Fields, at: string, dropped: DroppedFields): Tool => {
+const readFree = (tool: Fields, at: string, dropped: DroppedFields): FreeTool => {
   const description = textIn(tool, 'description', `${at}.description`)
   const grammar = fieldsIn(tool, 'format', `${at}.format`)
   reportUnknown(tool, FREE_FIELDS, at, dropped)
@@ -88,6 +115,7 @@ const readHosted = (tool: Fields, at: string, dropped: DroppedFields): HostedToo
     type: 'hosted',
     tool: HOSTED[clientName] ?? 'web_search',
     clientName,
+    at: `${at}.${clientName}`,
     ...((allowed || blocked) && {
       domains: { ...(allowed && { allowed }), ...(blocked && { blocked }) },
     }),
@@ -112,12 +140,17 @@ const HOSTED: Readonly<Record<string, HostedToolName>> = {
   file_search: 'file_search',
   image_generation: 'image_generation',
 }
-const readForeign = (tool: Fields): Tool => ({
-  type: 'foreign',
-  origin: NAME,
-  name: textIn(tool, 'type') ?? '',
-  raw: tool,
-})
+const readForeign = (tool: Fields, at: string): Tool => {
+  const name = textIn(tool, 'type') ?? ''
+  const isOptional = name === 'tool_search'
+  return {
+    type: 'foreign',
+    origin: NAME,
+    name,
+    raw: tool,
+    ...(isOptional && { at: `${at}.${name}` }),
+  }
+}
 const READERS: Readonly<
   Record<string, (tool: Fields, at: string, dropped: DroppedFields) => Tool>
 > = {
@@ -143,7 +176,9 @@ export const readChoice = (
     })
   const name = nameOf(value, 'tool_choice')
   if (value.type !== 'allowed_tools') {
-    if (name !== undefined) return { type: 'tool', name }
+    const namespace = textIn(value, 'namespace', 'tool_choice.namespace')
+    if (name !== undefined)
+      return { type: 'tool', name, ...(namespace !== undefined && { namespace }) }
     dropped.add('tool_choice')
     return undefined
   }
@@ -164,6 +199,12 @@ const nameOf = (tool: Fields, at: string): string | undefined => {
 
 // ---------------------------------------------------------------- write
 
+export const toolSupport: ToolSupport = {
+  format: NAME,
+  names: { invalid: /[^A-Za-z0-9_-]/g, maxLength: 64 },
+  runs: tool => runsTool(tool),
+}
+
 export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): Fields => {
   const limitedTools = tools.flatMap(tool =>
     tool.type === 'hosted' && tool.maxCalls !== undefined ? [tool] : [],
@@ -173,11 +214,19 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): F
   for (const tool of limitedTools)
     if (tool.maxCalls !== maxCalls) dropped.add(`${tool.clientName}.max_uses`)
   return omitUndefined({
-    ...(tools.length > 0 && { tools: tools.map(tool => writeTool(tool, dropped)) }),
+    ...(tools.length > 0 && { tools: declarationsOf(tools, dropped) }),
     tool_choice: choice && tools.length > 0 ? writeChoice(choice, tools) : undefined,
     max_tool_calls: maxCalls,
   })
 }
+/** The tools of a group share one declaration. */
+const declarationsOf = (tools: readonly Tool[], dropped: DroppedFields): readonly Json[] => [
+  ...new Set(
+    tools.map(tool =>
+      'namespace' in tool && tool.namespace ? tool.namespace.raw : writeTool(tool, dropped),
+    ),
+  ),
+]
 const writeTool = (tool: Tool, dropped: DroppedFields): Json => {
   if (tool.type === 'function') return writeFunction(tool, dropped)
   if (tool.type === 'free')
@@ -224,6 +273,9 @@ const writeHosted = (
     search_context_size: depth,
   })
 }
+/** Google's file stores have paths as ids. */
+const runsTool = ({ tool, stores = [] }: HostedTool): boolean =>
+  WIRE_TYPES[tool] !== undefined && !stores.some(store => store.includes('/'))
 const WIRE_TYPES: Readonly<Partial<Record<HostedToolName, string>>> = {
   web_search: 'web_search',
   code_execution: 'code_interpreter',
@@ -232,7 +284,10 @@ const WIRE_TYPES: Readonly<Partial<Record<HostedToolName, string>>> = {
 }
 
 const writeChoice = (choice: ToolChoice, tools: readonly Tool[]): Json => {
-  if (choice.type === 'tool') return choiceOf(choice.name, tools)
+  if (choice.type === 'tool') {
+    const { name, namespace } = choice
+    return omitUndefined({ ...choiceOf(name, tools), namespace })
+  }
   if (choice.type !== 'some') return choice.type
   const { mode, names } = choice
   return { type: 'allowed_tools', mode, tools: names.map(name => choiceOf(name, tools)) }

@@ -77,7 +77,14 @@ const ciphertextOf = (payload: OpaquePayload, id: string): string =>
 export const writeCall = (call: Call, position: ItemPosition, emit: Emit): ItemWriter => {
   const { type, prefix, member, event } = call.isFreeText ? FREE : FUNCTION
   const id = itemId(prefix, position.id, position.index)
-  const facts = { id, type, call_id: encodeCallId(call.id, CALL_ID), name: call.name }
+  const { name, namespace } = call
+  const facts = {
+    id,
+    type,
+    call_id: encodeCallId(call.id, CALL_ID),
+    name,
+    ...(namespace !== undefined && { namespace }),
+  }
   let input = ''
   const grow = (delta: string): void => {
     input += delta

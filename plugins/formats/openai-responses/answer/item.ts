@@ -67,11 +67,13 @@ const textsIn = (item: Fields, key: string): readonly string[] =>
 /** A call of a client's tool, with its input so far. */
 export const callOf = (item: Fields): Call => {
   const isFreeText = item.type === 'custom_tool_call'
+  const namespace = lenientText(item, 'namespace')
   const input = lenientText(item, isFreeText ? 'input' : 'arguments') ?? objectText(item.arguments)
   return {
     type: 'call',
     id: lenientText(item, 'call_id') ?? lenientText(item, 'id') ?? '',
     name: lenientText(item, 'name') ?? '',
+    ...(namespace !== undefined && { namespace }),
     input: input === '' && !isFreeText ? '{}' : input,
     ...(isFreeText && { isFreeText }),
   }

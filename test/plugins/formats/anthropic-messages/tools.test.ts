@@ -1,9 +1,7 @@
 /** Tools and structured output for messages upstreams. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Fields } from '../../../../plugins/formats/fields.ts'
 import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
-import { decodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {
   call,
@@ -21,26 +19,6 @@ const FORM: Prompt['form'] = {
   type: 'schema',
   schema: { type: 'object', properties: { of: { type: 'object', properties: {} } } },
 }
-t.test('messages codec: restores tool names outside the format’s alphabet', async t => {
-  const tools = [{ type: 'function', name: 'files.read' }] as const
-  const { body } = encodeBody(
-    promptOf(HELLO, { tools, choice: { type: 'tool', name: 'files.read' } }),
-  )
-  const [{ name } = {}] = body.tools as readonly Fields[]
-  t.match(name, /^[A-Za-z0-9_-]+$/)
-  t.same(body.tool_choice, { type: 'tool', name })
-  t.match(
-    decodePrompt(NAME, {
-      messages: [
-        {
-          role: 'assistant',
-          content: [{ type: 'tool_use', id: '1', name: name ?? '', input: {} }],
-        },
-      ],
-    }).prompt.turns[0]?.content[0],
-    { name: 'files.read' },
-  )
-})
 t.test('messages encoder: declares the tools of earlier calls if the request has none', async t => {
   const body = encodeTurns([...HELLO, model(call('1')), user(result('1'))])
   t.same(body.tools, [{ name: 'look', input_schema: { type: 'object' } }])

@@ -1,4 +1,4 @@
-/** Tool names within Google's limits, and free-text tools, which Google does not have. */
+/** Free-text tools, which Google does not have. */
 import t from 'tap'
 import type { Tool, Turn } from '../../../../plugins/formats/hub/prompt.ts'
 import { call, contentOf, stop } from './answer-builders.ts'
@@ -30,14 +30,5 @@ t.test('Gemini codec: a free-text tool becomes a function with one argument', t 
     { parts: [{ functionCall: { name: 'tollgate_text_patch', args: { input: '*** a' } } }] },
     { parts: [{ functionResponse: { name: 'tollgate_text_patch' } }] },
   ])
-  t.end()
-})
-t.test('Gemini codec: restores tool names that Google does not accept', t => {
-  const { body } = withTools([{ type: 'function', name: '1 odd/name' }])
-  const [{ name } = { name: '' }] =
-    (body as never as { tools: { functionDeclarations: { name: string }[] }[] }).tools[0]
-      ?.functionDeclarations ?? []
-  t.match(name, /^[A-Za-z_][A-Za-z0-9_.:-]*$/)
-  t.match(contentOf(call({ name }), stop()), [{ name: '1 odd/name' }])
   t.end()
 })

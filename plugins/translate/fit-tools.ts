@@ -1,0 +1,28 @@
+/** Fits the tools of a prompt to a target: leaves out hosted tools that it cannot run, and converts
+ *  names. */
+import type { DroppedFields, TargetCodec, TargetFacts } from '../formats/hub/codec.ts'
+import { withoutUnsupportedTools } from '../formats/hub/offered-tools.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
+import { renameTools, restoreToolNames } from '../formats/hub/tool-names.ts'
+
+interface FittedPrompt {
+  readonly prompt: Prompt
+  /** The target's codec, with the client's names of tools in its answers. */
+  readonly codec: TargetCodec
+}
+
+/** `isSameFormat`: client and target use one format, so names pass as the client wrote them. */
+export const fitTools = (
+  prompt: Prompt,
+  codec: TargetCodec,
+  target: TargetFacts,
+  isSameFormat: boolean,
+  dropped: DroppedFields,
+): FittedPrompt => {
+  const { tools: support } = codec
+  if (!support) return { prompt, codec }
+  const supportedPrompt = withoutUnsupportedTools(prompt, support, target, dropped)
+  if (isSameFormat) return { prompt: supportedPrompt, codec }
+  const { prompt: renamedPrompt, clientNames } = renameTools(supportedPrompt, support.names)
+  return { prompt: renamedPrompt, codec: restoreToolNames(codec, clientNames) }
+}
