@@ -15,7 +15,7 @@ import type {
 } from '../engine/plugin.ts'
 import { CURRENCY } from './billing/currency.ts'
 import type { BillingOptions } from './billing/rule.ts'
-import { BILLING } from './billing/schema.ts'
+import { BILLING, UNPRICED } from './billing/schema.ts'
 import {
   hasModelStage,
   modelsIn,
@@ -80,7 +80,7 @@ export default {
   after: ['auth', 'form', 'model'],
   // Every call that has a price is metered.
   default: {},
-  settings: { currency: CURRENCY },
+  settings: { currency: CURRENCY, unpriced: UNPRICED },
   migrations,
   commands,
   check(document: Document, report: Report) {
@@ -142,7 +142,7 @@ class Meter implements Stage {
     next: Next,
     order: Parameters<CallAdmission['admit']>[1],
   ): Promise<void> {
-    const { call, estimator } = await this.#admission.admit(exchange, order)
+    const { call, estimator, unpricedTools } = await this.#admission.admit(exchange, order)
     exchange.slots.set(METERED, order.price.rule.pricedMeters)
     if (exchange.kind === 'websocket') exchange.slots.set(CALL, call)
     else exchange.slots.set(HOLD, call)
@@ -156,6 +156,8 @@ class Meter implements Stage {
       throw error
     }
     const limit = exchange.slots.get(OUTPUT_LIMIT)
-    if (limit !== undefined) exchange.reply.headers['x-tollgate-output-limit'] = String(limit)
+    const { headers } = exchange.reply
+    if (limit !== undefined) headers['x-tollgate-output-limit'] = String(limit)
+    if (unpricedTools.length > 0) headers['x-tollgate-unpriced'] = unpricedTools.join(', ')
   }
 }

@@ -2,10 +2,11 @@
  *  call. */
 import type { Database, Exchange, Host, Json, Row, Sql } from '../../engine/plugin.ts'
 import { printFormula } from '../billing/formula.ts'
+import { isToolMeter } from '../billing/meters.ts'
 import type { Line } from '../billing/sum.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { BY_DAY, BY_MODEL, CALLS, RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
-import { ACCOUNT } from '../slots.ts'
+import { ACCOUNT, type Meter, type Meters } from '../slots.ts'
 import { fault } from './faults.ts'
 import { maskKey } from './funds.ts'
 import {
@@ -155,6 +156,15 @@ const ownCharge = async (
   return row && (key === undefined || row.key === key.id) ? row : undefined
 }
 
+/** Tools that were called and that no line prices. */
+const unpricedToolsOf = (meters: Meters, lines: readonly Line[]): readonly string[] => {
+  const pricedMeters = new Set<string>(lines.map(({ meter }) => meter))
+  return Object.keys(meters).filter(
+    meter =>
+      isToolMeter(meter as Meter) && (meters[meter as Meter] ?? 0) > 0 && !pricedMeters.has(meter),
+  )
+}
+
 const receiptOf = (row: Row): Fields => {
   const lines = parseOr<readonly Line[]>(row.lines, [])
   return {
@@ -172,6 +182,7 @@ const receiptOf = (row: Row): Fields => {
       ...line,
       amount: moneyNumber(BigInt(each)),
     })),
+    unpriced: unpricedToolsOf(parseOr<Meters>(row.usage, {}), lines),
     formula: lines.length > 0 ? printFormula(lines) : null,
   }
 }

@@ -90,9 +90,11 @@ export const isIncluded = (meter: Meter, pricedMeters: MeterSet): boolean => {
   if (meter === 'calls') return true
   const tokens = [...PROMPT_METERS, ...COMPLETION_METERS].some(each => pricedMeters.has(each))
   const pieces = PIECE_METERS.some(each => pricedMeters.has(each))
-  if (includesMeter(TOOL_METERS, meter)) return false
+  if (isToolMeter(meter)) return false
   return includesMeter(PIECE_METERS, meter)
     ? tokens || pricedMeters.has('calls')
     : pieces && !tokens
 }
+/** Tools that upstreams run and bill by the call. */
+export const isToolMeter = (meter: Meter): boolean => includesMeter(TOOL_METERS, meter)
 const includesMeter = (list: readonly Meter[], meter: Meter): boolean => list.includes(meter)

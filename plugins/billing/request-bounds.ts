@@ -142,7 +142,7 @@ const TOOLS: readonly (readonly [Meter, RegExp])[] = [
 ]
 const NO_TOOLS: Meters = { web_search: 0, file_search: 0, code_execution: 0 }
 /** 0 for every tool that the request does not offer. `max_calls` bounds the others. An offered tool
- *  without a price counts 1, so that the request is refused. */
+ *  without a price counts 1, so that it is reported as unpriced. */
 const toolBounds = (fields: Fields, rule: Rule): Meters => {
   if (fields.tools === undefined && fields.web_search_options === undefined) return NO_TOOLS
   const offeredNames = offeredTools(fields)

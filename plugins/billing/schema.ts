@@ -160,6 +160,13 @@ export const MAX_CALLS = {
   },
   examples: [{ web_search: 10, code_execution: 5 }],
 }
+/** `unpriced:` of a model and of all models. */
+export const UNPRICED = {
+  description:
+    'What happens to a request that offers a hosted tool without a price: its calls cost nothing and are named as unpriced, or the request is refused.',
+  enum: ['name', 'refuse'],
+  examples: ['refuse'],
+}
 /** The price options of a route, which replace those of its models. */
 export const BILLING = {
   description: 'The price of calls of this route. Replaces the price of the model.',

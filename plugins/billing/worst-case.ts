@@ -4,7 +4,7 @@ import type { Meter } from '../slots.ts'
 import { type Bounds, factsBeforeCall, type Maximums, maximumsOf, smaller } from './bounds.ts'
 import { holds } from './condition.ts'
 import type { RuleLine } from './line.ts'
-import { isIncluded, METERS, SUM_OF } from './meters.ts'
+import { isIncluded, isToolMeter, METERS, SUM_OF } from './meters.ts'
 import type { PricingFacts } from './pricing-facts.ts'
 import type { Rule } from './rule.ts'
 import {
@@ -37,6 +37,16 @@ export interface Quote extends WorstCase {
 export const worstCase = (rule: Rule, bounds: Bounds, facts: Facts): WorstCase => {
   const { nanos, unboundedMeters, unpriced } = computeWorstCase(rule, bounds, facts, false)
   return { nanos, unboundedMeters, unpriced }
+}
+/** Splits the meters without a price or a bound: `missingMeters` make a call impossible,
+ *  `unpricedTools` cost nothing. */
+export const missingPrices = (
+  { unpriced, unboundedMeters }: WorstCase,
+  { refusesUnpriced }: { readonly refusesUnpriced: boolean },
+): { readonly missingMeters: readonly Meter[]; readonly unpricedTools: readonly Meter[] } => {
+  const unpricedTools = refusesUnpriced ? [] : unpriced.filter(isToolMeter)
+  const refusedMeters = unpriced.filter(meter => !unpricedTools.includes(meter))
+  return { missingMeters: [...refusedMeters, ...unboundedMeters], unpricedTools }
 }
 /** The worst-case cost with its lines. */
 export const quote = (rule: Rule, bounds: Bounds, facts: Facts): Quote =>

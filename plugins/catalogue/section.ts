@@ -1,6 +1,6 @@
 /** The `models:` section: the type of an entry, and its JSON Schema. */
 import type { Json } from '../../engine/plugin.ts'
-import { FREE, MAX_CALLS, PRICE } from '../billing/schema.ts'
+import { FREE, MAX_CALLS, PRICE, UNPRICED } from '../billing/schema.ts'
 import { DEFAULTS, type RouteDefaults } from './defaults.ts'
 import { TRAITS } from './traits.ts'
 
@@ -112,6 +112,7 @@ const entry = {
     price: PRICE,
     free: FREE,
     max_calls: MAX_CALLS,
+    unpriced: UNPRICED,
     traits: TRAITS,
     thinking: {
       description: 'Thinking by default: requests that do not set thinking get this budget.',

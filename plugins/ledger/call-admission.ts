@@ -11,10 +11,10 @@ import {
   toolNamesOf,
 } from '../billing/request-bounds.ts'
 import type { Facts } from '../billing/usage.ts'
-import { coverableTokens, worstCase } from '../billing/worst-case.ts'
+import { coverableTokens, missingPrices, worstCase } from '../billing/worst-case.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { asksForStream } from '../formats/stream-request.ts'
-import { type Account, FILES, OUTPUT_LIMIT } from '../slots.ts'
+import { type Account, FILES, type Meter, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
 import { insufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
@@ -40,6 +40,8 @@ interface Order {
 export interface Admission {
   readonly call: MeteredCall
   readonly estimator: UsageEstimator
+  /** Meters of offered tools without a price: their calls cost nothing. */
+  readonly unpricedTools: readonly Meter[]
 }
 
 export class CallAdmission {
@@ -73,9 +75,11 @@ export class CallAdmission {
     const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
     const files = exchange.slots.get(FILES) ?? 0
     const bounds = requestBoundsOf(body, size, price, files)
-    const { nanos: cost, unpriced, unboundedMeters } = price.worstCase.of(bounds, facts)
-    const missing = [...unpriced, ...unboundedMeters]
-    if (missing.length > 0) throw refusal('METER_UNPRICED', [toolNamesOf(body, missing).join(', ')])
+    const worstCost = price.worstCase.of(bounds, facts)
+    const { nanos: cost } = worstCost
+    const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
+    if (missingMeters.length > 0)
+      throw refusal('METER_UNPRICED', [toolNamesOf(body, missingMeters).join(', ')])
     const payer = payerOf(account)
     const heldAmount = this.#ledger.takeNow(payer, cost)
       ? cost
@@ -89,7 +93,7 @@ export class CallAdmission {
     if (exchange.kind !== 'http' || wantsStream || this.#ledger.isContended(payer)) call.hold()
     const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
     if (wantsStream) estimator.startCheckpoints()
-    return { call, estimator }
+    return { call, estimator, unpricedTools }
   }
   /** Reserves the worst-case cost. Where the balance covers only a part, and the client set no
    *  limit, limits the output to what the balance covers, if the format can express that. */

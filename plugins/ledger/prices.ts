@@ -8,13 +8,17 @@ import { WorstCaseCosts } from './worst-case-cost.ts'
 interface PriceOptions extends BillingOptions {
   readonly output?: number
   readonly context?: number
+  readonly unpriced?: Unpriced
 }
+/** Whether a request that offers a tool without a price is sent, or refused. */
+type Unpriced = 'name' | 'refuse'
 export interface Price {
   readonly rule: Rule
   readonly worstCase: WorstCaseCosts
   /** Tokens. */
   readonly output: number | undefined
   readonly context: number | undefined
+  readonly refusesUnpriced: boolean
 }
 interface Sections {
   readonly models: Document[string] | Readonly<Record<string, object>>
@@ -37,12 +41,15 @@ export class Prices {
   /** Reports every invalid price, and leaves its model without one. */
   constructor(sections: Sections, report: Report = ignoreProblem) {
     this.currency = currencyOf(sections, report)
+    const { unpriced: usual } = (sections.settings ?? {}) as { readonly unpriced?: Unpriced }
     for (const [name, entry] of Object.entries(sections.models ?? {})) {
-      const { output, context, ...options } = entry as unknown as PriceOptions
+      const { output, context, unpriced = usual, ...options } = entry as unknown as PriceOptions
+      const refusesUnpriced = unpriced === 'refuse'
       const where = ['models', name]
       const rule = compileRule(options, { currency: this.currency, where, report })
-      if (rule)
-        this.#prices.set(name, { rule, worstCase: new WorstCaseCosts(rule), output, context })
+      if (!rule) continue
+      const worstCase = new WorstCaseCosts(rule)
+      this.#prices.set(name, { rule, worstCase, output, context, refusesUnpriced })
     }
   }
   /** The price of a model by its key in `models:`. */
@@ -69,7 +76,14 @@ export const applyOverride = (
   price: Price | undefined,
   override: Override | undefined,
 ): Price | undefined =>
-  override ? { output: price?.output, context: price?.context, ...override } : price
+  override
+    ? {
+        output: price?.output,
+        context: price?.context,
+        refusesUnpriced: price?.refusesUnpriced ?? false,
+        ...override,
+      }
+    : price
 
 /** The prices of calls that are charged a part of their price. */
 export class ReducedPrices {

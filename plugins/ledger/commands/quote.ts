@@ -5,7 +5,7 @@ import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine
 import { printFormula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
 import { factsOf, requestBoundsOf } from '../../billing/request-bounds.ts'
-import { quote } from '../../billing/worst-case.ts'
+import { missingPrices, quote } from '../../billing/worst-case.ts'
 import { applyOverride, overrideOf, type Price, type Prices } from '../prices.ts'
 import { isMetered, routePrice } from '../views/route.ts'
 
@@ -72,7 +72,7 @@ const costOn = (
 ): CommandResult => {
   const prices = models.prices(host)
   const { name: currency } = prices.currency
-  const summary = { route: route.name, currency, lacking: [] }
+  const summary = { route: route.name, currency, lacking: [], unpriced: [] }
   const nothing = (reason: string): CommandResult => ({
     text: `0 ${currency}: ${reason}\n`,
     json: { ...summary, most: '0', formula: '0' },
@@ -95,26 +95,26 @@ const costOn = (
   // The messages of a WebSocket are unknown: assume the whole context of the model.
   const expandedBody = models.expandBody(route, name, body, host)
   const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size)
-  const missingPrices =
+  const missing =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
+  const freeTools =
+    most.unpriced.length > 0 ? `free, named as unpriced: ${most.unpriced.join(', ')}\n` : ''
   return {
-    text: `${most.most} ${currency} at most: ${most.formula}\n${missingPrices}`,
+    text: `${most.most} ${currency} at most: ${most.formula}\n${freeTools}${missing}`,
     json: { ...summary, model: entry, ...most },
-    exit: missingPrices === '' ? EXIT.ok : EXIT.runTime,
+    exit: missing === '' ? EXIT.ok : EXIT.runTime,
   }
 }
 
 const mostOf = (price: Price, body: Json, size: number) => {
   const { bounds } = requestBoundsOf(body, size, price)
-  const { nanos, lines, unboundedMeters, unpriced } = quote(
-    price.rule,
-    bounds,
-    factsOf(body, Date.now()),
-  )
+  const worstCost = quote(price.rule, bounds, factsOf(body, Date.now()))
+  const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {
-    most: printMoney(nanos),
-    formula: printFormula(lines),
-    lacking: [...unpriced, ...unboundedMeters],
+    most: printMoney(worstCost.nanos),
+    formula: printFormula(worstCost.lines),
+    lacking: missingMeters,
+    unpriced: unpricedTools,
   }
 }
 

@@ -13,6 +13,8 @@ const dataFolder = starting.then(({ data }) => usedFolder(data))
 const folder = t.testdir({
   'body.json': '{"model":"gp","max_tokens":10}',
   'free.json': '{"model":"gift"}',
+  'search.json': '{"model":"gp","max_tokens":10,"tools":[{"type":"web_search"}]}',
+  'firm.json': '{"model":"firm","tools":[{"type":"web_search"}]}',
   'other.json': '{"model":"nosuch"}',
   'bad.json': '{"model":',
   'routes.yaml': `
@@ -22,6 +24,7 @@ upstreams: { up: { url: 'sandbox:' } }
 models:
   gp: { to: up/gp, price: { input: 1 / 1M, output: 2 / 1M }, output: 100, context: 1000 }
   gift: { to: up/gift, free: true }
+  firm: { to: up/gp, price: { calls: 1 }, unpriced: refuse }
 routes:
   - { path: POST /plain, auth: key, model: body }
   - { path: POST /count, auth: key, model: body, meter: { free: true } }
@@ -70,6 +73,18 @@ t.test('quote: options of the route override the price of the model', async t =>
   })
   const quoteInPath = await quote(t, 'POST', '/in/gp:go', ...body('other'), '--json')
   t.match(JSON.parse(quoteInPath.out), { route: 'POST /in/{name}:go', model: 'gp', lacking: [] })
+})
+
+t.test('quote: a tool without a price is free, or refused where the model says so', async t => {
+  const { code, out } = await quote(t, 'POST', '/plain', ...body('search'))
+  t.equal(code, 0)
+  t.match(out, /CNY at most: .*\nfree, named as unpriced: web_search\n$/)
+  const json = await quote(t, 'POST', '/plain', ...body('search'), '--json')
+  t.match(JSON.parse(json.out), { lacking: [], unpriced: ['web_search'] })
+  t.match(await quote(t, 'POST', '/plain', ...body('firm')), {
+    code: 3,
+    out: /without a price or a bound: web_search/,
+  })
 })
 
 t.test('quote: a missing route exits 3, with the same text as explain', async t => {

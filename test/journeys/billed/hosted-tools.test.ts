@@ -12,15 +12,18 @@ import {
 } from './billing-gateway.ts'
 
 const ROUTES = `
-pipeline: [errors, auth, model, meter, translate]
+pipeline: [errors, auth, account, model, meter, translate]
 upstreams:
   gp: { url: '${upstream.url}/s/gp/v1', formats: [openai-responses] }
   gx: { url: '${upstream.url}/s/gx', formats: [google-gemini] }
 models:
   m: { to: gp/there, price: { input: 0, output: 0, web_search: 0.5, code_execution: 2 }, max_calls: { web_search: 5, code_execution: 5 } }
   g: { to: gx/there, price: { input: 0, output: 0, web_search: 0.5 }, max_calls: { web_search: 5 } }
-  bare: { to: gp/there, price: { input: 0, output: 0 } }
+  bare: { to: gp/there, price: { input: 0, output: 0.25 } }
+  firm: { to: gp/there, price: { input: 0, output: 0 }, unpriced: refuse }
+  unbound: { to: gp/there, price: { input: 0, output: 0, web_search: 1 } }
 routes:
+  - { path: 'GET /api/usage/{id}', auth: key, account: receipt, errors: openai }
   - { path: 'POST /v1/responses', auth: key, model: body, translate: openai-responses, errors: openai }
   - { path: 'POST /v1/messages', auth: key, model: body, translate: anthropic-messages, errors: anthropic }
   - { path: 'POST /v1beta/models/{model}:generateContent', auth: key, model: { path: model }, translate: google-gemini, errors: google }
@@ -107,11 +110,45 @@ for (const [what, path, more, steps] of [
     t.match(await charge(response.headers.get('x-request-id')), SETTLED)
   })
 
-t.test('hosted tools: an unpriced tool is refused before the request is sent', async t => {
+t.test('hosted tools: an unpriced tool costs nothing and is named', async t => {
+  for (const steps of [[plainSteps], stream(events, { piece: 40 })]) {
+    await upstream.script('gp', [{ do: 'body' }, ...steps])
+    const isStream = steps.length > 1
+    const { response, text } = await post('/v1/responses', {
+      ...REQUEST,
+      model: 'bare',
+      stream: isStream,
+    })
+    t.equal(response.status, 200, text)
+    t.equal(response.headers.get('x-tollgate-unpriced'), 'web_search')
+    const id = response.headers.get('x-request-id') ?? ''
+    const row = await charge(id)
+    t.match(row, {
+      state: 'settled',
+      amount: 250_000_000,
+      usage: { input: 1, output: 1, web_search: 2, code_execution: 1 },
+    })
+    t.same(
+      row.lines.map(({ meter }: { readonly meter: string }) => meter),
+      ['input', 'output'],
+    )
+    const receipt = await fetch(`${gateway.url}/api/usage/${id}`, {
+      headers: { authorization: `Bearer ${customer.key}` },
+    })
+    t.match(await receipt.json(), {
+      data: { cost: 0.25, unpriced: ['web_search', 'code_execution'] },
+    })
+  }
+  const { response } = await post('/v1/responses', { ...REQUEST, model: 'bare', tools: [] })
+  t.notOk(response.headers.has('x-tollgate-unpriced'), 'only an offered tool is named')
+})
+t.test('hosted tools: an unpriced tool is refused where the model says so', async t => {
   await upstream.forget()
-  const { response, text } = await post('/v1/responses', { ...REQUEST, model: 'bare' })
-  t.equal(response.status, 400)
-  t.match(text, /web_search/)
+  for (const model of ['firm', 'unbound']) {
+    const { response, text } = await post('/v1/responses', { ...REQUEST, model })
+    t.equal(response.status, 400)
+    t.match(text, /no price for .*web_search/)
+  }
   t.same(await upstream.events('request', 'gp'), [])
 })
 

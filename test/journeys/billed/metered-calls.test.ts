@@ -196,7 +196,7 @@ pipeline: [errors, auth, model, meter, translate]
 upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 } }
 models:
   call: { to: up, price: { calls: 1 } }
-  words: { to: up, price: { input: 1 / 1M, output: 1 / 1M }, output: 100 }
+  words: { to: up, price: { input: 1 / 1M, output: 1 / 1M }, output: 100, unpriced: refuse }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
 `)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { compileCurrency } from '../../../plugins/billing/currency.ts'
 import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
 import { compileRule } from '../../../plugins/billing/rule.ts'
-import { worstCase } from '../../../plugins/billing/worst-case.ts'
+import { missingPrices, worstCase } from '../../../plugins/billing/worst-case.ts'
 import { Prices } from '../../../plugins/ledger/prices.ts'
 import { WorstCaseCosts } from '../../../plugins/ledger/worst-case-cost.ts'
 import fc from '../../helpers/property.ts'
@@ -85,6 +85,32 @@ t.test(
     t.ok(prices.of('m9999'))
   },
 )
+
+t.test('worst-case cost: unpriced tools are refused where the settings or the model say so', t => {
+  const price = { input: 1 }
+  const models = {
+    usual: { price },
+    firm: { price, unpriced: 'refuse' },
+    open: { price, unpriced: 'name' },
+  }
+  const refuse = { unpriced: 'refuse' }
+  const refusing = (settings: object) => {
+    const prices = new Prices({ models, settings } as never)
+    return Object.keys(models).filter(name => prices.of(name)?.refusesUnpriced)
+  }
+  t.same(refusing({}), ['firm'])
+  t.same(refusing(refuse), ['usual', 'firm'])
+  const worstCost = { nanos: 0n, unboundedMeters: [], unpriced: ['web_search', 'seconds'] } as const
+  t.same(missingPrices(worstCost, { refusesUnpriced: false }), {
+    missingMeters: ['seconds'],
+    unpricedTools: ['web_search'],
+  })
+  t.same(missingPrices(worstCost, { refusesUnpriced: true }), {
+    missingMeters: ['web_search', 'seconds'],
+    unpricedTools: [],
+  })
+  t.end()
+})
 
 t.test('worst-case cost: the cache is cleared when it is full', async t => {
   const rule = ruleOf({ input: 1, output: 1 })
