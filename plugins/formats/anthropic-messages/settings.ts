@@ -19,6 +19,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   thinking: 'thinking',
   form: 'output_config.format',
   choice: 'tool_choice',
+  filename: 'title',
 }
 
 /** Service tiers with another name in this format. */

@@ -6,6 +6,7 @@ import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
 import { readCache, writeCache } from './cache.ts'
+import { clientToolOf } from './client-tools.ts'
 import {
   type FieldPath,
   flagIn,
@@ -59,6 +60,15 @@ const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => 
 }
 const readForeign = (tool: Fields, type: string, at: FieldPath): Tool => {
   const name = textIn(tool, 'name', at) ?? type
+  const clientTool = clientToolOf(type)
+  if (clientTool)
+    return {
+      type: 'function',
+      name,
+      ...clientTool,
+      native: { origin: NAME, raw: tool },
+      ...readCache(tool, at),
+    }
   const path = OPTIONAL.test(type) ? memberPath(at, name) : undefined
   return { type: 'foreign', origin: NAME, name, raw: tool, ...(path !== undefined && { at: path }) }
 }
@@ -152,7 +162,8 @@ const writeFunction = (
   { traits }: TargetFacts,
   dropped: DroppedFields,
 ): Fields => {
-  const { name, description, schema, strict = false } = tool
+  const { name, description, schema, strict = false, native } = tool
+  if (native?.origin === NAME && isFields(native.raw)) return native.raw
   const subset =
     strict && traits.structured !== false ? subsetOf(argumentSchema(schema)) : undefined
   if (strict && !subset?.isEqual) dropped.add('strict')

@@ -52,6 +52,12 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   thinking: 'generationConfig.thinkingConfig',
   form: 'generationConfig.responseMimeType',
   choice: 'toolConfig',
+  tool_choice: 'toolConfig',
+  strict: 'toolConfig.functionCallingConfig.mode',
+  filename: 'displayName',
+  detail: 'mediaResolution',
+  blocked_domains: 'googleSearch.excludeDomains',
+  'googleSearch.blocked_domains': 'googleSearch.excludeDomains',
 }
 
 const toLowerCase = (list: Json | undefined): Json | undefined =>

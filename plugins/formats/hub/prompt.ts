@@ -113,6 +113,8 @@ export interface FunctionTool {
   readonly schema?: Json
   readonly strict?: boolean
   readonly cache?: Cache
+  /** The declaration for the provider that defined this function. */
+  readonly native?: { readonly origin: string; readonly raw: Json }
 }
 /** A tool of the client that takes free text. */
 export interface FreeTool {

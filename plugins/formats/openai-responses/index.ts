@@ -13,7 +13,7 @@ import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
 import { decodeAnswer, encodeAnswer } from './response.ts'
-import { toolSupport } from './tools.ts'
+import { TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
 import { metersOf } from './usage.ts'
 
 const ENDS: ReadonlySet<string> = new Set([
@@ -73,7 +73,7 @@ export const openaiResponses: Format = {
     decodeStream,
     encodeStream,
     decodeError,
-    settings: SETTING_NAMES,
+    settings: { ...SETTING_NAMES, ...TOOL_FIELD_NAMES },
     tools: toolSupport,
     runsHostedTools: true,
   },

@@ -140,6 +140,14 @@ const HOSTED: Readonly<Record<string, HostedToolName>> = {
   file_search: 'file_search',
   image_generation: 'image_generation',
 }
+/** Members of hosted tools in reports -> the names that clients of this format use. */
+export const TOOL_FIELD_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.keys(HOSTED).flatMap(name => [
+    [`${name}.max_uses`, 'max_tool_calls'],
+    [`${name}.allowed_domains`, `${name}.filters.allowed_domains`],
+    [`${name}.blocked_domains`, `${name}.filters.blocked_domains`],
+  ]),
+)
 const readForeign = (tool: Fields, at: string): Tool => {
   const name = textIn(tool, 'type') ?? ''
   const isOptional = name === 'tool_search'

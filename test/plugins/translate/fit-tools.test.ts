@@ -426,3 +426,55 @@ t.test('tool names: a name that starts with a digit becomes valid for Gemini', a
     choices: [{ message: { tool_calls: [{ function: { name: '1 odd/name' } }] } }],
   })
 })
+
+// ---------------------------------------------------------------- tools with a known schema
+
+const CLIENT_TOOLS = [
+  { type: 'bash_20250124', name: 'bash', cache_control: { type: 'ephemeral' } },
+  { type: 'text_editor_20250124', name: 'str_replace_editor' },
+  { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool', max_characters: 10_000 },
+  { type: 'memory_20250818', name: 'memory' },
+]
+const editing = {
+  max_tokens: 9,
+  messages: [
+    { role: 'user', content: 'hi' },
+    {
+      role: 'assistant',
+      content: [{ type: 'tool_use', id: 'c0', name: 'bash', input: { command: 'ls' } }],
+    },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c0', content: 'a' }] },
+  ],
+  tools: CLIENT_TOOLS,
+}
+for (const target of [CHAT, RESPONSES, GEMINI])
+  t.test(`client tools: Anthropic's are functions of ${target} (edge 37)`, async t => {
+    const { upstreamRequest, output, reply } = await translateAttempt({
+      client: MESSAGES,
+      target,
+      body: editing,
+      upstreamReply: calling(target, 'bash'),
+    })
+    t.same(
+      declaredNames(upstreamRequest),
+      CLIENT_TOOLS.map(({ name }) => name),
+    )
+    const sentText = JSON.stringify(upstreamRequest)
+    for (const member of ['restart', 'undo_edit', 'insert_text', 'old_path'])
+      t.match(sentText, `"${member}"`)
+    t.equal(reply?.headers['x-tollgate-dropped'], 'cache_control')
+    t.match(JSON.parse(output?.text ?? ''), {
+      content: [{ type: 'tool_use', name: 'bash', input: { a: 1 } }],
+      stop_reason: 'tool_use',
+    })
+  })
+t.test('client tools: their own format receives them unchanged', async t => {
+  const { upstreamRequest } = await translateAttempt({
+    client: MESSAGES,
+    target: MESSAGES,
+    body: { ...editing, tool_choice: { type: 'tool', name: 'memory' } },
+    upstreamReply: calling(MESSAGES, 'bash'),
+  })
+  t.same(upstreamRequest.tools, CLIENT_TOOLS)
+  t.same(upstreamRequest.tool_choice, { type: 'tool', name: 'memory' })
+})

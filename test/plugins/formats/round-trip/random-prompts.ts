@@ -86,7 +86,7 @@ const SCHEMAS = [
 ] as const
 const NAMES = ['look_up', 'send', 'add-2']
 const tool = (name: string): fc.Arbitrary<FunctionTool> =>
-  optionalMembers<Omit<FunctionTool, 'type' | 'name' | 'namespace'>>({
+  optionalMembers<Omit<FunctionTool, 'type' | 'name' | 'namespace' | 'native'>>({
     description: fc.constantFrom('Looks it up.', ''),
     schema: fc.constantFrom(...SCHEMAS),
     strict: fc.boolean(),
