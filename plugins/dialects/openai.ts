@@ -18,6 +18,7 @@ export const openai: Dialect = {
     MEMBER_VALUE: invalid('invalid_value'),
     CONTENT_UNSUPPORTED: invalid('unsupported_value'),
     TOOL_UNSUPPORTED: invalid('unsupported_value'),
+    TOOL_LIMITED: invalid('unsupported_value'),
     FIELD_LOST: invalid('unsupported_parameter'),
     INVALID_VALUE: invalid('invalid_value'),
     INVALID_SIZE: invalid('invalid_value'),

@@ -7,6 +7,7 @@ export const fault = errors({
   MEMBER_VALUE: [400, "Invalid value for '%s': %s."],
   CONTENT_UNSUPPORTED: [400, "'%s': %s cannot be sent to this model."],
   TOOL_UNSUPPORTED: [400, "The tool '%s' is not available with this model.", { param: 'tools' }],
+  TOOL_LIMITED: [400, "The tool '%s' is not available with this model: %s.", { param: 'tools' }],
   TOOLS_MIXED: [
     400,
     "The tool '%s' cannot be used together with function tools on this model.",

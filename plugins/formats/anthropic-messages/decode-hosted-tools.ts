@@ -72,6 +72,7 @@ export class HostedCalls {
 export const startedCall = (block: Fields, at: FieldPath): HostedCall => ({
   type: 'hostedCall',
   tool: toolOf(block, requiredText(block, 'name', at)),
+  ...mcpOf(block),
   id: requiredText(block, 'id', at),
   input: inputOf(block.input ?? {}),
   raw: NO_ITEMS,
@@ -80,6 +81,12 @@ export const startedCall = (block: Fields, at: FieldPath): HostedCall => ({
 const toolOf = (block: Fields, name: string): HostedCall['tool'] =>
   (typeof block.server_name === 'string' ? undefined : TOOLS[name]) ?? 'other'
 
+const mcpOf = (block: Fields): Pick<HostedCall, 'mcp'> => {
+  const { server_name: server, name } = block
+  return typeof server === 'string' && typeof name === 'string'
+    ? { mcp: { server, tool: name } }
+    : {}
+}
 const NO_ITEMS: Raw = { origin: NAME, items: [] }
 
 const inputOf = (input: Json): Json => {
@@ -92,12 +99,18 @@ const inputOf = (input: Json): Json => {
 /** The result as far as other formats can express it. */
 const outcomeOf = (block: Fields): Pick<HostedCall, 'output' | 'sources' | 'error'> => {
   const content = block.content ?? null
+  if (block.is_error === true) return { error: errorText(content) }
   if (Array.isArray(content)) return listOutcome(content)
   if (!isFields(content)) return typeof content === 'string' ? { output: content } : {}
   const type = textIn(content, 'type', undefined) ?? ''
   if (type.endsWith('_error')) return { error: textIn(content, 'error_code', undefined) ?? type }
   if (type === 'web_fetch_result') return fetchOutcome(content)
   return outputOf(content)
+}
+/** The text of a failed call of an MCP server. */
+const errorText = (content: Json): string => {
+  const { output } = Array.isArray(content) ? listOutcome(content) : { output: content }
+  return typeof output === 'string' && output !== '' ? output : 'failed'
 }
 const listOutcome = (content: readonly Json[]): Pick<HostedCall, 'output' | 'sources'> => {
   const blocks = objectsIn(content, undefined)

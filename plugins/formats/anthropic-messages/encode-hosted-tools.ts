@@ -63,6 +63,12 @@ const outputText = ({ output }: HostedCall): string => {
   return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
+const mcpResult = (call: HostedCall): Fields => ({
+  type: 'mcp_tool_result',
+  is_error: call.error !== undefined,
+  content: [{ type: 'text', text: call.error ?? outputText(call) }],
+})
+
 const BLOCKS_BY_TOOL: Readonly<Record<HostedCall['tool'], ToolBlocks>> = {
   web_search: { name: 'web_search', key: 'query', result: writeSearchResult },
   web_fetch: { name: 'web_fetch', key: 'url', result: writeFetchResult },
@@ -74,27 +80,35 @@ const BLOCKS_BY_TOOL: Readonly<Record<HostedCall['tool'], ToolBlocks>> = {
 }
 
 /** The use block, without its input. */
-export const useStart = ({ tool, id }: Pick<HostedCall, 'tool' | 'id'>): Fields => ({
-  type: 'server_tool_use',
-  id: serverToolId(id),
-  name: BLOCKS_BY_TOOL[tool].name,
-  input: {},
-  caller: DIRECT_CALLER,
-})
+export const useStart = (call: HostedCall): Fields => {
+  const { mcp, tool } = call
+  const id = useId(call)
+  return mcp
+    ? { type: 'mcp_tool_use', id, name: mcp.tool, server_name: mcp.server, input: {} }
+    : {
+        type: 'server_tool_use',
+        id,
+        name: BLOCKS_BY_TOOL[tool].name,
+        input: {},
+        caller: DIRECT_CALLER,
+      }
+}
 export const useInput = ({ tool, input }: HostedCall): Fields => {
   if (input === null || input === undefined) return {}
   return isFields(input) ? input : { [BLOCKS_BY_TOOL[tool].key]: input }
 }
 /** Undefined if this format has no result block for the tool. */
 export const resultBlock = (call: HostedCall): Fields | undefined => {
-  const result = BLOCKS_BY_TOOL[call.tool].result?.(call)
-  return result && { ...result, tool_use_id: serverToolId(call.id) }
+  const result = call.mcp ? mcpResult(call) : BLOCKS_BY_TOOL[call.tool].result?.(call)
+  return result && { ...result, tool_use_id: useId(call) }
 }
 export const hostedCallBlocks = (call: HostedCall): readonly Fields[] => {
   const result = resultBlock(call)
   const use = { ...useStart(call), input: useInput(call) }
   return result ? [use, result] : [use]
 }
-const ID_PREFIX = 'srvtoolu_'
-export const serverToolId = (id: string): string =>
-  id.startsWith(ID_PREFIX) ? id : ID_PREFIX + id.replace(/[^A-Za-z0-9_-]/g, '')
+/** The id of the use block. */
+export const useId = ({ id, mcp }: Pick<HostedCall, 'id' | 'mcp'>): string => {
+  const prefix = mcp ? 'mcptoolu_' : 'srvtoolu_'
+  return id.startsWith(prefix) ? id : prefix + id.replace(/[^A-Za-z0-9_-]/g, '')
+}

@@ -8,11 +8,12 @@ import { readMessages } from './decode-messages.ts'
 import { textBlock } from './encode-content.ts'
 import { writeTurns } from './encode-messages.ts'
 import { FORM_TOOL_NAME, readForm, writeForm } from './form.ts'
+import { mcpHeaders, mcpServerFields } from './mcp-servers.ts'
 import { flagIn, numberIn, objectIn, textIn, textsIn } from './members.ts'
 import { callName } from './names.ts'
 import { MEMBERS, TIERS } from './settings.ts'
 import { planThinking, readThinking, removeConflicts } from './thinking.ts'
-import { readChoice, readTools, writeChoice, writeTools } from './tools.ts'
+import { offeredTools, readChoice, readTools, writeChoice, writeTools } from './tools.ts'
 
 /** Fields that are decoded below or have no meaning of their own. */
 const DECODED_FIELDS: ReadonlySet<string> = new Set([
@@ -33,6 +34,7 @@ const DECODED_FIELDS: ReadonlySet<string> = new Set([
   'metadata',
   'service_tier',
   'cache_control',
+  'mcp_servers',
 ])
 
 export const decodePrompt = (body: Fields, _path: string, dropped: DroppedFields): Prompt => {
@@ -113,7 +115,11 @@ export const encodePrompt = (
     ...writeCache(prompt),
     ...(prompt.stream && { stream: true }),
   }
-  return { path: '/v1/messages', body: isOn ? removeConflicts(body, dropped) : body }
+  return {
+    path: '/v1/messages',
+    ...mcpHeaders(offeredTools(prompt)),
+    body: isOn ? removeConflicts(body, dropped) : body,
+  }
 }
 /** Models refuse temperature and top_p together, or all sampling settings: see the trait
  *  `sampling`. */
@@ -148,9 +154,10 @@ const toolFields = (
 ): Fields => {
   if (formTool) return { tools: [formTool], tool_choice: { type: 'tool', name: FORM_TOOL_NAME } }
   const tools = writeTools(prompt, target, dropped)
-  if (tools.length === 0) return earlierTools(prompt)
+  const servers = mcpServerFields(offeredTools(prompt))
+  if (tools.length === 0) return { ...earlierTools(prompt), ...servers }
   const choice = writeChoice(prompt)
-  return { tools: [...tools], ...(choice && { tool_choice: choice }) }
+  return { tools: [...tools], ...servers, ...(choice && { tool_choice: choice }) }
 }
 
 /** Declares the tools of earlier calls, which the provider requires even if no tool may be called

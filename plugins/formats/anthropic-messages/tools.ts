@@ -5,8 +5,10 @@ import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { readCache, writeCache } from './cache.ts'
 import { clientToolOf } from './client-tools.ts'
+import { readServers, readToolset, TOOLSET, writeToolset } from './mcp-servers.ts'
 import {
   type FieldPath,
   flagIn,
@@ -45,10 +47,12 @@ const SUPPORTED_FIELDS: ReadonlySet<string> = new Set([
   'max_uses',
 ])
 
-export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] =>
-  objectsIn(listIn(body, 'tools', '') ?? [], 'tools').map(({ fields, at }) =>
-    readTool(fields, at, dropped),
-  )
+export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] => [
+  ...objectsIn(listIn(body, 'tools', '') ?? [], 'tools').map(({ fields, at }) =>
+    fields.type === TOOLSET ? readToolset(fields, at, body) : readTool(fields, at, dropped),
+  ),
+  ...readServers(body),
+]
 
 const readTool = (tool: Fields, at: FieldPath, dropped: DroppedFields): Tool => {
   const type = textIn(tool, 'type', at) ?? 'custom'
@@ -136,15 +140,18 @@ export const toolSupport: ToolSupport = {
   runs: tool => runsTool(tool),
 }
 
+/** The tools that may be called: this format cannot offer others beside them. */
+export const offeredTools = ({ tools, choice }: Prompt): readonly Tool[] =>
+  choice?.type === 'some' ? tools.filter(tool => matchesName(tool, choice.names)) : tools
+
 export const writeTools = (
-  { tools, choice }: Prompt,
+  prompt: Prompt,
   target: TargetFacts,
   dropped: DroppedFields,
-): readonly Fields[] => {
-  const offeredTools =
-    choice?.type === 'some' ? tools.filter(tool => matchesName(tool, choice.names)) : tools
-  return offeredTools.map(tool => writeTool(tool, target, dropped))
-}
+): readonly Fields[] =>
+  offeredTools(prompt).flatMap(
+    tool => writeToolset(tool, dropped) ?? writeTool(tool, target, dropped),
+  )
 const matchesName = (tool: Tool, names: readonly string[]): boolean =>
   tool.type === 'hosted'
     ? names.includes(tool.tool) || names.includes(tool.clientName)
@@ -154,7 +161,8 @@ const writeTool = (tool: Tool, target: TargetFacts, dropped: DroppedFields): Fie
   if (tool.type === 'function') return writeFunction(tool, target, dropped)
   if (tool.type === 'free') return writeFree(tool)
   if (tool.type === 'hosted') return writeHosted(tool, dropped)
-  if (tool.origin !== NAME || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
+  if (tool.type === 'mcp' || tool.origin !== NAME || !isFields(tool.raw))
+    throw unsupportedTool(tool)
   return tool.raw
 }
 const writeFunction = (

@@ -5,6 +5,7 @@ import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { encodeToolName, NAME, NAME_RULE } from './name.ts'
 import { convertToOpenApi, isEmpty } from './schema.ts'
 import { type Traits, traitsOf } from './traits.ts'
@@ -162,8 +163,9 @@ const writeHostedTools = (
   traits: Traits,
   dropped: DroppedFields,
 ): readonly Fields[] => {
+  if (tool.type === 'mcp') throw unsupportedTool(tool)
   if (tool.type === 'foreign') {
-    if (tool.origin !== NAME || !isFields(tool.raw)) throw fault('TOOL_UNSUPPORTED', [tool.name])
+    if (tool.origin !== NAME || !isFields(tool.raw)) throw unsupportedTool(tool)
     return [tool.raw]
   }
   return tool.type === 'hosted' ? [writeHosted(tool, traits, dropped)] : []

@@ -106,6 +106,8 @@ export interface Result extends WithPayload {
 export interface HostedCall extends WithPayload {
   readonly type: 'hostedCall'
   readonly tool: HostedToolName | 'other'
+  /** For a tool of an MCP server: the server and the tool. */
+  readonly mcp?: { readonly server: string; readonly tool: string }
   readonly id: string
   /** The query, the code or the URL. */
   readonly input: Json

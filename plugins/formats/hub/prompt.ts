@@ -96,7 +96,7 @@ export interface Thinking {
 
 // ---------------------------------------------------------------- tools
 
-export type Tool = FunctionTool | FreeTool | HostedTool | ForeignTool
+export type Tool = FunctionTool | FreeTool | HostedTool | McpServer | ForeignTool
 /** A group of the client's tools, in formats that have groups. `raw`: its declaration. */
 export interface ToolNamespace {
   readonly name: string
@@ -142,6 +142,20 @@ export interface HostedTool {
   readonly stores?: readonly string[]
   readonly cache?: Cache
 }
+/** A server whose tools the provider calls (Model Context Protocol). */
+export interface McpServer {
+  readonly type: 'mcp'
+  readonly name: string
+  readonly url: string
+  readonly authorization?: string
+  /** Absent: all of the server's tools. */
+  readonly allowedTools?: readonly string[]
+  /** Paths of members in the client's request that only its own provider understands. */
+  readonly hints: readonly string[]
+  readonly cache?: Cache
+  /** The declaration for its own provider. */
+  readonly native: { readonly origin: string; readonly raw: Json }
+}
 /** A tool of one provider, which no other provider supports. */
 interface ForeignTool {
   readonly type: 'foreign'
@@ -151,6 +165,8 @@ interface ForeignTool {
   /** Of a tool that the provider runs and that other providers may leave out: its path in the
    *  client's request. */
   readonly at?: string
+  /** Why no other provider supports it. */
+  readonly reason?: string
 }
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }

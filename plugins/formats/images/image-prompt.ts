@@ -5,6 +5,7 @@ import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Content, Media } from '../hub/content.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
+import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { parseDataUrl } from '../media/media.ts'
 
 /** The maximum number of images in one request. */
@@ -115,8 +116,8 @@ const reportDropped = (
     if (!SUPPORTED_SETTINGS.has(name) && !(value === false && OFF_IF_FALSE.has(name)))
       dropped.add(name)
   for (const tool of tools) {
-    if (tool.type === 'hosted' && tool.tool !== 'image_generation')
-      throw fault('TOOL_UNSUPPORTED', [tool.clientName])
+    if (tool.type === 'mcp' || (tool.type === 'hosted' && tool.tool !== 'image_generation'))
+      throw unsupportedTool(tool)
     if (tool.type !== 'hosted') dropped.add('tools')
   }
   if (form && imageFormatIn(body) === undefined) dropped.add('form')

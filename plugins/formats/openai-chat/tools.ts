@@ -17,6 +17,7 @@ import {
 import type { DroppedFields, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
 import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { strictly } from '../openai-strict.ts'
 
 /** Names by which clients of this format request hosted tools. */
@@ -172,7 +173,7 @@ export const writeTools = ({ tools, choice }: Prompt, dropped: DroppedFields): F
           user_location: { type: 'approximate', approximate: tool.location },
         }),
       })
-    else throw fault('TOOL_UNSUPPORTED', [tool.type === 'hosted' ? tool.clientName : tool.name])
+    else throw unsupportedTool(tool)
   }
   return omitUndefined({
     ...(declarations.length > 0 && { tools: declarations }),

@@ -13,7 +13,7 @@ import {
   parseJson,
 } from '../fields.ts'
 import { type HostedUsage, type HostedUsageFacts, omitZeroMeters } from '../format.ts'
-import type { Citation, HostedCall, HostedToolName } from '../hub/content.ts'
+import type { Citation, HostedCall } from '../hub/content.ts'
 import { NAME } from './name.ts'
 
 /** Decodes the fields that other formats can express. `raw` keeps the whole item, which goes back
@@ -64,12 +64,27 @@ const decodeFileSearch: Decode = item => {
   })
   return { input: { queries: item.queries ?? [] }, ...(results.length > 0 && { sources: results }) }
 }
+const decodeMcpCall: Decode = item => {
+  const server = lenientText(item, 'server_label') ?? ''
+  const tool = lenientText(item, 'name') ?? ''
+  const output = lenientText(item, 'output')
+  const failed = item.error !== undefined && item.error !== null
+  return {
+    mcp: { server, tool },
+    input: parseArguments(item),
+    ...(output !== undefined && { output }),
+    ...(failed && { error: errorText(item.error) }),
+  }
+}
+const errorText = (error: Json | undefined): string =>
+  typeof error === 'string' ? error : JSON.stringify(error)
 const DECODERS: Readonly<
-  Record<string, { readonly tool: HostedToolName; readonly decode: Decode }>
+  Record<string, { readonly tool: HostedCall['tool']; readonly decode: Decode }>
 > = {
   web_search_call: { tool: 'web_search', decode: decodeSearch },
   code_interpreter_call: { tool: 'code_execution', decode: decodeCode },
   file_search_call: { tool: 'file_search', decode: decodeFileSearch },
+  mcp_call: { tool: 'other', decode: decodeMcpCall },
 }
 
 /** Encodes a call as an item; undefined if this format has no item for the tool. `id`: the item's
@@ -81,7 +96,7 @@ export const encodeHostedCall = (
 ): Fields | undefined => {
   const originalItem = originalItemOf(call)
   if (originalItem) return originalItem
-  const encode = ENCODERS[call.tool]
+  const encode = call.mcp ? encodeMcpCall : ENCODERS[call.tool]
   if (!encode) return undefined
   const { type, idPrefix, ...members } = encode(call)
   return { id: `${idPrefix}_${id}`, type, status: call.error ? 'failed' : status, ...members }
@@ -136,6 +151,20 @@ const encodeFileSearch = ({ input, sources }: HostedCall): NewItem => {
       })) ?? null,
   }
 }
+const encodeMcpCall = ({ mcp, input, output, error }: HostedCall): NewItem => ({
+  type: 'mcp_call',
+  idPrefix: 'mcp',
+  server_label: mcp?.server ?? '',
+  name: mcp?.tool ?? '',
+  arguments: JSON.stringify(input ?? {}),
+  output: output === undefined || error !== undefined ? null : encodeLogs(output),
+  error: error === undefined ? null : mcpError(error),
+})
+/** The provider's kinds of errors have members of their own; this one has only content. */
+const mcpError = (text: string): Json => ({
+  type: 'mcp_tool_execution_error',
+  content: [{ type: 'text', text }],
+})
 const ENCODERS: Readonly<Record<string, (call: HostedCall) => NewItem>> = {
   web_search: encodeSearch,
   web_fetch: encodeSearch,

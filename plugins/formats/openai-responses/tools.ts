@@ -25,8 +25,10 @@ import type {
   ToolChoice,
   ToolNamespace,
 } from '../hub/prompt.ts'
+import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { strictly } from '../openai-strict.ts'
 import { reportUnknown } from './decode-settings.ts'
+import { readMcpServer, serverLabelOf, writeMcpServer } from './mcp-servers.ts'
 import { NAME } from './name.ts'
 
 // ---------------------------------------------------------------- read
@@ -164,6 +166,7 @@ const READERS: Readonly<
 > = {
   function: readFunction,
   custom: readFree,
+  mcp: readMcpServer,
 }
 const textsIn = (fields: Fields, key: string, at: string): readonly string[] | undefined =>
   listIn(fields, key, at)?.map((value, index) => {
@@ -182,6 +185,10 @@ export const readChoice = (
     throw fault('MEMBER_VALUE', ['tool_choice', 'expected a string or an object'], {
       param: 'tool_choice',
     })
+  if (value.type === 'mcp') {
+    dropped.add('tool_choice')
+    return undefined
+  }
   const name = nameOf(value, 'tool_choice')
   if (value.type !== 'allowed_tools') {
     const namespace = textIn(value, 'namespace', 'tool_choice.namespace')
@@ -200,6 +207,7 @@ export const readChoice = (
 /** The tool's name; for hosted tools the hub's name. */
 const nameOf = (tool: Fields, at: string): string | undefined => {
   const type = textIn(tool, 'type', `${at}.type`) ?? ''
+  if (type === 'mcp') return textIn(tool, 'server_label', `${at}.server_label`)
   return type in READERS
     ? requireMember(textIn(tool, 'name', `${at}.name`), `${at}.name`)
     : HOSTED[type]
@@ -245,7 +253,8 @@ const writeTool = (tool: Tool, dropped: DroppedFields): Json => {
       format: tool.grammar,
     })
   if (tool.type === 'hosted') return writeHosted(tool, dropped)
-  if (tool.origin !== NAME) throw fault('TOOL_UNSUPPORTED', [tool.name])
+  if (tool.type === 'mcp') return writeMcpServer(tool, dropped)
+  if (tool.origin !== NAME) throw unsupportedTool(tool)
   return tool.raw
 }
 /** This format's default is a strict schema; all other formats default to non-strict. */
@@ -304,6 +313,7 @@ const choiceOf = (name: string, tools: readonly Tool[]): Fields => {
   const tool = tools.find(candidate =>
     candidate.type === 'hosted' ? candidate.tool === name : candidate.name === name,
   )
+  if (tool?.type === 'mcp') return { type: 'mcp', server_label: serverLabelOf(name) }
   if (tool?.type === 'hosted') return { type: WIRE_TYPES[tool.tool] ?? name }
   return { type: tool?.type === 'free' ? 'custom' : 'function', name }
 }

@@ -91,6 +91,7 @@ export const translateAttempt = async (options: AttemptOptions) => {
   const reply = fault ? undefined : attempt.reply
   return {
     exchange,
+    attempt,
     host,
     fault,
     upstreamRequest: fault ? undefined : JSON.parse(text),

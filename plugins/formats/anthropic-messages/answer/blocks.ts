@@ -7,7 +7,7 @@ import type { Call, Content, HostedCall, OpaquePayload, Text, Thought } from '..
 import { encodePayload } from '../../hub/opaque-payload.ts'
 import { callerFields, hostedItemsPayload, REDACTED_KIND } from '../decode-content.ts'
 import { argumentsOf } from '../encode-content.ts'
-import { hostedCallBlocks, serverToolId } from '../encode-hosted-tools.ts'
+import { hostedCallBlocks, useId } from '../encode-hosted-tools.ts'
 import { mediaAsText } from '../media.ts'
 import { NAME } from '../members.ts'
 import { writeCitation } from './citations.ts'
@@ -46,8 +46,10 @@ const writeText = ({ text, citations = [], payload }: Text): readonly Fields[] =
   const citationsMember = citations.length > 0 && { citations: citations.map(writeCitation) }
   return [...payloadBlocks(payload), { type: 'text', text, ...citationsMember }]
 }
-export const hostedItemBlocks = ({ raw, id }: HostedCall): readonly Fields[] =>
-  raw && raw.origin !== NAME ? payloadBlocks(hostedItemsPayload(raw, serverToolId(id))) : []
+export const hostedItemBlocks = (call: HostedCall): readonly Fields[] => {
+  const { raw } = call
+  return raw && raw.origin !== NAME ? payloadBlocks(hostedItemsPayload(raw, useId(call))) : []
+}
 /** This provider's own blocks unchanged. Another provider's hosted call becomes the equivalent
  *  blocks, preceded by its original items as a payload. */
 const writeHostedCall = (call: HostedCall): readonly Fields[] => {

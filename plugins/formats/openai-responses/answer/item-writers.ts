@@ -143,13 +143,20 @@ export const writeHostedCall = (
     finish: status => {
       begin()
       const finalItem = { ...encodeHostedCall(lastCall, base, status), id }
-      emitCode(finalItem, id, emit)
-      for (const phase of endPhases) emit(`response.${item.type}.${phase}`, { item_id: id })
+      emitInput(finalItem, id, emit)
+      const hasFailed = item.type === 'mcp_call' && lastCall.error !== undefined
+      for (const phase of hasFailed ? ['failed'] : endPhases)
+        emit(`response.${item.type}.${phase}`, { item_id: id })
       return finalItem
     },
   }
 }
-const emitCode = (item: Fields, id: string, emit: Emit): void => {
+const emitInput = (item: Fields, id: string, emit: Emit): void => {
+  if (item.type === 'mcp_call') {
+    const { arguments: input = '' } = item
+    emit('response.mcp_call_arguments.delta', { item_id: id, delta: input })
+    emit('response.mcp_call_arguments.done', { item_id: id, arguments: input })
+  }
   if (item.type !== 'code_interpreter_call') return
   const code = lenientText(item, 'code') ?? ''
   emit('response.code_interpreter_call_code.delta', { item_id: id, delta: code })
@@ -160,6 +167,7 @@ const PHASES: Readonly<
 > = {
   web_search_call: { startPhases: ['in_progress', 'searching'], endPhases: ['completed'] },
   file_search_call: { startPhases: ['in_progress', 'searching'], endPhases: ['completed'] },
+  mcp_call: { startPhases: ['in_progress'], endPhases: ['completed'] },
   code_interpreter_call: { startPhases: ['in_progress'], endPhases: ['interpreting', 'completed'] },
 }
 
