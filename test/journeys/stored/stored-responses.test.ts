@@ -296,3 +296,41 @@ t.test('conversation: continues at any upstream', async t => {
   await ownClient.conversations.delete(id)
   await rejectsWith(t, ownClient.conversations.items.list(id), 404)
 })
+
+t.test(
+  'stored response: a loop of grouped tools goes on at an upstream without groups',
+  async t => {
+    const wait = { type: 'function', name: 'wait', parameters: null, strict: false }
+    const agents = { type: 'namespace', name: 'agents_v1', description: 'Agents.', tools: [wait] }
+    const tools = [agents, { type: 'web_search' }] as never
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'agents_v1__wait', input: { seconds: 1 } }
+    await upstream.script(
+      'cl',
+      plainReply({ ...messageBody(''), content: [call], stop_reason: 'tool_use' }),
+      plainReply(messageBody('done')),
+    )
+    const { data: first, response } = await ownClient.responses
+      .create({ model: 'cl', input: 'Wait.', tools })
+      .withResponse()
+    t.equal(response.headers.get('x-tollgate-unpriced'), 'web_search')
+    t.match(first.output, [
+      { type: 'function_call', namespace: 'agents_v1', name: 'wait', arguments: '{"seconds":1}' },
+    ])
+    t.match(first.tools, [agents, { type: 'web_search' }])
+    const [functionCall] = first.output
+    if (functionCall?.type !== 'function_call') throw new Error('no call')
+    const second = await ownClient.responses.create({
+      model: 'cl',
+      previous_response_id: first.id,
+      input: [{ type: 'function_call_output', call_id: functionCall.call_id, output: 'ok' }],
+      tools,
+    })
+    t.equal(second.output_text, 'done')
+    const { messages, tools: declared } = await sentBody('cl')
+    t.match(declared, [{ name: 'agents_v1__wait', description: 'Agents.' }, { name: 'web_search' }])
+    t.match(messages.slice(1), [
+      { role: 'assistant', content: [call] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1' }] },
+    ])
+  },
+)

@@ -18,9 +18,11 @@ interface ChangeReason {
 }
 const isAdded = ({ before }: Change): boolean => before === undefined
 const isRemoved = ({ after }: Change): boolean => after === undefined
-const hasCallableTools = ({ source }: Change): boolean =>
-  [...source.keys()].some(fact => fact.startsWith('tool.')) &&
-  Object(source.get('choice')).type !== 'none'
+/** A tool that a target left out is reported as such. */
+const hasCallableTools = ({ source, result }: Change): boolean =>
+  [source, result].every(facts => [...facts.keys()].some(fact => fact.startsWith('tool.'))) &&
+  Object(source.get('choice')).type !== 'none' &&
+  Object(result.get('choice')).type !== 'none'
 const list = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : [])
 const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 /** What closed objects have more than others. */
@@ -92,8 +94,16 @@ export const CHANGES: readonly ChangeReason[] = [
     applies: (change, way) =>
       isAdded(change) &&
       involves(way, MESSAGES) &&
-      ![...change.source.keys()].some(fact => fact.startsWith('tool.')) &&
+      ![...change.source.keys()].some(fact => /^tool\.(?!.* web_search$)/.test(fact)) &&
       isEqual(change.result.get('choice'), { type: 'none' }),
+  },
+  {
+    reason: 'Google receives no hosted tools if no tool may be called',
+    fact: /^tool\..* web_search$/,
+    applies: (change, way) =>
+      isRemoved(change) &&
+      involves(way, GEMINI) &&
+      isEqual(change.source.get('choice'), { type: 'none' }),
   },
   {
     reason: 'chat has no setting for showing thoughts; other formats have a default',

@@ -68,7 +68,7 @@ export const factsOf = (prompt: Prompt): PromptFacts => {
   for (const { type, ...tool } of tools) {
     const toolName = 'name' in tool ? tool.name : tool.tool
     put('tool.type', type, toolName)
-    members('tool', tool, toolName)
+    members('tool', { ...tool, at: undefined }, toolName)
   }
   for (const [key, values] of attributesOf(turns)) if (values.length > 0) put(key, values)
   return { pieces: mergeTexts(turns.flatMap(pieces)), facts }

@@ -3,9 +3,11 @@ import type { Content, Media, Text } from '../../../../plugins/formats/hub/conte
 import type {
   Form,
   FunctionTool,
+  HostedTool,
   Prompt,
   Settings,
   Thinking,
+  Tool,
   ToolChoice,
   Turn,
 } from '../../../../plugins/formats/hub/prompt.ts'
@@ -84,7 +86,7 @@ const SCHEMAS = [
     properties: { at: { anyOf: [{ type: 'number' }, { enum: ['now', 'then'] }] } },
   },
 ] as const
-const NAMES = ['look_up', 'send', 'add-2']
+const NAMES = ['look_up', 'send', 'add-2', 'look.up', 'y'.repeat(90)]
 const tool = (name: string): fc.Arbitrary<FunctionTool> =>
   optionalMembers<Omit<FunctionTool, 'type' | 'name' | 'namespace' | 'native'>>({
     description: fc.constantFrom('Looks it up.', ''),
@@ -92,11 +94,20 @@ const tool = (name: string): fc.Arbitrary<FunctionTool> =>
     strict: fc.boolean(),
     cache: fc.constant({}),
   }).map(rest => ({ type: 'function', name, ...rest }))
-const tools: fc.Arbitrary<readonly FunctionTool[]> = fc
-  .subarray(NAMES)
-  .chain(names => fc.tuple(...names.map(tool)))
-const choiceAmong = (tools: readonly FunctionTool[]): fc.Arbitrary<ToolChoice | undefined> => {
-  const names = tools.map(({ name }) => name)
+const search: HostedTool = {
+  type: 'hosted',
+  tool: 'web_search',
+  clientName: 'web_search',
+  at: 'tools[9].web_search',
+}
+/** Some functions, and sometimes a hosted tool that not every target runs. */
+const tools: fc.Arbitrary<readonly (FunctionTool | HostedTool)[]> = fc
+  .tuple(fc.subarray(NAMES, { maxLength: 3 }), fc.option(fc.constant(search), { freq: 4 }))
+  .chain(([names, hosted]) =>
+    fc.tuple(...names.map(tool)).map(functions => [...functions, ...(hosted ? [hosted] : [])]),
+  )
+const choiceAmong = (tools: readonly Tool[]): fc.Arbitrary<ToolChoice | undefined> => {
+  const names = tools.flatMap(tool => (tool.type === 'function' ? [tool.name] : []))
   if (names.length === 0) return fc.constant(undefined)
   return maybe(
     fc.oneof(

@@ -2,8 +2,17 @@
  *  and back. Every difference must be reported as dropped or excused by a listed reason. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../../../engine/plugin.ts'
-import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
-import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
+import type { TargetFacts } from '../../../../plugins/formats/hub/codec.ts'
+import type { Content } from '../../../../plugins/formats/hub/content.ts'
+import { withoutUnsupportedTools } from '../../../../plugins/formats/hub/offered-tools.ts'
+import type { Prompt, ToolChoice } from '../../../../plugins/formats/hub/prompt.ts'
+import { type ClientNames, renameTools } from '../../../../plugins/formats/hub/tool-names.ts'
+import {
+  codecOf,
+  collectDropped,
+  decodePrompt,
+  encodePrompt,
+} from '../../../helpers/formats/codec.ts'
 import { CHANGES, type Change } from './changes.ts'
 import { CONVERSATION_REASONS } from './conversations.ts'
 import { factsOf, type PromptFacts } from './prompt-facts.ts'
@@ -40,22 +49,53 @@ export const sendThrough = (
   try {
     for (const format of formats) {
       const traits = able ? (CAPABLE_TRAITS[format] ?? {}) : {}
-      const request = encodePrompt(format, current, { maxOutput: 65_536, traits })
+      const target = { name: 'model', maxOutput: 65_536, traits }
+      const fitted = fitPrompt(format, current, target)
+      const request = encodePrompt(format, fitted.prompt, target)
       // Serialised, so that nothing is shared with the prompt.
       const clientRequest = decodePrompt(
         format,
         JSON.parse(JSON.stringify(request.body)),
         request.path,
       )
-      dropped.push(...request.dropped)
+      dropped.push(...fitted.dropped, ...request.dropped)
       unread.push(...clientRequest.dropped)
-      current = clientRequest.prompt
+      current = restoreNames(clientRequest.prompt, fitted.clientNames)
     }
   } catch (error) {
     if ((error as { status?: number }).status === 400) return undefined
     throw error
   }
   return { prompt: current, dropped: dropped, droppedByUs: unread }
+}
+
+/** The prompt with the tools and names that the target accepts. */
+const fitPrompt = (format: string, prompt: Prompt, target: TargetFacts) => {
+  const { tools: support } = codecOf(format)
+  if (!support) throw new Error(`${format} has no tools`)
+  const dropped = collectDropped()
+  const supported = withoutUnsupportedTools(prompt, support, target, dropped)
+  return { ...renameTools(supported, support.names), dropped: dropped.fields }
+}
+const restoreNames = (prompt: Prompt, names: ClientNames): Prompt => {
+  const restore = (name: string): string => names.get(name)?.name ?? name
+  const restoreContent = (content: Content): Content => {
+    if (content.type === 'call') return { ...content, name: restore(content.name) }
+    return content.type === 'result' && content.name !== undefined
+      ? { ...content, name: restore(content.name) }
+      : content
+  }
+  const { turns, tools, choice } = prompt
+  return {
+    ...prompt,
+    turns: turns.map(turn => ({ ...turn, content: turn.content.map(restoreContent) })),
+    tools: tools.map(tool => ('name' in tool ? { ...tool, name: restore(tool.name) } : tool)),
+    ...(choice && { choice: restoreChoice(choice, restore) }),
+  }
+}
+const restoreChoice = (choice: ToolChoice, restore: (name: string) => string): ToolChoice => {
+  if (choice.type === 'tool') return { ...choice, name: restore(choice.name) }
+  return choice.type === 'some' ? { ...choice, names: choice.names.map(restore) } : choice
 }
 
 /** Dropped field -> the facts that it accounts for. */
@@ -76,6 +116,7 @@ const FACTS_OF_FIELD: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^parameters\./, /^tool\.schema /],
   [/^previous_response_id$/, /^previous\.answer$/],
   [/^conversation$/, /^previous\.conversation$/],
+  [/^tools\[\d+\]\./, /^tool\.(type|tool|clientName) web_search$/],
   [/\.search_context_size$/, /^tool\.depth /],
   [/\.user_location$/, /^tool\.location /],
   [/\.max_uses$/, /^tool\.maxCalls /],
