@@ -1,6 +1,6 @@
 /** Estimates the tokens of hub prompts and contents that no upstream counts. Pure. */
 import type { Content } from '../formats/hub/content.ts'
-import type { Prompt } from '../formats/hub/prompt.ts'
+import type { Prompt, Tool } from '../formats/hub/prompt.ts'
 import { BYTES_PER_TOKEN, MEDIA_TOKENS } from '../formats/prompt-tokens.ts'
 
 /** Tokens that a turn adds to its content. */
@@ -11,8 +11,17 @@ export const estimatePromptTokens = ({ turns, tools, form }: Prompt): number => 
     (sum, { content }) => sum + TOKENS_PER_TURN + estimateContentTokens(content),
     0,
   )
-  return turnTokens + (tools.length > 0 ? estimateText(tools) : 0) + (form ? estimateText(form) : 0)
+  const toolTokens = tools.length > 0 ? estimateText(tools.map(declarationOf)) : 0
+  return turnTokens + toolTokens + (form ? estimateText(form) : 0)
 }
+/** What a model reads of a tool: neither its path in the request nor its declaration for one
+ *  provider. */
+const declarationOf = (tool: Tool): object => ({
+  ...tool,
+  at: undefined,
+  native: undefined,
+  namespace: undefined,
+})
 export const estimateContentTokens = (contents: readonly Content[]): number =>
   contents.reduce((sum, content) => sum + estimateOne(content), 0)
 const estimateOne = (content: Content): number => {

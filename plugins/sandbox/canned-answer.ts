@@ -108,6 +108,7 @@ const callOf = (question: Question): FinalDraft | undefined => {
     type: 'call',
     id: `${habits.callPrefix ?? 'call_'}${id}`,
     name: tool.name,
+    ...(tool.namespace && { namespace: tool.namespace.name }),
     input,
     ...(isFreeText && { isFreeText }),
     ...signatureFor('call', question),

@@ -4,9 +4,11 @@ import { fault } from '../faults.ts'
 import type { DroppedFields, TargetFacts, ToolSupport } from './codec.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 
+type Support = Pick<ToolSupport, 'format' | 'runs' | 'mixesTools'>
+
 export const withoutUnsupportedTools = (
   prompt: Prompt,
-  support: ToolSupport,
+  support: Support,
   target: TargetFacts,
   dropped: DroppedFields,
 ): Prompt => {
@@ -34,7 +36,7 @@ const isRunByProvider = (tool: Tool): tool is ProviderTool =>
 /** Tools without a path may not be left out: the encoder refuses them. */
 const mayBeLeftOut = (tool: Tool): tool is ProviderTool & { readonly at: string } =>
   isRunByProvider(tool) && tool.at !== undefined
-const canSend = (tool: Tool, { format, runs }: ToolSupport): boolean => {
+const canSend = (tool: Tool, { format, runs }: Support): boolean => {
   if (!mayBeLeftOut(tool)) return true
   return tool.type === 'hosted' ? runs(tool) : tool.origin === format
 }

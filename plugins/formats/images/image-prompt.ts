@@ -4,22 +4,29 @@ import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Content, Media } from '../hub/content.ts'
-import type { Prompt, Turn } from '../hub/prompt.ts'
+import { withoutUnsupportedTools } from '../hub/offered-tools.ts'
+import type { HostedTool, Prompt, Turn } from '../hub/prompt.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { parseDataUrl } from '../media/media.ts'
 
 /** The maximum number of images in one request. */
 export const MAX_IMAGES = 10
 
+const IMAGE_TOOLS = {
+  format: 'images',
+  runs: ({ tool }: HostedTool): boolean => tool === 'image_generation',
+}
+
 /** Returns one user turn: its text, then the images to edit. Without images in the turn, the last
  *  generated image is edited. `traits.edits`: `false` if the target edits no images, `shown` if it
  *  edits only images that the user sends. */
 export const toImagePrompt = (
   prompt: Prompt,
-  { traits }: TargetFacts,
+  target: TargetFacts,
   dropped: DroppedFields,
 ): Prompt => {
-  reportDropped(prompt, dropped)
+  const { traits } = target
+  reportDropped(withoutUnsupportedTools(prompt, IMAGE_TOOLS, target, dropped), dropped)
   checkCount(prompt.settings.candidates)
   const { turns } = prompt
   const lastIndex = turns.findLastIndex(({ role }) => role === 'user')

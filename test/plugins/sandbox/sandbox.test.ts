@@ -255,6 +255,15 @@ const ANSWERS: readonly (readonly [string, string, { readonly [key: string]: Jso
     text(/x…"$/),
   ],
   [
+    'calls a tool of a group',
+    'responses',
+    {
+      input: 'hi',
+      tools: [{ type: 'namespace', name: 'agents', tools: [{ type: 'function', name: 'wait' }] }],
+    },
+    { output: [{ type: 'function_call', namespace: 'agents', name: 'wait' }] },
+  ],
+  [
     'repeats the result of a tool',
     'chat',
     { messages: results, tools: chatTool },

@@ -162,6 +162,21 @@ t.test('hosted tools: a choice among tools forgets those that are left out', asy
   t.match(await chooseAmong('auto', lookChoice, { type: 'web_search' }), allowed)
   t.equal(await chooseAmong('auto', { type: 'web_search' }), 'none', 'nothing else was allowed')
 })
+t.test('hosted tools: an image model leaves them out, too', async t => {
+  const body = { input: 'A cat', tools: [...HOSTED, { type: 'image_generation' }] }
+  const attempt = (more: object) =>
+    translateAttempt({
+      client: RESPONSES,
+      target: 'openai-images',
+      body: { ...body, ...more },
+      upstreamReply: { headers: JSON_TYPE, body: '{"data":[{"b64_json":"eA=="}]}' },
+    })
+  const { upstreamRequest, reply } = await attempt({})
+  t.match(upstreamRequest, { prompt: 'A cat' })
+  t.equal(reply?.headers['x-tollgate-dropped'], 'tools[0].web_search, tools[1].code_interpreter')
+  const { fault } = await attempt({ tool_choice: { type: 'web_search' } })
+  t.match(fault, { code: 'TOOL_UNSUPPORTED' })
+})
 t.test('hosted tools: a function of the same name is no hosted tool', async t => {
   const { upstreamRequest, fault } = await translateAttempt({
     client: RESPONSES,
