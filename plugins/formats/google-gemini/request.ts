@@ -2,6 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
+import type { CountFacts } from '../format.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
 import type { Prompt, Turn } from '../hub/prompt.ts'
 import { TurnsReader } from './decode-messages.ts'
@@ -86,6 +87,26 @@ export const requestToCount = (fields: Fields): Fields => {
   const request = new RequestObject(fields).object('generateContentRequest')
   return request ? request.fields : fields
 }
+
+export const counting: CountFacts = {
+  countedRequest: requestToCount,
+  renameModel: (body, model) =>
+    Object.fromEntries(
+      Object.entries(body).map(([key, value]) =>
+        REQUEST_MEMBERS.has(key)
+          ? [key, { ...(value as Fields), model: `models/${model}` }]
+          : [key, value],
+      ),
+    ),
+  encodeCount: tokens => ({
+    totalTokens: tokens,
+    promptTokensDetails: [{ modality: 'TEXT', tokenCount: tokens }],
+  }),
+}
+const REQUEST_MEMBERS: ReadonlySet<string> = new Set([
+  'generateContentRequest',
+  'generate_content_request',
+])
 
 /** The limit that is sent, which the model may have lowered. */
 const limitOf = ({ maxOutputTokens: limit }: Fields): number | undefined =>

@@ -10,7 +10,15 @@ import { LONG } from '../../helpers/run-settings.ts'
 import { fileOf, generateSchema, NAMES, REQUEST_TYPES, versions } from '../../laws/sdk-schemas.ts'
 
 /** Members of the beta API only, which pass unchanged between clients and targets of messages. */
-const BETA = new Set(['rec-0040', 'rec-0041', 'rec-0062', 'rec-0063', 'rec-0064', 'rec-0067'])
+const BETA = new Set([
+  'rec-0040',
+  'rec-0041',
+  'rec-0062',
+  'rec-0063',
+  'rec-0064',
+  'rec-0066',
+  'rec-0067',
+])
 /** Removed from an SDK's types but still part of its API. */
 const UNTYPED: Readonly<Record<string, readonly string[]>> = {
   'anthropic-messages': ['top_k', 'top_p', 'temperature'],

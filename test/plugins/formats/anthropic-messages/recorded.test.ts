@@ -119,7 +119,6 @@ const traitsFor = ({ thinking }: Fields): Fields => ({
 /** Fields of this format only, reported to the client: betas and hints to the provider. */
 const DROPPED_FIELDS: readonly string[] = [
   'context_management',
-  'mcp_servers',
   'output_config.task_budget',
   'tools[].defer_loading',
 ]

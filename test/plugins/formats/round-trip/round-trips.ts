@@ -111,6 +111,7 @@ const FACTS_OF_FIELD: readonly (readonly [lost: RegExp, fact: RegExp])[] = [
   [/^videoMetadata$/, /^media\.clip$/],
   [/^strict$/, /^tool\.strict /],
   [/^form$/, /^form\.strict$/],
+  [/^tools\[\d+\]/, /^tool\./],
   [/^format$/, /^tool\.grammar /],
   [/^schema\./, /^form\.schema$/],
   [/^parameters\./, /^tool\.schema /],
