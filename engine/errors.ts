@@ -11,6 +11,8 @@ export interface ErrorTraits {
   /** See `Fault`. */
   readonly paid?: boolean
   /** See `Fault`. */
+  readonly refusesKey?: boolean
+  /** See `Fault`. */
   readonly as?: ErrorRows
   readonly cause?: unknown
 }
@@ -26,6 +28,7 @@ export class TollgateError extends Error implements Fault {
   readonly headers: Headers | undefined
   readonly param: string | undefined
   readonly paid: boolean
+  readonly refusesKey: boolean
   readonly as: ErrorRows | undefined
 
   constructor(code: string, status: number, message: string, traits: ErrorTraits = {}) {
@@ -37,6 +40,7 @@ export class TollgateError extends Error implements Fault {
     this.headers = traits.headers
     this.param = traits.param
     this.paid = traits.paid ?? false
+    this.refusesKey = traits.refusesKey ?? false
     this.as = traits.as
   }
 }

@@ -187,9 +187,9 @@ export interface Fault {
   readonly code: string
   readonly message: string
   readonly status: number
-  /** Whether the client may read `message`. */
-  readonly expose: boolean
+  readonly expose: boolean // whether the client may read `message`
   readonly retryable?: boolean | undefined
+  readonly refusesKey?: boolean | undefined // the upstream refused the gateway's key, which rests
   readonly headers?: Headers | undefined
   /** The invalid field of the request, as the client names it. */
   readonly param?: string | undefined

@@ -113,7 +113,15 @@ export interface Target {
   readonly traits?: Readonly<Record<string, Json>>
   /** Of several addresses and keys, the one to use: see `Durable.pin`. JSON. */
   readonly pin?: TargetPin
+  /** Shared by the targets of one list, in place of the rules of the route. Not of a pinned one. */
+  readonly rules?: TargetRules
 }
+export interface TargetRules {
+  readonly balance?: Balance
+  /** Further statuses after which another attempt is made, beside those of the route. */
+  readonly retryOn?: readonly number[]
+}
+export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy'
 /** `address` is one of the upstream's URLs; `key` identifies one of its keys without showing it. A
  *  part that the upstream no longer has is ignored. */
 export type TargetPin = { readonly address?: string; readonly key?: string }

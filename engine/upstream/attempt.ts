@@ -6,6 +6,7 @@ import { type Call, toReply } from '../request/exchange.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { UpstreamSocket } from '../websocket/upstream-socket.ts'
 import type { Candidate } from './candidate.ts'
+import type { UpstreamKey } from './keys.ts'
 import { send } from './transport.ts'
 import { type Deadlines, joinPath } from './upstreams.ts'
 
@@ -27,6 +28,9 @@ export class UpstreamAttempt implements Attempt {
   readonly candidate: Candidate
   readonly number: number
   readonly request: { method: string; path: string; headers: Headers; body: Body }
+  /** The key that it was sent with, and when. */
+  key: UpstreamKey | undefined
+  sentAt = 0
   #reply: FilteredReply | undefined
 
   constructor(
@@ -52,6 +56,11 @@ export class UpstreamAttempt implements Attempt {
   }
   setReply(reply: FilteredReply): void {
     this.#reply = reply
+  }
+  /** The upstream refused the key. */
+  refuseKey(): void {
+    const { keys } = this.candidate.upstream
+    if (this.key) keys?.refuse(this.key, this.sentAt, performance.now())
   }
   /** Ends the body of a reply that is not used. */
   discardReply(reason: Fault): void {
@@ -96,8 +105,8 @@ export const sendAttempt = (attempt: UpstreamAttempt, deadlines: Deadlines): Pro
   const { upstream, origin, base } = candidate
   const { headers } = request
   for (const name in upstream.set) headers[name] = upstream.set[name] ?? ''
-  const path = upstream.sign(headers, joinPath(base, request.path), attempt.target.pin?.key)
-  const sentAt = performance.now()
+  const sentAt = pickKey(attempt)
+  const path = upstream.sign(headers, joinPath(base, request.path), attempt.key)
   const sending = {
     origin,
     upstream: upstream.name,
@@ -118,13 +127,48 @@ export const sendAttempt = (attempt: UpstreamAttempt, deadlines: Deadlines): Pro
       exchange,
       reply => {
         addWait()
+        recordKey(attempt, reply.status, reply.headers['retry-after'])
         attempt.setReply(reply)
         resolve()
       },
       reason => {
         addWait()
+        attempt.key?.health.recordAbandoned()
         reject(reason)
       },
     )
   })
 }
+
+/** Picks the key of an attempt that begins now; returns the time. */
+export const pickKey = (attempt: UpstreamAttempt): number => {
+  const { target, candidate, exchange } = attempt
+  const now = performance.now()
+  attempt.sentAt = now
+  // A call whose body cannot be sent again must not find out whether a key works again.
+  attempt.key = candidate.upstream.keys?.pick(
+    target.name ?? '',
+    now,
+    canResend(exchange),
+    target.pin?.key,
+  )
+  attempt.key?.health.recordAttempt(now)
+  return now
+}
+/** Records what the status of a response says about the key. */
+export const recordKey = (
+  { key, sentAt, target, candidate }: UpstreamAttempt,
+  status: number,
+  retryAfter?: string | string[] | undefined,
+): void => {
+  // Nearly every response: nothing to record.
+  if (key && (status >= 400 || key.health.isOnTrial))
+    candidate.upstream.keys?.recordResponse(key, status, retryAfter, {
+      target: target.name ?? '',
+      sentAt,
+      now: performance.now(),
+    })
+}
+/** A streamed body cannot be sent by a second attempt. */
+export const canResend = ({ request: { body } }: Call): boolean =>
+  body.whole !== undefined || !body.exists || !body.isStreamed

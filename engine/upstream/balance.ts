@@ -1,10 +1,11 @@
 /** Picks a target for one attempt. Knows load, weight and health; knows nothing of requests. */
-import type { Candidate } from './candidate.ts'
+import type { Balance, TargetRules } from '../plugin.ts'
+import { availableAt, type Candidate, isAvailable } from './candidate.ts'
 
-export type Balance = 'first' | 'round-robin' | 'weighted' | 'least-busy'
-/** What a balance keeps between picks; one per route. */
+/** What a balance keeps between picks: per route, and per list of targets with own rules. */
 export interface PickState {
   count: number
+  readonly byRules?: WeakMap<TargetRules, PickState>
 }
 type Pick = (available: readonly Candidate[], state: PickState) => Candidate | undefined
 
@@ -33,7 +34,9 @@ const PICKERS: Readonly<Record<Balance, Pick>> = {
     }, undefined),
 }
 
-/** The next untried candidate. When none is available, the one that will be available soonest. */
+/** The next untried candidate. Targets with their own rules are picked among those that share the
+ *  rules, the first such list first: a fallback comes last. When no candidate is available, the one
+ *  that will be available soonest. */
 export const pick = (
   candidates: readonly Candidate[],
   picks: ReadonlySet<Candidate>,
@@ -44,7 +47,18 @@ export const pick = (
   const only = candidates[0]
   if (candidates.length === 1 && only) return picks.has(only) ? undefined : only
   const remaining = candidates.filter(candidate => !picks.has(candidate))
-  const available = remaining.filter(candidate => candidate.origin.health.isAvailable(now))
+  const available = remaining.filter(candidate => isAvailable(candidate, now))
+  const rules = available[0]?.target.rules
+  if (rules) {
+    const list = available.filter(({ target }) => target.rules === rules)
+    return PICKERS[rules.balance ?? balance](list, stateOf(rules, state))
+  }
   if (available.length > 0) return PICKERS[balance](available, state)
-  return remaining.toSorted((a, b) => a.origin.health.availableAt - b.origin.health.availableAt)[0]
+  return remaining.toSorted((one, other) => availableAt(one) - availableAt(other))[0]
+}
+
+const stateOf = (rules: TargetRules, { byRules }: PickState): PickState => {
+  const state = byRules?.get(rules) ?? { count: 0 }
+  byRules?.set(rules, state)
+  return state
 }

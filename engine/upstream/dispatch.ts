@@ -1,11 +1,11 @@
 /** The attempt loop: targets, retries, fallback; never after the first byte. */
 import { asFault, errors } from '../errors.ts'
-import type { Target } from '../plugin.ts'
+import type { Balance, Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Handler, type Run } from '../request/pipeline.ts'
 import type { FilteredReply } from '../response/filters.ts'
-import { createAttempt, IDEMPOTENT, type UpstreamAttempt } from './attempt.ts'
-import { type Balance, type PickState, pick } from './balance.ts'
+import { canResend, createAttempt, IDEMPOTENT, type UpstreamAttempt } from './attempt.ts'
+import { type PickState, pick } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
 
@@ -13,6 +13,11 @@ const fault = errors({
   NO_TARGET: [502, 'No upstream is configured for this request.'],
   CLIENT_GONE: [499, 'The client left.'],
   REFUSAL_DROPPED: [502, 'Another target is tried instead.'],
+  UPSTREAM_KEY_REFUSED: [
+    502,
+    "The upstream rejects the gateway's API key. The operator finds the details in the log.",
+    { retryable: true, refusesKey: true },
+  ],
 })
 
 /** How a route sends. */
@@ -21,6 +26,8 @@ export interface DispatchRules {
   readonly balance: Balance
   /** Further attempts at targets that refused, beyond one at each. */
   readonly retries: number
+  /** Further statuses after which another attempt is made, with any method. */
+  readonly retryOn: readonly number[]
   /** The deadlines of one upstream on this route. */
   deadlines(upstream: Upstream): Deadlines
   /** Path and query for an upstream without a base path. */
@@ -44,7 +51,7 @@ export const createDispatcher = (
   ring: readonly Handler<UpstreamAttempt>[],
   guard?: Guard<UpstreamAttempt>,
 ): Run<Call> => {
-  const pickState: PickState = { count: 0 }
+  const pickState: PickState = { count: 0, byRules: new WeakMap() }
   const cache = new WeakMap<readonly Target[], readonly Candidate[]>()
   const send = (attempt: UpstreamAttempt): Promise<void> =>
     rules.send(attempt, rules.deadlines(attempt.candidate.upstream))
@@ -86,7 +93,8 @@ const beginAttempt = (call: Call, candidate: Candidate, rules: DispatchRules): U
   return createAttempt(call, candidate, rules.path(call), rules.spanId())
 }
 
-/** Picks the candidates of one call: each once, and `retries` more, until one does not refuse. */
+/** Picks the candidates of one call: each once, and `retries` more, until one does not refuse. A
+ *  refused or limited key is no retry: the candidate is tried again with the next key. */
 class CandidateChoice {
   readonly #candidates: readonly Candidate[]
   readonly #rules: DispatchRules
@@ -94,6 +102,10 @@ class CandidateChoice {
   readonly #picks: Set<Candidate> | undefined
   #retriesLeft: number
   #lastError: unknown
+  /** The candidate that is tried again with another key. */
+  #again: Candidate | undefined
+  /** Keys of the present candidate that were refused or limited. */
+  #keysTried = 0
   constructor(candidates: readonly Candidate[], rules: DispatchRules, pickState: PickState) {
     this.#candidates = candidates
     this.#rules = rules
@@ -104,6 +116,10 @@ class CandidateChoice {
   }
   /** Throws the last fault when there is no other candidate. */
   next(): Candidate {
+    const again = this.#again
+    this.#again = undefined
+    if (again) return again
+    this.#keysTried = 0
     const candidates = this.#candidates
     const picks = this.#picks
     if (!picks) return candidates[0] as Candidate
@@ -120,11 +136,14 @@ class CandidateChoice {
   acceptReply(attempt: UpstreamAttempt): FilteredReply | undefined {
     const { exchange: call, candidate } = attempt
     const reply = attempt.requireReply()
+    if (reply.status === 401 && attempt.key) throw fault('UPSTREAM_KEY_REFUSED')
     const refuses = REFUSAL_STATUSES.has(reply.status)
     this.#rules.observe(candidate.upstream.name, refuses ? 'refused' : 'answered')
     if (call.ended || call.abandonReason) reply.cut(call.abandonReason ?? fault('CLIENT_GONE'))
-    if (!refuses || !this.#canTryAnother || !mayRetryStatus(call, reply.status) || !canResend(call))
-      return reply
+    const usesNextKey = reply.status === 429 && this.#useNextKey(attempt)
+    const usesNextTarget =
+      this.#canTryAnother && this.#mayRetryStatus(attempt, reply.status) && canResend(call)
+    if (!usesNextKey && !usesNextTarget) return reply
     reply.cut(fault('REFUSAL_DROPPED'))
     return undefined
   }
@@ -134,8 +153,27 @@ class CandidateChoice {
     const reason = asFault(error)
     attempt.discardReply(reason)
     this.#rules.observe(candidate.upstream.name, call.abandonReason ? 'abandoned' : reason.code)
+    if (reason.refusesKey) attempt.refuseKey()
+    if ((reason.refusesKey || reason.status === 429) && this.#useNextKey(attempt)) return
     if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw error
     this.#lastError = error
+  }
+  /** Whether another key of the same upstream can be tried: nothing was done yet. */
+  #useNextKey({ exchange, candidate, target, key }: UpstreamAttempt): boolean {
+    const { keys } = candidate.upstream
+    if (!key || !keys || target.pin?.key !== undefined || !canResend(exchange)) return false
+    if (++this.#keysTried >= keys.list.length) return false
+    if (!keys.isAvailable(target.name ?? '', performance.now())) return false
+    this.#again = candidate
+    return true
+  }
+  /** A target that failed may have processed the request: only an idempotent one is tried again,
+   *  unless the configuration says otherwise. A task might be created twice. */
+  #mayRetryStatus({ exchange, target }: UpstreamAttempt, status: number): boolean {
+    if (NOT_PROCESSED.has(status)) return true
+    if (IDEMPOTENT.has(exchange.request.method) && REFUSAL_STATUSES.has(status)) return true
+    if (target.pin) return false
+    return this.#rules.retryOn.includes(status) || target.rules?.retryOn?.includes(status) === true
   }
   get #canTryAnother(): boolean {
     return (
@@ -144,9 +182,3 @@ class CandidateChoice {
     )
   }
 }
-/** A target that failed may have processed the request: only an idempotent one is tried again. */
-const mayRetryStatus = ({ request: { method } }: Call, status: number): boolean =>
-  (IDEMPOTENT.has(method) ? REFUSAL_STATUSES : NOT_PROCESSED).has(status)
-/** A streamed body cannot be sent by a second attempt. */
-const canResend = ({ request: { body } }: Call): boolean =>
-  body.whole !== undefined || !body.exists || !body.isStreamed

@@ -1,23 +1,31 @@
 /** Whether an origin may be picked. Pure: times are arguments, ms, monotonic.
  *
  *  healthy ──`failures`──▶ ejected ──`eject`──▶ due ──attempt──▶ probing ──▶ healthy, ejected */
+import { limitTime } from './keys.ts'
 
 export interface HealthRules {
   /** Failures in a row after which an origin is ejected. */
   readonly failures: number
   /** How long an ejection lasts, ms. */
   readonly eject: number
+  /** A 429 rests the key that it was sent with, since there are others: not the address. */
+  readonly restsKeys?: boolean
+}
+interface HealthListener {
+  onEject(ms: number): void
+  onReadmit(): void
 }
 
-/** Rest after a 429 without Retry-After, and the longest Retry-After followed, ms. */
-const REST = { default: 1_000, longest: 60_000 }
-
 export class Health {
+  readonly #listener: HealthListener | undefined
   #failures = 0
   #ejectedUntil = 0
   #probing = false
   #restUntil = 0
 
+  constructor(listener?: HealthListener) {
+    this.#listener = listener
+  }
   /** Healthy, or due for the one request that probes it. */
   isAvailable(now: number): boolean {
     if (now < this.#restUntil) return false
@@ -45,15 +53,16 @@ export class Health {
     now: number,
     rules: HealthRules,
   ): void {
-    const ms = Number(retryAfter) * 1_000
-    if (status === 429) this.rest(now + (ms > 0 ? Math.min(ms, REST.longest) : REST.default))
+    if (status === 429 && !rules.restsKeys) this.rest(now + limitTime(retryAfter))
     else if (status >= 500) this.recordFailure(now, rules)
     else this.recordSuccess()
   }
   recordSuccess(): void {
     this.#failures = 0
+    if (this.#ejectedUntil === 0) return
     this.#ejectedUntil = 0
     this.#probing = false
+    this.#listener?.onReadmit()
   }
   /** Returns true when this failure ejects the origin. A failed probe ejects again at once. */
   recordFailure(now: number, rules: HealthRules): boolean {
@@ -61,6 +70,7 @@ export class Health {
     if (!this.#probing && this.#failures < rules.failures) return false
     this.#probing = false
     this.#ejectedUntil = now + rules.eject
+    this.#listener?.onEject(rules.eject)
     return true
   }
   /** Pauses the origin for its Retry-After: no failure, but it is not picked meanwhile. */

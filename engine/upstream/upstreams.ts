@@ -2,6 +2,7 @@
 import type { Headers, UpstreamView } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
 import type { HealthRules } from './health.ts'
+import type { UpstreamKey, UpstreamKeys } from './keys.ts'
 import type { Origin } from './origin.ts'
 
 /** ms. */
@@ -20,11 +21,10 @@ export interface Upstream {
   readonly set: Readonly<Record<string, string>>
   readonly view: UpstreamView
   pass(headers: RequestHeaders): Headers
-  /** Adds the credential of the next attempt to the headers, or to the path; returns the path.
-   *  `key`: a result of `nextKey`; otherwise the keys take turns. */
-  sign(headers: Headers, path: string, key?: string): string
-  /** Identifies the key whose turn it is; undefined without keys. */
-  nextKey(): string | undefined
+  readonly keys: UpstreamKeys | undefined
+  /** Adds the credential of an attempt to the headers, or to the path; returns the path. Without
+   *  `key` the keys take turns. */
+  sign(headers: Headers, path: string, key?: UpstreamKey): string
 }
 
 /** `/v1` + `/v1/x` is `/v1/x`: the end of the base is not repeated. */

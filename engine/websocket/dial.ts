@@ -5,8 +5,7 @@ import { errors } from '../errors.ts'
 import type { Fault, Headers } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
-import type { UpstreamAttempt } from '../upstream/attempt.ts'
-import type { Candidate } from '../upstream/candidate.ts'
+import { pickKey, recordKey, type UpstreamAttempt } from '../upstream/attempt.ts'
 import { targetFault } from '../upstream/transport.ts'
 import { type Deadlines, joinPath } from '../upstream/upstreams.ts'
 import { UpstreamSocket } from './upstream-socket.ts'
@@ -39,8 +38,9 @@ export const createDialer =
     const { upstream, origin, base } = candidate
     if (origin.address === undefined) throw targetFault('INSIDE_SILENT', [upstream.name])
     const headers = { ...request.headers, ...upstream.set }
-    const url = origin.address + upstream.sign(headers, joinPath(base, request.path))
-    const startedAt = performance.now()
+    const startedAt = pickKey(attempt)
+    const path = upstream.sign(headers, joinPath(base, request.path), attempt.key)
+    const url = origin.address + path
     const handshake = new Handshake(url, headers, { name: upstream.name, deadlines, payload })
     origin.busy++
     origin.health.recordAttempt(startedAt)
@@ -50,11 +50,12 @@ export const createDialer =
     try {
       const headers = await handshake.done
       origin.health.recordSuccess()
+      recordKey(attempt, 101)
       attempt.setReply(
         new FilteredReply(101, headers, undefined, new UpstreamSocket(handshake.socket)),
       )
     } catch (error) {
-      recordFailure(candidate, error as Fault, exchange.abandonReason !== undefined)
+      recordFailure(attempt, error as Fault, exchange.abandonReason !== undefined)
       throw error
     } finally {
       underWay.waiting = false
@@ -63,12 +64,16 @@ export const createDialer =
   }
 
 const recordFailure = (
-  { origin, upstream }: Candidate,
-  { status, headers }: Fault,
+  attempt: UpstreamAttempt,
+  { status, headers, refusesKey }: Fault,
   wasAbandoned: boolean,
 ) => {
+  const { origin, upstream } = attempt.candidate
   const now = performance.now()
-  if (wasAbandoned) origin.health.recordAbandoned()
+  if (wasAbandoned || status !== 429) attempt.key?.health.recordAbandoned()
+  if (wasAbandoned || refusesKey) origin.health.recordAbandoned()
+  else if (status === 429 && upstream.health.restsKeys)
+    recordKey(attempt, status, headers?.['retry-after'])
   else if (status === 429) origin.health.rest(now + Number(headers?.['retry-after'] ?? 1) * 1_000)
   else origin.health.recordFailure(now, upstream.health)
 }
@@ -138,7 +143,11 @@ class Handshake {
     const code = RETRYABLE_STATUSES[statusCode]
     const wait = Math.min(Number(headers['retry-after']) || 1, LONGEST_REST)
     if (code) this.fail(fault(code, [name], { headers: { 'retry-after': String(wait) } }))
-    else this.fail(fault('TARGET_DECLINED', [name, statusCode], { retryable: statusCode >= 500 }))
+    else {
+      const refusesKey = statusCode === 401
+      const retryable = refusesKey || statusCode >= 500
+      this.fail(fault('TARGET_DECLINED', [name, statusCode], { retryable, refusesKey }))
+    }
   }
   #connectionFault(cause: Error): Fault {
     const code = this.#connected ? 'TARGET_BROKE' : 'TARGET_UNREACHABLE'

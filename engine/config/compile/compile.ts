@@ -54,7 +54,7 @@ const build = async (
   const { document, version, hash } = blueprint
   const faults: CompileFault[] = []
   const settings = readSettings(document.settings as Record<string, unknown>)
-  const upstreams = compileUpstreams(document, plugins, resources.shared, releases, faults)
+  const upstreams = compileUpstreams(document, plugins, resources, releases, faults)
   const egress = openEgress(settings.egress_allow, faults)
   let snapshot: Snapshot | undefined
   const current = (): Snapshot => {

@@ -4,7 +4,10 @@ import { addressOf } from '../../upstream/candidate.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 
 /** Picks an address, the least busy of the available ones, and the key whose turn it is. */
-export const pinTarget = (target: Target, upstreams: ReadonlyMap<string, Upstream>): Target => {
+export const pinTarget = (
+  { rules: _, ...target }: Target,
+  upstreams: ReadonlyMap<string, Upstream>,
+): Target => {
   const upstream = upstreams.get(target.upstream)
   if (!upstream || upstream.inside !== undefined) return target
   const now = performance.now()
@@ -12,7 +15,7 @@ export const pinTarget = (target: Target, upstreams: ReadonlyMap<string, Upstrea
   const [first] = (available.length > 0 ? available : upstream.origins).toSorted(
     (one, two) => one.origin.busy - two.origin.busy,
   )
-  const key = upstream.nextKey()
+  const key = upstream.keys?.pick(target.name ?? '', now, false).name
   const pin = { ...(first && { address: addressOf(first) }), ...(key !== undefined && { key }) }
   return { ...target, pin }
 }

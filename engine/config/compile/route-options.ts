@@ -1,8 +1,7 @@
 /** Reads the engine's own options of one entry of `routes:`; durations in ms, sizes in bytes. */
-import type { Exchange, Target } from '../../plugin.ts'
+import type { Balance, Exchange, Target } from '../../plugin.ts'
 import type { BodyRules } from '../../request/body.ts'
 import type { Call } from '../../request/exchange.ts'
-import type { Balance } from '../../upstream/balance.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
 import { parseDuration, parseSize } from './units.ts'
 import { readDeadlines, type UpstreamOptions } from './upstreams.ts'
@@ -16,6 +15,7 @@ export interface RouteOptions {
     | readonly (string | { readonly to: string; readonly weight?: number })[]
   readonly balance?: Balance
   readonly retries?: number
+  readonly retry_on?: readonly number[]
   readonly timeout?: UpstreamOptions['timeout']
   readonly body?: {
     readonly limit?: string | number

@@ -152,6 +152,7 @@ const dispatchRules = (
   upstreams,
   balance: options.balance ?? 'first',
   retries: options.retries ?? 0,
+  retryOn: options.retry_on ?? [],
   deadlines: deadlinesByUpstream(options),
   path: createRewrite(options),
   spanId,

@@ -1,12 +1,14 @@
 /** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers
  *  that pass. */
-import { createHash } from 'node:crypto'
-import type { Document, Json, Plugin } from '../../plugin.ts'
+import type { Document, Headers, Json, Plugin } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
-import type { SharedResources } from '../../snapshot/shared-resources.ts'
+import type { Resources } from '../../snapshot/resources.ts'
+import { createUpstreamEvents, type UpstreamEvents } from '../../upstream/events.ts'
+import { type UpstreamKey, UpstreamKeys } from '../../upstream/keys.ts'
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
 import type { CompileFault } from './compile-problem.ts'
+import { type KeyOptions, readKeys } from './keys.ts'
 import { parseDuration } from './units.ts'
 
 /** As the schema of routes.yaml accepts it (config/schema.ts). */
@@ -14,7 +16,7 @@ export interface UpstreamOptions {
   readonly url: string | readonly string[]
   /** The address once there is a key, if `url` names a plugin. */
   readonly provider?: string
-  readonly key?: string | readonly string[]
+  readonly key?: KeyOptions
   readonly auth?: Auth
   readonly timeout?: Partial<Record<keyof Deadlines, string>>
   readonly connections?: number
@@ -49,6 +51,13 @@ const INSIDE = /^([a-z][a-z0-9-]*):$/
 const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
 
+const NO_EVENTS: UpstreamEvents = {
+  onEject() {},
+  onReadmit() {},
+  onKeyRest() {},
+  onKeyReturn() {},
+}
+
 export type AcquireShared = <T extends object>(key: string, version: string, create: () => T) => T
 
 /** Compiles all upstreams. Adds the release functions of their origins to `releases`, and a fault
@@ -56,13 +65,14 @@ export type AcquireShared = <T extends object>(key: string, version: string, cre
 export const compileUpstreams = (
   document: Document,
   plugins: ReadonlyMap<string, Plugin>,
-  shared: SharedResources,
+  { shared, log, metrics }: Pick<Resources, 'shared' | 'log' | 'metrics'>,
   releases: (() => void)[],
   faults: CompileFault[],
 ): ReadonlyMap<string, Upstream> => {
   const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
   const credentials = [...plugins.values()].flatMap(plugin => plugin.credentialHeaders ?? [])
   const upstreams = new Map<string, Upstream>()
+  const events = createUpstreamEvents(log, metrics)
   const share: AcquireShared = (key, version, create) => {
     const { value, release } = shared.acquire(key, version, create)
     releases.push(release)
@@ -70,7 +80,7 @@ export const compileUpstreams = (
   }
   for (const [name, options] of Object.entries(section))
     try {
-      upstreams.set(name, compileUpstream(name, options, share, credentials))
+      upstreams.set(name, compileUpstream(name, options, share, events, credentials))
     } catch {
       faults.push({
         where: ['upstreams', name, 'url'],
@@ -86,21 +96,26 @@ export const compileUpstream = (
   name: string,
   options: UpstreamOptions,
   share: AcquireShared,
+  events: UpstreamEvents = NO_EVENTS,
   credentials: readonly string[] = [],
 ): Upstream => {
   const urls = urlsOf(options)
   const inside = INSIDE.exec(urls[0] ?? '')?.[1]
   const deadlines = readDeadlines(options.timeout, DEADLINES)
+  const openOrigin = createOpener(deadlines, options.connections, share, events)
+  const origins = inside
+    ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
+    : urls.map(openOrigin)
+  const keys = openKeys(name, options, origins[0]?.origin, events)
   return {
     name,
     inside,
-    origins: inside
-      ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
-      : urls.map(url => openOrigin(url, deadlines, options.connections, share)),
+    origins,
     deadlines,
     health: {
       failures: options.health?.failures ?? 5,
       eject: parseDuration(options.health?.eject ?? '10s'),
+      ...(keys?.areSeveral && { restsKeys: true }),
     },
     set: options.headers?.set ?? {},
     view: {
@@ -110,15 +125,14 @@ export const compileUpstream = (
       ),
     },
     pass: createPassRule(options.headers?.pass ?? [], credentials),
-    ...createSigner(options),
+    keys,
+    sign: createSigner(options.auth, keys),
   }
 }
 
-const keysOf = ({ key }: UpstreamOptions): readonly string[] =>
-  listOf(key).filter(each => each !== '')
 const urlsOf = (options: UpstreamOptions): readonly string[] => {
   const { url, provider } = options
-  const isProvided = provider !== undefined && keysOf(options).length > 0
+  const isProvided = provider !== undefined && readKeys(options.key).length > 0
   return isProvided && INSIDE.test(listOf(url)[0] ?? '') ? [provider] : listOf(url)
 }
 
@@ -131,45 +145,47 @@ export const readDeadlines = (
   idle: options?.idle ? parseDuration(options.idle) : defaults.idle,
 })
 
-const openOrigin = (url: string, deadlines: Deadlines, connections = 128, share: AcquireShared) => {
-  const { origin, pathname } = new URL(url)
-  const version = `${deadlines.connect}/${connections}`
-  const create = (): Origin => new Origin(origin, { connect: deadlines.connect, connections })
-  return {
-    origin: share(`origin ${origin}`, version, create),
-    base: pathname.replace(/\/+$/, ''),
+const createOpener =
+  ({ connect }: Deadlines, connections = 128, share: AcquireShared, events: UpstreamEvents) =>
+  (url: string) => {
+    const { origin, pathname } = new URL(url)
+    const create = (): Origin => new Origin(origin, { connect, connections }, events)
+    return {
+      origin: share(`origin ${origin}`, `${connect}/${connections}`, create),
+      base: pathname.replace(/\/+$/, ''),
+    }
   }
+
+/** The state of a key lives with the first address of its upstream, so that it outlives reloads. */
+const openKeys = (
+  upstream: string,
+  { key, auth }: UpstreamOptions,
+  origin: Origin | undefined,
+  events: UpstreamEvents,
+): UpstreamKeys | undefined => {
+  const keys = auth === 'none' || !origin ? [] : readKeys(key)
+  if (keys.length === 0 || !origin) return undefined
+  const { prefix = '' } = placeOf(auth)
+  const list = keys.map(({ name, value, weight }) => ({
+    name,
+    value: prefix + value,
+    weight,
+    health: origin.keyHealth(name),
+  }))
+  return new UpstreamKeys(upstream, list, events)
 }
 
-type Signer = Pick<Upstream, 'sign' | 'nextKey'>
-const UNSIGNED: Signer = { sign: (_, path) => path, nextKey: () => undefined }
-
-const createSigner = (options: UpstreamOptions): Signer => {
-  const { auth = 'bearer' } = options
-  const keys = keysOf(options)
-  if (keys.length === 0 || auth === 'none') return UNSIGNED
-  const { header, query, prefix = '' } = placeOf(auth)
-  let index = 0
-  const values = keys.map(key => `${prefix}${key}`)
-  const names = keys.map(nameOfKey)
-  const pick = (name: string | undefined): string => {
-    const at = name === undefined ? -1 : names.indexOf(name)
-    return values[at >= 0 ? at : index++ % values.length] as string
-  }
-  const nextKey = (): string | undefined => names[index++ % names.length]
+const createSigner = (auth: UpstreamOptions['auth'], keys: UpstreamKeys | undefined) => {
+  if (!keys) return (_: Headers, path: string): string => path
+  const { header, query } = placeOf(auth)
+  const nextKey = (): UpstreamKey => keys.pick('', performance.now(), true)
   if (header !== undefined)
-    return {
-      nextKey,
-      sign: (headers, path, key) => {
-        headers[header] = pick(key)
-        return path
-      },
+    return (headers: Headers, path: string, key = nextKey()): string => {
+      headers[header] = key.value
+      return path
     }
-  return {
-    nextKey,
-    sign: (_, path, key) =>
-      `${path}${path.includes('?') ? '&' : '?'}${query}=${encodeURIComponent(pick(key))}`,
-  }
+  return (_: Headers, path: string, key = nextKey()): string =>
+    `${path}${path.includes('?') ? '&' : '?'}${query}=${encodeURIComponent(key.value)}`
 }
 /** Where the key is sent, and what stands before it. */
 interface KeyPlace {
@@ -177,11 +193,8 @@ interface KeyPlace {
   readonly query?: string
   readonly prefix?: string
 }
-const placeOf = (auth: Exclude<Auth, 'none'>): KeyPlace => {
-  if (auth === 'bearer') return { header: 'authorization', prefix: 'Bearer ' }
+const placeOf = (auth: Auth = 'bearer'): KeyPlace => {
+  if (typeof auth === 'string') return { header: 'authorization', prefix: 'Bearer ' }
   if ('scheme' in auth) return { header: 'authorization', prefix: `${auth.scheme} ` }
   return 'header' in auth ? { header: auth.header.toLowerCase() } : auth
 }
-/** Identifies a key where the key itself must not stand. */
-const nameOfKey = (key: string): string =>
-  createHash('sha256').update(key).digest('hex').slice(0, 12)

@@ -1,6 +1,7 @@
 /** Which of several targets an attempt picks. Times and loads are arguments. */
 import t from 'tap'
-import { type Balance, type PickState, pick } from '../../../engine/upstream/balance.ts'
+import type { Balance } from '../../../engine/plugin.ts'
+import { type PickState, pick } from '../../../engine/upstream/balance.ts'
 import type { Candidate } from '../../../engine/upstream/candidate.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
@@ -16,6 +17,7 @@ const createCandidates = (
     ([name, weight, busy = 0]) =>
       ({
         target: { upstream: name, ...(weight !== undefined && { weight }) },
+        upstream: { keys: undefined },
         origin: { health: new Health(), busy },
         base: '',
       }) as unknown as Candidate & { readonly origin: { readonly health: Health; busy: number } },
