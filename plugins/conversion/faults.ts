@@ -10,6 +10,11 @@ export const fault = errors({
     "The upstream rejects the gateway's API key. The operator finds the details in the log.",
     { retryable: true },
   ],
+  UPSTREAM_LIMITED: [
+    429,
+    'The upstream accepts no more requests at present. Retry later.',
+    { retryable: true },
+  ],
   UPSTREAM_REDIRECTED: [502, 'The upstream answered with a redirect, which is not followed.'],
   UPSTREAM_TRUNCATED: [502, 'The upstream ended its stream before it was complete.'],
   UPSTREAM_LINGERS: [502, 'The upstream left its connection open after the end of its stream.'],

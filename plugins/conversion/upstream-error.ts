@@ -6,31 +6,37 @@ import { type DialectName, render } from '../dialects/index.ts'
 import { parseJson } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
+import { blameIn, mayBlame } from './account-error.ts'
 import { fault } from './faults.ts'
 
 /** Bytes of an error response that are read. */
 export const ERROR_LIMIT = 1024 * 1024
 
-/** Statuses that mean the gateway's own credential is at fault: customers must not see them, least
- *  of all as a 401. */
-const KEY_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
-export const isKeyStatus = (status: number): boolean => KEY_STATUSES.has(status)
+interface ErrorResponse {
+  readonly status: number
+  readonly text: string
+  /** Its Retry-After, in a header or in the body. */
+  readonly wait?: Headers[string] | undefined
+}
 
-/** Logs the upstream's response for the operator, and returns a fault that does not blame the
- *  customer. */
-export const keyFault = (
+/** The fault of an error that is about the gateway's account at the upstream; undefined for other
+ *  errors. Logs the upstream's text for the operator; the customer reads none of it. */
+export const accountFault = (
   log: Log,
-  { target, exchange }: Attempt,
-  status: number,
-  body: string,
-): Fault => {
+  { target, exchange }: Pick<Attempt, 'target' | 'exchange'>,
+  { status, text, wait = '1' }: ErrorResponse,
+): Fault | undefined => {
+  const blame = blameIn(status, text)
+  if (!blame) return undefined
+  const refusesKey = blame === 'key'
   const { upstream } = target
-  const text = body.slice(0, 500)
-  log.error(
-    { id: exchange.id, upstream, status, response: text },
-    "upstream rejects the gateway's API key",
-  )
-  return fault('UPSTREAM_KEY_REFUSED')
+  const fields = { id: exchange.id, upstream, status, response: text.slice(0, 500) }
+  if (status !== 429) {
+    log.error(fields, "upstream rejects the gateway's API key")
+    return fault('UPSTREAM_KEY_REFUSED', [], { refusesKey })
+  }
+  log[refusesKey ? 'error' : 'warn'](fields, "upstream limits the gateway's account")
+  return fault('UPSTREAM_LIMITED', [], { refusesKey, headers: { 'retry-after': wait } })
 }
 
 /** Discards the body of a reply, and closes its upstream connection. */
@@ -60,19 +66,19 @@ export const upstreamFault = (
 }
 
 /** Checks an error response in the client's own format: it passes as it is, with status and
- *  Retry-After, unless it blames the customer for the gateway's key. */
+ *  Retry-After, unless it is about the gateway's account. */
 export const checkError = async (
   log: Log,
-  { blamesKey }: Pick<TargetFormat, 'blamesKey'>,
+  { codec }: { readonly codec?: Pick<TargetCodec, 'decodeError'> },
   attempt: Attempt,
 ): Promise<void> => {
   const { reply } = attempt
   const { status } = reply
   await rejectRedirect(reply)
-  if (!isKeyStatus(status) && !(blamesKey && status === 400)) return
-  const body = await reply.bytes(ERROR_LIMIT)
-  if (isKeyStatus(status) || blamesKey?.(status, body))
-    throw keyFault(log, attempt, status, Buffer.from(body).toString())
+  if (!mayBlame(status)) return
+  const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
+  const reason = accountFault(log, attempt, { status, text, wait: waitIn(codec, reply, text) })
+  if (reason) throw reason
 }
 export const rejectRedirect = async (reply: Reply): Promise<void> => {
   if (reply.status >= 400) return
@@ -85,14 +91,24 @@ export const rejectRedirect = async (reply: Reply): Promise<void> => {
 export const answerError = (
   log: Log,
   dialect: DialectName,
-  target: Pick<TargetFormat, 'blamesKey' | 'codec'>,
+  target: Pick<TargetFormat, 'codec'>,
   attempt: Attempt,
   error: { readonly status: number; readonly text: string; readonly headers: Headers },
 ): void => {
   const { status, text, headers } = error
-  if (isKeyStatus(status) || target.blamesKey?.(status, Buffer.from(text)))
-    throw keyFault(log, attempt, status, text)
+  const wait = waitIn(target.codec, error, text)
+  const accountReason = accountFault(log, attempt, { status, text, wait })
+  if (accountReason) throw accountReason
   const reason = upstreamFault(target.codec, status, parseJson(text), headers['retry-after'])
   const { body, ...refusal } = render(dialect, reason, attempt.exchange.id)
   attempt.answer(refusal.status, body, refusal.headers)
+}
+/** Seconds to wait, by the header or by the body. */
+const waitIn = (
+  codec: Pick<TargetCodec, 'decodeError'> | undefined,
+  { status, headers }: Pick<Reply, 'status' | 'headers'>,
+  text: string,
+): Headers[string] | undefined => {
+  const { retryAfter } = codec?.decodeError(status, parseJson(text)) ?? {}
+  return headers['retry-after'] ?? (retryAfter === undefined ? undefined : String(retryAfter))
 }

@@ -11,7 +11,7 @@ import { DroppedFieldReport, isStrict } from '../conversion/dropped-fields.ts'
 import { fault as notHere } from '../conversion/faults.ts'
 import { MediaFetcher } from '../conversion/media-fetch.ts'
 import { estimateContentTokens } from '../conversion/token-estimate.ts'
-import { answerError, ERROR_LIMIT, keyFault } from '../conversion/upstream-error.ts'
+import { accountFault, answerError, ERROR_LIMIT } from '../conversion/upstream-error.ts'
 import { embeddingFormatFor, embeddingFormatNamed, embeddingNames } from '../formats/embedding.ts'
 import { isFields, parseJson } from '../formats/fields.ts'
 import { formats } from '../formats/index.ts'
@@ -209,7 +209,7 @@ const answerUpstreamError = async (
   const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
   if (status < 400) throw fault('EMBEDDING_UNREADABLE')
   const format = formats.get(targetFormat.errors)
-  if (!format?.codec) throw keyFault(host.log, attempt, status, text)
   const error = { status, text, headers }
+  if (!format?.codec) throw accountFault(host.log, attempt, error) ?? fault('EMBEDDING_UNREADABLE')
   answerError(host.log, client.dialect, { ...format, codec: format.codec }, attempt, error)
 }

@@ -38,8 +38,6 @@ export interface Format {
   readonly counting?: CountFacts
   /** A first request: the end of its path, and its body. */
   readonly sample?: { readonly path: string; body(model: string): Fields }
-  /** Whether an error reply blames the gateway's own key although its status says otherwise. */
-  blamesKey?(status: number, body: Bytes): boolean
   /** Translation to and from the hub. */
   readonly codec?: Codec
 }
@@ -59,7 +57,7 @@ export interface AnswerModelFacts {
 }
 
 /** A format that targets use, whether or not clients use it. */
-export interface TargetFormat extends Pick<Format, 'name' | 'headers' | 'blamesKey'> {
+export interface TargetFormat extends Pick<Format, 'name' | 'headers'> {
   readonly stream: Pick<StreamFacts, 'error'>
   readonly usage?: UsageFacts
   readonly codec: TargetCodec

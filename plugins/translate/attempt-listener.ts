@@ -2,7 +2,7 @@
  *  thoughts. */
 import type { Attempt, Bytes, Fault, Log } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
-import { isKeyStatus, keyFault, upstreamFault } from '../conversion/upstream-error.ts'
+import { accountFault, upstreamFault } from '../conversion/upstream-error.ts'
 import { bodyOf } from '../dialects/index.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Format, HostedUsage, TargetFormat } from '../formats/format.ts'
@@ -67,9 +67,11 @@ export class AttemptListener implements TranslationListener {
   errorIn(event: SseEvent): Fault | undefined {
     const error = this.#target.stream.error(event)
     if (!error) return undefined
-    if (isKeyStatus(error.status))
-      return keyFault(this.#log, this.#attempt, error.status, JSON.stringify(error.body))
-    return upstreamFault(this.#target.codec, error.status, error.body)
+    const { status, body } = error
+    return (
+      accountFault(this.#log, this.#attempt, { status, text: JSON.stringify(body) }) ??
+      upstreamFault(this.#target.codec, status, body)
+    )
   }
   onBroken(reason: Fault): void {
     const { exchange, target } = this.#attempt

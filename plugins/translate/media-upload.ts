@@ -3,8 +3,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { errors } from '../../engine/errors.ts'
 import type { Bytes, Exchange, Headers, Log, Outgoing, Reply } from '../../engine/plugin.ts'
+import { blameIn } from '../conversion/account-error.ts'
 import type { Send } from '../conversion/media-fetch.ts'
-import { discardBody, ERROR_LIMIT, isKeyStatus } from '../conversion/upstream-error.ts'
+import { discardBody, ERROR_LIMIT } from '../conversion/upstream-error.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
 import type { Source } from '../formats/hub/content.ts'
@@ -114,7 +115,7 @@ export class MediaUpload {
       { id: exchange.id, upstream, status, said: text.slice(0, 500) },
       'upstream refused a file upload',
     )
-    if (status < 400 || status >= 500 || isKeyStatus(status)) throw fault('UPLOAD_FAILED')
+    if (status < 400 || status >= 500 || blameIn(status, text)) throw fault('UPLOAD_FAILED')
     const { message } = codec.decodeError(status, parseJson(text))
     throw fault('UPLOAD_REFUSED', [file.path, message], { param: file.path })
   }

@@ -1,7 +1,7 @@
 /** Pass-through: client and target use the same format. Bytes pass untouched except the model's
  *  name; filters watch the response for usage and its end. */
 import type { Attempt, Log, Reply } from '../../engine/plugin.ts'
-import { checkError, discardBody, isKeyStatus, keyFault } from '../conversion/upstream-error.ts'
+import { accountFault, checkError, discardBody } from '../conversion/upstream-error.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
@@ -140,8 +140,10 @@ export class PassThrough {
     { status, body }: { readonly status: number; readonly body: Fields },
   ): Promise<void> {
     await discardBody(reply)
-    if (isKeyStatus(status)) throw keyFault(this.#log, attempt, status, JSON.stringify(body))
     const { 'retry-after': wait } = reply.headers
+    const error = { status, text: JSON.stringify(body), wait }
+    const reason = accountFault(this.#log, attempt, error)
+    if (reason) throw reason
     attempt.answer(status, body, wait === undefined ? {} : { 'retry-after': wait })
   }
   #listen(

@@ -81,7 +81,6 @@ export const googleGemini: Format = {
     upload,
     runsHostedTools: true,
   },
-  blamesKey: (status, body) => status === 400 && Buffer.from(body).includes('API_KEY_INVALID'),
 }
 
 const configsIn = ({ generationConfig, generation_config: snake }: Fields): readonly Fields[] =>
