@@ -161,14 +161,17 @@ export const createPassRule = (
 const NEVER_DOWN = setOf(
   HOP_BY_HOP,
   'set-cookie set-cookie2 alt-svc strict-transport-security public-key-pins server date ' +
-    'traceparent tracestate',
+    'traceparent tracestate via',
 )
+/** About the account of the gateway at the upstream, or the network before it. */
+const ABOUT_ACCOUNT = /rate-?limit|quota|billing|-organization(?:-id)?$|-project(?:-id)?$|^cf-/
 const OURS = 'x-tollgate-'
 
 /** The name of an upstream's header in the reply; empty: dropped. The upstream's own id gets
  *  another name, since the gateway sets `x-request-id`. */
 const responseName = memoizeByName(name => {
   if (NEVER_DOWN.has(name) || UNSAFE_NAMES.has(name) || name.startsWith(OURS)) return ''
+  if (ABOUT_ACCOUNT.test(name)) return ''
   return name === 'x-request-id' ? 'x-upstream-request-id' : name
 })
 

@@ -86,18 +86,36 @@ t.test(
 t.test('response headers: headers that clients need pass', async t => {
   const { reply } = await replyTo(
     'Retry-After: 7',
-    'X-RateLimit-Remaining-Requests: 3',
     'Content-Type: text/plain',
     'X-Should-Retry: false',
     'OpenAI-Processing-Ms: 12',
   )
   t.match(reply?.headers, {
     'retry-after': '7',
-    'x-ratelimit-remaining-requests': '3',
     'content-type': 'text/plain',
     'x-should-retry': 'false',
     'openai-processing-ms': '12',
   })
+})
+
+t.test('response headers: those about our account at the upstream do not pass', async t => {
+  const names = [
+    'OpenAI-Organization',
+    'OpenAI-Project',
+    'X-RateLimit-Remaining-Requests',
+    'x-ratelimit-limit-tokens',
+    'RateLimit-Policy',
+    'anthropic-ratelimit-requests-remaining',
+    'anthropic-organization-id',
+    'CF-Ray',
+    'cf-cache-status',
+    'Set-Cookie',
+    'Server',
+    'Via',
+  ]
+  const { reply, raw } = await replyTo(...names.map(name => `${name}: of-our-account`))
+  t.equal(reply?.status, 200)
+  t.notMatch(raw, 'of-our-account')
 })
 
 t.test('response headers: one framing goes out for any upstream framing', async t => {
