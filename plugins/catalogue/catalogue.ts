@@ -1,6 +1,6 @@
 /** Catalogue: looks models up by exact name, then by pattern, the most specific first. Built once
  *  per configuration. */
-import type { HostBase, Json, Target } from '../../engine/plugin.ts'
+import type { HostBase, Json, Target, TargetRules } from '../../engine/plugin.ts'
 import { fileValidator, type Validator, validatorOf } from '../schema/compile.ts'
 import { applyDefaults, type Defaults } from './defaults.ts'
 import { type Captures, insertCaptures, isPattern, type Pattern, parsePattern } from './pattern.ts'
@@ -14,12 +14,14 @@ export interface Entry {
   readonly accepts: ReadonlyMap<string, Validator | false>
   /** Route name, or `*` -> members that bodies get where they lack them. */
   readonly defaults: ReadonlyMap<string, Defaults>
+  /** Its own: without those of its fallback. */
   readonly targets: readonly Target[]
   /** The only routes that serve the model: name -> path without its slash. */
   readonly only: ReadonlyMap<string, string> | undefined
 }
 export interface ModelMatch {
   readonly entry: Entry
+  /** Where a request may be sent: the targets of the model, then those of its fallback. */
   readonly targets: readonly Target[]
 }
 
@@ -31,6 +33,7 @@ interface RouteEntry {
 
 export class Catalogue {
   readonly #exact = new Map<string, ModelMatch>()
+  readonly #fallbacks = new Map<Entry, readonly Target[]>()
   readonly #patterns: readonly { readonly pattern: Pattern; readonly entry: Entry }[]
 
   constructor(section: Section, host: CatalogueHost) {
@@ -42,7 +45,7 @@ export class Catalogue {
         options,
         accepts: validatorsOf(name, options, host),
         defaults: new Map(Object.entries(options.defaults ?? {})),
-        targets: targetsOf(options),
+        targets: addRules(targetsOf(options), rulesOf(options)),
         only:
           options.only && new Map(options.only.map(route => [route, paths.get(route) ?? route])),
       }
@@ -51,9 +54,37 @@ export class Catalogue {
       else this.#exact.set(name, { entry, targets: entry.targets })
     }
     this.#patterns = patterns.sort((one, other) => bySpecificity(one.pattern, other.pattern))
+    this.#addFallbacks()
   }
   find(name: string): ModelMatch | undefined {
-    return this.#exact.get(name) ?? this.#findByPattern(name)
+    const exact = this.#exact.get(name)
+    if (exact) return exact
+    const match = this.#findByPattern(name)
+    const fallbacks = match && this.#fallbacks.get(match.entry)
+    return fallbacks ? { ...match, targets: [...match.targets, ...fallbacks] } : match
+  }
+  /** Also one object per name, and none per request. */
+  #addFallbacks(): void {
+    const withFallback = this.all.filter(({ options }) => options.fallback !== undefined)
+    for (const entry of withFallback)
+      this.#fallbacks.set(entry, this.#fallbackTargets(entry, new Set([entry.name])))
+    for (const entry of withFallback)
+      if (this.#exact.has(entry.name)) {
+        const targets = [...entry.targets, ...(this.#fallbacks.get(entry) ?? [])]
+        this.#exact.set(entry.name, { entry, targets: Object.freeze(targets) })
+      }
+  }
+  /** The targets of the models that `fallback` names, and of theirs. `visited`: keys of models. */
+  #fallbackTargets({ options }: Entry, visited: Set<string>): readonly Target[] {
+    return fallbacksOf(options).flatMap(name => {
+      const entry = this.#exact.get(name)?.entry
+      const match = entry ? { entry, targets: entry.targets } : this.#findByPattern(name)
+      if (!match || visited.has(match.entry.name)) return []
+      visited.add(match.entry.name)
+      const own = match.targets.map(target => ({ ...target, name: target.name ?? name }))
+      const rules = rulesOf(match.entry.options) ?? {}
+      return [...addRules(own, rules), ...this.#fallbackTargets(match.entry, visited)]
+    })
   }
   /** The body of a request of this route and model with the model's defaults. */
   expandBody(route: string, name: string, body: Json): Json {
@@ -101,6 +132,16 @@ export const targetsOf = ({ to, traits, output, thinking }: ModelOptions): reado
   const shared = Object.keys(own).length > 0 ? own : undefined
   return Object.freeze((typeof to === 'string' ? [to] : to).map(each => targetOf(each, shared)))
 }
+
+/** Undefined where the rules of the route apply. */
+const rulesOf = ({ balance, retry_on, fallback }: ModelOptions): TargetRules | undefined => {
+  if (balance === undefined && retry_on === undefined && fallback === undefined) return undefined
+  return { ...(balance && { balance }), ...(retry_on && { retryOn: retry_on }) }
+}
+const addRules = (targets: readonly Target[], rules: TargetRules | undefined): readonly Target[] =>
+  rules ? Object.freeze(targets.map(target => ({ ...target, rules }))) : targets
+export const fallbacksOf = ({ fallback = [] }: ModelOptions): readonly string[] =>
+  typeof fallback === 'string' ? [fallback] : fallback
 
 const targetOf = (target: string | TargetOptions, shared: ModelOptions['traits']): Target => {
   const { to, weight, traits }: TargetOptions = typeof target === 'string' ? { to: target } : target

@@ -1,5 +1,5 @@
 /** The `models:` section: the type of an entry, and its JSON Schema. */
-import type { Json } from '../../engine/plugin.ts'
+import type { Balance, Json } from '../../engine/plugin.ts'
 import { FREE, MAX_CALLS, PRICE, UNPRICED } from '../billing/schema.ts'
 import { DEFAULTS, type RouteDefaults } from './defaults.ts'
 import { TRAITS } from './traits.ts'
@@ -7,6 +7,9 @@ import { TRAITS } from './traits.ts'
 /** An entry that the schema accepts. */
 export interface ModelOptions {
   readonly to: string | readonly (string | TargetOptions)[]
+  readonly balance?: Balance
+  readonly retry_on?: readonly number[]
+  readonly fallback?: string | readonly string[]
   readonly accepts?: { readonly [route: string]: Json }
   readonly defaults?: RouteDefaults
   readonly only?: readonly string[]
@@ -74,6 +77,36 @@ const entry = {
       items: { anyOf: [to, target] },
       minItems: 1,
       examples: ['gp/gpt-4.1', ['gp/gpt-4.1', 'spare/gpt-4.1']],
+    },
+    balance: {
+      description:
+        'Load balancing: how one of several targets is picked. Without it: the `balance` of the route.',
+      enum: ['first', 'round-robin', 'weighted', 'least-busy'],
+      examples: ['round-robin'],
+    },
+    retry_on: {
+      description:
+        'Further statuses of its targets after which another attempt is made, also for POST, although the upstream may have processed the request. Never for the calls of a task.',
+      type: 'array',
+      uniqueItems: true,
+      items: {
+        description: 'A status of the upstream.',
+        type: 'integer',
+        minimum: 404,
+        maximum: 599,
+        examples: [500],
+      },
+      examples: [[500, 502, 504]],
+    },
+    fallback: {
+      description:
+        'Another model, or several in order, whose targets are tried once no own target is left. The customer pays the price of this model.',
+      type: ['string', 'array'],
+      minLength: 1,
+      items: { description: 'A model.', type: 'string', minLength: 1, examples: ['gp-4.1-mini'] },
+      minItems: 1,
+      uniqueItems: true,
+      examples: ['gp-4.1-mini', ['gp-4.1-mini', 'cl-haiku']],
     },
     accepts: {
       description:

@@ -2,13 +2,14 @@
 import { columns } from '../../engine/cli/kit.ts'
 import { errors } from '../../engine/errors.ts'
 import type { Command, HostBase, Json, Target } from '../../engine/plugin.ts'
-import type { Catalogue, Entry } from '../catalogue/catalogue.ts'
+import { type Catalogue, type Entry, fallbacksOf } from '../catalogue/catalogue.ts'
 import { readCatalogue } from '../catalogue/configured.ts'
 import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
 
 interface ModelRow {
   readonly name: string
   readonly to: readonly string[]
+  readonly fallback?: readonly string[]
   readonly endpoints: readonly string[]
   readonly price: Json
 }
@@ -37,6 +38,7 @@ const rowOf =
   (entry: Entry): ModelRow => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
+    ...(entry.options.fallback && { fallback: fallbacksOf(entry.options) }),
     endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint),
     price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),
   })

@@ -2,7 +2,7 @@
  *  shadowed patterns. Pure. */
 import { nearest } from '../../engine/config/nearest.ts'
 import type { Document, Json, Report } from '../../engine/plugin.ts'
-import { bySpecificity, targetsOf } from '../catalogue/catalogue.ts'
+import { bySpecificity, fallbacksOf, targetsOf } from '../catalogue/catalogue.ts'
 import { modelsIn } from '../catalogue/configured.ts'
 import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
 import type { ModelOptions } from '../catalogue/section.ts'
@@ -21,6 +21,7 @@ export const problemsIn = (document: Document, report: Report): void => {
     checkRoutes(name, options, routes, schemas, report)
   }
   checkShadows(patterns, report)
+  checkFallbacks(section, patterns, report)
   checkNamedModels(document, new Set(Object.keys(section)), patterns, report)
 }
 
@@ -139,6 +140,43 @@ const checkShadows = (patterns: readonly Pattern[], report: Report): void => {
       )
     else first.set(pattern.shape, pattern)
   }
+}
+
+/** Reports fallbacks that no model has the name of, and those that lead back to their model. */
+const checkFallbacks = (
+  section: Readonly<Record<string, ModelOptions>>,
+  patterns: readonly Pattern[],
+  report: Report,
+): void => {
+  const sorted = patterns.toSorted(bySpecificity)
+  const keyOf = (name: string): string | undefined =>
+    Object.hasOwn(section, name) ? name : sorted.find(pattern => pattern.match(name))?.text
+  const nextKeys = (key: string): readonly string[] =>
+    fallbacksOf(section[key] as ModelOptions).flatMap(name => keyOf(name) ?? [])
+  for (const [name, options] of Object.entries(section))
+    for (const [index, fallback] of fallbacksOf(options).entries()) {
+      const list = ['models', name, 'fallback']
+      const where = typeof options.fallback === 'string' ? list : [...list, index]
+      const key = keyOf(fallback)
+      if (key === undefined) {
+        const message = `there is no model named ${JSON.stringify(fallback)}`
+        report(where, 'UNKNOWN_MODEL', message, nearest(fallback, Object.keys(section)))
+      } else if (leadsTo(name, key, nextKeys)) {
+        const message = `the fallback "${fallback}" leads back to "${name}"`
+        report(where, 'MODEL_FALLBACK_CYCLE', message)
+      }
+    }
+}
+const leadsTo = (
+  goal: string,
+  start: string,
+  nextKeys: (key: string) => readonly string[],
+  visited = new Set<string>(),
+): boolean => {
+  if (start === goal) return true
+  if (visited.has(start)) return false
+  visited.add(start)
+  return nextKeys(start).some(key => leadsTo(goal, key, nextKeys, visited))
 }
 
 /** Shares one schema compiler for the whole check: creating one takes 15 ms. */

@@ -1,6 +1,6 @@
 /** The attempt loop: which target is tried first and next, and when no target is tried again. */
 import t from 'tap'
-import type { Plugin, Stage } from '../../../engine/plugin.ts'
+import type { Exchange, Plugin, Stage } from '../../../engine/plugin.ts'
 import {
   pluginOf,
   startHttpUpstream,
@@ -250,6 +250,71 @@ t.test('dispatch: targets that a stage sets are tried in their order', async t =
   const { core, log } = await arrange(t, { a: 200, b: 200 }, {}, { choosing: pluginOf(choosing) })
   t.equal(await ask(core), '200 answer of b')
   t.same(log, ['b GET '])
+})
+
+t.test('dispatch: retry_on lists further statuses, also for POST', async t => {
+  for (const status of [404, 500, 502, 504]) {
+    const answers = { a: status, b: 200 }
+    const on = { upstream: ['a', 'b'], retry_on: [404, 500, 502, 504] }
+    const { core, log } = await arrange(t, answers, on)
+    t.equal(await ask(core, JSON_POST), '200 answer of b')
+    t.same(log, ['a POST {}', 'b POST {}'])
+    const other = await arrange(t, answers, { ...on, retry_on: [505] })
+    t.equal(await ask(other.core, JSON_POST), `${status} answer of a`)
+    t.equal(other.log.length, 1)
+  }
+})
+
+/** A route whose stage sets these targets. */
+const withTargets = (targets: Exchange['targets']) => ({
+  choosing: pluginOf({
+    targets: true,
+    async handle(exchange, next) {
+      exchange.targets = targets
+      await next()
+    },
+  }),
+})
+
+t.test('dispatch: targets may have their own retry_on; a pinned one has none', async t => {
+  const rules = { retryOn: [500] }
+  const targets = [
+    { upstream: 'a', rules },
+    { upstream: 'b', rules },
+  ]
+  const answers = { a: 500, b: 200 }
+  const { core } = await arrange(t, answers, {}, withTargets(targets))
+  t.equal(await ask(core, JSON_POST), '200 answer of b')
+  const pinned = targets.map(target => ({ ...target, pin: { key: 'x' } }))
+  const task = await arrange(t, answers, { retry_on: [500] }, withTargets(pinned))
+  t.equal(await ask(task.core, JSON_POST), '500 answer of a')
+  t.equal(task.log.length, 1, 'the upstream may have created the task')
+})
+
+t.test('dispatch: targets with other rules are a fallback, with its own balance', async t => {
+  const first = { balance: 'round-robin' } as const
+  const fallback = { balance: 'weighted' } as const
+  const targets = [
+    { upstream: 'a', rules: first },
+    { upstream: 'b', rules: first },
+    { upstream: 'c', weight: 0, rules: fallback },
+    { upstream: 'd', weight: 1, rules: fallback },
+  ]
+  const healthy = await arrange(t, { a: 200, b: 200, c: 200, d: 200 }, {}, withTargets(targets))
+  for (let call = 0; call < 4; call++) await ask(healthy.core)
+  t.same(
+    healthy.log.map(line => line[0]),
+    ['a', 'b', 'a', 'b'],
+  )
+  const failing = await arrange(t, { a: 503, b: 503, c: 200, d: 200 }, {}, withTargets(targets))
+  for (let call = 0; call < 2; call++)
+    t.equal(await ask(failing.core, JSON_POST), '200 answer of d')
+  t.same(
+    failing.log.map(line => line[0]),
+    ['a', 'b', 'd', 'a', 'b', 'd'],
+  )
+  const refused = await arrange(t, { a: 400, b: 400, c: 200, d: 200 }, {}, withTargets(targets))
+  t.equal(await ask(refused.core, JSON_POST), '400 answer of a', 'a mistake is no failure')
 })
 
 t.test('dispatch: every attempt is counted with its outcome', async t => {

@@ -44,11 +44,17 @@ const caller: Stage = {
 interface Setup {
   readonly routes: readonly object[]
   readonly settings?: object
+  /** Models besides `talk`. */
+  readonly models?: object
   /** Plugins besides those of every metered route, by the name of the one that they follow. */
   readonly more?: Readonly<Record<string, Plugin>>
 }
 /** A token in costs 1,000 nanos, one out 2,000. The header `account` says who calls. */
-export const startMetered = async (t: Test, engine: Engine, { routes, settings, more }: Setup) => {
+export const startMetered = async (
+  t: Test,
+  engine: Engine,
+  { routes, settings, models, more }: Setup,
+) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
   const upstream = { script: (() => ({ json: chatAnswer() })) as Script, bodies: [] as Json[] }
@@ -69,7 +75,10 @@ export const startMetered = async (t: Test, engine: Engine, { routes, settings, 
   const document = {
     settings: { egress_allow: '127.0.0.0/8', data: temporaryFolder(t), ...settings },
     upstreams: { up: { url, key: 'k', formats: ['openai-chat'] } },
-    models: { talk: { to: 'up/talker', price: { input: '0.000001', output: '0.000002' } } },
+    models: {
+      talk: { to: 'up/talker', price: { input: '0.000001', output: '0.000002' } },
+      ...models,
+    },
     routes,
   }
   const plugins = {

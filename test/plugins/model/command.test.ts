@@ -30,6 +30,13 @@ t.test('tollgate models: prints JSON', async t => {
     { name: 'cl-*', price: {} },
   ])
 })
+t.test('tollgate models: prints fallbacks as JSON, and their targets for one name', async t => {
+  const section = { a: { to: 'gp/a', fallback: 'b' }, b: { to: 'gp/b' } }
+  const [first, second] = (await run(t, ['--json'], section)).json() as object[]
+  t.match(first, { name: 'a', to: ['gp/a'], fallback: ['b'] })
+  t.notOk('fallback' in (second ?? {}))
+  t.equal((await run(t, ['a'], section)).out, 'a  gp/a, gp/b\n')
+})
 t.test('tollgate models: shows how one name resolves', async t => {
   t.equal((await run(t, ['cl-opus'])).out, 'cl-opus  cl/opus, spare\n')
 })

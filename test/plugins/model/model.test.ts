@@ -56,6 +56,46 @@ t.test('model: finds the name in the body', async t => {
   t.equal(stage.targets, true)
 })
 
+t.test('model: the targets of its fallbacks follow its own', async t => {
+  const configuration = {
+    upstreams: {},
+    models: {
+      a: { to: ['gp/a', 'gp/a2'], balance: 'round-robin', retry_on: [500], fallback: ['b', 'x-1'] },
+      b: { to: 'spare', fallback: 'c' },
+      c: { to: 'cl/c', balance: 'weighted' },
+      'x-*': { to: 'xx/x-*', fallback: 'c' },
+      cyclic: { to: 'gp/1', fallback: 'other' },
+      other: { to: 'gp/2', fallback: 'cyclic' },
+    },
+  } as unknown as Document
+  const targetsFor = async (name: string) => (await askFor(name, { configuration })).targets
+  const first = { balance: 'round-robin', retryOn: [500] }
+  t.same(await targetsFor('a'), [
+    { upstream: 'gp', name: 'a', rules: first },
+    { upstream: 'gp', name: 'a2', rules: first },
+    { upstream: 'spare', name: 'b', rules: {} },
+    { upstream: 'cl', name: 'c', rules: { balance: 'weighted' } },
+    { upstream: 'xx', name: 'x-1', rules: {} },
+  ])
+  const [one, two, three] = await targetsFor('a')
+  t.equal(one?.rules, two?.rules, 'one object for the targets of a model')
+  t.not(one?.rules, three?.rules)
+  t.match(await targetsFor('x-7'), [{ name: 'x-7' }, { upstream: 'cl', name: 'c' }])
+  t.same(
+    (await targetsFor('cyclic')).map(({ name }) => name),
+    ['1', '2'],
+  )
+  const stage = model.setup('body', fakeHost({ document: configuration }))
+  const ends = [1, 2].map(async () => {
+    const exchange = fakeExchange({ body: { model: 'a' } })
+    await stage.handle?.(exchange, noNext)
+    return exchange.targets
+  })
+  t.equal(await ends[0], await ends[1], 'one list for all requests')
+  const { exchange } = await askFor('a', { configuration })
+  t.same(exchange.slots.get(MODEL), { asked: 'a', entry: 'a' }, 'which is priced')
+})
+
 t.test('model: finds the name in the path and in the query', async t => {
   const inPath = await ask({ params: { id: 'gp-4.1' } }, { options: { path: 'id' } })
   t.same(inPath.targets, [{ upstream: 'gp', name: 'gpt-4.1' }])

@@ -92,6 +92,21 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
     /^models\.a\.defaults\.chta UNKNOWN_ROUTE there is no route named "chta" -> chat$/,
   ],
   [
+    'an unknown fallback',
+    { talk: { to: 'gp/a' }, b: { to: 'gp/b', fallback: 'tlak' } },
+    /^models\.b\.fallback UNKNOWN_MODEL there is no model named "tlak" -> talk$/,
+  ],
+  [
+    'an unknown fallback in a list',
+    { talk: { to: 'gp/a' }, b: { to: 'gp/b', fallback: ['talk', 'nowhere'] } },
+    /^models\.b\.fallback\.1 UNKNOWN_MODEL there is no model named "nowhere"$/,
+  ],
+  [
+    'a fallback to the model itself',
+    { a: { to: 'gp/a', fallback: 'a' } },
+    /^models\.a\.fallback MODEL_FALLBACK_CYCLE the fallback "a" leads back to "a"$/,
+  ],
+  [
     'an invalid schema',
     { a: { to: 'gp/a', accepts: { chat: { type: 'objekt' } } } },
     /^models\.a\.accepts\.chat MODEL_SCHEMA .*not a usable JSON Schema/,
@@ -119,6 +134,21 @@ t.test('models check: reports a route that names an unknown model', async t => {
     problems.push(`${where.join('.')} ${code} ${message} -> ${suggestion}`)
   })
   t.same(problems, ['routes.2.model.name UNKNOWN_MODEL there is no model named "spech" -> speech'])
+})
+
+t.test('models check: reports fallbacks that lead back, also through patterns', async t => {
+  const models = {
+    a: { to: 'gp/a', fallback: ['d', 'b-1'] },
+    'b-*': { to: 'gp/b-*', fallback: 'c' },
+    c: { to: 'gp/c', fallback: 'a' },
+    d: { to: 'gp/d' },
+    e: { to: 'gp/e', fallback: ['a', 'd'] },
+  }
+  t.same(check(models), [
+    'models.a.fallback.1 MODEL_FALLBACK_CYCLE the fallback "b-1" leads back to "a"',
+    'models.b-*.fallback MODEL_FALLBACK_CYCLE the fallback "c" leads back to "b-*"',
+    'models.c.fallback MODEL_FALLBACK_CYCLE the fallback "a" leads back to "c"',
+  ])
 })
 
 t.test('models check: reports every problem', async t => {
