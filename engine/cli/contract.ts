@@ -11,6 +11,8 @@ export type CommandOf<Host> = SingleCommandOf<Host> | CommandGroupOf<Host>
 export interface CommandGroupOf<Host> {
   readonly summary: string
   readonly subcommands: Readonly<Record<string, SingleCommandOf<Host>>>
+  /** The subcommand that runs where none is named. */
+  readonly default?: string
 }
 export interface SingleCommandOf<Host> {
   /** One sentence. */
@@ -37,6 +39,9 @@ export interface CommandOption {
 export interface CommandArguments {
   readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly positionals: readonly string[]
+  /** For commands of plugins: GETs a path of the admin listener of the running gateway of the data
+   *  folder. Rejects with a Fault where none runs, or if it refuses. */
+  ask?(path: string): Promise<Json>
 }
 export interface CommandResult {
   /** Printed as a table with the first row as header; `none` if there are no rows. */
@@ -84,6 +89,8 @@ export interface GatewayView {
   readonly routes: readonly RouteView[]
   /** By key in `upstreams:`. Health and load are those of the responding worker. */
   readonly upstreams: Readonly<Record<string, readonly AddressView[]>>
+  /** The keys of those upstreams that have some. */
+  readonly keys: Readonly<Record<string, readonly KeyView[]>>
 }
 export interface ProblemView {
   readonly code: string
@@ -106,4 +113,15 @@ export interface AddressView {
   readonly state: 'ready' | 'ejected' | 'probing' | 'paused'
   /** Requests in progress. */
   readonly busy: number
+}
+/** A key of an upstream, without the key itself. */
+export interface KeyView {
+  /** The first 12 digits of its SHA-256. */
+  readonly key: string
+  /** `resting` after a refusal, `probing` until a request succeeds, `limited` after a 429. */
+  readonly state: 'ready' | 'resting' | 'probing' | 'limited'
+  /** Seconds until its rest ends. */
+  readonly seconds: number
+  /** Names of the targets that it is limited for. */
+  readonly limited: readonly string[]
 }

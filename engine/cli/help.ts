@@ -25,15 +25,15 @@ const commandPage = (name: string, command: SingleCommand, terminal: Terminal): 
 
 const groupPage = (
   name: string,
-  { summary, subcommands }: Extract<Command, { subcommands: unknown }>,
+  { summary, subcommands, default: first }: Extract<Command, { subcommands: unknown }>,
   terminal: Terminal,
 ): string => {
   const entries = Object.entries(subcommands)
   return [
-    `${terminal.paint('bold', `tollgate ${name} COMMAND`)} [options]`,
+    `${terminal.paint('bold', `tollgate ${name} ${first ? '[COMMAND]' : 'COMMAND'}`)} [options]`,
     summary,
     indentRows(entries.map(([name, each]) => [`${name}${argumentsText(each)}`, each.summary])),
-    `tollgate ${name} COMMAND --help explains one command.`,
+    `tollgate ${name} COMMAND --help explains one command.${first ? ` Without one: ${first}.` : ''}`,
     indentRows(optionRows(COMMON_OPTIONS)),
     ...entries.slice(0, 1).map(([, each]) => exampleOf(each)),
   ].join('\n\n')

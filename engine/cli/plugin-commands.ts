@@ -2,8 +2,9 @@
 import { createDetachedHost } from '../config/compile/host.ts'
 import type { CommandOf, HostBase } from '../plugin.ts'
 import type { Command, SingleCommand, Terminal } from './command.ts'
-import type { SingleCommandOf } from './contract.ts'
+import type { CommandArguments, SingleCommandOf } from './contract.ts'
 import { type OfflineConfig, type Open, withLoadedConfig } from './offline.ts'
+import { askAdmin } from './running.ts'
 
 /** Loads the configuration and calls `run` with the commands of its plugins, by name. Throws
  *  ProblemsError. */
@@ -19,7 +20,11 @@ export const withPluginCommands = <T>(
         [...configuration.plugins.values()].flatMap(({ commands = {} }) =>
           Object.entries(commands).map(([name, command]) => [
             name,
-            bindHost(command, run => runWithHost(configuration, run)),
+            bindHost(
+              command,
+              run => runWithHost(configuration, run),
+              path => askAdmin(configuration.snapshot.settings.data, path),
+            ),
           ]),
         ),
       ),
@@ -42,10 +47,14 @@ const runWithHost = async <T>(
 type WithHost = <T>(run: (host: HostBase) => Promise<T>) => Promise<T>
 
 /** Converts a command of a plugin to one of the engine. `withHost` creates the host of each run. */
-export const bindHost = (command: CommandOf<HostBase>, withHost: WithHost): Command => {
+export const bindHost = (
+  command: CommandOf<HostBase>,
+  withHost: WithHost,
+  ask?: CommandArguments['ask'],
+): Command => {
   const bindSingle = (single: SingleCommandOf<HostBase>): SingleCommand => ({
     ...single,
-    run: args => withHost(host => single.run(args, host)),
+    run: args => withHost(host => single.run(ask ? { ...args, ask } : args, host)),
   })
   if (!('subcommands' in command)) return bindSingle(command)
   const subcommands = Object.entries(command.subcommands).map(

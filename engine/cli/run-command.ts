@@ -88,7 +88,11 @@ const findSubcommand = (name: string, command: Command, { values, positionals }:
   if (!('subcommands' in command)) return { path: name, single: command, positionals }
   const { subcommands } = command
   const [word, ...rest] = positionals
-  if (word === undefined) return { path: name, single: undefined, positionals }
+  if (word === undefined) {
+    const first = values.help ? undefined : command.default
+    const single = first === undefined ? undefined : subcommands[first]
+    return { path: single ? `${name} ${first}` : name, single, positionals }
+  }
   const single = Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
   if (single) return { path: `${name} ${word}`, single, positionals: rest }
   if (values.help) return { path: name, single: undefined, positionals: rest }

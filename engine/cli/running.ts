@@ -1,6 +1,8 @@
 /** Requests of commands to the running gateway of a data folder, and the output of reloads. */
+import { errors } from '../errors.ts'
+import type { Json } from '../plugin.ts'
 import type { ReloadReport } from '../processes/reload.ts'
-import { findRunning, type RunningGateway } from '../processes/running-gateway.ts'
+import { findRunning, type RunningGateway, requestAdmin } from '../processes/running-gateway.ts'
 import { configOf, type SingleCommand, type Terminal } from './command.ts'
 import { EXIT } from './kit.ts'
 import { settingsOf } from './offline.ts'
@@ -15,15 +17,26 @@ export function askGateway<View>(
     const running = findRunning(data)
     const response = running && (await request(running).catch(ignoreRefused))
     if (!response) {
-      terminal.printError(
-        `no gateway of the data folder "${data}" is running; start one: tollgate start`,
-      )
+      terminal.printError(noGateway(data))
       return EXIT.runTime
     }
     if (!args.values.json) return show(response, terminal)
     terminal.print(JSON.stringify(response, null, 2))
     return show(response, { ...terminal, print: () => {} })
   }
+}
+const noGateway = (data: string): string =>
+  `no gateway of the data folder "${data}" is running; start one: tollgate start`
+const fault = errors({ NO_GATEWAY: [503, '%s'], ADMIN_REFUSED: [502, '%s answered %d: %s'] })
+
+/** The JSON of a path of the admin listener. Rejects with a fault where no gateway runs. */
+export const askAdmin = async (data: string, path: string): Promise<Json> => {
+  const running = findRunning(data)
+  const response = running && (await requestAdmin(running, path).catch(ignoreRefused))
+  if (!response) throw fault('NO_GATEWAY', [noGateway(data)])
+  const text = await response.text()
+  if (!response.ok) throw fault('ADMIN_REFUSED', [path, response.status, text])
+  return JSON.parse(text) as Json
 }
 /** Ignores a refused connection: the gateway of run.json has crashed. */
 const ignoreRefused = (error: unknown): undefined => {

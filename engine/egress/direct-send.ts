@@ -57,9 +57,10 @@ const sendUpstream = (
   call: Call,
   snapshot: Snapshot,
   upstream: string,
-  { path, body }: Outgoing,
+  { path, body, pin }: Outgoing,
 ): DirectRequest => {
-  const candidate = candidatesOf([{ upstream }], snapshot.upstreams)[0]
+  const target = { upstream, ...(pin && { pin }) }
+  const candidate = candidatesOf([target], snapshot.upstreams)[0]
   if (!candidate) throw fault('UPSTREAM_GONE', [upstream])
   const attempt = createAttempt(call, candidate, path, SPAN)
   Object.assign(attempt.request.headers, call.request.headers)

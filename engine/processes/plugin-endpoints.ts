@@ -1,9 +1,10 @@
 /** Admin endpoints of plugins: the primary forwards a request to one worker over IPC, and the
  *  worker runs the handler. */
 import { asFault } from '../errors.ts'
-import type { AddressView, GatewayView, Log } from '../plugin.ts'
+import type { AddressView, GatewayView, KeyView, Log } from '../plugin.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Health } from '../upstream/health.ts'
+import type { UpstreamKeys } from '../upstream/keys.ts'
 import type { Upstream } from '../upstream/upstreams.ts'
 import type { AdminReply, PluginEndpoints } from './admin-listener.ts'
 import type { AdminCall, FromWorker } from './messages.ts'
@@ -90,7 +91,15 @@ const gatewayView = (snapshot: Snapshot, view: AdminCall['view']): GatewayView =
   upstreams: Object.fromEntries(
     [...snapshot.upstreams].map(([name, upstream]) => [name, addressesOf(upstream)]),
   ),
+  keys: Object.fromEntries(
+    [...snapshot.upstreams].flatMap(([name, { keys }]) => (keys ? [[name, keysOf(keys)]] : [])),
+  ),
 })
+
+const keysOf = ({ list }: UpstreamKeys): KeyView[] => {
+  const now = performance.now()
+  return list.map(({ name, health }) => ({ key: name, ...health.view(now) }))
+}
 
 const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {
   const now = performance.now()

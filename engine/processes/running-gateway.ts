@@ -42,6 +42,9 @@ const request = async <T>(
   const response = await fetch(new URL(path, running.admin), { method, ...(signal && { signal }) })
   return (await response.json()) as T
 }
+/** The response to a GET, whatever its status. Rejects with a TypeError if no gateway responds. */
+export const requestAdmin = ({ admin }: RunningGateway, path: string): Promise<Response> =>
+  fetch(new URL(path, admin))
 export const requestReload = (running: RunningGateway): Promise<ReloadReport> =>
   request(running, 'POST', '/-/reload')
 /** Rolls back to version `to`, or to the previous version. */

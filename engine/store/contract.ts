@@ -151,12 +151,16 @@ export interface Outgoing {
   /** With the signal of an exchange, the time until the response has ended does not count as the
    *  stage's own. */
   readonly signal?: AbortSignal
+  /** One of `pins`: the address and the key to use. */
+  readonly pin?: TargetPin
 }
 /** A resumed call of a task: the stages behind `after` run on a new request. */
 export interface ResumedCall<Exchange> {
   readonly after: string
   readonly id: string
-  readonly request: Omit<Outgoing, 'body' | 'timeout' | 'signal'> & { readonly body?: Bytes }
+  readonly request: Omit<Outgoing, 'body' | 'timeout' | 'signal' | 'pin'> & {
+    readonly body?: Bytes
+  }
   readonly slots: Readonly<Record<string, Json>>
   readonly targets: readonly Target[]
   readonly signal?: AbortSignal
@@ -190,6 +194,8 @@ export interface Durable<Reply, Route, Exchange> {
   match(method: string, target: string): RouteMatch<Route>
   /** The target with one of its addresses and keys, so that all calls of a task use the same. */
   pin(target: Target): Target
+  /** Each address of an upstream with each of its keys; empty where a plugin serves it. */
+  pins(upstream: string): readonly TargetPin[]
   /** Runs a resumed call of a task through the stages behind `call.after`. */
   run(route: string, call: ResumedCall<Exchange>): Promise<Reply>
   /** One call without a route. `upstream`: a key of `upstreams:`, which passes the `forward` of

@@ -3,6 +3,7 @@
  *
  *  ready ──refused──▶ resting ──its time──▶ due ──one attempt──▶ probing ──▶ ready, or resting
  *  twice as long. A key that is limited (429) rests for the target of that name only. */
+import type { KeyView } from '../plugin.ts'
 import type { UpstreamEvents } from './events.ts'
 
 export interface UpstreamKey {
@@ -13,7 +14,6 @@ export interface UpstreamKey {
   readonly weight: number
   readonly health: KeyHealth
 }
-export type KeyState = 'ready' | 'resting' | 'probing' | 'limited'
 
 /** One use of a key: for which target, when its attempt began, and the time of its response. */
 interface KeyUse {
@@ -48,14 +48,15 @@ export class KeyHealth {
   availableAt(target: string): number {
     return Math.max(this.#restUntil, this.#limits.get(target) ?? 0)
   }
-  /** Names of the targets that it is limited for. */
-  limitedTargets(now: number): string[] {
-    return [...this.#limits].filter(([, until]) => now < until).map(([target]) => target)
-  }
-  state(now: number): KeyState {
-    if (now < this.#restUntil) return 'resting'
-    if (this.#restUntil !== 0) return 'probing'
-    return this.limitedTargets(now).length > 0 ? 'limited' : 'ready'
+  view(now: number): Omit<KeyView, 'key'> {
+    const limited = [...this.#limits].filter(([, until]) => now < until).map(([target]) => target)
+    const rests = now < this.#restUntil
+    const trial = rests ? 'resting' : 'probing'
+    return {
+      state: this.isOnTrial ? trial : limited.length > 0 ? 'limited' : 'ready',
+      seconds: rests ? Math.ceil((this.#restUntil - now) / 1_000) : 0,
+      limited,
+    }
   }
   /** It was refused, and no response has shown yet that it works again. */
   get isOnTrial(): boolean {

@@ -9,6 +9,8 @@ import {
 import { MEDIA_KINDS } from '../conversion/media-fetch.ts'
 import { formats, knownFormats } from '../formats/index.ts'
 import { TranslationPlanner } from './planner.ts'
+import { test } from './upstreams/model-lists.ts'
+import { admin, list } from './upstreams/state.ts'
 
 const names = [...formats.keys()]
 
@@ -55,6 +57,14 @@ export default {
       type: 'string',
       pattern: '^[1-9][0-9]{0,3}(MiB|GiB)$',
       examples: ['2GiB'],
+    },
+  },
+  admin,
+  commands: {
+    upstreams: {
+      summary: 'Shows the upstreams, their health and their keys, and asks them for their models.',
+      subcommands: { list, test },
+      default: 'list',
     },
   },
   setup(options, host) {

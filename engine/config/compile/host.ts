@@ -11,7 +11,7 @@ import type { Upstream } from '../../upstream/upstreams.ts'
 import { formatPath } from '../format-path.ts'
 import { publicUrl, type Settings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
-import { pinTarget } from './pin.ts'
+import { pinsOf, pinTarget } from './pin.ts'
 
 /** The part of a host that depends on the version of the configuration. */
 export interface HostContext {
@@ -24,6 +24,7 @@ export interface HostContext {
   readonly settings: Pick<Settings, 'data' | 'listen' | 'public_url'>
   readonly match: HostBase['match']
   readonly pin: HostBase['pin']
+  readonly pins: HostBase['pins']
   readonly run: HostBase['run']
   readonly send: HostBase['send']
   readonly checkUrl: HostBase['checkUrl']
@@ -46,6 +47,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
   share: shareOnce(resources.shared, context.releases),
   match: context.match,
   pin: context.pin,
+  pins: context.pins,
   run: context.run,
   send: context.send,
   checkUrl: context.checkUrl,
@@ -93,8 +95,9 @@ export const createRouteHost = (hostBase: HostBase, route: Route): Host => ({
 /** The members of a host that use the snapshot. `current` may throw until it is compiled. */
 export const snapshotMembers = (
   current: () => Snapshot,
-): Pick<HostContext, 'match' | 'pin' | 'send'> => ({
+): Pick<HostContext, 'match' | 'pin' | 'pins' | 'send'> => ({
   pin: target => pinTarget(target, current().upstreams),
+  pins: upstream => pinsOf(current().upstreams.get(upstream)),
   match: (method, target) => matchForPlugins(current(), method, target),
   send: async (upstream, request) => sendDirect(current(), upstream, request),
 })

@@ -1,5 +1,5 @@
 /** Binds a target to one address and one key of its upstream, for the calls of a task. */
-import type { Target } from '../../plugin.ts'
+import type { Target, TargetPin } from '../../plugin.ts'
 import { addressOf } from '../../upstream/candidate.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
 
@@ -18,4 +18,13 @@ export const pinTarget = (
   const key = upstream.keys?.pick(target.name ?? '', now, false).name
   const pin = { ...(first && { address: addressOf(first) }), ...(key !== undefined && { key }) }
   return { ...target, pin }
+}
+
+/** Each address of an upstream with each of its keys. */
+export const pinsOf = (upstream: Upstream | undefined): readonly TargetPin[] => {
+  if (!upstream || upstream.inside !== undefined) return []
+  return upstream.origins.flatMap(each => {
+    const address = addressOf(each)
+    return upstream.keys?.list.map(({ name }) => ({ address, key: name })) ?? [{ address }]
+  })
 }

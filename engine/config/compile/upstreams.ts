@@ -65,14 +65,14 @@ export type AcquireShared = <T extends object>(key: string, version: string, cre
 export const compileUpstreams = (
   document: Document,
   plugins: ReadonlyMap<string, Plugin>,
-  { shared, log, metrics }: Pick<Resources, 'shared' | 'log' | 'metrics'>,
+  { role, shared, log, metrics }: Resources,
   releases: (() => void)[],
   faults: CompileFault[],
 ): ReadonlyMap<string, Upstream> => {
   const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
   const credentials = [...plugins.values()].flatMap(plugin => plugin.credentialHeaders ?? [])
   const upstreams = new Map<string, Upstream>()
-  const events = createUpstreamEvents(log, metrics)
+  const events = role === 'command' ? NO_EVENTS : createUpstreamEvents(log, metrics)
   const share: AcquireShared = (key, version, create) => {
     const { value, release } = shared.acquire(key, version, create)
     releases.push(release)

@@ -53,6 +53,16 @@ t.test(
   },
 )
 
+t.test('command group: its default runs where no subcommand is named', async t => {
+  const group: Command = { ...greet, default: 'list' }
+  t.same(await run(group), { code: 1, out: 'none', err: '' })
+  t.same(JSON.parse((await run(group, '--json')).out), { greeted: [] })
+  t.match(await run(group, 'unknown'), { code: 2, err: /unknown command "unknown"/ })
+  const { out } = await run(group, '--help')
+  t.match(out, /^tollgate greet \[COMMAND\] \[options\]/)
+  t.match(out, /one command\. Without one: list\./)
+})
+
 t.test('usage errors: one style for missing, surplus, unknown and foreign words', async t => {
   const line = 'tollgate greet hello NAME [WORD] [--loud] [--times NUMBER]'
   const cases: [args: string[], err: string][] = [

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { askAdmin } from '../../../engine/cli/running.ts'
 import { writeRunFile } from '../../../engine/processes/running-gateway.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 
@@ -102,4 +103,19 @@ t.test('no gateway: exits 3, also beside the run file of a crashed gateway', asy
     [alone, 'reload'],
   ] as const)
     t.match(await tollgate([name, '-c', file]), { code: 3, err: /no gateway of the data folder/ })
+})
+
+t.test('admin request of a plugin command: resolves to JSON, rejects with a fault', async t => {
+  const { config, server } = await startListener(t, { 'GET /-/own': { a: 1 } })
+  const folder = config.replace('routes.yaml', 'data')
+  t.same(await askAdmin(folder, '/-/own'), { a: 1 })
+  server.prependListener('request', (_, response) => {
+    response.statusCode = 404
+  })
+  await t.rejects(askAdmin(folder, '/-/own'), {
+    code: 'ADMIN_REFUSED',
+    message: '/-/own answered 404: {"a":1}',
+  })
+  await new Promise(resolve => server.close(resolve))
+  await t.rejects(askAdmin(folder, '/-/own'), { code: 'NO_GATEWAY', message: /tollgate start/ })
 })

@@ -110,3 +110,17 @@ t.test('direct send: passes the forward stages that have a default', async t => 
   const reply = await (hosts[0] as Host).send('inside', { method: 'GET', path: '/x' })
   t.equal(Buffer.from(await reply.bytes(100)).toString(), '"from a stage"')
 })
+
+t.test('pins: each address with each key; a direct send goes to one', async t => {
+  const { host, requests } = await start(t)
+  const pins = host.pins('up')
+  t.equal(new Set(pins.map(({ address, key }) => `${address} ${key}`)).size, 6)
+  for (const pin of pins) await whole(host.send('up', { method: 'GET', path: '/x', pin }))
+  t.same(
+    requests.map(({ address, key }) => `${address} ${key}`),
+    [0, 1].flatMap(address => KEYS.map(key => `${address} ${key}`)),
+  )
+  t.same(host.pins('gone'), [])
+  const { host: keyless } = await start(t, 'none')
+  t.match(keyless.pins('up'), [{ key: undefined }, { key: undefined }])
+})

@@ -81,6 +81,7 @@ export const fakeHost = (options: HostOptions = {}): FakeHost => {
     job: absent,
     allowance: absent,
     pin: absent,
+    pins: absent,
     folder: absent,
     secret: absent,
     url: absent,

@@ -1,0 +1,53 @@
+/** The addresses and keys of every upstream with their state, as the running gateway sees them. */
+import { errors } from '../../../engine/errors.ts'
+import type { AdminHandlerOf, HostBase, KeyView, SingleCommand } from '../../../engine/plugin.ts'
+
+type GatewayView = Parameters<AdminHandlerOf<HostBase>>[1]['gateway']
+type State = Pick<GatewayView, 'upstreams' | 'keys'>
+
+const PATH = '/-/upstreams'
+const fault = errors({
+  NO_ADMIN: [503, 'the state of upstreams is known to a running gateway only'],
+})
+
+export const admin = {
+  [`GET ${PATH}`]: (_: unknown, { gateway: { upstreams, keys } }: { readonly gateway: State }) =>
+    Object.fromEntries(
+      Object.entries(upstreams).map(([name, addresses]) => [
+        name,
+        {
+          addresses: addresses.map(each => ({ ...each })),
+          keys: (keys[name] ?? []).map(key => ({ ...key })),
+        },
+      ]),
+    ),
+}
+
+export const list: SingleCommand = {
+  summary: 'Lists the upstreams: each address with its health, and the keys with their state.',
+  example: 'tollgate upstreams',
+  async run({ ask }) {
+    if (!ask) throw fault('NO_ADMIN')
+    const state = (await ask(PATH)) as unknown as Readonly<
+      Record<string, { readonly addresses: State['upstreams'][string]; readonly keys: KeyView[] }>
+    >
+    const rows = Object.entries(state).flatMap(([upstream, { addresses, keys }]) =>
+      addresses.map(({ address, state, busy }) => ({
+        upstream,
+        address,
+        state,
+        busy,
+        keys: keys.map(keyText).join(', ') || '-',
+      })),
+    )
+    return { rows, json: state }
+  },
+}
+
+const keyText = ({ key, state, seconds, limited }: KeyView): string => {
+  const details = [
+    ...(seconds > 0 ? [`${seconds} s`] : []),
+    ...(limited.length > 0 ? [`for ${limited.join(' ')}`] : []),
+  ]
+  return [key, state, ...details].join(' ')
+}
