@@ -121,7 +121,7 @@ export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
     'Ejections of an address of an upstream, after failures in a row.',
     'address',
   ),
-  key_rests_total: counter("Rests of an upstream's key.", 'upstream', 'key', 'reason'),
+  key_rests_total: counter("Rests of an upstream's key.", 'address', 'key', 'reason'),
   config_version: gauge('Number of the live configuration version.'),
   config_reload_ok: gauge('1 if the last reload went live, 0 if it had problems.'),
   reloads_total: counter('Reloads, by outcome.', 'outcome'),

@@ -98,7 +98,22 @@ const gatewayView = (snapshot: Snapshot, view: AdminCall['view']): GatewayView =
 
 const keysOf = ({ list }: UpstreamKeys): KeyView[] => {
   const now = performance.now()
-  return list.map(({ name, health }) => ({ key: name, ...health.view(now) }))
+  return list.map(({ name, health }) => {
+    const limited = [...health.limits].filter(([, until]) => now < until)
+    const seconds = Math.max(0, Math.ceil((health.availableAt - now) / 1_000))
+    return {
+      key: name,
+      state: keyStateOf(health, now, limited.length),
+      seconds,
+      limited: limited.map(([target]) => target),
+    }
+  })
+}
+/** `limits`: how many targets the key is limited for. */
+export const keyStateOf = (health: Health, now: number, limits: number): KeyView['state'] => {
+  if (health.isEjected(now)) return 'resting'
+  if (health.needsProbe) return 'probing'
+  return limits > 0 ? 'limited' : 'ready'
 }
 
 const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {

@@ -6,6 +6,7 @@ import { type Call, toReply } from '../request/exchange.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { UpstreamSocket } from '../websocket/upstream-socket.ts'
 import type { Candidate } from './candidate.ts'
+import { limitTime } from './health.ts'
 import type { UpstreamKey } from './keys.ts'
 import { send } from './transport.ts'
 import { type Deadlines, joinPath } from './upstreams.ts'
@@ -56,11 +57,6 @@ export class UpstreamAttempt implements Attempt {
   }
   setReply(reply: FilteredReply): void {
     this.#reply = reply
-  }
-  /** The upstream refused the key. */
-  refuseKey(): void {
-    const { keys } = this.candidate.upstream
-    if (this.key) keys?.refuse(this.key, this.sentAt, performance.now())
   }
   /** Ends the body of a reply that is not used. */
   discardReply(reason: Fault): void {
@@ -143,15 +139,11 @@ export const sendAttempt = (attempt: UpstreamAttempt, deadlines: Deadlines): Pro
 /** Picks the key of an attempt that begins now; returns the time. */
 export const pickKey = (attempt: UpstreamAttempt): number => {
   const { target, candidate, exchange } = attempt
+  const { keys } = candidate.upstream
   const now = performance.now()
   attempt.sentAt = now
   // A call whose body cannot be sent again must not find out whether a key works again.
-  attempt.key = candidate.upstream.keys?.pick(
-    target.name ?? '',
-    now,
-    canResend(exchange),
-    target.pin?.key,
-  )
+  attempt.key = keys?.pick(target.name ?? '', now, canResend(exchange), target.pin?.key)
   attempt.key?.health.recordAttempt(now)
   return now
 }
@@ -161,13 +153,11 @@ export const recordKey = (
   status: number,
   retryAfter?: string | string[] | undefined,
 ): void => {
-  // Nearly every response: nothing to record.
-  if (key && (status >= 400 || key.health.isOnTrial))
-    candidate.upstream.keys?.recordResponse(key, status, retryAfter, {
-      target: target.name ?? '',
-      sentAt,
-      now: performance.now(),
-    })
+  if (!key || (status < 400 && !key.health.needsProbe)) return
+  const now = performance.now()
+  key.health.recordStatus(status, sentAt, now)
+  if (status === 429 && candidate.upstream.health.restsKeys)
+    key.health.limit(target.name ?? '', limitTime(retryAfter), now)
 }
 /** A streamed body cannot be sent by a second attempt. */
 export const canResend = ({ request: { body } }: Call): boolean =>

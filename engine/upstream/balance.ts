@@ -51,14 +51,10 @@ export const pick = (
   const rules = available[0]?.target.rules
   if (rules) {
     const list = available.filter(({ target }) => target.rules === rules)
-    return PICKERS[rules.balance ?? balance](list, stateOf(rules, state))
+    const own = state.byRules?.get(rules) ?? { count: 0 }
+    state.byRules?.set(rules, own)
+    return PICKERS[rules.balance ?? balance](list, own)
   }
   if (available.length > 0) return PICKERS[balance](available, state)
   return remaining.toSorted((one, other) => availableAt(one) - availableAt(other))[0]
-}
-
-const stateOf = (rules: TargetRules, { byRules }: PickState): PickState => {
-  const state = byRules?.get(rules) ?? { count: 0 }
-  byRules?.set(rules, state)
-  return state
 }

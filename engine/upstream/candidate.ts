@@ -13,10 +13,10 @@ export interface Candidate {
 
 /** Whether its address is healthy and a key is at hand. */
 export const isAvailable = ({ target, upstream, origin }: Candidate, now: number): boolean =>
-  origin.health.isAvailable(now) && upstream.keys?.isAvailable(target.name ?? '', now) !== false
+  origin.health.isAvailable(now) && upstream.keys?.isUsable(target.name ?? '', now) !== false
 /** When it may be picked again: decides between candidates that are all unavailable. */
 export const availableAt = ({ target, upstream, origin }: Candidate): number =>
-  Math.max(origin.health.availableAt, upstream.keys?.availableAt(target.name ?? '') ?? 0)
+  Math.max(origin.health.availableAt, upstream.keys?.usableAt(target.name ?? '') ?? 0)
 
 /** Every target at every address of its upstream, in the order of the targets. */
 export const candidatesOf = (

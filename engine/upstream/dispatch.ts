@@ -153,7 +153,7 @@ class CandidateChoice {
     const reason = asFault(error)
     attempt.discardReply(reason)
     this.#rules.observe(candidate.upstream.name, call.abandonReason ? 'abandoned' : reason.code)
-    if (reason.refusesKey) attempt.refuseKey()
+    if (reason.refusesKey) attempt.key?.health.refuse(attempt.sentAt, performance.now())
     if ((reason.refusesKey || reason.status === 429) && this.#useNextKey(attempt)) return
     if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw error
     this.#lastError = error
@@ -163,9 +163,8 @@ class CandidateChoice {
     const { keys } = candidate.upstream
     if (!key || !keys || target.pin?.key !== undefined || !canResend(exchange)) return false
     if (++this.#keysTried >= keys.list.length) return false
-    if (!keys.isAvailable(target.name ?? '', performance.now())) return false
-    this.#again = candidate
-    return true
+    if (keys.isUsable(target.name ?? '', performance.now())) this.#again = candidate
+    return this.#again !== undefined
   }
   /** A target that failed may have processed the request: only an idempotent one is tried again,
    *  unless the configuration says otherwise. A task might be created twice. */

@@ -1,7 +1,6 @@
 /** Whether an origin may be picked. Pure: times are arguments, ms, monotonic.
  *
  *  healthy ──`failures`──▶ ejected ──`eject`──▶ due ──attempt──▶ probing ──▶ healthy, ejected */
-import { limitTime } from './keys.ts'
 
 export interface HealthRules {
   /** Failures in a row after which an origin is ejected. */
@@ -11,20 +10,29 @@ export interface HealthRules {
   /** A 429 rests the key that it was sent with, since there are others: not the address. */
   readonly restsKeys?: boolean
 }
-interface HealthListener {
+export interface HealthListener {
   onEject(ms: number): void
   onReadmit(): void
+  onLimit?(ms: number, target: string): void
+}
+
+/** Rest after a 429 without Retry-After, and the longest Retry-After followed, ms. */
+const LIMIT = { default: 1_000, longest: 60_000 }
+/** ms until an address or a key that answered 429 is used again. */
+export const limitTime = (retryAfter: string | string[] | undefined): number => {
+  const ms = Number(retryAfter) * 1_000
+  return ms > 0 ? Math.min(ms, LIMIT.longest) : LIMIT.default
 }
 
 export class Health {
-  readonly #listener: HealthListener | undefined
+  protected readonly listener: HealthListener | undefined
   #failures = 0
   #ejectedUntil = 0
   #probing = false
   #restUntil = 0
 
   constructor(listener?: HealthListener) {
-    this.#listener = listener
+    this.listener = listener
   }
   /** Healthy, or due for the one request that probes it. */
   isAvailable(now: number): boolean {
@@ -62,7 +70,7 @@ export class Health {
     if (this.#ejectedUntil === 0) return
     this.#ejectedUntil = 0
     this.#probing = false
-    this.#listener?.onReadmit()
+    this.listener?.onReadmit()
   }
   /** Returns true when this failure ejects the origin. A failed probe ejects again at once. */
   recordFailure(now: number, rules: HealthRules): boolean {
@@ -70,7 +78,7 @@ export class Health {
     if (!this.#probing && this.#failures < rules.failures) return false
     this.#probing = false
     this.#ejectedUntil = now + rules.eject
-    this.#listener?.onEject(rules.eject)
+    this.listener?.onEject(rules.eject)
     return true
   }
   /** Pauses the origin for its Retry-After: no failure, but it is not picked meanwhile. */

@@ -6,6 +6,7 @@ import type { Fault, Headers } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
 import { pickKey, recordKey, type UpstreamAttempt } from '../upstream/attempt.ts'
+import { limitTime } from '../upstream/health.ts'
 import { targetFault } from '../upstream/transport.ts'
 import { type Deadlines, joinPath } from '../upstream/upstreams.ts'
 import { UpstreamSocket } from './upstream-socket.ts'
@@ -67,14 +68,16 @@ const recordFailure = (
   attempt: UpstreamAttempt,
   { status, headers, refusesKey }: Fault,
   wasAbandoned: boolean,
-) => {
+): void => {
   const { origin, upstream } = attempt.candidate
   const now = performance.now()
-  if (wasAbandoned || status !== 429) attempt.key?.health.recordAbandoned()
+  const wait = headers?.['retry-after']
+  if (status === 429 && !wasAbandoned) {
+    recordKey(attempt, status, wait)
+    return origin.health.recordResponse(status, wait, now, upstream.health)
+  }
+  attempt.key?.health.recordAbandoned()
   if (wasAbandoned || refusesKey) origin.health.recordAbandoned()
-  else if (status === 429 && upstream.health.restsKeys)
-    recordKey(attempt, status, headers?.['retry-after'])
-  else if (status === 429) origin.health.rest(now + Number(headers?.['retry-after'] ?? 1) * 1_000)
   else origin.health.recordFailure(now, upstream.health)
 }
 
@@ -141,21 +144,17 @@ class Handshake {
   #onDeclined({ statusCode = 0, headers }: IncomingMessage): void {
     const { name } = this.#options
     const code = RETRYABLE_STATUSES[statusCode]
-    const wait = Math.min(Number(headers['retry-after']) || 1, LONGEST_REST)
-    if (code) this.fail(fault(code, [name], { headers: { 'retry-after': String(wait) } }))
-    else {
-      const refusesKey = statusCode === 401
-      const retryable = refusesKey || statusCode >= 500
-      this.fail(fault('TARGET_DECLINED', [name, statusCode], { retryable, refusesKey }))
-    }
+    const wait = String(limitTime(headers['retry-after']) / 1_000)
+    if (code) return this.fail(fault(code, [name], { headers: { 'retry-after': wait } }))
+    const refusesKey = statusCode === 401
+    const traits = { retryable: refusesKey || statusCode >= 500, refusesKey }
+    this.fail(fault('TARGET_DECLINED', [name, statusCode], traits))
   }
   #connectionFault(cause: Error): Fault {
     const code = this.#connected ? 'TARGET_BROKE' : 'TARGET_UNREACHABLE'
     return targetFault(code, [this.#options.name], { cause, retryable: true })
   }
 }
-/** The longest Retry-After that is followed, s. */
-const LONGEST_REST = 60
 
 /** The names in `Sec-WebSocket-Protocol`. */
 export const readProtocols = (header: string | string[] | undefined): string[] =>

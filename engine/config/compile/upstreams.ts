@@ -3,13 +3,13 @@
 import type { Document, Headers, Json, Plugin } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
 import type { Resources } from '../../snapshot/resources.ts'
-import { createUpstreamEvents, type UpstreamEvents } from '../../upstream/events.ts'
-import { type UpstreamKey, UpstreamKeys } from '../../upstream/keys.ts'
+import { KeyHealth, type UpstreamKey, UpstreamKeys } from '../../upstream/keys.ts'
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
 import type { CompileFault } from './compile-problem.ts'
 import { type KeyOptions, readKeys } from './keys.ts'
 import { parseDuration } from './units.ts'
+import { healthListeners, type ListenToHealth } from './upstream-log.ts'
 
 /** As the schema of routes.yaml accepts it (config/schema.ts). */
 export interface UpstreamOptions {
@@ -51,13 +51,6 @@ const INSIDE = /^([a-z][a-z0-9-]*):$/
 const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
 
-const NO_EVENTS: UpstreamEvents = {
-  onEject() {},
-  onReadmit() {},
-  onKeyRest() {},
-  onKeyReturn() {},
-}
-
 export type AcquireShared = <T extends object>(key: string, version: string, create: () => T) => T
 
 /** Compiles all upstreams. Adds the release functions of their origins to `releases`, and a fault
@@ -65,22 +58,22 @@ export type AcquireShared = <T extends object>(key: string, version: string, cre
 export const compileUpstreams = (
   document: Document,
   plugins: ReadonlyMap<string, Plugin>,
-  { role, shared, log, metrics }: Resources,
+  resources: Resources,
   releases: (() => void)[],
   faults: CompileFault[],
 ): ReadonlyMap<string, Upstream> => {
   const section = (document.upstreams ?? {}) as unknown as Record<string, UpstreamOptions>
   const credentials = [...plugins.values()].flatMap(plugin => plugin.credentialHeaders ?? [])
   const upstreams = new Map<string, Upstream>()
-  const events = role === 'command' ? NO_EVENTS : createUpstreamEvents(log, metrics)
+  const listen = resources.role === 'command' ? undefined : healthListeners(resources)
   const share: AcquireShared = (key, version, create) => {
-    const { value, release } = shared.acquire(key, version, create)
+    const { value, release } = resources.shared.acquire(key, version, create)
     releases.push(release)
     return value
   }
   for (const [name, options] of Object.entries(section))
     try {
-      upstreams.set(name, compileUpstream(name, options, share, events, credentials))
+      upstreams.set(name, compileUpstream(name, options, share, listen, credentials))
     } catch {
       faults.push({
         where: ['upstreams', name, 'url'],
@@ -96,17 +89,17 @@ export const compileUpstream = (
   name: string,
   options: UpstreamOptions,
   share: AcquireShared,
-  events: UpstreamEvents = NO_EVENTS,
+  listen?: ListenToHealth,
   credentials: readonly string[] = [],
 ): Upstream => {
   const urls = urlsOf(options)
   const inside = INSIDE.exec(urls[0] ?? '')?.[1]
   const deadlines = readDeadlines(options.timeout, DEADLINES)
-  const openOrigin = createOpener(deadlines, options.connections, share, events)
+  const openOrigin = createOpener(deadlines, options.connections, share, listen)
   const origins = inside
     ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
     : urls.map(openOrigin)
-  const keys = openKeys(name, options, origins[0]?.origin, events)
+  const keys = openKeys(options, origins[0]?.origin, listen)
   return {
     name,
     inside,
@@ -115,7 +108,7 @@ export const compileUpstream = (
     health: {
       failures: options.health?.failures ?? 5,
       eject: parseDuration(options.health?.eject ?? '10s'),
-      ...(keys?.areSeveral && { restsKeys: true }),
+      ...(keys && keys.list.length > 1 && { restsKeys: true }),
     },
     set: options.headers?.set ?? {},
     view: {
@@ -146,10 +139,10 @@ export const readDeadlines = (
 })
 
 const createOpener =
-  ({ connect }: Deadlines, connections = 128, share: AcquireShared, events: UpstreamEvents) =>
+  ({ connect }: Deadlines, connections = 128, share: AcquireShared, listen?: ListenToHealth) =>
   (url: string) => {
     const { origin, pathname } = new URL(url)
-    const create = (): Origin => new Origin(origin, { connect, connections }, events)
+    const create = (): Origin => new Origin(origin, { connect, connections }, listen?.(origin))
     return {
       origin: share(`origin ${origin}`, `${connect}/${connections}`, create),
       base: pathname.replace(/\/+$/, ''),
@@ -158,10 +151,9 @@ const createOpener =
 
 /** The state of a key lives with the first address of its upstream, so that it outlives reloads. */
 const openKeys = (
-  upstream: string,
   { key, auth }: UpstreamOptions,
   origin: Origin | undefined,
-  events: UpstreamEvents,
+  listen?: ListenToHealth,
 ): UpstreamKeys | undefined => {
   const keys = auth === 'none' || !origin ? [] : readKeys(key)
   if (keys.length === 0 || !origin) return undefined
@@ -170,9 +162,14 @@ const openKeys = (
     name,
     value: prefix + value,
     weight,
-    health: origin.keyHealth(name),
+    health: keyHealth(origin, name, listen),
   }))
-  return new UpstreamKeys(upstream, list, events)
+  return new UpstreamKeys(list)
+}
+const keyHealth = (origin: Origin, name: string, listen?: ListenToHealth): KeyHealth => {
+  const health = origin.keys.get(name) ?? new KeyHealth(listen?.(origin.address ?? '', name))
+  origin.keys.set(name, health)
+  return health
 }
 
 const createSigner = (auth: UpstreamOptions['auth'], keys: UpstreamKeys | undefined) => {

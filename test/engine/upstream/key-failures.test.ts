@@ -69,11 +69,11 @@ t.test('key failures: a refused key is replaced at once, then left out', async t
   t.same(used.slice(2), ['b', 'b', 'b', 'b'])
   t.match(
     lines.filter(({ text }) => String(text).startsWith('key rests')),
-    [{ upstream: 'up', key: nameOf('a'), reason: 'refused', ms: 60_000 }],
+    [{ address: /^http:/, key: nameOf('a'), ms: 60_000, text: /refused/ }],
   )
   t.notMatch(JSON.stringify(lines), /"key":"a"|Bearer/)
-  t.same(counted(core, 'key_rests_total'), [
-    { upstream: 'up', key: nameOf('a'), reason: 'refused', count: 1 },
+  t.match(counted(core, 'key_rests_total'), [
+    { address: /^http:/, key: nameOf('a'), reason: 'refused', count: 1 },
   ])
 })
 
@@ -118,7 +118,7 @@ t.test('key failures: a 429 rests the key for its target, not the address', asyn
   t.same(used.slice(5).sort(), ['a', 'b'], 'other targets use the key further')
   t.match(
     lines.filter(({ text }) => String(text).startsWith('key rests')),
-    [{ key: nameOf('a'), reason: 'limited', ms: 7_000, target: 'm' }],
+    [{ key: nameOf('a'), ms: 7_000, target: 'm', text: /limited/ }],
   )
 })
 
