@@ -4,7 +4,7 @@ import type { Balance, Target } from '../plugin.ts'
 import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Handler, type Run } from '../request/pipeline.ts'
 import type { FilteredReply } from '../response/filters.ts'
-import { canResend, createAttempt, IDEMPOTENT, type UpstreamAttempt } from './attempt.ts'
+import { canResend, createAttempt, IDEMPOTENT, recordKey, type UpstreamAttempt } from './attempt.ts'
 import { type PickState, pick } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
@@ -136,7 +136,9 @@ class CandidateChoice {
   acceptReply(attempt: UpstreamAttempt): FilteredReply | undefined {
     const { exchange: call, candidate } = attempt
     const reply = attempt.requireReply()
-    if (reply.status === 401 && attempt.key) throw fault('UPSTREAM_KEY_REFUSED')
+    // No customer reads the reply of a pinned target: the task that it belongs to does.
+    if (reply.status === 401 && attempt.key && !attempt.target.pin)
+      throw fault('UPSTREAM_KEY_REFUSED')
     const refuses = REFUSAL_STATUSES.has(reply.status)
     this.#rules.observe(candidate.upstream.name, refuses ? 'refused' : 'answered')
     if (call.ended || call.abandonReason) reply.cut(call.abandonReason ?? fault('CLIENT_GONE'))
@@ -154,6 +156,8 @@ class CandidateChoice {
     attempt.discardReply(reason)
     this.#rules.observe(candidate.upstream.name, call.abandonReason ? 'abandoned' : reason.code)
     if (reason.refusesKey) attempt.key?.health.refuse(attempt.sentAt, performance.now())
+    // Some upstreams say in the body how long to wait.
+    if (reason.status === 429) recordKey(attempt, 429, reason.headers?.['retry-after'])
     if ((reason.refusesKey || reason.status === 429) && this.#useNextKey(attempt)) return
     if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw error
     this.#lastError = error

@@ -31,6 +31,7 @@ const MESSAGES: readonly (readonly [pattern: RegExp, blame: Blame])[] = [
   [/^your credit balance is too low to access/i, 'key'],
   [/^your account is not active, please check your billing/i, 'key'],
   [/^you exceeded your current quota/i, 'account'],
+  [/^resource has been exhausted/i, 'account'],
   [/^this request would exceed your (?:organization|account|workspace)/i, 'account'],
   [/^rate limit reached for .{1,200} in (?:organization|project) /i, 'account'],
 ]

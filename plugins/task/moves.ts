@@ -22,8 +22,12 @@ import {
 import { cancelUpstream, type UpstreamAnswer } from './upstream-call.ts'
 import { usageOfRequest } from './usage.ts'
 
-/** Faults after which the upstream surely has no request: they come before anything was sent. */
-export const NOT_SENT: ReadonlySet<string> = new Set(['TARGET_UNREACHABLE', 'TARGET_BUSY'])
+/** Faults after which the upstream surely did nothing: nothing was sent, or a limit refused it. */
+export const NOT_SENT: ReadonlySet<string> = new Set([
+  'TARGET_UNREACHABLE',
+  'TARGET_BUSY',
+  'UPSTREAM_LIMITED',
+])
 /** The operator's account at the upstream is at fault, not the customer. */
 const OPERATOR_STATUSES: ReadonlySet<number> = new Set([401, 402, 403])
 

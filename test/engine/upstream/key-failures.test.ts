@@ -165,6 +165,24 @@ t.test('key failures: a stage that finds the key refused rests it', async t => {
   t.same(plain.used, ['a', 'b'], 'a 403 alone rests none')
 })
 
+const limited = errors({ LIMITED: [429, 'ours', { headers: { 'retry-after': '50' } }] })
+t.test('key failures: a stage that reads a longer wait extends the limit', async t => {
+  const reading: Stage = {
+    async forward(attempt, next) {
+      await next()
+      if (attempt.reply.status === 429) throw limited('LIMITED')
+    },
+  }
+  const { core, used, document } = await arrange(t, key => (key === 'a' ? 429 : 200), {
+    plugins: { reading: pluginOf(reading) },
+  })
+  t.equal(await ask(core), '200 answer 200 about b')
+  t.same(used, ['a', 'b'])
+  const { upstreams } = await core.swap({}, document())
+  const until = upstreams.get('up')?.keys?.list[0]?.health.limits.get('') ?? 0
+  t.ok(until - performance.now() > 20_000, 'of 50 s, where the header said 7')
+})
+
 t.test('key failures: resting keys outlive a reload; a new key does not rest', async t => {
   const { core, used, document } = await arrange(t, key => (key === 'a' ? 401 : 200))
   await ask(core)
@@ -194,8 +212,11 @@ t.test('key failures: a pinned call keeps its key, a new pin takes one that work
   const poll = { method: 'GET', path: '/m' }
   const call = { after: 'task', id: 'task_1', request: poll, slots: {}, targets: [target] }
   const [route = ''] = ['GET|POST /{model}']
-  for (let poll = 0; poll < 2; poll++)
-    await t.rejects(host.run(route, call), { code: 'UPSTREAM_KEY_REFUSED' })
+  for (let poll = 0; poll < 2; poll++) {
+    const reply = await host.run(route, call)
+    t.equal(reply.status, 401, 'the task decides what that means')
+    await reply.bytes(1_000)
+  }
   t.same(used, ['a', 'a'])
   for (let pin = 0; pin < 3; pin++) t.equal(host.pin({ upstream: 'up' }).pin?.key, nameOf('b'))
 })

@@ -39,6 +39,7 @@ const ACCOUNT: readonly (readonly [status: number, body: string])[] = [
   [403, google('PERMISSION_DENIED')],
   [403, error({ code: 'moderation', message: 'flagged: invalid_api_key' })],
   [429, error({ message: 'You exceeded your current quota, please check your plan and billing.' })],
+  [429, error({ message: 'Resource has been exhausted (e.g. check quota).' })],
   [429, error({ message: 'Rate limit reached for m in organization org-1 on tokens per min.' })],
   [429, error({ message: 'This request would exceed your organization’s rate limit of 9.' })],
 ]

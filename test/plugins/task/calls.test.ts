@@ -85,6 +85,18 @@ t.test('call as a task: an answer without counts is estimated', async t => {
   t.match(await gateway.rows('SELECT estimated FROM charges'), [{ estimated: 1 }])
 })
 
+t.test('call as a task: waits while the upstream limits our account', async t => {
+  const gateway = await startCalls(t)
+  const limit = { error: { message: 'You exceeded your current quota, please check your plan.' } }
+  gateway.upstream.script = count =>
+    count === 1 ? { status: 429, json: limit } : { json: chatAnswer() }
+  const created = await gateway.ask()
+  const result = await gateway.result(created.headers.get('location'))
+  t.match(result, { status: 200, text: /Good day/ })
+  t.equal(gateway.upstream.bodies.length, 2)
+  t.same(await gateway.findings(), [])
+})
+
 t.test('call as a task: what fails keeps its status and costs nothing', async t => {
   const gateway = await startCalls(t)
   const resultOf = async () => gateway.result((await gateway.ask()).headers.get('location'))

@@ -62,6 +62,44 @@ t.test('task: hides that the operator has no credit at the upstream', async t =>
   t.equal(done.err_code, 'InternalServiceFailure')
 })
 
+t.test('task: a refused key fails the task that has it, and rests for the next ones', async t => {
+  const gateway = await startTasks(t)
+  const normal = statesOf('success')
+  let refused: string | undefined
+  gateway.here.script = (request, count) => {
+    refused ??= request.key
+    return request.key === refused ? { status: 401, json: {} } : normal(request, count)
+  }
+  const { json } = await gateway.create()
+  const done = await gateway.reach(String(json.task_id), 'failed')
+  t.equal(done.err_code, 'InternalServiceFailure')
+  t.equal(await gateway.spent(), 0n)
+  for (let task = 0; task < 3; task++) {
+    const next = await gateway.create()
+    await gateway.reach(String(next.json.task_id), 'success')
+  }
+  t.equal(gateway.requests.filter(({ key }) => key === refused).length, 1)
+  t.same(await gateway.findings(), [])
+})
+
+t.test('task: retry_on and fallback of its model never create it twice', async t => {
+  const again = { to: 'vd/viduagain', retry_on: [500], fallback: 'clip', price: { seconds: 1 } }
+  const gateway = await startTasks(t, 'sqlite', {}, {}, [], {
+    again: { ...again, max_calls: { seconds: 16 } },
+  })
+  gateway.here.script = () => ({ status: 500 })
+  const { json } = await gateway.create({ model: 'again' })
+  const [row] = await eventually(async () => {
+    const rows = await gateway.rows("SELECT state FROM tasks WHERE state = 'unknown'")
+    return rows.length > 0 && rows
+  })
+  t.ok(row, String(json.task_id))
+  t.same(
+    gateway.requests.map(({ method, body }) => `${method} ${(body as { model: string }).model}`),
+    ['POST viduagain'],
+  )
+})
+
 t.test('task: is submitted again after 429, with one create that counts', async t => {
   const gateway = await startTasks(t)
   const normal = statesOf('success')
