@@ -1,4 +1,6 @@
 /** The client format option of a route: a format's name, or an object that also sets `strict`. */
+import { isFields } from '../../engine/kit.ts'
+import type { Json } from '../../engine/plugin.ts'
 
 export type ClientFormatOption = string | { readonly format: string; readonly strict?: boolean }
 
@@ -6,6 +8,10 @@ export const readClientFormat = (
   option: ClientFormatOption,
 ): { readonly format: string; readonly strict: boolean } =>
   typeof option === 'string' ? { format: option, strict: false } : { strict: false, ...option }
+
+/** Whether the option of a route refuses requests with fields that a target cannot carry. */
+export const readStrict = (option: Json | undefined): boolean =>
+  isFields(option) && option.strict === true
 
 /** `example`: one of `names`. */
 export const clientFormatSchema = (

@@ -39,7 +39,9 @@ export class DroppedFieldReport implements DroppedFields {
   /** Reports dropped fields to the client and the operator, if there are any. */
   report(reply: Reply, log: Log, id: string): void {
     if (this.#fields.size === 0) return
-    reply.headers[DROPPED_HEADER] = this.header
+    const earlier = reply.headers[DROPPED_HEADER]
+    reply.headers[DROPPED_HEADER] =
+      earlier === undefined ? this.header : `${earlier}, ${this.header}`
     log.info({ id, dropped: this.fields }, 'dropped fields that the target does not support')
   }
   refuse(model: string): void {
