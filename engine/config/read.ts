@@ -4,6 +4,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { dirname, matchesGlob, resolve } from 'node:path'
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
+import { expandPresets } from './compile/presets.ts'
 import { formatPath } from './format-path.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Path, SourceNode } from './source-positions.ts'
@@ -88,7 +89,7 @@ export const read = (path: string, source: Source): Reading => {
   const includedPaths = includes(mainFile, root, source, problems).filter(each => each !== main)
   const parts = [mainFile, ...includedPaths.map(open)]
   const sections = missing ? new Map() : collect(parts, problems)
-  return {
+  return expandPresets({
     document: Object.fromEntries(
       [...sections].map(([name, pieces]) => [name, mergePieces(pieces)]),
     ),
@@ -99,7 +100,7 @@ export const read = (path: string, source: Source): Reading => {
     isBroken: missing || parts.some(part => part.isBroken),
     secrets: new Set(parts.flatMap(part => part.secrets)),
     find: createFind(sections, mainFile),
-  }
+  })
 }
 
 /** The files of `include:`, each once, in the order of the patterns and then of their names. */

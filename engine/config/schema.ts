@@ -3,7 +3,7 @@ import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
 
 export type Plugins = ReadonlyMap<string, Plugin>
-const { settings, upstreams, routes } = engine.properties
+const { settings, upstreams, presets, routes } = engine.properties
 /** Names that a plugin cannot have, since they are keys of routes. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(Object.keys(routes.items.properties))
 /** Sections that no plugin can own. */
@@ -22,6 +22,11 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
       { ...upstreams.additionalProperties.properties },
       ...sortedPlugins.map(([, plugin]) => plugin.upstream),
     ),
+  }
+  const preset = {
+    ...presets.additionalProperties,
+    additionalProperties,
+    properties: { ...upstream.properties, ...presets.additionalProperties.properties },
   }
   const settingsSchema = {
     ...settings,
@@ -50,6 +55,7 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
       { settings: settingsSchema },
       { pipeline: { ...engine.properties.pipeline, items: order } },
       { upstreams: { ...upstreams, additionalProperties: upstream } },
+      { presets: { ...presets, additionalProperties: preset } },
       { routes: { ...routes, items: route } },
       ...sortedPlugins.map(([, plugin]) => plugin.sections),
     ),

@@ -15,6 +15,7 @@ const COPIED_PATHS = [
   'schemas',
   'test',
   'routes.yaml',
+  'presets.yaml',
   'package.json',
   'tsconfig.json',
 ]

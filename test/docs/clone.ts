@@ -17,6 +17,7 @@ const COPIED = [
   'models',
   'schemas',
   'routes.yaml',
+  'presets.yaml',
   'package.json',
   // Files that `npx tap` loads by its settings in package.json.
   ...['code', 'no-domain', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),

@@ -35,6 +35,10 @@ type Auth =
   | { readonly query: string }
 const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
 const ENGINE_KEYS = new Set([
+  'preset',
+  'region',
+  'resource',
+  'project',
   'url',
   'provider',
   'key',
