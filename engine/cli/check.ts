@@ -1,4 +1,5 @@
 /** `tollgate check`: prints all problems of the configuration, without a gateway. */
+import { summarizeUpstreams, warningsIn } from '../config/compile/upstream-summary.ts'
 import { format } from '../config/problem.ts'
 import { configOf, type SingleCommand } from './command.ts'
 import { UsageError } from './kit.ts'
@@ -23,6 +24,8 @@ export default {
       const routes = countText(snapshot.routes, 'route')
       const plugins = countText(blueprint.plugins, 'plugin')
       if (style === 'json') terminal.print(format([], new Map(), 'json'))
+      const upstreams = summarizeUpstreams(blueprint.document, snapshot.upstreams)
+      for (const warning of warningsIn(upstreams)) terminal.printError(`warning: ${warning}`)
       if (style === 'pretty') terminal.print(`${config}: no problems (${routes}, ${plugins})`)
       return 0
     })

@@ -1,4 +1,5 @@
 /** The text that the program prints when it starts to serve. */
+import { warningsIn } from '../config/compile/upstream-summary.ts'
 import type { BuiltVersion } from './messages.ts'
 
 export interface BannerFacts {
@@ -17,23 +18,42 @@ export const formatBanner = ({
   workers,
   builtVersion,
 }: BannerFacts): string => {
-  const { settings, inside, version } = builtVersion
+  const { settings, upstreams, version } = builtVersion
   const rows: readonly (readonly [name: string, text: string])[] = [
     ['url', url],
     ['admin', `${admin}  (/-/health /-/ready /-/config /metrics)`],
     ['workers', String(workers)],
     ['version', `#${version}`],
     ['store', describeStore(settings)],
-    ...(inside.length > 0
-      ? [['sandbox', `${inside.join(', ')}: simulated responses; no provider is called`] as const]
-      : []),
+    ...insideRows(upstreams),
+    ...upstreamRow(upstreams),
     ...(settings.egress_allow === ''
       ? []
       : [['egress', `also ${settings.egress_allow} (EGRESS_ALLOW)`] as const]),
+    ...warningsIn(upstreams).map(text => ['warning', text] as const),
   ]
-  const lines = rows.map(([name, text]) => `  ${name.padEnd(9)}${text}`)
+  const lines = rows.map(([name, text]) => `  ${name.padEnd(11)}${text}`)
   return [`${program} serves`, ...lines].join('\n')
 }
+type Row = readonly [name: string, text: string]
+type Upstreams = BuiltVersion['upstreams']
+
+/** One row for each plugin that answers in place of upstreams. */
+const insideRows = (upstreams: Upstreams): readonly Row[] =>
+  [...Map.groupBy(upstreams, ({ inside }) => inside)].flatMap(([plugin, all]) =>
+    plugin === undefined
+      ? []
+      : [[plugin, `${namesOf(all)}: simulated responses; no provider is called`]],
+  )
+/** The host names of all other upstreams. */
+const upstreamRow = (upstreams: Upstreams): readonly Row[] => {
+  const outside = upstreams.filter(({ inside }) => inside === undefined)
+  const groups = Map.groupBy(outside, ({ hosts }) => hosts.join(', '))
+  const text = [...groups].map(([hosts, all]) => `${namesOf(all)}: ${hosts}`).join('; ')
+  return outside.length > 0 ? [['upstreams', text]] : []
+}
+const namesOf = (upstreams: Upstreams): string => upstreams.map(({ name }) => name).join(', ')
+
 const describeStore = ({ database, durability }: BuiltVersion['settings']): string =>
   database.startsWith('sqlite:')
     ? `embedded SQLite; acknowledged writes ${SURVIVAL[durability]} (durability: ${durability})`

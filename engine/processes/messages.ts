@@ -1,4 +1,5 @@
 /** Messages between the primary and its child processes, JSON over IPC. */
+import type { UpstreamSummary } from '../config/compile/upstream-summary.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Sample } from '../observe/metrics.ts'
@@ -23,8 +24,8 @@ export interface BuiltVersion extends EncodedVersion {
   readonly watchedPaths: readonly string[]
   /** `1 route added, plugins/stamp.ts rebuilt` */
   readonly change: string
-  /** Names of upstreams that plugins serve in-process, for the banner. */
-  readonly inside: readonly string[]
+  /** Where each upstream leads. */
+  readonly upstreams: readonly UpstreamSummary[]
   /** Admin endpoints of plugins, for example `GET /-/spenders`. */
   readonly admin: readonly string[]
 }

@@ -1,7 +1,7 @@
 /** Tests are hermetic: exported variables of an operator reach none of them. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -34,22 +34,50 @@ const HOSTILE: Readonly<Record<string, string>> = {
   AWS_SECRET_ACCESS_KEY: 'hostile',
   OPENAI_BASE_URL: 'http://127.0.0.1:1',
   OPENAI_API_KEY: 'hostile',
+  ANTHROPIC_API_KEY: 'hostile',
+  GEMINI_API_KEY: 'hostile',
+  VIDU_API_KEY: 'hostile',
+  RECRAFT_API_KEY: 'hostile',
+  MISTRAL_API_KEY: 'hostile',
   http_proxy: 'http://127.0.0.1:1',
   HTTPS_PROXY: 'http://127.0.0.1:1',
   FORCE_COLOR: '1',
 }
 
-const run = async (...args: readonly string[]) => {
+const run = (...args: readonly string[]) => runWith(HOSTILE, ...args)
+
+const runWith = async (
+  environment: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+) => {
   const [command, commandArgs] = plainCommand(process.execPath, ...args)
   const child = spawn(command, commandArgs, {
     cwd: ROOT,
-    env: { ...process.env, ...HOSTILE },
+    env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exit = once(child, 'exit')
   const output = (await Promise.all([text(child.stdout), text(child.stderr)])).join('')
   return { code: (await exit)[0] as number | null, output }
 }
+
+t.test(
+  'environment: every key and address of routes.yaml is among those that are deleted',
+  async t => {
+    const routes = readFileSync(join(ROOT, 'routes.yaml'), 'utf8')
+    const names = [...routes.matchAll(/\$\{(\w+_(?:API_KEY|BASE_URL))\b/g)].map(
+      ([, name = '']) => name,
+    )
+    t.ok(names.length > 10)
+    const { output } = await runWith(
+      Object.fromEntries(names.map(name => [name, 'hostile'])),
+      '--import=./test/helpers/code.ts',
+      '--eval',
+      `console.log(${JSON.stringify(names)}.filter(name => process.env[name] !== undefined).join())`,
+    )
+    t.equal(output.trim(), '')
+  },
+)
 
 t.test(
   'environment: exported settings, stores and keys do not reach tests of the runner',

@@ -36,9 +36,6 @@ type Auth =
 const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
 const ENGINE_KEYS = new Set([
   'preset',
-  'region',
-  'resource',
-  'project',
   'url',
   'provider',
   'key',

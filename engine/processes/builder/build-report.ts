@@ -1,5 +1,6 @@
 /** The builder's reports of a build: a version, no change, or problems. */
 import { resolve } from 'node:path'
+import { summarizeUpstreams } from '../../config/compile/upstream-summary.ts'
 import { type Blueprint, describeChange } from '../../config/load.ts'
 import { type Problem, ProblemsError } from '../../config/problem.ts'
 import type { Build, BuildProblems, BuiltVersion, UnchangedBuild } from '../messages.ts'
@@ -26,7 +27,7 @@ export const reportBuild = (
     secrets: [...secrets],
     change: from === undefined ? change : `back to #${from}: ${change}`,
     admin: [...snapshot.admin.keys()].sort(),
-    inside: [...snapshot.upstreams].flatMap(([name, { view }]) => (view.inside ? name : [])),
+    upstreams: summarizeUpstreams(blueprint.document, snapshot.upstreams),
   }
 }
 
