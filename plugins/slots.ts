@@ -57,6 +57,7 @@ export type Meter =
   | 'code_execution'
   | 'characters'
   | 'seconds'
+  | 'search_units'
   | 'calls'
 export type Meters = Readonly<Partial<Record<Meter, number>>>
 /** The usage of one exchange. */

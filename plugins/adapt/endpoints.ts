@@ -11,6 +11,8 @@ const ENDPOINTS = {
   'openai-speech': /^\/v1\/audio\/(speech)$/,
   'openai-transcription': /^\/v1\/audio\/(transcriptions|translations)$/,
   'openai-embeddings': /^\/v1\/(embeddings)$/,
+  'openai-moderations': /^\/v1\/(moderations)$/,
+  'cohere-rerank': /^\/v1\/(rerank)$/,
   'google-embeddings': /^\/v1(?:beta)?\/models\/[^/]+:(embedContent|batchEmbedContents)$/,
 } as const
 

@@ -14,6 +14,7 @@ const PIECE_METERS = [
   'images',
   'characters',
   'seconds',
+  'search_units',
   'calls',
 ] as const satisfies readonly Meter[]
 const TOOL_METERS = [

@@ -95,12 +95,13 @@ export const requestBoundsOf = (
     isLimited:
       limit !== undefined || copies > 1 || files > 0 || rule.pricingMeters.has('characters'),
     bounds: {
-      prompt: Math.min(size, context ?? size),
+      prompt: promptBound(fields, size, context),
       completion: each * Math.max(1, copies),
       meters: {
         ...tools,
         ...pieceBounds(copies, characterBound(fields, size), rule),
         ...secondBounds(fields, files, rule),
+        ...searchUnitBound(fields, rule),
       },
     },
   }
@@ -120,6 +121,32 @@ export const charactersIn = ({ text }: Fields): number | undefined =>
  *  characters as bytes. */
 const characterBound = (fields: Fields, size: number): number =>
   (fields.input === undefined ? charactersIn(fields) : undefined) ?? size
+
+const documentsIn = ({ query, documents }: Fields): readonly unknown[] =>
+  query !== undefined && Array.isArray(documents) ? documents : []
+const bytesOf = (value: unknown): number =>
+  Buffer.byteLength(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+
+/** A reranker reads the query once with each document. */
+const promptBound = (fields: Fields, size: number, context = size): number => {
+  const { length } = documentsIn(fields)
+  return length === 0 ? Math.min(size, context) : size + bytesOf(fields.query) * length
+}
+
+/** A search unit is a query with 100 documents; of a document and the query together, every 500
+ *  tokens count as a document. */
+const DOCUMENTS_PER_UNIT = 100
+const DOCUMENT_TOKENS = 500
+const MIN_DOCUMENT_TOKENS = 100
+const searchUnitBound = (fields: Fields, { pricingMeters }: Rule): Meters => {
+  if (!pricingMeters.has('search_units')) return {}
+  const room = Math.max(MIN_DOCUMENT_TOKENS, DOCUMENT_TOKENS - bytesOf(fields.query))
+  const pieces = documentsIn(fields).reduce<number>(
+    (sum, each) => sum + Math.max(1, Math.ceil(bytesOf(each) / room)),
+    0,
+  )
+  return { search_units: Math.max(1, Math.ceil(pieces / DOCUMENTS_PER_UNIT)) }
+}
 
 /** No speech codec uses fewer bytes a second. */
 const MIN_BYTES_PER_SECOND = 500

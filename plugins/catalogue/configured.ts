@@ -29,6 +29,7 @@ type ModelOption =
   | { readonly path: string }
   | { readonly query: string }
   | { readonly name: string }
+  | { readonly default: string }
 /** Undefined if its requests name no model. */
 const modelOption = (route: Pick<Route, 'option'>): ModelOption | undefined => {
   const option = route.option('model')
@@ -47,9 +48,10 @@ export const requestedModel = (
 ): string | undefined => {
   const by = modelOption(route)
   if (by === undefined) return undefined
-  if (by === 'body') {
+  if (by === 'body' || 'default' in by) {
     const name = (body as { readonly model?: Json } | null)?.model
-    return typeof name === 'string' ? name : undefined
+    if (typeof name === 'string') return name
+    return by === 'body' ? undefined : by.default
   }
   if ('name' in by) return by.name
   if ('path' in by) return params[by.path]

@@ -3,8 +3,7 @@
 import { TollgateError } from '../../engine/errors.ts'
 import type { Attempt, Fault, Headers, Json, Log, Reply } from '../../engine/plugin.ts'
 import { type DialectName, render } from '../dialects/index.ts'
-import { parseJson } from '../formats/fields.ts'
-import type { TargetFormat } from '../formats/format.ts'
+import { isFields, parseJson } from '../formats/fields.ts'
 import type { TargetCodec } from '../formats/hub/codec.ts'
 import { blameIn, mayBlame } from './account-error.ts'
 import { fault } from './faults.ts'
@@ -80,6 +79,24 @@ export const checkError = async (
   const reason = accountFault(log, attempt, { status, text, wait: waitIn(codec, reply, text) })
   if (reason) throw reason
 }
+/** Like `checkError`, for formats whose upstreams have error replies of several shapes: one without
+ *  an object `error` is written in the client's dialect. */
+export const checkErrorShape = async (
+  log: Log,
+  { dialect, decodeError }: { readonly dialect: DialectName } & Pick<TargetCodec, 'decodeError'>,
+  attempt: Attempt,
+): Promise<void> => {
+  const { reply } = attempt
+  const { status, headers } = reply
+  await rejectRedirect(reply)
+  const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
+  const wait = waitIn({ decodeError }, reply, text)
+  const reason = accountFault(log, attempt, { status, text, wait })
+  if (reason) throw reason
+  const body = parseJson(text)
+  if (isFields(body) && isFields(body.error)) return
+  answerError(log, dialect, { codec: { decodeError } }, attempt, { status, text, headers })
+}
 export const rejectRedirect = async (reply: Reply): Promise<void> => {
   if (reply.status >= 400) return
   await discardBody(reply)
@@ -91,7 +108,7 @@ export const rejectRedirect = async (reply: Reply): Promise<void> => {
 export const answerError = (
   log: Log,
   dialect: DialectName,
-  target: Pick<TargetFormat, 'codec'>,
+  target: { readonly codec: Pick<TargetCodec, 'decodeError'> },
   attempt: Attempt,
   error: { readonly status: number; readonly text: string; readonly headers: Headers },
 ): void => {

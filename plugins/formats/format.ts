@@ -3,7 +3,7 @@
 import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Fields } from './fields.ts'
-import type { Codec, TargetCodec } from './hub/codec.ts'
+import type { Codec, TargetCodec, UpstreamError } from './hub/codec.ts'
 import type { SseEvent } from './stream/sse.ts'
 import type { TextPattern } from './stream/text-pattern.ts'
 
@@ -38,6 +38,9 @@ export interface Format {
   readonly counting?: CountFacts
   /** A first request: the end of its path, and its body. */
   readonly sample?: { readonly path: string; body(model: string): Fields }
+  /** Present if its upstreams have error replies of several shapes: those that are not in the
+   *  client's dialect are written in it. */
+  decodeError?(status: number, body: Json | undefined): UpstreamError
   /** Translation to and from the hub. */
   readonly codec?: Codec
 }

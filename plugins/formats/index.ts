@@ -2,11 +2,13 @@
 
 import type { Json } from '../../engine/plugin.ts'
 import { anthropicMessages } from './anthropic-messages/index.ts'
+import { cohereRerank } from './cohere-rerank/index.ts'
 import { embeddingFormats } from './embedding.ts'
 import type { Format, TargetFormat } from './format.ts'
 import { googleGemini } from './google-gemini/index.ts'
 import { openaiChat } from './openai-chat/index.ts'
 import { openaiImages } from './openai-images/index.ts'
+import { openaiModerations } from './openai-moderations/index.ts'
 import { openaiResponses } from './openai-responses/index.ts'
 import { openaiSpeech } from './openai-speech/index.ts'
 import { openaiTranscription } from './openai-transcription/index.ts'
@@ -24,6 +26,8 @@ export const formats: ReadonlyMap<string, Format> = byName([
   openaiImages,
   openaiSpeech,
   openaiTranscription,
+  openaiModerations,
+  cohereRerank,
 ])
 /** The format of a route's clients, from its option `translate`. */
 export const formatOf = (translate: Json | undefined): Format | undefined => {

@@ -31,6 +31,7 @@ export type Options =
   | { readonly path: string }
   | { readonly query: string }
   | { readonly name: string }
+  | { readonly default: string }
   | { readonly list: ListingName; readonly one?: string }
 
 const parameter = (description: string) => ({
@@ -57,6 +58,12 @@ export default {
       objectOption('The same model for every request, whose body names none.', 'name', {
         name: { ...parameter('The model.'), examples: ['audio-tts'] },
       }),
+      objectOption('Under `model` in the JSON body, which may omit it.', 'default', {
+        default: {
+          ...parameter('The model of a body without one.'),
+          examples: ['omni-moderation-latest'],
+        },
+      }),
       objectOption('The route lists the models.', 'list', {
         list: {
           description:
@@ -74,6 +81,7 @@ export default {
       { path: 'model' },
       { query: 'model' },
       { name: 'audio-tts' },
+      { default: 'omni-moderation-latest' },
       { list: 'openai' },
     ],
   },
@@ -96,13 +104,15 @@ export default {
 
 type Reader = (exchange: Exchange) => Promise<unknown> | unknown
 const modelReader = (options: Exclude<Options, { readonly list: ListingName }>): Reader => {
-  if (options === 'body')
-    return ({ request }) =>
-      request.parsed === undefined ? request.json().then(modelInBody) : modelInBody(request.parsed)
+  if (options === 'body') return ({ request }) => withBody(request, modelInBody)
+  if ('default' in options)
+    return ({ request }) => withBody(request, body => modelInBody(body) ?? options.default)
   if ('name' in options) return () => options.name
   if ('path' in options) return ({ params }) => params[options.path]
   return ({ request }) => request.query.get(options.query)
 }
+const withBody = (request: Exchange['request'], find: (body: Json) => unknown): unknown =>
+  request.parsed === undefined ? request.json().then(find) : find(request.parsed)
 const modelInBody = (body: Json): unknown => (body as { readonly model?: Json } | null)?.model
 
 /** What a model demands of bodies on one route. */

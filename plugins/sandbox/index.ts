@@ -12,11 +12,19 @@ import { googleEmbeddings, openaiEmbeddings } from './embeddings.ts'
 import { answerFile, partOf, type SandboxFile, sandboxFile } from './files.ts'
 import { imageTaskAnswer } from './image-tasks.ts'
 import { images } from './images.ts'
+import { moderations } from './moderations.ts'
 import { openRealtime } from './realtime.ts'
+import { rerank } from './rerank.ts'
 import { type AnswerContext, type Fields, fieldsIn } from './sandbox-format.ts'
 import { type TaskCall, taskAnswer } from './video-tasks.ts'
 
-const RESULTS: readonly CannedResult[] = [openaiEmbeddings, googleEmbeddings, images]
+const RESULTS: readonly CannedResult[] = [
+  openaiEmbeddings,
+  googleEmbeddings,
+  images,
+  moderations,
+  rerank,
+]
 /** ms between two chunks of a stream: about reading speed. */
 const CHUNK_INTERVAL_MS = 30
 

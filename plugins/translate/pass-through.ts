@@ -1,7 +1,12 @@
 /** Pass-through: client and target use the same format. Bytes pass untouched except the model's
  *  name; filters watch the response for usage and its end. */
 import type { Attempt, Log, Reply } from '../../engine/plugin.ts'
-import { accountFault, checkError, discardBody } from '../conversion/upstream-error.ts'
+import {
+  accountFault,
+  checkError,
+  checkErrorShape,
+  discardBody,
+} from '../conversion/upstream-error.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
@@ -46,7 +51,7 @@ export class PassThrough {
   }
   #watchResponse(attempt: Attempt, isHidden: StreamOptions['isHidden']): Promise<void> | undefined {
     const { reply } = attempt
-    if (reply.status >= 300) return checkError(this.#log, this.#format, attempt)
+    if (reply.status >= 300) return this.#checkError(attempt)
     const estimate = this.#startEstimate(attempt)
     // The gateway asks for no compression. A compressed answer passes unread, with estimated usage.
     if (reply.headers['content-encoding'] !== undefined) {
@@ -63,6 +68,12 @@ export class PassThrough {
     reply.through(new AnswerFilter(this.#marks, listener, !estimate || isJson(reply)))
     this.#renameInAnswer(attempt, PlainModelFilter)
     return undefined
+  }
+  #checkError(attempt: Attempt): Promise<void> {
+    const { dialect, decodeError } = this.#format
+    return decodeError
+      ? checkErrorShape(this.#log, { dialect, decodeError }, attempt)
+      : checkError(this.#log, this.#format, attempt)
   }
   #startEstimate({ exchange, reply }: Attempt): UsageEstimate | undefined {
     const { parsed } = exchange.request

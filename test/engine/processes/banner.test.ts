@@ -7,16 +7,18 @@ import { fileSource, read } from '../../../engine/config/read.ts'
 import type { Document } from '../../../engine/plugin.ts'
 import { formatBanner } from '../../../engine/processes/banner.ts'
 import type { BuiltVersion } from '../../../engine/processes/messages.ts'
+import type { Resources } from '../../../engine/snapshot/resources.ts'
 import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
 
 const ROUTES = join(import.meta.dirname, '../../../routes.yaml')
 
 const summarize = (t: Test, document: Document) => {
   const releases: (() => void)[] = []
+  const resources = { role: 'command', shared: new SharedResources() } as Resources
   t.teardown(() => {
     for (const release of releases) release()
   })
-  const upstreams = compileUpstreams(document, new Map(), new SharedResources(), releases, [])
+  const upstreams = compileUpstreams(document, new Map(), resources, releases, [])
   return summarizeUpstreams(document, upstreams)
 }
 const bannerOf = (upstreams: BuiltVersion['upstreams']): string =>
@@ -40,7 +42,7 @@ t.test(
     const upstreams = shipped(t, {})
     t.match(
       bannerOf(upstreams),
-      /^ {2}sandbox +gp, gp-slow, cl, gx, vd, rc, mj, fx, em: simulated responses; no provider is called$/m,
+      /^ {2}sandbox +gp, gp-slow, cl, gx, vd, rc, mj, fx, rr, em: simulated responses; no provider is called$/m,
     )
     t.notMatch(bannerOf(upstreams), /upstreams|warning/)
   },
@@ -53,6 +55,7 @@ t.test('banner: a key alone leads to the provider of its upstream', async t => {
     GEMINI_API_KEY: ['gx', 'generativelanguage.googleapis.com'],
     VIDU_API_KEY: ['vd', 'api.vidu.com'],
     RECRAFT_API_KEY: ['rc', 'external.api.recraft.ai'],
+    COHERE_API_KEY: ['rr', 'api.cohere.com'],
   }
   for (const [variable, [name, host]] of Object.entries(hosts)) {
     const upstreams = shipped(t, { [variable]: 'k' })
@@ -62,7 +65,7 @@ t.test('banner: a key alone leads to the provider of its upstream', async t => {
   const all = Object.fromEntries(Object.keys(hosts).map(name => [name, 'k']))
   t.match(
     bannerOf(shipped(t, all)),
-    'upstreams  gp, gp-slow: api.openai.com; cl: api.anthropic.com; gx: generativelanguage.googleapis.com; vd: api.vidu.com; rc: external.api.recraft.ai',
+    'upstreams  gp, gp-slow: api.openai.com; cl: api.anthropic.com; gx: generativelanguage.googleapis.com; vd: api.vidu.com; rc: external.api.recraft.ai; rr: api.cohere.com',
   )
 })
 

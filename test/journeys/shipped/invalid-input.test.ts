@@ -11,7 +11,12 @@ interface Route {
   readonly path: string
   readonly model?:
     | 'body'
-    | { readonly path?: string; readonly list?: string; readonly name?: string }
+    | {
+        readonly path?: string
+        readonly list?: string
+        readonly name?: string
+        readonly default?: string
+      }
   readonly form?: object
   readonly errors: keyof typeof DIALECTS
 }
@@ -42,6 +47,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   ':embedContent': EMBEDDING,
   ':batchEmbedContents': { body: { requests: [{ content }] }, wrong: { requests: {} } },
   '/v1/embeddings': { body: { input: 'hi' }, wrong: { input: 7 } },
+  '/v1/rerank': { body: { query: 'q', documents: ['d'] }, wrong: { documents: 'd' } },
+  '/v1/moderations': { body: { input: 'hi' }, wrong: { input: 7 } },
   '/v1/images/generations': { body: { prompt: 'a cat' }, wrong: { prompt: 7 } },
   '/v1/audio/speech': { body: { input: 'hi', voice: 'alloy' }, wrong: { speed: 'fast' } },
   '/v1/audio/transcriptions': { body: {}, wrong: { temperature: 'hot' } },
@@ -112,12 +119,13 @@ const invalidRequests = (
   route: Route,
   row: Row,
 ): Readonly<Record<string, [TestRequest, status: number]>> => {
-  const modelField = route.model === 'body' ? { model: MODEL } : {}
+  const isInBody = route.model === 'body' || Object(route.model).default !== undefined
+  const modelField = isInBody ? { model: MODEL } : {}
   const encode = (fields: object): TestRequest =>
     route.form
       ? { body: formOf(fields as Row['body'], row.file) }
       : { body: JSON.stringify(fields), type: JSON_TYPE }
-  const unknownModel = { ...row.body, ...(route.model === 'body' && { model: 'nobody' }) }
+  const unknownModel = { ...row.body, ...(isInBody && { model: 'nobody' }) }
   const everyRoute: Record<string, [TestRequest, number]> = {
     'a wrong type': [encode({ ...modelField, ...row.body, ...row.wrong }), 400],
     // Bodies of a route with a model of its own name none.

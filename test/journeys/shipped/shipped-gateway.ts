@@ -23,6 +23,8 @@ export const gateway = await startGateway({
     VIDU_API_KEY: 'operators-vidu-key',
     MIDJOURNEY_BASE_URL: `${upstream.url}/s/mj`,
     MIDJOURNEY_API_KEY: 'operators-midjourney-key',
+    COHERE_BASE_URL: `${upstream.url}/s/rr`,
+    COHERE_API_KEY: 'operators-cohere-key',
     EMBEDDING_BASE_URL: `${upstream.url}/s/em`,
     EMBEDDING_API_KEY: 'operators-embedding-key',
   },

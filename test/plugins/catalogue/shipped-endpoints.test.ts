@@ -105,6 +105,8 @@ t.test('model list: text, image, embedding and audio models list their endpoints
     ['multimodal-embedding-v1', ['embeddings']],
     ['tts-1', ['audio-speech']],
     ['whisper-1', ['audio-transcription']],
+    ['rerank-v3.5', ['rerank']],
+    ['omni-moderation-latest', ['moderations']],
     ['vdq3', []],
   ] as const) {
     const match = catalogue.find(name)

@@ -182,6 +182,13 @@ const TABLE: readonly Row[] = [
     { audio_input: 30 },
   ],
   ['openai-transcription', 'seconds', { type: 'duration', seconds: 9.5 }, { seconds: 9.5 }],
+  ['openai-moderations', 'of compatible servers only', { prompt_tokens: 4 }, { input: 4 }],
+  [
+    'cohere-rerank',
+    'billed units and tokens',
+    { billed_units: { search_units: 2 }, tokens: { input_tokens: 28, output_tokens: 0 } },
+    { search_units: 2, input: 28 },
+  ],
 ]
 
 for (const [name, what, counts, meters] of TABLE)

@@ -70,6 +70,38 @@ t.test('sandbox embeddings: are unit vectors, the same for the same text', async
     t.equal((await embed({ input: 'a', dimensions })).status, 400, `${dimensions}`)
 })
 
+t.test('sandbox rerank: sorts documents by the words that they share with the query', async t => {
+  const documents = ['Bread is baked', { text: 'Rome is in Italy' }, 'Rome']
+  const rerank = async (more: object = {}) => {
+    const body = { model: 'r', query: 'where is rome', documents, ...more }
+    return JSON.parse((await ask('/v1/rerank', body as Json)).text)
+  }
+  const { results, meta } = await rerank()
+  t.same(
+    results.map(({ index }: { index: number }) => index),
+    [1, 0, 2],
+  )
+  t.match(results[0], { relevance_score: Number, document: undefined })
+  t.same(meta.billed_units, { search_units: 1 })
+  const top = await rerank({ top_n: 1, return_documents: true })
+  t.match(top.results, [{ index: 1, document: { text: 'Rome is in Italy' } }])
+  t.equal(top.results.length, 1)
+  const many = await rerank({ documents: Array.from({ length: 101 }, () => 'a') })
+  t.equal(many.meta.billed_units.search_units, 2)
+})
+
+t.test('sandbox moderations: has one result for each text, and one for typed parts', async t => {
+  const moderate = async (input: Json) =>
+    JSON.parse((await ask('/v1/moderations', { input })).text).results
+  t.match(await moderate('hi'), [{ flagged: false, categories: { violence: false } }])
+  t.match(await moderate('Violence!'), [{ flagged: true, categories: { violence: true } }])
+  t.equal((await moderate(['a', 'b'])).length, 2)
+  const image = { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }
+  const [result, ...others] = await moderate([{ type: 'text', text: 'a' }, image])
+  t.same(others, [])
+  t.same(result.category_applied_input_types.hate, ['text', 'image'])
+})
+
 t.test('sandbox images: returns the requested number of images', async t => {
   const generate = async (body: Json, path = '/v1/images/generations') => {
     const { status, text } = await ask(path, body)

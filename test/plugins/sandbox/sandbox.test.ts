@@ -43,11 +43,11 @@ t.test('sandbox: does not answer for real upstreams', async t => {
 })
 
 t.test('sandbox: refuses unsupported paths', async t => {
-  const { status, headers, text } = await ask('/v1/rerank', {})
+  const { status, headers, text } = await ask('/v1/nosuch', {})
   t.equal(status, 501)
   t.equal(headers['x-tollgate-sandbox'], 'true')
   t.match(JSON.parse(text), {
-    error: { code: 'api_not_implemented', message: /POST \/v1\/rerank/ },
+    error: { code: 'api_not_implemented', message: /POST \/v1\/nosuch/ },
   })
 })
 

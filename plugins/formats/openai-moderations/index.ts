@@ -1,0 +1,39 @@
+/** OpenAI's moderation endpoint: whether texts and images break its rules. No answer has usage. */
+import type { Meters } from '../../slots.ts'
+import { count, type Fields, isFields } from '../fields.ts'
+import { type Format, omitZeroMeters } from '../format.ts'
+import { estimatePromptTokens } from '../prompt-tokens.ts'
+import { NO_STREAM } from '../stream/no-stream.ts'
+
+const metersOf = (usage: Fields): Meters =>
+  omitZeroMeters({ input: count(usage.prompt_tokens) || count(usage.input_tokens) })
+
+export const openaiModerations: Format = {
+  name: 'openai-moderations',
+  dialect: 'openai',
+  endpoint: 'moderations',
+  model: 'body',
+  usage: {
+    key: 'usage',
+    inEvent: ({ usage }) => (isFields(usage) ? usage : undefined),
+    counts: ['input'],
+    meters: metersOf,
+    sums: { input: ['prompt_tokens'], output: [] },
+    estimate: (request, prices) => ({
+      observe() {},
+      usage(counts) {
+        const meters = metersOf(counts ?? {})
+        if (meters.input) return { meters, estimated: false }
+        // Most models are free, or have a price by the call.
+        if (!prices.has('input')) return { meters: {}, estimated: false, isFinalEstimate: true }
+        const { input = null } = request
+        return {
+          meters: { input: estimatePromptTokens({ input }, 0) },
+          estimated: true,
+          isFinalEstimate: true,
+        }
+      },
+    }),
+  },
+  stream: NO_STREAM,
+}
