@@ -3,6 +3,7 @@
 
 const ENDPOINTS = {
   'openai-chat': /^\/v1\/chat\/(completions)$/,
+  'cohere-chat': /^\/v2\/(chat)$/,
   'openai-responses': /^\/v1\/(responses)$/,
   'anthropic-messages': /^\/v1\/(messages)$/,
   'google-gemini':

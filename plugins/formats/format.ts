@@ -71,6 +71,8 @@ export interface UsageFacts {
   readonly key: string
   /** The upstream's counts in a stream event, unconverted. */
   inEvent(event: Fields): Fields | undefined
+  /** The counts of a whole answer, if they are not the member `key` itself. */
+  inAnswer?(answer: Fields): Fields | undefined
   /** Converts the counts to the gateway's meters. A part of a count never exceeds the whole. */
   meters(counts: Fields): Meters
   /** Members of the counts that sum input and output. An invalid or missing sum is estimated. */

@@ -2,6 +2,7 @@
 
 import type { Json } from '../../engine/plugin.ts'
 import { anthropicMessages } from './anthropic-messages/index.ts'
+import { cohereChat } from './cohere-chat/index.ts'
 import { cohereRerank } from './cohere-rerank/index.ts'
 import { embeddingFormats } from './embedding.ts'
 import type { Format, TargetFormat } from './format.ts'
@@ -39,6 +40,7 @@ const isTarget = (format: Format): format is Format & TargetFormat => format.cod
 /** Formats in which targets can be called in place of the client's own. */
 export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFormat>([
   ...[...formats.values()].filter(isTarget),
+  cohereChat,
   recraft,
 ])
 /** All names that an upstream may list in its option `formats`. */

@@ -89,7 +89,7 @@ export class AnswerUsage implements OutputSoFar {
   }
   /** Collects the counts of a plain answer. */
   addAnswer(fields: Fields): void {
-    const counts = fields[this.#facts.key]
+    const counts = this.#facts.inAnswer?.(fields) ?? fields[this.#facts.key]
     if (isFields(counts)) this.#counts = counts
   }
   /** Sets the final usage. `whole`: the answer is complete. */

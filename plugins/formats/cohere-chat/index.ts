@@ -1,0 +1,39 @@
+/** Cohere's chat, version 2, for targets only: typed events, `message-end` last, thoughts and plans
+ *  as content, and citations of documents. */
+import { isFields, lenientObject } from '../fields.ts'
+import { eventFields, type TargetFormat } from '../format.ts'
+import { decodeErrorReply } from '../openai-error-reply.ts'
+import { compileTextPattern } from '../stream/text-pattern.ts'
+import { decodeStream } from './decode-stream.ts'
+import { encodePrompt } from './request.ts'
+import { decodeAnswer } from './response.ts'
+import { countsIn, metersOf } from './usage.ts'
+
+const TEXT = compileTextPattern({
+  text: ['text', 'thinking', 'tool_plan', 'arguments'],
+  exclusions: ['citations', 'usage'],
+})
+
+export const cohereChat: TargetFormat = {
+  name: 'cohere-chat',
+  usage: {
+    key: 'usage',
+    inEvent: ({ delta }) => countsIn(isFields(delta) ? delta : {}),
+    inAnswer: countsIn,
+    meters: metersOf,
+    sums: { input: ['input_tokens'], output: ['output_tokens'] },
+    text: { plain: TEXT, events: TEXT },
+    counts: ['input', 'cached', 'output'],
+  },
+  stream: {
+    error: event => {
+      const fields = eventFields(event) ?? {}
+      const { finish_reason: reason, error } = lenientObject(fields, 'delta')
+      const isFailed = reason === 'ERROR' || reason === 'TIMEOUT'
+      if (fields.type !== 'message-end' || !isFailed) return undefined
+      const message = typeof error === 'string' ? error : 'The upstream reported an error.'
+      return { status: reason === 'TIMEOUT' ? 504 : 502, body: { message } }
+    },
+  },
+  codec: { encodePrompt, decodeAnswer, decodeStream, decodeError: decodeErrorReply },
+}
