@@ -63,6 +63,8 @@ export const contextOf = (exchange: Exchange, prompt: Prompt): EncodeContext => 
   path: addressOf(exchange),
 })
 
-/** The client's body may refer to a prompt that the provider stores: it may offer hosted tools. */
+/** The client's body may refer to a prompt that the provider stores: it may offer hosted tools. The
+ *  tools of the body itself are those of the prompt, without those that were left out. */
 const mayRunHostedTools = ({ tools, body }: Prompt): boolean =>
-  tools.some(({ type }) => type === 'hosted' || type === 'foreign') || offersHostedTools(body)
+  tools.some(({ type }) => type === 'hosted' || type === 'foreign') ||
+  offersHostedTools({ ...body, tools: null })

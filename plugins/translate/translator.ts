@@ -62,7 +62,7 @@ export class Translator {
     const joinedReply = await this.#sendFollowUps(attempt, reply, upstreamRequest.followUps ?? [])
     if (!joinedReply) return
     const linkedReply = await this.#linkImages(attempt, joinedReply, prompt)
-    const context = contextOf(exchange, prompt)
+    const context = contextOf(exchange, fittedPrompt.prompt)
     await this.#translateResponse(attempt, linkedReply, context, fittedPrompt.codec)
   }
   #send({ request }: Attempt, upstreamRequest: UpstreamRequest): void {

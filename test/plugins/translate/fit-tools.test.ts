@@ -2,6 +2,7 @@
  *  that it does not accept. */
 import t from 'tap'
 import type { Json } from '../../../engine/plugin.ts'
+import { USAGE } from '../../../plugins/slots.ts'
 import { JSON_TYPE, SSE, translateAttempt } from '../../helpers/formats/translation.ts'
 
 const CHAT = 'openai-chat'
@@ -123,6 +124,31 @@ t.test(
     t.match(forced.fault, { code: 'TOOLS_MIXED', status: 400, message: /'web_search'/ })
   },
 )
+t.test('hosted tools: one that was left out is not counted', async t => {
+  const citation = { url: 'https://a.example', title: 'A', start_index: 0, end_index: 1 }
+  const message = {
+    role: 'assistant',
+    content: 'a',
+    annotations: [{ type: 'url_citation', url_citation: citation }],
+  }
+  const answer = {
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  }
+  const upstreamReply = { headers: JSON_TYPE, body: JSON.stringify(answer) }
+  const withoutSearch = await translateAttempt({
+    client: RESPONSES,
+    target: CHAT,
+    body: offering,
+    upstreamReply,
+  })
+  t.same(withoutSearch.exchange.slots.get(USAGE)?.meters, { input: 3, output: 2 })
+  const withSearch = await translateAttempt({
+    body: { messages: [{ role: 'user', content: 'hi' }], web_search_options: {} },
+    upstreamReply,
+  })
+  t.same(withSearch.exchange.slots.get(USAGE)?.meters, { input: 3, output: 2, web_search: 1 })
+})
 t.test('hosted tools: a forced tool that the target cannot run is a 400', async t => {
   const webSearch = { type: 'web_search' }
   for (const [what, more] of [
