@@ -2,6 +2,7 @@
 import { isFields } from '../../kit.ts'
 import type { Document, Json } from '../../plugin.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
+import { type KeyOptions, readKeys } from './keys.ts'
 
 export interface UpstreamSummary {
   readonly name: string
@@ -49,7 +50,7 @@ const keyWarning = (name: string, options: Fields, hosts: readonly string[]): st
     : `upstream "${name}" has an address but no key; set its \`key\`, or \`auth: none\` if it needs none`
 
 const hasKey = ({ key }: Fields): boolean =>
-  (Array.isArray(key) ? key : [key]).some(each => typeof each === 'string' && each !== '')
+  readKeys((key ?? undefined) as KeyOptions | undefined).length > 0
 
 /** Servers of one's own need a key only where the configuration names one. */
 const needsKey = ({ auth, key, preset, headers }: Fields, hosts: readonly string[]): boolean => {

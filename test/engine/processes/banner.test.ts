@@ -85,6 +85,8 @@ t.test('upstreams: which of them need a key', async t => {
     [{ url: 'https://api.example.com' }, true],
     [{ url: 'https://api.example.com', key: ['', ''] }, true],
     [{ url: 'https://api.example.com', key: ['', 'k'] }, false],
+    [{ url: 'https://api.example.com', key: ['', { key: 'k', weight: 3 }] }, false],
+    [{ url: 'https://api.example.com', key: [{ key: '', weight: 3 }] }, true],
     [{ url: 'https://api.example.com', auth: { header: 'x-key' } }, true],
     [{ url: 'https://api.example.com', auth: 'none' }, false],
     [{ url: 'https://api.example.com', auth: { token: {} } }, false],
