@@ -6,6 +6,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { CALLS, EVENTS, PLAIN } from '../../fixtures/upstream/cohere.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
 
 interface UpstreamRequest {
@@ -26,14 +27,14 @@ const url = await startHttpUpstream(t, async (request, response) => {
   response.end(nextAnswer?.text ?? (isStream ? EVENTS : JSON.stringify(PLAIN)))
 })
 const usages: { readonly meters: object; readonly estimated: boolean }[] = []
-Object.assign(globalThis, { usages })
+Object.assign(globalThis, { cohereUsages: usages })
 const gateway = await startGateway({
   inside: true,
   files: {
     'plugins/usage-recorder.ts': `import { METERED } from '${new URL('../../../plugins/slots.ts', import.meta.url).pathname}'
     export default { schema: { type: 'object', description: 'x', examples: [{}] }, default: {}, setup: () => ({ handle(exchange, next) {
       exchange.slots.set(METERED, { has: () => true })
-      exchange.onEnd(() => globalThis.usages.push(exchange.slots.get({ name: 'usage' })))
+      exchange.onEnd(() => globalThis.cohereUsages.push(exchange.slots.get({ name: 'usage' })))
       return next()
     } }) }`,
   },
@@ -57,10 +58,7 @@ t.beforeEach(() => {
   usages.length = 0
   nextAnswer = undefined
 })
-const nextUsage = async () => {
-  while (usages.length === 0) await new Promise(setImmediate)
-  return usages.pop()
-}
+const nextUsage = () => eventually(() => usages.pop())
 
 const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'k', maxRetries: 0 })
 const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'k', maxRetries: 0 })

@@ -197,6 +197,22 @@ export const CHANGES: readonly ChangeReason[] = [
       isEqual(withoutClosing(after), withoutClosing(before)),
   },
   {
+    reason: 'what only the provider of a tool reads is written anew behind another format',
+    fact: /^tool\.native /,
+    applies: (change, { from, to }) =>
+      from !== to || isEqual(withoutClosing(change.after), withoutClosing(change.before)),
+  },
+  {
+    reason: 'a group is no more than names and descriptions to formats without groups',
+    fact: /^tool\.(namespace|description) /,
+    applies: ({ fact, before, after, source }, way) =>
+      involves(way, RESPONSES) &&
+      (fact.startsWith('tool.namespace')
+        ? after === undefined
+        : `${after}`.endsWith(`${before}`)) &&
+      [...source.keys()].some(each => each.startsWith('tool.namespace')),
+  },
+  {
     reason: 'hosted tools have another name in each format',
     fact: /^tool\.clientName /,
     applies: change => !isAdded(change) && !isRemoved(change),
