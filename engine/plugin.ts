@@ -1,8 +1,10 @@
-/** The contract of plugins, types only; with store/contract.ts (money, tasks), cli/contract.ts. */
-import type { AdminHandlerOf, CommandOf, SingleCommandOf } from './cli/contract.ts'
+/** The contract of plugins, types only; with the contract.ts of store/, cli/ and egress/. */
+import type { AdminHandlerOf, CommandOf, Log, Metrics, SingleCommandOf } from './cli/contract.ts'
+import type { Sign } from './egress/contract.ts'
 import type { Bytes, Durable, Headers, Json, Migration, Target, Writes } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
+export type * from './egress/contract.ts'
 export type * from './store/contract.ts'
 
 /** The default export of `plugins/NAME.ts` or `plugins/NAME/index.ts`: `satisfies Plugin<…>`. */
@@ -43,6 +45,8 @@ export interface Stage {
   handle?(exchange: Exchange, next: Next): Promise<void>
   /** Runs once per attempt, inside every `handle`. After a retryable Fault the next one starts. */
   forward?(attempt: Attempt, next: Next): Promise<void>
+  /** Runs last, with the final URL, headers and bytes, at each attempt, socket and `host.send`. */
+  readonly sign?: Sign
   /** Runs once per WebSocket message. `out` sends a message on; a promise pauses its direction. */
   message?(message: Message, out: (m: Message) => void, exchange: Exchange): void | Promise<void>
   /** Renders a fault in the client's dialect; also 404 and errors of other plugins. Pure. */
@@ -221,10 +225,3 @@ export interface HostBase extends Durable<Reply, Route, Exchange> {
 export type Command = CommandOf<HostBase>
 export type SingleCommand = SingleCommandOf<HostBase>
 export type Host = HostBase & { readonly route: Route }
-type Level = 'debug' | 'info' | 'warn' | 'error'
-export type Log = Readonly<Record<Level, (fields: object, text?: string) => void>>
-export interface Metrics {
-  count(name: string, labels: Readonly<Record<string, string>>, by?: number): void
-  time(name: string, labels: Readonly<Record<string, string>>, seconds: number): void
-  gauge(name: string, labels: Readonly<Record<string, string>>, value: number): void
-}

@@ -1,5 +1,5 @@
-/** The part of the plugin contract for operators: commands, and endpoints of the admin listener.
- *  Types only. */
+/** The part of the plugin contract for operators: commands, endpoints of the admin listener, the
+ *  log and metrics. Types only. */
 import type { Json } from '../store/contract.ts'
 
 // ---------------------------------------------------------------- commands
@@ -124,4 +124,14 @@ export interface KeyView {
   readonly seconds: number
   /** Names of the targets that it is limited for. */
   readonly limited: readonly string[]
+}
+
+// ---------------------------------------------------------------- log and metrics
+
+type Level = 'debug' | 'info' | 'warn' | 'error'
+export type Log = Readonly<Record<Level, (fields: object, text?: string) => void>>
+export interface Metrics {
+  count(name: string, labels: Readonly<Record<string, string>>, by?: number): void
+  time(name: string, labels: Readonly<Record<string, string>>, seconds: number): void
+  gauge(name: string, labels: Readonly<Record<string, string>>, value: number): void
 }

@@ -8,8 +8,9 @@ import { UpstreamSocket } from '../websocket/upstream-socket.ts'
 import type { Candidate } from './candidate.ts'
 import { limitTime } from './health.ts'
 import type { UpstreamKey } from './keys.ts'
+import { signRequest } from './sign-request.ts'
 import { send } from './transport.ts'
-import { type Deadlines, joinPath } from './upstreams.ts'
+import type { Deadlines, Signer } from './upstreams.ts'
 
 const fault = errors({
   NO_ATTEMPT_REPLY: [
@@ -24,6 +25,8 @@ export const IDEMPOTENT: ReadonlySet<string> = new Set(
   'GET HEAD PUT DELETE OPTIONS TRACE'.split(' '),
 )
 
+const NO_SIGNERS: readonly Signer[] = []
+
 export class UpstreamAttempt implements Attempt {
   readonly exchange: Call
   readonly candidate: Candidate
@@ -32,6 +35,8 @@ export class UpstreamAttempt implements Attempt {
   /** The key that it was sent with, and when. */
   key: UpstreamKey | undefined
   sentAt = 0
+  /** Stages that change the request after everything else. */
+  signers: readonly Signer[] = NO_SIGNERS
   #reply: FilteredReply | undefined
 
   constructor(
@@ -97,18 +102,26 @@ export const createAttempt = (
 
 /** The innermost step of the forward ring: adds credentials, joins the path, sends the request. */
 export const sendAttempt = (attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
+  const { headers } = attempt.request
+  const { set } = attempt.candidate.upstream
+  for (const name in set) headers[name] = set[name] ?? ''
+  pickKey(attempt)
+  const path = signRequest(attempt, headers)
+  return typeof path === 'string'
+    ? transmit(attempt, path, deadlines)
+    : path.then(finalPath => transmit(attempt, finalPath, deadlines))
+}
+
+const transmit = (attempt: UpstreamAttempt, path: string, deadlines: Deadlines): Promise<void> => {
   const { exchange, candidate, request } = attempt
-  const { upstream, origin, base } = candidate
-  const { headers } = request
-  for (const name in upstream.set) headers[name] = upstream.set[name] ?? ''
-  const sentAt = pickKey(attempt)
-  const path = upstream.sign(headers, joinPath(base, request.path), attempt.key)
+  const { upstream, origin } = candidate
+  const { sentAt } = attempt
   const sending = {
     origin,
     upstream: upstream.name,
     method: request.method,
     path,
-    headers,
+    headers: request.headers,
     body: request.body,
     deadlines,
     health: upstream.health,

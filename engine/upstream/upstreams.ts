@@ -1,5 +1,5 @@
 /** An upstream as attempts use it: origins, deadlines, headers that pass, credentials. */
-import type { Headers, UpstreamView } from '../plugin.ts'
+import type { Headers, Sign, UpstreamView } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
 import type { HealthRules } from './health.ts'
 import type { UpstreamKey, UpstreamKeys } from './keys.ts'
@@ -10,6 +10,11 @@ export interface Deadlines {
   readonly connect: number
   readonly first_byte: number
   readonly idle: number
+}
+/** Changes requests after everything else. `name`: its plugin, for the log. */
+export interface Signer {
+  readonly name: string
+  readonly sign: Sign
 }
 export interface Upstream {
   readonly name: string
@@ -25,6 +30,8 @@ export interface Upstream {
   /** Adds the credential of an attempt to the headers, or to the path; returns the path. Without
    *  `key` the keys take turns. */
   sign(headers: Headers, path: string, key?: UpstreamKey): string
+  /** The plugin that `auth:` names. */
+  signer?: Signer
 }
 
 /** `/v1` + `/v1/x` is `/v1/x`: the end of the base is not repeated. */

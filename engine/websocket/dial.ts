@@ -7,8 +7,9 @@ import { FilteredReply } from '../response/filters.ts'
 import { responseHeaders } from '../response/headers.ts'
 import { pickKey, recordKey, type UpstreamAttempt } from '../upstream/attempt.ts'
 import { limitTime } from '../upstream/health.ts'
+import { signRequest } from '../upstream/sign-request.ts'
 import { targetFault } from '../upstream/transport.ts'
-import { type Deadlines, joinPath } from '../upstream/upstreams.ts'
+import type { Deadlines } from '../upstream/upstreams.ts'
 import { UpstreamSocket } from './upstream-socket.ts'
 
 const fault = errors({
@@ -36,12 +37,11 @@ export const createDialer =
   (payload: number) =>
   async (attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void> => {
     const { exchange, candidate, request } = attempt
-    const { upstream, origin, base } = candidate
+    const { upstream, origin } = candidate
     if (origin.address === undefined) throw targetFault('INSIDE_SILENT', [upstream.name])
     const headers = { ...request.headers, ...upstream.set }
     const startedAt = pickKey(attempt)
-    const path = upstream.sign(headers, joinPath(base, request.path), attempt.key)
-    const url = origin.address + path
+    const url = origin.address + (await signRequest(attempt, headers))
     const handshake = new Handshake(url, headers, { name: upstream.name, deadlines, payload })
     origin.busy++
     origin.health.recordAttempt(startedAt)

@@ -12,7 +12,11 @@ const LEVELS: Readonly<Record<string, number>> = {
   'file-store': 3,
 }
 /** Further parts of the plugin contract. Each may import types of the parts before it. */
-const CONTRACT_PARTS = ['engine/store/contract.ts', 'engine/cli/contract.ts']
+const CONTRACT_PARTS = [
+  'engine/store/contract.ts',
+  'engine/cli/contract.ts',
+  'engine/egress/contract.ts',
+]
 /** Small functions that the engine and plugins share. */
 const KITS = ['engine/kit.ts', 'engine/cli/kit.ts', 'engine/config/nearest.ts']
 /** Files that every plugin and every shared folder may import. */

@@ -4,9 +4,8 @@ import { DIRECT_ROUTE } from '../../egress/direct-send.ts'
 import type { Json, Route } from '../../plugin.ts'
 import { compose } from '../../request/pipeline.ts'
 import type { CompiledRoute } from '../../snapshot/snapshot.ts'
-import type { UpstreamAttempt } from '../../upstream/attempt.ts'
 import type { CompileFault } from './compile-problem.ts'
-import { handlersOf, namedHandlers, type RouteContext, setUpStages } from './route.ts'
+import { forwardHandlers, handlersOf, type RouteContext, setUpStages } from './route.ts'
 
 /** The ring consists of the plugins that have a default. */
 export const compileDirectRing = async (
@@ -21,6 +20,6 @@ export const compileDirectRing = async (
   // What fails here fails on every route, and is reported there.
   const faults: CompileFault[] = []
   const stages = await setUpStages({ path: 'ANY /' }, route, 0, { ...context, faults })
-  const ring = handlersOf(namedHandlers<UpstreamAttempt>(stages, 'forward'))
+  const ring = handlersOf(forwardHandlers(stages))
   return last => compose(ring, last)
 }

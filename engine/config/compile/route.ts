@@ -92,7 +92,7 @@ const assembleRoute = (
 ): CompiledRoute => {
   const { pipeline, resources, settings } = context
   const handles = namedHandlers<Call>(stages, 'handle')
-  const forwards = namedHandlers<UpstreamAttempt>(stages, 'forward')
+  const forwards = forwardHandlers(stages)
   const payload = parseSize(options.websocket?.payload ?? '16MiB')
   const rules = dispatchRules(options, route.method === 'WS' ? payload : undefined, context)
   const dispatch = createDispatcher(rules, handlersOf(forwards), {
@@ -131,7 +131,7 @@ interface NamedHandler<Subject> {
   readonly name: string
   readonly run: Handler<Subject>
 }
-export const namedHandlers = <Subject>(
+const namedHandlers = <Subject>(
   stages: readonly NamedStage[],
   ring: 'handle' | 'forward',
 ): readonly NamedHandler<Subject>[] =>
@@ -139,6 +139,21 @@ export const namedHandlers = <Subject>(
     const run = stage[ring]?.bind(stage) as unknown as Handler<Subject> | undefined
     return run ? [{ name, run }] : []
   })
+/** Every `forward`, then one step that sets the stages that sign, if there are any. */
+export const forwardHandlers = (
+  stages: readonly NamedStage[],
+): readonly NamedHandler<UpstreamAttempt>[] => {
+  const forwards = namedHandlers<UpstreamAttempt>(stages, 'forward')
+  const signers = stages.flatMap(({ name, stage }) =>
+    stage.sign ? [{ name, sign: stage.sign.bind(stage) }] : [],
+  )
+  if (signers.length === 0) return forwards
+  const run: Handler<UpstreamAttempt> = (attempt, next) => {
+    attempt.signers = signers
+    return next()
+  }
+  return [...forwards, { name: 'sign', run }]
+}
 export const handlersOf = <Subject>(
   named: readonly NamedHandler<Subject>[],
 ): readonly Handler<Subject>[] => named.map(({ run }) => run)

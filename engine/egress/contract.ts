@@ -1,0 +1,18 @@
+/** The part of the plugin contract for what leaves: the last change of a request, and credentials
+ *  of upstreams. Types only. */
+import type { Bytes, Headers, Target } from '../store/contract.ts'
+
+/** A request to an upstream with everything on it: what is sent is exactly this. */
+export interface SignableRequest {
+  readonly method: string
+  /** The whole URL. Path and query may be changed; another host is ignored. */
+  readonly url: URL
+  /** May be changed. */
+  readonly headers: Headers
+  /** Undefined where there is no body, and where it is streamed. */
+  readonly body: Bytes | undefined
+  readonly isStreamed: boolean
+}
+/** Adds what depends on the whole request, such as a signature. A fault that it throws ends the
+ *  attempt before anything is sent; a retryable one starts the next attempt. */
+export type Sign = (request: SignableRequest, target: Target) => void | Promise<void>
