@@ -1,6 +1,6 @@
 /** The contract of plugins, types only; with the contract.ts of store/, cli/ and egress/. */
 import type { AdminHandlerOf, CommandOf, Log, Metrics, SingleCommandOf } from './cli/contract.ts'
-import type { Sign } from './egress/contract.ts'
+import type { AuthMethodOf, Sign } from './egress/contract.ts'
 import type { Bytes, Durable, Headers, Json, Migration, Target, Writes } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
@@ -18,6 +18,8 @@ export interface Plugin<Options = unknown> {
   /** Keys that this plugin adds to every entry of `upstreams:`, and to `settings:`. */
   readonly upstream?: Readonly<Record<string, object>>
   readonly settings?: Readonly<Record<string, object>>
+  /** Authenticates at upstreams whose `auth:` names this plugin. */
+  readonly auth?: AuthMethodOf<HostBase>
   /** Lower-case names of request headers with client credentials: no upstream gets them. */
   readonly credentialHeaders?: readonly string[]
   /** Plugins that must come after or before this one in `pipeline:`, if they are in it. */

@@ -117,6 +117,10 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
       return { code: 'UNKNOWN_KEY', args: [name, label], ...at, suggestion: nearest(name, names) }
     return { code: 'BAD_NAME', args: [name, label, pattern], ...at }
   },
+  maxProperties: ({ params, data }, label) => {
+    const count = Object.keys(data as object).length
+    return { code: 'BAD_VALUE', args: [label, `${count} keys`, `it takes ${params.limit}`] }
+  },
   uniqueItems: ({ instancePath, params, data }, label) => {
     const later = Math.max(Number(params.i), Number(params.j))
     const args = [JSON.stringify((data as Json[])[later]), label]

@@ -2,6 +2,7 @@
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { readTarget } from '../request/path.ts'
+import { type KeyOptions, readKeys } from './compile/keys.ts'
 import { nearest } from './nearest.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
@@ -15,6 +16,8 @@ const problem = defineProblems({
     'the plugin %j must come before %j, as %j declares (%s: [%s]); move it in front of %j',
   NOT_IN_PIPELINE: 'the plugin %j is not in the pipeline, so it would never run',
   UNKNOWN_UPSTREAM: 'no upstream is named %j',
+  UNUSED_KEY:
+    'the key of %j would never be sent, since the plugin %j signs its requests; remove `key:` or `auth:`',
   UNKNOWN_PARAMETER: 'the path %s has no parameter {%s}',
   DUPLICATE_ROUTE: '%s %s has two routes; the first is at %s:%d:%d',
   DUPLICATE_NAME: '%j is defined twice; first at %s:%d:%d',
@@ -61,6 +64,7 @@ export const checkRules = (
     checkOrder,
     checkInProcessUpstreams,
     checkUpstreams,
+    checkKeys,
     checkPatterns,
     checkDuplicateNames,
   ])
@@ -128,6 +132,17 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
     for (const [position, each] of listOf(upstream).entries())
       if (isFields(each)) checkName(each.to, [...where, position, 'to'])
       else checkName(each, [...where, position])
+  }
+}
+
+/** Checks that no upstream has both a key and a plugin that signs. */
+const checkKeys = ({ document, pluginsByName, report }: RuleContext): void => {
+  for (const [name, upstream] of Object.entries(mapOf(document.upstreams))) {
+    const { key, auth } = mapOf(upstream)
+    const signer = Object.keys(mapOf(auth)).find(each => pluginsByName.get(each)?.auth)
+    const hasKey = readKeys(key as KeyOptions | undefined).length > 0
+    if (signer !== undefined && hasKey)
+      report('UNUSED_KEY', ['upstreams', name, 'key'], [name, signer])
   }
 }
 

@@ -19,7 +19,7 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
     ...upstreams.additionalProperties,
     additionalProperties,
     properties: Object.assign(
-      { ...upstreams.additionalProperties.properties },
+      { ...upstreams.additionalProperties.properties, auth: authSchema(sortedPlugins) },
       ...sortedPlugins.map(([, plugin]) => plugin.upstream),
     ),
   }
@@ -60,6 +60,17 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
       ...sortedPlugins.map(([, plugin]) => plugin.sections),
     ),
   }
+}
+
+/** `auth:` of an upstream: the ways to send its key, and the plugins that sign. */
+const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => {
+  const { auth } = upstreams.additionalProperties.properties
+  const [word, map] = auth.anyOf
+  const methods = plugins.flatMap(([name, plugin]) =>
+    plugin.auth ? [[name, plugin.auth.schema] as const] : [],
+  )
+  const properties = { ...Object.fromEntries(methods), ...map?.properties }
+  return { ...auth, anyOf: [word, { ...map, properties }] }
 }
 
 /** The text of schemas/routes.json. It depends only on the plugins, not on their order. */

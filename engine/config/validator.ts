@@ -31,8 +31,9 @@ export const createValidator = (
     // Compiles each schema alone, to find the invalid one.
     const schemaErrors = new Map<string, string>()
     for (const [name, plugin] of plugins) {
-      const { schema, sections = {}, upstream = {} } = plugin
-      for (const [what, each] of Object.entries({ schema, ...sections, ...upstream })) {
+      const { schema, sections = {}, upstream = {}, auth } = plugin
+      const schemas = { schema, ...sections, ...upstream, ...(auth && { auth: auth.schema }) }
+      for (const [what, each] of Object.entries(schemas)) {
         try {
           compileSchema(each, formats)
         } catch (cause) {

@@ -16,3 +16,29 @@ export interface SignableRequest {
 /** Adds what depends on the whole request, such as a signature. A fault that it throws ends the
  *  attempt before anything is sent; a retryable one starts the next attempt. */
 export type Sign = (request: SignableRequest, target: Target) => void | Promise<void>
+
+/** A way to authenticate at upstreams: `auth: { NAME: options }`, NAME being that of its plugin. */
+export interface AuthMethodOf<Host> {
+  /** JSON Schema of the options. */
+  readonly schema: object
+  /** Runs once per upstream and version. The result signs before the stages do. */
+  setup(options: unknown, host: AuthHostOf<Host>): Sign
+}
+export type AuthHostOf<Host> = Host & {
+  /** Key in `upstreams:`. */
+  readonly upstream: string
+  /** One request to an address that the operator configured: no egress rules, no redirects. Rejects
+   *  without a whole response in time. */
+  request(url: string, request: OperatorRequest): Promise<OperatorResponse>
+}
+export interface OperatorRequest {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** ms until the whole response has arrived. */
+  readonly timeout: number
+}
+export interface OperatorResponse {
+  readonly status: number
+  readonly text: string
+}

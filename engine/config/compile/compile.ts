@@ -4,7 +4,6 @@
 import { createEgress, type Egress } from '../../egress/egress.ts'
 import { errors } from '../../errors.ts'
 import type { HostBase, Plugin } from '../../plugin.ts'
-import { createIds } from '../../request/ids.ts'
 import { resumeCall } from '../../request/resumed-call.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { type Endpoint, Snapshot } from '../../snapshot/snapshot.ts'
@@ -13,8 +12,8 @@ import type { Blueprint } from './blueprint.ts'
 import { CompileError, type CompileFault, describeError } from './compile-problem.ts'
 import { createHostBase, snapshotMembers, upstreamViews } from './host.ts'
 import { migrateTables } from './migrations.ts'
-import type { RouteContext } from './route.ts'
 import { compileRoutes } from './routes.ts'
+import { setSigners } from './upstream-auth.ts'
 import { compileUpstreams } from './upstreams.ts'
 
 export { CompileError, type CompileFault } from './compile-problem.ts'
@@ -70,9 +69,9 @@ const build = async (
     run: async (route, turn) => resumeCall(current(), resources, route, turn),
     checkUrl: egress.checkResolvedUrl,
   })
+  setSigners(document, plugins, upstreams, hostBase, faults)
   await migrateTables(plugins, resources.database, faults)
-  const ids = createIds()
-  const context: RouteContext = {
+  const context = {
     pipeline: (document.pipeline ?? []) as readonly string[],
     plugins,
     hostBase,
@@ -80,7 +79,6 @@ const build = async (
     settings,
     upstreams,
     faults,
-    spanId: () => ids(8),
   }
   const { routes, directRing } = await compileRoutes(document, context)
   if (faults.length > 0) throw new CompileError(faults)

@@ -33,6 +33,8 @@ type Auth =
   | { readonly scheme: string }
   | { readonly header: string }
   | { readonly query: string }
+  /** A plugin that signs, with its options (upstream-auth.ts). */
+  | { readonly [plugin: string]: unknown }
 const DEADLINES: Deadlines = { connect: 5_000, first_byte: 120_000, idle: 60_000 }
 const ENGINE_KEYS = new Set([
   'preset',
@@ -156,9 +158,10 @@ const openKeys = (
   origin: Origin | undefined,
   listen?: ListenToHealth,
 ): UpstreamKeys | undefined => {
-  const keys = auth === 'none' || !origin ? [] : readKeys(key)
-  if (keys.length === 0 || !origin) return undefined
-  const { prefix = '' } = placeOf(auth)
+  const place = placeOf(auth)
+  const keys = readKeys(key)
+  if (!place || !origin || keys.length === 0) return undefined
+  const { prefix = '' } = place
   const list = keys.map(({ name, value, weight }) => ({
     name,
     value: prefix + value,
@@ -174,8 +177,9 @@ const keyHealth = (origin: Origin, name: string, listen?: ListenToHealth): KeyHe
 }
 
 const createSigner = (auth: UpstreamOptions['auth'], keys: UpstreamKeys | undefined) => {
-  if (!keys) return (_: Headers, path: string): string => path
-  const { header, query } = placeOf(auth)
+  const place = placeOf(auth)
+  if (!keys || !place) return (_: Headers, path: string): string => path
+  const { header, query } = place
   const nextKey = (): UpstreamKey => keys.pick('', performance.now(), true)
   if (header !== undefined)
     return (headers: Headers, path: string, key = nextKey()): string => {
@@ -191,8 +195,12 @@ interface KeyPlace {
   readonly query?: string
   readonly prefix?: string
 }
-const placeOf = (auth: Auth = 'bearer'): KeyPlace => {
-  if (typeof auth === 'string') return { header: 'authorization', prefix: 'Bearer ' }
-  if ('scheme' in auth) return { header: 'authorization', prefix: `${auth.scheme} ` }
-  return 'header' in auth ? { header: auth.header.toLowerCase() } : auth
+/** Undefined where no key is sent. */
+const placeOf = (auth: Auth = 'bearer'): KeyPlace | undefined => {
+  if (auth === 'none') return undefined
+  if (auth === 'bearer') return { header: 'authorization', prefix: 'Bearer ' }
+  const { scheme, header, query } = auth as Readonly<Record<string, string | undefined>>
+  if (scheme !== undefined) return { header: 'authorization', prefix: `${scheme} ` }
+  if (header !== undefined) return { header: header.toLowerCase() }
+  return query === undefined ? undefined : { query }
 }

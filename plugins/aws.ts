@@ -1,0 +1,108 @@
+/** `auth: { aws: … }`: signs requests to an upstream with AWS Signature Version 4. */
+import { AwsV4Signer } from 'aws4fetch'
+import type { Headers, Plugin, SignableRequest } from '../engine/plugin.ts'
+
+export interface AwsOptions {
+  readonly region: string
+  readonly service: string
+  readonly id: string
+  readonly secret: string
+  readonly session?: string
+}
+
+const text = (description: string, example: string, more: object = {}) => ({
+  description,
+  type: 'string',
+  minLength: 1,
+  examples: [example],
+  ...more,
+})
+const schema = {
+  description: 'Signs requests with AWS Signature Version 4.',
+  type: 'object',
+  additionalProperties: false,
+  required: ['region', 'service', 'id', 'secret'],
+  properties: {
+    region: text('Region of the endpoint.', 'us-east-1'),
+    service: text('Name of the service in signatures.', 'bedrock'),
+    id: text('Access key id.', '${AWS_ACCESS_KEY_ID}'),
+    secret: text('Secret access key.', '${AWS_SECRET_ACCESS_KEY}', { format: 'password' }),
+    session: text('Session token of temporary credentials.', '${AWS_SESSION_TOKEN}', {
+      format: 'password',
+    }),
+  },
+  examples: [
+    {
+      region: 'us-east-1',
+      service: 'bedrock',
+      id: '${AWS_ACCESS_KEY_ID}',
+      secret: '${AWS_SECRET_ACCESS_KEY}',
+    },
+  ],
+}
+
+/** Headers that the signature covers, besides `host` and `x-amz-*`: a proxy on the way may change
+ *  the others. */
+const SIGNED = new Set(['content-type'])
+
+/** A signing key is made each day. */
+const MOST_KEYS = 7
+
+/** Adds the signature to the headers. `date`: `20150830T123600Z`. `keys`: cache of signing keys. */
+export const signForAws = async (
+  request: SignableRequest,
+  { region, service, id, secret, session }: AwsOptions,
+  keys: Map<string, ArrayBuffer>,
+  date?: string,
+): Promise<void> => {
+  const { method, headers, body, isStreamed } = request
+  const signer = new AwsV4Signer({
+    method,
+    url: urlOf(request),
+    headers: {
+      ...headersToSign(headers),
+      ...(isStreamed && { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }),
+    },
+    ...(body && { body }),
+    accessKeyId: id,
+    secretAccessKey: secret,
+    ...(session && { sessionToken: session }),
+    region,
+    service,
+    cache: keys,
+    allHeaders: true,
+    ...(date && { datetime: date }),
+  })
+  const signed = await signer.sign()
+  for (const name in headers) if (name.toLowerCase() === 'authorization') delete headers[name]
+  for (const [name, value] of signed.headers)
+    if (name === 'authorization' || name.startsWith('x-amz-')) headers[name] = value
+}
+
+/** The URL with the host that is sent. */
+const urlOf = ({ url, headers: { host } }: SignableRequest): string => {
+  const signed = new URL(url)
+  if (typeof host === 'string') signed.host = host
+  return signed.href
+}
+const headersToSign = (headers: Headers): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers)
+      .map(([name, value]) => [name.toLowerCase(), String(value)] as const)
+      .filter(([name]) => SIGNED.has(name) || name.startsWith('x-amz-')),
+  )
+
+export default {
+  schema: { description: 'It has no options on a route.', type: 'object', examples: [{}] },
+  setup: () => ({}),
+  auth: {
+    schema,
+    setup: (options: AwsOptions) => {
+      const keys = new Map<string, ArrayBuffer>()
+      return request => {
+        if (keys.size > MOST_KEYS) keys.clear()
+        return signForAws(request, options, keys)
+      }
+    },
+  },
+} satisfies Plugin
