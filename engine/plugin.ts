@@ -1,6 +1,6 @@
 /** The contract of plugins, types only; with the contract.ts of store/, cli/ and egress/. */
 import type { AdminHandlerOf, CommandOf, Log, Metrics, SingleCommandOf } from './cli/contract.ts'
-import type { AuthMethodOf, Sign } from './egress/contract.ts'
+import type { AuthHostOf, AuthMethodOf, Sign } from './egress/contract.ts'
 import type { Bytes, Durable, Headers, Json, Migration, Target, Writes } from './store/contract.ts'
 
 export type * from './cli/contract.ts'
@@ -226,4 +226,5 @@ export interface HostBase extends Durable<Reply, Route, Exchange> {
 }
 export type Command = CommandOf<HostBase>
 export type SingleCommand = SingleCommandOf<HostBase>
+export type AuthHost = AuthHostOf<HostBase>
 export type Host = HostBase & { readonly route: Route }
