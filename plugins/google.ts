@@ -81,7 +81,8 @@ const accountSigner = (text: string, host: AuthHost) => {
 const metadataSigner = (host: AuthHost) => {
   const address = process.env[METADATA_HOST] || 'metadata.google.internal'
   const url = `http://${address}${METADATA_PATH}`
-  const request = { method: 'GET', headers: { 'metadata-flavor': 'Google' } }
+  // The server is on the machine.
+  const request = { method: 'GET', headers: { 'metadata-flavor': 'Google' }, direct: true }
   return createTokenSigner(host, url, () => requestToken(host.request, url, request))
 }
 

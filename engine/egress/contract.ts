@@ -27,8 +27,8 @@ export interface AuthMethodOf<Host> {
 export type AuthHostOf<Host> = Host & {
   /** Key in `upstreams:`. */
   readonly upstream: string
-  /** One request to an address that the operator configured: no egress rules, no redirects. Rejects
-   *  without a whole response in time. */
+  /** One request to an address that the operator configured, through the proxy of the upstream: no
+   *  egress rules, no redirects. Rejects without a whole response in time. */
   request(url: string, request: OperatorRequest): Promise<OperatorResponse>
 }
 export interface OperatorRequest {
@@ -37,6 +37,8 @@ export interface OperatorRequest {
   readonly body?: string
   /** ms until the whole response has arrived. */
   readonly timeout: number
+  /** Not through the proxy. */
+  readonly direct?: boolean
 }
 export interface OperatorResponse {
   readonly status: number

@@ -1,24 +1,36 @@
 /** Sends one request to an address that the operator configured, such as that of an identity
  *  provider: no egress rules, no redirects, one connection per request. */
-import type { OperatorRequest, OperatorResponse } from '../plugin.ts'
+import type { AuthHost } from '../plugin.ts'
+import { openConnector } from './connector.ts'
 
 /** Most bytes of a response. */
 const LIMIT = 1024 * 1024
 
-/** Rejects without a whole response in time. Loads undici at the first request. */
-export const requestOperator = async (
-  url: string,
-  { method, headers, body, timeout }: OperatorRequest,
-): Promise<OperatorResponse> => {
-  const { Client } = await import('undici')
-  const { origin, pathname, search } = new URL(url)
-  const client = new Client(origin, { maxResponseSize: LIMIT, connect: { timeout } })
-  const signal = AbortSignal.timeout(timeout)
-  try {
-    const path = pathname + search
-    const response = await client.request({ method, path, headers, body: body ?? null, signal })
-    return { status: response.statusCode, text: await response.body.text() }
-  } finally {
-    await client.destroy()
+/** `proxy`: that of an upstream. Loads undici at the first request. */
+export const createOperatorRequest =
+  (proxy: string | undefined): AuthHost['request'] =>
+  async (url, { method, headers, body = null, timeout, direct }) => {
+    const address = new URL(url)
+    const signal = AbortSignal.timeout(timeout)
+    const connection = { proxy: direct ? undefined : proxy || undefined }
+    const connector = await openConnector(address, connection, timeout)
+    const { Client } = await import('undici')
+    const client = new Client(address.origin, {
+      maxResponseSize: LIMIT,
+      connect: (_, callback) => connector.connect(callback),
+    })
+    try {
+      const path = address.pathname + address.search
+      const { statusCode, body: reply } = await client.request({
+        method,
+        path,
+        headers,
+        body,
+        signal,
+      })
+      return { status: statusCode, text: await reply.text() }
+    } finally {
+      await client.destroy()
+      connector.close()
+    }
   }
-}

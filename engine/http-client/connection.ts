@@ -11,9 +11,17 @@ export interface ResponseHandler extends ResponseParts {
   /** Whether the request was abandoned. */
   readonly over: boolean
   /** From here on bytes may have been sent. */
-  onStart(connection: Connection): void
+  onStart(connection: ResponseConnection): void
   /** There is no response, or no more of it: called last, instead of `onEnd`. */
   onError(error: Error): void
+}
+/** The connection of one request, as its handler uses it. */
+export interface ResponseConnection {
+  readonly paused: boolean
+  pause(): void
+  resume(): void
+  /** Ends the request. Its handler is not called any more. */
+  abort(): void
 }
 /** Called when a connection can be used again, and when it is closed. */
 export interface ConnectionOwner {
@@ -21,7 +29,7 @@ export interface ConnectionOwner {
   onClosed(connection: Connection): void
 }
 
-export class Connection {
+export class Connection implements ResponseConnection {
   /** An idle connection is not used after this time (ms, monotonic). */
   idleUntil = 0
   readonly #owner: ConnectionOwner

@@ -20,7 +20,7 @@ interface QueuedRequest {
 
 /** How long an idle connection is kept by default, and at most, ms. Most servers close after five
  *  seconds: a request that crosses the close is lost. */
-const KEEP_IDLE_MS = { usual: 4_000, most: 600_000, margin: 2_000 }
+export const KEEP_IDLE_MS = { usual: 4_000, most: 600_000, margin: 2_000 }
 const SWEEP_EVERY = 1_000
 /** Length of the queue at which abandoned requests are removed. */
 const QUEUE_CHECK = 64

@@ -1,14 +1,26 @@
 /** One address with its pool, load and health. Outlives reloads. */
+import type { Connector } from '../egress/connector.ts'
+import type { ResponseHandler } from '../http-client/connection.ts'
 import { Pool, type PoolOptions } from '../http-client/pool.ts'
+import type { Request } from '../http-client/request-head.ts'
 import { Health, type HealthListener } from './health.ts'
 import { InactivityTimer } from './inactivity-timer.ts'
 import type { KeyHealth } from './keys.ts'
 
+/** The connections to one address. */
+export interface UpstreamPool {
+  /** Throws UnsendableRequest; later errors go to the handler. */
+  send(request: Request, handler: ResponseHandler): void
+  /** Opens connections for WebSockets; undefined where that needs nothing special. */
+  readonly connector?: Promise<Connector>
+  /** Resolves when every request under way or queued has ended. */
+  close(): Promise<void>
+}
 export class Origin {
   /** Scheme, host and port. */
   readonly address: string | undefined
   /** Undefined where a plugin answers in the upstream's place. */
-  readonly pool: Pool | undefined
+  readonly pool: UpstreamPool | undefined
   readonly health: Health
   readonly inactivity = new InactivityTimer()
   /** Requests under way, until their last byte. */
@@ -16,10 +28,16 @@ export class Origin {
   /** Keys that are used at this address, by name. */
   readonly keys = new Map<string, KeyHealth>()
 
-  constructor(address: string | undefined, options: PoolOptions, listener?: HealthListener) {
+  /** `pool`: in place of that of the hot path. */
+  constructor(
+    address: string | undefined,
+    options: PoolOptions,
+    listener?: HealthListener,
+    pool?: UpstreamPool,
+  ) {
     this.address = address
     this.health = new Health(listener)
-    this.pool = address === undefined ? undefined : new Pool(address, options)
+    this.pool = address === undefined ? undefined : (pool ?? new Pool(address, options))
   }
   async close(): Promise<void> {
     await this.pool?.close()

@@ -4,7 +4,7 @@
  *  connecting, awaiting-head, streaming ──error, timeout, abort──▶ failed
  *  Before the head a failure is reported to `onFault`; behind it, to the sink of the body. */
 import { errors, TollgateError } from '../errors.ts'
-import type { Connection, ResponseHandler } from '../http-client/connection.ts'
+import type { ResponseConnection, ResponseHandler } from '../http-client/connection.ts'
 import { UnsendableRequest } from '../http-client/request-head.ts'
 import type { ResponseHeaders } from '../http-client/response-head.ts'
 import type { Body, Bytes, Fault, Headers, Out } from '../plugin.ts'
@@ -68,7 +68,7 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
   readonly #onReply: (reply: FilteredReply) => void
   readonly #onFault: (reason: Fault) => void
   #state = CONNECTING
-  #connection: Connection | undefined
+  #connection: ResponseConnection | undefined
   #out: Out | undefined
   /** Chunks and tail that arrived before the body was started. */
   #early: Bytes[] | undefined
@@ -105,7 +105,7 @@ class Transport implements Source, TimedRequest, ResponseHandler, AttemptUnderWa
       this.onError(error as Error)
     }
   }
-  onStart(connection: Connection): void {
+  onStart(connection: ResponseConnection): void {
     this.#connection = connection
     this.#state = AWAITING_HEAD
   }

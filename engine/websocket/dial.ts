@@ -1,6 +1,7 @@
 /** One attempt to open a WebSocket: the innermost step of the forward ring. */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
+import type { Connector } from '../egress/connector.ts'
 import { errors } from '../errors.ts'
 import type { Fault, Headers } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
@@ -42,7 +43,9 @@ export const createDialer =
     const headers = { ...request.headers, ...upstream.set }
     const startedAt = pickKey(attempt)
     const url = origin.address + (await signRequest(attempt, headers))
-    const handshake = new Handshake(url, headers, { name: upstream.name, deadlines, payload })
+    const connector = await origin.pool?.connector
+    const { name } = upstream
+    const handshake = new Handshake(url, headers, { name, deadlines, payload, connector })
     origin.busy++
     origin.health.recordAttempt(startedAt)
     handshake.socket.on('close', () => origin.busy--)
@@ -85,6 +88,8 @@ interface HandshakeOptions {
   readonly name: string
   readonly deadlines: Deadlines
   readonly payload: number
+  /** Opens the connection in another way. */
+  readonly connector: Connector | undefined
 }
 
 /** Opens a socket to the upstream and pauses it. `done`: headers for the client. */
@@ -105,7 +110,8 @@ class Handshake {
       ...SOCKET_LIMITS,
       maxPayload: options.payload,
       headers: others,
-      agent: false, // a connection whose upgrade was refused must not be used again
+      // A connection whose upgrade was refused must not be used again.
+      ...(options.connector?.socketOptions ?? { agent: false }),
       finishRequest: request => this.#send(request),
     })
     this.#timer = setTimeout(() => this.#onTimeout(), options.deadlines.connect)
@@ -128,11 +134,13 @@ class Handshake {
   }
   #send(request: ClientRequest): void {
     request.once('socket', socket => {
-      socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
+      const onConnected = (): void => {
         this.#connected = true
         clearTimeout(this.#timer)
         this.#timer = setTimeout(() => this.#onTimeout(), this.#options.deadlines.first_byte)
-      })
+      }
+      if (this.#options.connector) onConnected()
+      else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', onConnected)
     })
     request.end()
   }

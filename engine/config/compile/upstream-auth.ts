@@ -1,5 +1,5 @@
 /** Sets the signers of upstreams whose `auth:` names a plugin. */
-import { requestOperator } from '../../egress/operator-request.ts'
+import { createOperatorRequest } from '../../egress/operator-request.ts'
 import { isFields } from '../../kit.ts'
 import type { Document, HostBase, Json, Plugin } from '../../plugin.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
@@ -14,13 +14,13 @@ export const setSigners = (
   faults: CompileFault[],
 ): void => {
   for (const [name, options] of Object.entries((document.upstreams ?? {}) as Json as object)) {
-    const { auth } = options as { readonly auth?: Json }
+    const { auth, proxy } = options as { readonly auth?: Json; readonly proxy?: string }
     const [plugin, value] = (isFields(auth) && Object.entries(auth)[0]) || []
     const method = plugin === undefined ? undefined : plugins.get(plugin)?.auth
     const upstream = upstreams.get(name)
     if (plugin === undefined || !method || !upstream) continue
     try {
-      const host = { ...hostBase, upstream: name, request: requestOperator }
+      const host = { ...hostBase, upstream: name, request: createOperatorRequest(proxy) }
       upstream.signer = { name: plugin, sign: method.setup(value, host) }
     } catch (error) {
       const where = ['upstreams', name, 'auth', plugin]

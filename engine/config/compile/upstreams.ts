@@ -1,5 +1,8 @@
 /** Compiles the `upstreams:` section: origins with their pools, rotating keys, deadlines, headers
  *  that pass. */
+import { createHash } from 'node:crypto'
+import { type ConnectionOptions, openConnector } from '../../egress/connector.ts'
+import { GeneralPool } from '../../egress/general-pool.ts'
 import type { Document, Headers, Json, Plugin } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
 import type { Resources } from '../../snapshot/resources.ts'
@@ -7,6 +10,7 @@ import { KeyHealth, type UpstreamKey, UpstreamKeys } from '../../upstream/keys.t
 import { Origin } from '../../upstream/origin.ts'
 import type { Deadlines, Upstream } from '../../upstream/upstreams.ts'
 import type { CompileFault } from './compile-problem.ts'
+import { findConnectionFaults } from './connection-faults.ts'
 import { type KeyOptions, readKeys } from './keys.ts'
 import { parseDuration } from './units.ts'
 import { healthListeners, type ListenToHealth } from './upstream-log.ts'
@@ -20,6 +24,9 @@ export interface UpstreamOptions {
   readonly auth?: Auth
   readonly timeout?: Partial<Record<keyof Deadlines, string>>
   readonly connections?: number
+  readonly proxy?: string
+  readonly tls?: ConnectionOptions['tls']
+  readonly http2?: boolean
   readonly headers?: {
     readonly pass?: readonly string[]
     readonly set?: Readonly<Record<string, string>>
@@ -44,6 +51,9 @@ const ENGINE_KEYS = new Set([
   'auth',
   'timeout',
   'connections',
+  'proxy',
+  'tls',
+  'http2',
   'headers',
   'health',
 ])
@@ -74,7 +84,8 @@ export const compileUpstreams = (
     releases.push(release)
     return value
   }
-  for (const [name, options] of Object.entries(section))
+  for (const [name, options] of Object.entries(section)) {
+    faults.push(...findConnectionFaults(name, options))
     try {
       upstreams.set(name, compileUpstream(name, options, share, listen, credentials))
     } catch {
@@ -84,6 +95,7 @@ export const compileUpstreams = (
         message: `the address of the upstream "${name}" is invalid; check its port (at most 65535) and brackets`,
       })
     }
+  }
   return upstreams
 }
 
@@ -98,7 +110,7 @@ export const compileUpstream = (
   const urls = urlsOf(options)
   const inside = INSIDE.exec(urls[0] ?? '')?.[1]
   const deadlines = readDeadlines(options.timeout, DEADLINES)
-  const openOrigin = createOpener(deadlines, options.connections, share, listen)
+  const openOrigin = createOpener(deadlines, options, share, listen)
   const origins = inside
     ? [{ origin: share(`inside ${name}`, '', () => new Origin(undefined, NO_POOL)), base: '' }]
     : urls.map(openOrigin)
@@ -141,16 +153,30 @@ export const readDeadlines = (
   idle: options?.idle ? parseDuration(options.idle) : defaults.idle,
 })
 
-const createOpener =
-  ({ connect }: Deadlines, connections = 128, share: AcquireShared, listen?: ListenToHealth) =>
-  (url: string) => {
-    const { origin, pathname } = new URL(url)
-    const create = (): Origin => new Origin(origin, { connect, connections }, listen?.(origin))
+const createOpener = (
+  { connect }: Deadlines,
+  options: UpstreamOptions,
+  share: AcquireShared,
+  listen?: ListenToHealth,
+) => {
+  const { connections = 128 } = options
+  const connection = connectionOf(options)
+  // Upstreams that connect in another way share neither connections nor health.
+  const way = connection ? ` ${digestOf(JSON.stringify(connection))}` : ''
+  return (url: string) => {
+    const address = new URL(url)
+    const { origin, pathname } = address
+    const pool = () =>
+      connection &&
+      new GeneralPool(origin, connections, () => openConnector(address, connection, connect))
+    const create = (): Origin =>
+      new Origin(origin, { connect, connections }, listen?.(origin), pool())
     return {
-      origin: share(`origin ${origin}`, `${connect}/${connections}`, create),
+      origin: share(`origin ${origin}${way}`, `${connect}/${connections}`, create),
       base: pathname.replace(/\/+$/, ''),
     }
   }
+}
 
 /** The state of a key lives with the first address of its upstream, so that it outlives reloads. */
 const openKeys = (
@@ -174,6 +200,11 @@ const keyHealth = (origin: Origin, name: string, listen?: ListenToHealth): KeyHe
   const health = origin.keys.get(name) ?? new KeyHealth(listen?.(origin.address ?? '', name))
   origin.keys.set(name, health)
   return health
+}
+/** Undefined for a plain connection. An empty proxy, from a variable that is not set, is none. */
+const connectionOf = ({ proxy, tls, http2 }: UpstreamOptions): ConnectionOptions | undefined => {
+  const isPlain = !proxy && tls === undefined && !http2
+  return isPlain ? undefined : { proxy: proxy || undefined, tls, http2 }
 }
 
 const createSigner = (auth: UpstreamOptions['auth'], keys: UpstreamKeys | undefined) => {
@@ -204,3 +235,6 @@ const placeOf = (auth: Auth = 'bearer'): KeyPlace | undefined => {
   if (header !== undefined) return { header: header.toLowerCase() }
   return query === undefined ? undefined : { query }
 }
+/** Identifies a text where the text itself must not stand. */
+const digestOf = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, 12)

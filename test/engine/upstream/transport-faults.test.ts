@@ -1,7 +1,6 @@
 /** Faults of one attempt: the code, the effect on health, and a usable pool afterwards. */
 import { once } from 'node:events'
 import net, { type AddressInfo, type Socket } from 'node:net'
-import t from 'tap'
 import { TollgateError } from '../../../engine/errors.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import { Origin } from '../../../engine/upstream/origin.ts'
@@ -10,9 +9,9 @@ import {
   HEALTH,
   LONG_DEADLINES,
   OK,
-  openOrigin,
   readText,
   startByteUpstream,
+  testClients,
 } from '../../helpers/gateway/direct-client.ts'
 
 interface Row {
@@ -76,7 +75,7 @@ const FAULTS: Readonly<Record<string, Row>> = {
   },
 }
 for (const [description, row] of Object.entries(FAULTS))
-  t.test(`transport fault: an upstream that is ${description}`, async t => {
+  testClients(`transport fault: an upstream that is ${description}`, async (t, openOrigin) => {
     const upstream = await startByteUpstream(t, (socket, _, count) =>
       count === 1 ? row.respond(socket) : OK,
     )
@@ -102,80 +101,92 @@ for (const [description, row] of Object.entries(FAULTS))
     t.equal(origin.health.isAvailable(now), true)
   })
 
-t.test('transport fault: a POST that was sent is not retryable', async t => {
+testClients('transport fault: a POST that was sent is not retryable', async (t, openOrigin) => {
   const upstream = await startByteUpstream(t, closing)
   const { ask } = openOrigin(t, upstream.url)
   const post = { method: 'POST', body: Buffer.from('x'), idempotent: false }
   await t.rejects(ask(post), { code: 'TARGET_BROKE', retryable: false })
 })
 
-t.test('transport fault: without a connection any request is retryable', async t => {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  const { origin, ask } = openOrigin(t, `http://127.0.0.1:${port}`)
-  for (let n = 0; n < 2; n++)
-    await t.rejects(ask({ method: 'POST', body: Buffer.from('x'), idempotent: false }), {
-      code: 'TARGET_UNREACHABLE',
-      status: 502,
-      retryable: true,
-      cause: { code: 'ECONNREFUSED' },
-    })
-  t.equal(origin.health.isAvailable(performance.now()), false, 'two failures eject the origin')
-  t.equal(origin.busy, 0)
-})
+testClients(
+  'transport fault: without a connection any request is retryable',
+  async (t, openOrigin) => {
+    const server = net.createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    await new Promise(resolve => server.close(resolve))
+    const { origin, ask } = openOrigin(t, `http://127.0.0.1:${port}`)
+    for (let n = 0; n < 2; n++)
+      await t.rejects(ask({ method: 'POST', body: Buffer.from('x'), idempotent: false }), {
+        code: 'TARGET_UNREACHABLE',
+        status: 502,
+        retryable: true,
+        cause: { code: 'ECONNREFUSED' },
+      })
+    t.equal(origin.health.isAvailable(performance.now()), false, 'two failures eject the origin')
+    t.equal(origin.busy, 0)
+  },
+)
 
-t.test("transport fault: a broken request body is the client's fault", async t => {
-  const upstream = await startByteUpstream(t, (_, request) =>
-    request.startsWith('GET') ? OK : undefined,
-  )
-  const { origin, ask } = openOrigin(t, upstream.url, 1)
-  const brokenBody = async function* (): AsyncGenerator<Bytes> {
-    yield Buffer.from('half')
-    throw new TollgateError('BODY_CUT', 400, 'The request body ended early.')
-  }
-  for (let n = 0; n < 5; n++)
-    await t.rejects(ask({ method: 'POST', body: brokenBody() }), { code: 'BODY_CUT', status: 400 })
-  t.equal(
-    origin.health.isAvailable(performance.now()),
-    true,
-    'counts as no failure of the upstream',
-  )
-  t.equal(origin.busy, 0)
-  t.equal(await readText(await ask()), 'ok')
-})
-
-t.test('transport fault: an unsendable request is no failure of the upstream', async t => {
-  const upstream = await startByteUpstream(t, () => OK)
-  const { origin, ask } = openOrigin(t, upstream.url)
-  const bad: Partial<Sending>[] = [
-    { path: '/a b' },
-    { path: 'relative' },
-    { headers: { 'x-a': 'line\r\nbreak' } },
-    { headers: { 'x a': 'space' } },
-    { method: 'no method' },
-    { method: 'POST', headers: { 'content-length': '9' }, body: Buffer.from('x') },
-  ]
-  for (const each of bad)
-    await t.rejects(
-      ask(each),
-      { code: 'REQUEST_UNSENDABLE', status: 500, expose: false, retryable: false },
-      JSON.stringify(each),
+testClients(
+  "transport fault: a broken request body is the client's fault",
+  async (t, openOrigin) => {
+    const upstream = await startByteUpstream(t, (_, request) =>
+      request.startsWith('GET') ? OK : undefined,
     )
-  t.equal(origin.health.isAvailable(performance.now()), true)
-  t.equal(origin.busy, 0)
-  t.equal(await readText(await ask()), 'ok')
-})
+    const { origin, ask } = openOrigin(t, upstream.url, 1)
+    const brokenBody = async function* (): AsyncGenerator<Bytes> {
+      yield Buffer.from('half')
+      throw new TollgateError('BODY_CUT', 400, 'The request body ended early.')
+    }
+    for (let n = 0; n < 5; n++)
+      await t.rejects(ask({ method: 'POST', body: brokenBody() }), {
+        code: 'BODY_CUT',
+        status: 400,
+      })
+    t.equal(
+      origin.health.isAvailable(performance.now()),
+      true,
+      'counts as no failure of the upstream',
+    )
+    t.equal(origin.busy, 0)
+    t.equal(await readText(await ask()), 'ok')
+  },
+)
 
-t.test('transport fault: an inside upstream that no stage answers', async t => {
+testClients(
+  'transport fault: an unsendable request is no failure of the upstream',
+  async (t, openOrigin) => {
+    const upstream = await startByteUpstream(t, () => OK)
+    const { origin, ask } = openOrigin(t, upstream.url)
+    const bad: Partial<Sending>[] = [
+      { path: '/a b' },
+      { path: 'relative' },
+      { headers: { 'x-a': 'line\r\nbreak' } },
+      { headers: { 'x a': 'space' } },
+      { method: 'no method' },
+      { method: 'POST', headers: { 'content-length': '9' }, body: Buffer.from('x') },
+    ]
+    for (const each of bad)
+      await t.rejects(
+        ask(each),
+        { code: 'REQUEST_UNSENDABLE', status: 500, expose: false, retryable: false },
+        JSON.stringify(each),
+      )
+    t.equal(origin.health.isAvailable(performance.now()), true)
+    t.equal(origin.busy, 0)
+    t.equal(await readText(await ask()), 'ok')
+  },
+)
+
+testClients('transport fault: an inside upstream that no stage answers', async (t, openOrigin) => {
   const { ask } = openOrigin(t, 'http://127.0.0.1:9')
   const origin = new Origin(undefined, { connect: 0, connections: 0 })
   await t.rejects(ask({ origin }), { code: 'INSIDE_SILENT', status: 500, expose: false })
   await origin.close()
 })
 
-t.test('health of an origin: follows the status of responses', async t => {
+testClients('health of an origin: follows the status of responses', async (t, openOrigin) => {
   const answers = [
     'HTTP/1.1 429 Slow Down\r\nretry-after: 30\r\ncontent-length: 0\r\n\r\n',
     'HTTP/1.1 429 Slow Down\r\ncontent-length: 0\r\n\r\n',
@@ -194,17 +205,20 @@ t.test('health of an origin: follows the status of responses', async t => {
   }
 })
 
-t.test('health of an origin: 5xx are failures in a row, 4xx are none', async t => {
-  const statuses = [500, 404, 503, 200, 500, 599]
-  const upstream = await startByteUpstream(
-    t,
-    (_, __, count) => `HTTP/1.1 ${statuses[count - 1]} X\r\ncontent-length: 0\r\n\r\n`,
-  )
-  const { origin, ask } = openOrigin(t, upstream.url, 1)
-  const availability: boolean[] = []
-  for (const _ of statuses) {
-    await readText(await ask())
-    availability.push(origin.health.isAvailable(performance.now()))
-  }
-  t.same(availability, [true, true, true, true, true, false])
-})
+testClients(
+  'health of an origin: 5xx are failures in a row, 4xx are none',
+  async (t, openOrigin) => {
+    const statuses = [500, 404, 503, 200, 500, 599]
+    const upstream = await startByteUpstream(
+      t,
+      (_, __, count) => `HTTP/1.1 ${statuses[count - 1]} X\r\ncontent-length: 0\r\n\r\n`,
+    )
+    const { origin, ask } = openOrigin(t, upstream.url, 1)
+    const availability: boolean[] = []
+    for (const _ of statuses) {
+      await readText(await ask())
+      availability.push(origin.health.isAvailable(performance.now()))
+    }
+    t.same(availability, [true, true, true, true, true, false])
+  },
+)

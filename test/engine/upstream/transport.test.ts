@@ -1,38 +1,40 @@
 /** One attempt over a real connection: the tail, early responses, back-pressure, streamed bodies,
  *  aborts. */
-import t from 'tap'
 import type { Bytes, Fault } from '../../../engine/plugin.ts'
 import {
   CLIENT_GONE,
   LONG_DEADLINES,
   OK,
-  openOrigin,
   readText,
   recordBody,
   startByteUpstream,
+  testClients,
 } from '../../helpers/gateway/direct-client.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
-t.test('transport: the chunk that completes the content-length is the tail', async t => {
-  const upstream = await startByteUpstream(t, socket => {
-    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n')
-    setImmediate(() => {
-      socket.write('abc')
-      setTimeout(() => socket.write('def'), 5)
+testClients(
+  'transport: the chunk that completes the content-length is the tail',
+  async (t, openOrigin) => {
+    const upstream = await startByteUpstream(t, socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\n')
+      setImmediate(() => {
+        socket.write('abc')
+        setTimeout(() => socket.write('def'), 5)
+      })
+      return undefined
     })
-    return undefined
-  })
-  const { ask } = openOrigin(t, upstream.url)
-  const { log, over } = recordBody(await ask())
-  await over
-  t.match(log.at(-1), /^end .*f$/, 'the last byte is never written before the end')
-  t.equal(log.join('').replace('end ', ''), 'abcdef')
-})
+    const { ask } = openOrigin(t, upstream.url)
+    const { log, over } = recordBody(await ask())
+    await over
+    t.match(log.at(-1), /^end .*f$/, 'the last byte is never written before the end')
+    t.equal(log.join('').replace('end ', ''), 'abcdef')
+  },
+)
 
 const CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'
-t.test(
+testClients(
   'transport: without a length the last bytes are the tail if their end arrived with them',
-  async t => {
+  async (t, openOrigin) => {
     const upstream = await startByteUpstream(t, (socket, request) => {
       if (request.startsWith('GET /whole')) return `${CHUNKS}0\r\n\r\n`
       setTimeout(() => socket.write('0\r\n\r\n'), 20)
@@ -48,7 +50,7 @@ t.test(
   },
 )
 
-t.test('transport: interim responses are skipped', async t => {
+testClients('transport: interim responses are skipped', async (t, openOrigin) => {
   const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'
   const upstream = await startByteUpstream(t, () => hints + OK)
   const { ask } = openOrigin(t, upstream.url)
@@ -58,7 +60,7 @@ t.test('transport: interim responses are skipped', async t => {
   t.equal(await readText(answer), 'ok')
 })
 
-t.test('transport: responses without a body have no tail', async t => {
+testClients('transport: responses without a body have no tail', async (t, openOrigin) => {
   const replies = [
     'HTTP/1.1 204 No Content\r\n\r\n',
     'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n',
@@ -73,7 +75,7 @@ t.test('transport: responses without a body have no tail', async t => {
   }
 })
 
-t.test('transport: buffers a few early chunks, then pauses', async t => {
+testClients('transport: buffers a few early chunks, then pauses', async (t, openOrigin) => {
   const chunk = Buffer.alloc(65_536, 'x')
   const total = 400
   let writtenChunks = 0
@@ -99,36 +101,39 @@ t.test('transport: buffers a few early chunks, then pauses', async t => {
   t.equal((await answer.bytes(total * chunk.length)).length, total * chunk.length)
 })
 
-t.test('transport: a paused reader is no inactivity of the upstream', async t => {
-  const upstream = await startByteUpstream(t, socket => {
-    socket.write(`${HEAD}hello`)
-    return undefined
-  })
-  const { origin, ask } = openOrigin(t, upstream.url)
-  const deadlines = { ...LONG_DEADLINES, idle: 20 }
-  const answer = await ask({ deadlines })
-  const log: string[] = []
-  const flow = answer.pipeTo({
-    write: part => void log.push(Buffer.from(part).toString()),
-    end: () => void log.push('end'),
-    fail: reason => void log.push(reason.code),
-  })
-  flow.pause()
-  await new Promise(resolve => setTimeout(resolve, 250))
-  t.same(log, ['hello'])
-  flow.resume()
-  while (log.length < 2) await new Promise(resolve => setTimeout(resolve, 10))
-  t.same(log, ['hello', 'TARGET_STALLED'], 'inactivity counts once the reader resumes')
-  t.equal(origin.busy, 0)
-  flow.pause()
-  flow.resume()
-  t.equal(log.length, 2, 'nothing follows the fault')
-})
+testClients(
+  'transport: a paused reader is no inactivity of the upstream',
+  async (t, openOrigin) => {
+    const upstream = await startByteUpstream(t, socket => {
+      socket.write(`${HEAD}hello`)
+      return undefined
+    })
+    const { origin, ask } = openOrigin(t, upstream.url)
+    const deadlines = { ...LONG_DEADLINES, idle: 20 }
+    const answer = await ask({ deadlines })
+    const log: string[] = []
+    const flow = answer.pipeTo({
+      write: part => void log.push(Buffer.from(part).toString()),
+      end: () => void log.push('end'),
+      fail: reason => void log.push(reason.code),
+    })
+    flow.pause()
+    await new Promise(resolve => setTimeout(resolve, 250))
+    t.same(log, ['hello'])
+    flow.resume()
+    while (log.length < 2) await new Promise(resolve => setTimeout(resolve, 10))
+    t.same(log, ['hello', 'TARGET_STALLED'], 'inactivity counts once the reader resumes')
+    t.equal(origin.busy, 0)
+    flow.pause()
+    flow.resume()
+    t.equal(log.length, 2, 'nothing follows the fault')
+  },
+)
 
 const stream = async function* (...parts: string[]): AsyncGenerator<Bytes> {
   for (const part of parts) yield Buffer.from(part)
 }
-t.test('transport: streams a request body', async t => {
+testClients('transport: streams a request body', async (t, openOrigin) => {
   const upstream = await startByteUpstream(t, (_, request) =>
     request.includes('0\r\n') ? OK : undefined,
   )
@@ -137,68 +142,74 @@ t.test('transport: streams a request body', async t => {
   t.equal(await readText(answer), 'ok')
 })
 
-t.test('transport: an attempt aborted while it waits for a connection is never sent', async t => {
-  let answer = (): void => {}
-  const upstream = await startByteUpstream(t, (socket, request) => {
-    if (!request.startsWith('GET /first')) return OK
-    answer = () => void socket.write(OK)
-    return undefined
-  })
-  const { origin, ask } = openOrigin(t, upstream.url, 1)
-  const first = ask({ path: '/first' })
-  while (upstream.requests.length === 0) await new Promise(resolve => setImmediate(resolve))
-  let abortAttempt = (_: Fault): void => {}
-  const queuedReply = ask({ path: '/queued' }, abort => {
-    abortAttempt = abort
-  })
-  abortAttempt(CLIENT_GONE)
-  await t.rejects(queuedReply, CLIENT_GONE)
-  const last = ask({ path: '/last' })
-  answer()
-  t.equal(await readText(await first), 'ok')
-  t.equal(await readText(await last), 'ok')
-  t.notMatch(upstream.requests.join(), /queued/)
-  t.equal(origin.busy, 0)
-})
+testClients(
+  'transport: an attempt aborted while it waits for a connection is never sent',
+  async (t, openOrigin) => {
+    let answer = (): void => {}
+    const upstream = await startByteUpstream(t, (socket, request) => {
+      if (!request.startsWith('GET /first')) return OK
+      answer = () => void socket.write(OK)
+      return undefined
+    })
+    const { origin, ask } = openOrigin(t, upstream.url, 1)
+    const first = ask({ path: '/first' })
+    while (upstream.requests.length === 0) await new Promise(resolve => setImmediate(resolve))
+    let abortAttempt = (_: Fault): void => {}
+    const queuedReply = ask({ path: '/queued' }, abort => {
+      abortAttempt = abort
+    })
+    abortAttempt(CLIENT_GONE)
+    await t.rejects(queuedReply, CLIENT_GONE)
+    const last = ask({ path: '/last' })
+    answer()
+    t.equal(await readText(await first), 'ok')
+    t.equal(await readText(await last), 'ok')
+    t.notMatch(upstream.requests.join(), /queued/)
+    t.equal(origin.busy, 0)
+  },
+)
 
-t.test('transport: aborts before it is connected, before the head, in the body', async t => {
-  const upstream = await startByteUpstream(t, (_, request) =>
-    request.startsWith('GET /ok')
-      ? OK
-      : request.startsWith('GET /body')
-        ? `${HEAD}half`
-        : undefined,
-  )
-  const { origin, ask } = openOrigin(t, upstream.url, 1)
-  await t.rejects(
-    ask({}, abort => queueMicrotask(() => abort(CLIENT_GONE))),
-    CLIENT_GONE,
-  )
-  t.equal(origin.busy, 0)
-  await t.rejects(
-    ask({}, abort => {
-      const abortWhenSent = (): void => {
-        if (upstream.requests.length > 0) abort(CLIENT_GONE)
-        else setImmediate(abortWhenSent)
-      }
-      abortWhenSent()
-    }),
-    CLIENT_GONE,
-  )
-  let abortAttempt = (_: Fault): void => {}
-  const answer = await ask({ path: '/body' }, abort => {
-    abortAttempt = abort
-  })
-  const { log, over } = recordBody(answer)
-  abortAttempt(CLIENT_GONE)
-  abortAttempt({ ...CLIENT_GONE, code: 'AGAIN' })
-  await over
-  t.same(log.at(-1), 'fail GONE')
-  t.equal(origin.busy, 0)
-  t.equal(await readText(await ask({ path: '/ok' })), 'ok')
-  t.equal(
-    origin.health.isAvailable(performance.now()),
-    true,
-    'aborts are no failures of the upstream',
-  )
-})
+testClients(
+  'transport: aborts before it is connected, before the head, in the body',
+  async (t, openOrigin) => {
+    const upstream = await startByteUpstream(t, (_, request) =>
+      request.startsWith('GET /ok')
+        ? OK
+        : request.startsWith('GET /body')
+          ? `${HEAD}half`
+          : undefined,
+    )
+    const { origin, ask } = openOrigin(t, upstream.url, 1)
+    await t.rejects(
+      ask({}, abort => queueMicrotask(() => abort(CLIENT_GONE))),
+      CLIENT_GONE,
+    )
+    t.equal(origin.busy, 0)
+    await t.rejects(
+      ask({}, abort => {
+        const abortWhenSent = (): void => {
+          if (upstream.requests.length > 0) abort(CLIENT_GONE)
+          else setImmediate(abortWhenSent)
+        }
+        abortWhenSent()
+      }),
+      CLIENT_GONE,
+    )
+    let abortAttempt = (_: Fault): void => {}
+    const answer = await ask({ path: '/body' }, abort => {
+      abortAttempt = abort
+    })
+    const { log, over } = recordBody(answer)
+    abortAttempt(CLIENT_GONE)
+    abortAttempt({ ...CLIENT_GONE, code: 'AGAIN' })
+    await over
+    t.same(log.at(-1), 'fail GONE')
+    t.equal(origin.busy, 0)
+    t.equal(await readText(await ask({ path: '/ok' })), 'ok')
+    t.equal(
+      origin.health.isAvailable(performance.now()),
+      true,
+      'aborts are no failures of the upstream',
+    )
+  },
+)

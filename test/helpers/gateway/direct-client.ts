@@ -2,8 +2,10 @@
  *  starts upstreams that answer with exact bytes. */
 
 import net, { type AddressInfo, type Socket } from 'node:net'
-import type { Test } from 'tap'
-import type { Pool } from '../../../engine/http-client/pool.ts'
+import tap, { type Test } from 'tap'
+import { type ConnectionOptions, openConnector } from '../../../engine/egress/connector.ts'
+import { GeneralPool } from '../../../engine/egress/general-pool.ts'
+import { Pool } from '../../../engine/http-client/pool.ts'
 import type { Request } from '../../../engine/http-client/request-head.ts'
 import type { ResponseHeaders } from '../../../engine/http-client/response-head.ts'
 import type { Fault } from '../../../engine/plugin.ts'
@@ -15,10 +17,21 @@ export const CLIENT_GONE: Fault = { code: 'GONE', message: 'gone', status: 499, 
 export const HEALTH = { failures: 2, eject: 60_000 }
 export const LONG_DEADLINES = { connect: 10_000, first_byte: 60_000, idle: 60_000 }
 
-/** Opens an origin at this address; returns it with a function that sends to it. */
-export const openOrigin = (t: Test, address: string, connections = 2) => {
-  const origin = new Origin(address, { connect: 10_000, connections })
-  t.teardown(() => origin.pool?.destroy())
+/** Opens an origin at this address; returns it with a function that sends to it. `connection`:
+ *  through the pool over undici. */
+export const openOrigin = (
+  t: Test,
+  address: string,
+  connections = 2,
+  connection?: ConnectionOptions,
+) => {
+  const open = () => openConnector(new URL(address), connection ?? {}, 10_000)
+  const pool = connection && new GeneralPool(address, connections, open)
+  const origin = new Origin(address, { connect: 10_000, connections }, undefined, pool)
+  t.teardown(() => {
+    if (origin.pool instanceof Pool) origin.pool.destroy()
+    else void origin.close()
+  })
   const sending: Sending = {
     origin,
     upstream: 'up',
@@ -40,6 +53,14 @@ export const openOrigin = (t: Test, address: string, connections = 2) => {
       ),
     )
   return { origin, ask }
+}
+type Open = (t: Test, address: string, connections?: number) => ReturnType<typeof openOrigin>
+/** A test of both clients: the one of the hot path, and undici. */
+export const testClients = (title: string, run: (t: Test, open: Open) => Promise<void>): void => {
+  for (const [client, connection] of [['own'], ['undici', {}]] as const)
+    tap.test(`${title} [${client} client]`, t =>
+      run(t, (t, address, connections) => openOrigin(t, address, connections, connection)),
+    )
 }
 export const readText = async (answer: FilteredReply): Promise<string> =>
   Buffer.from(await answer.bytes(1_000_000)).toString()

@@ -1,0 +1,68 @@
+/** Requests to addresses of the operator: through a proxy or directly, whole or not at all. */
+import t from 'tap'
+import { createOperatorRequest } from '../../../engine/egress/operator-request.ts'
+import type { AuthHost, Document, OperatorResponse } from '../../../engine/plugin.ts'
+import { startProxy } from '../../helpers/gateway/connections.ts'
+import { pluginOf, startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
+
+const GET = { method: 'GET', headers: {}, timeout: 10_000 }
+
+t.test('operator request: goes through the proxy of the upstream, or directly', async t => {
+  const proxy = await startProxy(t)
+  const url = await startHttpUpstream(t, async (incoming, response) => {
+    let body = ''
+    for await (const part of incoming) body += part
+    response.end(`${incoming.method} ${incoming.url} ${incoming.headers['x-own']} ${body}`)
+  })
+  const request = createOperatorRequest(proxy.url)
+  const post = { ...GET, method: 'POST', headers: { 'x-own': 'a' }, body: 'b=c' }
+  t.same(await request(`${url}/x?y=1`, post), { status: 200, text: 'POST /x?y=1 a b=c' })
+  t.equal(proxy.tunnels.length, 1)
+  t.match(await request(url, { ...GET, direct: true }), { status: 200 })
+  for (const without of [undefined, ''])
+    t.match(await createOperatorRequest(without)(url, GET), { status: 200 })
+  t.equal(proxy.tunnels.length, 1)
+})
+
+t.test('operator request: a plugin that authenticates has the proxy of its upstream', async t => {
+  const proxy = await startProxy(t)
+  const url = await startHttpUpstream(t, (_, response) => void response.end('token'))
+  const responses: OperatorResponse[] = []
+  const setup = (_: unknown, host: AuthHost) => async () => {
+    responses.push(await host.request(url, GET))
+  }
+  const plugins = { method: pluginOf({}, { auth: { schema: {}, setup } }) }
+  const upstreams = {
+    behind: { url, proxy: proxy.url, auth: { method: {} } },
+    plain: { url, auth: { method: {} } },
+  }
+  const routes = ['behind', 'plain'].map(upstream => ({ path: `GET /${upstream}`, upstream }))
+  const core = await startTestServer(t, plugins, { upstreams, routes } as Document)
+  for (const [path, tunnels] of [
+    ['behind', 2],
+    ['plain', 2],
+  ] as const) {
+    t.equal((await fetch(`${core.url}/${path}`)).status, 200)
+    t.equal(proxy.tunnels.length, tunnels, path)
+  }
+  t.same(responses, [
+    { status: 200, text: 'token' },
+    { status: 200, text: 'token' },
+  ])
+})
+
+t.test(
+  'operator request: no redirect is followed, and no long or slow response awaited',
+  async t => {
+    const url = await startHttpUpstream(t, ({ url }, response) => {
+      if (url === '/moved') return void response.writeHead(302, { location: '/x' }).end('moved')
+      if (url === '/long') return void response.end('x'.repeat(2_000_000))
+      response.write('half')
+    })
+    const request = createOperatorRequest(undefined)
+    t.same(await request(`${url}/moved`, GET), { status: 302, text: 'moved' })
+    await t.rejects(request(`${url}/long`, GET))
+    await t.rejects(request(`${url}/slow`, { ...GET, timeout: 100 }), { name: 'TimeoutError' })
+    await t.rejects(request('http://127.0.0.1:1', GET), { code: 'ECONNREFUSED' })
+  },
+)
