@@ -23,6 +23,10 @@ const UPSTREAM = {
   SET_HEADER: 'canary-of-a-header-that-is-set-4d5e',
   IN_QUERY: 'canary-of-a-key-in-the-query-6f7a8b',
   DOWN_KEY: 'canary-of-an-upstream-that-is-down-9',
+  SIGNING_KEY: 'canary-of-a-secret-access-key-0e1f2a',
+  SESSION: 'canary-of-a-session-token-3b4c5d6e',
+  CLIENT_SECRET: 'canary-of-a-client-secret-7f8a9b',
+  PROXY_PASSWORD: 'canary-of-the-password-of-a-proxy-c0',
 }
 const IN_FILE = 'canary-of-a-file-of-a-secret-0c1d2e'
 const HOOK = 'canary-of-a-webhook-3f4a5b6c'
@@ -46,6 +50,9 @@ t.teardown(() => upstream.close())
 const at = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 const SET = "headers: { set: { x-set: '${SET_HEADER}' } }"
 const QUERY = "key: '${IN_QUERY}', auth: { query: key }"
+const AWS = "region: r, service: s, id: i, secret: '${SIGNING_KEY}', session: '${SESSION}'"
+const AZURE = "tenant: t, client: c, secret: '${CLIENT_SECRET}'"
+const PROXY = `http://user:\${PROXY_PASSWORD}@${CLOSED}`
 /** The configuration of each upstream, and the status that its clients get. */
 const UPSTREAMS = {
   up: [`{ url: '${at}', key: '\${UP_KEY}', ${SET} }`, 200],
@@ -54,6 +61,9 @@ const UPSTREAMS = {
   down: [`{ url: 'http://${CLOSED}', key: '\${DOWN_KEY}', auth: { query: key } }`, 502],
   breaks: [`{ url: '${at}/breaks', ${QUERY} }`, 502],
   refuses: [`{ url: '${at}/refuses', key: '\${UP_KEY}', ${SET} }`, 502],
+  aws: [`{ url: '${at}', auth: { aws: { ${AWS} } } }`, 200],
+  azure: [`{ url: '${at}', auth: { azure: { ${AZURE}, authority: '${at}/refuses' } } }`, 502],
+  proxy: [`{ url: '${at}', proxy: '${PROXY}' }`, 502],
   'refuses-query': [`{ url: '${at}/refuses', ${QUERY} }`, 502],
 } as const
 const all = Object.keys(UPSTREAMS)
@@ -182,6 +192,8 @@ const BROKEN = [
   ROUTES.replace(`url: 'http://${CLOSED}'`, "url: '${DOWN_KEY}'"),
   ROUTES.replace(`'http://${CLOSED}'`, "'ftp://user:${IN_QUERY}@x/'"),
   ROUTES.replace('pipeline: [', "include: '${UP_KEY}'\npipeline: ["),
+  ROUTES.replace(PROXY, '${PROXY_PASSWORD}'),
+  ROUTES.replace(`aws: { ${AWS} }`, "google: '${SIGNING_KEY}'"),
   ROUTES.replace('path: GET /raw', "path: '${IN_QUERY}'"),
   ROUTES.replace('price: { input: 1 / 1M', "price: { input: '${SET_HEADER}'"),
 ]

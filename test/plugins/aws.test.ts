@@ -1,14 +1,12 @@
 /** `auth: { aws: … }`: published vectors, and an upstream that computes each signature again. */
-import { createHash, createHmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import type { SignableRequest } from '../../engine/plugin.ts'
 import { type AwsOptions, signForAws } from '../../plugins/aws.ts'
+import { expectedAuthorization, ID, SECRET } from '../helpers/gateway/aws-signature.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { startHttpUpstream } from '../helpers/gateway/test-server.ts'
 
-const ID = 'AKIDEXAMPLE'
-const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
 const VECTORS: AwsOptions = { region: 'us-east-1', service: 'service', id: ID, secret: SECRET }
 const DATE = '20150830T123600Z'
 const NAMES = 'host;x-amz-date'
@@ -73,37 +71,6 @@ for (const [name, request, names, signature] of SUITE)
     )
     t.equal(request.headers['x-amz-date'], DATE)
   })
-
-const sha256 = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex')
-const hmac = (key: string | Buffer, text: string): Buffer =>
-  createHmac('sha256', key).update(text).digest()
-const encode = (text: string): string =>
-  encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    c => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-
-/** The Authorization header that a request of these bytes must have, by the AWS documentation. */
-const expectedAuthorization = ({ method, url = '', headers }: IncomingMessage, body: Buffer) => {
-  const { pathname, searchParams } = new URL(url, 'http://host')
-  const names = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1]?.split(';') ?? []
-  const query = [...searchParams].map(pair => pair.map(encode).join('=')).sort()
-  const canonical = [
-    method,
-    pathname.split('/').map(encode).join('/'),
-    query.join('&'),
-    ...names.map(name => `${name}:${headers[name]}`),
-    '',
-    names.join(';'),
-    headers['x-amz-content-sha256'] ?? sha256(body),
-  ].join('\n')
-  const date = String(headers['x-amz-date'])
-  const scope = `${date.slice(0, 8)}/eu-west-1/bedrock/aws4_request`
-  const key = scope.split('/').reduce<string | Buffer>(hmac, `AWS4${SECRET}`)
-  const text = `AWS4-HMAC-SHA256\n${date}\n${scope}\n${sha256(canonical)}`
-  const signature = hmac(key as Buffer, text).toString('hex')
-  return `AWS4-HMAC-SHA256 Credential=${ID}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`
-}
 
 /** A gateway before an upstream that answers 403 to a wrong signature. */
 const arrange = async (t: Test, more = '') => {

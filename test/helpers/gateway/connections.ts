@@ -11,8 +11,9 @@ import { WebSocketServer } from 'ws'
 
 const pem = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url)), 'utf8')
-/** Certificate and key of servers at 127.0.0.1 and localhost; an authority at the same time. */
-export const SERVER = { cert: pem('certificate'), key: pem('key') }
+/** Certificate and key of servers at 127.0.0.1 and localhost: an authority that nothing trusts by
+ *  default. */
+export const SERVER = { cert: pem('private-certificate'), key: pem('private-key') }
 /** Certificate and key of a client, issued by that authority. */
 export const CLIENT = { cert: pem('client-certificate'), key: pem('client-key') }
 
