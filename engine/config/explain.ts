@@ -191,6 +191,7 @@ const signedRequest = ({ candidate: { upstream, origin, base }, request }: Upstr
   const signedPath = upstream.sign(headers, path)
   for (const name in headers)
     if (headers[name] !== plain[name]) headers[name] = String(headers[name]).replace(/\S+$/, MASK)
+  if (upstream.signer) headers.authorization = `${MASK} (${upstream.signer.name})`
   const query = signedPath.slice(path.length).replace(/=.*/, `=${MASK}`)
   const body = request.body instanceof Uint8Array ? Buffer.from(request.body).toString() : ''
   return { method: request.method, url: `${origin.address}${path}${query}`, headers, body }

@@ -40,6 +40,9 @@ const PLUGINS = {
   'local.ts': `export default { schema: {}, setup: () => ({
     answers: true, async handle(exchange) { exchange.answer(200, { ok: true }) },
   }) }`,
+  'seal.ts': `export default { schema: {}, setup: () => ({}), auth: {
+    schema: {}, setup: () => () => { throw new Error('explain signs nothing') },
+  } }`,
   'mute.ts': 'export default { schema: {}, setup: () => ({ async handle() {} }) }',
 }
 
@@ -65,10 +68,12 @@ upstreams:
   up: { url: '${url}/base', key: sk-upstream-0123456789, headers: { set: { x-secret: '\${WORD}' } } }
   header: { url: '${url}', key: [sk-first-key, sk-second-key], auth: { header: X-Api-Key } }
   query: { url: '${url}', key: sk-query-key, auth: { query: key } }
+  sealed: { url: '${url}', auth: { seal: { secret: sk-seal } } }
 routes:
   - { path: 'POST /items/{id}', upstream: [up, { to: header }], gate: {}, greet: {}, shift: /more }
   - { path: GET /header, upstream: header, rewrite: /elsewhere }
   - { path: GET /query, upstream: query }
+  - { path: GET /sealed, upstream: sealed }
   - { path: GET /local, local: {} }
   - { path: GET /mute, mute: {}, upstream: up }
   - { path: WS /live, upstream: up }
@@ -141,6 +146,7 @@ t.test('explain: masks the credentials of an upstream in headers and queries', a
   t.match(await request('/header'), { url: `${url}/elsewhere`, headers: { 'x-api-key': '***' } })
   t.match(await request('/query?a=b'), { url: `${url}/query?a=b&key=***` })
   t.match(await request('/query'), { url: `${url}/query?key=***` })
+  t.match(await request('/sealed'), { headers: { authorization: '*** (seal)' } })
 })
 
 t.test('explain: shows stages that answer and stages that do nothing', async t => {
