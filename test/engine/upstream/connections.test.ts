@@ -302,6 +302,34 @@ t.test('http2: a server that has only HTTP/1.1 is served with that', async t => 
   t.same(versions, ['1.1', '2.0'])
 })
 
+t.test('http2: a connection that dies in silence is replaced', async t => {
+  const url = await startHttp2(t, (_, response) => response.end('ok'), true)
+  const sockets: Socket[] = []
+  const relay = net.createServer(client => {
+    const upstream = net.connect(Number(new URL(url).port), '127.0.0.1')
+    for (const each of [client, upstream]) each.on('error', () => {})
+    client.pipe(upstream).pipe(client)
+    sockets.push(client, upstream)
+  })
+  relay.listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    relay.close()
+  })
+  const address = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`
+  const options = { url: address, http2: true, timeout: { first_byte: '200ms' } }
+  const core = await startTestServer(t, {}, documentOf(options))
+  const status = async (): Promise<number> => (await fetch(`${core.url}/v1/x`)).status
+  t.equal(await status(), 200)
+  t.equal(await status(), 200)
+  t.equal(sockets.length, 2, 'one connection')
+  for (const socket of sockets) socket.unpipe().pause()
+  t.same([await status(), await status(), await status()], [504, 504, 504])
+  t.equal(await status(), 200)
+  t.equal(sockets.length, 4)
+})
+
 t.test('proxy, tls and http2 hold for WebSockets, which stay on HTTP/1.1', async t => {
   const proxy = await startProxy(t)
   const tls = { ca: SERVER.cert }
