@@ -88,7 +88,12 @@ const mergeValue = (base: Json | undefined, own: Json): Json => {
 }
 
 const isInside = (url: Json | undefined): boolean => typeof url === 'string' && INSIDE.test(url)
-const hasKey = ({ key }: Fields): boolean => key !== undefined && key !== '' && key !== null
+/** Before the schema is checked, `key` may be anything. */
+const hasKey = ({ key }: Fields): boolean =>
+  [key].flat().some(each => {
+    const text = isFields(each) ? each.key : each
+    return typeof text === 'string' && text !== ''
+  })
 
 /** Fills the placeholders `{NAME}` of `needs` in every text from the key of that name. */
 const fill = (

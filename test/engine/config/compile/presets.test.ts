@@ -75,8 +75,10 @@ t.test('presets: the address of a preset is that of the provider beside the sand
 })
 
 t.test('presets: a server without keys may be given one', async t => {
-  t.match(expand({ preset: 'own', key: '' }).main, { auth: 'none' })
-  t.match(expand({ preset: 'own', key: 'k' }).main, { auth: undefined, key: 'k' })
+  for (const key of ['', [''], [{ key: '', weight: 2 }], null, 5])
+    t.match(expand({ preset: 'own', key }).main, { auth: 'none' }, JSON.stringify(key))
+  for (const key of ['k', ['', 'k'], [{ key: 'k', weight: 2 }]])
+    t.match(expand({ preset: 'own', key }).main, { auth: undefined, key }, JSON.stringify(key))
   t.match(expand({ preset: 'own', key: 'k', auth: 'none' }).main, { auth: 'none' })
 })
 
