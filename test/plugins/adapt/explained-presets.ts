@@ -41,7 +41,15 @@ const REQUESTS: Readonly<Record<string, readonly [path: string, body: object]>> 
   ],
   'openai-embeddings': ['/v1/embeddings', { input: 'hi' }],
   'openai-images': ['/v1/images/generations', { prompt: 'a cat' }],
+  'openai-moderations': ['/v1/moderations', { input: 'hi' }],
+  'cohere-rerank': ['/v1/rerank', { query: 'q', documents: ['a'], top_n: 1 }],
   'openai-speech': ['/v1/audio/speech', { input: 'hi', voice: 'alloy' }],
+}
+/** Formats beside those of conversations that a preset needs no path for. */
+const USUAL_PATHS: Readonly<Record<string, readonly string[]>> = {
+  openai: ['openai-embeddings', 'openai-moderations'],
+  cohere: ['cohere-rerank'],
+  siliconflow: ['cohere-rerank'],
 }
 /** Headers of every request. */
 const USUAL = ['x-request-id', 'traceparent', 'content-type']
@@ -57,7 +65,7 @@ export const explainPresets = async (
   folder: string,
 ): Promise<Readonly<Record<string, SentRequest>>> => {
   const cases = Object.entries(PRESETS).flatMap(([preset, { formats, paths = {} }]) =>
-    [...new Set([...formats, ...Object.keys(paths)])]
+    [...new Set([...formats, ...Object.keys(paths), ...(USUAL_PATHS[preset] ?? [])])]
       .filter(format => format in REQUESTS)
       .map(format => ({ preset, format, model: `${preset}-${format}` })),
   )
