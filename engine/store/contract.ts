@@ -113,6 +113,8 @@ export interface Target {
   readonly traits?: Readonly<Record<string, Json>>
   /** Of several addresses and keys, the one to use: see `Durable.pin`. JSON. */
   readonly pin?: TargetPin
+  /** Names a conversation: its calls go to one target, address and key while these can be used. */
+  readonly affinity?: string
   /** Shared by the targets of one list, in place of the rules of the route. Not of a pinned one. */
   readonly rules?: TargetRules
 }

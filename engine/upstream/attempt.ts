@@ -156,7 +156,7 @@ export const pickKey = (attempt: UpstreamAttempt): number => {
   const now = performance.now()
   attempt.sentAt = now
   // A call whose body cannot be sent again must not find out whether a key works again.
-  attempt.key = keys?.pick(target.name ?? '', now, canResend(exchange), target.pin?.key)
+  attempt.key = keys?.pick(target, now, canResend(exchange))
   attempt.key?.health.recordAttempt(now)
   return now
 }

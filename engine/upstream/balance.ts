@@ -1,6 +1,7 @@
 /** Picks a target for one attempt. Knows load, weight and health; knows nothing of requests. */
 import type { Balance, TargetRules } from '../plugin.ts'
-import { availableAt, type Candidate, isAvailable } from './candidate.ts'
+import { stayAt } from './affinity.ts'
+import { addressOf, availableAt, type Candidate, isAvailable } from './candidate.ts'
 
 /** What a balance keeps between picks: per route, and per list of targets with own rules. */
 export interface PickState {
@@ -10,6 +11,8 @@ export interface PickState {
 type Pick = (available: readonly Candidate[], state: PickState) => Candidate | undefined
 
 const weightOf = (candidate: Candidate): number => candidate.target.weight ?? 1
+
+const placeOf = (each: Candidate): string => `${addressOf(each)} ${each.target.name ?? ''}`
 
 const PICKERS: Readonly<Record<Balance, Pick>> = {
   first: available => available[0],
@@ -48,9 +51,11 @@ export const pick = (
   if (candidates.length === 1 && only) return picks.has(only) ? undefined : only
   const remaining = candidates.filter(candidate => !picks.has(candidate))
   const available = remaining.filter(candidate => isAvailable(candidate, now))
-  const rules = available[0]?.target.rules
+  const { rules, affinity } = available[0]?.target ?? {}
+  const list = rules ? available.filter(({ target }) => target.rules === rules) : available
+  if (affinity !== undefined && (rules?.balance ?? balance) !== 'first')
+    return stayAt(list, affinity, each => ({ name: placeOf(each), weight: weightOf(each) }))
   if (rules) {
-    const list = available.filter(({ target }) => target.rules === rules)
     const own = state.byRules?.get(rules) ?? { count: 0 }
     state.byRules?.set(rules, own)
     return PICKERS[rules.balance ?? balance](list, own)

@@ -1,6 +1,8 @@
 /** The keys of an upstream: which one an attempt uses, and which rest. Pure: times are arguments,
  *  ms, monotonic. A refused key rests as an address is ejected, until one attempt shows that it
  *  works again; a limited one (429) rests for the target of that name only. */
+import type { Target } from '../plugin.ts'
+import { stayAt } from './affinity.ts'
 import { Health } from './health.ts'
 
 export interface UpstreamKey {
@@ -68,21 +70,25 @@ export class UpstreamKeys {
   usableAt(target: string): number {
     return Math.min(...this.list.map(({ health }) => health.usableAt(target)))
   }
-  /** The key of the name `pinned`; otherwise the one whose turn it is among those that do not rest;
-   *  if all rest, the one whose rest ends first. */
-  pick(target: string, now: number, mayProbe: boolean, pinned?: string): UpstreamKey {
+  /** The key of the pin; otherwise that of the conversation, or the one whose turn it is, among
+   *  those that do not rest; if all rest, the one whose rest ends first. */
+  pick(target: Target, now: number, mayProbe: boolean): UpstreamKey {
+    const { name = '', pin } = target
     const only = this.list[0] as UpstreamKey
     if (this.list.length === 1) return only
-    const own = pinned === undefined ? undefined : this.list.find(({ name }) => name === pinned)
+    const own = pin?.key === undefined ? undefined : this.list.find(each => each.name === pin.key)
     const next = own ?? this.#next(target, now, mayProbe)
-    const rest = ({ health }: UpstreamKey): number => health.usableAt(target)
+    const rest = ({ health }: UpstreamKey): number => health.usableAt(name)
     return next ?? this.list.toSorted((one, other) => rest(one) - rest(other))[0] ?? only
   }
-  #next(target: string, now: number, mayProbe: boolean): UpstreamKey | undefined {
+  #next({ name = '', affinity }: Target, now: number, mayProbe: boolean): UpstreamKey | undefined {
+    const isUsable = ({ health }: UpstreamKey) => health.isUsable(name, now, mayProbe)
+    if (affinity !== undefined) return stayAt(this.list.filter(isUsable), affinity, key => key)
     let total = 0
     let best = -1
-    for (const [index, { health, weight }] of this.list.entries()) {
-      if (!health.isUsable(target, now, mayProbe)) continue
+    for (const [index, key] of this.list.entries()) {
+      if (!isUsable(key)) continue
+      const { weight } = key
       total += weight
       const credit = (this.#credit[index] ?? 0) + weight
       this.#credit[index] = credit

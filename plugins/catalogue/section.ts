@@ -10,6 +10,7 @@ export interface ModelOptions {
   readonly balance?: Balance
   readonly retry_on?: readonly number[]
   readonly fallback?: string | readonly string[]
+  readonly affinity?: { readonly by?: readonly AffinitySource[] }
   readonly accepts?: { readonly [route: string]: Json }
   readonly defaults?: RouteDefaults
   readonly only?: readonly string[]
@@ -23,6 +24,17 @@ export interface ModelOptions {
   readonly context?: number
   readonly output?: number
 }
+const AFFINITY_SOURCES = [
+  'prompt_cache_key',
+  'conversation',
+  'session',
+  'metadata.user_id',
+  'key',
+] as const
+/** Where a request names its conversation. */
+export type AffinitySource = (typeof AFFINITY_SOURCES)[number]
+/** All but the key, whose conversations are many. */
+export const DEFAULT_AFFINITY: readonly AffinitySource[] = AFFINITY_SOURCES.slice(0, -1)
 export interface TargetOptions {
   readonly to: string
   readonly weight?: number
@@ -107,6 +119,24 @@ const entry = {
       minItems: 1,
       uniqueItems: true,
       examples: ['gp-4.1-mini', ['gp-4.1-mini', 'cl-haiku']],
+    },
+    affinity: {
+      description:
+        'All calls of a conversation go to one target, address and key while these can be used, so that the caches of the provider serve them. With `balance: first` it decides between addresses and keys only.',
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        by: {
+          description:
+            'Where a request names its conversation; the first one that it has counts. session: headers of agents such as session_id; key: the API key.',
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: { enum: AFFINITY_SOURCES, description: 'A source.', examples: ['session'] },
+          examples: [['prompt_cache_key', 'session', 'key']],
+        },
+      },
+      examples: [{}, { by: ['session', 'key'] }],
     },
     accepts: {
       description:

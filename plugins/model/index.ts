@@ -7,9 +7,10 @@ import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../cata
 import { catalogueOf } from '../catalogue/configured.ts'
 import { applyDefaults, type Defaults } from '../catalogue/defaults.ts'
 import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
-import { SECTION } from '../catalogue/section.ts'
+import { DEFAULT_AFFINITY, SECTION } from '../catalogue/section.ts'
 import type { Validator } from '../schema/compile.ts'
 import { ACCOUNT, type Account, EXPANDED_REQUEST, MODEL } from '../slots.ts'
+import { withAffinity } from './affinity.ts'
 import { commands } from './command.ts'
 import { type ListItem, type ListingName, listings } from './listing.ts'
 import { problemsIn } from './problems.ts'
@@ -164,7 +165,10 @@ const resolveModel = (
   const hasRules = entry.accepts.size > 0 || entry.defaults.size > 0
   const rules = hasRules ? rulesOf(entry, name, exchange) : undefined
   exchange.slots.set(MODEL, { asked: name, entry: entry.name })
-  exchange.targets = targets
+  const { affinity } = entry.options
+  exchange.targets = affinity
+    ? withAffinity(targets, affinity.by ?? DEFAULT_AFFINITY, exchange)
+    : targets
   return rules
 }
 

@@ -33,7 +33,11 @@ export const ofUsage: readonly Mutation[] = [
   {
     bug: 'a part of the counts is not bounded by its whole',
     edits: [
-      edit('plugins/formats/reported-usage.ts', 'Math.min(count(value), limit)', 'count(value)'),
+      edit(
+        'plugins/formats/stream/reported-usage.ts',
+        'Math.min(count(value), limit)',
+        'count(value)',
+      ),
     ],
     tests: [ESTIMATE],
   },
@@ -90,7 +94,7 @@ export const ofUsage: readonly Mutation[] = [
     bug: 'data behind [DONE] is delivered',
     edits: [
       edit(
-        'plugins/formats/stream-watch.ts',
+        'plugins/formats/stream/stream-watch.ts',
         "if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)",
         '',
       ),

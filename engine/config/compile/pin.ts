@@ -15,7 +15,7 @@ export const pinTarget = (
   const [first] = (available.length > 0 ? available : upstream.origins).toSorted(
     (one, two) => one.origin.busy - two.origin.busy,
   )
-  const key = upstream.keys?.pick(target.name ?? '', now, false).name
+  const key = upstream.keys?.pick(target, now, false).name
   const pin = { ...(first && { address: addressOf(first) }), ...(key !== undefined && { key }) }
   return { ...target, pin }
 }

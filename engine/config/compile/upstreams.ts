@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { type ConnectionOptions, openConnector } from '../../egress/connector.ts'
 import { GeneralPool } from '../../egress/general-pool.ts'
-import type { Document, Headers, Json, Plugin } from '../../plugin.ts'
+import type { Document, Headers, Json, Plugin, Target } from '../../plugin.ts'
 import { createPassRule } from '../../response/headers.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { KeyHealth, type UpstreamKey, UpstreamKeys } from '../../upstream/keys.ts'
@@ -207,11 +207,13 @@ const connectionOf = ({ proxy, tls, http2 }: UpstreamOptions): ConnectionOptions
   return isPlain ? undefined : { proxy: proxy || undefined, tls, http2 }
 }
 
+/** For requests without a target. */
+const NO_TARGET: Target = { upstream: '' }
 const createSigner = (auth: UpstreamOptions['auth'], keys: UpstreamKeys | undefined) => {
   const place = placeOf(auth)
   if (!keys || !place) return (_: Headers, path: string): string => path
   const { header, query } = place
-  const nextKey = (): UpstreamKey => keys.pick('', performance.now(), true)
+  const nextKey = (): UpstreamKey => keys.pick(NO_TARGET, performance.now(), true)
   if (header !== undefined)
     return (headers: Headers, path: string, key = nextKey()): string => {
       headers[header] = key.value

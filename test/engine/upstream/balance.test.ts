@@ -138,3 +138,34 @@ t.test('balance: picks none when all were tried, or there are none', async t => 
   t.equal(pick([a], new Set([a]), 'first', { count: 0 }, NOW), undefined)
   t.equal(pick([], NONE, 'first', { count: 0 }, NOW), undefined)
 })
+
+t.test('affinity: a conversation stays, and a failure moves its own only', async t => {
+  const candidates = createCandidates(['a', 2], ['b'], ['c'])
+  const placesOf = (): string[] =>
+    Array.from({ length: 2_000 }, (_, conversation) => {
+      const own = candidates.map(each => ({
+        ...each,
+        target: {
+          ...each.target,
+          name: each.target.upstream,
+          affinity: `1 session ${conversation}`,
+        },
+      }))
+      return pick(own, NONE, 'weighted', { count: 0 }, NOW)?.target.upstream ?? 'none'
+    })
+  const before = placesOf()
+  t.same(placesOf(), before, 'the same in every process')
+  t.ok(Math.abs(countName(before, 'a') - 1_000) < 100, 'by weight')
+  t.ok(Math.abs(countName(before, 'b') - 500) < 75)
+  candidates[1]?.origin.health.recordFailure(NOW, RULES)
+  const after = placesOf()
+  t.equal(countName(after, 'b'), 0)
+  t.ok(before.every((place, index) => place === 'b' || place === after[index]))
+})
+t.test('affinity: with balance first it does not change the target', async t => {
+  const targets = createCandidates(['a'], ['b']).map(each => ({
+    ...each,
+    target: { ...each.target, affinity: 'x' },
+  }))
+  t.same(picks(targets, 'first', 3), ['a', 'a', 'a'])
+})

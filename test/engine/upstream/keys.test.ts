@@ -24,7 +24,8 @@ const createKeys = (weights: Readonly<Record<string, number>>) => {
     health: healthOf(name),
   }))
   const keys = new UpstreamKeys(list)
-  const pick = (now = NOW, target = 'm', mayProbe = true) => keys.pick(target, now, mayProbe)
+  const pick = (now = NOW, target = 'm', mayProbe = true) =>
+    keys.pick({ upstream: 'u', name: target }, now, mayProbe)
   const take = (count: number, now = NOW, target = 'm') =>
     Array.from({ length: count }, () => pick(now, target).name).join('')
   const [a, b] = list.map(({ health }) => health) as [KeyHealth, KeyHealth]
@@ -112,4 +113,24 @@ t.test('keys: a Retry-After counts up to a minute, a second without one', async 
     [undefined, 1_000],
   ] as const)
     t.equal(limitTime(text), ms, String(text))
+})
+
+t.test('keys: a conversation keeps its key until that rests', async t => {
+  const { keys, a } = createKeys({ a: 1, b: 1, c: 1 })
+  const keyOf = (conversation: number, now = NOW): string =>
+    keys.pick({ upstream: 'u', name: 'm', affinity: `${conversation}` }, now, true).name
+  const conversations = Array.from({ length: 300 }, (_, index) => index)
+  const before = conversations.map(each => keyOf(each))
+  t.same(
+    conversations.map(each => keyOf(each)),
+    before,
+  )
+  for (const name of ['a', 'b', 'c'])
+    t.ok(before.filter(each => each === name).length > 60, 'each key has its share')
+  a.refuse(NOW, NOW)
+  const after = conversations.map(each => keyOf(each, NOW + 1))
+  t.ok(
+    after.every((name, index) => name !== 'a' && (before[index] === 'a' || name === before[index])),
+  )
+  t.equal(keys.pick({ upstream: 'u', pin: { key: 'b' }, affinity: '7' }, NOW, true).name, 'b')
 })

@@ -33,6 +33,12 @@ const EXTRA_VALUES: Readonly<Record<string, string>> = {
     'tools that only another provider runs have no name there:',
   'anthropic-messages name "other"': 'what they did is told by the name that we have for it',
 }
+/** Blocks that the types of the stable endpoints do not have, with the reason. */
+const EXTRA_BLOCKS: Readonly<Record<string, string>> = {
+  'anthropic-messages type "mcp_tool_use"': 'a beta: its clients ask for it',
+  'anthropic-messages type "mcp_tool_result"': 'the same',
+}
+const TEXT_BLOCK = { type: 'text', text: '', citations: null }
 /** Members that the types require, and that the SDK adds itself or the provider omits, with a value
  *  that the types allow. */
 const OMITTED_MEMBERS: Readonly<Record<string, string | null>> = {
@@ -43,6 +49,7 @@ const OMITTED_MEMBERS: Readonly<Record<string, string | null>> = {
 export const SCHEMA_EXCEPTIONS: readonly string[] = [
   EXTRA_MEMBERS,
   EXTRA_VALUES,
+  EXTRA_BLOCKS,
   OMITTED_MEMBERS,
 ].flatMap(Object.keys)
 
@@ -68,7 +75,10 @@ export const createValidator = (name: string): AnswerValidator => {
     const keyWithValue = `${key} ${JSON.stringify(parent[member])}`
     if (beside !== undefined && key in EXTRA_MEMBERS) delete parent[member]
     else if (missing !== undefined && key in OMITTED_MEMBERS) parent[member] = OMITTED_MEMBERS[key]
-    else if (keyWithValue in EXTRA_VALUES && allowedValues.length > 0)
+    else if (keyWithValue in EXTRA_BLOCKS) {
+      for (const each in parent) delete parent[each]
+      Object.assign(parent, TEXT_BLOCK)
+    } else if (keyWithValue in EXTRA_VALUES && allowedValues.length > 0)
       parent[member] = allowedValues[0]
     else if (keyWithValue in EXTRA_VALUES) delete parent[member]
     else return false

@@ -44,15 +44,16 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     ids: ['rec-0277'],
-    reason: "the upstream's own error, in the middle of its stream",
-    throws: /exceeded your current quota/,
+    reason: "the quota of the gateway's account, in the middle of a stream",
+    // Within one format the bytes of an error in mid-stream pass.
+    throws: /accepts no more requests|exceeded your current quota/,
     status: 429,
   },
   {
     ids: ['rec-0278', 'rec-0327'],
-    reason: 'error 400: quota exceeded',
-    throws: /exceeded your current quota/,
-    status: 400,
+    reason: "error 400: the quota of the gateway's account",
+    throws: /rejects the gateway's API key/,
+    status: 502,
   },
   {
     ids: ['rec-0322', 'rec-0326'],

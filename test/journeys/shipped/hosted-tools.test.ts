@@ -10,7 +10,8 @@ const post = async (path: string, body: object) => {
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  return { status: response.status, text: JSON.stringify(await response.json()) }
+  const unpriced = response.headers.get('x-tollgate-unpriced')
+  return { status: response.status, text: JSON.stringify(await response.json()), unpriced }
 }
 const messages = [{ role: 'user', content: 'hi' }]
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
@@ -104,13 +105,26 @@ t.test('hosted tools: research models are called in the responses format', async
   }
 })
 
-t.test('hosted tools: a model without the tool is refused by the client’s name of it', async t => {
-  for (const model of ['gp-4-gizmo-g-a1', 'gp-4o-image', 'rc-v3'])
+t.test('hosted tools: a model without a tool that must be called is refused', async t => {
+  await upstream.forget()
+  for (const model of ['gp-4o-image', 'rc-v3'])
     for (const name of ['gx_search', 'url_context']) {
       const tools = [{ type: 'function', function: { name } }]
-      const { status, text } = await post('/v1/chat/completions', { model, messages, tools })
+      const choice = { type: 'function', function: { name } }
+      const body = { model, messages, tools, tool_choice: choice }
+      const { status, text } = await post('/v1/chat/completions', body)
       t.equal(status, 400, model)
       t.match(text, name)
     }
   t.same(await upstream.events('request'), [], 'no upstream request')
+})
+t.test('hosted tools: one without a price is named, and costs nothing', async t => {
+  await upstream.forget()
+  await upstream.script('gp', [{ do: 'body' }, answer])
+  const tools = [{ type: 'function', function: { name: 'gx_search' } }]
+  const body = { model: 'gp-4-gizmo-g-a1', messages, tools }
+  const { status, unpriced } = await post('/v1/chat/completions', body)
+  t.equal(status, 200)
+  t.equal(unpriced, 'web_search')
+  t.match(await sentRequest(), { target: '/s/gp/v1/responses', tools: [{ type: 'web_search' }] })
 })

@@ -4,15 +4,15 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { tollgate } from '../helpers/gateway/command-line.ts'
-import { startGateway } from '../helpers/gateway/gateway.ts'
-import { forkProgram } from '../helpers/operator.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { forkProgram } from '../../helpers/operator.ts'
 
 const CALLS = 600
 const AT_ONCE = 24
 const KEYS = ['sk-first-key', 'sk-second-key']
 
-const upstream = forkProgram(new URL('../fixtures/upstream/key-server.ts', import.meta.url))
+const upstream = forkProgram(new URL('../../fixtures/upstream/key-server.ts', import.meta.url))
 const [{ port }] = (await once(upstream, 'message')) as [{ readonly port: number }]
 const url = `http://127.0.0.1:${port}`
 const count = async () => (await (await fetch(`${url}/count`)).json()) as Record<string, number>
@@ -49,7 +49,7 @@ const command = async (...args: readonly string[]) => {
   const folder = t.testdirName
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'routes.yaml')
-  const plugins = fileURLToPath(new URL('../../plugins', import.meta.url))
+  const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
   writeFileSync(config, `settings: { data: '${gateway.data}', plugins: ['${plugins}'] }\n${routes}`)
   return tollgate([...args, '-c', config])
 }

@@ -1,23 +1,23 @@
 /** Real processes before upstreams that verify signatures and tokens: paid calls, token requests of
  *  two workers, and an identity service that is down and costs nobody anything. */
 import t from 'tap'
-import { openDatabase } from '../../engine/store/database.ts'
-import { makeSecret } from '../../plugins/credentials/secret.ts'
-import { addKey, createAccount } from '../../plugins/credentials/statements.ts'
-import { addCredit, openWallet } from '../../plugins/ledger/statements.ts'
-import { walletOf } from '../../plugins/ledger/wallet.ts'
-import { expectedAuthorization, ID, SECRET } from '../helpers/gateway/aws-signature.ts'
+import { openDatabase } from '../../../engine/store/database.ts'
+import { makeSecret } from '../../../plugins/credentials/secret.ts'
+import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
+import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
+import { walletOf } from '../../../plugins/ledger/wallet.ts'
+import { expectedAuthorization, ID, SECRET } from '../../helpers/gateway/aws-signature.ts'
 import {
   CLIENT,
   type Listener,
   SERVER,
   startHttp2,
   startProxy,
-} from '../helpers/gateway/connections.ts'
-import { startGateway } from '../helpers/gateway/gateway.ts'
-import { chatAnswer } from '../helpers/gateway/metered.ts'
-import { startHttpUpstream } from '../helpers/gateway/test-server.ts'
-import { sql } from '../helpers/store/store.ts'
+} from '../../helpers/gateway/connections.ts'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { chatAnswer } from '../../helpers/gateway/metered.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+import { sql } from '../../helpers/store/store.ts'
 
 const identity = { requests: 0, isDown: true }
 const authority = await startHttpUpstream(t, (_, response) => {

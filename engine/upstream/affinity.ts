@@ -1,0 +1,24 @@
+/** Where a conversation stays, by the same hash in every process: each place gets a score for it,
+ *  and the highest usable one has it. A place that fails moves its own conversations only. Pure. */
+import { hash } from 'node:crypto'
+
+interface Place {
+  readonly name: string
+  readonly weight: number
+}
+export const stayAt = <T>(
+  list: readonly T[],
+  affinity: string,
+  placeOf: (each: T) => Place,
+): T | undefined => {
+  let best: T | undefined
+  let highest = Number.NEGATIVE_INFINITY
+  for (const each of list) {
+    const { name, weight } = placeOf(each)
+    const number = Number.parseInt(hash('sha1', `${affinity} ${name}`).slice(0, 8), 16)
+    // Of all conversations each place gets its share by weight.
+    const score = weight / -Math.log((number + 0.5) / 2 ** 32)
+    if (score > highest) [best, highest] = [each, score]
+  }
+  return best
+}

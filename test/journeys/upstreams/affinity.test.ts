@@ -1,0 +1,96 @@
+/** Conversations stay on one key of one target over two gateways with two workers each, and move
+ *  together when that key is refused. */
+import t from 'tap'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+
+const KEYS = ['sk-one', 'sk-two', 'sk-three']
+const [CONVERSATIONS, CALLS] = [30, 8]
+/** Conversation -> places that served it, in order. */
+const places = new Map<string, string[]>()
+const refusedKeys = new Set<string>()
+const ANSWER = JSON.stringify({
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+})
+const startUpstream = (name: string): Promise<string> =>
+  startHttpUpstream(t, async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const key = String(request.headers.authorization)
+    response.setHeader('content-type', 'application/json')
+    if (refusedKeys.has(key)) {
+      response.statusCode = 401
+      return void response.end(
+        JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } }),
+      )
+    }
+    const body = JSON.parse(Buffer.concat(chunks).toString())
+    const conversation = body.prompt_cache_key ?? body.metadata?.user_id
+    places.set(conversation, [...(places.get(conversation) ?? []), `${name} ${key}`])
+    response.end(ANSWER)
+  })
+const [one, two] = [await startUpstream('one'), await startUpstream('two')]
+const routes = `
+pipeline: [errors, model, translate]
+upstreams:
+  one: { url: '${one}', key: [${KEYS.join()}], formats: [openai-chat] }
+  two: { url: '${two}', key: [${KEYS.join()}], formats: [openai-chat] }
+models:
+  m: { to: [one/m, two/m], balance: round-robin, affinity: {}, free: true }
+routes:
+  - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
+`
+const env = { WORKERS: '2' }
+const gateways = await Promise.all([startGateway({ routes, env }), startGateway({ routes, env })])
+t.teardown(() => Promise.all(gateways.map(gateway => gateway.stop())))
+
+/** Every call has a connection of its own, so that all workers serve. */
+const call = async (index: number, names: object): Promise<number> => {
+  const gateway = gateways[index % gateways.length]
+  const response = await fetch(`${gateway?.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hello' }], ...names }),
+  })
+  await response.text()
+  return response.status
+}
+const namesOf = (conversation: number): object =>
+  conversation % 2 === 0
+    ? { prompt_cache_key: `c${conversation}` }
+    : { metadata: { user_id: `c${conversation}` } }
+const callAll = async (): Promise<void> => {
+  for (let round = 0; round < CALLS; round++) {
+    const statuses = await Promise.all(
+      Array.from({ length: CONVERSATIONS }, (_, each) => call(round + each, namesOf(each))),
+    )
+    t.ok(statuses.every(status => status === 200))
+  }
+}
+
+t.test('affinity: every call of a conversation reaches the same target and key', async t => {
+  await callAll()
+  t.equal(places.size, CONVERSATIONS)
+  for (const [conversation, list] of places) {
+    t.equal(list.length, CALLS)
+    t.equal(new Set(list).size, 1, conversation)
+  }
+  const used = new Set([...places.values()].map(([place]) => place))
+  t.ok(used.size > KEYS.length, `${used.size} of 6 places are used`)
+})
+t.test('affinity: conversations of a refused key move, each to one place; others stay', async t => {
+  const before = new Map([...places].map(([conversation, [place]]) => [conversation, place]))
+  places.clear()
+  refusedKeys.add(`Bearer ${KEYS[0]}`)
+  await callAll()
+  for (const [conversation, list] of places) {
+    t.equal(new Set(list).size, 1, conversation)
+    const place = before.get(conversation) ?? ''
+    if (!place.endsWith(`${KEYS[0]}`)) t.equal(list[0], place)
+  }
+})
