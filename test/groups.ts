@@ -5,7 +5,7 @@ import { matchesGlob } from 'node:path'
 export const FILES = [
   'test/suites/*.test.ts',
   'test/{laws,docs,bench,chaos,chaos/tasks}/*.test.ts',
-  'test/journeys/{*,{formats,money,websocket}/*}.test.ts',
+  'test/journeys/{*,{clients,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
 /** Files of each group. All other files belong to the engine. */
@@ -18,7 +18,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   ],
   formats: [
     'test/suites/{formats,inside-formats,shipped,stored}.test.ts',
-    'test/journeys/formats/*.test.ts',
+    'test/journeys/{clients,formats}/*.test.ts',
   ],
 }
 const DEFAULT_GROUP = 'engine'

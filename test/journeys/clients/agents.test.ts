@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { LONG } from '../../helpers/run-settings.ts'
-import { AGENTS, installed, runAgent } from './agents.ts'
+import { AGENTS, install, runAgent } from './agents.ts'
 import { FILE, startToolLoop, WORD } from './tool-loop-upstream.ts'
 
 const TARGETS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini']
@@ -26,26 +26,29 @@ routes:
 
 t.setTimeout(1_200_000)
 for (const agent of AGENTS)
-  t.test(`agents: ${agent.name} ${agent.version} runs a tool loop on every target`, async t => {
-    const command = await installed(agent, LONG)
-    if (!command) return void t.pass('skipped: it is large, and the long form installs it')
-    for (const target of TARGETS)
-      await t.test(target, async t => {
-        const upstream = await startToolLoop(t, target)
-        const server = await startGateway({ routes: routesTo(upstream.url, target) })
-        t.teardown(() => server.stop())
-        const gateway = { url: server.url, key: await server.key() }
-        const folder = t.testdir({ work: { [FILE]: `The word is ${WORD}.\n` }, home: {} })
-        const result = await runAgent(agent, {
-          command,
-          home: join(folder, 'home'),
-          cwd: join(folder, 'work'),
-          prompt: PROMPT,
-          gateway,
+  t.test(
+    `agents: ${agent.name} ${agent.version} runs a tool loop on every target`,
+    { skip: !LONG && 'it is large: the long form installs it' },
+    async t => {
+      const command = await install(agent)
+      for (const target of TARGETS)
+        await t.test(target, async t => {
+          const upstream = await startToolLoop(t, target)
+          const server = await startGateway({ routes: routesTo(upstream.url, target) })
+          t.teardown(() => server.stop())
+          const gateway = { url: server.url, key: await server.key() }
+          const folder = t.testdir({ work: { [FILE]: `The word is ${WORD}.\n` }, home: {} })
+          const result = await runAgent(agent, {
+            command,
+            home: join(folder, 'home'),
+            cwd: join(folder, 'work'),
+            prompt: PROMPT,
+            gateway,
+          })
+          t.match(result.output, WORD, 'the user reads the word')
+          t.ok(upstream.calls.length > 0, 'the model called the shell')
+          t.same(upstream.problems, [])
+          if (!t.passing()) t.comment(result.output.slice(-3_000))
         })
-        t.match(result.output, WORD, 'the user reads the word')
-        t.ok(upstream.calls.length > 0, 'the model called the shell')
-        t.same(upstream.problems, [])
-        if (!t.passing()) t.comment(result.output.slice(-3_000))
-      })
-  })
+    },
+  )

@@ -105,17 +105,17 @@ const opencode: Agent = {
 export const AGENTS: readonly Agent[] = [codex, claudeCode, geminiCli, opencode]
 
 const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/agents', import.meta.url))
-/** The path of the command. Installs its package if `mayInstall`; undefined if it is not there. */
-export const installed = async (agent: Agent, mayInstall: boolean): Promise<string | undefined> => {
+/** Installs the package of an agent, if it is not there; resolves to the path of its command. */
+export const install = async (agent: Agent): Promise<string> => {
   const folder = join(FOLDER, `${agent.name}-${agent.version}`)
   const command = join(folder, 'node_modules/.bin', agent.command)
-  if (!existsSync(command) && mayInstall) {
+  if (!existsSync(command)) {
     mkdirSync(folder, { recursive: true })
     const packageName = `${agent.package}@${agent.version}`
     const args = ['install', '--no-audit', '--no-fund', '--prefix', folder, packageName]
     await promisify(execFile)('npm', args, { timeout: 600_000 })
   }
-  return existsSync(command) ? command : undefined
+  return command
 }
 
 /** Runs an agent in a folder with its own home; resolves to what it printed. */
