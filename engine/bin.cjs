@@ -26,7 +26,7 @@ const judge = ({ version, flags, pinned }) => {
   if (!isOlder(version, OLDEST)) return {}
   if (pinned && !isOlder(pinned.version, OLDEST)) return { change: pinned.path }
   return {
-    refuse: `Tollgate needs Node ${OLDEST} or newer and this is Node ${version}: install a newer Node, or run "npm ci" in the project to install the pinned one.`,
+    refuse: `Tollgate needs Node ${OLDEST} or newer and this is Node ${version}: install a newer Node, or run "npm ci" in the project (without --ignore-scripts) to install the pinned one.`,
   }
 }
 
@@ -104,7 +104,9 @@ const main = async () => {
     return
   }
   enableCodeCache()
-  const cli = await import('./cli.ts')
+  // The package has JavaScript: Node reads no TypeScript below node_modules.
+  const isSource = existsSync(path.join(__dirname, 'cli.ts'))
+  const cli = await import(isSource ? './cli.ts' : '../dist/engine/cli.js')
   // Handles that a fault left open must not keep the process running after the command ended.
   process.exit(await cli.main(process.argv.slice(2)))
 }

@@ -1,11 +1,18 @@
 /** The command line: finds the command of the engine (cli/) or of a plugin, runs it, and turns
  *  errors into exit codes. */
 import { parseArgs } from 'node:util'
-import { type Arguments, configOf, processTerminal, type Terminal } from './cli/command.ts'
+import {
+  type Arguments,
+  type Command,
+  configOf,
+  processTerminal,
+  type Terminal,
+} from './cli/command.ts'
 import { COMMANDS } from './cli/commands.ts'
 import { overview, summaryOf } from './cli/help.ts'
 import { EXIT, isUsageError } from './cli/kit.ts'
 import { runCommand, runPluginCommand, unknownWord } from './cli/run-command.ts'
+import { readEnvFile } from './config/env-file.ts'
 import { nearest } from './config/nearest.ts'
 import { type Format, format, ProblemsError } from './config/problem.ts'
 
@@ -14,8 +21,11 @@ export const main = async (
   argv: readonly string[],
   terminal: Terminal = processTerminal(),
 ): Promise<number> => {
+  // The reader of a pipe ended, as `head` does: nothing is left to say. A gateway serves on.
+  if (argv[0] !== 'start' && !process.stdout.listeners('error').includes(endIfUnread))
+    process.stdout.on('error', endIfUnread)
   try {
-    return await run(argv, terminal)
+    return await run(argv, withEnvFile(configIn(argv, terminal), terminal))
   } catch (error) {
     if (error instanceof ProblemsError) return showProblems(error, argv, terminal)
     const { message, stack, code } = error as Error & { code?: string }
@@ -23,6 +33,19 @@ export const main = async (
     terminal.printError(code ? message : (stack ?? message))
     return isUsageError(error) ? EXIT.usage : EXIT.runTime
   }
+}
+
+/** With the variables of `.env`: also for processes that this one starts. */
+const withEnvFile = (config: string, terminal: Terminal): Terminal => {
+  const variables = readEnvFile(config)
+  if (terminal.env !== process.env) return { ...terminal, env: { ...variables, ...terminal.env } }
+  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value
+  return terminal
+}
+
+const endIfUnread = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(EXIT.ok)
 }
 
 const run = async (
@@ -43,22 +66,34 @@ const findAndRunPluginCommand = async (
   terminal: Terminal,
 ) => {
   const engineNames = Object.keys(COMMANDS)
-  const { withPluginCommands } = await import('./cli/plugin-commands.ts')
-  const { realDatabase } = await import('./cli/offline.ts')
+  const { withStandaloneCommand } = await import('./cli/standalone.ts')
+  const { existingDatabase, loadingDatabase } = await import('./cli/databases.ts')
   const config = configIn(args, terminal)
+  const open = loadingDatabase(terminal)
+  const run = (command: Command) => runPluginCommand(name, command, args, terminal)
+  const exit = await withStandaloneCommand(config, name, terminal, existingDatabase(terminal), run)
+  if (exit !== undefined) return exit
+  const { withPluginCommands } = await import('./cli/plugin-commands.ts')
+  const runFound = async (commands: ReadonlyMap<string, Command>) => {
+    const command = commands.get(name)
+    if (!command) throw unknownWord('command', name, [...engineNames, ...commands.keys()], HINT)
+    return run(command)
+  }
   try {
-    return await withPluginCommands(config, terminal, realDatabase, async commands => {
-      const command = commands.get(name)
-      if (!command) throw unknownWord('command', name, [...engineNames, ...commands.keys()], HINT)
-      return runPluginCommand(name, command, args, terminal)
-    })
+    return await withPluginCommands(config, terminal, open, runFound)
   } catch (error) {
     if (!(error instanceof ProblemsError)) throw error
-    // Problems make the commands of plugins unknown. A misspelled command of the engine, or no
-    // configuration at all, is the likelier cause.
-    const isUnknown =
-      error.problems[0]?.code === 'CONFIG_MISSING' || nearest(name, engineNames) !== undefined
-    throw isUnknown ? unknownWord('command', name, engineNames, HINT) : error
+    const { findLastLive, lastLiveNote } = await import('./cli/last-live.ts')
+    const isMissing = error.problems[0]?.code === 'CONFIG_MISSING'
+    const live = isMissing ? undefined : findLastLive(config, terminal)
+    if (live) {
+      terminal.printError(lastLiveNote(config, live))
+      return withPluginCommands(config, terminal, open, runFound, live)
+    }
+    // Problems make the commands of plugins unknown. A misspelled command of the engine is the
+    // likelier cause.
+    const isMisspelled = nearest(name, engineNames) !== undefined
+    throw isMisspelled ? unknownWord('command', name, engineNames, HINT) : error
   }
 }
 const HINT = 'see tollgate --help'
@@ -76,7 +111,7 @@ const showOverview = async (name: string, terminal: Terminal): Promise<number> =
     Object.entries(COMMANDS).map(async ([name, load]) => [name, summaryOf(await load())] as const),
   )
   const { withPluginCommands } = await import('./cli/plugin-commands.ts')
-  const { readOnlyDatabase } = await import('./cli/offline.ts')
+  const { readOnlyDatabase } = await import('./cli/databases.ts')
   const config = configIn([], terminal)
   const pluginRows = await withPluginCommands(config, terminal, readOnlyDatabase, async commands =>
     [...commands].map(([name, command]) => [name, summaryOf(command)] as const),

@@ -79,7 +79,6 @@ export class Gateway {
   #accept(incoming: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     // Bytes after a refusal that ends its connection are not a request.
     if (this.#closing.has(incoming.socket)) return
-    const startTime = performance.now()
     const snapshot = this.#current()
     let arrival: AcceptedRequest
     try {
@@ -88,10 +87,10 @@ export class Gateway {
       return this.#refuseHead(incoming, response, snapshot, asFault(error))
     }
     if (expectsContinue) arrival.request.body.onFirstRead = () => response.writeContinue()
-    const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests, startTime, response)
+    const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests, response)
     const writer = new ResponseWriter(lifecycle, response)
     lifecycle.refuser = writer
-    const refusal = this.#shed(startTime) ?? arrival.refusal
+    const refusal = this.#shed(arrival.call.startedAt) ?? arrival.refusal
     if (refusal) return writer.refuse(refusal)
     const { call, compiledRoute: compiled } = arrival
     if (compiled.ping > 0)
@@ -107,7 +106,6 @@ export class Gateway {
     this.#order.take(socket, method, undefined, start)
   }
   #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const startTime = performance.now()
     const snapshot = this.#current()
     let arrival: AcceptedRequest
     try {
@@ -116,13 +114,13 @@ export class Gateway {
       const call = anonymousCall(incoming, this.#context)
       return refuseSocket(socket, plainRefusal(asFault(error), call))
     }
-    const refusal = this.#shed(startTime)
+    const refusal = this.#shed(arrival.call.startedAt)
     if (refusal) arrival = { ...arrival, refusal }
-    const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests, startTime)
+    const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests)
     const commitAndRefuse = async (reason: Fault): Promise<void> => {
       socket.destroy()
       const { status } = reason
-      lifecycle.end({ end: 'refused', status, attempts: 0, bytes: 0, fault: reason }, 0)
+      lifecycle.end({ end: 'refused', status, bytes: 0, fault: reason }, 0)
     }
     lifecycle.refuser = { commitAndRefuse }
     this.#webSockets

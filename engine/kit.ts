@@ -13,7 +13,8 @@ export const asBuffer = (bytes: Bytes): Buffer =>
 export const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
   codes.includes((error as { readonly code?: string } | null)?.code ?? '')
 
-/** What a stage adds to the log line of its request, as `details`. */
+/** Fields that a stage adds to the log line of its request, and more of them as `details`. */
+export const LOG_FIELDS: Slot<Readonly<Record<string, Json>>> = { name: 'log-fields' }
 export const LOG_DETAILS: Slot<Readonly<Record<string, Json>>> = { name: 'log-details' }
 
 /** ms. */

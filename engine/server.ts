@@ -30,6 +30,7 @@ export const createGatewayServer = (
 ): GatewayServer => {
   const gateway = new Gateway(current, resources)
   const server = createHttpServer(gateway, current().settings)
+  resources.acceptInside = connection => void server.emit('connection', connection)
   let connections = 0
   let isChecking = false
   return {

@@ -1,7 +1,11 @@
 /** Plugin `errors`: renders every fault of a route in its clients' dialect, including 404, 405,
  *  drain and failed commits. */
-import type { Plugin } from '../engine/plugin.ts'
-import { type DialectName, dialects, render, streams } from './dialects/index.ts'
+import { errors } from '../engine/errors.ts'
+import type { Attempt, Exchange, Fault, Host, Plugin } from '../engine/plugin.ts'
+import { blameIn, mayBlame } from './conversion/account-error.ts'
+import { accountFault, ERROR_LIMIT } from './conversion/upstream-error.ts'
+import { type DialectName, dialects, errorSchema, render, streams } from './dialects/index.ts'
+import { createRouteHint } from './dialects/route-hint.ts'
 
 export default {
   schema: {
@@ -11,9 +15,46 @@ export default {
     examples: ['openai'],
   },
   default: 'openai',
-  setup: dialect => ({
+  setup: (dialect, host) => ({
     streams: request => streams(dialect, request),
-    fail: (fault, exchange) => render(dialect, fault, exchange.id),
+    fail: (fault, exchange) => render(dialect, withHint(fault, exchange, host), exchange.id),
+    describe: () => ({ error: errorSchema(dialect) }),
     explain: () => ({ dialect }),
+    ...(READERS.every(name => host.route.option(name) === undefined) && {
+      forward: (attempt, next) => next().then(() => checkAccount(attempt, host)),
+    }),
   }),
 } satisfies Plugin<DialectName>
+
+/** Plugins that read error responses of upstreams themselves. */
+const READERS = ['translate', 'embed', 'count', 'task', 'realtime']
+
+/** On other routes, error responses pass as they are, except those about the gateway's own key,
+ *  permissions or billing at the upstream. */
+const checkAccount = async (attempt: Attempt, { log }: Pick<Host, 'log'>): Promise<void> => {
+  // A plugin that sends to one place, as `upstreams test` does, reads the refusal itself.
+  if (attempt.target.pin) return
+  const { reply } = attempt
+  const { status, headers } = reply
+  if (!mayBlame(status) || headers['content-encoding'] !== undefined) return
+  const text = Buffer.from(await reply.bytes(ERROR_LIMIT)).toString()
+  if (blameIn(status, text) !== 'key') return
+  const wait = headers['retry-after']
+  const reason = accountFault(log, attempt, { status, text, ...(wait !== undefined && { wait }) })
+  if (reason) throw reason
+}
+
+const faultOf = errors({ ROUTE_NOT_FOUND: [404, '%s; did you mean %s?'] })
+/** Names the route that the client meant, if a URL without a route resembles one. */
+const withHint = (
+  fault: Fault,
+  { request }: Exchange,
+  host: Pick<Host, 'section' | 'share' | 'config'>,
+): Fault => {
+  if (fault.code !== 'ROUTE_NOT_FOUND') return fault
+  const hint = host.share('errors/route-hint', host.config.hash, () => ({
+    find: createRouteHint(host),
+  }))
+  const route = hint.find(request.method, request.path.split('?', 1)[0] ?? '')
+  return route === undefined ? fault : faultOf('ROUTE_NOT_FOUND', [fault.message, route])
+}

@@ -3,7 +3,7 @@
  *  stands for the form. */
 import { errors } from '../engine/errors.ts'
 import type { Bytes, Json, Plugin } from '../engine/plugin.ts'
-import { mediaTypeOf } from './file-store/media-type.ts'
+import { mediaTypeOf } from './formats/media/media-type.ts'
 import { boundaryOf, type FormPart, partsIn } from './formats/media/multipart.ts'
 import { EXPANDED_REQUEST, FILES } from './slots.ts'
 
@@ -75,6 +75,7 @@ export default {
     examples: [{ files: ['image', 'mask'], numbers: ['n'], flags: ['stream'] }],
   },
   setup: options => ({
+    describe: () => ({ form: { files: options.files, isOnly: options.only === true } }),
     async handle({ request, slots }, next) {
       const type = request.headers['content-type']
       if (type !== undefined && /^\s*multipart\//i.test(type)) {

@@ -1,10 +1,10 @@
 /** `auth: { google: … }`: access tokens of a Google service account, by its key file or from the
  *  metadata server of the machine. */
 import { createPrivateKey, createSign, type KeyObject } from 'node:crypto'
-import { isFields } from '../engine/kit.ts'
 import type { AuthHost, Document, Plugin, Report } from '../engine/plugin.ts'
 import { formRequest, requestToken } from './access-tokens/token-endpoint.ts'
 import { createTokenSigner } from './access-tokens/token-signer.ts'
+import { isFields, parseJson } from './formats/fields.ts'
 
 const METADATA = 'metadata'
 /** As Google's own libraries: another host, and port, of the metadata server. */
@@ -25,8 +25,9 @@ interface ServiceAccount {
 
 /** Parses the key file of a service account. Throws an error for people, without its content. */
 export const parseAccount = (text: string): ServiceAccount => {
-  const fields = parseFields(text)
-  if (!fields) throw new Error('the text is no JSON; use the key file of a service account')
+  const fields = parseJson(text)
+  if (!isFields(fields))
+    throw new Error('the text is no JSON; use the key file of a service account')
   const { type, client_email: email, private_key: key, private_key_id: id, token_uri: uri } = fields
   if (type !== 'service_account' || typeof email !== 'string' || typeof key !== 'string')
     throw new Error(
@@ -37,14 +38,6 @@ export const parseAccount = (text: string): ServiceAccount => {
     throw new Error('the "token_uri" of the service account is no http(s) URL')
   const keyId = typeof id === 'string' ? id : undefined
   return { email, key: parseKey(key), keyId, tokenAddress }
-}
-const parseFields = (text: string) => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isFields(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 const parseKey = (pem: string): KeyObject => {
   try {

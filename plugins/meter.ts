@@ -6,10 +6,12 @@ import type {
   Document,
   Exchange,
   HostBase,
+  Json,
   Message,
   Next,
   Plugin,
   Report,
+  RouteDescription,
   Slot,
   Stage,
 } from '../engine/plugin.ts'
@@ -24,11 +26,13 @@ import {
   readCatalogue,
   requestedModel,
 } from './catalogue/configured.ts'
+import { isOpen } from './credentials/credential-extraction.ts'
 import { CallAdmission } from './ledger/call-admission.ts'
 import { ledgerCommands } from './ledger/commands/index.ts'
 import type { MeteredCall } from './ledger/metered-call.ts'
 import {
   applyOverride,
+  describePrice,
   type Override,
   overrideOf,
   type Price,
@@ -83,25 +87,62 @@ export default {
   settings: { currency: CURRENCY, unpriced: UNPRICED },
   migrations,
   commands,
+  metrics: {
+    ledger_imbalance: 'Findings of the hourly audit of the ledger: 0 while it balances.',
+    ledger_charged: 'Total cost of all calls at the last audit, in units of the currency.',
+    unpriced_total: 'Calls that used a meter without a price.',
+    uncollected_total: 'Calls that cost more than could be collected.',
+    uncharged_total: 'Calls that an upstream served but that were not charged.',
+  },
   check(document: Document, report: Report) {
-    if (Array.isArray(document.pipeline) && document.pipeline.includes('meter'))
-      new Prices({ models: modelsIn(document), settings: document.settings }, report)
+    if (!Array.isArray(document.pipeline) || !document.pipeline.includes('meter')) return
+    const prices = new Prices({ models: modelsIn(document), settings: document.settings }, report)
+    reportOpenRoutes(document, prices, report)
   },
   setup(options, host): Stage {
     if (!hasModelStage(host.route)) return {}
     const ledger = sharedLedger(host)
     const prices = host.share('prices', host.config.hash, () => pricesOf(host))
     const admission = new CallAdmission(host, ledger, prices)
-    return new Meter(admission, prices, overrideOf(options, prices.currency))
+    const about = namesModel(host.route) ? describePrice(options, host.route) : {}
+    return new Meter(admission, prices, overrideOf(options, prices.currency), about)
   },
 } satisfies Plugin<BillingOptions>
 
+/** Reports routes that take no credential although their models have prices: no account can be
+ *  charged, so each call would be refused. */
+const reportOpenRoutes = (document: Document, prices: Prices, report: Report): void => {
+  const isPriced = Object.keys(modelsIn(document)).some(
+    name => prices.of(name)?.rule.free === false,
+  )
+  const routes = (document.routes ?? []) as readonly Readonly<Record<string, Json>>[]
+  for (const [index, options] of routes.entries()) {
+    const route = { option: (plugin: string) => options[plugin] }
+    if (!namesModel(route) || options.auth === undefined || !isOpen(route)) continue
+    const { free, price } = (options.meter ?? {}) as {
+      readonly free?: boolean
+      readonly price?: Json
+    }
+    if (free === true || (price === undefined && !isPriced)) continue
+    const message =
+      'a route without a credential has no account to charge, but its calls have prices; remove `auth: none`, or add `meter: { free: true }`'
+    report(['routes', index, 'auth'], 'METER_NOBODY', message)
+  }
+}
+
 class Meter implements Stage {
+  readonly #about: RouteDescription
   readonly #admission: CallAdmission
   readonly #prices: Prices
   readonly #override: Override | undefined
   readonly #reducedPrices = new ReducedPrices()
-  constructor(admission: CallAdmission, prices: Prices, override: Override | undefined) {
+  constructor(
+    admission: CallAdmission,
+    prices: Prices,
+    override: Override | undefined,
+    about: RouteDescription,
+  ) {
+    this.#about = about
     this.#admission = admission
     this.#prices = prices
     this.#override = override
@@ -128,6 +169,9 @@ class Meter implements Stage {
     const payload = exchange.slots.get(CLOSE_MESSAGE)?.(reason)
     if (payload) out({ from: 'upstream', text: true, payload })
     exchange.cut(reason)
+  }
+  describe() {
+    return this.#about
   }
   explain(exchange: Exchange) {
     const model = exchange.slots.get(MODEL)

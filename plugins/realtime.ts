@@ -25,6 +25,7 @@ export default {
   setup(on) {
     if (!on) return {}
     return {
+      describe: () => ({ summary: 'Opens a WebSocket of the realtime format' }),
       async handle(exchange, next) {
         const { id, slots } = exchange
         slots.set(CLOSE_MESSAGE, reason => {

@@ -7,10 +7,12 @@ export interface Account {
   readonly id: number
   readonly name: string
   readonly role: 'customer' | 'admin'
-  /** The API key of the request; absent with a system token. */
+  /** The API key of the request; absent with a system token or a session. */
   readonly key?: AccountKey
   /** The number of the system token of the request. */
   readonly token?: number
+  /** The number of the console's session of the request. */
+  readonly session?: number
 }
 export interface AccountKey {
   readonly id: number
@@ -38,6 +40,10 @@ export interface Model {
 }
 /** Set by `model` before the request is forwarded; final then. */
 export const MODEL: Slot<Model> = { name: 'model', keep: true }
+
+/** Set by `model` where a model keeps conversations of stored responses on one target and key:
+ *  takes what identifies the conversation, the same for all of its calls. */
+export const KEEP_TOGETHER: Slot<(conversation: string) => void> = { name: 'keep together' }
 
 /** The paid quantities. They are disjoint: `input` excludes cached tokens, `output` excludes
  *  thinking. */
@@ -113,6 +119,21 @@ export interface HoldOwner {
 }
 /** The hold of a metered call. Set by `meter` before the request is forwarded. */
 export const HOLD: Slot<HoldOwner> = { name: 'hold' }
+
+/** What a call was charged. */
+export interface Charge {
+  readonly nanos: bigint
+  /** Nanos that the call cost beyond that: its hold and the balance did not cover them. */
+  readonly uncollected: bigint
+  /** The lines of the receipt, JSON: meter, quantity, price and amount of each. */
+  readonly lines: string
+  /** The charge rests on an estimate of the usage, not on the upstream's counts. */
+  readonly estimated: boolean
+}
+/** Undefined where nothing was charged or the charge is given back. Set by `meter`: before the head
+ *  of a plain response, in the `end` of a stream. Final in `onEnd` of every stage before `meter`,
+ *  also for a WebSocket. */
+export const CHARGE: Slot<Charge | undefined> = { name: 'charge' }
 
 /** Bytes of the files in a form, which are not text. Set by `form` before the request is forwarded;
  *  final then. */

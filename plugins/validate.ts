@@ -56,6 +56,7 @@ export default {
     const validator = fileValidator(path, host)
     const schema = unknown === 'drop' ? readSchema(path, host) : undefined
     return {
+      describe: () => ({ body: { 'application/json': readSchema(path, host) } }),
       async handle(exchange, next) {
         const { request } = exchange
         const type = request.headers['content-type']

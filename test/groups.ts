@@ -4,8 +4,8 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/*.test.ts',
-  'test/{laws,docs,bench,chaos,chaos/tasks}/*.test.ts',
-  'test/journeys/{*,{clients,formats,money,upstreams,websocket}/*}.test.ts',
+  'test/{laws,docs,examples,release,bench,chaos,chaos/tasks}/*.test.ts',
+  'test/journeys/{*,{clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
 /** Files of each group. All other files belong to the engine. */

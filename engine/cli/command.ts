@@ -30,6 +30,23 @@ export interface Terminal {
   /** Applies colours if the terminal supports them and NO_COLOR is not set. */
   paint(style: Parameters<typeof styleText>[0], text: string): string
   readonly colors: boolean
+  /** Whether progress of long work is printed: a person reads stderr. */
+  readonly showsProgress: boolean
+}
+
+/** ms between two lines of progress. */
+const INTERVAL = 2_000
+/** Prints how far long work is, now and then, where a person reads it. */
+export const progressOn = (
+  { showsProgress, printError }: Pick<Terminal, 'showsProgress' | 'printError'>,
+  interval = INTERVAL,
+) => {
+  let last = performance.now()
+  return (what: string, done: number, all: number): void => {
+    if (!showsProgress || performance.now() - last < interval) return
+    last = performance.now()
+    printError(`${what}: ${done} of ${all} rows`)
+  }
 }
 
 export const processTerminal = (): Terminal => {
@@ -41,6 +58,7 @@ export const processTerminal = (): Terminal => {
     printError: text => process.stderr.write(`${text}\n`),
     paint,
     colors: paint('red', 'x') !== 'x',
+    showsProgress: process.stderr.isTTY === true,
   }
 }
 

@@ -1,8 +1,14 @@
-/** The commands of the engine, by name: one file each, loaded on demand, so that `version` does not
- *  load the YAML parser. */
+/** The commands of the program, by name: one file each, loaded on demand, so that `version` does
+ *  not load the YAML parser. */
+import { readdirSync } from 'node:fs'
 import type { Command } from './command.ts'
 
-export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+type Load = () => Promise<Command>
+/** The folder commands/ of the program: commands that may know providers, NAME.ts each. */
+const FOLDER = new URL('../../commands/', import.meta.url)
+const FILE = /^([a-z][a-z-]*)\.[jt]s$/
+
+const engineCommands: Readonly<Record<string, Load>> = {
   start: async () => (await import('./start.ts')).default,
   check: async () => (await import('./check.ts')).default,
   explain: async () => (await import('./explain.ts')).default,
@@ -14,4 +20,18 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   routes: async () => (await import('./routes.ts')).default,
   plugin: async () => (await import('./plugin.ts')).default,
   version: async () => (await import('./version.ts')).default,
+}
+
+const loadFile = (file: string): Load => {
+  const { href } = new URL(file, FOLDER)
+  return async () => (await import(href)).default as Command
+}
+export const COMMANDS: Readonly<Record<string, Load>> = {
+  ...engineCommands,
+  ...Object.fromEntries(
+    readdirSync(FOLDER).flatMap(file => {
+      const name = FILE.exec(file)?.[1]
+      return name === undefined ? [] : [[name, loadFile(file)] as const]
+    }),
+  ),
 }

@@ -1,5 +1,7 @@
 /** The part of the plugin contract for operators: commands, endpoints of the admin listener, the
  *  log and metrics. Types only. */
+import type { Gateway, GatewayView } from '../processes/contract.ts'
+import type { RequestLog } from '../request-log/contract.ts'
 import type { Json } from '../store/contract.ts'
 
 // ---------------------------------------------------------------- commands
@@ -10,6 +12,9 @@ import type { Json } from '../store/contract.ts'
 export type CommandOf<Host> = SingleCommandOf<Host> | CommandGroupOf<Host>
 export interface CommandGroupOf<Host> {
   readonly summary: string
+  /** The host of its commands has the store, the sections, the log and the request log, but no
+   *  routes and no upstreams. So they run at once, and while routes.yaml has problems. */
+  readonly standalone?: boolean
   readonly subcommands: Readonly<Record<string, SingleCommandOf<Host>>>
   /** The subcommand that runs where none is named. */
   readonly default?: string
@@ -22,6 +27,8 @@ export interface SingleCommandOf<Host> {
   /** Arguments after the name: `ACCOUNT AMOUNT`, `[NAME]`. A wrong number prints the usage line. */
   readonly arguments?: string
   readonly options?: Readonly<Record<string, CommandOption>>
+  /** As of a group. */
+  readonly standalone?: boolean
   /** Resolves to the result to print, or to the exit code if the command printed by itself.
    *  Rejects with a UsageError or a Fault of status 400 for exit code 2, with any other Fault for
    *  exit code 3. */
@@ -55,6 +62,55 @@ export interface CommandResult {
   readonly exit?: number
 }
 
+// ---------------------------------------------------------------- members of plugins
+
+type Sections = { readonly [section: string]: Json | undefined }
+/** The members of a plugin for operators. A document is valid routes.yaml. */
+export interface CommandPartsOf<Host> {
+  /** Commands: `tollgate NAME …`; endpoints of the admin listener: `'GET /-/spenders'`. */
+  readonly commands?: Readonly<Record<string, CommandOf<Host>>>
+  readonly admin?: Readonly<Record<string, AdminHandlerOf<Host>>>
+  /** Its metrics without the prefix `tollgate_`, with a sentence each, which scrapes show: `{
+   *  blocked_total: 'Requests that the filter refused.' }`. */
+  readonly metrics?: Readonly<Record<string, string>>
+  /** `tollgate lint`: advice on a document. Pure. */
+  lint?(document: Sections, advise: Advise): void
+  /** `tollgate diff`: what a change does to money; shown before all else. Pure. */
+  effects?(before: Sections, after: Sections): readonly Effect[]
+  /** `tollgate check --live`: asks the upstreams. No request may cost anything. */
+  checkLive?(host: Host): Promise<readonly LiveFinding[]>
+}
+/** Reports advice: path of keys, code in CAPITALS, message with the way out. */
+export type Advise = (
+  at: readonly (string | number)[],
+  severity: Severity,
+  code: string,
+  message: string,
+) => void
+/** `error`: money or secrets are at risk; `warning`: probably a mistake; `info`: good to know. */
+export type Severity = 'error' | 'warning' | 'info'
+export interface Effect {
+  /** What the amount belongs to: `route reports`. */
+  readonly subject: string
+  /** `input`. */
+  readonly item: string
+  /** With its unit; undefined: there was, or is, none. */
+  readonly before: string | undefined
+  readonly after: string | undefined
+  /** Of the amount; undefined where one of both is missing or zero. */
+  readonly percent?: number
+}
+export interface LiveFinding {
+  readonly upstream: string
+  readonly address: string
+  readonly key: string
+  readonly answer: string
+  /** Names of configured targets that the upstream does not have. */
+  readonly missing: readonly string[]
+  /** Whether calls with this key at this address must fail. */
+  readonly fails: boolean
+}
+
 // ---------------------------------------------------------------- the admin listener
 
 /** Serves one endpoint, such as `GET /-/spenders`, in one worker. It returns the JSON of a response
@@ -62,7 +118,7 @@ export interface CommandResult {
  *  error gives status 500 and a line in the log. */
 export type AdminHandlerOf<Host> = (
   request: AdminRequest,
-  host: Host & { readonly gateway: GatewayView },
+  host: Host & { readonly gateway: Gateway & GatewayView },
 ) => Json | Promise<Json>
 export interface AdminRequest {
   readonly method: string
@@ -70,60 +126,6 @@ export interface AdminRequest {
   readonly query: URLSearchParams
   /** The JSON body; undefined without a body. */
   readonly body: Json | undefined
-}
-/** The state of the gateway. */
-export interface GatewayView {
-  readonly url: string
-  /** The live version; `time`: since when it is live (ISO 8601). */
-  readonly version: number
-  readonly hash: string
-  readonly time: string
-  readonly workers: readonly {
-    readonly number: number
-    readonly pid: number
-    readonly state: string
-    readonly version: number
-  }[]
-  /** Problems of the last reload, until one succeeds. */
-  readonly failure: { readonly time: string; readonly problems: readonly ProblemView[] } | null
-  readonly routes: readonly RouteView[]
-  /** By key in `upstreams:`. Health and load are those of the responding worker. */
-  readonly upstreams: Readonly<Record<string, readonly AddressView[]>>
-  /** The keys of those upstreams that have some. */
-  readonly keys: Readonly<Record<string, readonly KeyView[]>>
-}
-export interface ProblemView {
-  readonly code: string
-  readonly message: string
-  readonly file: string
-  readonly line: number
-  readonly column: number
-}
-export interface RouteView {
-  readonly name: string
-  readonly method: string
-  readonly path: string
-  readonly stages: readonly string[]
-  readonly upstreams: readonly string[]
-}
-export interface AddressView {
-  /** Scheme, host and port, or `NAME:` if a plugin serves the upstream. */
-  readonly address: string
-  /** `ejected` after failures, `probing` until a request succeeds, `paused` by its Retry-After. */
-  readonly state: 'ready' | 'ejected' | 'probing' | 'paused'
-  /** Requests in progress. */
-  readonly busy: number
-}
-/** A key of an upstream, without the key itself. */
-export interface KeyView {
-  /** The first 12 digits of its SHA-256. */
-  readonly key: string
-  /** `resting` after a refusal, `probing` until a request succeeds, `limited` after a 429. */
-  readonly state: 'ready' | 'resting' | 'probing' | 'limited'
-  /** Seconds until its rest ends. */
-  readonly seconds: number
-  /** Names of the targets that it is limited for. */
-  readonly limited: readonly string[]
 }
 
 // ---------------------------------------------------------------- log and metrics
@@ -134,4 +136,12 @@ export interface Metrics {
   count(name: string, labels: Readonly<Record<string, string>>, by?: number): void
   time(name: string, labels: Readonly<Record<string, string>>, seconds: number): void
   gauge(name: string, labels: Readonly<Record<string, string>>, value: number): void
+}
+/** What the engine offers for operators in every host of a plugin. */
+export interface Observed {
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly gateway: Gateway
+  /** The finished requests of this machine. */
+  readonly requests: RequestLog
 }

@@ -8,8 +8,9 @@ import {
   type StageReport,
 } from '../config/explain.ts'
 import { type Arguments, configOf, type SingleCommand, type Terminal } from './command.ts'
+import { readOnlyDatabase } from './databases.ts'
 import { textOf, UsageError } from './kit.ts'
-import { readOnlyDatabase, withLoadedConfig } from './offline.ts'
+import { withLoadedConfig } from './offline.ts'
 
 export default {
   arguments: 'METHOD PATH',
@@ -105,7 +106,9 @@ const stageLine = (report: StageReport, terminal: Terminal): string => {
     ? terminal.paint('red', `refuses  ${refusal.status} ${refusal.code}: ${refusal.message}`)
     : outcome === 'silent'
       ? terminal.paint('red', 'neither answers nor calls next(): is an `await next()` missing?')
-      : outcome
+      : outcome === 'unknown'
+        ? 'unknown: it depends on the stage that refuses'
+        : outcome
   const explanation = says === undefined || says === null ? '' : `  ${JSON.stringify(says)}`
   return `${RING[ring]}  ${stage.padEnd(12)} ${result}${explanation}`
 }

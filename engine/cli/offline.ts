@@ -3,24 +3,28 @@ import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type LoadedConfig, load } from '../config/load.ts'
-import { fileSource, read } from '../config/read.ts'
+import { fileSource, read, type Source } from '../config/read.ts'
 import type { Settings } from '../config/settings.ts'
 import { readSettings } from '../config/settings.ts'
+import { BackgroundCalls } from '../egress/background-calls.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createLocalAllowances } from '../quota/allowance.ts'
-import { BackgroundCalls } from '../request/background-calls.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import { SharedResources } from '../snapshot/shared-resources.ts'
-import { type OpenDatabase, openDatabase, openForReading } from '../store/database.ts'
+import type { OpenDatabase } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
-import { createLazyDatabase } from '../store/lazy-database.ts'
 import { createMembership } from '../store/membership.ts'
 import type { Terminal } from './command.ts'
+import type { LiveVersion } from './last-live.ts'
 
 /** Reads the settings without validation; invalid ones are replaced by the defaults. */
-export const settingsOf = (config: string, { env }: Terminal): Settings => {
-  const { settings } = read(config, fileSource(env)).document
+export const settingsOf = (
+  config: string,
+  { env }: Terminal,
+  source: Source = fileSource(env),
+): Settings => {
+  const { settings } = read(config, source).document
   try {
     return readSettings(settings as object)
   } catch {
@@ -31,17 +35,43 @@ export const settingsOf = (config: string, { env }: Terminal): Settings => {
 export interface OfflineConfig extends LoadedConfig {
   readonly resources: Resources
 }
-export type Open = (settings: Settings) => OpenDatabase
+export interface CommandDatabase extends OpenDatabase {
+  /** Ends the time of `setup`, in which a store need not exist. */
+  begin?(): void
+}
+export type Open = (settings: Settings) => CommandDatabase
 
 /** Loads the configuration, runs the command and releases all resources. `open`: opens the database
- *  for plugins. */
-export const withLoadedConfig = async <T>(
+ *  for plugins. `live`: loads this version instead of the files. */
+export const withLoadedConfig = <T>(
   config: string,
   terminal: Terminal,
   open: Open,
   run: (configuration: OfflineConfig) => Promise<T>,
+  live?: LiveVersion,
 ): Promise<T> => {
-  const settings = settingsOf(config, terminal)
+  const { source = fileSource(terminal.env), bundles } = live ?? {}
+  const settings = settingsOf(config, terminal, source)
+  return withResources(settings, open, (resources, database) =>
+    withCache(settings.data, async cacheFolder => {
+      const options = { config, version: 0, cacheFolder, resources, source }
+      const configuration = await load({ ...options, ...(bundles && { bundles }) })
+      try {
+        database.begin?.()
+        return await run({ ...configuration, resources })
+      } finally {
+        await configuration.snapshot.retire()
+      }
+    }),
+  )
+}
+
+/** Calls `run` with the resources of a command, and releases them. */
+export const withResources = async <T>(
+  settings: Settings,
+  open: Open,
+  run: (resources: Resources, database: CommandDatabase) => Promise<T>,
+): Promise<T> => {
   const database = open(settings)
   const metrics = createMetrics('command')
   const log = createLog({ level: 'warn', process: 'command', destination: stderr })
@@ -56,16 +86,8 @@ export const withLoadedConfig = async <T>(
     backgroundCalls: new BackgroundCalls(),
     membership: createMembership({ database, log }),
   }
-  const source = fileSource(terminal.env)
   try {
-    return await withCache(settings.data, async cacheFolder => {
-      const configuration = await load({ config, version: 0, cacheFolder, resources, source })
-      try {
-        return await run({ ...configuration, resources })
-      } finally {
-        await configuration.snapshot.retire()
-      }
-    })
+    return await run(resources, database)
   } finally {
     metrics.close()
     await database.close()
@@ -97,26 +119,5 @@ const isWritable = (data: string): boolean => {
     return statSync(folder).isDirectory()
   } catch {
     return false
-  }
-}
-
-/** The configured database, opened on first use; starts a writer if none is running. */
-export const realDatabase: Open = ({ database: url, data }) =>
-  createLazyDatabase(() => openDatabase({ url, data, start: true }))
-
-/** A read-only database: writes resolve without effect. */
-export const readOnlyDatabase: Open = ({ database: url, data }) => {
-  const opening = openForReading(url, data)
-  // A failed open rejects reads only, so that commands that do not read continue.
-  opening.catch(() => {})
-  return {
-    read: async (sql, values) => (await (await opening)?.read(sql, values)) ?? [],
-    write: async statements => statements.map(() => []),
-    async *pages() {},
-    now: async () => Date.now(),
-    migrate: async () => {},
-    setCrashStatements: () => {},
-    progress: () => {},
-    close: async () => (await opening.catch(() => undefined))?.close(),
   }
 }

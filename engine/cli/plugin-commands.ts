@@ -3,6 +3,7 @@ import { createDetachedHost } from '../config/compile/host.ts'
 import type { CommandOf, HostBase } from '../plugin.ts'
 import type { Command, SingleCommand, Terminal } from './command.ts'
 import type { CommandArguments, SingleCommandOf } from './contract.ts'
+import type { LiveVersion } from './last-live.ts'
 import { type OfflineConfig, type Open, withLoadedConfig } from './offline.ts'
 import { askAdmin } from './running.ts'
 
@@ -13,25 +14,32 @@ export const withPluginCommands = <T>(
   terminal: Terminal,
   open: Open,
   run: (commands: ReadonlyMap<string, Command>) => Promise<T>,
+  live?: LiveVersion,
 ): Promise<T> =>
-  withLoadedConfig(config, terminal, open, configuration =>
-    run(
-      new Map(
-        [...configuration.plugins.values()].flatMap(({ commands = {} }) =>
-          Object.entries(commands).map(([name, command]) => [
-            name,
-            bindHost(
-              command,
-              run => runWithHost(configuration, run),
-              path => askAdmin(configuration.snapshot.settings.data, path),
-            ),
-          ]),
+  withLoadedConfig(
+    config,
+    terminal,
+    open,
+    configuration =>
+      run(
+        new Map(
+          [...configuration.plugins.values()].flatMap(({ commands = {} }) =>
+            Object.entries(commands).map(([name, command]) => [
+              name,
+              bindHost(
+                command,
+                run => withHost(configuration, run),
+                path => askAdmin(configuration.snapshot.settings.data, path),
+              ),
+            ]),
+          ),
         ),
       ),
-    ),
+    live,
   )
 
-const runWithHost = async <T>(
+/** Calls `run` with a host of the configuration, and releases what plugins shared. */
+export const withHost = async <T>(
   configuration: OfflineConfig,
   run: (host: HostBase) => Promise<T>,
 ): Promise<T> => {

@@ -1,14 +1,15 @@
 /** `tollgate plugin new NAME`: writes a working plugin and its test as a starting point. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { pluginFolders } from '../config/load.ts'
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { formatPath } from '../config/format-path.ts'
+import { ownPluginFolders } from '../config/plugins/plugin-folders.ts'
+import { PROGRAM } from '../config/plugins/program.ts'
 import { fileSource, read } from '../config/read.ts'
 import { RESERVED_NAMES } from '../config/schema.ts'
 import { type Command, configOf, type SingleCommand } from './command.ts'
 import { UsageError } from './kit.ts'
 
-const CONTRACT = fileURLToPath(new URL('../plugin.ts', import.meta.url))
+const CONTRACT = join(PROGRAM, 'engine/plugin.ts')
 
 const create: SingleCommand = {
   arguments: 'NAME',
@@ -21,16 +22,23 @@ const create: SingleCommand = {
         `"${name}" is not a valid plugin name: use lower-case letters, digits and -, begin with a letter, and no key of routes`,
       )
     const { document, root } = read(configOf(args, terminal), fileSource(terminal.env))
-    const file = resolve(root, pluginFolders(document)[0] ?? 'plugins', `${name}.ts`)
+    const file = resolve(root, ownPluginFolders(document)[0] ?? 'plugins', `${name}.ts`)
     const test = resolve(root, 'test/plugins', `${name}.test.ts`)
     const existing = [file, test].find(path => existsSync(path))
     if (existing) throw new UsageError(`${existing} exists; it was not overwritten`)
-    write(file, source(name, importPath(file, CONTRACT)))
-    write(test, testSource(name, importPath(test, file), importPath(test, CONTRACT)))
+    // In the repository of the program a plugin imports its files, elsewhere the package.
+    const isInside = !isAbsolute(formatPath(PROGRAM, root))
+    const contract = (from: string) => (isInside ? importPath(from, CONTRACT) : 'tollgate/plugin')
+    write(file, source(name, contract(file)))
+    const path = importPath(test, file)
+    const testLines = isInside
+      ? testSource(name, path, contract(test))
+      : outsideTestSource(name, path)
+    write(test, testLines)
     const paths = { plugin: relative('', file), test: relative('', test) }
+    const command = `${isInside ? 'npx tap' : 'node --test'} ${paths.test}`
     if (args.values.json) terminal.print(JSON.stringify(paths))
-    else
-      terminal.print(`${paths.plugin} and ${paths.test} written\n\n${nextSteps(name, paths.test)}`)
+    else terminal.print(`${paths.plugin} and ${paths.test} written\n\n${nextSteps(name, command)}`)
     return 0
   },
 }
@@ -48,9 +56,9 @@ const importPath = (from: string, to: string): string => {
   const path = relative(dirname(from), to)
   return path.startsWith('.') ? path : `./${path}`
 }
-const nextSteps = (name: string, test: string): string =>
+const nextSteps = (name: string, testCommand: string): string =>
   [
-    `Run its test:       npx tap ${test}`,
+    `Run its test:       ${testCommand}`,
     `Add it to:          pipeline: [errors, ${name}, …]`,
     `Use it on a route:  ${name}: hello`,
   ].join('\n')
@@ -84,5 +92,24 @@ const testSource = (name: string, plugin: string, contract: string): string[] =>
   "    t.same(reply.headers, {}, 'no header before the reply')",
   '  })',
   `  t.same(reply.headers, { 'x-${name}': 'hello' })`,
+  '})',
+]
+
+const outsideTestSource = (name: string, plugin: string): string[] => [
+  `/** ${name}: adds its header to the reply. */`,
+  "import assert from 'node:assert/strict'",
+  "import test from 'node:test'",
+  "import { fakeAttempt, fakeExchange } from 'tollgate/testing'",
+  `import plugin from '${plugin}'`,
+  '',
+  `test('${name}: adds the header x-${name} after the reply began', async () => {`,
+  "  const stage = plugin.setup('hello')",
+  '  const exchange = fakeExchange()',
+  "  const attempt = fakeAttempt(exchange, { upstream: 'up', name: '' })",
+  '  await stage.handle(exchange, async () => {',
+  '    await attempt.next()',
+  `    assert.equal(exchange.reply.headers['x-${name}'], undefined)`,
+  '  })',
+  `  assert.equal(exchange.reply.headers['x-${name}'], 'hello')`,
   '})',
 ]

@@ -1,7 +1,8 @@
 /** `tollgate routes`: lists the routes, one per line. */
 import type { CompiledRoute } from '../snapshot/snapshot.ts'
 import { configOf, type SingleCommand, table } from './command.ts'
-import { readOnlyDatabase, withLoadedConfig } from './offline.ts'
+import { readOnlyDatabase } from './databases.ts'
+import { withLoadedConfig } from './offline.ts'
 
 export default {
   summary: 'Lists the routes, with their stages and upstreams.',
@@ -21,7 +22,10 @@ const rowOf = ({ route, stages, targets }: CompiledRoute) => ({
   method: route.method,
   path: route.pattern,
   stages: stages.map(({ name }) => name),
-  upstreams: targets.map(({ upstream }) => upstream),
+  upstreams: [
+    ...targets.map(({ upstream }) => upstream),
+    ...stages.flatMap(({ stage }) => (typeof stage.targets === 'object' ? stage.targets : [])),
+  ],
 })
 type RouteRow = ReturnType<typeof rowOf>
 const cells = ({ method, path, stages, upstreams }: RouteRow): string[] => [

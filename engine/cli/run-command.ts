@@ -12,7 +12,7 @@ import {
 } from './command.ts'
 import type { CommandResult } from './contract.ts'
 import { helpOf, usageOf } from './help.ts'
-import { columns, EXIT, isUsageError, UsageError } from './kit.ts'
+import { columns, EXIT, isUsageError, printable, UsageError } from './kit.ts'
 
 /** Resolves to the exit code; rejects with a UsageError for wrong usage. */
 export const runCommand = async (
@@ -73,7 +73,10 @@ const optionsOf = (command: Command): Options =>
 
 const parse = (name: string, options: Options, args: readonly string[]): Arguments => {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true }) as Arguments
+    const marked = args.map(each => (NEGATIVE.test(each) ? MARK + each : each))
+    const { values, positionals } = parseArgs({ args: marked, options, allowPositionals: true })
+    const plain = Object.entries(values).map(([key, value]) => [key, unmark(value)])
+    return { values: Object.fromEntries(plain), positionals: positionals.map(unmark) } as Arguments
   } catch (error) {
     const { message } = error as Error
     const option = /Unknown option '--?([^']+)'/.exec(message)?.[1]
@@ -81,6 +84,12 @@ const parse = (name: string, options: Options, args: readonly string[]): Argumen
     throw unknownWord('option', option, Object.keys(options), `see tollgate ${name} --help`)
   }
 }
+
+/** A negative number is a value that the command judges, and no option. */
+const NEGATIVE = /^-[0-9.]/
+const MARK = '\u0000'
+const unmark = (value: unknown): unknown =>
+  typeof value === 'string' && value.startsWith(MARK) ? value.slice(MARK.length) : value
 
 /** The command that the arguments select, with its full name. `single` is undefined if they name
  *  a group without one of its commands. */
@@ -121,7 +130,7 @@ const formatResult = (result: CommandResult, asJson: boolean): string => {
   if (text !== undefined) return text.replace(/\n$/, '')
   const [first] = rows
   const names = Object.keys(first ?? {})
-  const lines = rows.map(row => names.map(name => String(row[name] ?? '')))
+  const lines = rows.map(row => names.map(name => printable(String(row[name] ?? ''))))
   const table = first ? columns([names, ...lines]).join('\n') : 'none'
   return `${table}\n${after}`.replace(/\n$/, '')
 }

@@ -1,7 +1,7 @@
 /** Requests of commands to the running gateway of a data folder, and the output of reloads. */
+import { existsSync } from 'node:fs'
 import { errors } from '../errors.ts'
-import type { Json } from '../plugin.ts'
-import type { ReloadReport } from '../processes/reload.ts'
+import type { Json, ReloadReport } from '../plugin.ts'
 import { findRunning, type RunningGateway, requestAdmin } from '../processes/running-gateway.ts'
 import { configOf, type SingleCommand, type Terminal } from './command.ts'
 import { EXIT } from './kit.ts'
@@ -26,7 +26,9 @@ export function askGateway<View>(
   }
 }
 const noGateway = (data: string): string =>
-  `no gateway of the data folder "${data}" is running; start one: tollgate start`
+  existsSync(data)
+    ? `no gateway of the data folder "${data}" is running; start one: tollgate start`
+    : `there is no data folder "${data}"; start a gateway: tollgate start (if one is running, its folder was deleted: its log says so, and GET /-/ready of its admin listener)`
 const fault = errors({ NO_GATEWAY: [503, '%s'], ADMIN_REFUSED: [502, '%s answered %d: %s'] })
 
 /** The JSON of a path of the admin listener. Rejects with a fault where no gateway runs. */

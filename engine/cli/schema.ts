@@ -1,9 +1,9 @@
 /** `tollgate schema`: prints the JSON Schema of routes.yaml with the keys of all plugins. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { importPlugins } from '../config/import.ts'
-import { pluginFolders } from '../config/load.ts'
-import { bundlePlugins } from '../config/plugins.ts'
+import { bundlePlugins } from '../config/plugins/bundle.ts'
+import { importPlugins } from '../config/plugins/import.ts'
+import { pluginFolders } from '../config/plugins/plugin-folders.ts'
 import { ProblemsError } from '../config/problem.ts'
 import { fileSource, read } from '../config/read.ts'
 import { schemaText } from '../config/schema.ts'
@@ -18,9 +18,10 @@ export default {
   },
   async run(args, terminal) {
     const config = configOf(args, terminal)
-    const { document, root } = read(config, fileSource(terminal.env))
+    const reading = read(config, fileSource(terminal.env))
+    const { root } = reading
     const text = await withCache(settingsOf(config, terminal).data, async cache => {
-      const bundleResult = await bundlePlugins(pluginFolders(document), root, cache)
+      const bundleResult = await bundlePlugins(pluginFolders(reading), root, cache)
       const { plugins, problems } = await importPlugins(
         bundleResult.bundles,
         root,

@@ -1,8 +1,9 @@
 /** Attached files: those that a document names (`format: file`) and those that they reference, read
  *  once and stored with the version. */
-import { dirname, relative, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { formatPath } from './format-path.ts'
 import { nearest } from './nearest.ts'
+import { locate, nameLike } from './plugins/program.ts'
 import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Source } from './read.ts'
 
@@ -24,14 +25,15 @@ export const readAttachments = (
   const paths: string[] = []
   const problems: Problem[] = []
   const add = (name: string, from: string, place: () => Place): void => {
-    const path = resolve(from, name)
+    const path = locate(from, name)
     const file = formatPath(root, path)
     if (texts.has(file)) return
     const text = source.text(path)
     paths.push(path)
     if (text === undefined) {
-      const beside = source.list('*', dirname(path)).map(other => relative(from, other))
-      problems.push(problem('FILE_MISSING', place(), [name], nearest(relative(from, path), beside)))
+      const nameOf = (each: string) => nameLike(name, from, each)
+      const beside = source.list('*', dirname(path)).map(nameOf)
+      problems.push(problem('FILE_MISSING', place(), [name], nearest(nameOf(path), beside)))
       return
     }
     texts.set(file, text)

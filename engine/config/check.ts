@@ -1,10 +1,15 @@
 /** Checks a configuration against the assembled schema, the rules of the engine and the checks of
  *  every plugin. */
+
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import type { Document, Json } from '../plugin.ts'
 import { readAttachments } from './attachments.ts'
+import { createMemo } from './compile/memo.ts'
+import { formatsIn } from './compile/snapshot-members.ts'
 import { pathOf, schemaProblems } from './faults.ts'
-import type { BundledPlugins } from './plugins.ts'
+import { hintsOf } from './other-gateways.ts'
+import type { BundledPlugins } from './plugins/bundle.ts'
+import { defaultFaults } from './plugins/members.ts'
 import { defineProblems, type Place, type Problem } from './problem.ts'
 import type { Reading, Source } from './read.ts'
 import { checkRules } from './rules.ts'
@@ -14,6 +19,7 @@ import { createValidator } from './validator.ts'
 
 const problem = defineProblems({
   PLUGIN_SCHEMA: 'the plugin %j has an invalid schema: %s',
+  PLUGIN_DEFAULT: 'the default of the plugin %j does not fit its own schema: %s',
   PLUGIN_CHECK: 'the check of plugin %j threw: %s',
 })
 
@@ -46,24 +52,34 @@ export const check = (
     brokenNames,
     cacheFolder,
   )
+  const valid = new Map([...plugins].filter(([name]) => !schemaErrors.has(name)))
+  const defaults = defaultFaults(valid, cacheFolder)
   const { document, errors } = validateDocument(validate, reading)
   const attachments = readAttachments(fileNames, reading.root, source, name =>
     reading.find(pathOfValue(document as Json, name) ?? []).place('value'),
   )
   const names = [...plugins.keys(), ...brokenNames]
-  const isComplete = !reading.problems.some(({ code }) => PARTIAL_CODES.has(code))
+  const isComplete =
+    !reading.isPartial && !reading.problems.some(({ code }) => PARTIAL_CODES.has(code))
   const problems = [
     ...bundleResult.bundles
       .filter(({ name }) => schemaErrors.has(name))
       .map(({ name, file }) =>
         problem('PLUGIN_SCHEMA', fileStart(file), [name, schemaErrors.get(name)]),
       ),
+    ...bundleResult.bundles
+      .filter(({ name }) => defaults.has(name))
+      .map(({ name, file }) =>
+        problem('PLUGIN_DEFAULT', fileStart(file), [name, defaults.get(name)]),
+      ),
     ...attachments.problems,
-    ...withoutConsequences(schemaProblems(errors, reading), reading.problems),
+    ...withoutConsequences(schemaProblems(errors, reading, hintsOf(plugins)), reading.problems),
     ...(isComplete
       ? withoutConsequences(checkRules(document, reading, names, plugins), reading.problems)
       : []),
-    ...(isComplete && errors.length === 0 ? pluginChecks(document, plugins, reading) : []),
+    ...(isComplete && errors.length === 0
+      ? pluginChecks(document, plugins, reading, cacheFolder)
+      : []),
   ]
   return {
     document,
@@ -134,14 +150,29 @@ const withoutConsequences = (
     ),
   )
 
-const pluginChecks = (document: Document, plugins: Plugins, reading: Reading): Problem[] => {
+const pluginChecks = (
+  document: Document,
+  plugins: Plugins,
+  reading: Reading,
+  cacheFolder: string,
+): Problem[] => {
+  const host = { memo: createMemo(cacheFolder), formats: formatsIn(plugins) }
   const problems: Problem[] = []
   for (const [name, plugin] of plugins) {
     try {
-      plugin.check?.(document, (where, code, message, suggestion) => {
-        const place = reading.find(where).place('value')
-        problems.push({ code, message, ...place, ...(suggestion !== undefined && { suggestion }) })
-      })
+      plugin.check?.(
+        document,
+        (where, code, message, suggestion) => {
+          const place = reading.find(where).place('value')
+          problems.push({
+            code,
+            message,
+            ...place,
+            ...(suggestion !== undefined && { suggestion }),
+          })
+        },
+        host,
+      )
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       problems.push(problem('PLUGIN_CHECK', reading.find([]).place('value'), [name, message]))

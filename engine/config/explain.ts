@@ -1,9 +1,10 @@
 /** Explains one request without sending it: its route, the outcome of each stage, the targets and
  *  the upstream request. */
+
+import { bufferedRequest } from '../egress/resumed-call.ts'
 import { asFault } from '../errors.ts'
 import type { Bytes, Headers, Json, Next, Target } from '../plugin.ts'
 import { Call } from '../request/exchange.ts'
-import { bufferedRequest } from '../request/resumed-call.ts'
 import type { Store } from '../request/writes.ts'
 import type { NamedStage, Snapshot } from '../snapshot/snapshot.ts'
 import { createAttempt, type UpstreamAttempt } from '../upstream/attempt.ts'
@@ -24,8 +25,9 @@ export interface ExplainedRequest {
 export interface StageReport {
   readonly stage: string
   readonly ring: 'handle' | 'forward'
-  /** `silent`: it neither responds nor calls next(), which is a bug of the plugin. */
-  readonly outcome: 'passes' | 'refuses' | 'answers' | 'silent'
+  /** `silent`: it neither responds nor calls next(), which is a bug of the plugin. `unknown`: it
+   *  needs what an earlier stage, which refused, sets. */
+  readonly outcome: 'passes' | 'refuses' | 'answers' | 'silent' | 'unknown'
   readonly refusal?: { readonly status: number; readonly code: string; readonly message: string }
   /** Result of the stage's own `explain`. */
   readonly says?: Json
@@ -65,7 +67,7 @@ export const explain = async (
   const call = new Call({
     id: 'explain',
     requestId: 'explain',
-    traceId: '0'.repeat(32),
+    trace: '0'.repeat(32),
     route,
     params,
     store,
@@ -135,7 +137,9 @@ const walk = async <Subject extends Call | UpstreamAttempt>(
     } catch (error) {
       if (hasPassed) throw error
       const { status, code, message } = asFault(error)
-      report('refuses', { refusal: { status, code, message } })
+      // No client sees an error of the gateway itself after a refusal.
+      if (status >= 500 && reports.some(({ refusal }) => refusal)) report('unknown')
+      else report('refuses', { refusal: { status, code, message } })
       return runFrom(index + 1)
     }
     if (hasPassed || isAnswered(subject)) return hasPassed ? undefined : report('answers')

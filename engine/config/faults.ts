@@ -2,12 +2,13 @@
 import type { ErrorObject } from 'ajv'
 import type { Json } from '../plugin.ts'
 import { nearest } from './nearest.ts'
+import { type Hints, hintFor } from './other-gateways.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import type { Path } from './source-positions.ts'
 
 const problem = defineProblems({
-  UNKNOWN_KEY: 'unknown key %j in %s',
+  UNKNOWN_KEY: 'unknown key %j in %s%s',
   MISSING_KEY: '%s needs the key %j',
   WRONG_TYPE: '%s must be %s, not %s',
   UNKNOWN_VALUE: '%s cannot be %s; it is one of %s',
@@ -24,6 +25,8 @@ interface Schema {
   readonly format?: string
   readonly pattern?: string
   readonly enum?: readonly string[]
+  /** Words of other gateways. */
+  readonly hints?: Hints
 }
 /** Code and message arguments of a problem; path and key if they differ from the value at the path
  *  of the error. */
@@ -37,11 +40,15 @@ interface ProblemParts {
 /** `source`: source text of the value, in which variables are not expanded. */
 type ProblemBuilder = (fault: Fault, label: string, source: string, schema: Schema) => ProblemParts
 
-export const schemaProblems = (errors: readonly ErrorObject[], reading: Reading): Problem[] => {
+export const schemaProblems = (
+  errors: readonly ErrorObject[],
+  reading: Reading,
+  hints: Hints = {},
+): Problem[] => {
   const suggestedKeys = new Set<string>()
   const reports = relevantErrors(errors as readonly Fault[]).map(fault => {
     const path = pathOf(fault.instancePath)
-    const schema = (fault.parentSchema ?? {}) as Schema
+    const schema = { ...(fault.parentSchema as Schema | undefined), hints }
     const source = schema.format === 'password' ? 'that' : sourceTextAt(path, fault.data, reading)
     const parts = (BUILDERS[fault.keyword] ?? buildOther)(fault, labelOf(path), source, schema)
     const place = reading.find(parts.path ?? path).place(parts.what ?? 'value')
@@ -59,12 +66,15 @@ export const schemaProblems = (errors: readonly ErrorObject[], reading: Reading)
 }
 
 /** Source text of a value. For settings also the expanded value unless it is secret, since
- *  `${PORT}` alone does not show what is wrong. */
+ *  `${PORT}` alone does not show what is wrong; elsewhere the variable that has the value. */
 const sourceTextAt = (path: Path, data: unknown, { find, secrets }: Reading): string => {
   const { source, hasVariable } = find(path)
-  const isPublic = path[0] === 'settings' && hasVariable && !source.includes('${file:')
-  const isPlain = typeof data === 'string' && ![...secrets].some(secret => data.includes(secret))
-  return isPublic && isPlain ? `${short(source)}, which is ${short(data)} here` : short(source)
+  if (!hasVariable || typeof data !== 'string') return short(source)
+  const isPublic = path[0] === 'settings' && !source.includes('${file:')
+  const isPlain = ![...secrets].some(secret => data.includes(secret))
+  if (isPublic && isPlain) return `${short(source)}, which is ${short(data)} here`
+  const [, name] = /\$\{([A-Za-z_]\w*)/.exec(source) ?? []
+  return name === undefined || isPublic ? short(source) : `the value of ${name}`
 }
 
 export const pathOf = (pointer: string): string[] =>
@@ -86,11 +96,13 @@ const short = (source: string): string => {
 }
 
 const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
-  additionalProperties: ({ instancePath, params }, label, _written, { properties = {} }) => {
+  additionalProperties: ({ instancePath, params }, label, _written, schema) => {
     const name = String(params.additionalProperty)
-    const suggestion = nearest(name, Object.keys(properties))
+    // A word of another gateway is no misspelling of ours, although it may be near to one.
+    const hint = hintFor(name, schema.hints ?? {})
+    const suggestion = hint === '' ? nearest(name, Object.keys(schema.properties ?? {})) : undefined
     const path = [...pathOf(instancePath), name]
-    return { code: 'UNKNOWN_KEY', args: [name, label], path, what: 'key', suggestion }
+    return { code: 'UNKNOWN_KEY', args: [name, label, hint], path, what: 'key', suggestion }
   },
   required: ({ params }, label) => ({
     code: 'MISSING_KEY',
@@ -114,7 +126,12 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
     const at = { path: [...pathOf(instancePath), name], what: 'key' } as const
     const { pattern, enum: names } = schema as Schema
     if (names)
-      return { code: 'UNKNOWN_KEY', args: [name, label], ...at, suggestion: nearest(name, names) }
+      return {
+        code: 'UNKNOWN_KEY',
+        args: [name, label, ''],
+        ...at,
+        suggestion: nearest(name, names),
+      }
     return { code: 'BAD_NAME', args: [name, label, pattern], ...at }
   },
   maxProperties: ({ params, data }, label) => {
@@ -127,12 +144,29 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
     return { code: 'DUPLICATE_ITEM', args, path: [...pathOf(instancePath), later] }
   },
 }
-const buildOther: ProblemBuilder = ({ keyword, message }, label, source, { examples = [] }) => {
+const buildOther: ProblemBuilder = ({ keyword, message, data }, label, source, schema) => {
+  const { examples = [] } = schema
   const isText = keyword === 'pattern' || keyword === 'format'
   const samples = isText ? examples.map(each => JSON.stringify(each)).join(' or ') : ''
+  const why = partOf(schema, data)
   const advice =
     samples === '' ? `it ${message ?? 'breaks the schema'}` : `write it like ${samples}`
-  return { code: 'BAD_VALUE', args: [label, source, advice] }
+  return { code: 'BAD_VALUE', args: [label, source, why + advice] }
+}
+
+/** Which part of a value is wrong, for `path:` of a route. */
+const partOf = ({ pattern = '' }: Schema, data: unknown): string => {
+  const [, methods] = /^\^\(\?:([A-Z|]+)\)/.exec(pattern) ?? []
+  if (methods === undefined || typeof data !== 'string') return ''
+  const known = methods.split('|')
+  const [first = '', path = ''] = data.trim().split(/\s+/)
+  const wrong = first.split('|').find(each => !known.includes(each))
+  if (first.startsWith('/')) return `it begins with a method (${known.join(', ')}); `
+  if (wrong !== undefined) {
+    const near = nearest(wrong, known)
+    return `${wrong} is no method${near === undefined ? '' : `, did you mean ${near}?`}; `
+  }
+  return path.startsWith('/') ? 'one space separates method and path; ' : 'its path begins with /; '
 }
 
 /** Booleans of YAML 1.1 that are strings in YAML 1.2, and the boolean that is meant. */

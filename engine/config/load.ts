@@ -1,24 +1,29 @@
 /** Loads a configuration: reads, bundles, checks and compiles it, or reports all problems. */
 import { createHash } from 'node:crypto'
 import { dirname, join, resolve } from 'node:path'
-import type { Document, Json, Plugin } from '../plugin.ts'
+import type { Plugin } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { check } from './check.ts'
 import type { Blueprint, Bundle } from './compile/blueprint.ts'
 import { CompileError, type CompileFault, compile } from './compile/compile.ts'
 import { labelOf } from './faults.ts'
-import { importPlugins, placeInStack } from './import.ts'
-import { indexPaths } from './plugin-files.ts'
-import { type BundledPlugins, bundlePlugins } from './plugins.ts'
+import { type BundledPlugins, bundlePlugins } from './plugins/bundle.ts'
+import { importPlugins, placeInStack } from './plugins/import.ts'
+import {
+  folderPaths,
+  folderProblems,
+  ownPluginFolders,
+  withShipped,
+} from './plugins/plugin-folders.ts'
 import { type Problem, ProblemsError } from './problem.ts'
-import { fileSource, type Reading, read, type Source } from './read.ts'
+import { fileSource, includePatterns, type Reading, read, type Source } from './read.ts'
 import { isSecret, withPassword } from './variables.ts'
 import { findWatchedPaths } from './watched-paths.ts'
 
 export { describeChange } from './change.ts'
 export type { Blueprint } from './compile/blueprint.ts'
-export { fromBlueprint } from './import.ts'
+export { fromBlueprint } from './plugins/import.ts'
 
 export interface PrepareOptions {
   /** Path of routes.yaml. */
@@ -76,10 +81,10 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const { config, version, cacheFolder, source = fileSource(), progress = () => {} } = options
   const reading = read(config, source)
   const { root } = reading
-  const folders = pluginFolders(reading.document)
+  const folders = ownPluginFolders(reading.document)
   const bundleResult: BundledPlugins = options.bundles
     ? { bundles: options.bundles, brokenNames: [], problems: [], inputs: [] }
-    : await bundlePlugins(folders, root, cacheFolder)
+    : await bundlePlugins(withShipped(folders, root), root, cacheFolder)
   const { bundles, inputs } = bundleResult
   const importResult = await importPlugins(bundles, root, inputs, progress)
   const checkResult = check(reading, bundleResult, importResult.plugins, source, cacheFolder)
@@ -87,13 +92,13 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   // Longest first: one secret may be a prefix of another.
   const longestFirst = secretValues.flatMap(withPassword).sort((a, b) => b.length - a.length)
   const secrets = new Set(longestFirst)
-  const ownPaths = [...reading.files.keys(), ...folders, ...includePatterns(reading)]
   const pathsToWatch = findWatchedPaths([
-    ...ownPaths.map(path => resolve(root, path)),
+    ...[...reading.files.keys()].map(path => resolve(root, path)),
+    ...includePatterns(reading),
+    ...folderPaths(folders, root),
     ...reading.variableFiles,
     ...checkResult.paths,
     ...codePatterns(inputs),
-    ...indexPaths(folders, root),
   ])
   const [main] = reading.files.keys()
   const fail = (problems: readonly Problem[]) =>
@@ -104,15 +109,17 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
       pathsToWatch,
       main,
     )
-  const problems = [reading, bundleResult, importResult, checkResult].flatMap(
-    ({ problems }) => problems,
-  )
+  const problems = [
+    ...folderProblems(reading),
+    ...[reading, bundleResult, importResult, checkResult].flatMap(({ problems }) => problems),
+  ]
   if (problems.length > 0) throw fail(problems)
   const { document } = checkResult
   const attachments = Object.fromEntries(checkResult.files)
   const hashedParts = [document, bundles.map(({ name, hash }) => [name, hash]), attachments]
   const hash = createHash('sha256').update(JSON.stringify(hashedParts)).digest('hex').slice(0, 16)
-  const blueprint = { version, hash, root, document, plugins: bundles, files: attachments }
+  const places = placesOf(reading)
+  const blueprint = { version, hash, root, document, plugins: bundles, places, files: attachments }
   const files = new Map([...reading.files, ...checkResult.files])
   const result = {
     blueprint,
@@ -124,20 +131,13 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   return { result, reading, inputs, fail }
 }
 
-/** Plugin folders before validation. */
-export const pluginFolders = ({ settings }: Document): string[] => {
-  const folders = (settings as { plugins?: Json } | undefined)?.plugins
-  return Array.isArray(folders) ? folders.filter(each => typeof each === 'string') : ['plugins']
-}
-
-/** Patterns of included files, also of files that do not exist yet. For a pattern with subfolders,
- *  the whole folder. */
-const includePatterns = ({ document: { include } }: Reading): string[] =>
-  (Array.isArray(include) ? include : []).map(each => {
-    const [folder = ''] = /^(?:[^*?[{/]*\/)*/.exec(String(each)) ?? []
-    const rest = String(each).slice(folder.length)
-    return rest.includes('/') ? folder || '.' : folder + rest
+/** Where each route is defined. */
+const placesOf = ({ document: { routes }, find }: Reading): Blueprint['places'] =>
+  (Array.isArray(routes) ? routes : []).map((_, index) => {
+    const { file, line } = find(['routes', index]).place('value')
+    return { file, line }
   })
+
 /** A file that a plugin imports may not exist yet. */
 const CODE = '*.{ts,mts,cts,js,mjs,cjs,json}'
 const codePatterns = (inputs: readonly string[]): string[] => [
@@ -183,12 +183,22 @@ const mask = (text: string, secrets: Iterable<string>): string => {
 
 /** Places a fault at the options that a plugin refused, or at the line where its code threw. */
 const compileProblem = (
-  { where = [], plugin, code, message, stack }: CompileFault,
+  { where = [], plugin = '', code, message: reason, suggestion, stack }: CompileFault,
   { result, reading, inputs }: LoadState,
 ): Problem => {
   const file = result.blueprint.plugins.find(({ name }) => name === plugin)?.file
+  const isSetup = code === 'PLUGIN_SETUP' && !reason.includes(`"${plugin}"`)
+  const message = isSetup ? `the plugin "${plugin}" failed in setup: ${reason}` : reason
   const place = code.startsWith('PLUGIN_') ? placeInStack(stack, reading.root, inputs) : undefined
-  if (place) return { code, message: `${message} (in setup for ${labelOf(where)})`, ...place }
-  if (file && where.length === 0) return { code, message, file, line: 1, column: 1 }
+  if (place) return { code, message: `${message} (for ${labelOf(where)})`, ...place }
+  if (file && (where.length === 0 || code === 'PLUGIN_STAGE'))
+    return {
+      code,
+      message,
+      file,
+      line: 1,
+      column: 1,
+      ...(suggestion !== undefined && { suggestion }),
+    }
   return { code, message, ...reading.find(where).place('value') }
 }

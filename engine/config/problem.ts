@@ -15,6 +15,8 @@ export interface Problem extends Place {
   readonly code: string
   readonly message: string
   readonly suggestion?: string
+  /** Of advice by `tollgate lint`; problems have none. */
+  readonly severity?: 'error' | 'warning' | 'info'
 }
 export type Texts = ReadonlyMap<string, string>
 export type Format = 'pretty' | 'json' | 'github'
@@ -162,7 +164,9 @@ const sentence = ({ message, suggestion }: Problem) =>
 const pretty = (problem: Problem, text: string | undefined, options: FormatOptions) => {
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     options.color ? styleText(style, text, { validateStream: false }) : text
-  const head = `${paint('bold', placeOf(problem, options))}  ${paint('red', problem.code)}  ${printable(sentence(problem))}`
+  const { severity } = problem
+  const code = severity === undefined ? problem.code : `${severity} ${problem.code}`
+  const head = `${paint('bold', placeOf(problem, options))}  ${paint('red', code)}  ${printable(sentence(problem))}`
   const lines = text === undefined ? [] : frame(problem, text)
   return [
     head,
@@ -209,10 +213,11 @@ const annotation = (problem: Problem, options: FormatOptions) => {
   const end = problem.column + (problem.length ?? 1)
   const file = property(shownFile(problem.file, options))
   return (
-    `::error file=${file},line=${problem.line},col=${problem.column},endColumn=${end}` +
+    `::${ANNOTATIONS[problem.severity ?? 'error']} file=${file},line=${problem.line},col=${problem.column},endColumn=${end}` +
     `,title=${property(problem.code)}::${command(sentence(problem))}`
   )
 }
+const ANNOTATIONS = { error: 'error', warning: 'warning', info: 'notice' } as const
 
 // Escapes of GitHub workflow commands, for messages and for properties.
 const command = (text: string) =>

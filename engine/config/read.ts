@@ -1,18 +1,22 @@
 /** Reads a configuration: the main file and its includes, with the source position of each key and
  *  value. */
 import { globSync, readFileSync, statSync } from 'node:fs'
-import { dirname, matchesGlob, resolve } from 'node:path'
+import { basename, dirname, matchesGlob, resolve } from 'node:path'
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { expandPresets } from './compile/presets.ts'
 import { formatPath } from './format-path.ts'
+import { nearest } from './nearest.ts'
+import { splitName } from './plugins/program.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Path, SourceNode } from './source-positions.ts'
-import { parseYaml, type YamlFile } from './yaml.ts'
+import { type ParsedText, parseText, parseYaml, type YamlFile } from './yaml.ts'
 
 const problem = defineProblems({
   CONFIG_MISSING:
     'no readable file %j; write one, or name another with --config or TOLLGATE_CONFIG',
+  FILE_MISSING:
+    'the included file %j cannot be read: correct its permissions, or remove it from %j',
   NOT_A_MAP: 'the file must contain named sections such as "routes:"',
   INCLUDE_EMPTY: 'the pattern %j matches no file',
   INCLUDE_NESTED: 'only the main file may contain %j',
@@ -25,6 +29,8 @@ export interface Source {
   text(path: string): string | undefined
   list(pattern: string, root: string): readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Parses a text; the result of a text that was parsed lately is used again. */
+  parse(text: string): ParsedText
 }
 export interface Reading {
   readonly document: Document
@@ -35,6 +41,8 @@ export interface Reading {
   /** Absolute paths of files in `${file:…}`. They are read anew and not archived. */
   readonly variableFiles: readonly string[]
   readonly problems: readonly Problem[]
+  /** Whether an included file is left out: references to it are not reported. */
+  readonly isPartial?: boolean
   /** Whether a file cannot be parsed: checking the rest would report false problems. */
   readonly isBroken: boolean
   readonly secrets: ReadonlySet<string>
@@ -51,8 +59,29 @@ export const fileSource = (env: Source['env'] = process.env): Source => ({
       return undefined
     }
   },
-  list: (pattern, root) => globSync(pattern, { cwd: root }).map(path => resolve(root, path)),
+  list: (pattern, root) =>
+    globSync(pattern, { cwd: root })
+      .map(path => resolve(root, path))
+      .filter(path => !isFolder(path)),
+  parse: createParser(),
 })
+/** Number of texts whose trees are kept. A reload then parses only the files that have changed. */
+const MAX_TREES = 200
+const createParser = (): Source['parse'] => {
+  const trees = new Map<string, ParsedText>()
+  return text => {
+    const parsed = trees.get(text) ?? parseText(text)
+    trees.delete(text)
+    trees.set(text, parsed)
+    const [oldest] = trees.keys()
+    if (trees.size > MAX_TREES && oldest !== undefined) trees.delete(oldest)
+    return parsed
+  }
+}
+
+/** A link to nothing is no folder: it is a file that cannot be read. */
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 /** The files of an earlier version; files that it does not have (secrets) are read from `now`. */
 export const archivedSource = (
@@ -61,6 +90,7 @@ export const archivedSource = (
   now: Source,
 ): Source => ({
   env: now.env,
+  parse: now.parse,
   text: path => files[formatPath(root, path)] ?? now.text(path),
   list: (pattern, from) => {
     const all = Object.keys(files).map(file => resolve(root, file))
@@ -80,13 +110,14 @@ export const read = (path: string, source: Source): Reading => {
   const open = (path: string): YamlFile => {
     const text = source.text(path) ?? ''
     files.set(formatPath(root, path), text)
-    return parseYaml(formatPath(root, path), text, { env: source.env, file })
+    return parseYaml(formatPath(root, path), text, { env: source.env, file }, source.parse(text))
   }
   const problems: Problem[] = []
   const mainFile = open(main)
   const missing = source.text(main) === undefined
-  if (missing) problems.push(problem('CONFIG_MISSING', mainFile.find([]).place('value'), [path]))
-  const includedPaths = includes(mainFile, root, source, problems).filter(each => each !== main)
+  if (missing) problems.push(missingConfig(path, main, mainFile, source))
+  const allIncluded = includes(mainFile, root, source, problems).filter(each => each !== main)
+  const includedPaths = allIncluded.filter(each => source.text(each) !== undefined)
   const parts = [mainFile, ...includedPaths.map(open)]
   const sections = missing ? new Map() : collect(parts, problems)
   return expandPresets({
@@ -97,10 +128,18 @@ export const read = (path: string, source: Source): Reading => {
     files,
     variableFiles,
     problems: [...parts.flatMap(part => part.problems), ...problems],
+    isPartial: includedPaths.length < allIncluded.length,
     isBroken: missing || parts.some(part => part.isBroken),
     secrets: new Set(parts.flatMap(part => part.secrets)),
     find: createFind(sections, mainFile),
   })
+}
+
+/** Suggests a file beside the missing one, such as routes.yml. */
+const missingConfig = (path: string, main: string, mainFile: YamlFile, source: Source): Problem => {
+  const beside = source.list('*.{yaml,yml}', dirname(main)).map(each => basename(each))
+  const suggestion = nearest(basename(main), beside)
+  return problem('CONFIG_MISSING', mainFile.find([]).place('value'), [path], suggestion)
 }
 
 /** The files of `include:`, each once, in the order of the patterns and then of their names. */
@@ -114,14 +153,26 @@ const includes = (
   const files = new Set<string>()
   for (const [index, pattern] of (Array.isArray(patterns) ? patterns : []).entries()) {
     if (typeof pattern !== 'string') continue
-    const matches = source.list(pattern, root).filter(file => source.text(file) !== undefined)
+    const [folder, path] = splitName(root, pattern)
+    const matches = [...source.list(path, folder)]
     const place = mainFile.find(['include', index]).place('value')
+    for (const file of matches.filter(each => source.text(each) === undefined))
+      problems.push(problem('FILE_MISSING', place, [formatPath(root, file), pattern]))
     if (matches.length === 0) problems.push(problem('INCLUDE_EMPTY', place, [pattern]))
     for (const file of matches.sort()) files.add(file)
   }
   return [...files]
 }
 
+/** Absolute patterns of included files, also of files that do not exist yet. For a pattern with
+ *  subfolders, the whole folder. */
+export const includePatterns = ({ document: { include }, root }: Reading): string[] =>
+  (Array.isArray(include) ? include : []).map(each => {
+    const [from, pattern] = splitName(root, String(each))
+    const [folder = ''] = /^(?:[^*?[{/]*\/)*/.exec(pattern) ?? []
+    const rest = pattern.slice(folder.length)
+    return resolve(from, rest.includes('/') ? folder || '.' : folder + rest)
+  })
 const kind = (value: Json) =>
   isFields(value) ? 'map' : Array.isArray(value) ? 'list' : 'single value'
 

@@ -15,7 +15,7 @@ const problem = defineProblems({
   PLUGIN_ORDER:
     'the plugin %j must come before %j, as %j declares (%s: [%s]); move it in front of %j',
   NOT_IN_PIPELINE: 'the plugin %j is not in the pipeline, so it would never run',
-  UNKNOWN_UPSTREAM: 'no upstream is named %j',
+  UNKNOWN_UPSTREAM: 'no upstream is named %j%s',
   UNUSED_KEY:
     'the key of %j would never be sent, since the plugin %j signs its requests; remove `key:` or `auth:`',
   UNKNOWN_PARAMETER: 'the path %s has no parameter {%s}',
@@ -123,8 +123,9 @@ const checkInProcessUpstreams = ({ document, plugins, report }: RuleContext): vo
 const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
   const names = Object.keys(mapOf(document.upstreams))
   const checkName = (name: Json | undefined, where: Path) => {
-    if (typeof name === 'string' && !names.includes(name))
-      report('UNKNOWN_UPSTREAM', where, [name], nearest(name, names))
+    if (typeof name !== 'string' || names.includes(name)) return
+    const suggestion = nearest(name, names)
+    report('UNKNOWN_UPSTREAM', where, [name, suggestion ? '' : listed(names)], suggestion)
   }
   for (const [index, { upstream }] of routes.entries()) {
     const where = ['routes', index, 'upstream']
@@ -133,6 +134,13 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
       if (isFields(each)) checkName(each.to, [...where, position, 'to'])
       else checkName(each, [...where, position])
   }
+}
+
+/** Names to choose from, where none is near. */
+const listed = (names: readonly string[]): string => {
+  const first = names.slice(0, 12).join(', ')
+  if (names.length === 0) return '; `upstreams:` has none'
+  return `; \`upstreams:\` has ${first}${names.length > 12 ? `, and ${names.length - 12} more` : ''}`
 }
 
 /** Checks that no upstream has both a key and a plugin that signs. */

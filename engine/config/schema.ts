@@ -2,6 +2,8 @@
 import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
 
+import { formatsIn } from './compile/snapshot-members.ts'
+
 export type Plugins = ReadonlyMap<string, Plugin>
 const { settings, upstreams, presets, routes } = engine.properties
 /** Names that a plugin cannot have, since they are keys of routes. */
@@ -47,7 +49,7 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
     },
   }
   const order = { ...engine.properties.pipeline.items, ...(names.length > 0 && { enum: names }) }
-  return {
+  const schema = {
     ...engine,
     additionalProperties,
     properties: Object.assign(
@@ -60,7 +62,18 @@ export const assembleSchema = (plugins: Plugins, brokenNames: readonly string[] 
       ...sortedPlugins.map(([, plugin]) => plugin.sections),
     ),
   }
+  return withFormats(schema, Object.keys(formatsIn(plugins)))
 }
+
+/** Adds the names of formats that plugins bring to the enums that list formats. */
+const withFormats = (schema: object, names: readonly string[]): object =>
+  names.length === 0
+    ? schema
+    : JSON.parse(JSON.stringify(schema), (_, value) =>
+        value?.$comment === 'formats' && Array.isArray(value.enum)
+          ? { ...value, enum: [...new Set([...value.enum, ...names])] }
+          : value,
+      )
 
 /** `auth:` of an upstream: the ways to send its key, and the plugins that sign. */
 const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => {

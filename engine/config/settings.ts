@@ -1,4 +1,5 @@
 /** Reads the `settings:` section with defaults; durations in ms, sizes in bytes. */
+import { amountIn, DURATIONS } from '../kit.ts'
 import { parseDuration, parseSize } from './compile/units.ts'
 
 /** The `settings:` section, in ms and bytes. */
@@ -8,6 +9,9 @@ export interface Settings {
   /** `Host` names that the admin listener accepts besides loopback. */
   readonly admin_hosts: string
   readonly public_url: string
+  /** PEM texts; undefined: the listener speaks plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  readonly trusted_proxies: readonly string[]
   readonly workers: number | 'auto'
   readonly data: string
   readonly database: string
@@ -32,6 +36,10 @@ export interface Settings {
     readonly drain: number
   }
   readonly log: { readonly level: string }
+  /** MiB of new objects of a worker from its start; undefined: it grows with the load. */
+  readonly young_generation: number | undefined
+  /** The bounds of the request log: bytes, ms. Undefined: it is off. */
+  readonly request_log: { readonly size: number; readonly age: number } | undefined
 }
 
 type RawSettings<T> = { readonly [K in keyof T]?: unknown }
@@ -44,7 +52,8 @@ const part = <K extends keyof Settings>(
 export const publicUrl = (
   { listen, public_url: configured }: Pick<Settings, 'listen' | 'public_url'>,
   localUrl: string | undefined,
-): string => (configured === `http://${listen}` ? (localUrl ?? configured) : configured)
+): string =>
+  configured.replace(/^https?:\/\//, '') === listen ? (localUrl ?? configured) : configured
 
 /** `raw`: a section that is valid. Missing settings come from environment variables, then from
  *  defaults. */
@@ -66,7 +75,13 @@ export const readSettings = (
     listen,
     admin: text('admin', env.ADMIN_PORT && `127.0.0.1:${env.ADMIN_PORT}`, '127.0.0.1:9090'),
     admin_hosts: text('admin_hosts', env.ADMIN_HOSTS, ''),
-    public_url: text('public_url', env.PUBLIC_URL, `http://${listen}`).replace(/\/+$/, ''),
+    public_url: text(
+      'public_url',
+      env.PUBLIC_URL,
+      `${raw.tls ? 'https' : 'http'}://${listen}`,
+    ).replace(/\/+$/, ''),
+    tls: raw.tls as Settings['tls'],
+    trusted_proxies: (raw.trusted_proxies ?? []) as readonly string[],
     workers: workers === 'auto' ? 'auto' : Number(workers),
     data: text('data', env.TOLLGATE_DATA, 'data'),
     database: text('database', env.DATABASE_URL, 'sqlite:'),
@@ -88,5 +103,13 @@ export const readSettings = (
       drain: ms('drain', '20s'),
     },
     log: { level: String(part(raw, 'log').level ?? 'info') },
+    young_generation: raw.young_generation === undefined ? undefined : Number(raw.young_generation),
+    request_log: requestLog(raw.request_log),
   }
+}
+
+const requestLog = (raw: unknown): Settings['request_log'] => {
+  if (raw === 'off') return undefined
+  const { size = '256MiB', age = '7d' } = (raw ?? {}) as Readonly<Record<string, unknown>>
+  return { size: parseSize(String(size)), age: amountIn(String(age), DURATIONS) }
 }

@@ -26,6 +26,7 @@ import { expand, isSecret, type VariableSource } from './variables.ts'
 
 const problem = defineProblems({
   YAML_SYNTAX: '%s',
+  YAML_ENCODING: 'the file is UTF-16, or no text; save it as UTF-8',
   YAML_TAB: 'YAML cannot be indented with tabs; use spaces',
   YAML_UNCLOSED: 'the %s is never closed',
   YAML_TAG: 'the tag %s is not supported; write the plain value',
@@ -51,6 +52,8 @@ const MESSAGES: Readonly<Record<string, string>> = {
   BAD_SCALAR_START: 'a value cannot start with this character; put it in quotes',
   MULTIPLE_DOCS: 'a file may contain one document only; remove the line ---',
   NON_STRING_KEY: 'a key must be a string',
+  SEQUENCE_ITEM:
+    'an item of this list must begin with "- " in the column of the others; indent this line deeper to continue the item above',
   [TOO_DEEP]: 'the nesting is too deep; no configuration needs so many levels',
 }
 /** Values to which all aliases of a file may expand. */
@@ -66,7 +69,12 @@ export interface YamlFile {
   find(path: Path): SourceNode
 }
 
-export const parseYaml = (file: string, text: string, variables: VariableSource): YamlFile => {
+/** The tree of a text. It depends on nothing else. */
+export interface ParsedText {
+  readonly tree: Tree.Parsed
+  readonly lineCounter: LineCounter
+}
+export const parseText = (text: string): ParsedText => {
   const lineCounter = new LineCounter()
   const tree = parseDocument(text, {
     lineCounter,
@@ -79,6 +87,16 @@ export const parseYaml = (file: string, text: string, variables: VariableSource)
     // `Values` reports duplicates instead.
     uniqueKeys: false,
   })
+  return { tree, lineCounter }
+}
+
+export const parseYaml = (
+  file: string,
+  text: string,
+  variables: VariableSource,
+  { tree, lineCounter }: ParsedText,
+): YamlFile => {
+  if (/^\uFFFD{2}|\0/.test(text)) return notUtf8(file)
   const at = createPlaceOf(file, text, lineCounter)
   const find = createFind(tree, text, at)
   // Only the first error of a file is reported, since the others mostly follow from it. If the
@@ -101,6 +119,13 @@ export const parseYaml = (file: string, text: string, variables: VariableSource)
   }
 }
 
+const notUtf8 = (file: string): YamlFile => {
+  const place = { file, line: 1, column: 1 }
+  const find = () => ({ place: () => place, source: '', hasVariable: false })
+  const problems = [problem('YAML_ENCODING', place)]
+  return { value: null, isBroken: true, problems, secrets: [], find }
+}
+
 const isSyntaxCode = ({ code }: Problem) => code.startsWith('YAML_')
 
 const syntaxProblem = (
@@ -116,7 +141,12 @@ const syntaxProblem = (
   if (opener !== undefined) return problem('YAML_UNCLOSED', at(opener), [text[opener]])
   if (text.startsWith('${', start - 1))
     return problem('YAML_QUOTE', at(start - 1, text.indexOf('}', start) + 1))
-  const kind = message.startsWith('A block sequence') ? 'BAD_INDENT' : code
+  const isItem = /sequence item without - indicator/i.test(message)
+  const kind = message.startsWith('A block sequence')
+    ? 'BAD_INDENT'
+    : isItem
+      ? 'SEQUENCE_ITEM'
+      : code
   const explanation = MESSAGES[kind] ?? `${message.charAt(0).toLowerCase()}${message.slice(1)}`
   return problem('YAML_SYNTAX', at(Math.min(start, text.length), end), [explanation])
 }

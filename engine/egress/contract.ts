@@ -22,7 +22,14 @@ export interface AuthMethodOf<Host> {
   /** JSON Schema of the options. */
   readonly schema: object
   /** Runs once per upstream and version. The result signs before the stages do. */
-  setup(options: unknown, host: AuthHostOf<Host>): Sign
+  setup(options: unknown, host: AuthHostOf<Host>): Sign | CredentialSigner
+}
+/** Signs with a credential that can be renewed. */
+export interface CredentialSigner {
+  readonly sign: Sign
+  /** Called after a 401, with the headers that were sent. Returns whether another attempt would
+   *  send another credential: one is made, if the request can be sent again. */
+  onRefused?(headers: Headers): boolean
 }
 export type AuthHostOf<Host> = Host & {
   /** Key in `upstreams:`. */

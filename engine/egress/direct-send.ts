@@ -1,13 +1,14 @@
 /** Sends one request without stages, retries or charges, to an upstream or public URL. */
+import { randomBytes } from 'node:crypto'
 import { errors } from '../errors.ts'
 import type { Headers, Outgoing, Reply, Route } from '../plugin.ts'
 import { type Call, callOf, NO_ROUTE } from '../request/exchange.ts'
-import { abandonOnAbort, bufferedRequest, createResumedCall } from '../request/resumed-call.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { createAttempt, sendAttempt } from '../upstream/attempt.ts'
 import { candidatesOf } from '../upstream/candidate.ts'
 import type { Egress } from './egress.ts'
 import { type DirectRequest, sendGuarded } from './guarded-client.ts'
+import { abandonOnAbort, bufferedRequest, createResumedCall } from './resumed-call.ts'
 
 const fault = errors({
   UPSTREAM_GONE: [404, 'There is no upstream "%s".'],
@@ -15,10 +16,8 @@ const fault = errors({
 })
 
 /** The route of stages that see a call without one. */
-export const DIRECT_ROUTE: Route = { ...NO_ROUTE, name: 'outside' }
+export const DIRECT_ROUTE: Route = { ...NO_ROUTE, name: 'direct send' }
 const NO_STORE = { write: () => Promise.resolve([]) }
-/** Parent span of every direct send: it has a trace of its own. */
-const SPAN = '0000000000000001'
 /** The name that `send` gives to addresses that are no upstream's. */
 const PUBLIC = 'public'
 
@@ -33,9 +32,10 @@ export const sendDirect = async (
   const path = url ? url.pathname + url.search : outgoing.path
   const body = outgoing.body instanceof Uint8Array ? outgoing.body : undefined
   const request = bufferedRequest({ ...outgoing, path }, body)
-  const call = createResumedCall(DIRECT_ROUTE, { id: 'outside', store: NO_STORE, request })
+  const source = callOf(outgoing.signal)
+  const call = createResumedCall(DIRECT_ROUTE, { ...idsOf(source), store: NO_STORE, request })
   const stopLimits = limitCall(call, outgoing, upstream)
-  const endSend = callOf(outgoing.signal)?.stages.beginSend()
+  const endSend = source?.stages.beginSend()
   let directRequest: DirectRequest | undefined
   const release = (): void => {
     stopLimits()
@@ -53,6 +53,16 @@ export const sendDirect = async (
   }
 }
 
+/** The ids of the call that the request is sent for, or new ones: those of a background job. */
+const idsOf = (source: Call | undefined): Pick<Call, 'id' | 'requestId' | 'trace'> => {
+  if (source) return { id: source.id, requestId: source.requestId, trace: source.trace }
+  const trace = randomHex(16)
+  return { id: `req_${trace}`, requestId: `req_${trace}`, trace }
+}
+const randomHex = (bytes: number): string => randomBytes(bytes).toString('hex')
+/** Each request has a span of its own. */
+const newSpan = (): string => randomHex(8)
+
 const sendUpstream = (
   call: Call,
   snapshot: Snapshot,
@@ -62,7 +72,7 @@ const sendUpstream = (
   const target = { upstream, ...(pin && { pin }) }
   const candidate = candidatesOf([target], snapshot.upstreams)[0]
   if (!candidate) throw fault('UPSTREAM_GONE', [upstream])
-  const attempt = createAttempt(call, candidate, path, SPAN)
+  const attempt = createAttempt(call, candidate, path, newSpan())
   Object.assign(attempt.request.headers, call.request.headers)
   if (body && !(body instanceof Uint8Array)) attempt.request.body = body
   const { deadlines } = candidate.upstream
@@ -79,8 +89,8 @@ const sendPublic = (
   { method, body }: Outgoing,
   egress: Egress,
 ): DirectRequest => {
-  const { requestId, traceId, request } = call
-  const traceHeaders = { 'x-request-id': requestId, traceparent: `00-${traceId}-${SPAN}-01` }
+  const { requestId, trace, request } = call
+  const traceHeaders = { 'x-request-id': requestId, traceparent: `00-${trace}-${newSpan()}-01` }
   const headers = { ...traceHeaders, ...(request.headers as Headers) }
   return sendGuarded(url, { method, headers, body }, call, egress)
 }

@@ -9,7 +9,7 @@ export interface PoolOptions {
   readonly connect: number
   /** Most connections at once. */
   readonly connections: number
-  /** Opens sockets in another way. */
+  /** Opens sockets in place of `node:net`: by a proxy, or with own certificates. */
   readonly connector?: Connect
 }
 interface QueuedRequest {

@@ -20,7 +20,8 @@ export interface RequestLine {
   readonly upstream: string | undefined
   readonly target: string | undefined
   readonly code: string | undefined
-  /** Of stages: see `LOG_DETAILS`. */
+  /** Of stages: see `LOG_FIELDS`. */
+  readonly fields?: Readonly<Record<string, unknown>> | undefined
   readonly details: object | undefined
 }
 type Hide = (text: string) => string
@@ -43,6 +44,10 @@ export const createRequestLines = (base: object, hide: Hide) => {
     if (text.length <= MAX_LENGTH) quotedTexts.set(text, result)
     return result
   }
+  const quoteValue = (value: unknown): string | number => {
+    if (typeof value === 'number') return value
+    return typeof value === 'string' ? quoteOnce(value) : hide(JSON.stringify(value))
+  }
   // A path without a route may contain a credential, and is rarely repeated.
   const quoteUnmatched = (text: string): string => hide(JSON.stringify(hideKeysInPath(text)))
   const prefix = `${JSON.stringify(base).slice(1, -1)},"id":"`
@@ -59,6 +64,7 @@ export const createRequestLines = (base: object, hide: Hide) => {
       if (line.upstream !== undefined) text += `,"upstream":${quoteOnce(line.upstream)}`
       if (line.target !== undefined) text += `,"target":${quoteOnce(line.target)}`
       if (line.code !== undefined) text += `,"code":${quoteOnce(line.code)}`
+      for (const name in line.fields) text += `,"${name}":${quoteValue(line.fields[name])}`
       if (line.details) text += `,"details":${hide(JSON.stringify(line.details))}`
       return `${text},"msg":"request"}\n`
     },

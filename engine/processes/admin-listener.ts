@@ -2,7 +2,6 @@
  *  binds to loopback by default. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
-import type { Problem } from '../config/problem.ts'
 import type { AdminRequest, Json } from '../plugin.ts'
 import { createServer } from '../request/node-http.ts'
 
@@ -25,21 +24,6 @@ export interface PluginEndpoints {
 }
 /** An admin request as the primary sends it to a worker over IPC. */
 export type PluginRequest = Omit<AdminRequest, 'query'> & { readonly query: string }
-/** Body of `GET /-/config`. */
-export interface ConfigView {
-  readonly version: number
-  readonly hash: string
-  readonly time: string
-  readonly url: string
-  readonly workers: readonly {
-    readonly number: number
-    readonly pid: number
-    readonly state: string
-    readonly version: number
-  }[]
-  /** The last attempt to reload, if it had problems. */
-  readonly failure: { readonly time: string; readonly problems: readonly Problem[] } | null
-}
 export interface AdminListener {
   readonly address: AddressInfo
   close(): Promise<void>

@@ -1,9 +1,10 @@
 /** The routes of the admin listener. */
 import { ENDPOINTS } from '../config/admin-endpoints.ts'
-import type { AdminReply, AdminRoutes, ConfigView } from './admin-listener.ts'
+import type { LiveView, ReloadReport } from '../plugin.ts'
+import type { AdminReply, AdminRoutes } from './admin-listener.ts'
 import type { Exposition } from './metrics-exposition.ts'
 import { createPluginEndpoints } from './plugin-endpoints.ts'
-import type { Reloader, ReloadReport } from './reload.ts'
+import type { Reloader } from './reload.ts'
 import type { WorkerPool } from './worker-pool.ts'
 
 export interface AdminRoutesOptions {
@@ -12,8 +13,10 @@ export interface AdminRoutesOptions {
   readonly exposition: Exposition
   readonly url: string
   draining(): boolean
-  /** Whether the writer process crashes repeatedly. */
-  storeLost(): boolean
+  /** The writer of an embedded store: whether it crashes repeatedly, and ms since it answered. */
+  readonly writer: { readonly looping: boolean; readonly silence: number }
+  /** What is wrong with the data folder. */
+  dataFault(): string | undefined
   /** Adds the primary's own metrics to the exposition. */
   report(): void
 }
@@ -31,11 +34,14 @@ const adminRoutes = (options: AdminRoutesOptions, names: () => readonly string[]
         body: { ready: reasons.length === 0, reasons },
       }
     },
-    'GET /-/config': () => ({ status: 200, body: configView(options) }),
+    'GET /-/config': () => {
+      const { routes, upstreams } = reloader.serving
+      return { status: 200, body: { ...configView(options), routes, upstreams } }
+    },
     'GET /metrics': async () => {
       options.report()
       await pool.collect()
-      return { status: 200, body: await exposition.text() }
+      return { status: 200, body: await exposition.text(reloader.serving.metrics) }
     },
     'POST /-/reload': async () => reportReply(await reloader.reload()),
     'POST /-/rollback': async (query: URLSearchParams) => {
@@ -57,20 +63,40 @@ export const adminEndpoints = (options: AdminRoutesOptions) => {
   }
 }
 
+/** ms without an answer of the store after which billed calls count as refused. */
+const STORE_PATIENCE = 3_000
+
 /** Reasons why a load balancer should send no traffic here. */
-const unreadyReasons = ({ pool, draining, storeLost }: AdminRoutesOptions): string[] => [
-  ...(draining() ? ['draining'] : []),
-  ...(pool.workers.some(({ state }) => state === 'serving') ? [] : ['no worker serves']),
-  ...(pool.looping ? ['workers crash repeatedly'] : []),
-  ...(storeLost() ? ['the writer process of the store crashes repeatedly'] : []),
-]
+const unreadyReasons = ({
+  pool,
+  draining,
+  writer,
+  dataFault,
+}: Pick<AdminRoutesOptions, 'pool' | 'draining' | 'writer' | 'dataFault'>): string[] => {
+  const serving = pool.workers.filter(({ state }) => state === 'serving')
+  const silence = Math.max(writer.silence, ...serving.map(({ storeSilence }) => storeSilence))
+  const seconds = Math.floor(silence / 1_000)
+  return [
+    ...(draining() ? ['draining'] : []),
+    ...(serving.length > 0 ? [] : ['no worker serves']),
+    ...(pool.looping ? ['workers crash repeatedly'] : []),
+    ...(writer.looping ? ['the writer process of the store crashes repeatedly'] : []),
+    ...(silence > STORE_PATIENCE
+      ? [
+          `the store has not answered for ${seconds} s: calls that need a key or a price are refused`,
+        ]
+      : []),
+    ...[dataFault() ?? []].flat(),
+  ]
+}
 
 const reportReply = (report: ReloadReport): AdminReply => ({
   status: report.outcome === 'problems' ? 422 : 200,
   body: report,
 })
 
-const configView = ({ pool, reloader, url }: AdminRoutesOptions): ConfigView => {
+export const configView = (options: AdminRoutesOptions): LiveView => {
+  const { pool, reloader, url } = options
   const { version, hash, time } = reloader.serving
   const { failure } = reloader
   return {
@@ -78,12 +104,15 @@ const configView = ({ pool, reloader, url }: AdminRoutesOptions): ConfigView => 
     hash,
     time,
     url,
+    unready: unreadyReasons(options),
     workers: pool.workers.map(({ number, pid, state, version }) => ({
       number,
       pid,
       state,
       version,
     })),
-    failure: failure ? { time: failure.time, problems: failure.problems ?? [] } : null,
+    failure: failure
+      ? { time: failure.time, problems: failure.problems ?? [], text: failure.text }
+      : null,
   }
 }

@@ -18,7 +18,7 @@ export const formatBanner = ({
   workers,
   builtVersion,
 }: BannerFacts): string => {
-  const { settings, upstreams, version } = builtVersion
+  const { settings, upstreams, replacements, version } = builtVersion
   const rows: readonly (readonly [name: string, text: string])[] = [
     ['url', url],
     ['admin', `${admin}  (/-/health /-/ready /-/config /metrics)`],
@@ -30,6 +30,9 @@ export const formatBanner = ({
     ...(settings.egress_allow === ''
       ? []
       : [['egress', `also ${settings.egress_allow} (EGRESS_ALLOW)`] as const]),
+    ...(replacements.length > 0
+      ? [['plugins', `replaced by your own: ${replacements.join(', ')}`] as const]
+      : []),
     ...warningsIn(upstreams).map(text => ['warning', text] as const),
   ]
   const lines = rows.map(([name, text]) => `  ${name.padEnd(11)}${text}`)

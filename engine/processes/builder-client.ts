@@ -2,6 +2,7 @@
  *  hangs. The problem then names the file whose code ran last. */
 import { fork } from 'node:child_process'
 import { format, type Problem } from '../config/problem.ts'
+import { errors, TollgateError } from '../errors.ts'
 import type { Log } from '../plugin.ts'
 import { Child } from './child.ts'
 import { heapFlags } from './heap-flags.ts'
@@ -13,6 +14,7 @@ import {
   type EncodedVersion,
   type FromBuilder,
   HEARTBEAT,
+  type Inspection,
   type StoreSettings,
   type ToBuilder,
   type UnchangedBuild,
@@ -26,15 +28,24 @@ export interface BuilderClientOptions {
   readonly exposition: Exposition
   /** ms without a heartbeat after which a builder is killed; plugin code may block it. */
   readonly heartbeatTimeout?: number
+  /** ms without a request after which the process ends; the next request starts it again. */
+  readonly idleTimeout?: number
   /** Called when the builder is about to open the store. */
   needsStore(store: StoreSettings): void
 }
+
+const fault = errors({
+  BUILDER_AWAY: [503, 'The builder process ended before it answered. Retry; see the log.'],
+})
 
 const BUILDER_ID = 0
 /** Builder processes that may end before one accepts requests. */
 const MAX_STARTS = 4
 /** Longest build, ms. */
 const BUILD_TIMEOUT = 60_000
+/** Default of `idleTimeout`. An operator who edits rarely pauses longer; a process that stays holds
+ *  the memory of a worker. */
+const IDLE_TIMEOUT = 30_000
 /** MiB of V8's young generation in the builder process. A build took a fifth less time than with
  *  the default: it allocates in bursts and retains little. */
 const SEMI_SPACE = 16
@@ -46,10 +57,13 @@ export class BuilderClient {
   readonly #timer: NodeJS.Timeout
   /** Resolves to true when the current process accepts requests, to false when it ended before. */
   #up = Promise.withResolvers<boolean>()
+  #idleTimer: NodeJS.Timeout | undefined
   #serving: EncodedVersion | undefined
   /** The last file that the builder reported to run. */
   #runningFile: string
   #failure: keyof typeof FAILURES = 'PLUGIN_ENDS'
+  #serial = 0
+  #isStopping = false
 
   constructor(options: BuilderClientOptions) {
     const { config, log, heartbeatTimeout = 10_000 } = options
@@ -60,7 +74,7 @@ export class BuilderClient {
       log,
       start: () =>
         fork(new URL('./builder.ts', import.meta.url), [config], {
-          execArgv: [...heapFlags(SEMI_SPACE)],
+          execArgv: [...heapFlags(SEMI_SPACE, SEMI_SPACE)],
         }),
       onMessage: message => this.#onMessage(message),
       onExit: () => this.#onExit(),
@@ -82,28 +96,62 @@ export class BuilderClient {
     const timer = setTimeout(() => this.#kill('BUILD_HANGS'), BUILD_TIMEOUT)
     const outcome = await pending
     clearTimeout(timer)
+    // A built version is saved by the process that built it, once it is live.
+    if (outcome?.type !== 'built') this.#restWhenIdle()
+    if (!outcome && this.#isStopping) return { type: 'unchanged', watchedPaths: [] }
     return outcome ?? failedBuild(this.#runningFile, this.#failure)
   }
   /** Reports to the builder that the version it built is live. */
   markLive(encodedVersion: EncodedVersion): void {
     this.#serving = encodedVersion
     this.#child.send({ type: 'live', version: encodedVersion.version })
+    this.#restWhenIdle()
   }
   /** Runs the `welcome` hooks of the plugins and resolves to their texts. */
   async welcome(url: string): Promise<readonly string[]> {
     if (!(await this.#ready())) return []
     const reply = this.#child.messages.next(ofType('welcomed'))
     this.#child.send({ type: 'welcome', url })
-    return (await reply)?.texts ?? []
+    const texts = (await reply)?.texts ?? []
+    this.#restWhenIdle()
+    return texts
+  }
+  /** Resolves to what the builder tells; rejects with its fault, or if it ends first. */
+  async inspect(inspection: Inspection): Promise<unknown> {
+    if (!(await this.#ready())) throw fault('BUILDER_AWAY')
+    const id = ++this.#serial
+    const reply = this.#child.messages.next(
+      (message): message is Extract<FromBuilder, { type: 'inspected' }> =>
+        message.type === 'inspected' && message.id === id,
+    )
+    this.#child.send({ type: 'inspect', id, inspection })
+    const message = await reply
+    this.#restWhenIdle()
+    if (!message) throw fault('BUILDER_AWAY')
+    const { result, error } = message
+    if (error) throw new TollgateError(error.code, error.status, error.message)
+    return result
   }
   stop(): Promise<void> {
+    this.#isStopping = true
     clearInterval(this.#timer)
+    clearTimeout(this.#idleTimer)
     return this.#child.stop()
   }
 
   async #ready(): Promise<boolean> {
+    clearTimeout(this.#idleTimer)
+    this.#child.wake()
     for (let tries = 0; tries < MAX_STARTS; tries++) if (await this.#up.promise) return true
     return false
+  }
+  #restWhenIdle(): void {
+    clearTimeout(this.#idleTimer)
+    this.#idleTimer = setTimeout(() => {
+      // Requests wait for the next process from now on.
+      this.#up = Promise.withResolvers()
+      this.#child.rest()
+    }, this.#options.idleTimeout ?? IDLE_TIMEOUT)
   }
   #onMessage(message: FromBuilder): void {
     const { exposition, needsStore } = this.#options

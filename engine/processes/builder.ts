@@ -1,11 +1,19 @@
 /** The builder process (`node builder.ts <routes.yaml>`, forked): builds and checks every version
  *  outside the processes that serve traffic, and saves the versions that go live. */
-import type { Blueprint } from '../config/load.ts'
-import { reportBuild, reportProblems } from './builder/build-report.ts'
+import { type Blueprint, describeChange } from '../config/load.ts'
+import { asFault } from '../errors.ts'
+import { checkDataFolder, reportBuild, reportProblems } from './builder/build-report.ts'
 import { type BuilderContext, createContext } from './builder/context.ts'
+import { inspect } from './builder/inspect.ts'
 import { type LoadedVersion, loadVersion } from './builder/versions.ts'
 import { runWelcomeHooks } from './builder/welcome-hooks.ts'
-import { type Build, type FromBuilder, HEARTBEAT, type ToBuilder } from './messages.ts'
+import {
+  type Build,
+  type FromBuilder,
+  HEARTBEAT,
+  type Inspection,
+  type ToBuilder,
+} from './messages.ts'
 
 const send = (message: FromBuilder): void => {
   // The `disconnect` event reports a primary that has ended.
@@ -29,12 +37,14 @@ class Builder {
     if (message.type === 'live' && this.#candidate) this.#markLive(this.#candidate)
     if (message.type === 'welcome')
       send({ type: 'welcomed', texts: await this.#welcome(message.url) })
+    if (message.type === 'inspect') await this.#inspect(message.id, message.inspection)
   }
 
   async #build(request: Build): Promise<void> {
     await this.#candidate?.snapshot.retire()
     this.#candidate = undefined
     try {
+      if (!this.#serving) checkDataFolder(this.#context.config)
       this.#candidate = await loadVersion(this.#context, this.#serving, request)
       send(reportBuild(this.#candidate, this.#serving, request))
     } catch (error) {
@@ -44,14 +54,24 @@ class Builder {
   #markLive({ blueprint, snapshot, files, from }: LoadedVersion): void {
     const { log, history } = this.#context
     const { version, hash, plugins } = blueprint
+    const change = this.#serving && { change: describeChange(this.#serving, blueprint) }
     this.#serving = blueprint
     log.level(snapshot.settings.log.level)
     const time = new Date().toISOString()
     const texts = Object.fromEntries(files)
     try {
-      history.save({ version, hash, time, files: texts, plugins, ...(from && { from }) })
+      const entry = { version, hash, time, files: texts, plugins, ...change }
+      history.save({ ...entry, ...(from && { from }) })
     } catch (error) {
       log.error({ version, error }, 'this version could not be stored for a rollback')
+    }
+  }
+  async #inspect(id: number, inspection: Inspection): Promise<void> {
+    try {
+      send({ type: 'inspected', id, result: await inspect(this.#context, inspection) })
+    } catch (cause) {
+      const { code, status, message } = asFault(cause)
+      send({ type: 'inspected', id, error: { code, status, message } })
     }
   }
   async #welcome(url: string): Promise<readonly string[]> {

@@ -10,7 +10,7 @@ export interface ChildOptions<From> {
   readonly log: Log
   start(): ChildProcess
   onMessage(message: From): void
-  /** Called when the process ended by itself; a restart follows. */
+  /** Called when the process has ended by itself or by `rest`. */
   onExit?(): void
 }
 /** ms between the request to stop and SIGKILL. */
@@ -24,6 +24,8 @@ export class Child<To extends object, From> {
   #process: ChildProcess | undefined
   #restart: NodeJS.Timeout | undefined
   #stopping = false
+  /** `waking`: a resting process is wanted again before it has exited. */
+  #state: 'running' | 'resting' | 'waking' = 'running'
 
   constructor(options: ChildOptions<From>) {
     this.#options = options
@@ -36,6 +38,17 @@ export class Child<To extends object, From> {
   /** Drops the message if the process has just ended. */
   send(message: To): void {
     this.#process?.send(message)
+  }
+  /** Ends an idle process by closing its IPC channel; `wake` starts it again. */
+  rest(): void {
+    if (!this.#process?.connected) return
+    this.#state = 'resting'
+    this.#process.disconnect()
+  }
+  wake(): void {
+    if (this.#state !== 'resting') return
+    this.#state = this.#process ? 'waking' : 'running'
+    if (!this.#process) this.#launch()
   }
   kill(): void {
     this.#process?.kill('SIGKILL')
@@ -69,8 +82,13 @@ export class Child<To extends object, From> {
     this.#process = undefined
     this.messages.close()
     if (this.#stopping) return this.#exit.resolve()
-    log.error({ code, signal }, `the ${name} ended and is started again`)
     onExit?.()
+    if (this.#state === 'resting') return
+    if (this.#state === 'waking') {
+      this.#state = 'running'
+      return this.#launch()
+    }
+    log.error({ code, signal }, `the ${name} ended and is started again`)
     this.#restart = setTimeout(() => this.#launch(), this.#backoff.recordCrash())
   }
 }

@@ -1,16 +1,10 @@
 /** Stored versions that went live: the texts of their files and the names of their bundles, never
  *  the value of a variable. */
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import type { Bundle } from '../config/compile/blueprint.ts'
+import { type Bundle, pathsOf } from '../config/compile/blueprint.ts'
+import { makeFolder } from '../store/make-folder.ts'
 
 export interface HistoryEntry {
   readonly version: number
@@ -19,6 +13,8 @@ export interface HistoryEntry {
   readonly time: string
   /** Number of the version that this rollback restored. */
   readonly from?: number
+  /** What it changed, from `describeChange`; absent for the first version of a start. */
+  readonly change?: string
   /** Texts by file name, relative to the folder of routes.yaml. */
   readonly files: Readonly<Record<string, string>>
   readonly plugins: readonly Bundle[]
@@ -39,6 +35,12 @@ export class History {
   get last(): HistoryEntry | undefined {
     return this.#newest(this.#versions())
   }
+  /** Newest first. */
+  list(): readonly HistoryEntry[] {
+    return this.#versions()
+      .toReversed()
+      .flatMap(version => this.find(version) ?? [])
+  }
   find(version: number): HistoryEntry | undefined {
     try {
       return JSON.parse(readFileSync(this.#fileOf(version), 'utf8')) as HistoryEntry
@@ -52,7 +54,7 @@ export class History {
     return this.#newest(this.#versions().filter(each => each < origin))
   }
   save(entry: HistoryEntry): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    makeFolder(this.#folder, 0o700)
     // Mode 0600: the texts may hold secrets in plain text.
     const draft = `${this.#fileOf(entry.version)}.${process.pid}`
     writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 })
@@ -92,13 +94,14 @@ const namesIn = (folder: string): string[] => {
   }
 }
 
-/** Removes bundles and compiled schemas that no stored version uses and that are older than
+/** Removes bundles, compiled schemas and memos that no stored version uses and that are older than
  *  `UNUSED_BUNDLE_AGE`. */
 const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
-  const usedNames = new Set(bundles.map(({ bundle }) => basename(bundle)))
+  const usedNames = new Set(bundles.flatMap(pathsOf).map(path => basename(path)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
-    if (!/\.[cm]js$/.test(name) || usedNames.has(name)) continue
+    const isUsed = usedNames.has(name.replace(/\.map$/, ''))
+    if (!/\.(?:[cm]js(?:\.map)?|txt)$/.test(name) || isUsed) continue
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > UNUSED_BUNDLE_AGE) rmSync(path, { force: true })
   }

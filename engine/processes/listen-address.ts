@@ -10,9 +10,9 @@ export const parseListenAddress = (
 }
 
 /** URL for clients on this machine. */
-export const localUrl = (host: string, port: number): string => {
+export const localUrl = (host: string, port: number, scheme = 'http'): string => {
   const local = WILDCARDS[host] ?? host
-  return `http://${local.includes(':') ? `[${local}]` : local}:${port}`
+  return `${scheme}://${local.includes(':') ? `[${local}]` : local}:${port}`
 }
 const WILDCARDS: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
@@ -22,7 +22,11 @@ export const describeBindError = (
   { code, message }: NodeJS.ErrnoException,
   setting = 'listen',
 ): string =>
-  `${address} ${REASONS[code ?? ''] ?? `cannot be bound (${message})`}; change settings.${setting}`
+  `${address} ${REASONS[code ?? ''] ?? `cannot be bound (${message})`}; change settings.${setting}${VARIABLES[setting] ?? ''}`
+const VARIABLES: Readonly<Record<string, string>> = {
+  listen: ' (as shipped, it is read from HOST and PORT)',
+  admin: ' (as shipped, its port is read from ADMIN_PORT)',
+}
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'is in use by another program',
   EADDRNOTAVAIL: 'is not an address of this machine',

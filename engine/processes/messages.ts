@@ -3,7 +3,9 @@ import type { UpstreamSummary } from '../config/compile/upstream-summary.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Sample } from '../observe/metrics.ts'
-import type { ConfigView, PluginRequest } from './admin-listener.ts'
+import type { LiveView } from '../plugin.ts'
+import type { PluginRequest } from './admin-listener.ts'
+import type { HealthView } from './gateway/health.ts'
 
 export type StoreSettings = Pick<Settings, 'database' | 'data' | 'durability'>
 
@@ -26,8 +28,14 @@ export interface BuiltVersion extends EncodedVersion {
   readonly change: string
   /** Where each upstream leads. */
   readonly upstreams: readonly UpstreamSummary[]
+  /** Files of plugins that replace those of the program with their names. */
+  readonly replacements: readonly string[]
   /** Admin endpoints of plugins, for example `GET /-/spenders`. */
   readonly admin: readonly string[]
+  /** Help of the metrics of plugins, by name. */
+  readonly metrics: Readonly<Record<string, string>>
+  /** Its routes in order: `POST /v1/items`. */
+  readonly routes: readonly string[]
 }
 export interface UnchangedBuild {
   readonly type: 'unchanged'
@@ -49,11 +57,33 @@ export interface Build {
    *  are edited or a reload is requested. */
   readonly unless?: string
 }
+/** What the builder tells without building a version. `live`: number of the live version. */
+export type Inspection = InspectingCall & { readonly live: number }
+type InspectingCall =
+  | { readonly name: 'history' }
+  | { readonly name: 'schema' }
+  | { readonly name: 'files'; readonly version: number | undefined }
+  | { readonly name: 'diff'; readonly from: number; readonly to: number | undefined }
+  | { readonly name: 'check'; readonly text: string; readonly file: string | undefined }
+  | { readonly name: 'save'; readonly file: string; readonly text: string; readonly before: string }
+/** A call of `host.gateway`, from a worker. */
+export type GatewayCall =
+  | InspectingCall
+  | { readonly name: 'status' }
+  | { readonly name: 'reload' }
+  | { readonly name: 'rollback'; readonly version: number | undefined }
+export interface GatewayResult {
+  readonly id: number
+  readonly result?: unknown
+  readonly error?: { readonly code: string; readonly status: number; readonly message: string }
+}
+
 export type ToBuilder =
   | Build
   | { readonly type: 'serving'; readonly encodedVersion: EncodedVersion }
   | { readonly type: 'live'; readonly version: number }
   | { readonly type: 'welcome'; readonly url: string }
+  | { readonly type: 'inspect'; readonly id: number; readonly inspection: Inspection }
 export type FromBuilder =
   | BuiltVersion
   | UnchangedBuild
@@ -64,13 +94,14 @@ export type FromBuilder =
   /** The file whose code runs next: it is to blame if the builder then hangs. */
   | { readonly type: 'step'; readonly file: string }
   | { readonly type: 'welcomed'; readonly texts: readonly string[] }
+  | ({ readonly type: 'inspected' } & GatewayResult)
   | { readonly type: 'metrics'; readonly samples: readonly Sample[] }
 
 /** A request to an admin endpoint of a plugin, with the primary's view of the gateway. */
 export interface AdminCall {
   readonly id: number
   readonly request: PluginRequest
-  readonly view: ConfigView
+  readonly view: LiveView
 }
 
 export type ToWorker =
@@ -79,8 +110,9 @@ export type ToWorker =
   /** Carries the handle of the connection. */
   | { readonly type: 'connection'; readonly id: number }
   | { readonly type: 'drain'; readonly grace: number; readonly patient?: boolean }
-  | { readonly type: 'metrics' }
+  | { readonly type: 'metrics' | 'health' }
   | ({ readonly type: 'admin' } & AdminCall)
+  | ({ readonly type: 'gateway' } & GatewayResult)
   /** Another worker crashed: its reservations are to be released. */
   | { readonly type: 'peer-exited' }
 export type FromWorker =
@@ -90,12 +122,15 @@ export type FromWorker =
   | { readonly type: 'serving'; readonly version: number }
   /** Acknowledges a connection; nothing has been read from it yet. */
   | { readonly type: 'taken'; readonly id: number }
-  | { readonly type: 'beat'; readonly garbage: number }
+  /** `storeSilence`: ms since its store last answered; 0 while it answers. */
+  | { readonly type: 'beat'; readonly garbage: number; readonly storeSilence: number }
   /** The worker received SIGTERM and asks to be replaced first. */
   | { readonly type: 'renew' }
   | { readonly type: 'metrics'; readonly samples: readonly Sample[] }
   /** `body`: JSON. */
   | { readonly type: 'admin'; readonly id: number; readonly status: number; readonly body: string }
+  | { readonly type: 'gateway'; readonly id: number; readonly call: GatewayCall }
+  | ({ readonly type: 'health' } & HealthView)
 
 /** ms between heartbeats. */
 export const HEARTBEAT = 250

@@ -1,13 +1,14 @@
 /** Metrics of all processes in one exposition text. The primary sums the increments, so counters
  *  survive the exit of a worker. */
-import { AggregatorRegistry, type MetricType } from 'prom-client'
+import type { MetricType } from 'prom-client'
 import { boundsOf, type Kind, type Sample } from '../observe/metrics.ts'
 
 export interface Exposition {
   absorb(process: string, samples: readonly Sample[]): void
   /** Removes the gauges of a process that exited; its counters stay. */
   forget(process: string): void
-  text(): Promise<string>
+  /** `help`: of the metrics of plugins, by name. */
+  text(help?: Help): Promise<string>
 }
 /** A metric as prom-client serialises it for aggregation. */
 interface Exported {
@@ -22,6 +23,7 @@ interface ExportedValue {
   readonly labels: Readonly<Record<string, string | number>>
   readonly metricName?: string
 }
+type Help = Readonly<Record<string, string>>
 type Totals = Map<string, Sample>
 
 const PREFIX = 'tollgate_'
@@ -41,9 +43,11 @@ export const createExposition = (): Exposition => {
       }
     },
     forget: process => void gauges.delete(process),
-    text: () => {
+    text: async (help = {}) => {
+      // Loaded by the first scrape: with its packages it takes 6 MiB.
+      const { AggregatorRegistry } = await import('prom-client')
       const exports = [counters, ...gauges.values()].map(totals =>
-        exportSamples([...totals.values()]),
+        exportSamples([...totals.values()], help),
       )
       return AggregatorRegistry.aggregate(exports).metrics()
     },
@@ -55,10 +59,10 @@ const sum = (total: Sample, more: Sample): Sample => ({
   values: total.values.map((value, index) => value + (more.values[index] ?? 0)),
 })
 
-const exportSamples = (samples: readonly Sample[]): Exported[] =>
+const exportSamples = (samples: readonly Sample[], help: Help): Exported[] =>
   [...Map.groupBy(samples, sample => sample.name)].map(([name, series]) => ({
     name: PREFIX + name,
-    help: METRIC_FAMILIES[name]?.help ?? 'Defined by a plugin.',
+    help: METRIC_FAMILIES[name]?.help ?? help[name] ?? 'A metric of a plugin.',
     type: (series[0]?.kind ?? 'counter') as Kind & MetricType,
     aggregator: 'sum',
     values: series.flatMap(sample => (sample.kind === 'histogram' ? buckets : single)(sample)),
@@ -117,9 +121,28 @@ export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
     'upstream',
     'outcome',
   ),
+  affinity_calls_total: counter(
+    'Answered calls of conversations with affinity, at their own address and key or moved.',
+    'upstream',
+    'place',
+  ),
   ejections_total: counter(
     'Ejections of an address of an upstream, after failures in a row.',
     'address',
+  ),
+  upstreams_unavailable: gauge(
+    'Workers that send no request to an address of an upstream: it is ejected, paused or probed.',
+    'upstream',
+    'address',
+  ),
+  keys_unavailable: gauge(
+    'Workers in which a key of an upstream rests, is probed, or is limited for a target.',
+    'upstream',
+    'key',
+  ),
+  request_log_lost_total: counter(
+    'Lines of requests that the request log does not have, by reason.',
+    'reason',
   ),
   key_rests_total: counter("Rests of an upstream's key.", 'address', 'key', 'reason'),
   config_version: gauge('Number of the live configuration version.'),

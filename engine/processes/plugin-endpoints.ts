@@ -1,12 +1,11 @@
 /** Admin endpoints of plugins: the primary forwards a request to one worker over IPC, and the
  *  worker runs the handler. */
+import { routeViews } from '../config/compile/route-view.ts'
 import { asFault } from '../errors.ts'
-import type { AddressView, GatewayView, KeyView, Log } from '../plugin.ts'
+import type { GatewayView, LiveView, Log } from '../plugin.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
-import type { Health } from '../upstream/health.ts'
-import type { UpstreamKeys } from '../upstream/keys.ts'
-import type { Upstream } from '../upstream/upstreams.ts'
 import type { AdminReply, PluginEndpoints } from './admin-listener.ts'
+import { healthOf } from './gateway/health.ts'
 import type { AdminCall, FromWorker } from './messages.ts'
 import type { WorkerPool } from './worker-pool.ts'
 
@@ -79,54 +78,8 @@ export const runAdminEndpoint = async (
 }
 const encodeBody = ({ status, body }: AdminReply) => ({ status, body: JSON.stringify(body) })
 
-const gatewayView = (snapshot: Snapshot, view: AdminCall['view']): GatewayView => ({
+const gatewayView = (snapshot: Snapshot, view: LiveView): GatewayView => ({
   ...view,
-  routes: snapshot.routes.map(({ route, stages, targets }) => ({
-    name: route.name,
-    method: route.method,
-    path: route.pattern,
-    stages: stages.map(({ name }) => name),
-    upstreams: targets.map(({ upstream }) => upstream),
-  })),
-  upstreams: Object.fromEntries(
-    [...snapshot.upstreams].map(([name, upstream]) => [name, addressesOf(upstream)]),
-  ),
-  keys: Object.fromEntries(
-    [...snapshot.upstreams].flatMap(([name, { keys }]) => (keys ? [[name, keysOf(keys)]] : [])),
-  ),
+  routes: routeViews(snapshot.routes),
+  ...healthOf(snapshot.upstreams),
 })
-
-const keysOf = ({ list }: UpstreamKeys): KeyView[] => {
-  const now = performance.now()
-  return list.map(({ name, health }) => {
-    const limited = [...health.limits].filter(([, until]) => now < until)
-    const seconds = Math.max(0, Math.ceil((health.availableAt - now) / 1_000))
-    return {
-      key: name,
-      state: keyStateOf(health, now, limited.length),
-      seconds,
-      limited: limited.map(([target]) => target),
-    }
-  })
-}
-/** `limits`: how many targets the key is limited for. */
-export const keyStateOf = (health: Health, now: number, limits: number): KeyView['state'] => {
-  if (health.isEjected(now)) return 'resting'
-  if (health.needsProbe) return 'probing'
-  return limits > 0 ? 'limited' : 'ready'
-}
-
-const addressesOf = ({ origins, inside }: Upstream): AddressView[] => {
-  const now = performance.now()
-  return origins.map(({ origin }) => ({
-    address: origin.address ?? `${inside}:`,
-    state: stateOf(origin.health, now),
-    busy: origin.busy,
-  }))
-}
-/** State of an upstream address for operators. */
-export const stateOf = (health: Health, now: number): AddressView['state'] => {
-  if (health.isEjected(now)) return 'ejected'
-  if (health.needsProbe) return 'probing'
-  return health.isAvailable(now) ? 'ready' : 'paused'
-}

@@ -9,6 +9,7 @@ import { createAllowanceOwner } from '../quota/counter-owner.ts'
 import { isPostgres } from '../store/database.ts'
 import { BuilderClient } from './builder-client.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
+import { answerCall } from './gateway/operations.ts'
 import { describeBindError, localUrl, parseListenAddress } from './listen-address.ts'
 import type { BuildProblems, BuiltVersion, UnchangedBuild } from './messages.ts'
 import { createExposition } from './metrics-exposition.ts'
@@ -133,7 +134,7 @@ class Primary {
       say(describeBindError(listen, boundPort))
       return EXIT.runTime
     }
-    const url = localUrl(host, boundPort)
+    const url = localUrl(host, boundPort, first.settings.tls ? 'https' : 'http')
     const pool = this.#createPool(first, distributor, url)
     this.#pool = pool
     const start = await pool.start(first)
@@ -154,7 +155,7 @@ class Primary {
       program,
       say,
       draining: () => this.#stopSignals > 0,
-      storeLost: () => this.#writer.looping,
+      writer: this.#writer,
       report: () => this.#report(),
     })
     return (await this.#gateway.open()) ? undefined : EXIT.runTime
@@ -167,11 +168,13 @@ class Primary {
     return new WorkerPool({
       count: settings.workers === 'auto' ? availableParallelism() : settings.workers,
       codeFolder: resolve(settings.data, 'cache', 'code'),
+      youngGeneration: settings.young_generation,
       url,
       distributor,
       log: this.#log,
       metrics: this.#metrics,
       exposition: this.#exposition,
+      answer: (id, call) => answerCall(this.#gateway?.operations, id, call),
       allowances: createAllowanceOwner({
         // Only a PostgreSQL store is shared with other machines.
         machines: isPostgres(settings.database) && {

@@ -1,22 +1,14 @@
 /** Reloads: turns a change into a live version or a report of problems. One build runs at a time;
  *  changes during a build cause one more. */
-import { DEFAULT_LIMIT, type Problem } from '../config/problem.ts'
+import { DEFAULT_LIMIT } from '../config/problem.ts'
 import type { Settings } from '../config/settings.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
+import type { ReloadReport } from '../plugin.ts'
 import type { BuilderClient } from './builder-client.ts'
 import type { Build, BuiltVersion } from './messages.ts'
 import type { WorkerPool } from './worker-pool.ts'
 
-export interface ReloadReport {
-  readonly outcome: 'live' | 'unchanged' | 'problems'
-  /** The live version. */
-  readonly version: number
-  /** The report for people. */
-  readonly text: string
-  readonly problems?: readonly Problem[]
-  readonly time: string
-}
 export interface ReloadOptions {
   readonly first: BuiltVersion
   readonly builder: BuilderClient
@@ -147,7 +139,15 @@ const describeOutcome = (
   return { outcome: 'live', version, time, text }
 }
 /** Settings that only a start applies. */
-const START_SETTINGS = ['listen', 'admin', 'workers', 'data', 'database', 'durability'] as const
+const START_SETTINGS = [
+  'listen',
+  'admin',
+  'workers',
+  'young_generation',
+  'data',
+  'database',
+  'durability',
+] as const
 
 const recordReport = ({ log, metrics }: ReloadOptions, report: ReloadReport): void => {
   const { outcome, version, problems } = report

@@ -1,9 +1,10 @@
 /** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
  *  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ConfigView } from './admin-listener.ts'
-import type { ReloadReport } from './reload.ts'
+import type { LiveView, ReloadReport } from '../plugin.ts'
+import { makeFolder } from '../store/make-folder.ts'
 
 /** <data>/run.json */
 export interface RunningGateway {
@@ -15,7 +16,7 @@ export interface RunningGateway {
 const fileIn = (data: string): string => join(data, 'run.json')
 
 export const writeRunFile = (data: string, running: RunningGateway): void => {
-  mkdirSync(data, { recursive: true })
+  makeFolder(data)
   const draft = `${fileIn(data)}.${running.pid}`
   writeFileSync(draft, `${JSON.stringify(running)}\n`)
   renameSync(draft, fileIn(data))
@@ -50,7 +51,7 @@ export const requestReload = (running: RunningGateway): Promise<ReloadReport> =>
 /** Rolls back to version `to`, or to the previous version. */
 export const requestRollback = (running: RunningGateway, to?: number): Promise<ReloadReport> =>
   request(running, 'POST', `/-/rollback${to === undefined ? '' : `?to=${to}`}`)
-export const requestStatus = (running: RunningGateway): Promise<ConfigView> =>
+export const requestStatus = (running: RunningGateway): Promise<LiveView> =>
   request(running, 'GET', '/-/config')
 export const requestHealth = (
   running: RunningGateway,

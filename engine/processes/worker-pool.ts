@@ -7,7 +7,13 @@ import type { AllowanceOwner } from '../quota/counter-owner.ts'
 import { createBackoff } from './backoff.ts'
 import type { ConnectionDistributor } from './connection-distributor.ts'
 import { ofType } from './message-waiter.ts'
-import { type EncodedVersion, type FromWorker, HEARTBEAT } from './messages.ts'
+import {
+  type EncodedVersion,
+  type FromWorker,
+  type GatewayCall,
+  type GatewayResult,
+  HEARTBEAT,
+} from './messages.ts'
 import type { Exposition } from './metrics-exposition.ts'
 import { createWatchdog } from './watchdog.ts'
 import { type Refusal, WorkerHandle } from './worker-handle.ts'
@@ -16,6 +22,8 @@ export interface WorkerPoolOptions {
   readonly count: number
   /** Folder of Node's compile cache, which makes the next worker start faster. */
   readonly codeFolder: string
+  /** MiB of new objects of a worker from its start. */
+  readonly youngGeneration?: number | undefined
   /** Of the gateway, for clients on this machine. */
   readonly url: string
   readonly distributor: ConnectionDistributor
@@ -23,6 +31,8 @@ export interface WorkerPoolOptions {
   readonly metrics: GatewayMetrics
   readonly exposition: Exposition
   readonly allowances: AllowanceOwner
+  /** Answers a call of `host.gateway` of a worker. Never rejects. */
+  answer(id: number, call: GatewayCall): Promise<GatewayResult>
 }
 /** `failure`: the reason, one sentence. */
 export type StartResult = 'serving' | { readonly failure: string } | Refusal
@@ -138,7 +148,8 @@ export class WorkerPool {
     return this.workers.filter(({ state }) => states.includes(state))
   }
   #launch(number: number): WorkerHandle {
-    const worker = new WorkerHandle(number, this.#options.codeFolder, this.#options.url)
+    const { codeFolder, url, youngGeneration } = this.#options
+    const worker = new WorkerHandle(number, codeFolder, url, youngGeneration)
     this.#workers.add(worker)
     this.#watchdog.beat(worker.pid)
     this.#options.allowances.attach(worker.pid, worker.createChannel())
@@ -198,9 +209,14 @@ export class WorkerPool {
     if (message.type === 'metrics')
       this.#options.exposition.absorb(String(worker.pid), message.samples)
     if (message.type === 'taken') this.#options.distributor.acknowledge(worker, message.id)
+    if (message.type === 'gateway')
+      void this.#options
+        .answer(message.id, message.call)
+        .then(result => worker.send({ type: 'gateway', ...result }))
     if (message.type === 'renew' && worker.state === 'serving') this.#replace(worker)
     if (message.type !== 'beat') return
     worker.garbage = message.garbage
+    worker.storeSilence = message.storeSilence
     if (message.garbage > MAX_GARBAGE && worker.state === 'serving') this.#replace(worker)
   }
   #onExit(worker: WorkerHandle, code: number | null, signal: string | null): void {

@@ -1,15 +1,17 @@
 /** A worker process, forked by the primary: serves one version, prepares the next, swaps and
  *  drains. */
+import { statSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { Blueprint } from '../config/compile/blueprint.ts'
+import { type Blueprint, pathsOf } from '../config/compile/blueprint.ts'
 import { CompileError } from '../config/compile/compile-problem.ts'
-import { fromBlueprint } from '../config/import.ts'
+import { fromBlueprint } from '../config/plugins/import.ts'
+import { BackgroundCalls } from '../egress/background-calls.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import type { Channel } from '../quota/channel.ts'
-import { BackgroundCalls } from '../request/background-calls.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
+import { createGatewayClient, healthOf } from './gateway/client.ts'
 import {
   type AdminCall,
   type EncodedVersion,
@@ -18,12 +20,15 @@ import {
   type ToWorker,
 } from './messages.ts'
 import { runAdminEndpoint } from './plugin-endpoints.ts'
+import { createReports } from './worker/reports.ts'
 import { openResources, type WorkerResources } from './worker/resources.ts'
+import { createTlsListener } from './worker/tls-listener.ts'
 
 /** ms between metrics reports: a killed worker loses at most this much. */
 const METRICS_INTERVAL = 5_000
-/** Bytes that a superseded plugin keeps, as measured: ES modules cannot be unloaded. */
-const PLUGIN_BYTES = 700 * 1024
+/** Bytes of memory per byte of a superseded plugin file, as measured: ES modules cannot be
+ *  unloaded. */
+const MEMORY_PER_BYTE = 3
 const POLL_INTERVAL = 50
 
 /** Resolves when the message is sent. */
@@ -32,6 +37,10 @@ const send = (message: FromWorker): Promise<void> =>
     if (process.connected) process.send?.(message, () => resolve())
     else resolve()
   })
+const gateway = createGatewayClient(message => {
+  void send(message)
+  return process.connected
+})
 /** Shared counters use the same IPC channel as the other messages. */
 const channel: Channel = {
   send: message => void send(message as FromWorker),
@@ -41,12 +50,15 @@ const channel: Channel = {
 class Worker {
   readonly #log
   readonly #metrics
+  readonly #reports
   readonly #localUrl: string | undefined
-  readonly #bundles = new Set<string>()
+  /** Sizes of the plugin files that were imported, by path. */
+  readonly #files = new Map<string, number>()
   #resources: WorkerResources | undefined
   #current: Snapshot | undefined
   readonly #preparedVersions = new Map<number, Snapshot>()
   #server: GatewayServer | undefined
+  readonly #listener = createTlsListener(socket => this.#server?.serveConnection(socket))
   readonly #backgroundCalls = new BackgroundCalls()
   #garbage = 0
   #isDraining = false
@@ -56,6 +68,7 @@ class Worker {
     this.#localUrl = localUrl
     this.#log = createLog({ level: 'info', process: name })
     this.#metrics = createMetrics(name)
+    this.#reports = createReports(this.#log, this.#metrics)
   }
   async prepare({ version, secrets, blueprint: text }: EncodedVersion): Promise<void> {
     try {
@@ -63,8 +76,7 @@ class Worker {
       const blueprint = JSON.parse(text) as Blueprint
       this.#resources ??= await openResources(blueprint.document, this.#parts())
       this.#preparedVersions.set(version, await fromBlueprint(blueprint, this.#resources))
-      for (const { bundle } of blueprint.plugins) this.#bundles.add(bundle)
-      this.#garbage = (this.#bundles.size - blueprint.plugins.length) * PLUGIN_BYTES
+      this.#garbage = MEMORY_PER_BYTE * this.#supersededBytes(blueprint)
       void send({ type: 'prepared', version })
     } catch (error) {
       this.#log.error({ error, version }, 'a version cannot be prepared')
@@ -77,9 +89,11 @@ class Worker {
     this.#current = this.#preparedVersions.get(version) ?? old
     this.#preparedVersions.delete(version)
     this.#log.level(this.#serving().settings.log.level)
+    this.#reports.apply(this.#serving())
     if (this.#resources) {
       this.#server ??= createGatewayServer(() => this.#serving(), this.#resources)
     }
+    this.#listener.update(this.#serving().settings)
     // By now every plugin has added its listeners.
     this.#resources?.membership.start()
     void send({ type: 'serving', version })
@@ -90,12 +104,15 @@ class Worker {
     void send({ type: 'taken', id })
     // The client may have disconnected in transit.
     if (!handle) return
-    this.#server?.serveConnection(new Socket({ handle, readable: true, writable: true } as object))
+    this.#listener.accept(new Socket({ handle, readable: true, writable: true } as object))
   }
   /** Runs one request to an admin endpoint of a plugin. */
   async runAdminCall(call: AdminCall): Promise<void> {
     const reply = await runAdminEndpoint(this.#serving(), call, this.#log)
     void send({ type: 'admin', id: call.id, ...reply })
+  }
+  reportHealth(): void {
+    void send({ type: 'health', ...healthOf(this.#serving().upstreams) })
   }
   /** Another process of this gateway has ended. */
   peerExited(): void {
@@ -123,6 +140,7 @@ class Worker {
     await this.#resources?.shared.closed()
     await jobs
     await this.#resources?.close()
+    await this.#reports.close()
     await this.report()
     await this.#log.flush()
     process.exit(0)
@@ -143,9 +161,11 @@ class Worker {
     this.#log.error({ error }, 'unhandled promise rejection')
   }
   beat(): void {
-    void send({ type: 'beat', garbage: this.#garbage })
+    const storeSilence = this.#resources?.storeSilence ?? 0
+    void send({ type: 'beat', garbage: this.#garbage, storeSilence })
   }
   report(): Promise<void> {
+    if (this.#current) this.#reports.measure(this.#current)
     return send({ type: 'metrics', samples: this.#metrics.report() })
   }
 
@@ -157,12 +177,21 @@ class Worker {
       await new Promise(resolve => setTimeout(resolve, POLL_INTERVAL))
     }
   }
+  /** Sizes of all plugin files that were imported for other versions. */
+  #supersededBytes({ plugins }: Blueprint): number {
+    const current = new Set(plugins.flatMap(pathsOf))
+    for (const path of current)
+      if (!this.#files.has(path)) this.#files.set(path, statSync(path).size)
+    const superseded = [...this.#files].filter(([path]) => !current.has(path))
+    return superseded.reduce((sum, [, size]) => sum + size, 0)
+  }
   #parts() {
     return {
       log: this.#log,
       metrics: this.#metrics,
       backgroundCalls: this.#backgroundCalls,
       channel,
+      gateway,
       localUrl: this.#localUrl,
     }
   }
@@ -200,6 +229,8 @@ const start = (name: string, localUrl: string | undefined): void => {
     if (message.type === 'drain') void worker.drain(message.grace, message.patient)
     if (message.type === 'metrics') void worker.report()
     if (message.type === 'admin') void worker.runAdminCall(message)
+    if (message.type === 'gateway') gateway.onResult(message)
+    if (message.type === 'health') worker.reportHealth()
     if (message.type === 'peer-exited') worker.peerExited()
   })
   process.on('uncaughtException', error => worker.onException(error))

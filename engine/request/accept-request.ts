@@ -6,7 +6,7 @@ import type { Fault } from '../plugin.ts'
 import { checkHead, type RequestHeaders, readHead } from '../response/headers.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import type { BodyPace } from './body-pace.ts'
-import { Call, NO_ROUTE } from './exchange.ts'
+import { Call, type CallOptions, NO_ROUTE } from './exchange.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { readTarget } from './path.ts'
 import type { Match } from './router.ts'
@@ -14,7 +14,7 @@ import type { Store } from './writes.ts'
 
 const fault = errors({
   ROUTE_NOT_FOUND: [404, 'Invalid URL (%s %s)'],
-  METHOD_NOT_ALLOWED: [405, '%s is not allowed here; %s is.'],
+  METHOD_NOT_ALLOWED: [405, '%s is not allowed here; allowed: %s.'],
 })
 
 export interface AcceptedRequest {
@@ -40,6 +40,7 @@ export const acceptRequest = (
   kind: 'http' | 'websocket',
   context: AcceptContext,
 ): AcceptedRequest => {
+  const startedAt = performance.now()
   const { limits } = snapshot.settings
   const method = incoming.method ?? 'GET'
   const target = incoming.url ?? '/'
@@ -52,10 +53,11 @@ export const acceptRequest = (
   const compiledRoute = match?.value ?? snapshot.findNearest(path)
   const refusal = match ? undefined : noRouteFault(snapshot, method, path)
   if (!compiledRoute) throw refusal ?? fault('ROUTE_NOT_FOUND', [method, hideKeysInPath(path)])
-  const head = { path, search, headers, encrypted: 'encrypted' in incoming.socket }
+  const { proxies } = snapshot
+  const head = { path, search, headers, encrypted: 'encrypted' in incoming.socket, proxies }
   const inbound = new IncomingRequest(incoming, head, compiledRoute.body, context.pace)
   return {
-    call: newCall(kind, match, compiledRoute, inbound, context),
+    call: newCall({ kind, startedAt }, match, compiledRoute, inbound, context),
     compiledRoute,
     request: inbound,
     refusal,
@@ -63,7 +65,7 @@ export const acceptRequest = (
 }
 
 const newCall = (
-  kind: 'http' | 'websocket',
+  arrival: Pick<CallOptions, 'kind' | 'startedAt'>,
   match: Match<CompiledRoute> | undefined,
   compiledRoute: CompiledRoute,
   inbound: IncomingRequest,
@@ -72,10 +74,10 @@ const newCall = (
   const random = makeId()
   const id = `req_${random}`
   return new Call({
+    ...arrival,
     id,
-    kind,
     requestId: readRequestId(inbound.headers['x-request-id']) ?? id,
-    traceId: readTraceId(inbound.headers.traceparent) ?? random,
+    trace: readTraceId(inbound.headers.traceparent) ?? random,
     route: match ? compiledRoute.route : NO_ROUTE,
     params: match?.params ?? {},
     request: inbound,
@@ -95,7 +97,7 @@ export const anonymousCall = (
   const headers: RequestHeaders = Object.create(null)
   const head = { path: '/', search: '', headers, encrypted: false }
   const request = new IncomingRequest(incoming, head, NO_BODY, pace)
-  return new Call({ id, kind: 'http', traceId: random, route: NO_ROUTE, request, store })
+  return new Call({ id, kind: 'http', trace: random, route: NO_ROUTE, request, store })
 }
 
 const noRouteFault = (snapshot: Snapshot, method: string, path: string): Fault => {

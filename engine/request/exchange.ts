@@ -3,6 +3,7 @@
  *  active ──finish──▶ ended: the reply was delivered or refused
  *  active ──abandon──▶ abandoned ──finish──▶ ended: no client waits, attempts are aborted
  *  The reply is set by `setReply`, at any time before the end; `cut` ends its body early. */
+import type { WebSocket } from 'ws'
 import { asFault, errors } from '../errors.ts'
 import type {
   Body,
@@ -15,9 +16,11 @@ import type {
   Reply,
   Request,
   Route,
+  Socket,
   Target,
 } from '../plugin.ts'
 import { FilteredReply } from '../response/filters.ts'
+import { UpstreamSocket } from '../websocket/upstream-socket.ts'
 import { SlotStore } from './slot-store.ts'
 import { StageWatch } from './stage-watch.ts'
 import { StatementGroups, type Store } from './writes.ts'
@@ -25,7 +28,7 @@ import { StatementGroups, type Store } from './writes.ts'
 const fault = errors({
   NO_REPLY: [
     500,
-    'route "%s" has no reply: does a stage return without `await next()` or `exchange.answer(…)`?',
+    'route "%s" has no reply: does %s return without `await next()` or `exchange.answer(…)`?',
     { expose: false },
   ],
 })
@@ -53,8 +56,9 @@ export interface CallOptions {
   readonly id: string
   /** Sent upstream and to the client as `x-request-id`; `id` by default. */
   readonly requestId?: string
-  /** W3C Trace Context. */
-  readonly traceId: string
+  readonly trace: string
+  /** When its head arrived (ms, monotonic); now by default. */
+  readonly startedAt?: number
   readonly kind: Exchange['kind']
   readonly route: Route
   readonly params?: Readonly<Record<string, string>>
@@ -84,13 +88,19 @@ type State =
 const ACTIVE: State = { name: 'active', reason: undefined }
 const ENDED: State = { name: 'ended', reason: undefined }
 
-/** The attempts of a call so far, for the outcome, the log line and the metrics. */
-export interface UpstreamProgress {
+/** A call so far, for the outcome, the log line and the metrics. */
+interface CallProgress {
   attempts: number
   /** Target of the last attempt. */
   target: Target | undefined
   /** ms spent waiting for upstreams; the rest of a call's time is the gateway's own. */
   waitedMs: number
+  /** When the first byte of the body was sent (ms, monotonic); 0 before. */
+  firstByteAt: number
+}
+/** How a call ended; the rest of its outcome is known to the call. */
+export type Ending = Pick<Outcome, 'end' | 'status' | 'bytes'> & {
+  readonly fault?: Fault | undefined
 }
 
 /** An attempt that has a deadline of its own. */
@@ -111,12 +121,18 @@ export class Call implements Exchange {
   readonly params: Readonly<Record<string, string>>
   readonly request: EngineRequest
   readonly requestId: string
-  readonly traceId: string
+  readonly trace: string
+  readonly startedAt: number
   readonly upstreamPath: string | undefined
   readonly slots: SlotStore
   targets: readonly Target[]
   hangup: Exchange['hangup']
-  readonly progress: UpstreamProgress = { attempts: 0, target: undefined, waitedMs: 0 }
+  readonly progress: CallProgress = {
+    attempts: 0,
+    target: undefined,
+    waitedMs: 0,
+    firstByteAt: 0,
+  }
   readonly stages = new StageWatch()
   readonly #store: Store
   #state = ACTIVE
@@ -129,7 +145,8 @@ export class Call implements Exchange {
   constructor(options: CallOptions) {
     this.id = options.id
     this.requestId = options.requestId ?? options.id
-    this.traceId = options.traceId
+    this.trace = options.trace
+    this.startedAt = options.startedAt ?? performance.now()
     this.upstreamPath = options.upstreamPath
     this.kind = options.kind
     this.route = options.route
@@ -173,10 +190,10 @@ export class Call implements Exchange {
     return this.#state.reason
   }
   requireReply(): FilteredReply {
-    if (!this.#reply) throw fault('NO_REPLY', [this.route.name])
+    if (!this.#reply) throw fault('NO_REPLY', [this.route.name, this.stages.owner])
     return this.#reply
   }
-  answer(status: number, body?: Body | Json, headers: Headers = {}): FilteredReply {
+  answer(status: number, body?: Content, headers: Headers = {}): FilteredReply {
     return this.setReply(toReply(status, body, headers))
   }
   setReply(reply: FilteredReply): FilteredReply {
@@ -215,14 +232,15 @@ export class Call implements Exchange {
     this.#endListeners.push(listener)
   }
   /** Ends the call, once. Returns the faults that listeners threw, for the caller to log. */
-  finish(outcome: Outcome): readonly Fault[] {
+  finish(ending: Ending): readonly Fault[] {
     if (this.ended) return NO_FAULTS
     this.#state = this.abandonReason ? { name: 'ended', reason: this.abandonReason } : ENDED
-    if (outcome.end !== 'complete') this.#controller?.abort(outcome.fault)
+    if (ending.end !== 'complete') this.#controller?.abort(ending.fault)
     this.#writes?.close()
     if (!this.#endListeners) return NO_FAULTS
+    const outcome = outcomeOf(this, ending)
     const faults: Fault[] = []
-    for (const listener of this.#endListeners) {
+    for (const listener of this.#endListeners.reverse()) {
       try {
         listener(outcome)
       } catch (error) {
@@ -234,13 +252,32 @@ export class Call implements Exchange {
 }
 
 const NO_FAULTS: readonly Fault[] = []
+type Content = Body | Json | Socket
+
+const outcomeOf = (
+  { startedAt, progress: { attempts, target, waitedMs, firstByteAt } }: Call,
+  { fault, ...ending }: Ending,
+): Outcome => ({
+  ...ending,
+  attempts,
+  ...(target && { target }),
+  ...(fault && { fault }),
+  ms: {
+    whole: performance.now() - startedAt,
+    waited: waitedMs,
+    ...(firstByteAt > 0 && { first: firstByteAt - startedAt }),
+  },
+})
 
 const isBody = (body: Body | Json): body is Exclude<Body, undefined> =>
   body instanceof Uint8Array ||
   (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
 
-/** Bytes and streams as they are; anything else as JSON. */
-export const toReply = (status: number, body: Body | Json, headers: Headers): FilteredReply => {
+/** Bytes and streams as they are, a socket with 101; anything else as JSON. */
+export const toReply = (status: number, content: Content, headers: Headers): FilteredReply => {
+  if (status === 101)
+    return new FilteredReply(101, headers, undefined, new UpstreamSocket(content as WebSocket))
+  const body = content as Body | Json
   if (body === undefined || isBody(body)) return new FilteredReply(status, { ...headers }, body)
   const bytes: Bytes = Buffer.from(JSON.stringify(body))
   return new FilteredReply(status, { 'content-type': 'application/json', ...headers }, bytes)

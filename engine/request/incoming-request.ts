@@ -1,5 +1,6 @@
 /** A client's request as the stages see it: its head, and its body as bytes, a stream or JSON. */
 import type { IncomingMessage } from 'node:http'
+import type { TrustedProxies } from '../config/trusted-proxies.ts'
 import type { Bytes, Json } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
 import { type BodyRules, IncomingBody } from './body.ts'
@@ -15,6 +16,8 @@ export interface RequestTarget {
   readonly headers: RequestHeaders
   /** The client's connection is TLS. */
   readonly encrypted: boolean
+  /** Whose headers name the client. */
+  readonly proxies?: TrustedProxies
 }
 
 export class IncomingRequest implements EngineRequest {
@@ -25,6 +28,7 @@ export class IncomingRequest implements EngineRequest {
   readonly body: IncomingBody
   readonly #incoming: IncomingMessage
   readonly #encrypted: boolean
+  readonly #proxies: TrustedProxies | undefined
   #query: URLSearchParams | undefined
   #json: Promise<Json> | undefined
   #parsedJson: Json | undefined
@@ -36,6 +40,7 @@ export class IncomingRequest implements EngineRequest {
     this.headers = target.headers
     this.body = new IncomingBody(incoming, target.headers, rules, pace)
     this.#encrypted = target.encrypted
+    this.#proxies = target.proxies
     this.#incoming = incoming
   }
   get query(): URLSearchParams {
@@ -43,7 +48,9 @@ export class IncomingRequest implements EngineRequest {
     return this.#query
   }
   get client(): EngineRequest['client'] {
-    return { address: this.#incoming.socket.remoteAddress ?? '', encrypted: this.#encrypted }
+    const peer = this.#incoming.socket.remoteAddress ?? ''
+    const address = this.#proxies?.clientAddress(peer, this.headers['x-forwarded-for']) ?? peer
+    return { address, encrypted: this.#encrypted }
   }
   bytes(): Promise<Bytes> {
     return this.body.bytes()

@@ -4,12 +4,12 @@
  *  A request: running ──the stages end, or one is stuck──▶ replying ──end──▶ (removed) */
 import type { ServerResponse } from 'node:http'
 import { errors } from '../errors.ts'
-import { LOG_DETAILS } from '../kit.ts'
-import type { Fault, Outcome } from '../plugin.ts'
+import { LOG_DETAILS, LOG_FIELDS } from '../kit.ts'
+import type { Fault, Log } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { CompiledRoute, Snapshot } from '../snapshot/snapshot.ts'
 import type { AcceptedRequest } from './accept-request.ts'
-import type { Call } from './exchange.ts'
+import type { Call, Ending } from './exchange.ts'
 import { type Indexed, IndexedSet } from './indexed-set.ts'
 
 const fault = errors({
@@ -83,6 +83,13 @@ export interface Refuser {
   commitAndRefuse(reason: Fault): Promise<void>
 }
 
+/** Logs what a listener of `onEnd` threw; the stack names the plugin. */
+export const logEndFault = (log: Log, { id, route }: Call, reason: Fault): void => {
+  const { code, cause, message } = reason
+  const { stack } = (cause instanceof Error ? cause : reason) as { stack?: string }
+  log.error({ id, route: route.name, code, stack }, `onEnd: ${message}`)
+}
+
 /** One request, as an object with methods: closures would cost a kilobyte a request. */
 export class RequestLifecycle implements Indexed {
   index = -1
@@ -90,24 +97,21 @@ export class RequestLifecycle implements Indexed {
   readonly #snapshot: Snapshot
   readonly #requests: ActiveRequests
   readonly #response: ServerResponse | undefined
-  readonly #startedAt: number
   #phase: 'running' | 'replying' = 'running'
   /** The last time at which no stage was known to take time of its own, ms, monotonic. */
   #idleAt: number
   refuser: Refuser | undefined
-  /** Retains the snapshot. `started`: ms, monotonic. `response`: none for a WebSocket. */
+  /** Retains the snapshot. `response`: none for a WebSocket. */
   constructor(
     acceptedRequest: AcceptedRequest,
     snapshot: Snapshot,
     requests: ActiveRequests,
-    startedAt: number,
     response?: ServerResponse,
   ) {
     this.acceptedRequest = acceptedRequest
     this.#snapshot = snapshot
     this.#requests = requests
-    this.#startedAt = startedAt
-    this.#idleAt = startedAt
+    this.#idleAt = this.call.startedAt
     this.#response = response
     snapshot.retain()
     requests.add(this)
@@ -173,46 +177,46 @@ export class RequestLifecycle implements Indexed {
       log.warn({ id, route: route.name, code, cause }, message)
   }
   /** `headAt`: when the head was written (ms, monotonic); 0 = never. Ends once. */
-  end(outcome: Outcome, headAt: number): void {
+  end(ending: Ending, headAt: number): void {
     if (!this.#requests.remove(this)) return
     const response = this.#response
     if (response && response.writableLength > 0 && !response.destroyed)
       this.#requests.countFlush(response)
-    this.#report(outcome, headAt)
+    this.#report(ending, headAt)
     this.#snapshot.release()
   }
   /** Writes the log line and the metrics. */
-  #report(outcome: Outcome, headAt: number): void {
+  #report(ending: Ending, headAt: number): void {
     const { log, metrics } = this.#requests.resources
     const { call, request: inbound } = this.acceptedRequest
     const { attempts, waitedMs, target } = call.progress
     const now = performance.now()
-    const ms = now - this.#startedAt
-    const ownMs = (headAt || now) - Math.max(this.#startedAt, inbound.body.arrivedAt) - waitedMs
+    const ms = now - call.startedAt
+    const ownMs = (headAt || now) - Math.max(call.startedAt, inbound.body.arrivedAt) - waitedMs
     const addedMs = Math.max(0, ownMs)
-    if (outcome.end === 'cut')
-      metrics.count('cut_total', { route: call.route.name, code: outcome.fault?.code ?? 'none' })
+    if (ending.end === 'cut')
+      metrics.count('cut_total', { route: call.route.name, code: ending.fault?.code ?? 'none' })
     metrics
       .route(call.route.name)
-      .end(outcome.status, ms, addedMs, inbound.body.byteCount, outcome.bytes)
-    for (const reason of call.finish(outcome))
-      log.error({ id: call.id, code: reason.code }, `onEnd: ${reason.message}`)
+      .end(ending.status, ms, addedMs, inbound.body.byteCount, ending.bytes)
+    for (const reason of call.finish(ending)) logEndFault(log, call, reason)
     log.request({
       id: call.id,
       requestId: call.requestId === call.id ? undefined : call.requestId,
-      trace: call.traceId,
+      trace: call.trace,
       route: call.route.name,
       method: inbound.method,
       path: inbound.path,
-      status: outcome.status,
-      end: outcome.end,
+      status: ending.status,
+      end: ending.end,
       ms,
       added: addedMs,
-      bytes: outcome.bytes,
+      bytes: ending.bytes,
       attempts,
       upstream: target?.upstream,
       target: target?.name,
-      code: outcome.fault?.code,
+      code: ending.fault?.code,
+      fields: call.slots.get(LOG_FIELDS),
       details: call.slots.get(LOG_DETAILS),
     })
   }

@@ -7,12 +7,18 @@ export class StageWatch {
   /** Waiting stages, the innermost last; also some that have ended since. */
   #waiting: { readonly name: string | undefined; reject(reason: Fault): void }[] | undefined
   #stallReason: Fault | undefined
+  #firstEnded: string | undefined
   /** Requests beside the pipeline that a stage waits for. */
   #sends = 0
 
   /** Why no stage may begin any more; undefined while stages may. */
   get stallReason(): Fault | undefined {
     return this.#stallReason
+  }
+  /** The stage that owes the reply, for messages: the first that ended of those that had not called
+   *  `next()` when they first waited. */
+  get owner(): string {
+    return this.#firstEnded === undefined ? 'a stage' : `the stage "${this.#firstEnded}"`
   }
   get sending(): boolean {
     return this.#sends > 0
@@ -22,7 +28,10 @@ export class StageWatch {
     return new Promise((resolve, reject) => {
       this.#waiting ??= []
       this.#waiting.push({ name, reject })
-      stage.then(resolve, reject)
+      stage.then(() => {
+        this.#firstEnded ??= name
+        resolve()
+      }, reject)
     })
   }
   /** Rejects the innermost waiting stage. `makeFault` gets its name. */

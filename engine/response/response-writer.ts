@@ -94,6 +94,7 @@ export class ResponseWriter implements Out {
     if (this.#declaredLength >= 0 && size > this.#declaredLength && !this.#bodiless())
       return this.#invalidate(fault('LENGTH_WRONG', [this.#declaredLength]))
     this.#bodyBytes = size
+    this.#stampFirstByte()
     if (this.#bodiless() || this.#response.write(chunk)) return
     this.#source.pause()
     this.#limitReader()
@@ -148,6 +149,7 @@ export class ResponseWriter implements Out {
       return this.#writeRefusal({ ...plainRefusal(reason, this.call), headers: {} }, reason)
     }
     this.#bodyBytes += body.length
+    this.#stampFirstByte()
     endAndClose(this.#response, this.#bodiless() ? undefined : body)
     this.#finish('refused', status, reason)
   }
@@ -177,6 +179,7 @@ export class ResponseWriter implements Out {
     const ofGet = this.call.request.method === 'HEAD' && declaredLength >= 0
     if (!this.#ensureHead(ofGet ? declaredLength : size)) return
     this.#bodyBytes = size
+    if (size > 0) this.#stampFirstByte()
     writeLast(this.#response, this.#bodiless() ? undefined : tail, size)
     closeUnlessComplete(this.#response)
     if (this.#response.writableLength > 0) this.#limitReader()
@@ -209,6 +212,9 @@ export class ResponseWriter implements Out {
     const events = String(headers['content-type'] ?? '').startsWith('text/event-stream')
     if (events) this.#closeStream = this.#lifecycle.openStream('sse')
     return undefined
+  }
+  #stampFirstByte(): void {
+    this.call.progress.firstByteAt ||= performance.now()
   }
   #bodiless(): boolean {
     const { statusCode } = this.#response
@@ -246,7 +252,6 @@ export class ResponseWriter implements Out {
     this.#state = ENDED
     clearTimeout(this.#timer)
     this.#closeStream?.()
-    const outcome = { end, status, attempts: this.call.attempts, bytes: this.#bodyBytes }
-    this.#lifecycle.end(reason ? { ...outcome, fault: reason } : outcome, this.#headAt)
+    this.#lifecycle.end({ end, status, bytes: this.#bodyBytes, fault: reason }, this.#headAt)
   }
 }

@@ -1,9 +1,10 @@
 /** The resources of one process that its snapshots use: log, metrics, store, quotas. */
+import type { Duplex } from 'node:stream'
+import type { BackgroundCalls } from '../egress/background-calls.ts'
 import type { ProcessLog } from '../observe/log.ts'
 import type { GatewayMetrics } from '../observe/metrics.ts'
-import type { Database, Log, Membership } from '../plugin.ts'
+import type { Database, Gateway, Log, Membership } from '../plugin.ts'
 import type { Allowances } from '../quota/allowance.ts'
-import type { BackgroundCalls } from '../request/background-calls.ts'
 import type { Store } from '../request/writes.ts'
 import type { Jobs } from '../store/jobs.ts'
 import type { SharedResources } from './shared-resources.ts'
@@ -18,6 +19,9 @@ export interface Resources {
   readonly jobs: Jobs
   readonly backgroundCalls: BackgroundCalls
   readonly membership: Membership
+  readonly gateway?: Omit<Gateway, 'routes'> // only in a worker
   /** Of the gateway, for clients on this machine; undefined where it does not listen. */
   readonly localUrl?: string | undefined
+  /** Serves a connection from inside; set once the process listens. */
+  acceptInside?: (connection: Duplex) => void
 }

@@ -1,6 +1,6 @@
 /** The compiled, frozen configuration. It is released after the last request that retains it. */
-
 import type { Settings } from '../config/settings.ts'
+import type { TrustedProxies } from '../config/trusted-proxies.ts'
 import type { Egress } from '../egress/egress.ts'
 import type {
   AdminRequest,
@@ -64,6 +64,7 @@ export interface SnapshotParts {
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** Which addresses in URLs of customers may be connected to. */
   readonly egress: Egress
+  readonly proxies: TrustedProxies
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
   /** The forward ring of calls without a route. */
@@ -78,6 +79,7 @@ export class Snapshot {
   readonly settings: Settings
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly egress: Egress
+  readonly proxies: TrustedProxies
   readonly routes: readonly CompiledRoute[]
   readonly admin: ReadonlyMap<string, Endpoint>
   readonly directRing: SnapshotParts['directRing']
@@ -96,6 +98,7 @@ export class Snapshot {
     this.settings = parts.settings
     this.upstreams = parts.upstreams
     this.egress = parts.egress
+    this.proxies = parts.proxies
     this.routes = parts.routes
     this.admin = parts.admin
     this.directRing = parts.directRing

@@ -1,10 +1,11 @@
 /** Store addresses: from a database URL to the file and the writer's socket. Every process of a
  *  data folder derives the same paths. */
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fault } from './faults.ts'
+import { makeFolder } from './make-folder.ts'
 
 export interface StoreAddress {
   /** The URL with an absolute path. */
@@ -40,14 +41,14 @@ export const socketOf = (file: string): string => {
 
 /** Creates the folders of a database and of its socket. */
 export const makeFolders = (address: StoreAddress): void => {
-  mkdirSync(dirname(address.file), { recursive: true })
+  makeFolder(dirname(address.file))
   if (dirname(address.socket) !== dirname(address.file)) makeSocketFolder(address.socket)
 }
 /** Creates the folder of a socket. It may be in a shared place, so it must belong to this user
  *  only. Throws STORE_FOLDER otherwise. */
 export const makeSocketFolder = (socket: string): void => {
   const folder = dirname(socket)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   const stats = lstatSync(folder)
   const isPrivate =
     stats.isDirectory() && stats.uid === userInfo().uid && (stats.mode & 0o077) === 0

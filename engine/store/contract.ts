@@ -173,6 +173,21 @@ export interface ResumedCall<Exchange> {
   handle?(exchange: Exchange, next: () => Promise<void>): Promise<void>
 }
 
+/** A request that a plugin makes to this gateway, in the name of a client. */
+export interface InsideRequest extends Omit<Outgoing, 'timeout' | 'signal' | 'pin' | 'body'> {
+  readonly body: Bytes
+  /** Whose request it is. */
+  readonly client: { readonly address: string; readonly encrypted: boolean }
+  /** Aborts when that client leaves. */
+  readonly signal: AbortSignal
+}
+/** Its response; `body` rejects where the gateway breaks it off. */
+export interface InsideResponse {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: AsyncIterable<Bytes>
+}
+
 // ---------------------------------------------------------------- processes
 
 /** What a host offers to plugins that keep state in the store or make calls of their own. */
@@ -200,12 +215,17 @@ export interface Durable<Reply, Route, Exchange> {
   pins(upstream: string): readonly TargetPin[]
   /** Runs a resumed call of a task through the stages behind `call.after`. */
   run(route: string, call: ResumedCall<Exchange>): Promise<Reply>
+  /** Serves a request like one that `client` sends: with its own id, limits, charge, log line. */
+  serve(request: InsideRequest): Promise<InsideResponse>
   /** One call without a route. `upstream`: a key of `upstreams:`, which passes the `forward` of
    *  every plugin with a default, or 'public': global addresses only, no redirects. */
   send(upstream: string, request: Outgoing): Promise<Reply>
   /** Resolves the host and returns the canonical URL if `send('public', …)` may go there now;
    *  rejects with the reason otherwise. */
   checkUrl(url: string): Promise<string>
+  /** The text that `make` returned for this name before, also in another process of this machine.
+   *  The name contains all that the text depends on. If `make` throws, nothing is kept. */
+  memo(name: string, make: () => string): string
   /** An absolute folder in the data folder, for files of this plugin. It exists. */
   folder(name: string): string
   /** 32 random bytes, the same in every process of the installation, for ever. */

@@ -119,7 +119,8 @@ const releaseWriter = (writer: ChildProcess): Promise<void> =>
     if (writer.connected) writer.disconnect()
     else resolve()
   })
-const isWriterListening = (socket: string): Promise<boolean> =>
+/** Whether a gateway or a command uses an embedded store. */
+export const isWriterListening = (socket: string): Promise<boolean> =>
   new Promise(resolve => {
     const probe = connect(socket, () => resolve(true))
     probe.on('connect', () => probe.end())

@@ -53,4 +53,38 @@ export const fault = errors({
     500,
     'SQLite runs with %s = %s where %s is needed, so an acknowledged write could be lost; is the database on a network file system?',
   ],
+  STORE_MOVING: [
+    500,
+    'This database is the target of an unfinished move; repeat the move: tollgate move --to postgres://…',
+  ],
+  MOVE_RUNNING: [409, 'another move to this database is running; wait for its end'],
+  MOVE_TARGET: [
+    409,
+    'the target has %d tables already; create an empty database and move into that',
+  ],
+  MOVE_SOURCE: [
+    409,
+    'the target holds an unfinished move of %s; repeat that one, or create an empty database',
+  ],
+  MOVE_FINISHED: [
+    409,
+    'the store was moved to this database already, at %s; set settings.database',
+  ],
+  MOVE_VERSION: [
+    409,
+    'the tables of "%s" in the source come from a plugin or a release that is not installed here; move with the program and the plugins that used the store last',
+  ],
+  MOVE_TABLE: [
+    409,
+    'no plugin of this configuration has the table %s, which holds %d rows; add its plugin to the plugin folders, or leave the rows behind: --without %s',
+  ],
+  MOVE_COLUMNS: [500, 'the table %s has other columns in the target; was it changed by hand?'],
+  MOVE_FAILED: [
+    500,
+    'the table %s could not be copied: %s; the target keeps what was copied, so repeat the move once the cause is gone',
+  ],
+  MOVE_DIFFERS: [
+    500,
+    'the table %s differs after the copy: %s is %s in the source and %s in the target; did a gateway run on the source in between? Create an empty database and move again',
+  ],
 })

@@ -16,6 +16,8 @@ export interface DatabaseOptions {
   readonly writeTimeout?: number
   /** Longest wait for the first connection, ms. */
   readonly openTimeout?: number
+  /** Whether `tollgate move` opens it: others are refused until the move is finished. */
+  readonly isMoveTarget?: boolean
   /** Warnings for the operator from PostgreSQL; with SQLite the writer logs them. */
   report?(text: string): void
 }

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto'
 import {
   existsSync,
   linkSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,6 +13,7 @@ import {
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { makeSocketFolder, socketOf } from './address.ts'
+import { makeFolder } from './make-folder.ts'
 import { progressFolder, readProgress, removeProgress } from './progress.ts'
 
 /** Longest connect, ms; a process that has neither accepted nor refused by then is alive. */
@@ -108,7 +108,7 @@ export class ProcessFolder {
 /** Reads the id, or creates it; of several processes at once the first one wins. */
 const readFolderId = (folder: string): string => {
   const path = join(folder, 'id')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder, 0o700)
   if (existsSync(path)) return readFileSync(path, 'utf8')
   const draft = `${path}-${randomUUID()}`
   writeFileSync(draft, randomUUID(), { mode: 0o600 })

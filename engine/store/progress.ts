@@ -1,8 +1,8 @@
 /** Progress counts of the exchanges of a process, in a file that survives a crash. Each update is
  *  one small write into the page cache, 1.5 us without a message; only a power cut loses it. */
+
 import {
   closeSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -12,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from './make-folder.ts'
 
 /** Slot layout, bytes: count (8, double), length of the name (1), name. */
 const SLOT = 64
@@ -104,7 +105,7 @@ export class Progress {
   }
   #createFile(): number {
     const folder = join(this.#path, '..')
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder, 0o700)
     for (const name of readdirSync(folder)) removeStale(join(folder, name))
     return openSync(this.#path, 'w+', 0o600)
   }

@@ -1,10 +1,8 @@
 /** One attempt at one target: builds its request from what may be sent, signs it and sends it. */
-import type { WebSocket } from 'ws'
 import { errors } from '../errors.ts'
 import type { Attempt, Body, Fault, Headers, Json, Reply, Socket, Target } from '../plugin.ts'
 import { type Call, toReply } from '../request/exchange.ts'
-import { FilteredReply } from '../response/filters.ts'
-import { UpstreamSocket } from '../websocket/upstream-socket.ts'
+import type { FilteredReply } from '../response/filters.ts'
 import type { Candidate } from './candidate.ts'
 import { limitTime } from './health.ts'
 import type { UpstreamKey } from './keys.ts'
@@ -15,7 +13,7 @@ import type { Deadlines, Signer } from './upstreams.ts'
 const fault = errors({
   NO_ATTEMPT_REPLY: [
     500,
-    'route "%s": an attempt ended without a reply: does a `forward` miss `await next()`?',
+    'route "%s": an attempt ended without a reply: does `forward` of %s miss `await next()`?',
     { expose: false },
   ],
 })
@@ -35,6 +33,8 @@ export class UpstreamAttempt implements Attempt {
   /** The key that it was sent with, and when. */
   key: UpstreamKey | undefined
   sentAt = 0
+  /** It was refused, and another one would send another credential. */
+  hasNewCredential = false
   /** Stages that change the request after everything else. */
   signers: readonly Signer[] = NO_SIGNERS
   #reply: FilteredReply | undefined
@@ -57,7 +57,10 @@ export class UpstreamAttempt implements Attempt {
     return this.requireReply()
   }
   requireReply(): FilteredReply {
-    if (!this.#reply) throw fault('NO_ATTEMPT_REPLY', [this.exchange.route.name])
+    if (!this.#reply) {
+      const { route, stages } = this.exchange
+      throw fault('NO_ATTEMPT_REPLY', [route.name, stages.owner])
+    }
     return this.#reply
   }
   setReply(reply: FilteredReply): void {
@@ -68,10 +71,7 @@ export class UpstreamAttempt implements Attempt {
     this.#reply?.cut(reason)
   }
   answer(status: number, body?: Body | Json | Socket, headers: Headers = {}): Reply {
-    this.#reply =
-      status === 101
-        ? new FilteredReply(101, headers, undefined, new UpstreamSocket(body as WebSocket))
-        : toReply(status, body as Body | Json, headers)
+    this.#reply = toReply(status, body, headers)
     return this.#reply
   }
 }
@@ -86,7 +86,7 @@ export const createAttempt = (
   const { request } = call
   const headers = candidate.upstream.pass(request.headers)
   headers['x-request-id'] = call.requestId
-  headers.traceparent = `00-${call.traceId}-${spanId}-01`
+  headers.traceparent = `00-${call.trace}-${spanId}-01`
   const protocols = request.headers['sec-websocket-protocol']
   if (call.kind === 'websocket' && protocols) headers['sec-websocket-protocol'] = protocols
   let body: Body = request.body.whole
@@ -162,10 +162,13 @@ export const pickKey = (attempt: UpstreamAttempt): number => {
 }
 /** Records what the status of a response says about the key. */
 export const recordKey = (
-  { key, sentAt, target, candidate }: UpstreamAttempt,
+  attempt: UpstreamAttempt,
   status: number,
   retryAfter?: string | string[] | undefined,
 ): void => {
+  const { key, sentAt, target, candidate, request } = attempt
+  if (status === 401)
+    attempt.hasNewCredential = candidate.upstream.signer?.onRefused?.(request.headers) === true
   if (!key || (status < 400 && !key.health.needsProbe)) return
   const now = performance.now()
   key.health.recordStatus(status, sentAt, now)

@@ -2,6 +2,7 @@
 import type { Balance, TargetRules } from '../plugin.ts'
 import { stayAt } from './affinity.ts'
 import { addressOf, availableAt, type Candidate, isAvailable } from './candidate.ts'
+import type { UpstreamKey } from './keys.ts'
 
 /** What a balance keeps between picks: per route, and per list of targets with own rules. */
 export interface PickState {
@@ -62,4 +63,25 @@ export const pick = (
   }
   if (available.length > 0) return PICKERS[balance](available, state)
   return remaining.toSorted((one, other) => availableAt(one) - availableAt(other))[0]
+}
+
+/** Whether a conversation was served where it belongs while every address and key works. */
+export const isAtOwnPlace = (
+  { candidate, target, key }: Attempted,
+  candidates: readonly Candidate[],
+  balance: Balance,
+): boolean => {
+  const { affinity = '' } = target
+  const rules = candidates[0]?.target.rules
+  const list = candidates.filter(each => each.target.rules === rules)
+  const place = (each: Candidate) => ({ name: placeOf(each), weight: weightOf(each) })
+  const isFirst = (rules?.balance ?? balance) === 'first'
+  const own = isFirst ? candidates[0] : stayAt(list, affinity, place)
+  const keys = candidate.upstream.keys?.list ?? []
+  return candidate === own && (!key || stayAt(keys, affinity, each => each) === key)
+}
+interface Attempted {
+  readonly candidate: Candidate
+  readonly target: Candidate['target']
+  readonly key: UpstreamKey | undefined
 }

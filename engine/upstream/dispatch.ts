@@ -5,7 +5,7 @@ import type { Call } from '../request/exchange.ts'
 import { compose, type Guard, type Handler, type Run } from '../request/pipeline.ts'
 import type { FilteredReply } from '../response/filters.ts'
 import { canResend, createAttempt, IDEMPOTENT, recordKey, type UpstreamAttempt } from './attempt.ts'
-import { type PickState, pick } from './balance.ts'
+import { isAtOwnPlace, type PickState, pick } from './balance.ts'
 import { type Candidate, candidatesOf } from './candidate.ts'
 import type { Deadlines, Upstream } from './upstreams.ts'
 
@@ -38,6 +38,8 @@ export interface DispatchRules {
   send(attempt: UpstreamAttempt, deadlines: Deadlines): Promise<void>
   /** Called at the end of every attempt. */
   observe(upstream: string, outcome: string): void
+  /** Called for each answered call of a conversation; `own`: at the place where it belongs. */
+  observeConversation?(upstream: string, place: 'own' | 'moved'): void
 }
 
 /** Statuses by which a target refuses: another target may be tried. */
@@ -56,20 +58,15 @@ export const createDispatcher = (
   const send = (attempt: UpstreamAttempt): Promise<void> =>
     rules.send(attempt, rules.deadlines(attempt.candidate.upstream))
   const forward = compose(ring, send, guard)
-  const candidates = (targets: readonly Target[]): readonly Candidate[] => {
-    const cachedList = cache.get(targets)
-    if (cachedList) return cachedList
-    const list = candidatesOf(targets, rules.upstreams)
-    cache.set(targets, list)
-    return list
-  }
   return async call => {
     const preparation = call.request.body.prepare()
     if (preparation) await preparation
     // The pending group (a hold) is written beside the upstream call, which takes far longer.
     const durable = call.durable ? call.writes.commit() : undefined
     durable?.catch(error => call.abandon(asFault(error)))
-    const choice = new CandidateChoice(candidates(call.targets), rules, pickState)
+    const list = cache.get(call.targets) ?? candidatesOf(call.targets, rules.upstreams)
+    cache.set(call.targets, list)
+    const choice = new CandidateChoice(list, rules, pickState)
     let reply: FilteredReply | undefined
     while (!reply) {
       if (call.abandonReason) throw call.abandonReason
@@ -137,7 +134,8 @@ class CandidateChoice {
     const { exchange: call, candidate } = attempt
     const reply = attempt.requireReply()
     // No customer reads the reply of a pinned target: the task that it belongs to does.
-    if (reply.status === 401 && attempt.key && !attempt.target.pin)
+    const hasOurCredential = attempt.key || candidate.upstream.signer
+    if (reply.status === 401 && hasOurCredential && !attempt.target.pin)
       throw fault('UPSTREAM_KEY_REFUSED')
     const refuses = REFUSAL_STATUSES.has(reply.status)
     this.#rules.observe(candidate.upstream.name, refuses ? 'refused' : 'answered')
@@ -145,9 +143,20 @@ class CandidateChoice {
     const usesNextKey = reply.status === 429 && this.#useNextKey(attempt)
     const usesNextTarget =
       this.#canTryAnother && this.#mayRetryStatus(attempt, reply.status) && canResend(call)
-    if (!usesNextKey && !usesNextTarget) return reply
+    if (!usesNextKey && !usesNextTarget) {
+      this.#countConversation(attempt)
+      return reply
+    }
     reply.cut(fault('REFUSAL_DROPPED'))
     return undefined
+  }
+  #countConversation(attempt: UpstreamAttempt): void {
+    if (attempt.target.affinity === undefined) return
+    const { origin, upstream } = attempt.candidate
+    const { balance, observeConversation } = this.#rules
+    const place = isAtOwnPlace(attempt, this.#candidates, balance) ? 'own' : 'moved'
+    origin.conversations[place]++
+    observeConversation?.(upstream.name, place)
   }
   /** Throws the fault of an attempt where no other candidate can be tried. */
   handleFault(attempt: UpstreamAttempt, error: unknown): void {
@@ -158,6 +167,8 @@ class CandidateChoice {
     if (reason.refusesKey) attempt.key?.health.refuse(attempt.sentAt, performance.now())
     // Some upstreams say in the body how long to wait.
     if (reason.status === 429) recordKey(attempt, 429, reason.headers?.['retry-after'])
+    if (attempt.hasNewCredential && canResend(call)) this.#again = candidate
+    if (this.#again) return
     if ((reason.refusesKey || reason.status === 429) && this.#useNextKey(attempt)) return
     if (!this.#canTryAnother || !reason.retryable || !canResend(call)) throw error
     this.#lastError = error

@@ -25,6 +25,8 @@ export class Origin {
   readonly inactivity = new InactivityTimer()
   /** Requests under way, until their last byte. */
   busy = 0
+  /** Calls of conversations that belong here, and of those that had to move here. */
+  readonly conversations = { own: 0, moved: 0 }
   /** Keys that are used at this address, by name. */
   readonly keys = new Map<string, KeyHealth>()
 

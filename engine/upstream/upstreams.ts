@@ -1,5 +1,6 @@
 /** An upstream as attempts use it: origins, deadlines, headers that pass, credentials. */
-import type { Headers, Sign, UpstreamView } from '../plugin.ts'
+import type { CredentialSigner } from '../egress/contract.ts'
+import type { Headers, UpstreamView } from '../plugin.ts'
 import type { RequestHeaders } from '../response/headers.ts'
 import type { HealthRules } from './health.ts'
 import type { UpstreamKey, UpstreamKeys } from './keys.ts'
@@ -12,9 +13,8 @@ export interface Deadlines {
   readonly idle: number
 }
 /** Changes requests after everything else. `name`: its plugin, for the log. */
-export interface Signer {
+export interface Signer extends CredentialSigner {
   readonly name: string
-  readonly sign: Sign
 }
 export interface Upstream {
   readonly name: string

@@ -88,7 +88,7 @@ interface HandshakeOptions {
   readonly name: string
   readonly deadlines: Deadlines
   readonly payload: number
-  /** Opens the connection in another way. */
+  /** Opens the connection in place of `node:net`: by a proxy, or with own certificates. */
   readonly connector: Connector | undefined
 }
 

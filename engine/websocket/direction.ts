@@ -13,6 +13,8 @@ export interface RelayParts {
 }
 export class Direction {
   bytes = 0
+  /** When the first message was sent on (ms, monotonic); 0 before. */
+  firstSentAt = 0
   /** Whether the receiver took bytes since the last check. */
   hasProgress = true
   readonly #from: WebSocket
@@ -59,6 +61,7 @@ export class Direction {
   }
   #send(payload: Uint8Array, binary: boolean): void {
     if (this.#to.readyState !== WebSocket.OPEN) return
+    this.firstSentAt ||= performance.now()
     this.#to.send(payload, { binary }, this.#onSent)
     if (this.#isFull || this.#to.bufferedAmount <= PAUSE_ABOVE) return
     this.#isFull = true

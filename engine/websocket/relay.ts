@@ -82,6 +82,10 @@ export class Relay implements Indexed {
   get bytesDown(): number {
     return this.#down.bytes
   }
+  /** When the client was sent its first message (ms, monotonic); 0 before. */
+  get firstSentAt(): number {
+    return this.#down.firstSentAt
+  }
   /** Closes the client with the reason, the upstream with 1001. */
   cut(reason: Fault): void {
     const code = CUT_CODES[reason.code] ?? (reason.status < 500 ? POLICY_VIOLATION : INTERNAL_ERROR)

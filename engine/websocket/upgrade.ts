@@ -89,8 +89,9 @@ export class WebSockets {
     closeStream()
     const { bytesUp, bytesDown: bytes } = relay
     inbound.body.byteCount += bytesUp
+    call.progress.firstByteAt = relay.firstSentAt
     if (call.durable) await call.writes.commit().catch(error => lifecycle.logFault(asFault(error)))
-    lifecycle.end({ ...end, status: 101, attempts: call.attempts, bytes }, openedAt)
+    lifecycle.end({ ...end, status: 101, bytes }, openedAt)
   }
 }
 

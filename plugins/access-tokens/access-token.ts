@@ -1,7 +1,8 @@
 /** The access token of one upstream: requested with the first call, renewed before it ends.
  *
  *  none ──get──▶ requested ──issued──▶ valid ──near its end──▶ requested, still valid
- *  requested ──failure──▶ none, or valid until its end; the next request is sent after a pause */
+ *  requested ──failure──▶ none, or valid until its end; the next request is sent after a pause
+ *  valid ──refused by the upstream──▶ none */
 
 export interface IssuedToken {
   readonly value: string
@@ -19,8 +20,9 @@ export interface TokenIssuer {
 const RENEWAL = { part: 0.2, most: 300_000 }
 /** ms before its end at which a token is not used any more: a request takes a while. */
 const MARGIN = 5_000
-/** ms without requests after a failure: with a valid token, and without one. */
-const PAUSE = { valid: 10_000, none: 1_000 }
+/** ms without requests after a failure: with a valid token, and without one; and without another
+ *  renewal of a refused token. */
+const PAUSE = { valid: 10_000, none: 1_000, refused: 60_000 }
 
 export class AccessToken {
   readonly #now: () => number
@@ -28,6 +30,7 @@ export class AccessToken {
   #renewAt = Number.NEGATIVE_INFINITY
   #endsAt = Number.NEGATIVE_INFINITY
   #request: Promise<string> | undefined
+  #refusedAt = Number.NEGATIVE_INFINITY
   #failure: { readonly error: Error; readonly at: number } | undefined
 
   /** `now`: ms of a clock that never goes back. */
@@ -47,6 +50,16 @@ export class AccessToken {
     }
     if (isValid) return this.#value
     return this.#request ?? Promise.reject(failure?.error)
+  }
+  /** Drops a token that the upstream refused. Returns whether the next one differs: a token that
+   *  was renewed for this reason a moment ago stays, since another one would be refused as well. */
+  refuse(value: string): boolean {
+    if (value !== this.#value) return true
+    const now = this.#now()
+    if (now < this.#refusedAt + PAUSE.refused) return false
+    this.#refusedAt = now
+    this.#endsAt = this.#renewAt = Number.NEGATIVE_INFINITY
+    return true
   }
   async #renew(issuer: TokenIssuer): Promise<string> {
     const start = this.#now()

@@ -18,7 +18,7 @@ export const createTokenSigner = (
   { upstream, log, share }: AuthHost,
   identity: unknown,
   request: () => Promise<IssuedToken>,
-): Sign => {
+): { readonly sign: Sign; onRefused(headers: Headers): boolean } => {
   const version = createHash('sha256').update(JSON.stringify(identity)).digest('hex')
   const token = share(`access token of ${upstream}`, version, () => new AccessToken())
   const issuer = {
@@ -28,7 +28,7 @@ export const createTokenSigner = (
       else log.error({ upstream, reason }, 'no access token: calls to this upstream fail')
     },
   }
-  return ({ headers }) => {
+  const sign: Sign = ({ headers }) => {
     const value = token.get(issuer)
     if (typeof value === 'string') return setBearer(headers, value)
     return value.then(
@@ -38,8 +38,12 @@ export const createTokenSigner = (
       },
     )
   }
+  const onRefused = ({ authorization }: Headers): boolean =>
+    token.refuse(String(authorization).slice(SCHEME.length))
+  return { sign, onRefused }
 }
 
+const SCHEME = 'Bearer '
 const setBearer = (headers: Headers, token: string): void => {
-  headers.authorization = `Bearer ${token}`
+  headers.authorization = SCHEME + token
 }

@@ -1,21 +1,32 @@
 /** The commands `tollgate accounts` and `tollgate usage`. */
-import { textOf } from '../../engine/cli/kit.ts'
-import type { Command, Json, SingleCommand } from '../../engine/plugin.ts'
-import { accountSubcommands } from '../credentials/commands.ts'
+import { countOf, sinceOf, textOf, UsageError } from '../../engine/cli/kit.ts'
+import type {
+  Command,
+  CommandArguments,
+  Database,
+  Json,
+  SingleCommand,
+} from '../../engine/plugin.ts'
+import { accountSubcommands as creation } from '../credentials/commands.ts'
 import { findAccount } from '../credentials/find.ts'
-import { periodOf } from './input.ts'
+import { USAGE_GROUPS, usageOfAll } from '../operator/usage.ts'
+import { accountSubcommands } from './account-commands.ts'
+import { type Period, periodOf } from './input.ts'
 import { moneySubcommands } from './money.ts'
 import { isoTime } from './response.ts'
-import { showSubcommand } from './show.ts'
-import { byOf, usagePage } from './usage.ts'
+import { byOf, usagePage } from './usage-pages.ts'
 
 const PAGE = 1_000
 
 const runUsage: SingleCommand['run'] = async ({ positionals, values }, { database }) => {
-  const [nameOrId = ''] = positionals
+  const [nameOrId] = positionals
+  const period = periodIn(values, await database.now())
+  if (values.all === true) return runUsageOfAll(nameOrId, values, period, database)
+  if (nameOrId === undefined)
+    throw new UsageError('Usage: tollgate usage NAME, or tollgate usage --all')
+  if (values.top !== undefined) throw new UsageError('--top needs --all')
   const by = byOf(textOf(values.by), 'day')
-  const range = { from: textOf(values.from), to: textOf(values.to) }
-  const { from, to } = periodOf(range, await database.now())
+  const { from, to } = period
   const { id, name } = await findAccount(database, nameOrId)
   const rows: { readonly [name: string]: Json }[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -29,6 +40,30 @@ const runUsage: SingleCommand['run'] = async ({ positionals, values }, { databas
     json: { account: name, from: isoTime(from), to: isoTime(to), rows },
   }
 }
+const DEFAULT_TOP = 20
+const MAX_TOP = 1_000
+const runUsageOfAll = async (
+  nameOrId: string | undefined,
+  values: CommandArguments['values'],
+  { from, to }: Period,
+  database: Pick<Database, 'read' | 'pages'>,
+) => {
+  if (nameOrId !== undefined) throw new UsageError('--all takes no NAME')
+  const top = countOf(textOf(values.top), 'top', MAX_TOP) ?? DEFAULT_TOP
+  const group = textOf(values.by) ?? 'account'
+  const by = USAGE_GROUPS.find(each => each === group)
+  if (!by) throw new UsageError(`--by must be one of ${USAGE_GROUPS.join(', ')} with --all`)
+  const rows = await usageOfAll(database, { by, from, to, top })
+  return { rows, json: { from: isoTime(from), to: isoTime(to), by, rows } }
+}
+const periodIn = (values: CommandArguments['values'], now: number): Period => {
+  const since = textOf(values.since)
+  const from = textOf(values.from)
+  if (since !== undefined && from !== undefined)
+    throw new UsageError('--since and --from are the same; give one of them')
+  const start = sinceOf(since, now)
+  return periodOf({ from: start === undefined ? from : isoTime(start), to: textOf(values.to) }, now)
+}
 /** Prints exact numbers with all digits. */
 const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -41,12 +76,14 @@ const asText = (row: { readonly [name: string]: Json }): Readonly<Record<string,
 export const commands: Readonly<Record<string, Command>> = {
   accounts: {
     summary: 'Manages accounts and their money.',
-    subcommands: { ...accountSubcommands, show: showSubcommand, ...moneySubcommands },
+    standalone: true,
+    subcommands: { ...creation, ...accountSubcommands, ...moneySubcommands },
   },
   usage: {
-    arguments: 'NAME',
-    summary: 'Shows the usage of an account, in units of the currency.',
-    example: 'tollgate usage ann --from 2026-11-01 --by model',
+    arguments: '[NAME]',
+    standalone: true,
+    summary: 'Shows the usage of an account, or with --all who and what costs most.',
+    example: 'tollgate usage --all --by account --top 20 --since 7d',
     options: {
       from: {
         type: 'string',
@@ -54,7 +91,15 @@ export const commands: Readonly<Record<string, Command>> = {
         summary: 'start, a date or time; 30 days before the end by default',
       },
       to: { type: 'string', value: 'TIME', summary: 'end (exclusive); now by default' },
-      by: { type: 'string', value: 'WORD', summary: 'day (default), model, key or call' },
+      since: { type: 'string', value: 'TIME', summary: 'start: 24h, 7d or a date, as --from' },
+      by: {
+        type: 'string',
+        value: 'WORD',
+        summary:
+          'day (default), model, key or call; with --all: account (default), model, key, day',
+      },
+      all: { type: 'boolean', summary: 'all accounts, the largest cost first' },
+      top: { type: 'string', value: 'COUNT', summary: 'with --all: how many rows; 20 by default' },
     },
     run: runUsage,
   },

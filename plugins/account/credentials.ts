@@ -1,8 +1,8 @@
-/** Endpoints that list, create, change and revoke the API keys and system tokens of the calling
- *  account. */
+/** Endpoints that list, create, change and revoke the API keys, system tokens and sessions of the
+ *  calling account. */
 import type { Database, Exchange, Host, Json, Row, Statement, Value } from '../../engine/plugin.ts'
 import { parseQuota, quotasOf } from '../billing/money.ts'
-import { type Kind, makeSecret } from '../credentials/secret.ts'
+import { makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { changeQuota } from '../ledger/views/wallets.ts'
@@ -12,7 +12,7 @@ import { fault } from './faults.ts'
 import { keyFunds, maskKey } from './funds.ts'
 import { cursorOf, instantOf, limitOf, markOf, singleParameter } from './input.ts'
 import { answerSuccess, exactNumber, isoTime, type ViewFactory } from './response.ts'
-import { CREDENTIAL, CREDENTIALS } from './statements.ts'
+import { CREDENTIAL, CREDENTIALS, type OwnKind } from './statements.ts'
 
 /** A body that schemas/api-key.json or schemas/system-token.json accepts. */
 interface CredentialRequest {
@@ -24,11 +24,19 @@ interface CredentialRequest {
 }
 type Fields = { readonly [name: string]: Json }
 
-const NOUNS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
-const MEMBERS: Readonly<Record<Kind, string>> = { key: 'key', 'system-token': 'token' }
+const NOUNS: Readonly<Record<OwnKind, string>> = {
+  key: 'API key',
+  'system-token': 'system token',
+  session: 'session',
+}
+const MEMBERS: Readonly<Record<OwnKind, string>> = {
+  key: 'key',
+  'system-token': 'token',
+  session: 'session',
+}
 
 const list =
-  (kind: Kind): ViewFactory<Host> =>
+  (kind: OwnKind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
     const { query } = exchange.request
@@ -44,7 +52,7 @@ const list =
   }
 
 const show =
-  (kind: Kind): ViewFactory<Host> =>
+  (kind: OwnKind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
     const row = await ownCredential(database, kind, exchange)
@@ -52,7 +60,7 @@ const show =
   }
 
 const create =
-  (kind: Kind): ViewFactory<Host> =>
+  (kind: OwnKind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
     const body = (await exchange.request.json()) as CredentialRequest
@@ -78,7 +86,7 @@ const create =
   }
 
 const update =
-  (kind: Kind): ViewFactory<Host> =>
+  (kind: OwnKind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
     const body = (await exchange.request.json()) as CredentialRequest
@@ -95,7 +103,7 @@ const update =
     answerSuccess(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 const quotaStatements = (
-  kind: Kind,
+  kind: OwnKind,
   before: Row,
   quota: CredentialRequest['quota'],
 ): readonly Statement[] => {
@@ -106,7 +114,7 @@ const nanosIn = (quota: Value | undefined): bigint | undefined =>
   quota === null ? undefined : parseQuota(quota)
 
 const remove =
-  (kind: Kind): ViewFactory<Host> =>
+  (kind: OwnKind): ViewFactory<Host> =>
   ({ database }) =>
   async exchange => {
     const before = await ownCredential(database, kind, exchange)
@@ -118,21 +126,27 @@ const remove =
     answerSuccess(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
 
-const viewsOf = (kind: Kind, word: string): Readonly<Record<string, ViewFactory<Host>>> => ({
+const viewsOf = (kind: OwnKind, word: string): Readonly<Record<string, ViewFactory<Host>>> => ({
   [`list-${word}s`]: list(kind),
   [`create-${word}`]: create(kind),
   [`show-${word}`]: show(kind),
   [`update-${word}`]: update(kind),
   [`revoke-${word}`]: remove(kind),
 })
-export const credentialViews = { ...viewsOf('key', 'key'), ...viewsOf('system-token', 'token') }
+/** The console alone creates sessions. */
+export const credentialViews = {
+  ...viewsOf('key', 'key'),
+  ...viewsOf('system-token', 'token'),
+  'list-sessions': list('session'),
+  'revoke-session': remove('session'),
+}
 
 // ---------------------------------------------------------------- reading
 
 /** The credential in the path. */
 const ownCredential = (
   database: Database,
-  kind: Kind,
+  kind: OwnKind,
   { params, slots }: Exchange,
 ): Promise<Row> => {
   const text = Object.values(params)[0] ?? ''
@@ -141,7 +155,7 @@ const ownCredential = (
 }
 const find = async (
   database: Pick<Database, 'read'>,
-  kind: Kind,
+  kind: OwnKind,
   account: number,
   id: number,
 ): Promise<Row> => {
@@ -158,7 +172,7 @@ const expiryOf = (text: CredentialRequest['expires'], now: number): number | nul
   return at
 }
 
-const viewOf = (kind: Kind, row: Row, now: number): Fields => ({
+const viewOf = (kind: OwnKind, row: Row, now: number): Fields => ({
   id: Number(row.id),
   name: String(row.name),
   [MEMBERS[kind]]: maskKey(row),

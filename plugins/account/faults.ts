@@ -23,12 +23,16 @@ export const fault = errors({
   ],
   USAGE_PERIOD: [400, '`from` must be before `to`', { param: 'from' }],
   USAGE_BY: [400, '`by` must be one of %s', { param: 'by' }],
+  USAGE_SORT: [400, '`sort` must be one of %s', { param: 'sort' }],
+  USAGE_ORDER: [400, '`order` must be asc or desc', { param: 'order' }],
+  USAGE_FORMAT: [400, '`format` must be json or csv', { param: 'format' }],
   USAGE_LIMIT: [400, '`limit` must be a whole number from 1 to %d', { param: 'limit' }],
   USAGE_CURSOR: [
     400,
     '`cursor` must be the `next` of the previous page of the same query',
     { param: 'cursor' },
   ],
+  USAGE_FILTER: [400, '%s'],
   USAGE_TWICE: [400, '`%s` must not be repeated'],
   RECEIPT_UNKNOWN: [404, 'Unknown request id: %s'],
 

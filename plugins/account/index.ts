@@ -1,22 +1,29 @@
 /** Plugin `account`: answers with balance, usage, keys or prices of the calling account. The option
  *  selects the view. */
+
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route-option.ts'
+import { ABOUT } from './about.ts'
 import { commands } from './command.ts'
 import { credentialViews } from './credentials.ts'
+import { priceSheet } from './price-sheet.ts'
 import { pricing } from './pricing.ts'
+import { receipt } from './receipt.ts'
 import type { ViewFactory } from './response.ts'
 import { balance, dashboardUsage, profile, subscription, tokenUsage } from './status.ts'
-import { receipt, usage } from './usage.ts'
+import { overview, usage, usageEvents } from './usage.ts'
 
 const VIEWS: Readonly<Record<string, ViewFactory<Host>>> = {
   info: profile,
   balance,
   'token-usage': tokenUsage,
   pricing,
+  'price-sheet': priceSheet,
   subscription,
   spent: dashboardUsage,
   usage,
+  'usage-events': usageEvents,
+  overview,
   receipt,
   ...credentialViews,
 }
@@ -39,6 +46,11 @@ export default {
     if (WRITES.test(name) && !isValidated(host.route))
       throw new Error(`"${name}" takes a body: set its schema with \`validate:\``)
     const handle = view(host)
-    return { answers: true, handle, explain: () => ({ view: name }) }
+    return {
+      answers: true,
+      handle,
+      describe: () => ABOUT[name] ?? {},
+      explain: () => ({ view: name }),
+    }
   },
 } satisfies Plugin<string>

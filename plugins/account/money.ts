@@ -1,40 +1,12 @@
 /** The commands `tollgate accounts credit | debit | refund | overdraft | suspend | resume`. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { UsageError } from '../../engine/cli/kit.ts'
-import type { Database, Row, SingleCommand, Value } from '../../engine/plugin.ts'
+import type { SingleCommand } from '../../engine/plugin.ts'
 import { parseMoney, printMoney } from '../billing/money.ts'
-import { fault } from '../credentials/faults.ts'
-import { findAccount, type NamedAccount } from '../credentials/find.ts'
+import { findAccount } from '../credentials/find.ts'
 import { noteOf } from '../credentials/input.ts'
 import { suspendAccount } from '../credentials/statements.ts'
-import { addCredit, type Credit, nanosOf, openWallet, setOverdraft } from '../ledger/statements.ts'
-import { CHARGE } from '../ledger/views/usage.ts'
-import { creditAccount, readWallet } from '../ledger/views/wallets.ts'
-import { walletOf } from '../ledger/wallet.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
-
-const ATTEMPTS = 6
-/** ms. */
-const PAUSE = 120
-/** Retries a debit, since processes return unused leases to the balance within half a second. */
-const debitWithRetry = async (database: Pick<Database, 'read' | 'write'>, debit: Credit) => {
-  const list = [openWallet(walletOf.account(debit.account), 0n), addCredit(debit)]
-  for (let retries = ATTEMPTS; ; retries--) {
-    try {
-      return await writeWithRetry(database, list)
-    } catch (error) {
-      const overdrawn = (error as { readonly code?: string }).code === 'OVERDRAWN'
-      if (!overdrawn || retries === 0 || (await payableOf(database, debit.account)) < -debit.amount)
-        throw error
-      await pause(PAUSE)
-    }
-  }
-}
-/** Nanos that the account could pay if no call held any. */
-const payableOf = async (database: Pick<Database, 'read'>, account: number): Promise<bigint> => {
-  const row = await readWallet(database, account)
-  return nanosOf(row?.balance) + nanosOf(row?.overdraft)
-}
+import { addMoney, changeOverdraft, fundsOf, refundCall, takeMoney } from '../operator/money.ts'
 
 const NOTE = { type: 'string', value: 'TEXT', summary: 'reason, for the ledger' } as const
 
@@ -50,13 +22,8 @@ export const moneySubcommands: Readonly<Record<string, SingleCommand>> = {
       const nanos = parseMoney(amount)
       if (nanos === 0n) throw new UsageError('AMOUNT must be above 0')
       const account = await findAccount(database, nameOrId)
-      const credit = { account: account.id, kind: 'credit', amount: nanos, note } as const
-      const list = creditAccount({ ...credit, at: await database.now() })
-      const rows = await writeWithRetry(database, list).catch(
-        mapStoreError('CREDIT_TOO_LARGE', account.name),
-      )
-      const id = Number(rows.at(-1)?.[0]?.id)
-      return singleRow({ credit: id, ...(await fundsRow(database, account)) })
+      const credit = await addMoney(database, { account, amount: nanos, note })
+      return singleRow({ credit, ...(await fundsOf(database, account)) })
     },
   },
   debit: {
@@ -70,14 +37,8 @@ export const moneySubcommands: Readonly<Record<string, SingleCommand>> = {
       const nanos = parseMoney(amount)
       if (nanos === 0n) throw new UsageError('AMOUNT must be above 0')
       const account = await findAccount(database, nameOrId)
-      const debit = { account: account.id, kind: 'debit', amount: -nanos, note } as const
-      const rows = await debitWithRetry(database, { ...debit, at: await database.now() }).catch(
-        mapStoreError('OVERDRAWN', account.name, 'DEBIT_TOO_LARGE'),
-      )
-      return singleRow({
-        debit: Number(rows.at(-1)?.[0]?.id),
-        ...(await fundsRow(database, account)),
-      })
+      const debit = await takeMoney(database, { account, amount: nanos, note })
+      return singleRow({ debit, ...(await fundsOf(database, account)) })
     },
   },
   refund: {
@@ -88,16 +49,8 @@ export const moneySubcommands: Readonly<Record<string, SingleCommand>> = {
     async run({ positionals, values }, { database }) {
       const [request = ''] = positionals
       const note = noteOf(values.note)
-      const [charge] = await database.read(CHARGE, [request])
-      if (!charge) throw fault('CHARGE_UNKNOWN', [request])
-      const amount = refundable(charge)
-      const account = await accountOf(database, Number(charge.account))
-      const credit = { account: account.id, kind: 'refund', amount, request, note } as const
-      const list = creditAccount({ ...credit, at: await database.now() })
-      await writeWithRetry(database, list)
-        .catch(mapStoreError('ALREADY_REFUNDED', request))
-        .catch(mapStoreError('CREDIT_TOO_LARGE', account.name))
-      return singleRow({ refunded: printMoney(amount), ...(await fundsRow(database, account)) })
+      const { account, amount } = await refundCall(database, request, note)
+      return singleRow({ refunded: printMoney(amount), ...(await fundsOf(database, account)) })
     },
   },
   overdraft: {
@@ -108,10 +61,8 @@ export const moneySubcommands: Readonly<Record<string, SingleCommand>> = {
       const [nameOrId = '', amount = ''] = positionals
       const nanos = parseMoney(amount)
       const account = await findAccount(database, nameOrId)
-      const wallet = walletOf.account(account.id)
-      const list = [openWallet(wallet, 0n), setOverdraft(wallet, nanos)]
-      await writeWithRetry(database, list).catch(mapStoreError('OVERDRAWN', account.name))
-      return singleRow(await fundsRow(database, account))
+      await changeOverdraft(database, account, nanos)
+      return singleRow(await fundsOf(database, account))
     },
   },
   suspend: {
@@ -138,32 +89,4 @@ function suspension(since: (now: number) => number | null): SingleCommand['run']
   }
 }
 
-const refundable = ({ state, amount, request }: Row): bigint => {
-  const nanos = nanosOf(amount)
-  if (state !== 'settled' || nanos === 0n) throw fault('NOTHING_CHARGED', [request, state])
-  return nanos
-}
-
-/** An account without a row gets its number as its name. */
-const accountOf = (database: Pick<Database, 'read'>, id: number): Promise<NamedAccount> =>
-  findAccount(database, String(id)).catch(error => {
-    if (error.code !== 'ACCOUNT_UNKNOWN') throw error
-    return { id, name: String(id) }
-  })
-
-/** Balance, usage and overdraft in units of the currency. */
-export const fundsRow = async (database: Pick<Database, 'read'>, account: NamedAccount) => {
-  const wallet = await readWallet(database, account.id)
-  const print = (value: Value | undefined) => printMoney(nanosOf(value))
-  const [balance, used] = [print(wallet?.balance), print(wallet?.used)]
-  return { ...account, balance, used, overdraft: print(wallet?.overdraft) }
-}
 const singleRow = (row: Readonly<Record<string, string | number>>) => ({ rows: [row], json: row })
-
-type Code = Parameters<typeof fault>[0]
-/** Maps an error code of the store to a message for the operator. */
-const mapStoreError =
-  (code: Code, subject: string, faultCode = code) =>
-  (error: { readonly code?: string }): never => {
-    throw error.code === code ? fault(faultCode, [subject]) : error
-  }

@@ -8,7 +8,7 @@ import { factsOf } from '../billing/request-bounds.ts'
 import type { Rule } from '../billing/rule.ts'
 import { toExactUsage } from '../billing/usage.ts'
 import { defaultsOn, type Entry } from '../catalogue/catalogue.ts'
-import { applyDefaults } from '../catalogue/defaults.ts'
+import { applyDefaults, type Defaults } from '../catalogue/defaults.ts'
 import { exactNumber } from './response.ts'
 
 const CODE = 'CREDIT'
@@ -39,6 +39,20 @@ interface Clip {
   /** Whole seconds. */
   readonly duration: number
 }
+/** The clip that a model makes where the request sets nothing. Undefined: it makes no clips. */
+export const plainClipOf = (entry: Entry): Clip | undefined => {
+  for (const [route, schema] of Object.entries(entry.options.accepts ?? {})) {
+    const defaults = schema === false ? undefined : defaultsOn(route, entry)
+    const clip = defaults && clipOf({}, defaults)
+    if (clip) return clip
+  }
+  return undefined
+}
+const clipOf = (request: Json, defaults: Defaults): Clip | undefined => {
+  const body = applyDefaults(request, defaults)
+  const duration = isFields(body) ? Number(body.duration) : 0
+  return body && Number.isInteger(duration) && duration > 0 ? { body, duration } : undefined
+}
 /** Resolution -> the request for a clip that says no more. Routes whose requests have no duration
  *  by default make no clips. */
 const clipsOf = (entry: Entry): ReadonlyMap<string, Clip> => {
@@ -47,10 +61,8 @@ const clipsOf = (entry: Entry): ReadonlyMap<string, Clip> => {
     const defaults = defaultsOn(route, entry)
     if (schema === false || !defaults) continue
     for (const resolution of resolutionsIn(schema)) {
-      const body = applyDefaults({ resolution }, defaults)
-      const duration = isFields(body) ? Number(body.duration) : 0
-      if (body && Number.isInteger(duration) && duration > 0 && !clips.has(resolution))
-        clips.set(resolution, { body, duration })
+      const clip = clips.has(resolution) ? undefined : clipOf({ resolution }, defaults)
+      if (clip) clips.set(resolution, clip)
     }
   }
   return clips

@@ -4,6 +4,7 @@
 const ENDPOINTS = {
   'openai-chat': /^\/v1\/chat\/(completions)$/,
   'cohere-chat': /^\/v2\/(chat)$/,
+  'bedrock-converse': /^\/model\/[^/]+\/(converse|converse-stream)$/,
   'openai-responses': /^\/v1\/(responses)$/,
   'anthropic-messages': /^\/v1\/(messages)$/,
   'google-gemini':

@@ -3,7 +3,7 @@
 import type { Plugin, Stage } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { exampleModel, modelsOf } from '../catalogue/configured.ts'
-import { commands } from '../credentials/commands.ts'
+import { keySubcommands } from '../credentials/commands.ts'
 import {
   type AuthOptions,
   authRequirementOf,
@@ -15,15 +15,17 @@ import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { bootstrap } from '../credentials/first-run-bootstrap.ts'
 import type { Kind } from '../credentials/secret.ts'
 import { migrations } from '../credentials/tables.ts'
-import { formats } from '../formats/index.ts'
+import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
-import { AUTH_SCHEMA } from './schema.ts'
+import { checkModels, keySubcommands as moreSubcommands } from '../operator/key-commands.ts'
+import { AUTH_SCHEMA, checkModes } from './schema.ts'
 import { createAuthStage } from './stage.ts'
 
 const KINDS: Readonly<Record<Mode, Kind | undefined>> = {
   key: 'key',
   'query-key': 'key',
   'system-token': 'system-token',
+  session: 'session',
   none: undefined,
 }
 
@@ -32,13 +34,20 @@ export default {
   credentialHeaders: CREDENTIAL_HEADERS,
   // A route without the option must not be open.
   default: 'key',
+  check: checkModes,
   migrations,
-  commands,
+  commands: {
+    keys: {
+      summary: 'Manages API keys and system tokens.',
+      standalone: true,
+      subcommands: { ...keySubcommands(checkModels), ...moreSubcommands },
+    },
+  },
   welcome: (host, { url }) =>
     bootstrap(host, {
       url,
       model: exampleModel(modelsOf(host)),
-      samples: [...formats.values()].flatMap(({ sample }) => sample ?? []),
+      samples: [...formatsOf(host).clients.values()].flatMap(({ sample }) => sample ?? []),
       currency: configuredCurrency(host).name,
       credit: (amount, at) =>
         creditAccount({ account: 1, kind: 'credit', amount, note: 'demo', at }),
@@ -46,13 +55,14 @@ export default {
   setup(options, host): Stage {
     const requirement = authRequirementOf(options)
     const kinds = new Set(requirement.modes.flatMap(mode => KINDS[mode] ?? []))
-    if (kinds.size === 0) return {}
+    if (kinds.size === 0 && requirement.plugins.length === 0) return {}
     return createAuthStage({
       ...requirement,
       kinds,
       credentials: host.share('accounts/credentials', '1', () => new Credentials(host.database)),
       limiter: host.share('accounts/failed-auth-limiter', '1', () => new FailedAuthLimiter()),
       isWebSocket: host.route.method === 'WS',
+      isRead: host.route.method === 'GET',
     })
   },
 } satisfies Plugin<AuthOptions>

@@ -1,8 +1,10 @@
 /** The stage of a route that requires a credential: extracts it, looks up its account, and refuses
  *  invalid ones. */
-import type { Exchange, Next, Stage } from '../../engine/plugin.ts'
+import type { Exchange, Next, RouteDescription, Stage } from '../../engine/plugin.ts'
 import {
   type AuthRequirement,
+  CREDENTIAL_HEADERS,
+  type Mode,
   readerOf,
   removeQueryKey,
   removeSubprotocolKey,
@@ -10,12 +12,16 @@ import {
 import type { Credentials, Entry } from '../credentials/credentials.ts'
 import type { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
+import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
-import { ACCOUNT } from '../slots.ts'
+import { isFromConsole, PLAIN_NAME } from '../credentials/session-cookie.ts'
+import { ACCOUNT, type Account } from '../slots.ts'
 
 const NAMES: Readonly<Record<Kind, string>> = {
   key: 'an API key (sk-…)',
   'system-token': 'a system token (st-…)',
+  session: 'a session of the console',
+  'sign-in-link': 'a sign-in link',
 }
 
 export interface AuthStageOptions extends AuthRequirement {
@@ -24,10 +30,15 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly credentials: Credentials
   readonly limiter: FailedAuthLimiter
   readonly isWebSocket: boolean
+  readonly isRead: boolean
+}
+
+const requireRole = (role: Account['role'], account: Account | undefined): void => {
+  if (role === 'admin' && account?.role !== 'admin') throw refusal('AUTH_ROLE', [role])
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
-  const { modes, role, kinds, credentials, limiter } = options
+  const { modes, plugins, role, kinds, credentials, limiter } = options
   const read = readerOf(modes)
   const isOptional = modes.includes('none')
   const [firstKind = 'key'] = kinds
@@ -38,10 +49,12 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     if (credential === null) throw refusal('AUTH_AMBIGUOUS')
     if (credential === undefined) {
       if (isOptional) return undefined
-      throw refusal('AUTH_MISSING', [firstKind === 'key' ? 'sk-' : 'st-'])
+      if (firstKind === 'session') throw refusal('AUTH_SIGNED_OUT')
+      throw refusal('AUTH_MISSING', [missingCredentialText(exchange.request, modes)])
     }
     const kind = claimedKind(credential)
     if (kind && !kinds.has(kind)) throw refusal('AUTH_KIND', [NAMES[firstKind], NAMES[kind]])
+    if (kind === 'session' && !isFromConsole(exchange, credential)) throw refusal('AUTH_CSRF')
     return credential
   }
   const lookUp = async (credential: string, exchange: Exchange, next: Next): Promise<void> => {
@@ -57,11 +70,17 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     if (refusalCode === 'AUTH_UNKNOWN') throw limiter.countFailure(exchange.request.client.address)
     if (refusalCode) throw refusal(refusalCode)
     if (expires <= Date.now()) throw refusal('AUTH_EXPIRED')
-    if (role === 'admin' && account?.role !== 'admin') throw refusal('AUTH_ROLE', [role])
+    requireRole(role, account)
     if (account) exchange.slots.set(ACCOUNT, account)
   }
   return {
+    describe: () => describeCredentials(options),
     handle(exchange, next) {
+      const known = plugins.length > 0 ? exchange.slots.get(ACCOUNT) : undefined
+      if (known) {
+        requireRole(role, known)
+        return next()
+      }
       const credential = credentialOf(exchange)
       if (credential === undefined) return next()
       const entry = credentials.findCached(credential)
@@ -71,12 +90,38 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
     },
     ...keyRemoval(options),
     explain: exchange => ({
-      takes: modes,
+      takes: [...modes, ...plugins],
       ...(role === 'admin' && { role }),
       given: describe(read(exchange)),
     }),
   }
 }
+
+const HEADERS = ['authorization', ...CREDENTIAL_HEADERS]
+const inHeader = (kind: string) => (name: string) => ({ kind, in: 'header' as const, name })
+/** Where each mode looks for a credential. */
+const PLACES: Readonly<Record<Mode, NonNullable<RouteDescription['credentials']>>> = {
+  key: HEADERS.map(inHeader('API key')),
+  'query-key': [{ kind: 'API key', in: 'query', name: 'key' }],
+  'system-token': [inHeader('system token')('authorization')],
+  session: [{ kind: 'session', in: 'cookie', name: PLAIN_NAME }],
+  none: [],
+}
+const CSRF = {
+  name: 'x-csrf-token',
+  in: 'header',
+  description: 'With a session: `csrf` of GET /api/session',
+  schema: { type: 'string' },
+} as const
+const describeCredentials = ({ modes, role, isRead }: AuthStageOptions): RouteDescription => ({
+  credentials: modes.flatMap(mode => PLACES[mode]),
+  ...(modes.includes('none') && { isOpen: true }),
+  ...(modes.includes('session') && !isRead && { parameters: [CSRF] }),
+  refusals: {
+    401: 'No credential, or one that is not valid',
+    ...(role === 'admin' && { 403: 'The account has not the role admin' }),
+  },
+})
 
 /** Removes the client's key from the query and the subprotocols: the upstream has its own key. */
 const keyRemoval = ({ modes, isWebSocket }: AuthStageOptions): Pick<Stage, 'forward'> => {

@@ -20,6 +20,7 @@ import {
   COUNTS,
   deleteLines,
   ENDED_WITH_LINES,
+  FIND_ANY,
   failBatch,
   moveBatch,
   OUTCOMES,
@@ -51,13 +52,22 @@ export const moveBatches = async (host: Host, signal: AbortSignal): Promise<void
   }
 }
 
-export const countsOf = async (
-  { database }: Pick<Host, 'database'>,
-  batch: Batch,
-): Promise<Counts> => {
+/** Counts the lines once, at the end, and audits the counters of the row by them. */
+const auditedCounts = async ({ database, log }: Host, batch: Batch): Promise<Counts> => {
   const [row] = await database.read(COUNTS, [batch.id])
-  const [completed, failed] = [Number(row?.completed ?? 0), Number(row?.failed ?? 0)]
-  return { total: batch.total, completed, failed }
+  const counts = {
+    total: batch.total,
+    completed: Number(row?.completed ?? 0),
+    failed: Number(row?.failed ?? 0),
+  }
+  const [current = {}] = await database.read(FIND_ANY, [batch.id])
+  const { completed, failed } = current
+  if (Number(completed) !== counts.completed || Number(failed) !== counts.failed)
+    log.error(
+      { batch: batch.id, counts, row: { completed, failed } },
+      'the counters of a batch differ from its lines, which count',
+    )
+  return counts
 }
 
 /** In pages: one transaction over 50,000 outcomes would hold up all others. */
@@ -88,7 +98,7 @@ class BatchMover {
     const isEnding = state === 'cancelling' || ending !== undefined
     const open = isEnding ? ANY_RUNNING : ANY_UNFINISHED
     if ((await this.#host.database.read(open, [this.#batch.id])).length > 0) return
-    const counts = await countsOf(this.#host, this.#batch)
+    const counts = await auditedCounts(this.#host, this.#batch)
     const unsent = counts.total - counts.completed - counts.failed
     const usual = isExpired && unsent > 0 ? 'expired' : 'completed'
     return this.#finalize(state === 'cancelling' ? 'cancelled' : usual, counts)

@@ -2,15 +2,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Json, Row } from '../../engine/plugin.ts'
 
-export type BatchState =
-  | 'validating'
-  | 'in_progress'
-  | 'finalizing'
-  | 'cancelling'
-  | 'completed'
-  | 'failed'
-  | 'cancelled'
-  | 'expired'
+export const STATES = [
+  'validating',
+  'in_progress',
+  'finalizing',
+  'cancelling',
+  'completed',
+  'failed',
+  'cancelled',
+  'expired',
+] as const
+export type BatchState = (typeof STATES)[number]
 export type Ending = 'completed' | 'cancelled' | 'expired'
 
 /** ms since 1970 by the name of the state. */
@@ -103,8 +105,8 @@ export const isFinal = ({ state }: Pick<Batch, 'state'>): boolean =>
 const seconds = (ms: number | undefined): number | null =>
   ms === undefined ? null : Math.floor(ms / 1_000)
 
-/** As OpenAI's clients see it. `counts`: of its lines by now. */
-export const batchView = (batch: Batch, counts: Counts) => {
+/** As OpenAI's clients see it. */
+export const batchView = (batch: Batch) => {
   const { times, errors } = batch
   const isEnded = isFinal(batch)
   return {
@@ -127,9 +129,9 @@ export const batchView = (batch: Batch, counts: Counts) => {
     cancelling_at: seconds(times.cancelling),
     cancelled_at: seconds(times.cancelled),
     request_counts: {
-      total: counts.total,
-      completed: counts.completed,
-      failed: counts.failed,
+      total: batch.total,
+      completed: batch.completed,
+      failed: batch.failed,
     },
     metadata: batch.metadata,
   }

@@ -1,11 +1,13 @@
 /** Plugin `batches`: runs files of requests. `batches:` on a route selects the operation. */
+
 import type { Plugin, Stage } from '../../engine/plugin.ts'
+import { ABOUT } from './about.ts'
 import { moveBatches } from './batch-moves.ts'
 import { LineRunner } from './line-runner.ts'
 import { BATCH_SETTINGS, batchSettingsOf, checkPrice } from './settings.ts'
 import { deleteOldBatches } from './statements.ts'
 import { migrations } from './tables.ts'
-import { VIEWS } from './views.ts'
+import { batchEvents, VIEWS } from './views.ts'
 
 /** ms between two looks at the batches, and at their lines. */
 const BATCH_INTERVAL = 500
@@ -19,7 +21,7 @@ export default {
   schema: {
     description: 'The operation of the route on batches.',
     type: 'string',
-    enum: Object.keys(VIEWS),
+    enum: [...Object.keys(VIEWS), 'events'],
     examples: ['create'],
   },
   settings: { batch: BATCH_SETTINGS },
@@ -30,6 +32,13 @@ export default {
   migrations,
   check: checkPrice,
   setup(name, host): Stage {
+    if (name === 'events')
+      return {
+        answers: true,
+        describe: () => ABOUT.events ?? {},
+        handle: batchEvents(host),
+        explain: () => ({ batches: name }),
+      }
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
     if (name === 'create') {
@@ -48,6 +57,7 @@ export default {
     }
     return {
       answers: true,
+      describe: () => ABOUT[name] ?? {},
       handle: exchange => view(exchange, host),
       explain: () => ({ batches: name }),
     }

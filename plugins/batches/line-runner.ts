@@ -168,7 +168,7 @@ class LineCall {
             if (!bytes) return
             const answer = { status: reply.status, request: exchange.id, body: parseBody(bytes) }
             const outcome = answerOutcome(this.#line, answer)
-            writes.add(finishLine(this.#line, this.#process, outcome, true))
+            writes.add(...finishLine(this.#line, this.#process, outcome, true))
           },
         }),
       )
@@ -220,9 +220,7 @@ class LineCall {
     return Math.min(LONGEST_PAUSE, Math.max(retryAfter || 0, pause)) * (0.9 + Math.random() * 0.2)
   }
   async #finish(outcome: string, isOk: boolean): Promise<void> {
-    await writeWithRetry(this.#host.database, [
-      finishLine(this.#line, this.#process, outcome, isOk),
-    ])
+    await writeWithRetry(this.#host.database, finishLine(this.#line, this.#process, outcome, isOk))
   }
   async #retry(line: Line, wait: number): Promise<void> {
     const due = Math.round(Date.now() + wait)

@@ -34,13 +34,15 @@ export const createBatch = (batch: Batch): Statement => ({
 
 const MOVE = sql(
   'move',
-  `UPDATE batches SET state = ?, ending = ?, times = ?, errors = ?, total = ?, completed = ?, failed = ?,
+  `UPDATE batches SET state = ?, ending = ?, times = ?, errors = ?, total = ?,
+     completed = coalesce(?, completed), failed = coalesce(?, failed),
      output_file = ?, error_file = ? WHERE id = ? AND state = ?`,
 )
 type Move = Partial<
   Pick<Batch, 'errors' | 'total' | 'completed' | 'failed' | 'outputFile' | 'errorFile'>
 > & { readonly state: BatchState; readonly ending?: Ending }
-/** Rejects with BATCH_MOVED: another process, or the client, made a move. */
+/** Rejects with BATCH_MOVED: another process, or the client, made a move. Lines that end meanwhile
+ *  count: the counters change only where the move has them. */
 export const moveBatch = (batch: Batch, move: Move, now: number): Statement => {
   const times = move.state === batch.state ? batch.times : { ...batch.times, [move.state]: now }
   const after = { ...batch, ...move, times }
@@ -52,8 +54,8 @@ export const moveBatch = (batch: Batch, move: Move, now: number): Statement => {
       JSON.stringify(after.times),
       after.errors.length > 0 ? JSON.stringify(after.errors) : null,
       after.total,
-      after.completed,
-      after.failed,
+      move.completed ?? null,
+      move.failed ?? null,
       after.outputFile ?? null,
       after.errorFile ?? null,
       batch.id,
@@ -74,6 +76,12 @@ export const FIND_ANY = sql('find any', 'SELECT * FROM batches WHERE id = ?')
 export const PAGE = sql(
   'page',
   `SELECT * FROM batches WHERE account = ? AND (created, id) < (?, ?)
+   ORDER BY created DESC, id DESC LIMIT ?`,
+)
+/** Reads whether batches of an account have changed (account, row count). */
+export const STATES = sql(
+  'states',
+  `SELECT id, state, completed, failed, total FROM batches WHERE account = ?
    ORDER BY created DESC, id DESC LIMIT ?`,
 )
 /** Unfinished batches, oldest first. */
@@ -162,18 +170,26 @@ const FINISH = sql(
   `UPDATE batch_lines SET outcome = ?, ok = ?, due = NULL, process = NULL
    WHERE batch = ? AND line = ? AND process = ?`,
 )
-/** `outcome`: the line of the output file, or of the error file. Rejects with LINE_MOVED. */
+const COUNT_LINE = sql(
+  'count line',
+  'UPDATE batches SET completed = completed + ?, failed = failed + ? WHERE id = ?',
+)
+/** `outcome`: the line of the output file, or of the error file. Counts it in its batch. Rejects
+ *  with LINE_MOVED. */
 export const finishLine = (
   { batch, line }: Line,
   process: string,
   outcome: string,
   isOk: boolean,
-): Statement => ({
-  sql: FINISH,
-  values: [outcome, isOk ? 1 : 0, batch, line, process],
-  rows: 1,
-  otherwise: 'LINE_MOVED',
-})
+): readonly Statement[] => [
+  {
+    sql: FINISH,
+    values: [outcome, isOk ? 1 : 0, batch, line, process],
+    rows: 1,
+    otherwise: 'LINE_MOVED',
+  },
+  { sql: COUNT_LINE, values: isOk ? [1, 0, batch] : [0, 1, batch], rows: 1 },
+]
 const RETRY = sql(
   'retry line',
   `UPDATE batch_lines SET process = NULL, due = ?, waits = ?
@@ -191,7 +207,7 @@ export const retryLine = (
   otherwise: 'LINE_MOVED',
 })
 
-/** Lines of a batch by outcome (batch). */
+/** Lines of a batch by outcome (batch). Reads all of them. */
 export const COUNTS = sql(
   'counts',
   `SELECT coalesce(sum(CASE WHEN ok = 1 THEN 1 ELSE 0 END), 0) AS completed,

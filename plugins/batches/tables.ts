@@ -4,6 +4,7 @@ import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 
 /** `slots`: the account and key of the create, which its lines are charged to. `times`: of the
  *  states, as clients see them. `ending`: the state that the batch ends in, once it is known.
+ *  `completed`, `failed`: lines with an outcome, counted in the transaction of each.
  *  `output_file`, `error_file`: reserved before they are written.
  *  `start`, `size`: the bytes of a line in the input file. `outcome`: the line of the output or
  *  error file; `ok`: which of them. `waits`: the attempts that a limit or a busy upstream ended.
@@ -52,4 +53,14 @@ const TABLES = `
   CREATE INDEX batch_lines_open ON batch_lines (batch) WHERE due IS NOT NULL;
   CREATE INDEX batch_lines_process ON batch_lines (process) WHERE process IS NOT NULL`
 
-export const migrations: readonly Migration[] = [{ number: 1, text: TABLES }]
+/** Counters of batches that were running when the lines were still counted at each query. */
+const COUNTERS = `
+  UPDATE batches SET
+    completed = (SELECT count(*) FROM batch_lines WHERE batch = batches.id AND ok = 1),
+    failed = (SELECT count(*) FROM batch_lines WHERE batch = batches.id AND ok = 0)
+  WHERE state IN ('in_progress', 'cancelling')`
+
+export const migrations: readonly Migration[] = [
+  { number: 1, text: TABLES },
+  { number: 2, text: COUNTERS },
+]

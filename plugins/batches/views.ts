@@ -1,15 +1,15 @@
 /** The endpoints over batches of the calling account: create, show, list, cancel. */
 import { isCode } from '../../engine/kit.ts'
-import type { Exchange, HostBase, Json } from '../../engine/plugin.ts'
+import type { Exchange, Host, HostBase, Json } from '../../engine/plugin.ts'
+import { accountEvents } from '../account-events/account-events.ts'
 import { integerIn, listPage } from '../dialects/openai-query.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import type { Fields } from '../formats/fields.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT } from '../slots.ts'
 import { type Batch, batchOf, batchView, isFinal, makeBatchId } from './batch.ts'
-import { countsOf } from './batch-moves.ts'
 import { fault } from './faults.ts'
-import { createBatch, FIND, moveBatch, PAGE } from './statements.ts'
+import { createBatch, FIND, moveBatch, PAGE, STATES } from './statements.ts'
 
 type View = (exchange: Exchange, host: HostBase) => Promise<void>
 
@@ -62,7 +62,7 @@ const create: View = async (exchange, host) => {
     expires: now + WINDOW,
   }
   exchange.writes.add(createBatch(batch))
-  exchange.answer(200, batchView(batch, batch))
+  exchange.answer(200, batchView(batch))
 }
 const servedIn = (host: HostBase): readonly string[] =>
   ENDPOINTS.filter(endpoint => host.match('POST', endpoint).route).map(each => `'${each}'`)
@@ -77,11 +77,8 @@ const findBatch = async (id: string, { slots }: Exchange, host: HostBase): Promi
 }
 const find = (exchange: Exchange, host: HostBase): Promise<Batch> =>
   findBatch(exchange.params.id ?? '', exchange, host)
-const viewOf = async (batch: Batch, host: HostBase) =>
-  batchView(batch, isFinal(batch) ? batch : await countsOf(host, batch))
-
 const show: View = async (exchange, host) => {
-  exchange.answer(200, await viewOf(await find(exchange, host), host))
+  exchange.answer(200, batchView(await find(exchange, host)))
 }
 const list: View = async (exchange, host) => {
   const { query } = exchange.request
@@ -91,7 +88,7 @@ const list: View = async (exchange, host) => {
   const last = after ? await findBatch(after, exchange, host) : undefined
   const position = [last?.created ?? Number.MAX_SAFE_INTEGER, last?.id ?? '']
   const rows = await host.database.read(PAGE, [account, ...position, limit + 1])
-  const views = await Promise.all(rows.slice(0, limit).map(row => viewOf(batchOf(row), host)))
+  const views = rows.slice(0, limit).map(row => batchView(batchOf(row)))
   exchange.answer(200, listPage(views, rows.length > limit))
 }
 /** Lines under way end, and are charged; no other is sent. */
@@ -112,5 +109,15 @@ const cancel: View = async (exchange, host) => {
   }
   await show(exchange, host)
 }
+
+/** Changes of the batches of the calling account, as they happen. */
+export const batchEvents = (host: Host): ((exchange: Exchange) => Promise<void>) =>
+  accountEvents(host, STATES, ({ id, state, completed, failed, total }) => ({
+    id: String(id),
+    status: String(state),
+    completed: Number(completed),
+    failed: Number(failed),
+    total: Number(total),
+  }))
 
 export const VIEWS: Readonly<Record<string, View>> = { create, show, list, cancel }

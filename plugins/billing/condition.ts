@@ -146,6 +146,24 @@ const printOne = (condition: Condition): string | readonly string[] => {
   if (condition.kind === 'one') return condition.values
   if (condition.kind !== 'range') return printAt(condition)
   const { from, to } = condition
-  const upper = to === undefined ? '' : ` <= ${printDecimal(to, QUANTITY_PLACES)}`
-  return `>= ${printDecimal(from, QUANTITY_PLACES)}${upper}`
+  const upper = to === undefined ? [] : [printBound('<', to, to % UNIT === UNIT - MILLIONTH)]
+  const isLowest = from === 0n && to !== undefined
+  const lower = isLowest ? [] : [printBound('>', from, from % UNIT === MILLIONTH)]
+  return [...lower, ...upper].join(' ')
+}
+const UNIT = 10n ** BigInt(QUANTITY_PLACES)
+/** `> 200k` rather than `>= 200000.000001`: the bound beside a whole number was exclusive. */
+const printBound = (sign: '<' | '>', bound: bigint, isExclusive: boolean): string => {
+  if (!isExclusive) return `${sign}= ${printLimit(bound)}`
+  return `${sign} ${printLimit(sign === '>' ? bound - MILLIONTH : bound + MILLIONTH)}`
+}
+const SUFFIXES = [
+  ['M', 1_000_000n],
+  ['k', 1_000n],
+] as const
+const printLimit = (limit: bigint): string => {
+  const [suffix, times] = SUFFIXES.find(
+    ([, each]) => limit > 0n && limit % (each * UNIT) === 0n,
+  ) ?? ['', 1n]
+  return printDecimal(limit / times, QUANTITY_PLACES) + suffix
 }

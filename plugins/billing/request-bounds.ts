@@ -2,6 +2,7 @@
  *  formats know the members. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
+import type { Format } from '../formats/format.ts'
 import { formats } from '../formats/index.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { EXPANDED_REQUEST, type Meter, type Meters } from '../slots.ts'
@@ -73,20 +74,25 @@ interface TargetRequest {
   readonly size: number
 }
 
-/** `size`: bytes of the body; `files`: bytes of them that are form files. A token has at least one
- *  byte. */
+/** `size`: bytes of the body; `files`: bytes of them that are form files; `format`: that of the
+ *  route, which a plugin may have brought. A token has at least one byte. */
 export const requestBoundsOf = (
   body: Json,
   size: number,
   { output, context, rule }: Capacity,
   files = 0,
+  format?: Pick<Format, 'limitsIn' | 'answersIn'>,
 ): RequestBounds => {
   const fields = isFields(body) ? body : {}
-  const limit = largest(...LIMITS.flatMap(limitsIn => limitsIn(fields)))
+  const limit = largest(
+    ...LIMITS.flatMap(limitsIn => limitsIn(fields)),
+    ...(format?.limitsIn?.(fields) ?? []),
+  )
   const most = output ?? context ?? DEFAULT_OUTPUT
   // A limit of 0 counts as no limit: some upstreams treat it so.
   const each = limit === undefined || limit === 0 ? most : Math.min(limit, most)
-  const copies = largest(...ANSWERS.map(answersIn => answersIn(fields))) ?? 1
+  const copies =
+    largest(...ANSWERS.map(answersIn => answersIn(fields)), format?.answersIn?.(fields)) ?? 1
   const tools = toolBounds(fields, rule)
   return {
     isWithoutTools: tools === NO_TOOLS,

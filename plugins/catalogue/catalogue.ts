@@ -25,7 +25,7 @@ export interface ModelMatch {
   readonly targets: readonly Target[]
 }
 
-type CatalogueHost = Pick<HostBase, 'file' | 'share' | 'section'>
+type CatalogueHost = Pick<HostBase, 'file' | 'share' | 'section' | 'config' | 'memo'>
 interface RouteEntry {
   readonly name?: string
   readonly path: string

@@ -4,7 +4,7 @@ import type { Document, HostBase, Json, Route, RouteMatch } from '../../engine/p
 import { Catalogue } from './catalogue.ts'
 import type { Section } from './section.ts'
 
-type CatalogueHost = Pick<HostBase, 'section' | 'file' | 'share'>
+type CatalogueHost = Pick<HostBase, 'section' | 'file' | 'share' | 'config' | 'memo'>
 
 export const modelsOf = ({ section }: Pick<HostBase, 'section'>): Section =>
   section<Section>('models')
@@ -12,7 +12,7 @@ export const modelsOf = ({ section }: Pick<HostBase, 'section'>): Section =>
 export const modelsIn = ({ models }: Document): Section => (models ?? {}) as unknown as Section
 
 /** The catalogue of the configuration, shared by all routes: it may hold ten thousand models. */
-export const catalogueOf = (host: CatalogueHost & Pick<HostBase, 'config'>): Catalogue =>
+export const catalogueOf = (host: CatalogueHost): Catalogue =>
   host.share('catalogue', host.config.hash, () => readCatalogue(host))
 /** A catalogue that is not shared, for commands. */
 export const readCatalogue = (host: CatalogueHost): Catalogue => new Catalogue(modelsOf(host), host)

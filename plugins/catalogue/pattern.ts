@@ -26,6 +26,14 @@ type Piece =
 
 export const isPattern = (text: string): boolean => /[*{}]/.test(text)
 
+/** A pattern as customers read it, without expressions: `gp-4-gizmo-g-*`. */
+export const readablePattern = (text: string): string =>
+  isPattern(text)
+    ? parsePieces(text)
+        .map(piece => (piece.kind === 'text' ? piece.text : '*'))
+        .join('')
+    : text
+
 /** Throws an Error that explains what is wrong with the pattern. */
 export const parsePattern = (text: string): Pattern => {
   const pieces = parsePieces(text)

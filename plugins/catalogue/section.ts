@@ -27,6 +27,7 @@ export interface ModelOptions {
 const AFFINITY_SOURCES = [
   'prompt_cache_key',
   'conversation',
+  'previous_response_id',
   'session',
   'metadata.user_id',
   'key',
@@ -128,7 +129,7 @@ const entry = {
       properties: {
         by: {
           description:
-            'Where a request names its conversation; the first one that it has counts. session: headers of agents such as session_id; key: the API key.',
+            'Where a request names its conversation; the first one that it has counts. session: headers of agents such as session_id; previous_response_id: stored responses that continue each other; key: the API key.',
           type: 'array',
           minItems: 1,
           uniqueItems: true,

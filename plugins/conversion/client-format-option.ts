@@ -13,13 +13,20 @@ export const readClientFormat = (
 export const readStrict = (option: Json | undefined): boolean =>
   isFields(option) && option.strict === true
 
-/** `example`: one of `names`. */
+/** `example`: one of `names`; `withOwn`: or the name of a format that a plugin brings. */
 export const clientFormatSchema = (
   description: string,
   names: readonly string[],
   example: string,
+  withOwn = false,
 ) => {
-  const format = { description, type: 'string', enum: names, examples: [example] }
+  const format = {
+    description,
+    type: 'string',
+    enum: names,
+    ...(withOwn && { $comment: 'formats' }),
+    examples: [example],
+  }
   const objectExample = { format: example, strict: true }
   return {
     anyOf: [

@@ -1,12 +1,13 @@
 /** Fetches media that a client names by URL for targets that accept no URLs, from public addresses
- *  only, and sends it inside the request. The response's content type overrides the kind that the
- *  client declared. */
+ *  only, and sends it inside the request. The response's content type, or its first bytes where it
+ *  has none, override the kind that the client declared. */
 import { errors } from '../../engine/errors.ts'
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes, Host, Json, Reply } from '../../engine/plugin.ts'
 import type { Content, Media, Source } from '../formats/hub/content.ts'
 import type { Prompt, Turn } from '../formats/hub/prompt.ts'
 import { kindOfMime } from '../formats/media/media.ts'
+import { DECISIVE_BYTES, mediaTypeOf } from '../formats/media/media-type.ts'
 import { discardBody } from './upstream-error.ts'
 
 const fault = errors({
@@ -100,10 +101,9 @@ export class MediaFetcher {
         .split(';')[0]
         ?.trim()
         .toLowerCase() ?? ''
-    const mime =
-      contentType === '' || contentType === 'application/octet-stream'
-        ? mimeByExtension(source.url, media)
-        : contentType
+    const mime = VAGUE_TYPES.has(contentType)
+      ? ((await mimeByContent(reply)) ?? mimeByExtension(source.url, media))
+      : contentType
     const kind = kindOfMime(mime) === 'document' ? media.kind : kindOfMime(mime)
     const size = Number(reply.headers['content-length'] ?? 0)
     const { largest = 0 } = this.#uploader ?? {}
@@ -189,7 +189,20 @@ const DEFAULT_MIME: Readonly<Record<Media['kind'], string>> = {
   audio: 'audio/mpeg',
   document: 'application/pdf',
 }
-/** MIME type by the file extension, for servers that send no content type. */
+/** Content types of servers that do not know the file. */
+const VAGUE_TYPES: ReadonlySet<string> = new Set([
+  '',
+  'application/octet-stream',
+  'binary/octet-stream',
+])
+const hasDecisiveBytes = ({ length }: Bytes): boolean => length >= DECISIVE_BYTES
+const mimeByContent = async (reply: Reply): Promise<string | undefined> => {
+  // Reading the whole body reports a response that breaks off.
+  const start = await reply.peek(hasDecisiveBytes).catch(() => undefined)
+  const { type } = mediaTypeOf(start ?? Buffer.alloc(0))
+  return VAGUE_TYPES.has(type) ? undefined : type
+}
+/** MIME type by the file extension, for content that is not recognised. */
 const mimeByExtension = (url: string, { kind }: Media): string => {
   const path = URL.parse(url)?.pathname ?? ''
   const extension = /\.([a-z0-9]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''

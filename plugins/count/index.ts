@@ -8,7 +8,7 @@ import { mayNameFile } from '../file-store/file-ids.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { CountFacts, Format } from '../formats/format.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
-import { formats } from '../formats/index.ts'
+import { formats, formatsOf } from '../formats/index.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { isPaid } from '../ledger/views/route.ts'
 import { MODEL } from '../slots.ts'
@@ -22,19 +22,26 @@ export default {
     description: 'The format of token count requests on this route.',
     type: 'string',
     enum: names,
+    $comment: 'formats',
     examples: names,
   },
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
   after: ['model'],
   setup(name, host) {
-    const format = formats.get(name)
+    const format = formatsOf(host).clients.get(name)
     if (!format?.codec || !format.counting)
       throw new Error(`the format "${name}" has no token counting; use one of ${names.join(', ')}`)
     if (isPaid(host.route))
       throw new Error('token counts cannot be charged: set `meter: { free: true }` on this route')
     const count = new TokenCounter(format, format.counting, host)
+    const { schema } = format.counting
     return {
+      describe: () => ({
+        summary: 'Counts the tokens of a request, free of charge',
+        responses: { 'application/json': schema },
+        headers: { 'x-tollgate-estimated': 'true: the count is an estimate' },
+      }),
       forward: (attempt, next) => count.forward(attempt, next),
       explain: () => ({ counts: name }),
     }

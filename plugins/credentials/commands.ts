@@ -1,30 +1,14 @@
-/** `tollgate keys`, and the commands `tollgate accounts create | list`. */
+/** `tollgate keys create | revoke`, and `tollgate accounts create`. */
 import { textOf, UsageError } from '../../engine/cli/kit.ts'
-import type {
-  Command,
-  CommandArguments,
-  Database,
-  Row,
-  SingleCommand,
-  Sql,
-  Value,
-} from '../../engine/plugin.ts'
+import type { CommandArguments, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
 import { fault } from './faults.ts'
 import { findAccount } from './find.ts'
 import { expiryOf, limitsOf, modelsOf, nameOf, numberOf, quotaOf, roleOf } from './input.ts'
-import { type Kind, makeSecret, maskSecret } from './secret.ts'
-import {
-  addKey,
-  addToken,
-  createAccount,
-  FIND_BY_ID,
-  LIST_ACCOUNTS,
-  LIST_CREDENTIALS,
-  revoke,
-} from './statements.ts'
+import { makeSecret, maskSecret } from './secret.ts'
+import { makeSignInLink } from './sign-in-link.ts'
+import { addKey, addToken, createAccount, FIND_BY_ID, revoke } from './statements.ts'
 
-const PAGE = 500
-const NOUNS: Readonly<Record<Kind, string>> = { key: 'API key', 'system-token': 'system token' }
+const NOUNS = { key: 'API key', 'system-token': 'system token' } as const
 
 /** Commands of `tollgate accounts` that do not change money. */
 export const accountSubcommands: Readonly<Record<string, SingleCommand>> = {
@@ -42,21 +26,17 @@ export const accountSubcommands: Readonly<Record<string, SingleCommand>> = {
       return { rows: [account], json: account }
     },
   },
-  list: {
-    summary: 'Lists the accounts, with the number of their keys.',
-    example: 'tollgate accounts list --json',
-    async run(_, { database }) {
-      const rows = await readAll(database, LIST_ACCOUNTS, [0])
-      return {
-        rows: rows.map(({ id, name, role, keys, created, suspended }) => ({
-          id: Number(id),
-          name: String(name),
-          role: String(role),
-          keys: Number(keys),
-          created: timeOf(created),
-          state: suspended === null ? 'active' : 'suspended',
-        })),
-      }
+  link: {
+    arguments: 'NAME',
+    summary: 'Makes a link that signs an account in to the console once, within 24 hours.',
+    example: 'tollgate accounts link ann',
+    async run({ positionals: [nameOrId = ''] }, { database, url }) {
+      const account = await findAccount(database, nameOrId)
+      const now = await database.now()
+      const link = makeSignInLink({ url }, { account: account.id, issuer: 'command line', now })
+      await database.write(link.statements)
+      const json = { account: account.name, url: link.url, expires: timeOf(link.expires) }
+      return { rows: [json], json }
     },
   },
 }
@@ -70,20 +50,50 @@ const KEY_OPTIONS = {
     summary: 'expiry: 30d, 12h or a date such as 2030-01-31; never by default',
   },
   models: { type: 'string', value: 'NAMES', summary: 'only these models, comma-separated' },
-  quota: { type: 'string', value: 'UNITS', summary: 'lifetime spending limit, in quota units' },
+  quota: {
+    type: 'string',
+    value: 'UNITS',
+    summary: 'lifetime spending limit; 500000 units are 1 of the currency',
+  },
   requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
   tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
   concurrency: { type: 'string', value: 'NUMBER', summary: "in place of the route's limit" },
   system: SYSTEM,
 } as const
 
-const keySubcommands: Readonly<Record<string, SingleCommand>> = {
+const REVOKE: SingleCommand = {
+  arguments: 'ID',
+  summary: 'Revokes an API key by its number.',
+  example: 'tollgate keys revoke 7',
+  options: { system: SYSTEM },
+  async run({ positionals, values }, { database }) {
+    const kind = kindOf(values)
+    const id = numberOf(positionals[0], `The number of the ${NOUNS[kind]}`)
+    const [row] = await database.read(FIND_BY_ID[kind], [id])
+    if (!row) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
+    const now = await database.now()
+    // Another process may have revoked it meanwhile: the result is the same.
+    if (row.revoked === null)
+      await database.write(revoke(kind, id, now)).catch(ignoreCode('KEY_UNKNOWN'))
+    const [after = row] = await database.read(FIND_BY_ID[kind], [id])
+    return { rows: [rowOf(after, now)], json: detailOf(after, now) }
+  },
+}
+
+/** Throws a UsageError for names that no key can use. */
+type CheckModels = (names: readonly string[] | undefined, host: HostBase) => void
+
+/** Commands of `tollgate keys` that make and end credentials. `checkModels`: for new keys. */
+export const keySubcommands = (
+  checkModels: CheckModels,
+): Readonly<Record<string, SingleCommand>> => ({
   create: {
     arguments: 'ACCOUNT',
     summary: 'Creates an API key of an account and shows it once.',
     example: 'tollgate keys create ann --name laptop --expires 90d',
     options: KEY_OPTIONS,
-    async run({ positionals, values }, { database }) {
+    async run({ positionals, values }, host) {
+      const { database } = host
       const kind = kindOf(values)
       const now = await database.now()
       const limits = limitsOf({
@@ -92,6 +102,7 @@ const keySubcommands: Readonly<Record<string, SingleCommand>> = {
         concurrency: textOf(values.concurrency),
       })
       const models = modelsOf(textOf(values.models))
+      checkModels(models, host)
       const quota = quotaOf(textOf(values.quota))
       if (kind === 'system-token' && (limits || models || quota)) {
         throw new UsageError('a system token calls no models: it has no models, quota or limits')
@@ -125,39 +136,8 @@ const keySubcommands: Readonly<Record<string, SingleCommand>> = {
       }
     },
   },
-  list: {
-    arguments: '[ACCOUNT]',
-    summary: 'Lists the API keys of an account, or of all.',
-    example: 'tollgate keys list ann',
-    options: { system: SYSTEM },
-    async run({ positionals, values }, { database }) {
-      const kind = kindOf(values)
-      const [nameOrId] = positionals
-      const id = nameOrId === undefined ? null : (await findAccount(database, nameOrId)).id
-      const rows = await readAll(database, LIST_CREDENTIALS[kind], [id, id, 0])
-      const now = await database.now()
-      return { rows: rows.map(row => rowOf(row, now)), json: rows.map(row => detailOf(row, now)) }
-    },
-  },
-  revoke: {
-    arguments: 'ID',
-    summary: 'Revokes an API key by its number.',
-    example: 'tollgate keys revoke 7',
-    options: { system: SYSTEM },
-    async run({ positionals, values }, { database }) {
-      const kind = kindOf(values)
-      const id = numberOf(positionals[0], `The number of the ${NOUNS[kind]}`)
-      const [row] = await database.read(FIND_BY_ID[kind], [id])
-      if (!row) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
-      const now = await database.now()
-      // Another process may have revoked it meanwhile: the result is the same.
-      if (row.revoked === null)
-        await database.write(revoke(kind, id, now)).catch(ignoreCode('KEY_UNKNOWN'))
-      const [after = row] = await database.read(FIND_BY_ID[kind], [id])
-      return { rows: [rowOf(after, now)], json: detailOf(after, now) }
-    },
-  },
-}
+  revoke: REVOKE,
+})
 
 const rowOf = (row: Row, now: number) => ({
   id: Number(row.id),
@@ -181,16 +161,7 @@ const stateOf = ({ revoked, expires, suspended }: Row, now: number): string => {
   return suspended === null ? 'active' : 'suspended'
 }
 
-const readAll = async (
-  database: Database,
-  sql: Sql,
-  values: readonly Value[],
-): Promise<readonly Row[]> => {
-  const rows: Row[] = []
-  for await (const page of database.pages(sql, values, PAGE)) rows.push(...page)
-  return rows
-}
-const kindOf = ({ system }: CommandArguments['values']): Kind =>
+const kindOf = ({ system }: CommandArguments['values']): keyof typeof NOUNS =>
   system === true ? 'system-token' : 'key'
 const timeOf = (at: unknown): string => new Date(Number(at)).toISOString()
 const jsonOf = (text: unknown): unknown => (typeof text === 'string' ? JSON.parse(text) : null)
@@ -204,8 +175,4 @@ const mapStoreError =
   }
 const ignoreCode = (code: Code) => (error: { readonly code?: string }) => {
   if (error.code !== code) throw error
-}
-
-export const commands: Readonly<Record<string, Command>> = {
-  keys: { summary: 'Manages API keys and system tokens.', subcommands: keySubcommands },
 }

@@ -1,14 +1,18 @@
 /** Extracts the credential of a request: one reader per source, one list of sources per mode. */
 import type { Exchange, Headers, Request, Route } from '../../engine/plugin.ts'
 import type { Account } from '../slots.ts'
+import { sessionCookie } from './session-cookie.ts'
 
-export type Mode = 'key' | 'query-key' | 'system-token' | 'none'
-/** Any of these modes, for any account. */
-type Modes = Mode | readonly Mode[]
+export type Mode = 'key' | 'query-key' | 'system-token' | 'session' | 'none'
+/** Any of these modes, for any account: those of `auth`, and names of plugins that set the account
+ *  before it. */
+type Modes = string | readonly string[]
 /** The option `auth` of a route. */
 export type AuthOptions = Modes | { readonly by?: Modes; readonly role: Account['role'] }
 export interface AuthRequirement {
   readonly modes: readonly Mode[]
+  /** Plugins whose stages may have set the account. */
+  readonly plugins: readonly string[]
   /** An admin has all rights of a customer. */
   readonly role: Account['role']
 }
@@ -17,15 +21,23 @@ export const authRequirementOf = (options: AuthOptions): AuthRequirement => {
   const { by = 'key', role } = isShort
     ? { by: options as Modes, role: 'customer' as const }
     : (options as Exclude<AuthOptions, Modes>)
-  return { modes: typeof by === 'string' ? [by] : by, role }
+  const names = typeof by === 'string' ? [by] : by
+  return { modes: names.filter(isMode), plugins: names.filter(name => !isMode(name)), role }
 }
+const isMode = (name: string): name is Mode => Object.hasOwn(SOURCES, name)
+export const modeNames = (): readonly string[] => Object.keys(SOURCES)
 /** Whether an API key in a header, of any role, may call the route. */
 export const takesAnyKey = (route: Pick<Route, 'option'> | undefined): boolean => {
   const options = route?.option('auth') as AuthOptions | undefined
   const { modes, role } = options === undefined ? NO_REQUIREMENT : authRequirementOf(options)
   return role === 'customer' && modes.includes('key')
 }
-const NO_REQUIREMENT: AuthRequirement = { modes: [], role: 'customer' }
+/** Whether no credential is read on the route: `auth: none`. */
+export const isOpen = (route: Pick<Route, 'option'>): boolean => {
+  const { modes, plugins } = authRequirementOf((route.option('auth') ?? 'key') as AuthOptions)
+  return plugins.length === 0 && modes.every(mode => mode === 'none')
+}
+const NO_REQUIREMENT: AuthRequirement = { modes: [], plugins: [], role: 'customer' }
 
 /** Reads the credential that a request of this route carries, as `auth` reads it. */
 export const routeCredentialReader = (route: Pick<Route, 'option'>): CredentialReader => {
@@ -51,13 +63,26 @@ export const readerOf = (modes: readonly Mode[]): CredentialReader => {
     }
     return credential
   }
-  if (!modes.includes('query-key')) return inHeaders
-  // The query has priority over the headers.
-  return exchange => {
-    const credential = queryCredential(exchange.request)
-    return credential === undefined ? inHeaders(exchange) : credential
-  }
+  // The query has priority over the headers, and the cookie, which a browser adds, comes last.
+  const readers = [
+    ...(modes.includes('query-key') ? [fromQuery] : []),
+    inHeaders,
+    ...(modes.includes('session') ? [fromCookie] : []),
+  ]
+  return readers.length === 1 ? inHeaders : exchange => firstCredential(readers, exchange)
 }
+const firstCredential = (
+  readers: readonly CredentialReader[],
+  exchange: Exchange,
+): ExtractedCredential => {
+  for (const read of readers) {
+    const credential = read(exchange)
+    if (credential !== undefined) return credential
+  }
+  return undefined
+}
+const fromQuery: CredentialReader = ({ request }) => queryCredential(request)
+const fromCookie: CredentialReader = ({ request }) => sessionCookie(request.headers)
 
 const queryCredential = ({ query }: Request): ExtractedCredential => {
   const [key, ...more] = new Set(query.getAll('key').filter(Boolean))
@@ -80,6 +105,7 @@ const headerSource =
   ({ headers }) =>
     headers[name] || undefined
 const PROTOCOL = 'openai-insecure-api-key.'
+export const isKeyProtocol = (protocol: string): boolean => protocol.startsWith(PROTOCOL)
 /** Browsers cannot set a header on a WebSocket, so clients send the key as a subprotocol. */
 const subprotocolSource: CredentialSource = ({ headers }, kind) =>
   kind !== 'websocket'
@@ -100,6 +126,7 @@ const SOURCES: Readonly<Record<Mode, readonly CredentialSource[]>> = {
   ],
   'query-key': [],
   'system-token': [authorizationSource(/^(?:Bearer +)?([^ ]+) *$/i)],
+  session: [],
   none: [],
 }
 

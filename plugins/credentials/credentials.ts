@@ -59,6 +59,8 @@ export class Credentials {
     this.#batches = {
       key: new BatchedKeyLookup(read, 'key'),
       'system-token': new BatchedKeyLookup(read, 'system-token'),
+      session: new BatchedKeyLookup(read, 'session'),
+      'sign-in-link': new BatchedKeyLookup(read, 'sign-in-link'),
     }
   }
 
@@ -117,7 +119,7 @@ export class Credentials {
       const [last] = await this.#database.read(LAST_CHANGE, [])
       this.#change = Number(last?.number ?? 0)
     } else {
-      const rows = await this.#database.read(CHANGED, [this.#change, this.#change])
+      const rows = await this.#database.read(CHANGED, Array(3).fill(this.#change))
       if (rows.length > 0) this.#dropCached(rows)
     }
     this.#checkedAt = startedAt
@@ -143,7 +145,9 @@ const toEntry = (row: Row, digest: string, kind: Kind): Entry => {
     id: Number(row.account),
     name: String(row.account_name),
     role: row.role === 'admin' ? 'admin' : 'customer',
-    ...(kind === 'key' ? { key: toKey(row) } : { token: Number(row.id) }),
+    ...(kind === 'key' && { key: toKey(row) }),
+    ...(kind === 'system-token' && { token: Number(row.id) }),
+    ...(kind === 'session' && { session: Number(row.id) }),
   }
   return { digest, expires, account }
 }

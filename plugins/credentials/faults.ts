@@ -11,25 +11,35 @@ export const fault = errors({
   ],
   DEBIT_TOO_LARGE: [
     409,
-    'Insufficient funds: the balance of "%s", less the holds of running calls, is lower',
+    'Insufficient funds: "%s" has less than that, after the holds of running calls; `tollgate accounts show` shows its balance',
   ],
   CHARGE_UNKNOWN: [
     404,
     'No call has the request id "%s"; `tollgate usage NAME --by call` lists the request ids',
   ],
+  REQUEST_UNKNOWN: [
+    404,
+    'No request has the id "%s" in the request log of this machine, and no charge in the ledger',
+  ],
   NOTHING_CHARGED: [409, 'Nothing was charged for the call "%s": its state is %s'],
   ALREADY_REFUNDED: [409, 'The call "%s" has been refunded already'],
+  ACCOUNT_IN_USE: [
+    409,
+    'The account "%s" has %s. Settle that first, or add --force: the account ends anyway, and its ledger stays',
+  ],
+  KEY_REVOKED: [409, 'The %s %d is revoked and cannot be changed; create another'],
+  KEY_CHANGED: [409, 'The %s %d was changed at the same time; look at it and repeat'],
+  QUOTA_IN_USE: [
+    409,
+    'More than this quota is already used or held by running calls; tollgate keys show %d',
+  ],
   KEY_UNKNOWN: [404, 'Unknown %s %s; `tollgate keys list` shows all keys'],
 })
 
 // RFC 9110 §15.5.2: a 401 names the scheme that would be accepted.
 const BEARER_CHALLENGE = { headers: { 'www-authenticate': 'Bearer' } }
 export const refusal = errors({
-  AUTH_MISSING: [
-    401,
-    'No API key or token found; send it as "Authorization: Bearer %s…"',
-    BEARER_CHALLENGE,
-  ],
+  AUTH_MISSING: [401, '%s', BEARER_CHALLENGE],
   AUTH_AMBIGUOUS: [
     401,
     'The request has two different API keys or tokens; send one',
@@ -40,6 +50,11 @@ export const refusal = errors({
   AUTH_REVOKED: [401, 'This API key or token has been revoked', BEARER_CHALLENGE],
   AUTH_EXPIRED: [401, 'This API key or token has expired', BEARER_CHALLENGE],
   AUTH_ROLE: [403, 'This route requires an account with the role "%s"'],
+  AUTH_SIGNED_OUT: [401, 'You are not signed in to the console; open /console and sign in'],
+  AUTH_CSRF: [
+    403,
+    'A request with a session needs the header x-csrf-token; GET /api/session returns its value',
+  ],
   AUTH_SUSPENDED: [403, 'This account is suspended'],
   AUTH_GUESSED: [
     429,

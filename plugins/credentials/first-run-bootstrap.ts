@@ -3,6 +3,7 @@
 import type { HostBase, Statement } from '../../engine/plugin.ts'
 import { takesAnyKey } from './credential-extraction.ts'
 import { makeSecret } from './secret.ts'
+import { CONSOLE_PATH, makeSignInLink } from './sign-in-link.ts'
 import { ANY_ACCOUNT, addKey, addToken, createFirstAccount } from './statements.ts'
 
 type BootstrapHost = Pick<HostBase, 'database' | 'section' | 'upstreams' | 'log' | 'match'>
@@ -33,11 +34,17 @@ export const bootstrap = async (
   const now = await database.now()
   const key = makeSecret('key')
   const token = makeSecret('system-token')
+  const link = makeSignInLink(
+    { url: path => options.url + path },
+    { account: 1, issuer: 'first start', now },
+  )
+  const hasConsole = host.match('GET', CONSOLE_PATH).route !== undefined
   try {
     await database.write([
       ...createFirstAccount(now),
       ...addKey({ account: 1, name: 'first', secret: key }, now),
       ...addToken({ account: 1, name: 'first', secret: token }, now),
+      ...(hasConsole ? link.statements : []),
     ])
   } catch (error) {
     // Another process created the account and prints its credentials.
@@ -49,10 +56,17 @@ export const bootstrap = async (
 
   API key       ${key.text}
   System token  ${token.text}
-
+${hasConsole ? consoleHint(link.url) : ''}
 ${money}
 ${firstCall(host, options, key.text)}`
 }
+
+const consoleHint = (url: string): string =>
+  `
+  Open the console: this link signs in once, within 24 hours.
+
+  ${url}
+`
 
 /** An example command for the first route that accepts an API key and has a known path. */
 const firstCall = (
@@ -99,4 +113,4 @@ const demoMoney = async (
 interface Settings {
   readonly database?: string
 }
-const CREDIT_HINT = 'It has no balance yet. Add credit: tollgate accounts credit admin 100'
+const CREDIT_HINT = 'It has no balance yet. Add credit: npx tollgate accounts credit admin 100'

@@ -1,8 +1,9 @@
-/** Creates, recognises and masks secrets: API keys and system tokens. Independent of storage. */
+/** Creates, recognises and masks secrets: API keys, system tokens, sessions of the console and
+ *  sign-in links. Independent of storage. */
 import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-export type Kind = 'key' | 'system-token'
+export type Kind = 'key' | 'system-token' | 'session' | 'sign-in-link'
 export interface Secret {
   /** Shown once and never stored. */
   readonly text: string
@@ -11,12 +12,20 @@ export interface Secret {
   readonly lastFour: string
 }
 
-const PREFIXES: Readonly<Record<Kind, string>> = { key: 'sk-', 'system-token': 'st-' }
+const PREFIXES: Readonly<Record<Kind, string>> = {
+  key: 'sk-',
+  'system-token': 'st-',
+  session: 'ss-',
+  'sign-in-link': 'sl-',
+}
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const KINDS: ReadonlyMap<string, Kind> = new Map(
+  Object.entries(PREFIXES).map(([kind, prefix]) => [prefix, kind as Kind]),
+)
 // 62^43 > 2^256 and 62^6 > 2^32.
 const BODY = 43
 const CHECK = 6
-const SHAPE = new RegExp(`^(sk|st)-[0-9A-Za-z]{${BODY + CHECK}}$`)
+const SHAPE = new RegExp(`^(?:sk|st|ss|sl)-[0-9A-Za-z]{${BODY + CHECK}}$`)
 
 export const makeSecret = (kind: Kind, random: Uint8Array = randomBytes(32)): Secret => {
   const body = PREFIXES[kind] + base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), BODY)
@@ -25,8 +34,7 @@ export const makeSecret = (kind: Kind, random: Uint8Array = randomBytes(32)): Se
 }
 
 /** The kind by prefix. */
-export const claimedKind = (text: string): Kind | undefined =>
-  text.startsWith('sk-') ? 'key' : text.startsWith('st-') ? 'system-token' : undefined
+export const claimedKind = (text: string): Kind | undefined => KINDS.get(text.slice(0, 3))
 
 /** Whether shape and checksum are valid: guesses and typing errors need no read of the store. */
 export const isWellFormed = (text: string): boolean =>

@@ -1,14 +1,22 @@
-/** The statements of accounts, keys and system tokens. Pure: callers combine them in one list. */
+/** The statements of accounts and their credentials: keys, system tokens, sessions, sign-in links.
+ *  Pure: callers combine them in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
 import type { Kind, Secret } from './secret.ts'
 
-const TABLES: Readonly<Record<Kind, string>> = { key: 'api_keys', 'system-token': 'system_tokens' }
+const TABLES: Readonly<Record<Kind, string>> = {
+  key: 'api_keys',
+  'system-token': 'system_tokens',
+  session: 'sessions',
+  'sign-in-link': 'sign_in_links',
+}
 const NOW_AT = '(SELECT number FROM credential_changes WHERE id = 1)'
 const sql = (name: string, text: string): Sql => ({ name: `accounts: ${name}`, text })
 const perKind = (make: (kind: Kind) => Sql): Readonly<Record<Kind, Sql>> => ({
   key: make('key'),
   'system-token': make('system-token'),
+  session: make('session'),
+  'sign-in-link': make('sign-in-link'),
 })
 
 const CHANGE = sql('change', 'UPDATE credential_changes SET number = number + 1 WHERE id = 1')
@@ -27,10 +35,22 @@ const ADD_KEY = sql(
   `INSERT INTO api_keys (id, account, name, digest, prefix, last_four, created, expires, models, limits, quota, change)
    VALUES ((SELECT coalesce(max(id), 0) + 1 FROM api_keys), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
 )
-const ADD_TOKEN = sql(
-  'add token',
-  `INSERT INTO system_tokens (id, account, name, digest, prefix, last_four, created, expires, change)
-   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM system_tokens), ?, ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
+/** Credentials without limits. */
+const ADD = perKind(kind =>
+  sql(
+    kind === 'system-token' ? 'add token' : `add ${kind}`,
+    `INSERT INTO ${TABLES[kind]} (id, account, name, digest, prefix, last_four, created, expires, change)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM ${TABLES[kind]}), ?, ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
+  ),
+)
+const SET_TOKEN = sql('set token', 'UPDATE sessions SET token = ? WHERE digest = ?')
+const END_SESSIONS = sql(
+  'end sessions',
+  `UPDATE sessions SET revoked = ?, change = ${NOW_AT} WHERE token = ? AND revoked IS NULL`,
+)
+const REMOVE_OLD = sql(
+  'remove old sessions',
+  'DELETE FROM sessions WHERE account = ? AND expires < ?',
 )
 const REVOKE = perKind(kind =>
   sql(
@@ -44,10 +64,43 @@ const set = (column: string, type: 'TEXT' | 'BIGINT'): string =>
 const NAMED = `${set('name', 'TEXT')}, ${set('expires', 'BIGINT')}`
 const LIMITED = `${set('models', 'TEXT')}, ${set('limits', 'TEXT')}, ${set('quota', 'BIGINT')}`
 const CHANGE_CREDENTIAL: Readonly<Record<Kind, Sql>> = {
+  ...perKind(kind =>
+    sql(
+      kind === 'system-token' ? 'change token' : `change ${kind}`,
+      `UPDATE ${TABLES[kind]} SET ${NAMED}, change = ${NOW_AT} ${OWN}`,
+    ),
+  ),
   key: sql('change key', `UPDATE api_keys SET ${NAMED}, ${LIMITED}, change = ${NOW_AT} ${OWN}`),
+}
+const RENAME = sql('rename', 'UPDATE accounts SET name = ? WHERE id = ?')
+const REVOKE_ALL = perKind(kind =>
+  sql(
+    `revoke all ${kind}`,
+    `UPDATE ${TABLES[kind]} SET revoked = ?, change = ${NOW_AT} WHERE account = ? AND revoked IS NULL`,
+  ),
+)
+const REPLACE_SECRET = perKind(kind =>
+  sql(
+    `replace ${kind}`,
+    `UPDATE ${TABLES[kind]} SET digest = ?, prefix = ?, last_four = ?, change = ${NOW_AT}
+     WHERE id = ? AND digest = ? AND revoked IS NULL`,
+  ),
+)
+/** The credentials that a person or a program keeps. */
+export type Rotated = 'key' | 'system-token'
+const SHARED_COLUMNS = 'account, name, prefix, last_four, created'
+const KEEP_SECRET: Readonly<Record<Rotated, Sql>> = {
+  key: sql(
+    'keep key',
+    `INSERT INTO api_keys (id, ${SHARED_COLUMNS}, digest, expires, revoked, models, limits, quota, change)
+     SELECT (SELECT max(id) + 1 FROM api_keys), account, ?, ?, ?, created, ?, CAST(? AS BIGINT), CAST(? AS BIGINT),
+       models, limits, CAST(? AS BIGINT), ${NOW_AT} FROM api_keys WHERE id = ? RETURNING id`,
+  ),
   'system-token': sql(
-    'change token',
-    `UPDATE system_tokens SET ${NAMED}, change = ${NOW_AT} ${OWN}`,
+    'keep token',
+    `INSERT INTO system_tokens (id, ${SHARED_COLUMNS}, digest, expires, revoked, change)
+     SELECT (SELECT max(id) + 1 FROM system_tokens), account, ?, ?, ?, created, ?, CAST(? AS BIGINT),
+       CAST(? AS BIGINT), ${NOW_AT} FROM system_tokens WHERE id = ? RETURNING id`,
   ),
 }
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
@@ -99,15 +152,33 @@ export const addKey = (key: NewCredential, now: number): readonly Statement[] =>
     violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
   },
 ]
-/** Like `addKey`; a system token has no limits. */
-export const addToken = (token: NewCredential, now: number): readonly Statement[] => [
-  change,
-  {
-    sql: ADD_TOKEN,
-    values: sharedOf(token, now),
-    rows: 1,
-    violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
-  },
+const addOf =
+  (kind: Kind) =>
+  (credential: NewCredential, now: number): readonly Statement[] => [
+    change,
+    {
+      sql: ADD[kind],
+      values: sharedOf(credential, now),
+      rows: 1,
+      violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
+    },
+  ]
+/** Like `addKey`; the others have no limits. */
+export const addToken = addOf('system-token')
+export const addLink = addOf('sign-in-link')
+
+/** How long ended sessions stay in the store, ms. */
+const KEEP_ENDED = 30 * 86_400_000
+/** `token`: the system token that signed in; its sessions end with it. Also removes old sessions of
+ *  the account. */
+export const addSession = (
+  session: NewCredential,
+  token: number | undefined,
+  now: number,
+): readonly Statement[] => [
+  ...addOf('session')(session, now),
+  { sql: SET_TOKEN, values: [token ?? null, session.secret.digest] },
+  { sql: REMOVE_OLD, values: [session.account, now - KEEP_ENDED] },
 ]
 const sharedOf = ({ account, name, secret, expires }: NewCredential, now: number) => [
   account,
@@ -152,6 +223,7 @@ const asJson = (value: unknown): string | null | undefined =>
 export const revoke = (kind: Kind, id: number, now: number): readonly Statement[] => [
   change,
   { sql: REVOKE[kind], values: [now, id], rows: 1, otherwise: 'KEY_UNKNOWN' },
+  ...(kind === 'system-token' ? [{ sql: END_SESSIONS, values: [now, id] }] : []),
 ]
 /** `since`: ms, or null to resume. Marks all credentials of the account as changed, so that every
  *  process reads them again. */
@@ -160,11 +232,82 @@ export const suspendAccount = (id: number, since: number | null): readonly State
   { sql: SUSPEND, values: [since, id], rows: 1, otherwise: 'ACCOUNT_UNKNOWN' },
   { sql: TOUCH.key, values: [id] },
   { sql: TOUCH['system-token'], values: [id] },
+  { sql: TOUCH.session, values: [id] },
 ]
 
+/** Marks all credentials as changed, since processes keep the name with them. Rejects with
+ *  ACCOUNT_EXISTS or ACCOUNT_UNKNOWN. */
+export const renameAccount = (id: number, name: string): readonly Statement[] => [
+  change,
+  {
+    sql: RENAME,
+    values: [name, id],
+    rows: 1,
+    otherwise: 'ACCOUNT_UNKNOWN',
+    violates: { 'accounts.name': 'ACCOUNT_EXISTS' },
+  },
+  { sql: TOUCH.key, values: [id] },
+  { sql: TOUCH['system-token'], values: [id] },
+  { sql: TOUCH.session, values: [id] },
+]
+/** Revokes all credentials of an account, suspends it and frees its name. Its rows stay: the ledger
+ *  refers to its number, which no later account may get. */
+export const retireAccount = (
+  id: number,
+  retiredName: string,
+  now: number,
+): readonly Statement[] => [
+  ...renameAccount(id, retiredName),
+  { sql: SUSPEND, values: [now, id], rows: 1, otherwise: 'ACCOUNT_UNKNOWN' },
+  { sql: REVOKE_ALL.key, values: [now, id] },
+  { sql: REVOKE_ALL['system-token'], values: [now, id] },
+  { sql: REVOKE_ALL.session, values: [now, id] },
+  { sql: REVOKE_ALL['sign-in-link'], values: [now, id] },
+]
+
+/** The secret that a credential had before. */
+export interface EarlierSecret {
+  readonly name: string
+  readonly digest: string
+  readonly prefix: string
+  readonly lastFour: string
+  /** ms since 1970; undefined: revoked at once. */
+  readonly until: number | undefined
+  /** Of a key with a quota: what its earlier secret may still spend. */
+  readonly quota?: number | undefined
+}
+/** Gives a credential another secret: its number, limits and use stay. The earlier secret gets a
+ *  row of its own, so that every process hears of its end. Returns the `id` of that row last.
+ *  Rejects with KEY_UNKNOWN when another process has changed the secret or revoked it. */
+export const replaceSecret = (
+  kind: Rotated,
+  id: number,
+  earlier: EarlierSecret,
+  secret: Secret,
+  now: number,
+): readonly Statement[] => {
+  const { name, digest, prefix, lastFour, until } = earlier
+  const revoked = until === undefined ? now : null
+  const quota = kind === 'key' ? [earlier.quota ?? null] : []
+  const values = [name, prefix, lastFour, digest, until ?? null, revoked, ...quota, id]
+  return [
+    change,
+    {
+      sql: REPLACE_SECRET[kind],
+      values: [secret.digest, secret.prefix, secret.lastFour, id, digest],
+      rows: 1,
+      otherwise: 'KEY_UNKNOWN',
+    },
+    { sql: KEEP_SECRET[kind], values, rows: 1 },
+  ]
+}
+
+const NO_LIMITS = 'NULL AS models, NULL AS limits, NULL AS quota'
 const COLUMNS: Readonly<Record<Kind, string>> = {
   key: 'c.models, c.limits, c.quota',
-  'system-token': 'NULL AS models, NULL AS limits, NULL AS quota',
+  'system-token': NO_LIMITS,
+  session: NO_LIMITS,
+  'sign-in-link': NO_LIMITS,
 }
 const select = (kind: Kind): string => `
   SELECT c.id, c.digest, c.name, c.prefix, c.last_four, c.created, c.expires, c.revoked, ${COLUMNS[kind]},
@@ -194,14 +337,17 @@ export const LAST_CHANGE = sql('last change', 'SELECT number FROM credential_cha
 export const CHANGED = sql(
   'changed',
   `SELECT digest, change FROM api_keys WHERE change > ?
-   UNION ALL SELECT digest, change FROM system_tokens WHERE change > ?`,
+   UNION ALL SELECT digest, change FROM system_tokens WHERE change > ?
+   UNION ALL SELECT digest, change FROM sessions WHERE change > ?`,
 )
-export const LIST_ACCOUNTS = sql(
-  'list',
+/** Accounts with the number of their keys. `where` refers to the table as `a`. */
+export const accountRows = (where: string): string =>
   `SELECT a.id, a.name, a.role, a.created, a.suspended,
      (SELECT count(*) FROM api_keys k WHERE k.account = a.id AND k.revoked IS NULL) AS keys
-   FROM accounts a WHERE a.id > ? ORDER BY a.id LIMIT ?`,
-)
+   FROM accounts a WHERE ${where}`
+/** Parameters: the number to start after, row count. */
+export const accountPage = accountRows('a.id > ? ORDER BY a.id LIMIT ?')
+export const ACCOUNT_BY_ID = sql('account', accountRows('a.id = ?'))
 /** By name or by number. */
 export const FIND_ACCOUNT = sql(
   'find',
@@ -216,7 +362,9 @@ export const keyRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS}, k.models, k.limits, k.quota FROM api_keys k WHERE ${where}`
 export const tokenRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS} FROM system_tokens k WHERE ${where}`
+export const sessionRows = (where: string): string =>
+  `SELECT ${OWN_COLUMNS} FROM sessions k WHERE ${where}`
 /** Adds the names of keys to rows whose `name` is the number of a key. */
-export const withKeyNames = (rows: string): string =>
+export const withKeyNames = (rows: string, order: string): string =>
   `SELECT s.*, k.name AS key_name, k.prefix, k.last_four
-   FROM (${rows}) s LEFT JOIN api_keys k ON k.id = s.name ORDER BY s.name`
+   FROM (${rows}) s LEFT JOIN api_keys k ON k.id = s.name ORDER BY ${order}`

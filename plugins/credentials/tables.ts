@@ -1,5 +1,6 @@
-/** The tables of accounts, keys and system tokens. Every change of a credential takes the next
- *  number of `credential_changes`. Each process drops the cache entries with new numbers. */
+/** The tables of accounts, keys, system tokens, sessions and sign-in links. Every change of a
+ *  credential takes the next number of `credential_changes`. Each process drops the cache entries
+ *  with new numbers. */
 import type { Migration } from '../../engine/plugin.ts'
 
 const SECRET = `
@@ -35,5 +36,17 @@ export const migrations: readonly Migration[] = [
   CREATE INDEX system_tokens_change ON system_tokens (change);
   CREATE TABLE credential_changes (id BIGINT PRIMARY KEY, number BIGINT NOT NULL);
   INSERT INTO credential_changes (id, number) VALUES (1, 0)`,
+  },
+  {
+    // `revoked` of a link: when it was used. `token`: the system token that began the session.
+    number: 2,
+    text: `
+  CREATE TABLE sessions (${SECRET},
+    token BIGINT);
+  CREATE INDEX sessions_account ON sessions (account);
+  CREATE INDEX sessions_change ON sessions (change);
+  CREATE INDEX sessions_token ON sessions (token);
+  CREATE TABLE sign_in_links (${SECRET});
+  CREATE INDEX sign_in_links_account ON sign_in_links (account)`,
   },
 ]

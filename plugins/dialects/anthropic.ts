@@ -1,4 +1,6 @@
 /** Errors in Anthropic's dialect: /v1/messages. */
+
+import { constant, object, text } from '../shapes.ts'
 import { type Dialect, isStreamInBody } from './dialect.ts'
 
 export const anthropic: Dialect = {
@@ -20,12 +22,27 @@ export const anthropic: Dialect = {
     504: { type: 'timeout_error' },
     529: { type: 'overloaded_error' },
   },
+  schema: object({
+    type: constant('error'),
+    error: object({ type: text, message: text }),
+    request_id: text,
+  }),
   body: ({ message, id }, { type }) => ({
     type: 'error',
     error: { type, message },
     request_id: id,
   }),
   headers: ({ id }) => ({ 'request-id': id }),
+  limitHeaders: {
+    limit: unit => `anthropic-ratelimit-${unit}-limit`,
+    remaining: unit => `anthropic-ratelimit-${unit}-remaining`,
+    reset: unit => `anthropic-ratelimit-${unit}-reset`,
+    until: ms => timestamp(ms),
+  },
   streams: isStreamInBody,
   event: body => `event: error\ndata: ${JSON.stringify(body)}\n\n`,
 }
+
+/** RFC 3339, rounded up to a second. */
+const timestamp = (ms: number): string =>
+  new Date(Math.ceil((Date.now() + ms) / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')

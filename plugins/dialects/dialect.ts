@@ -1,5 +1,6 @@
 /** Interface of an error dialect: rows by fault code, rows by status, and the shape of the body. */
 import type { Headers, Json, Request } from '../../engine/plugin.ts'
+import type { Shape } from '../shapes.ts'
 
 /** The part of a fault that clients see. */
 export interface ErrorView {
@@ -23,6 +24,15 @@ export interface ErrorRow {
   /** All fields at fault, for `%s`. */
   readonly fields?: string
 }
+/** What rate limits count; clients read headers of these units only. */
+export type LimitUnit = 'requests' | 'tokens'
+/** The names of rate-limit headers, and how they write the time until a window is full again. */
+interface LimitHeaders {
+  limit(unit: LimitUnit): string
+  remaining(unit: LimitUnit): string
+  reset(unit: LimitUnit): string
+  until(ms: number): string
+}
 export interface Dialect {
   /** Fault code -> row. */
   readonly faults: Readonly<Record<string, ErrorRow>>
@@ -30,8 +40,12 @@ export interface Dialect {
    *  5xx. */
   readonly statuses: Readonly<Record<number, ErrorRow>>
   body(view: ErrorView, row: ErrorRow): { readonly [key: string]: Json }
+  /** JSON Schema of these bodies. */
+  readonly schema: Shape
   /** Additional headers. */
   headers?(view: ErrorView): Headers
+  /** Absent in dialects without rate-limit headers. */
+  readonly limitHeaders?: LimitHeaders
   /** Whether a request requests a stream; absent in dialects without streams. */
   streams?(request: Pick<Request, 'path' | 'json'>): boolean | Promise<boolean>
   /** The body as a stream event; absent in dialects without streams. */

@@ -1,5 +1,6 @@
 /** Errors in Google's dialect: /v1beta. */
 import type { Json } from '../../engine/plugin.ts'
+import { fields, integer, list, object, text } from '../shapes.ts'
 import type { Dialect, ErrorView } from './dialect.ts'
 
 export const google: Dialect = {
@@ -24,6 +25,9 @@ export const google: Dialect = {
     504: { type: 'DEADLINE_EXCEEDED' },
     529: { type: 'UNAVAILABLE', status: 503 },
   },
+  schema: object({
+    error: object({ code: integer, message: text, status: text }, { details: list(fields) }),
+  }),
   body: (view, { type, status }) => ({
     error: { code: status ?? view.status, message: view.message, status: type, ...details(view) },
   }),

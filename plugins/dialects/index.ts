@@ -1,5 +1,6 @@
 /** Renders faults in the client's dialect: as a response, and as a stream event. */
 import type { Fault, Refusal, Request, Route } from '../../engine/plugin.ts'
+import type { Shape } from '../shapes.ts'
 import { anthropic } from './anthropic.ts'
 import { type Dialect, type ErrorRow, type ErrorView, rowOf } from './dialect.ts'
 import { envelope } from './envelope.ts'
@@ -36,6 +37,18 @@ export const render = (name: DialectName, fault: Fault, id: string): Refusal => 
 export const streams = (name: DialectName, request: Request): boolean | Promise<boolean> => {
   const dialect: Dialect = dialects[name]
   return dialect.streams?.(request) ?? false
+}
+
+/** JSON Schema of the error bodies. */
+export const errorSchema = (name: DialectName): Shape => ({
+  title: `${name} error`,
+  ...dialects[name].schema,
+})
+
+/** The status of a fault in the dialect. */
+export const statusIn = (name: DialectName | undefined, code: string, status: number): number => {
+  const dialect: Dialect | undefined = name && dialects[name]
+  return dialect?.faults[code]?.status ?? dialect?.statuses[status]?.status ?? status
 }
 
 /** The error body only, for callers that frame the event themselves. */

@@ -1,4 +1,6 @@
 /** Errors of the image task endpoints: /mj. Clients read the number in `code`. */
+
+import { integer, object, text } from '../shapes.ts'
 import type { Dialect } from './dialect.ts'
 
 /** Codes of the proxy that these clients were written for: 3 not found, 4 not valid, 9 failed, 30
@@ -16,5 +18,6 @@ export const midjourney: Dialect = {
     502: { type: 'upstream_error', code: 9 },
     504: { type: 'upstream_error', code: 9 },
   },
+  schema: object({ description: text, type: text, code: integer }),
   body: ({ message }, { type, code }) => ({ description: message, type, code: code ?? 9 }),
 }

@@ -1,4 +1,6 @@
 /** Errors in OpenAI's dialect: /v1 except messages. */
+
+import { nullable, object, text } from '../shapes.ts'
 import { type Dialect, type ErrorRow, isStreamInBody } from './dialect.ts'
 
 const invalid = (code?: string): ErrorRow => ({
@@ -62,6 +64,14 @@ export const openai: Dialect = {
     504: { type: 'server_error', code: 'upstream_timeout' },
     529: { type: 'server_error', code: 'overloaded', status: 503 },
   },
+  schema: object({
+    error: object({
+      message: text,
+      type: text,
+      param: nullable(text),
+      code: nullable({ type: ['string', 'integer'] }),
+    }),
+  }),
   body: ({ message, param, id }, { type, code }) => ({
     error: {
       message: `${message} (request id: ${id})`,
@@ -70,6 +80,21 @@ export const openai: Dialect = {
       code: code ?? null,
     },
   }),
+  limitHeaders: {
+    limit: unit => `x-ratelimit-limit-${unit}`,
+    remaining: unit => `x-ratelimit-remaining-${unit}`,
+    reset: unit => `x-ratelimit-reset-${unit}`,
+    until: ms => duration(ms),
+  },
   streams: isStreamInBody,
   event: body => `data: ${JSON.stringify(body)}\n\n`,
+}
+
+/** `120ms`, `6s`, `6m0s`, `1h0m0s`: the largest unit first, as Go writes durations. */
+const duration = (ms: number): string => {
+  if (ms < 1_000) return `${Math.max(1, Math.ceil(ms))}ms`
+  const seconds = Math.ceil(ms / 1_000)
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60]
+  if (hours > 0) return `${hours}h${minutes}m${seconds % 60}s`
+  return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`
 }

@@ -1,4 +1,6 @@
 /** Errors of the video task endpoints: /ent/v2. Clients read `reason` and show `message`. */
+
+import { integer, object, text } from '../shapes.ts'
 import type { Dialect } from './dialect.ts'
 
 export const vidu: Dialect = {
@@ -35,6 +37,12 @@ export const vidu: Dialect = {
     499: { type: 'Canceled' },
     500: { type: 'InternalServiceFailure' },
   },
+  schema: object({
+    code: integer,
+    reason: text,
+    message: text,
+    metadata: object({ trace_id: text }),
+  }),
   body: ({ status, message, id }, row) => ({
     code: row.status ?? status,
     reason: row.type,

@@ -8,12 +8,20 @@ import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { kindOfMime } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
+import { fields, list, number, object } from '../shapes.ts'
 import type { ClientRequest, EmbeddingFormat, EmbeddingInput, Setting } from './hub.ts'
+
+const VECTOR = object({ values: list(number) })
+const USAGE = { usageMetadata: fields }
 
 export const google: EmbeddingFormat = {
   name: 'google',
   dialect: 'google',
   errors: 'google-gemini',
+  schema: path =>
+    path.endsWith(':batchEmbedContents')
+      ? object({ embeddings: list(VECTOR) }, USAGE)
+      : object({ embedding: VECTOR }, USAGE),
   readRequest(request, loss) {
     const body = new RequestObject(request.body)
     if (!isBatch(request))

@@ -1,5 +1,5 @@
 /** Hub types of embeddings: requests and answers independent of the wire format. */
-import type { Bytes, Json } from '../../engine/plugin.ts'
+import type { Bytes, Json, Target } from '../../engine/plugin.ts'
 import type { EmbeddingName } from '../formats/embedding.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { DroppedFields } from '../formats/hub/codec.ts'
@@ -48,12 +48,17 @@ export interface ClientRequest {
   readonly model: string
 }
 
+/** What requests to a target must respect. */
+type EmbeddingTraits = NonNullable<Target['traits']>
+
 /** Reads and writes one wire format. */
 export interface EmbeddingFormat {
   readonly name: EmbeddingName
   readonly dialect: 'openai' | 'google'
   /** The format in `plugins/formats` of the upstreams' errors. */
   readonly errors: string
+  /** JSON Schema of responses; `path`: of the route. */
+  schema(path: string): Json
   /** Reports fields that the hub does not support to `loss`. */
   readRequest(request: ClientRequest, loss: DroppedFields): EmbeddingPrompt
   /** The request for an upstream. `name`: the upstream's name of the model. */
@@ -61,6 +66,7 @@ export interface EmbeddingFormat {
     prompt: EmbeddingPrompt,
     name: string,
     loss: DroppedFields,
+    traits: EmbeddingTraits,
   ): { readonly path: string; readonly body: Json }
   /** The request for an upstream of the client's format: the client's bytes with the upstream's
    *  model name. */
@@ -68,6 +74,7 @@ export interface EmbeddingFormat {
     request: ClientRequest & { readonly bytes: Bytes },
     prompt: EmbeddingPrompt,
     name: string,
+    traits: EmbeddingTraits,
   ): { readonly path: string; readonly body: Bytes }
   readAnswer(body: Fields): EmbeddingAnswer
   writeAnswer(vectors: EmbeddingAnswer, prompt: EmbeddingPrompt, model: string): Json

@@ -65,6 +65,10 @@ export default {
     const { format: name, strict } = readClientFormat(options)
     const context = { client: formatNamed(name), host, strict }
     return {
+      describe: () => ({
+        summary: 'Makes vectors of texts and images',
+        responses: { 'application/json': context.client.schema(host.route.pattern) },
+      }),
       async handle(exchange, next) {
         const { request, slots } = exchange
         const model = slots.get(MODEL)?.asked ?? ''
@@ -146,13 +150,19 @@ const writeRequest = async (
   droppedFields: DroppedFieldReport,
 ): Promise<void> => {
   const name = target.name ?? clientRequest.model
+  const { traits = {} } = target
   if (targetFormat === client) {
     const bytes = await exchange.request.bytes()
-    const { path, body } = targetFormat.passThrough({ ...clientRequest, bytes }, prompt, name)
+    const { path, body } = targetFormat.passThrough(
+      { ...clientRequest, bytes },
+      prompt,
+      name,
+      traits,
+    )
     Object.assign(request, { path, body })
   } else {
     for (const field of dropped) droppedFields.add(field)
-    const { path, body } = targetFormat.writeRequest(prompt, name, droppedFields)
+    const { path, body } = targetFormat.writeRequest(prompt, name, droppedFields, traits)
     if (isStrict(strict, exchange)) droppedFields.refuse(clientRequest.model)
     Object.assign(request, { path, body: Buffer.from(JSON.stringify(body)) })
   }

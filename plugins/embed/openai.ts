@@ -1,5 +1,6 @@
 /** OpenAI's embedding format, with its extension for images: `input` is a text, a list of texts,
  *  token ids, or objects like the parts of a message. */
+
 import type { Json } from '../../engine/plugin.ts'
 import { fault } from '../formats/faults.ts'
 import {
@@ -19,12 +20,24 @@ import type { DroppedFields } from '../formats/hub/codec.ts'
 import type { Media, Text } from '../formats/hub/content.ts'
 import { dataUrl, parseDataUrl } from '../formats/media/media.ts'
 import { replaceModel } from '../formats/model-name.ts'
+import { constant, described, integer, list, number, object, text } from '../shapes.ts'
 import type { EmbeddingFormat, EmbeddingInput } from './hub.ts'
+
+const VECTOR = described('Base64 with `encoding_format: base64`', {
+  anyOf: [list(number), text],
+})
+const SCHEMA = object({
+  object: constant('list'),
+  data: list(object({ object: constant('embedding'), index: integer, embedding: VECTOR })),
+  model: text,
+  usage: object({ prompt_tokens: integer, total_tokens: integer }),
+})
 
 export const openai: EmbeddingFormat = {
   name: 'openai',
   dialect: 'openai',
   errors: 'openai-chat',
+  schema: () => SCHEMA,
   readRequest({ body }, loss) {
     reportUnknown(body, KNOWN_MEMBERS, '', loss)
     const encoding = textIn(body, 'encoding_format')
@@ -44,13 +57,13 @@ export const openai: EmbeddingFormat = {
       ...(user !== undefined && { user }),
     }
   },
-  writeRequest(prompt, name, loss) {
+  writeRequest(prompt, name, loss, traits) {
     const { items, user, encoding } = prompt
     for (const { task, title } of items) {
       if (task) loss.add(task.path)
       if (title) loss.add(title.path)
     }
-    const input = items.map(writeItem)
+    const input = items.map(item => writeItem(item, traits.text_objects === true))
     return {
       path: '/v1/embeddings',
       body: omitUndefined({
@@ -62,12 +75,13 @@ export const openai: EmbeddingFormat = {
       }),
     }
   },
-  passThrough({ body, bytes, model }, { items }, name) {
+  passThrough({ body, bytes, model }, { items }, name, traits) {
     const path = '/v1/embeddings'
-    // Every upstream of this format accepts texts and tokens; objects are normalised.
-    if (!holdsObjects(body.input))
+    // Every upstream of this format accepts texts and tokens; objects are normalised for those that
+    // do not accept them.
+    if (traits.text_objects === true || !holdsObjects(body.input))
       return { path, body: name === model ? bytes : replaceModel(bytes, name) }
-    const newBody = { ...body, model: name, input: items.map(writeItem) }
+    const newBody = { ...body, model: name, input: items.map(item => writeItem(item, false)) }
     return { path, body: Buffer.from(JSON.stringify(newBody)) }
   },
   readAnswer(body) {
@@ -167,11 +181,13 @@ const dimensionsOf = ([first, ...others]: readonly EmbeddingInput[]): number | u
 }
 
 /** A text-only item becomes a plain text, as most upstreams accept nothing else. */
-const writeItem = (item: EmbeddingInput): Json => {
+const writeItem = (item: EmbeddingInput, asObject: boolean): Json => {
   if (item.type === 'tokens') return item.tokens
   const [only, ...more] = item.content
-  if (only?.type === 'text' && more.every(each => each.type === 'text'))
-    return [only, ...more].map(each => (each.type === 'text' ? each.text : '')).join('\n')
+  if (only?.type === 'text' && more.every(each => each.type === 'text')) {
+    const text = [only, ...more].map(each => (each.type === 'text' ? each.text : '')).join('\n')
+    return asObject ? { type: 'text', text } : text
+  }
   if (only?.type !== 'media' || more.length > 0)
     throw fault('CONTENT_UNSUPPORTED', ['input', 'text and images in one item'], { param: 'input' })
   return writeImage(only)

@@ -1,4 +1,4 @@
-/** Copies the bytes of all files into a folder, which is a file store itself. */
+/** Copies the bytes of all files into a folder, which is a file store itself, and back. */
 import { mkdir } from 'node:fs/promises'
 import { isCode } from '../../engine/kit.ts'
 import { DirectoryStore } from './directory-store.ts'
@@ -53,4 +53,26 @@ const copyFile = async (
     if (isCode(error, 'FILE_LOST')) return false
     throw error
   }
+}
+
+/** Puts the bytes of all files back from a folder made by `copyFiles`, and verifies them. */
+export const restoreFiles = async (
+  store: FileStore,
+  folder: string,
+  report: (file: StoredFile) => void,
+): Promise<Pick<BackupCounts, 'copied' | 'damaged' | 'bytes'>> => {
+  const source = new DirectoryStore(folder, 0)
+  const counts = { copied: 0, damaged: 0, bytes: 0 }
+  for await (const file of store.all()) {
+    const isThere = (await source.sizeOf(file.id)) === file.bytes
+    const chunks = isThere ? await source.read(file.id, 0, file.bytes) : []
+    if (isThere && (await store.restore(file, chunks))) {
+      counts.copied++
+      counts.bytes += file.bytes
+    } else {
+      counts.damaged++
+      report(file)
+    }
+  }
+  return counts
 }

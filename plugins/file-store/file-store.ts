@@ -75,6 +75,24 @@ export class FileStore {
     const process = await this.#host.membership.name()
     return new FileWriter(id, await this.#blobs.create(id, process))
   }
+  /** Writes the bytes of a file that has a row. False, and nothing is stored, if they are others
+   *  than were uploaded. */
+  async restore(
+    { id, bytes, sha256 }: StoredFile,
+    chunks: AsyncIterable<Bytes> | Iterable<Bytes>,
+  ): Promise<boolean> {
+    const writer = new FileWriter(id, await this.#blobs.create(id, 'restore'))
+    try {
+      for await (const chunk of chunks) await writer.write(chunk)
+      const stored = await writer.commit()
+      const isEqual = stored.bytes === bytes && stored.sha256 === sha256
+      if (!isEqual) await this.#removeBytes(id)
+      return isEqual
+    } catch (error) {
+      await writer.abort()
+      throw error
+    }
+  }
   async exists(id: string): Promise<boolean> {
     return (await this.#database.read(KNOWN, [JSON.stringify([id])])).length > 0
   }

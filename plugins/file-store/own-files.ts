@@ -1,10 +1,10 @@
 /** Stores files that the gateway makes itself: results of tasks and generated images. They belong
  *  to no account, so that no list shows them and no quota counts them. */
 import type { Bytes, HostBase } from '../../engine/plugin.ts'
+import { DECISIVE_BYTES, mediaTypeOf } from '../formats/media/media-type.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { fault } from './faults.ts'
 import { type FileStore, fileStoreOf } from './file-store.ts'
-import { DECISIVE_BYTES, mediaTypeOf } from './media-type.ts'
 import { SIGNED_LIFETIME, signedUrl } from './signed-url.ts'
 import { addOwnFile } from './statements.ts'
 import { NO_ACCOUNT, type StoredFile } from './stored-file.ts'

@@ -2,7 +2,7 @@
 import { EXIT, textOf } from '../../engine/cli/kit.ts'
 import type { Command, SingleCommand } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
-import { copyFiles } from '../file-store/backup.ts'
+import { copyFiles, restoreFiles } from '../file-store/backup.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { LIST_ANY } from '../file-store/statements.ts'
 import { fileOf, NO_ACCOUNT, type StoredFile } from '../file-store/stored-file.ts'
@@ -47,6 +47,23 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
         rows: [{ ...counts }],
         ...(damaged.length > 0 && {
           after: `without their bytes, or with others: ${damaged.join(', ')}`,
+          exit: EXIT.problems,
+        }),
+      }
+    },
+  },
+  restore: {
+    arguments: 'FOLDER',
+    summary:
+      'Puts the bytes of all files back from a folder made by `files backup`, and verifies them.',
+    example: 'tollgate files restore /backup/files',
+    async run({ positionals: [folder = ''] }, host) {
+      const damaged: string[] = []
+      const counts = await restoreFiles(fileStoreOf(host), folder, ({ id }) => damaged.push(id))
+      return {
+        rows: [{ ...counts }],
+        ...(damaged.length > 0 && {
+          after: `not in the folder, or with other bytes: ${damaged.join(', ')}`,
           exit: EXIT.problems,
         }),
       }

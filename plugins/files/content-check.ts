@@ -2,7 +2,7 @@
  *  line. Pure. */
 import { asBuffer } from '../../engine/kit.ts'
 import type { Bytes } from '../../engine/plugin.ts'
-import { mediaTypeOf } from '../file-store/media-type.ts'
+import { mediaTypeOf } from '../formats/media/media-type.ts'
 import { fault } from './faults.ts'
 import { JsonLines, type LineProblem } from './json-lines.ts'
 

@@ -1,10 +1,12 @@
 /** Plugin `files`: stores files of accounts, for requests and batches. `files:` on a route selects
  *  the operation; all other routes may name files in their requests. */
+
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { routeFormat } from '../conversion/route-format.ts'
 import { fileStoreOf } from '../file-store/file-store.ts'
 import { FILES_SETTINGS } from '../file-store/settings.ts'
 import { migrations } from '../file-store/tables.ts'
+import { ABOUT } from './about.ts'
 import { commands } from './commands.ts'
 import { checkBodyLimits } from './problems.ts'
 import { RequestFiles } from './request-files.ts'
@@ -47,7 +49,7 @@ export default {
   commands,
   setup(name, host): Stage {
     if (name === INLINE) {
-      const codec = routeFormat(host.route)?.codec
+      const codec = routeFormat(host)?.codec
       return codec ? new RequestFiles(host, codec) : {}
     }
     if (name === 'upload' || name === 'signed') startCleanup(host)
@@ -56,6 +58,7 @@ export default {
     if (!view) throw new Error(`there is no view "${name}"`)
     return {
       answers: true,
+      describe: () => ABOUT[name] ?? {},
       handle: exchange => view(exchange, host),
       explain: () => ({ view: name }),
     }

@@ -1,13 +1,11 @@
 /** Finds the stored files that a request names, before the request is priced and translated. */
 import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../engine/plugin.ts'
-import { DroppedFieldReport } from '../conversion/dropped-fields.ts'
 import { fault } from '../file-store/faults.ts'
-import { fileIdIn, mayNameFile, namesFile } from '../file-store/file-ids.ts'
-import { type FileReference, findNamedFiles } from '../file-store/named-files.ts'
+import { mayNameFile, namesFile } from '../file-store/file-ids.ts'
+import { findNamedFiles } from '../file-store/named-files.ts'
+import { referencesIn } from '../file-store/request-references.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Codec } from '../formats/hub/codec.ts'
-import type { Media } from '../formats/hub/content.ts'
-import { mediaIn, referenceIn } from '../formats/hub/prompt-media.ts'
 import { ACCOUNT, EXPANDED_REQUEST, NAMED_FILES, type NamedFile } from '../slots.ts'
 
 const FORM = /^\s*multipart\//i
@@ -39,9 +37,7 @@ export class RequestFiles implements Stage {
     const base = this.#host.url('')
     if (!isFields(body) || !namesFile(body, base)) return
     refuseInContainers(body, base)
-    const dropped = new DroppedFieldReport(this.#codec.settings)
-    const prompt = this.#codec.decodePrompt(body, request.path, dropped)
-    const references = mediaIn(prompt).flatMap(media => namedBy(media, base))
+    const references = referencesIn({ body, path: request.path, codec: this.#codec }, base)
     if (references.length === 0) return
     const account = slots.get(ACCOUNT)?.id
     const { files, bytes } = await findNamedFiles(this.#host, account, references)
@@ -64,18 +60,4 @@ const refuseInContainers = ({ tools }: Fields, base: string): void => {
     if (isFields(tool) && isFields(tool.container) && namesFile(tool.container, base))
       throw fault('FILE_NOT_HERE', [place], { param: place })
   }
-}
-
-interface TextReference extends FileReference {
-  /** The reference as the request has it. */
-  readonly text: string
-}
-const namedBy = (media: Media, base: string): readonly TextReference[] => {
-  const { source, kind, payload, at = 'messages' } = media
-  const text = referenceIn(source)
-  const id = text === undefined ? undefined : fileIdIn(text, base)
-  if (text === undefined || id === undefined) return []
-  // The payload goes to its provider as it is, with the id in it.
-  if (payload) throw fault('FILE_NOT_HERE', [at], { param: at })
-  return [{ text, id, at, isImage: kind === 'image' }]
 }

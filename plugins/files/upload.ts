@@ -1,5 +1,6 @@
 /** Uploads: reads the form while it arrives, and writes its file to the store. Memory does not grow
  *  with the file, and a refused or broken upload leaves nothing. */
+
 import { basename, extname } from 'node:path'
 import type { Bytes, Exchange, Stage } from '../../engine/plugin.ts'
 import { integerIn } from '../dialects/openai-query.ts'
@@ -9,6 +10,7 @@ import type { Purpose } from '../file-store/settings.ts'
 import type { StoredFile } from '../file-store/stored-file.ts'
 import { boundaryOf, type FormEvent, FormReader } from '../formats/media/multipart.ts'
 import { ACCOUNT } from '../slots.ts'
+import { ABOUT } from './about.ts'
 import { type ContentCheck, contentCheckOf } from './content-check.ts'
 import { fault } from './faults.ts'
 import { MAX_OVERHEAD } from './problems.ts'
@@ -51,6 +53,9 @@ export class UploadStage implements Stage {
       await upload.abort().catch(() => {})
       throw error
     }
+  }
+  describe() {
+    return ABOUT.upload ?? {}
   }
   explain() {
     return { view: 'upload', sizes: this.#store.settings.sizes }

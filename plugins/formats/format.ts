@@ -4,6 +4,7 @@ import type { Bytes, Headers, Json } from '../../engine/plugin.ts'
 import type { Meter, Meters, PricedMeters, Usage } from '../slots.ts'
 import type { Fields } from './fields.ts'
 import type { Codec, TargetCodec, UpstreamError } from './hub/codec.ts'
+import type { Framing } from './stream/framing.ts'
 import type { SseEvent } from './stream/sse.ts'
 import type { TextPattern } from './stream/text-pattern.ts'
 
@@ -13,11 +14,13 @@ export interface Format {
   readonly dialect: 'openai' | 'anthropic' | 'google'
   /** The endpoint name in model lists. */
   readonly endpoint: string
+  /** For the description of its endpoints. */
+  readonly about: FormatDescription
   /** The position of the model name in a request: the member `model` of the body, or the path,
    *  which `rename` rewrites for the upstream. */
   readonly model: 'body' | { rename(path: string, name: string | undefined): string }
   /** The member of an answer that names the model. Absent: none does. */
-  readonly answerModel?: AnswerModelFacts
+  readonly answerModel?: AnswerMember
   /** Headers that its upstreams require and that a client may omit. */
   readonly headers?: Headers
   readonly usage: UsageFacts
@@ -45,14 +48,24 @@ export interface Format {
   readonly codec?: Codec
 }
 
+export interface FormatDescription {
+  /** A sentence without a full stop. */
+  readonly summary: string
+  /** JSON Schemas of responses by media type. `path`: of the route. */
+  responses(path: string): Readonly<Record<string, Json>>
+}
+
 export interface CountFacts {
+  /** JSON Schema of a response. */
+  readonly schema: Json
   /** The request whose tokens are counted. */
   countedRequest(body: Fields): Fields
   /** The body with the target's name of the model, where the body contains it. */
   renameModel(body: Fields, model: string): Fields
   encodeCount(tokens: number): Fields
 }
-export interface AnswerModelFacts {
+/** A member of answers that the gateway may replace. */
+export interface AnswerMember {
   /** Of a plain answer and of some events. */
   readonly key: string
   /** Members of events that hold it. */
@@ -61,7 +74,7 @@ export interface AnswerModelFacts {
 
 /** A format that targets use, whether or not clients use it. */
 export interface TargetFormat extends Pick<Format, 'name' | 'headers'> {
-  readonly stream: Pick<StreamFacts, 'error'>
+  readonly stream: Pick<StreamFacts, 'error' | 'framing'>
   readonly usage?: UsageFacts
   readonly codec: TargetCodec
 }
@@ -120,6 +133,8 @@ export interface HostedUsageFacts {
 /** Marks are searched in bytes. Each begins with a letter that is rare in the format, which makes
  *  the search fast. */
 export interface StreamFacts {
+  /** Only for targets. Absent: server-sent events. */
+  readonly framing?: Framing
   /** A text that occurs in every event with counts. */
   readonly usageMark: string
   /** True if each event's counts include the earlier ones, so that only the last is read. Otherwise

@@ -1,7 +1,8 @@
 /** All wire formats by name. To add one, add a folder and a line here. */
 
-import type { Json } from '../../engine/plugin.ts'
+import type { HostBase, Json } from '../../engine/plugin.ts'
 import { anthropicMessages } from './anthropic-messages/index.ts'
+import { bedrockConverse } from './bedrock-converse/index.ts'
 import { cohereChat } from './cohere-chat/index.ts'
 import { cohereRerank } from './cohere-rerank/index.ts'
 import { embeddingFormats } from './embedding.ts'
@@ -31,19 +32,43 @@ export const formats: ReadonlyMap<string, Format> = byName([
   cohereRerank,
 ])
 /** The format of a route's clients, from its option `translate`. */
-export const formatOf = (translate: Json | undefined): Format | undefined => {
+export const formatOf = (
+  translate: Json | undefined,
+  clients: ReadonlyMap<string, Format> = formats,
+): Format | undefined => {
   const name =
     typeof translate === 'object' ? (translate as { format?: Json } | null)?.format : translate
-  return formats.get(String(name))
+  return clients.get(String(name))
 }
 const isTarget = (format: Format): format is Format & TargetFormat => format.codec !== undefined
 /** Formats in which targets can be called in place of the client's own. */
 export const targetFormats: ReadonlyMap<string, TargetFormat> = byName<TargetFormat>([
   ...[...formats.values()].filter(isTarget),
   cohereChat,
+  bedrockConverse,
   recraft,
 ])
 /** All names that an upstream may list in its option `formats`. */
 export const knownFormats: readonly string[] = [
   ...new Set([...targetFormats.keys(), ...formats.keys(), ...embeddingFormats]),
 ]
+
+/** The formats of one version of the configuration. */
+export interface Formats {
+  readonly clients: ReadonlyMap<string, Format>
+  readonly targets: ReadonlyMap<string, TargetFormat>
+}
+const SHIPPED_FORMATS: Formats = { clients: formats, targets: targetFormats }
+
+/** The shipped formats and those that plugins bring. A format with facts about its clients is one
+ *  for clients. */
+export const formatsOf = ({ formats: own }: Partial<Pick<HostBase, 'formats'>>): Formats => {
+  const added = Object.values(own ?? {}) as readonly (Format | TargetFormat)[]
+  if (added.length === 0) return SHIPPED_FORMATS
+  const clients = added.filter(each => 'dialect' in each)
+  const targets = added.filter(each => each.codec !== undefined) as readonly TargetFormat[]
+  return {
+    clients: byName([...formats.values(), ...clients]),
+    targets: byName([...targetFormats.values(), ...targets]),
+  }
+}

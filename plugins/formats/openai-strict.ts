@@ -1,8 +1,9 @@
 /** Schemas that OpenAI's `strict` accepts: every object is closed, and requires all of its
  *  properties. Pure. */
 import type { Json } from '../../engine/plugin.ts'
-import { type Fields, isFields, lookUp } from './fields.ts'
+import { type Fields, isFields } from './fields.ts'
 import type { DroppedFields } from './hub/codec.ts'
+import { mapSubschemas } from './subschemas.ts'
 
 /** The schema with its objects closed; undefined if it has optional properties, free keys, or
  *  keywords that are refused. */
@@ -16,20 +17,6 @@ const strictSchemaOf = (schema: Json | undefined): Fields | undefined => {
 
 interface Walk {
   isStrict: boolean
-}
-type Close = (value: Json, walk: Walk) => Json
-const closeList: Close = (value, walk) =>
-  Array.isArray(value) ? value.map(each => close(each, walk)) : value
-const closeMap: Close = (value, walk) =>
-  isFields(value)
-    ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, close(each, walk)]))
-    : value
-const KEYWORDS: Readonly<Record<string, Close>> = {
-  $defs: closeMap,
-  definitions: closeMap,
-  properties: closeMap,
-  anyOf: closeList,
-  items: (value, walk) => close(value, walk),
 }
 const REFUSED: readonly string[] = [
   'allOf',
@@ -45,12 +32,12 @@ const REFUSED: readonly string[] = [
   'contains',
 ]
 
-const close: Close = (schema, walk) => {
+const close = (schema: Json, walk: Walk): Json => {
   if (!isFields(schema)) return schema
   if (REFUSED.some(word => word in schema)) walk.isStrict = false
   const result: { [word: string]: Json } = {}
   for (const [word, value] of Object.entries(schema))
-    result[word] = lookUp(KEYWORDS, word)?.(value, walk) ?? value
+    result[word] = mapSubschemas(word, value, each => close(each, walk)) ?? value
   const { properties, required, type } = schema
   if (type !== 'object' && properties === undefined) return result
   const names = isFields(properties) ? Object.keys(properties) : []

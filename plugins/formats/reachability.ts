@@ -1,15 +1,29 @@
 /** Decides whether a route's client format can be served by a target. Routing and model lists share
  *  this rule. */
 
+import type { HostBase } from '../../engine/plugin.ts'
 import type { Format, TargetFormat } from './format.ts'
 import type { Codec } from './hub/codec.ts'
-import { targetFormats } from './index.ts'
+import { formatsOf, targetFormats } from './index.ts'
 import { supportsFormat } from './supported-formats.ts'
 
-/** Clients of an image endpoint need targets that generate images. */
-export const reachableFormats = ({ imageGeneration }: Codec): readonly TargetFormat[] =>
-  [...targetFormats.values()].filter(({ codec }) => !imageGeneration || codec.imageGeneration)
+/** The shipped target formats and those that plugins bring. */
+export const targetFormatsOf = (
+  host: Partial<Pick<HostBase, 'formats'>>,
+): ReadonlyMap<string, TargetFormat> => formatsOf(host).targets
 
-export const canReach = ({ name, codec }: Format, formatNames: readonly string[]): boolean =>
+/** Clients of an image endpoint need targets that generate images. */
+export const reachableFormats = (
+  { imageGeneration }: Codec,
+  targets: ReadonlyMap<string, TargetFormat> = targetFormats,
+): readonly TargetFormat[] =>
+  [...targets.values()].filter(({ codec }) => !imageGeneration || codec.imageGeneration)
+
+export const canReach = (
+  { name, codec }: Format,
+  formatNames: readonly string[],
+  targets: ReadonlyMap<string, TargetFormat> = targetFormats,
+): boolean =>
   supportsFormat(formatNames, name) ||
-  (codec !== undefined && reachableFormats(codec).some(target => formatNames.includes(target.name)))
+  (codec !== undefined &&
+    reachableFormats(codec, targets).some(target => formatNames.includes(target.name)))

@@ -1,4 +1,5 @@
 /** Edits of a request to a target of the client's own format; all other bytes stay as they are. */
+import { asBuffer } from '../../engine/kit.ts'
 import type { Attempt, Bytes, Exchange, Json } from '../../engine/plugin.ts'
 import type { Fields } from './fields.ts'
 import { setMember } from './json-member.ts'
@@ -35,7 +36,18 @@ export const isFormBody = ({ headers }: Attempt['request']): boolean =>
   boundaryOf(String(headers['content-type'] ?? '')) !== undefined
 
 const renameInForm = (body: Bytes, boundary: string, name: string): Bytes => {
-  const model = partsIn(body, boundary)?.find(part => part.name === 'model')
-  if (!model) return body
-  return Buffer.concat([body.subarray(0, model.start), Buffer.from(name), body.subarray(model.end)])
+  const parts = partsIn(body, boundary)
+  if (!parts) return body
+  const model = parts.find(part => part.name === 'model')
+  if (model)
+    return Buffer.concat([
+      body.subarray(0, model.start),
+      Buffer.from(name),
+      body.subarray(model.end),
+    ])
+  // In front of the first part, after a preamble.
+  const first = asBuffer(body).indexOf(`--${boundary}`)
+  const head = `--${boundary}\r\ncontent-disposition: form-data; name="model"\r\n\r\n`
+  const part = Buffer.from(`${head}${name}\r\n`)
+  return Buffer.concat([body.subarray(0, first), part, body.subarray(first)])
 }

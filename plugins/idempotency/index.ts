@@ -1,7 +1,14 @@
 /** Plugin `idempotency`: a request that repeats an Idempotency-Key gets the stored response, so
  *  that the gateway runs and bills the call once. */
 import { amountIn, SIZES } from '../../engine/kit.ts'
-import type { Exchange, Next, Outcome, Plugin, Statement } from '../../engine/plugin.ts'
+import type {
+  Exchange,
+  Next,
+  Outcome,
+  Plugin,
+  RouteDescription,
+  Statement,
+} from '../../engine/plugin.ts'
 import { ACCOUNT, STREAM_ERRORED } from '../slots.ts'
 import { Claims } from './claims.ts'
 import { fault } from './faults.ts'
@@ -57,6 +64,7 @@ export default {
     )
     host.job('idempotency', CLEANING_INTERVAL, signal => claims.clean(signal))
     return {
+      describe: () => DESCRIPTION,
       handle(exchange, next) {
         const key = exchange.request.headers[HEADER]
         if (key === undefined) return next()
@@ -69,6 +77,20 @@ export default {
     }
   },
 } satisfies Plugin<Options>
+
+const DESCRIPTION: RouteDescription = {
+  parameters: [
+    {
+      name: HEADER,
+      in: 'header',
+      description:
+        'For 24 hours a repeated request with the same key gets the response of the first one, and is not charged again',
+      schema: { type: 'string', pattern: KEY.source },
+    },
+  ],
+  headers: { 'idempotent-replayed': 'true: the response of an earlier request with the same key' },
+  refusals: { 409: 'The first request with this Idempotency-Key has not ended' },
+}
 
 const runOnce = async (
   claims: Claims,

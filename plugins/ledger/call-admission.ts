@@ -53,10 +53,12 @@ export class CallAdmission {
   readonly #hasOutputLimit: boolean
   /** Whether requests of the route are JSON. */
   readonly #isJson: boolean
+  readonly #format: ReturnType<typeof routeFormat>
   constructor(host: Host, ledger: Ledger, { currency }: Prices) {
     this.#ledger = ledger
     this.#version = host.config.version
-    const format = routeFormat(host.route)
+    const format = routeFormat(host)
+    this.#format = format
     this.#hasOutputLimit = format?.outputLimit !== undefined
     this.#isJson = format?.codec !== undefined
     const limitField = format?.limitField
@@ -74,7 +76,7 @@ export class CallAdmission {
     // Attributes matter only to prices that depend on more than counts.
     const facts = price.rule.fastPrice ? { at } : factsOf(body, at)
     const files = exchange.slots.get(FILES) ?? 0
-    const bounds = requestBoundsOf(body, size, price, files)
+    const bounds = requestBoundsOf(body, size, price, files, this.#format)
     const worstCost = price.worstCase.of(bounds, facts)
     const { nanos: cost } = worstCost
     const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
@@ -89,7 +91,7 @@ export class CallAdmission {
     const limit = chargeLimit(heldAmount, isLive || bounds.hasHostedTools)
     const terms = { payer, rule: price.rule, facts, model, version, heldAmount, limit }
     const call = new MeteredCall(this.#context, exchange, terms, process)
-    const wantsStream = asksForStream(exchange.request)
+    const wantsStream = asksForStream(exchange.request, this.#format)
     if (exchange.kind !== 'http' || wantsStream || this.#ledger.isContended(payer)) call.hold()
     const estimator = new UsageEstimator(exchange, { body, size: size - files }, call)
     if (wantsStream) estimator.startCheckpoints()

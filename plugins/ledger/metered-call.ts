@@ -1,6 +1,6 @@
 /** The charge lifecycle of one call: holds money for it and closes the hold exactly once. */
 import type { Exchange, Fault, Outcome, Statement } from '../../engine/plugin.ts'
-import { type KeptHold, USAGE, type Usage } from '../slots.ts'
+import { CHARGE, type KeptHold, USAGE, type Usage } from '../slots.ts'
 import {
   type CallCharge,
   type CallTerms,
@@ -220,7 +220,11 @@ export class MeteredCall {
         ? [settleCharge(settlement)]
         : singleRowCharge(this.#row(), settlement)
     reportUnpriced(this.#context, id, this.#terms.model, charge.unpriced)
-    return this.#close(end, chargedAmount, charge.nanos - chargedAmount)
+    const uncollected = charge.nanos - chargedAmount
+    const { lines } = charge
+    const { estimated } = usage
+    this.#exchange.slots.set(CHARGE, { nanos: chargedAmount, uncollected, lines, estimated })
+    return this.#close(end, chargedAmount, uncollected)
   }
   #closeUncharged(): Closing {
     const hasRow = this.#state.at === 'held'
@@ -275,6 +279,7 @@ export class MeteredCall {
     // A stage refused the call after it was charged: an undelivered response is free.
     const isUndelivered = end === 'refused' && !reason?.paid
     const refund = isUndelivered && chargedAmount !== undefined
+    if (isUndelivered) slots.set(CHARGE, undefined)
     const onWritten = (): void => (refund ? this.#refund(closing) : this.#finish(closing))
     writes.commit().then(onWritten, error => {
       if (isCode(error, 'SHARE_GONE')) {

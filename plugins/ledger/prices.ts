@@ -1,7 +1,8 @@
 /** The prices of a configuration: one compiled rule for each model, and the overrides of routes. */
-import type { Document, Json, Report } from '../../engine/plugin.ts'
+import type { Document, Json, Report, Route, RouteDescription } from '../../engine/plugin.ts'
 import { type Currency, compileCurrency } from '../billing/currency.ts'
 import { type BillingOptions, compileRule, type Rule, reducedRule } from '../billing/rule.ts'
+import { dialectOf, statusIn } from '../dialects/index.ts'
 import { WorstCaseCosts } from './worst-case-cost.ts'
 
 /** The money options of an entry of `models:`. */
@@ -84,6 +85,19 @@ export const applyOverride = (
         ...override,
       }
     : price
+
+/** What clients are told: that calls are free, the price of the route as written, or that the model
+ *  has the price; and the refusal where the balance does not cover it. */
+export const describePrice = (
+  { free, price }: BillingOptions,
+  route: Pick<Route, 'option'>,
+): RouteDescription => {
+  const own: Json = price === undefined ? { by: 'model' } : { price: price as Json }
+  const status = statusIn(dialectOf(route), 'INSUFFICIENT', 403)
+  return free === true
+    ? { price: { free } }
+    : { price: own, refusals: { [status]: 'The balance does not cover the call' } }
+}
 
 /** The prices of calls that are charged a part of their price. */
 export class ReducedPrices {

@@ -10,8 +10,18 @@ import { LimitTicket } from './limit-ticket.ts'
 import { problemsIn } from './problems.ts'
 import { type Limits, ROUTE, type RouteLimits, SECTION, type Section } from './section.ts'
 
+const HINT = 'rate limits are `limit: { requests: 60/min }` on a route, or `limits:` for all routes'
+
 export default {
   schema: ROUTE,
+  hints: {
+    rate_limit: HINT,
+    rate_limits: HINT,
+    ratelimit: HINT,
+    throttle: HINT,
+    rpm: HINT,
+    tpm: HINT,
+  },
   // These plugins set the account, the bytes of files, and the model.
   after: ['auth', 'form', 'model'],
   sections: { limits: SECTION },
@@ -22,6 +32,9 @@ export default {
     const gates = new Gates(options, host)
     const toHeaders = rateLimitHeadersOf(dialectOf(host.route))
     return {
+      describe: () => ({
+        refusals: { 429: 'Too many requests or tokens: retry after the seconds of `retry-after`' },
+      }),
       handle(exchange, next) {
         const exchangeGates = gates.of(exchange)
         // Without a limit the stage adds no promise.

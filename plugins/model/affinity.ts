@@ -1,10 +1,12 @@
 /** Finds the conversation that a request belongs to, so that all its calls go to one target and
- *  key: providers cache prompts by account. Pure. */
+ *  key: providers cache prompts by account. */
 import type { Exchange, Json, Target } from '../../engine/plugin.ts'
 import type { AffinitySource } from '../catalogue/section.ts'
 import { isFields } from '../formats/fields.ts'
-import { ACCOUNT } from '../slots.ts'
+import { ACCOUNT, KEEP_TOGETHER } from '../slots.ts'
 
+/** Stored responses are read later: the plugin `responses` names the conversation. */
+const STORED = 'previous_response_id'
 /** Headers in which agents send the id of a session. */
 const SESSION_HEADERS: readonly string[] = [
   'session_id',
@@ -14,7 +16,7 @@ const SESSION_HEADERS: readonly string[] = [
   'x-claude-code-session-id',
 ]
 type Find = (exchange: Exchange, body: { readonly [member: string]: Json }) => unknown
-const SOURCES: Readonly<Record<AffinitySource, Find>> = {
+const SOURCES: Readonly<Record<Exclude<AffinitySource, typeof STORED>, Find>> = {
   prompt_cache_key: (_, { prompt_cache_key: key }) => key,
   conversation: (_, { conversation }) => (isFields(conversation) ? conversation.id : conversation),
   'metadata.user_id': (_, { metadata }) => (isFields(metadata) ? metadata.user_id : undefined),
@@ -32,11 +34,24 @@ export const withAffinity = (
   const { parsed } = exchange.request
   const body = isFields(parsed) ? parsed : {}
   for (const source of sources) {
+    if (source === STORED) {
+      exchange.slots.set(KEEP_TOGETHER, id => {
+        exchange.targets = mark(exchange.targets, source, id, exchange)
+      })
+      continue
+    }
     const id = SOURCES[source](exchange, body)
-    if (id === undefined || id === null || id === '') continue
-    // Two accounts may choose the same id.
-    const affinity = `${exchange.slots.get(ACCOUNT)?.id ?? ''} ${source} ${String(id).slice(0, 512)}`
-    return targets.map(target => ({ ...target, affinity }))
+    if (id !== undefined && id !== null && id !== '') return mark(targets, source, id, exchange)
   }
   return targets
+}
+const mark = (
+  targets: readonly Target[],
+  source: AffinitySource,
+  id: unknown,
+  { slots }: Exchange,
+): readonly Target[] => {
+  // Two accounts may choose the same id.
+  const affinity = `${slots.get(ACCOUNT)?.id ?? ''} ${source} ${String(id).slice(0, 512)}`
+  return targets.map(target => ({ ...target, affinity }))
 }

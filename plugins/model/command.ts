@@ -34,12 +34,15 @@ const fault = errors({
 })
 
 const rowOf =
-  (host: Pick<HostBase, 'upstreams' | 'section'>, routesByEndpoint = endpointRoutes(host)) =>
+  (
+    host: Pick<HostBase, 'upstreams' | 'section' | 'formats'>,
+    routesByEndpoint = endpointRoutes(host),
+  ) =>
   (entry: Entry): ModelRow => ({
     name: entry.name,
     to: entry.targets.map(nameOf),
     ...(entry.options.fallback && { fallback: fallbacksOf(entry.options) }),
-    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint),
+    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint, host),
     price: entry.options.free === true ? 'free' : (entry.options.price ?? {}),
   })
 const resolvedRow = (

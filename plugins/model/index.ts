@@ -4,15 +4,17 @@
 import { errors } from '../../engine/errors.ts'
 import type { Exchange, Fault, Host, Json, Next, Plugin, Stage } from '../../engine/plugin.ts'
 import { type Catalogue, defaultsOn, type Entry, type ModelMatch } from '../catalogue/catalogue.ts'
-import { catalogueOf } from '../catalogue/configured.ts'
+import { catalogueOf, modelsIn } from '../catalogue/configured.ts'
 import { applyDefaults, type Defaults } from '../catalogue/defaults.ts'
-import { endpointRoutes, endpointsOf } from '../catalogue/endpoints.ts'
+import { endpointRoutes, endpointsOf, nativeMethodsOf } from '../catalogue/endpoints.ts'
+import { priceReview } from '../catalogue/price-review.ts'
 import { DEFAULT_AFFINITY, SECTION } from '../catalogue/section.ts'
 import type { Validator } from '../schema/compile.ts'
 import { ACCOUNT, type Account, EXPANDED_REQUEST, MODEL } from '../slots.ts'
 import { withAffinity } from './affinity.ts'
 import { commands } from './command.ts'
-import { type ListItem, type ListingName, listings } from './listing.ts'
+import { HINTS } from './hints.ts'
+import { type ListItem, type Listing, type ListingName, listings } from './listing.ts'
 import { problemsIn } from './problems.ts'
 
 const fault = errors({
@@ -50,6 +52,7 @@ const objectOption = (description: string, requiredMember: string, properties: o
 })
 
 export default {
+  hints: HINTS,
   schema: {
     description: 'Where requests name their model; or `list`: the route lists the models.',
     anyOf: [
@@ -91,15 +94,20 @@ export default {
   sections: { models: SECTION },
   check: problemsIn,
   commands,
+  ...priceReview(modelsIn),
   setup(options, host) {
     const catalogue = catalogueOf(host)
     if (typeof options === 'object' && 'list' in options) return listStage(options, catalogue, host)
-    const stage = findStage(modelReader(options), catalogue)
+    const stage = findStage(modelReader(options), catalogue, upstreamsOf(catalogue))
     return typeof options === 'object' && 'query' in options
       ? { ...stage, forward: renameInQuery(options.query) }
       : stage
   },
 } satisfies Plugin<Options>
+
+/** Names of the upstreams of all models. */
+const upstreamsOf = ({ all }: Catalogue): readonly string[] =>
+  [...new Set(all.flatMap(({ targets }) => targets.map(({ upstream }) => upstream)))].sort()
 
 // ---------------------------------------------------------------- finding a model
 
@@ -124,8 +132,8 @@ interface BodyRules {
 
 /** Creates no promise if the body is parsed already and the model has no rules for it, as in nearly
  *  every call. */
-const findStage = (read: Reader, catalogue: Catalogue): Stage => ({
-  targets: true,
+const findStage = (read: Reader, catalogue: Catalogue, targets: readonly string[]): Stage => ({
+  targets,
   handle(exchange, next) {
     const name = read(exchange)
     if (name instanceof Promise) return findAfterRead(name, catalogue, exchange, next)
@@ -245,22 +253,32 @@ const listStage = (
   const listItem = (id: string, entry: Entry): ListItem => ({
     id,
     entry,
-    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint),
+    endpoints: endpointsOf(entry, host.upstreams, routesByEndpoint, host),
+    methods: () => nativeMethodsOf(entry, host),
   })
   const all = catalogue.exactEntries.map(entry => listItem(entry.name, entry))
+  const { schemas, parameters } = listings[list]
   return {
     answers: true,
+    describe: () => ({
+      summary: one === undefined ? 'Lists the models that the key may use' : 'Shows a model',
+      responses: { 'application/json': one === undefined ? schemas.list : schemas.one },
+      parameters: one === undefined ? parameters : [],
+    }),
     async handle(exchange) {
       const { request, params, slots } = exchange
       const account = slots.get(ACCOUNT)
-      const listing = listings[listingFor(list, request.headers)]
+      const listing: Listing = listings[listingFor(list, request.headers)]
+      const isShown = (item: ListItem) => listing.shows?.(item) !== false
       if (one !== undefined) {
         const name = params[one] ?? ''
         const { entry } = findPermitted(name, catalogue, account)
-        exchange.answer(200, listing.one(listItem(name, entry)))
+        const item = listItem(name, entry)
+        if (!isShown(item)) throw fault('MODEL_NOT_HERE', [shorten(name)])
+        exchange.answer(200, listing.one(item))
         return
       }
-      const models = all.filter(({ id, entry }) => mayUse(account, id, entry))
+      const models = all.filter(each => mayUse(account, each.id, each.entry) && isShown(each))
       exchange.answer(200, listing.list(models, request.query))
     },
   }

@@ -1,26 +1,68 @@
 /** Model lists in the shape of each client dialect. Pure. */
-import type { Json } from '../../engine/plugin.ts'
+
+import type { Json, RouteDescription } from '../../engine/plugin.ts'
 import type { Entry } from '../catalogue/catalogue.ts'
-import { EMBEDDINGS } from '../formats/embedding.ts'
-import { lookUp } from '../formats/fields.ts'
+import {
+  boolean,
+  constant,
+  integer,
+  list as listOf,
+  nullable,
+  object,
+  query,
+  type Shape,
+  text,
+  time,
+} from '../shapes.ts'
 
 /** A model in a list. */
 export interface ListItem {
   readonly id: string
   readonly entry: Entry
   readonly endpoints: readonly string[]
+  /** Google's names of the methods that serve it. */
+  methods(): readonly string[]
 }
-interface Listing {
+export interface Listing {
+  /** Whether clients of this dialect can use the model. */
+  shows?(model: ListItem): boolean
   one(model: ListItem): Json
   /** The page of models that `query` selects. */
   list(models: readonly ListItem[], query: URLSearchParams): Json
+  /** JSON Schemas of both. */
+  readonly schemas: { readonly one: Shape; readonly list: Shape }
+  /** What `query` may have. */
+  readonly parameters: NonNullable<RouteDescription['parameters']>
 }
+
+const OPENAI_MODEL = object({
+  id: text,
+  object: constant('model'),
+  created: integer,
+  owned_by: text,
+  supported_endpoint_types: listOf(text),
+})
+const ANTHROPIC_MODEL = object({
+  type: constant('model'),
+  id: text,
+  display_name: text,
+  created_at: time,
+})
+const GOOGLE_MODEL = object(
+  { name: text, version: text, displayName: text, supportedGenerationMethods: listOf(text) },
+  { inputTokenLimit: integer, outputTokenLimit: integer },
+)
 
 /** Creation date of every model, s since 1970: a constant that other gateways report too. */
 const CREATED = 1_626_777_600
 const CREATED_AT = new Date(CREATED * 1_000).toISOString()
 
 const openai: Listing = {
+  schemas: {
+    one: OPENAI_MODEL,
+    list: object({ object: constant('list'), success: boolean, data: listOf(OPENAI_MODEL) }),
+  },
+  parameters: [],
   one: ({ id, entry, endpoints }) => ({
     id,
     object: 'model',
@@ -32,6 +74,20 @@ const openai: Listing = {
 }
 
 const anthropic: Listing = {
+  schemas: {
+    one: ANTHROPIC_MODEL,
+    list: object({
+      data: listOf(ANTHROPIC_MODEL),
+      first_id: nullable(text),
+      last_id: nullable(text),
+      has_more: boolean,
+    }),
+  },
+  parameters: [
+    query('limit', 'The number of models, from 1 to 1,000', integer),
+    query('after_id', 'The models after this one'),
+    query('before_id', 'The models before this one'),
+  ],
   one: ({ id, entry }) => ({
     type: 'model',
     id,
@@ -51,19 +107,23 @@ const anthropic: Listing = {
   },
 }
 
-/** Endpoint -> Google's generation methods. */
-const METHODS: Readonly<Record<string, readonly string[]>> = {
-  gemini: ['generateContent'],
-  [EMBEDDINGS]: ['embedContent', 'batchEmbedContents'],
-}
 const google: Listing = {
-  one: ({ id, entry: { options }, endpoints }) => ({
+  schemas: {
+    one: GOOGLE_MODEL,
+    list: object({ models: listOf(GOOGLE_MODEL) }, { nextPageToken: text }),
+  },
+  parameters: [
+    query('pageSize', 'The number of models, from 1 to 1,000', integer),
+    query('pageToken', '`nextPageToken` of the page before'),
+  ],
+  shows: model => model.methods().length > 0,
+  one: ({ id, entry: { options }, ...model }) => ({
     name: `models/${id}`,
     version: '001',
     displayName: options.title ?? id,
     ...(options.context !== undefined && { inputTokenLimit: options.context }),
     ...(options.output !== undefined && { outputTokenLimit: options.output }),
-    supportedGenerationMethods: endpoints.flatMap(endpoint => lookUp(METHODS, endpoint) ?? []),
+    supportedGenerationMethods: model.methods(),
   }),
   list(models, query) {
     const candidates = pageBetween(models, query.get('pageToken'), null)

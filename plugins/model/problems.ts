@@ -1,19 +1,23 @@
 /** Problems of `models:` that a schema cannot find: unknown upstreams and routes, unusable or
  *  shadowed patterns. Pure. */
 import { nearest } from '../../engine/config/nearest.ts'
-import type { Document, Json, Report } from '../../engine/plugin.ts'
+import type { Document, HostBase, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, fallbacksOf, targetsOf } from '../catalogue/catalogue.ts'
 import { modelsIn } from '../catalogue/configured.ts'
 import { isPattern, type Pattern, parsePattern } from '../catalogue/pattern.ts'
 import type { ModelOptions } from '../catalogue/section.ts'
 import { validatorOf } from '../schema/compile.ts'
 
-export const problemsIn = (document: Document, report: Report): void => {
+export const problemsIn = (
+  document: Document,
+  report: Report,
+  { memo }: Pick<HostBase, 'memo'>,
+): void => {
   const section = modelsIn(document)
   const upstreams = new Set(Object.keys((document.upstreams ?? {}) as object))
   const routes = new Set(routeNames(document))
   const patterns: Pattern[] = []
-  const schemas = sharedSchemas()
+  const schemas = sharedSchemas(memo)
   for (const [name, options] of Object.entries(section)) {
     const pattern = isPattern(name) ? patternOf(name, report) : undefined
     if (pattern) patterns.push(pattern)
@@ -181,7 +185,7 @@ const leadsTo = (
 
 /** Shares one schema compiler for the whole check: creating one takes 15 ms. */
 type Schemas = Parameters<typeof validatorOf>[2]
-const sharedSchemas = (): Schemas => {
+const sharedSchemas = (memo: Schemas['memo']): Schemas => {
   const values = new Map<string, object>()
   return {
     share: (key, _, create) => {
@@ -189,5 +193,7 @@ const sharedSchemas = (): Schemas => {
       values.set(key, value)
       return value as ReturnType<typeof create>
     },
+    config: { isTrial: true },
+    memo,
   }
 }

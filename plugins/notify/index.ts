@@ -1,7 +1,9 @@
 /** Plugin `notify`: low-balance webhooks with settings, a test delivery and the sending job. */
+
 import type { Exchange, Host, Json, Plugin } from '../../engine/plugin.ts'
 import { ACCOUNT } from '../slots.ts'
 import { emptyOutbox } from '../webhooks/outbox.ts'
+import { ABOUT } from './about.ts'
 import { commands } from './commands.ts'
 import { moveCrossings } from './crossings.ts'
 import { type Change, saveSettings, showDelivery, showSettings } from './settings.ts'
@@ -22,11 +24,18 @@ export default {
   needs: ['meter'],
   migrations,
   commands,
+  metrics: {
+    webhook_attempts_total: 'Attempts to deliver webhooks, by outcome.',
+    webhook_events_total: 'Low-balance events that were put into the outbox.',
+    webhook_pending: 'Events not yet delivered, including those between attempts.',
+    webhook_oldest_seconds: 'How long the oldest pending event is overdue.',
+  },
   setup(action, host) {
     registerJob(host)
     const act = ACTIONS[action]
     return {
       answers: true,
+      describe: () => ABOUT[action],
       async handle(exchange) {
         const { id } = exchange.slots.need(ACCOUNT)
         exchange.answer(200, await act(id, exchange, host))

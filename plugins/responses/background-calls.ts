@@ -30,6 +30,7 @@ import {
   WAITING_CALLS,
 } from './statements.ts'
 import { STORAGE, type StorageLimits, type StorageRequest } from './storage-options.ts'
+import { unfinishedResponse } from './unfinished-response.ts'
 
 /** ms between two polls for cancelled responses, while any runs. */
 const POLL_MS = 500
@@ -85,7 +86,9 @@ export class BackgroundCalls {
     const { request, route, targets, slots } = exchange
     const id = `resp_${exchange.id.replace(/^req_/, '')}`
     const echo = echoOf(storage)
-    const queuedResponse = { ...queuedResponseOf(id, exchange, storage, body), ...echo }
+    const model = slots.get(MODEL)?.asked ?? ''
+    const { created } = storage
+    const queuedResponse = { ...unfinishedResponse({ id, created, model }, body), ...echo }
     const call: BackgroundCall = {
       account: storage.account,
       id,
@@ -257,32 +260,6 @@ const echoOf = ({ previous, conversation }: StorageRequest): Fields => ({
   previous_response_id: previous ?? null,
   ...(conversation !== undefined && { conversation: { id: conversation } }),
 })
-const queuedResponseOf = (
-  id: string,
-  { slots }: Exchange,
-  { created }: StorageRequest,
-  body: Fields,
-): Fields => ({
-  id,
-  object: 'response',
-  created_at: Math.floor(created / 1_000),
-  completed_at: null,
-  status: 'queued',
-  error: null,
-  incomplete_details: null,
-  output: [],
-  usage: null,
-  model: slots.get(MODEL)?.asked ?? '',
-  instructions: body.instructions ?? null,
-  metadata: body.metadata ?? {},
-  parallel_tool_calls: body.parallel_tool_calls ?? true,
-  tools: body.tools ?? [],
-  temperature: body.temperature ?? 1,
-  top_p: body.top_p ?? 1,
-  tool_choice: body.tool_choice ?? 'auto',
-  text: body.text ?? {},
-})
-
 /** The error as the client sees it. */
 const errorOf = ({ code, message, expose }: Fault): Fields => ({
   code: expose ? code.toLowerCase() : 'server_error',

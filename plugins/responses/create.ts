@@ -1,15 +1,17 @@
 /** POST /v1/responses: prepends the history that a request continues, for any target, and stores
  *  the response in the transaction of its charge. */
-import type { Attempt, Exchange, Host, Json, Next, Stage } from '../../engine/plugin.ts'
+import type { Attempt, Exchange, Host, Json, Next, Stage, Statement } from '../../engine/plugin.ts'
+import { checkNamedFiles } from '../file-store/request-references.ts'
 import { type Fields, isFields } from '../formats/fields.ts'
 import { prependHistory, type StoredExchange } from '../formats/openai-responses/history.ts'
 import { setBodyMember } from '../formats/request-edits.ts'
+import { StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
-import { ACCOUNT, EXPANDED_REQUEST } from '../slots.ts'
+import { ACCOUNT, EXPANDED_REQUEST, KEEP_TOGETHER } from '../slots.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { fault } from './faults.ts'
 import { resolveReferences } from './item-references.ts'
-import { answerRecorder, StreamRecorder } from './recorder.ts'
+import { PlainRecorder, STORE_MEMBER, StreamRecorder } from './recorder.ts'
 import { readHistory } from './response-store.ts'
 import {
   readStorageOptions,
@@ -36,15 +38,22 @@ export class CreateStage implements Stage {
     const options = readStorageOptions(body)
     const account = slots.get(ACCOUNT)?.id
     const { database } = this.#host
-    const context = isContinued(options) ? await readHistory(database, account, options) : undefined
+    const history = isContinued(options) ? await readHistory(database, account, options) : undefined
+    const context = history?.exchanges
     const resolvedInput = await resolveReferences(database, account, body.input, context ?? [])
     const resolvedBody = resolvedInput ? { ...body, input: resolvedInput } : body
     const isExpanded = context !== undefined || resolvedInput !== undefined
     const targetBody = targetRequest(resolvedBody, options, context, isExpanded)
     const storage =
       account !== undefined && options.store && storageRequest(account, resolvedBody, options)
+    // A conversation is known by the time of its first response, whose id is not known yet.
+    const start = history?.start ?? (storage ? storage.created : undefined)
+    if (options.conversation === undefined && start !== undefined)
+      slots.get(KEEP_TOGETHER)?.(String(start))
     if (options.background) {
       if (!storage) throw fault('BACKGROUND_NOBODY')
+      // The call runs after its answer: a file that it lacks is refused now.
+      await checkNamedFiles(this.#host, storage.account, targetBody ?? body, request.path)
       return this.#background.start(exchange, this.#host, storage, body, targetBody ?? body)
     }
     if (storage) slots.set(STORAGE, storage)
@@ -67,24 +76,40 @@ export class CreateStage implements Stage {
     const { reply } = attempt
     const storage = exchange.slots.get(STORAGE)
     if (!storage || reply.status >= 300 || reply.headers['content-encoding'] !== undefined) return
-    const onResponse = (response: Fields): void => this.#store(exchange, storage, response)
+    // The upstream was asked not to store the response, and says so.
+    delete reply.headers['content-length']
+    if (isEventStream(reply)) return this.#recordStream(attempt, storage)
+    const onResponse = (response: Fields): boolean => {
+      const statements = this.#statements(exchange, storage, response)
+      exchange.writes.add(...statements)
+      return statements.length > 0
+    }
+    reply.through(new PlainRecorder(this.#limits.largest, onResponse))
+  }
+  #recordStream({ exchange, reply }: Attempt, storage: StorageRequest): void {
+    let statements: readonly Statement[] = []
+    const storeMember = new StreamMemberFilter(STORE_MEMBER, true)
+    const onResponse = (response: Fields): void => {
+      statements = this.#statements(exchange, storage, response)
+      if (statements.length === 0) storeMember.setValue(false)
+    }
     reply.through(
-      isEventStream(reply)
-        ? new StreamRecorder(onResponse)
-        : answerRecorder(this.#limits.largest, onResponse),
+      new StreamRecorder({ onResponse, onEnd: () => exchange.writes.add(...statements) }),
     )
+    reply.through(storeMember)
   }
   explain(): Json {
     return { lifetime: this.#limits.lifetime, largest: this.#limits.largest }
   }
-  #store({ id, writes }: Exchange, storage: StorageRequest, response: Fields): void {
+  /** The statements that store a response; none if it is too large. */
+  #statements({ id }: Exchange, storage: StorageRequest, response: Fields): readonly Statement[] {
     const statements = storeStatements(storage, response, this.#limits)
     if (statements.length === 0)
       this.#host.log.warn(
         { id, response: response.id },
         'response is above the size limit and is not stored',
       )
-    writes.add(...statements)
+    return statements
   }
 }
 

@@ -61,6 +61,30 @@ export const fault = errors({
   ITEM_NOT_HERE: [404, "Item with id '%s' not found in conversation '%s'."],
   ITEM_CONTESTED: [409, "Other requests are changing the item with id '%s'. Try again."],
   ITEMS_TOO_LARGE: [400, 'These items exceed the limit of %d bytes.', { param: 'items' }],
+  FRAME_INVALID: [400, 'A message of this WebSocket is a text frame with a JSON object.'],
+  FRAME_UNKNOWN: [
+    400,
+    "Invalid value: '%s'. This WebSocket takes events of the type 'response.create'.",
+    { param: 'type' },
+  ],
+  FRAMES_TOO_MANY: [
+    429,
+    'More than %d events wait for the end of a response: send the next one after that.',
+  ],
+  STREAMS_TOO_MANY: [
+    400,
+    'One WebSocket carries up to %d streams: use a known `stream_id`, or another connection.',
+    { param: 'stream_id', as: { openai: { code: 'websocket_stream_limit_reached' } } },
+  ],
+  RESPONSE_UNFINISHED: [502, 'The upstream ended its response without a final event.'],
+  SOCKET_EXPIRED: [
+    400,
+    'This connection has reached its lifetime of %d s. Open another one to continue.',
+    { as: { openai: { code: 'websocket_connection_limit_reached' } } },
+  ],
+  SOCKET_DRAINED: [503, 'The gateway is shutting down. Open another connection to continue.'],
+  SOCKET_PATH: [500, 'There is no route "POST %s" for the responses of this WebSocket.'],
+
   LIST_ORDER: [400, "'order' must be 'asc' or 'desc'.", { param: 'order' }],
   LIST_LIMIT: [400, "'limit' must be an integer from 1 to 100.", { param: 'limit' }],
   LIST_AFTER: [400, "There is no item with id '%s' in this list.", { param: 'after' }],

@@ -1,18 +1,22 @@
 /** Plugin `responses`: stores responses for their account, so that a client can continue one
  *  without sending its history, whatever upstream answers next. `responses:` on a route selects the
  *  operation. */
+
 import { amountIn, DURATIONS, SIZES } from '../../engine/kit.ts'
 import type { Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { ABOUT } from './about.ts'
 import { BackgroundCalls } from './background-calls.ts'
 import { CreateStage } from './create.ts'
 import { deleteExpired } from './response-store.ts'
+import { SocketStage } from './socket/socket-stage.ts'
 import type { StorageLimits } from './storage-options.ts'
 import { migrations } from './tables.ts'
 import { VIEWS } from './views.ts'
 
 const TIME = /^([1-9][0-9]{0,3})(h|d)$/
 const SIZE = /^([1-9][0-9]{0,3})(KiB|MiB)$/
-const DEFAULTS = { keep: '30d', largest: '8MiB' }
+const LIFETIME = /^([1-9][0-9]{0,3})(s|m|h)$/
+const DEFAULTS = { keep: '30d', largest: '8MiB', socket: '60m' }
 /** ms between two deletions of expired rows. */
 const CLEANUP_INTERVAL_MS = 600_000
 /** ms between two looks for background responses whose process ended. */
@@ -22,7 +26,7 @@ export default {
   schema: {
     description: 'The operation of the route on stored responses and conversations.',
     type: 'string',
-    enum: ['create', ...Object.keys(VIEWS)],
+    enum: ['create', 'socket', ...Object.keys(VIEWS)],
     examples: ['create', 'show'],
   },
   // `meter` prices the expanded request; the response that `translate` wrote is stored.
@@ -49,6 +53,14 @@ export default {
           default: DEFAULTS.largest,
           examples: ['8MiB'],
         },
+        socket: {
+          description:
+            'How long a WebSocket of responses stays open; a response under way ends first.',
+          type: 'string',
+          pattern: LIFETIME.source,
+          default: DEFAULTS.socket,
+          examples: ['60m'],
+        },
       },
       examples: [{ keep: '30d', largest: '8MiB' }],
     },
@@ -64,10 +76,13 @@ export default {
       host.job('background responses', RESUME_INTERVAL_MS, () => calls.resume(host), { each: true })
       return new CreateStage(host, limits, calls)
     }
+    if (name === 'socket')
+      return new SocketStage(host, { lifetime: limits.socket, largest: limits.largest })
     const view = VIEWS[name]
     if (!view) throw new Error(`there is no view "${name}"`)
     return {
       answers: true,
+      describe: () => ABOUT[name] ?? {},
       handle: exchange => view(exchange, { database, limits }),
       explain: () => ({ view: name }),
     }
@@ -75,9 +90,16 @@ export default {
 } satisfies Plugin<string>
 
 interface Section {
-  readonly responses?: { readonly keep?: string; readonly largest?: string }
+  readonly responses?: Partial<typeof DEFAULTS>
 }
-const limitsOf = (host: Host): StorageLimits => {
-  const { keep, largest } = { ...DEFAULTS, ...host.section<Section>('settings').responses }
-  return { lifetime: amountIn(keep, DURATIONS), largest: amountIn(largest, SIZES) }
+const limitsOf = (host: Host): StorageLimits & { readonly socket: number } => {
+  const { keep, largest, socket } = {
+    ...DEFAULTS,
+    ...host.section<Section>('settings').responses,
+  }
+  return {
+    lifetime: amountIn(keep, DURATIONS),
+    largest: amountIn(largest, SIZES),
+    socket: amountIn(socket, DURATIONS),
+  }
 }

@@ -1,23 +1,54 @@
 /** Recorders: filters that read the complete response from the bytes of an answer, before its last
  *  byte is sent. */
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
-import { BodyRecorder } from '../conversion/body-recorder.ts'
 import { type Fields, isFields, parseJson } from '../formats/fields.ts'
+import type { AnswerMember } from '../formats/format.ts'
+import { PlainMemberFilter } from '../formats/stream/answer-member.ts'
 import { eventsIn, Splitter } from '../formats/stream/sse.ts'
 
-/** Called once with the response, if it is complete. */
-type OnResponse = (response: Fields) => void
+export const STORE_MEMBER: AnswerMember = { key: 'store', parents: ['response'] }
 
-/** Records a plain answer up to a size. */
-export const answerRecorder = (largest: number, onResponse: OnResponse): BodyRecorder =>
-  new BodyRecorder(largest, {
-    onEnd(bytes) {
-      const body = bytes && parseJson(Buffer.from(bytes).toString())
-      if (isFields(body) && body.object === 'response') onResponse(body)
-    },
-  })
+/** Holds a plain answer until it is known whether it is stored, and says so in its `store`. An
+ *  answer above the size is not stored and not held. */
+export class PlainRecorder implements Filter {
+  readonly #largest: number
+  readonly #onResponse: (response: Fields) => boolean
+  #parts: Bytes[] = []
+  #size = 0
+  /** For the rest of an answer that is too large. */
+  #rest: PlainMemberFilter | undefined
+  /** `onResponse` returns whether the response is stored. */
+  constructor(largest: number, onResponse: (response: Fields) => boolean) {
+    this.#largest = largest
+    this.#onResponse = onResponse
+  }
+  write(chunk: Bytes, out: Out): void {
+    if (this.#rest) return this.#rest.write(chunk, out)
+    this.#parts.push(chunk)
+    this.#size += chunk.length
+    if (this.#size <= this.#largest) return
+    this.#rest = new PlainMemberFilter(STORE_MEMBER, false)
+    this.#rest.write(this.#take(), out)
+  }
+  end(tail: Bytes | undefined, out: Out): void {
+    if (this.#rest) return this.#rest.end(tail, out)
+    if (tail) this.#parts.push(tail)
+    const bytes = this.#take()
+    const body = parseJson(Buffer.from(bytes).toString())
+    const isStored = isFields(body) && body.object === 'response' && this.#onResponse(body)
+    new PlainMemberFilter(STORE_MEMBER, isStored).end(bytes, out)
+  }
+  fail(reason: Fault, out: Out): void {
+    out.fail(reason)
+  }
+  #take(): Bytes {
+    const bytes = Buffer.concat(this.#parts)
+    this.#parts = []
+    return bytes
+  }
+}
 
-const FINAL_EVENTS: ReadonlySet<string> = new Set([
+export const FINAL_EVENTS: ReadonlySet<string> = new Set([
   'response.completed',
   'response.incomplete',
   'response.failed',
@@ -25,13 +56,18 @@ const FINAL_EVENTS: ReadonlySet<string> = new Set([
 /** Bytes that only events with a complete response contain. */
 const RESPONSE_MEMBER = Buffer.from('"response":')
 
-/** Records the response in the event that ends a stream. Does not parse other events. */
+export interface StreamListener {
+  /** Called with the complete response, before the event that has it is passed on. */
+  onResponse(response: Fields): void
+  /** Called before the last byte is passed on. */
+  onEnd(): void
+}
+/** Reads the response in the event that ends a stream. Does not parse other events. */
 export class StreamRecorder implements Filter {
-  readonly #onResponse: OnResponse
+  readonly #listener: StreamListener
   readonly #splitter = new Splitter()
-  #response: Fields | undefined
-  constructor(onResponse: OnResponse) {
-    this.#onResponse = onResponse
+  constructor(listener: StreamListener) {
+    this.#listener = listener
   }
   write(chunk: Bytes, out: Out): void {
     this.#read(this.#splitter.push(chunk))
@@ -40,7 +76,7 @@ export class StreamRecorder implements Filter {
   end(tail: Bytes | undefined, out: Out): void {
     if (tail) this.#read(this.#splitter.push(tail))
     this.#read(this.#splitter.take())
-    if (this.#response) this.#onResponse(this.#response)
+    this.#listener.onEnd()
     out.end(tail)
   }
   fail(reason: Fault, out: Out): void {
@@ -55,7 +91,7 @@ export class StreamRecorder implements Filter {
     for (const { data } of eventsIn(whole)) {
       const event = data === undefined ? undefined : parseJson(data)
       if (!isFields(event) || !FINAL_EVENTS.has(String(event.type))) continue
-      if (isFields(event.response)) this.#response = event.response
+      if (isFields(event.response)) this.#listener.onResponse(event.response)
     }
   }
 }

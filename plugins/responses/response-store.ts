@@ -59,21 +59,26 @@ const FAILED = { status: 'failed', error: STOPPED_ERROR } as const
 export const inputOf = (row: Row): readonly Fields[] => itemsOf(parseColumn(row.input))
 
 /** The history that a request continues. */
+export interface History {
+  readonly exchanges: readonly StoredExchange[]
+  /** When its first response was created, ms; absent: it is that of a conversation. */
+  readonly start?: number
+}
 export const readHistory = async (
   database: Store,
   account: number | undefined,
   { previous, conversation }: StorageOptions,
-): Promise<readonly StoredExchange[]> => {
+): Promise<History> => {
   if (conversation === undefined) return readChain(database, account, previous ?? '')
   if (!(await findConversation(database, account, conversation)))
     throw fault('CONVERSATION_MISSING', [conversation])
-  return checkSize(await readTurns(database, Number(account), conversation))
+  return { exchanges: checkSize(await readTurns(database, Number(account), conversation)) }
 }
 const readChain = async (
   database: Store,
   account: number | undefined,
   previous: string,
-): Promise<readonly StoredExchange[]> => {
+): Promise<History> => {
   if (account === undefined || !isId(previous)) throw fault('PREVIOUS_UNKNOWN', [previous])
   const now = Date.now()
   const values = [account, previous, now, account, now, MAX_RESPONSES]
@@ -89,7 +94,8 @@ const readChain = async (
     first.conversation === null
       ? []
       : await readTurns(database, account, String(first.conversation), Number(first.created))
-  return checkSize([...before, ...rows.map(exchangeOf)])
+  const exchanges = checkSize([...before, ...rows.map(exchangeOf)])
+  return { exchanges, start: Number(first.created) }
 }
 const exchangeOf = (row: Row): StoredExchange => ({
   input: parseColumn(row.input),

@@ -4,11 +4,15 @@ import type { Attempt, Bytes } from '../../engine/plugin.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Answer, Part } from '../formats/hub/answer.ts'
 import { partsOf } from '../formats/hub/answer-parts.ts'
-import type { Codec } from '../formats/hub/codec.ts'
+import type { Codec, EncodeContext } from '../formats/hub/codec.ts'
+import type { Prompt } from '../formats/hub/prompt.ts'
 import { formats } from '../formats/index.ts'
 import { estimatePromptTokens } from '../formats/prompt-tokens.ts'
+import { CONTENT_TYPE } from '../formats/stream/aws-event-stream.ts'
 import { cannedAnswer, type ProviderHabits } from './canned-answer.ts'
 import { type AnswerId, textIn } from './sandbox-format.ts'
+import { cohereEncoder, converseEncoder, writeCohere, writeConverse } from './target-answer.ts'
+import { readCohere, readConverse } from './target-prompt.ts'
 import { wordsOf } from './words.ts'
 
 interface ConversationFormat extends ProviderHabits {
@@ -43,13 +47,59 @@ const CONVERSATIONS: readonly ConversationFormat[] = [
     format: 'google-gemini',
     signedContent: () => 'call',
   },
+  {
+    path: /\/model\/[^/]+\/converse(?:-stream)?$/,
+    format: 'bedrock-converse',
+    showsThoughts: true,
+    signedContent: () => 'thought',
+    callPrefix: 'tooluse_',
+  },
+  { path: /\/v2\/chat$/, format: 'cohere-chat', showsThoughts: true },
 ]
-export type Conversation = ConversationFormat & { readonly codec: Codec }
+/** How the sandbox reads and writes a format. */
+interface SandboxCodec {
+  decodePrompt(body: Fields, path: string): Prompt
+  encodeAnswer(answer: Answer, context: EncodeContext): Fields
+  /** Encodes the parts of one stream. `answer`: the whole of it. */
+  streamEncoder(answer: Answer, context: EncodeContext): StreamWriter
+}
+interface StreamWriter {
+  readonly type: string
+  push(part: Part): readonly Bytes[]
+}
+const codecFor = (codec: Codec): SandboxCodec => ({
+  decodePrompt: (body, path) => codec.decodePrompt(body, path, { add: () => undefined }),
+  encodeAnswer: codec.encodeAnswer,
+  streamEncoder: (_, context) => {
+    const encoder = codec.encodeStream(context)
+    const push = (part: Part): readonly Bytes[] => [Buffer.from(encoder.push(part))]
+    return { type: encoder.type ?? 'text/event-stream', push }
+  },
+})
+/** Formats that only targets use. */
+const TARGET_CODECS: Readonly<Record<string, SandboxCodec>> = {
+  'bedrock-converse': {
+    decodePrompt: readConverse,
+    encodeAnswer: writeConverse,
+    streamEncoder: answer => ({ type: CONTENT_TYPE, push: converseEncoder(answer) }),
+  },
+  'cohere-chat': {
+    decodePrompt: readCohere,
+    encodeAnswer: (answer, { id }) => writeCohere(answer, id),
+    streamEncoder: (answer, { id }) => ({
+      type: 'text/event-stream',
+      push: cohereEncoder(answer, id),
+    }),
+  },
+}
+export type Conversation = ConversationFormat & { readonly codec: SandboxCodec }
 /** Undefined: requests of this path are no conversations. */
 export const conversationAt = (path: string): Conversation | undefined => {
   const conversation = CONVERSATIONS.find(each => each.path.test(path))
-  const codec = conversation && formats.get(conversation.format)?.codec
-  return codec && { ...conversation, codec }
+  if (!conversation) return undefined
+  const codec = formats.get(conversation.format)?.codec
+  const sandboxCodec = codec ? codecFor(codec) : TARGET_CODECS[conversation.format]
+  return sandboxCodec && { ...conversation, codec: sandboxCodec }
 }
 
 /** A whole answer, or the chunks of a stream. */
@@ -66,7 +116,7 @@ export const answerConversation = (
 ): ConversationAnswer => {
   const { codec } = conversation
   const { path } = request
-  const prompt = codec.decodePrompt(body, path, { add: () => undefined })
+  const prompt = codec.decodePrompt(body, path)
   const model = target.name ?? textIn(body.model)
   const answer = cannedAnswer({
     prompt,
@@ -78,12 +128,9 @@ export const answerConversation = (
   })
   const context = { id, model, now: createdAt, prompt, path }
   if (!prompt.stream) return { body: codec.encodeAnswer(answer, context) }
-  const encoder = codec.encodeStream(context)
-  const chunks = streamedParts(answer).map(part => encoder.push(part))
-  return {
-    chunks: chunks.filter(Boolean).map(text => Buffer.from(text)),
-    type: encoder.type ?? 'text/event-stream',
-  }
+  const encoder = codec.streamEncoder(answer, context)
+  const chunks = streamedParts(answer).flatMap(part => encoder.push(part))
+  return { chunks: chunks.filter(({ length }) => length > 0), type: encoder.type }
 }
 
 /** The parts of a stream, word by word. Its first part counts the input, as providers do. */

@@ -1,6 +1,7 @@
 /** Plugin `sandbox`: answers for upstreams with `url: 'sandbox:'`, so that a new user can try
  *  the gateway without an API key. Marks every answer with a header, and never answers for a real
  *  upstream. */
+
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Attempt, Bytes, Headers, Host, Json, Plugin, Stage } from '../../engine/plugin.ts'
 import { SANDBOX_HEADER } from '../conversion/sandbox-header.ts'
@@ -54,7 +55,11 @@ export default {
   default: {},
   setup({ file }, host): Stage {
     if (file !== undefined)
-      return { answers: true, handle: async exchange => answerFile(exchange, file) }
+      return {
+        answers: true,
+        describe: () => ({ summary: 'Sends a file of the sandbox', responses: { '*/*': {} } }),
+        handle: async exchange => answerFile(exchange, file),
+      }
     const names = sandboxUpstreams(host.upstreams)
     if (names.length === 0) return {}
     const inside = new Set(names)

@@ -4,6 +4,7 @@ import { errors } from '../../engine/errors.ts'
 import type { Command, HostBase, Row, SingleCommand } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { type OperatorParts, operatorParts } from '../operator/contributions.ts'
 import { hostOf } from '../webhooks/address.ts'
 import { announce, CALLBACKS_OF } from './callbacks.ts'
 import { closeHold } from './moves.ts'
@@ -63,7 +64,49 @@ const endTask = async (
     ...announce(task.state, after, host, now),
     ...closeHold(task, finalState),
   ])
-  return { rows: [toOutputRow(await findTask(host, task.id))] }
+  return toOutputRow(await findTask(host, task.id))
+}
+const listTasks = async ({ database }: HostBase, state: string | null) => {
+  const rows = await database.read(LIST_ANY, [state, state, LIST_LIMIT])
+  return rows.map((row: Row) => toOutputRow(taskOf(row)))
+}
+const showTask = async (host: HostBase, id: string) => {
+  const { slots: _, hold, callback, ...task } = await findTask(host, id)
+  const callbacks = await host.database.read(CALLBACKS_OF, [id])
+  return {
+    ...task,
+    // The path and the query of the URL may contain secrets.
+    callback: callback ? hostOf(callback.url) : null,
+    callbacks: callbacks.map(row => ({ ...row, created: isoTime(Number(row.created)) })),
+    held: hold ? printMoney(BigInt(hold.held)) : null,
+    created: isoTime(task.created),
+    changed: isoTime(task.changed),
+    deadline: isoTime(task.deadline),
+    expires: isoTime(task.expires),
+  }
+}
+const retryTask = async (host: HostBase, id: string) => {
+  const task = await findTask(host, id)
+  if (task.state !== 'unknown') throw fault('TASK_STATE', [id, task.state, 'unknown', id])
+  await writeWithRetry(host.database, [retryIdleTask(task, Date.now())])
+  return toOutputRow(await findTask(host, id))
+}
+const resolveTask = async (host: HostBase, id: string, isCharged: boolean) => {
+  const task = await findTask(host, id)
+  return isCharged
+    ? endTask(host, task, ['unknown'], 'succeeded')
+    : endTask(host, task, ['unknown'], 'failed', TASK_ERRORS.internal)
+}
+const taskCommands: NonNullable<OperatorParts['tasks']> = {
+  list: listTasks,
+  show: async (host, id) => JSON.parse(JSON.stringify(await showTask(host, id))),
+  retry: retryTask,
+  resolve: resolveTask,
+}
+
+/** Lets endpoints of operators do what the commands do. */
+export const offerToOperators = (host: HostBase): void => {
+  operatorParts(host).tasks = taskCommands
 }
 
 const subcommands: Readonly<Record<string, SingleCommand>> = {
@@ -77,12 +120,11 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
         summary: `only tasks in this state: ${STATES.join(', ')}`,
       },
     },
-    async run({ values }, { database }) {
+    async run({ values }, host) {
       const state = values.state === undefined ? null : String(values.state)
       if (state !== null && !STATES.includes(state))
         throw new UsageError(`--state must be one of ${STATES.join(', ')}`)
-      const rows = await database.read(LIST_ANY, [state, state, LIST_LIMIT])
-      return { rows: rows.map((row: Row) => toOutputRow(taskOf(row))) }
+      return { rows: await listTasks(host, state) }
     },
   },
   show: {
@@ -90,19 +132,7 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     summary: 'Shows one task with its request, its results and its hold.',
     example: 'tollgate tasks show 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
-      const { slots: _, hold, callback, ...task } = await findTask(host, id)
-      const callbacks = await host.database.read(CALLBACKS_OF, [id])
-      const view = {
-        ...task,
-        // The path and the query of the URL may contain secrets.
-        callback: callback ? hostOf(callback.url) : null,
-        callbacks: callbacks.map(row => ({ ...row, created: isoTime(Number(row.created)) })),
-        held: hold ? printMoney(BigInt(hold.held)) : null,
-        created: isoTime(task.created),
-        changed: isoTime(task.changed),
-        deadline: isoTime(task.deadline),
-        expires: isoTime(task.expires),
-      }
+      const view = await showTask(host, id)
       return { text: JSON.stringify(view, null, 2), json: view }
     },
   },
@@ -111,10 +141,7 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     summary: 'Submits a task in the state unknown again. The upstream may then run it twice.',
     example: 'tollgate tasks retry 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
-      const task = await findTask(host, id)
-      if (task.state !== 'unknown') throw fault('TASK_STATE', [id, task.state, 'unknown', id])
-      await writeWithRetry(host.database, [retryIdleTask(task, Date.now())])
-      return { rows: [toOutputRow(await findTask(host, id))] }
+      return { rows: [await retryTask(host, id)] }
     },
   },
   cancel: {
@@ -122,7 +149,8 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     summary: 'Cancels a task that is not submitted yet. It is not charged.',
     example: 'tollgate tasks cancel 911088422699962368',
     async run({ positionals: [id = ''] }, host) {
-      return endTask(host, await findTask(host, id), ['accepted'], 'failed', TASK_ERRORS.cancelled)
+      const task = await findTask(host, id)
+      return { rows: [await endTask(host, task, ['accepted'], 'failed', TASK_ERRORS.cancelled)] }
     },
   },
   pause: {
@@ -155,10 +183,7 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     async run({ positionals: [id = ''], values: { charge, refund } }, host) {
       if (Boolean(charge) === Boolean(refund))
         throw new UsageError('use either --charge or --refund')
-      const task = await findTask(host, id)
-      return charge
-        ? endTask(host, task, ['unknown'], 'succeeded')
-        : endTask(host, task, ['unknown'], 'failed', TASK_ERRORS.internal)
+      return { rows: [await resolveTask(host, id, Boolean(charge))] }
     },
   },
 }

@@ -8,6 +8,7 @@ import {
   resultDialectNames,
   type TaskDialectName,
 } from './dialects/index.ts'
+import { ACCOUNT_SCHEMA, type AccountOptions } from './endpoints/account-options.ts'
 import { CHANGE_SCHEMA, type ChangeOptions } from './endpoints/change-notices.ts'
 import { ID_PLACE, type MemberPlaces, POINTER } from './pointer.ts'
 import type { State } from './task.ts'
@@ -78,6 +79,7 @@ export type Options =
   | CallOptions
   | ReplyOptions
   | ChangeOptions
+  | AccountOptions
 
 const RESULT_VIEWS = ['content', 'delete', 'remix']
 export const isResultView = (
@@ -493,6 +495,15 @@ const RESULT_VIEW = object('The route works on the result of a task.', ['dialect
 })
 export const SCHEMA = {
   description: 'The route creates durable tasks, or shows them.',
-  anyOf: [CREATE, CHANGE_SCHEMA, CALL_SCHEMA, VIEW, QUEUE_VIEW, RESULT_VIEW, REPLY_SCHEMA],
+  anyOf: [
+    CREATE,
+    CHANGE_SCHEMA,
+    CALL_SCHEMA,
+    VIEW,
+    QUEUE_VIEW,
+    RESULT_VIEW,
+    REPLY_SCHEMA,
+    ACCOUNT_SCHEMA,
+  ],
   examples: [{ dialect: dialectNames[0], view: 'query' }],
 }

@@ -8,6 +8,7 @@ import { addFormFiles } from '../formats/media/form-body.ts'
 import { boundaryOf } from '../formats/media/multipart.ts'
 import { EXPANDED_REQUEST, NAMED_FILES } from '../slots.ts'
 import { attachFiles } from './attach-files.ts'
+import { PROMPT_CHAIN } from './listeners/chains.ts'
 import { accountIdOf, type ThoughtCache } from './thought-cache.ts'
 
 export interface DecodedRequest {
@@ -38,7 +39,8 @@ export const decodeRequest = async (
   const files = slots.get(NAMED_FILES)
   const wholePrompt = files ? await attachFiles(restoredPrompt, files) : restoredPrompt
   // Answers that repeat members of their request repeat what the client sent.
-  const prompt = isFields(clientBody) ? { ...wholePrompt, body: clientBody } : wholePrompt
+  const clientPrompt = isFields(clientBody) ? { ...wholePrompt, body: clientBody } : wholePrompt
+  const prompt = (await slots.get(PROMPT_CHAIN)?.run(clientPrompt)) ?? clientPrompt
   const decodedRequest = { prompt, dropped: droppedFields.fields }
   slots.set(DECODED_REQUEST, decodedRequest)
   return decodedRequest

@@ -7,15 +7,27 @@ import {
   readClientFormat,
 } from '../conversion/client-format-option.ts'
 import { MEDIA_KINDS } from '../conversion/media-fetch.ts'
-import { formats, knownFormats } from '../formats/index.ts'
+import { formats, formatsOf, knownFormats } from '../formats/index.ts'
+import { operatorParts } from '../operator/contributions.ts'
+import { openListeners } from './listeners/chains.ts'
+import { checkFormats } from './own-formats.ts'
 import { TranslationPlanner } from './planner.ts'
-import { test } from './upstreams/model-lists.ts'
+import { checkLive, test, testUpstream } from './upstreams/model-lists.ts'
 import { admin, list } from './upstreams/state.ts'
 
 const names = [...formats.keys()]
+const ANSWER_HEADERS = {
+  'x-tollgate-dropped': 'Members of the request that the target does not support',
+  'x-tollgate-sandbox': 'true: a simulated response',
+}
 
 export default {
-  schema: clientFormatSchema('The wire format of the clients of this route.', names, 'openai-chat'),
+  schema: clientFormatSchema(
+    'The wire format of the clients of this route.',
+    names,
+    'openai-chat',
+    true,
+  ),
   // The sandbox answers in the format of the target; `model` chose the targets.
   before: ['sandbox'],
   after: ['model'],
@@ -36,6 +48,7 @@ export default {
       items: {
         type: 'string',
         enum: knownFormats,
+        $comment: 'formats',
         description: 'A wire format.',
         examples: ['openai-chat'],
       },
@@ -59,7 +72,9 @@ export default {
       examples: ['2GiB'],
     },
   },
+  check: checkFormats,
   admin,
+  checkLive,
   commands: {
     upstreams: {
       summary: 'Shows the upstreams, their health and their keys, and asks them for their models.',
@@ -68,16 +83,26 @@ export default {
     },
   },
   setup(options, host) {
+    operatorParts(host).testUpstream = testUpstream
     const { format: name, strict } = readClientFormat(options)
-    const format = formats.get(name)
-    if (!format) throw new Error(`there is no format "${name}"; there are ${names.join(', ')}`)
+    const { clients } = formatsOf(host)
+    const format = clients.get(name)
+    if (!format)
+      throw new Error(`there is no format "${name}"; there are ${[...clients.keys()].join(', ')}`)
     const planner = new TranslationPlanner(format, strict, host)
+    const { about } = format
     return {
+      describe: () => ({
+        summary: about.summary,
+        responses: about.responses(host.route.pattern),
+        headers: ANSWER_HEADERS,
+      }),
       handle(exchange, next) {
         planner.removeUnreachable(exchange)
+        if (format.codec) openListeners(exchange)
         return next()
       },
-      forward: (attempt, next) => planner.planFor(attempt).forward(attempt, next),
+      forward: (attempt, next) => planner.forward(attempt, next),
       explain: ({ targets }) => ({
         format: name,
         strict,

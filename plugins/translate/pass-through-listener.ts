@@ -1,6 +1,7 @@
 /** Listens to the answer of an attempt whose bytes pass: usage, errors, the end of a stream. */
-import type { Attempt, Bytes, Exchange, Fault, Log, Target } from '../../engine/plugin.ts'
+import type { Attempt, Bytes, Exchange, Fault, Log } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
+import { accountFault } from '../conversion/upstream-error.ts'
 import { bodyOf, render } from '../dialects/index.ts'
 import type { Fields } from '../formats/fields.ts'
 import type { Format, UsageEstimate } from '../formats/format.ts'
@@ -13,21 +14,21 @@ import type { AnswerUsage } from './answer-usage.ts'
 export class PassThroughListener implements ResponseListener {
   readonly #format: Format
   readonly #log: Log
+  readonly #attempt: Attempt
   readonly #exchange: Exchange
-  readonly #target: Target
   readonly #estimate: UsageEstimate | undefined
   readonly #usage: AnswerUsage | undefined
   constructor(
     format: Format,
     log: Log,
-    { exchange, target }: Attempt,
+    attempt: Attempt,
     estimate: UsageEstimate | undefined,
     usage: AnswerUsage | undefined,
   ) {
     this.#format = format
     this.#log = log
-    this.#exchange = exchange
-    this.#target = target
+    this.#attempt = attempt
+    this.#exchange = attempt.exchange
     this.#estimate = estimate
     this.#usage = usage
   }
@@ -44,11 +45,20 @@ export class PassThroughListener implements ResponseListener {
   encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes {
     const { dialect, stream } = this.#format
     const { id } = this.#exchange
-    const { upstream } = this.#target
+    const { upstream } = this.#attempt.target
     this.#log.warn({ id, upstream, code: reason.code }, 'response stream ended in an error')
     return stream.encodeFailure
       ? stream.encodeFailure(bodyOf(dialect, reason, id), last)
       : (render(dialect, reason, id).event ?? Buffer.alloc(0))
+  }
+  /** The client reads nothing about the gateway's account at the upstream. */
+  replaceError(event: SseEvent, last: SseEvent | undefined): Bytes | undefined {
+    const error = this.#format.stream.error(event)
+    if (!error) return undefined
+    const { status, body } = error
+    const report = { status, text: JSON.stringify(body) }
+    const reason = accountFault(this.#log, this.#attempt, report)
+    return reason && this.encodeFailure(reason, last)
   }
   truncationFault(): Fault {
     return fault('UPSTREAM_TRUNCATED')

@@ -10,7 +10,7 @@ import {
 import { type Fields, isFields } from '../formats/fields.ts'
 import type { Format, HostedUsage, UsageEstimate, UsageOption } from '../formats/format.ts'
 import { isFormBody, renameModel, setBodyMember } from '../formats/request-edits.ts'
-import { PlainModelFilter, StreamModelFilter } from '../formats/stream/answer-model.ts'
+import { PlainMemberFilter, StreamMemberFilter } from '../formats/stream/answer-member.ts'
 import { AnswerFilter } from '../formats/stream/answer-watch.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { isEventStream } from '../formats/stream/sse.ts'
@@ -66,7 +66,7 @@ export class PassThrough {
     const listener = this.#listen(attempt, hostedUsage, estimate, false)
     setInitialUsage(attempt, estimate)
     reply.through(new AnswerFilter(this.#marks, listener, !estimate || isJson(reply)))
-    this.#renameInAnswer(attempt, PlainModelFilter)
+    this.#renameInAnswer(attempt, PlainMemberFilter)
     return undefined
   }
   #checkError(attempt: Attempt): Promise<void> {
@@ -83,7 +83,7 @@ export class PassThrough {
       String(reply.headers['content-type'] ?? ''),
     )
   }
-  /** Replaces the model's name by the target's. */
+  /** Replaces the model's name by the target's, or adds it: a body may leave it to a default. */
   #renameModel({ request, target, exchange }: Attempt): Promise<void> | undefined {
     const { model, headers } = this.#format
     for (const name in headers) request.headers[name] ??= headers[name] ?? ''
@@ -93,8 +93,11 @@ export class PassThrough {
       request.path = model.rename(request.path, target.name)
       return undefined
     }
-    if (target.name === undefined || target.name === requestedModel) return undefined
-    return renameModel(request, exchange, target.name)
+    const { parsed } = exchange.request
+    const namesNone = isFields(parsed) && parsed.model === undefined
+    const name = target.name ?? requestedModel
+    if (name === undefined || (name === requestedModel && !namesNone)) return undefined
+    return renameModel(request, exchange, name)
   }
   /** Asks the upstream for counts where the exchange is metered. Returns the test for events that
    *  must be hidden from the client, which did not ask for counts. */
@@ -118,7 +121,10 @@ export class PassThrough {
     reply: Reply,
     { isHidden, offers, estimate }: StreamOptions,
   ): Promise<void> {
-    const error = errorInFirstEvent(await reply.peek(hasFirstEvent), this.#format.stream)
+    const error = errorInFirstEvent(
+      await reply.peek(bytes => hasFirstEvent(bytes)),
+      this.#format.stream,
+    )
     if (error) return this.#answerErrorEvent(attempt, reply, error)
     setInitialUsage(attempt, estimate)
     delete reply.headers['content-length'] // an appended error event would exceed it
@@ -126,11 +132,11 @@ export class PassThrough {
     reply.through(
       new StreamFilter(this.#marks, this.#listen(attempt, hostedUsage, estimate, true), isHidden),
     )
-    this.#renameInAnswer(attempt, StreamModelFilter)
+    this.#renameInAnswer(attempt, StreamMemberFilter)
   }
   #renameInAnswer(
     { reply, target, exchange }: Attempt,
-    ModelFilter: typeof PlainModelFilter | typeof StreamModelFilter,
+    MemberFilter: typeof PlainMemberFilter | typeof StreamMemberFilter,
   ): void {
     const { answerModel } = this.#format
     const requestedModel = exchange.slots.get(MODEL)?.asked
@@ -142,7 +148,7 @@ export class PassThrough {
     )
       return
     delete reply.headers['content-length']
-    reply.through(new ModelFilter(answerModel, requestedModel))
+    reply.through(new MemberFilter(answerModel, requestedModel))
   }
   /** An error event with status 200 becomes an error response, as nothing has been sent yet. */
   async #answerErrorEvent(

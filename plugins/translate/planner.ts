@@ -1,18 +1,23 @@
 /** Translation planner of one route: chooses pass-through or a translator for each attempt, by the
  *  formats that the target supports. */
-import type { Attempt, Exchange, Host, Json, Target } from '../../engine/plugin.ts'
+import type { Attempt, Exchange, Host, Json, Next, Target } from '../../engine/plugin.ts'
 import { fault } from '../conversion/faults.ts'
 import { isFields } from '../formats/fields.ts'
-import type { Format } from '../formats/format.ts'
+import type { Format, TargetFormat } from '../formats/format.ts'
 import { hasForeignPayload } from '../formats/hub/opaque-payload.ts'
-import { canReach, reachableFormats } from '../formats/reachability.ts'
+import { canReach, reachableFormats, targetFormatsOf } from '../formats/reachability.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
 import { supportedFormats, supportsFormat } from '../formats/supported-formats.ts'
 import { EXPANDED_REQUEST, MODEL, NAMED_FILES } from '../slots.ts'
+import { hasChanges, showParts, showPrompt } from './listeners/listening.ts'
 import { PassThrough } from './pass-through.ts'
 import { createContext } from './route-context.ts'
 import { thinksByDefault } from './thinking.ts'
-import { isTranslatable, type TranslatableFormat } from './translation-context.ts'
+import {
+  isTranslatable,
+  type TranslatableFormat,
+  type TranslationContext,
+} from './translation-context.ts'
 import { Translator } from './translator.ts'
 
 type Settings = { readonly answer_model?: 'asked' | 'upstream' }
@@ -25,13 +30,19 @@ export class TranslationPlanner {
   /** Target format name -> translator. */
   readonly #translators = new Map<string, Translator>()
   readonly #upstreams: Host['upstreams']
+  readonly #context: TranslationContext
+  readonly #targetFormats: ReadonlyMap<string, TargetFormat>
 
   constructor(format: Format, strict: boolean, host: Host) {
     const { log, upstreams } = host
     const context = createContext(host, strict)
     this.#format = format
+    this.#targetFormats = targetFormatsOf(host)
+    this.#context = context
     this.#passThrough = new PassThrough(format, log, namesAskedModel(host))
-    for (const target of isTranslatable(format) ? reachableFormats(format.codec) : [])
+    for (const target of isTranslatable(format)
+      ? reachableFormats(format.codec, this.#targetFormats)
+      : [])
       this.#translators.set(
         target.name,
         new Translator(format as TranslatableFormat, target, context),
@@ -46,11 +57,21 @@ export class TranslationPlanner {
     if (exchange.targets.length === 0)
       throw fault('MODEL_NOT_HERE', [exchange.slots.get(MODEL)?.asked ?? ''])
   }
-  planFor({ target, exchange, request }: Attempt): PassThrough | Translator {
+  forward(attempt: Attempt, next: Next): Promise<void> {
+    const decoding = showPrompt(attempt.exchange, this.#format.codec, this.#context)
+    return decoding ? decoding.then(() => this.#send(attempt, next)) : this.#send(attempt, next)
+  }
+  #send(attempt: Attempt, next: Next): Promise<void> {
+    const plan = this.#planFor(attempt)
+    const passes = plan === this.#passThrough
+    return plan.forward(attempt, passes ? showParts(attempt, this.#format.codec, next) : next)
+  }
+  #planFor({ target, exchange, request }: Attempt): PassThrough | Translator {
     const formatNames = this.#formatsOf(target)
     const { parsed } = exchange.request
     if (!this.#supportsClientFormat(formatNames))
       return this.#translatorFor(formatNames, parsed) ?? this.#passThrough
+    if (hasChanges(exchange)) return this.#rewriter()
     if (thinksByDefault(target.traits) || exchange.slots.get(EXPANDED_REQUEST)?.longer)
       return this.#rewriter()
     if (isFields(parsed) && this.#format.codec?.needsTranslation?.(parsed, target.traits ?? {}))
@@ -84,7 +105,7 @@ export class TranslationPlanner {
     return supportsFormat(formatNames, this.#format.name)
   }
   #isReachable(target: Target): boolean {
-    return canReach(this.#format, this.#formatsOf(target))
+    return canReach(this.#format, this.#formatsOf(target), this.#targetFormats)
   }
   /** The translator to the first supported format. For requests with hosted tools: to the first
    *  format that has hosted tools. */

@@ -5,6 +5,7 @@ import type { Fields } from '../formats/fields.ts'
 import type { Answer, Part } from '../formats/hub/answer.ts'
 import { Collector, partsOf } from '../formats/hub/answer-parts.ts'
 import type { Codec, EncodeContext, StreamEncoder } from '../formats/hub/codec.ts'
+import type { PartChain } from './listeners/chains.ts'
 
 /** Encodes one answer. */
 export interface ResponseEncoder {
@@ -81,5 +82,32 @@ export class PlainResponseEncoder implements ResponseEncoder {
   }
   fail(): Bytes {
     return Buffer.alloc(0)
+  }
+}
+
+/** Passes parts through the stages that watch or change them. */
+export class ListenedEncoder implements ResponseEncoder {
+  readonly #encoder: ResponseEncoder
+  readonly #parts: PartChain
+  readonly addPart: (part: Part) => void
+  constructor(encoder: ResponseEncoder, parts: PartChain) {
+    this.#encoder = encoder
+    this.#parts = parts
+    this.addPart = parts.compose(part => encoder.addPart(part))
+  }
+  get type(): string {
+    return this.#encoder.type
+  }
+  encodeAnswer(answer: Answer): Bytes {
+    return this.#encoder.encodeAnswer(this.#parts.changeAnswer(answer))
+  }
+  takeBytes(): Bytes | undefined {
+    return this.#encoder.takeBytes()
+  }
+  finish(): Bytes {
+    return this.#encoder.finish()
+  }
+  fail(body: Fields): Bytes {
+    return this.#encoder.fail(body)
   }
 }

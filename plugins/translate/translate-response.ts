@@ -3,13 +3,15 @@ import type { Attempt, Exchange, Reply } from '../../engine/plugin.ts'
 import type { TargetFormat } from '../formats/format.ts'
 import type { EncodeContext } from '../formats/hub/codec.ts'
 import type { Prompt } from '../formats/hub/prompt.ts'
+import { SSE_FRAMING } from '../formats/stream/framing.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
-import { isEventStream } from '../formats/stream/sse.ts'
 import { MODEL } from '../slots.ts'
 import { AttemptListener } from './attempt-listener.ts'
 import { addressOf } from './decode-request.ts'
 import { watchHostedTools } from './hosted-tools.ts'
+import { partChainOf } from './listeners/chains.ts'
 import {
+  ListenedEncoder,
   PlainResponseEncoder,
   type ResponseEncoder,
   StreamResponseEncoder,
@@ -27,10 +29,13 @@ export const translateResponse = (
   { log, thoughts }: TranslationContext,
 ): void => {
   const { exchange } = attempt
-  const isStream = isEventStream(reply)
-  const encoder: ResponseEncoder = context.prompt.stream
+  const { framing = SSE_FRAMING } = target.stream
+  const isStream = framing.isStream(reply)
+  const clientEncoder: ResponseEncoder = context.prompt.stream
     ? new StreamResponseEncoder(client.codec, context)
     : new PlainResponseEncoder(client.codec, context)
+  const parts = partChainOf(exchange)
+  const encoder = parts ? new ListenedEncoder(clientEncoder, parts) : clientEncoder
   delete reply.headers['content-length']
   reply.headers['content-type'] = encoder.type
   const recorder = client.codec.losesSignatures
@@ -49,7 +54,7 @@ export const translateResponse = (
   )
   reply.through(
     isStream
-      ? new TranslatedStream(target.codec, target.name, encoder, listener)
+      ? new TranslatedStream(target, encoder, listener)
       : new TranslatedAnswer(target.codec, target.name, encoder, listener),
   )
 }

@@ -4,10 +4,11 @@ import { asFault } from '../../engine/errors.ts'
 import type { Bytes, Fault, Filter, Out } from '../../engine/plugin.ts'
 import { fault, modelFault } from '../conversion/faults.ts'
 import type { Fields } from '../formats/fields.ts'
-import { eventFields, isBrokenJson } from '../formats/format.ts'
+import { eventFields, isBrokenJson, type TargetFormat } from '../formats/format.ts'
 import type { Answer, Part } from '../formats/hub/answer.ts'
 import type { StreamDecoder, TargetCodec } from '../formats/hub/codec.ts'
-import { eventsIn, Splitter, type SseEvent } from '../formats/stream/sse.ts'
+import { type EventSplitter, type Framing, SSE_FRAMING } from '../formats/stream/framing.ts'
+import type { SseEvent } from '../formats/stream/sse.ts'
 import type { Meters } from '../slots.ts'
 import type { ResponseEncoder } from './response-encoder.ts'
 
@@ -38,13 +39,14 @@ export interface TranslationListener {
  *  be the end. */
 const [LINGER_MS, PAUSE_MS] = [1_000, 5_000]
 
-/** Translates an event stream of the target's format. */
+/** Translates a stream of the target's format. */
 export class TranslatedStream implements Filter {
   readonly #decoder: StreamDecoder
   readonly #format: string
   readonly #encoder: ResponseEncoder
   readonly #listener: TranslationListener
-  readonly #splitter = new Splitter()
+  readonly #framing: Framing
+  readonly #splitter: EventSplitter
   readonly #emit = (part: Part): void => this.#onPart(part)
   #meters: Meters | undefined
   #hasStarted = false
@@ -57,13 +59,14 @@ export class TranslatedStream implements Filter {
   #hasLingered = false
 
   constructor(
-    target: TargetCodec,
-    format: string,
+    { codec, name, stream }: Pick<TargetFormat, 'codec' | 'name' | 'stream'>,
     encoder: ResponseEncoder,
     listener: TranslationListener,
   ) {
-    this.#decoder = target.decodeStream()
-    this.#format = format
+    this.#decoder = codec.decodeStream()
+    this.#format = name
+    this.#framing = stream.framing ?? SSE_FRAMING
+    this.#splitter = this.#framing.createSplitter()
     this.#encoder = encoder
     this.#listener = listener
   }
@@ -75,7 +78,7 @@ export class TranslatedStream implements Filter {
     if (tail) this.write(tail, out)
     const rest = this.#splitter.take()
     // An incomplete event is reported as a truncated stream.
-    if (rest && !eventsIn(rest).some(isBrokenJson)) this.#read(rest, out)
+    if (rest && !this.#framing.eventsIn(rest).some(isBrokenJson)) this.#read(rest, out)
     this.#close(fault('UPSTREAM_TRUNCATED'), out)
   }
   /** A connection that breaks after what may have been the end breaks the answer. */
@@ -85,7 +88,7 @@ export class TranslatedStream implements Filter {
     this.#close(reason, out)
   }
   #read(bytes: Bytes, out: Out): void {
-    for (const event of eventsIn(bytes)) {
+    for (const event of this.#framing.eventsIn(bytes)) {
       if (this.#hasEnded || event.data === undefined) continue
       this.#listener.onBytes(bytes.subarray(event.start, event.end), eventFields(event))
       const error = this.#listener.errorIn(event)
@@ -125,7 +128,11 @@ export class TranslatedStream implements Filter {
   /** A connection that breaks after the end of the answer leaves the answer complete. */
   #close(reason: Fault, out: Out): void {
     if (this.#isBroken) return
-    if (!this.#hasEnded) this.#decoder.close(this.#emit)
+    try {
+      if (!this.#hasEnded) this.#decoder.close(this.#emit)
+    } catch (cause) {
+      return this.#break(asFault(cause), out)
+    }
     clearTimeout(this.#lingerTimer)
     if (!this.#hasEnded) return this.#break(reason, out)
     this.#listener.onUsage(this.#meters, true)

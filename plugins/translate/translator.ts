@@ -11,7 +11,7 @@ import {
 import type { Fields } from '../formats/fields.ts'
 import type { TargetFormat } from '../formats/format.ts'
 import type { EncodeContext, TargetCodec, UpstreamRequest } from '../formats/hub/codec.ts'
-import { isEventStream } from '../formats/stream/sse.ts'
+import { type Framing, SSE_FRAMING } from '../formats/stream/framing.ts'
 import { MODEL } from '../slots.ts'
 import { decodeRequest } from './decode-request.ts'
 import { errorInFirstEvent, hasFirstEvent } from './first-event.ts'
@@ -31,6 +31,9 @@ export class Translator {
     this.#client = client
     this.#target = target
     this.#context = context
+  }
+  get #framing(): Framing {
+    return this.#target.stream.framing ?? SSE_FRAMING
   }
   get runsHostedTools(): boolean {
     return this.#target.codec.runsHostedTools === true
@@ -99,7 +102,7 @@ export class Translator {
     const { imageGeneration } = this.#target.codec
     const { imageLinks } = this.#context
     const isWanted = imageGeneration && this.#client.codec.expectsImageUrls?.(body)
-    if (!isWanted || !imageLinks || isEventStream(reply)) return reply
+    if (!isWanted || !imageLinks || this.#framing.isStream(reply)) return reply
     return imageLinks.replace(attempt, reply, imageGeneration)
   }
   async #translateResponse(
@@ -108,8 +111,8 @@ export class Translator {
     context: EncodeContext,
     codec: TargetCodec,
   ): Promise<void> {
-    if (isEventStream(reply)) {
-      const firstBytes = await reply.peek(hasFirstEvent)
+    if (this.#framing.isStream(reply)) {
+      const firstBytes = await reply.peek(bytes => hasFirstEvent(bytes, this.#framing))
       const error = errorInFirstEvent(firstBytes, this.#target.stream)
       if (error) return this.#answerErrorEvent(attempt, reply, error)
     }

@@ -17,7 +17,7 @@ t.test(
     const out = await copy.shell(sessionOf(PAGE))
     t.match(
       out,
-      /ann +12\.5 +0 +0\n[\s\S]*ann +10 +0 +2\n[\s\S]*ann +suspended\n[\s\S]*ann +active\nnone\n/,
+      /ann +12\.5 +0 +0\n[\s\S]*ann +10 +0 +2\n[\s\S]*ann +suspended\n[\s\S]*ann +active\n[\s\S]*\nnone\n/,
     )
     t.match(out, /"username":"admin"[\s\S]*"balance":100,[\s\S]*"total_quota":50000000,/)
     t.match(out, /"model":"gp-4\.1"[\s\S]*"formula":"[\d,]+ input x 14\.40\/1M \+ [\d,]+ output/)

@@ -13,6 +13,8 @@ import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const COPIED = [
   'engine',
+  'commands',
+  'examples',
   'plugins',
   'models',
   'schemas',

@@ -3,6 +3,7 @@ import t from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
 import { ELSEWHERE, pageOf } from './blocks.ts'
 import { cliPage } from './cli-page.ts'
+import { configurationPage, shippedSchema } from './configuration-page.ts'
 
 t.test('docs/cli.md: is the help of the program', async t => {
   t.equal(
@@ -10,6 +11,20 @@ t.test('docs/cli.md: is the help of the program', async t => {
     await cliPage({ TOLLGATE_DATA: usedFolder(`${t.testdir({})}/data`) }),
     'npm run docs writes the page',
   )
+})
+
+t.test('docs/configuration.md: is made from the schemas', async t => {
+  const schema = shippedSchema()
+  t.equal(
+    pageOf('docs/configuration.md'),
+    configurationPage(schema),
+    'npm run docs writes the page',
+  )
+  const changed = {
+    ...schema,
+    properties: { ...schema.properties, added: { description: 'New.' } },
+  }
+  t.match(configurationPage(changed), /## added\n\nNew\./)
 })
 
 t.test('docs/operate.md: has a row for every fault of the store', async t => {

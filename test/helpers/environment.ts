@@ -6,3 +6,7 @@ const OPERATORS =
   /^(?:HOST|PORT|ADMIN_PORT|ADMIN_HOSTS|WORKERS|PUBLIC_URL|EGRESS_ALLOW|DATABASE_URL|FILES_URL|FORCE_COLOR|NO_COLOR)$|^(?:TOLLGATE|PG|AWS|GCE|AZURE)_?[A-Z]|_(?:BASE_URL|API_KEY)$|^(?:https?|all|no)_proxy$/i
 
 for (const name of Object.keys(process.env)) if (OPERATORS.test(name)) delete process.env[name]
+
+// Configurations of tests have the plugins of their own folders only. Tests of the shipped ones
+// delete this variable from the environment of their gateways.
+process.env.TOLLGATE_PLUGINS = 'none'

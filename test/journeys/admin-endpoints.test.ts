@@ -70,12 +70,16 @@ t.test('admin endpoints: a plugin file with `admin` serves without a restart', a
     method: 'GET',
     path: '/stamp',
     stages: ['stamp'],
+    options: { stamp: { text: 'one' } },
     upstreams: [],
+    about: {},
+    place: { file: 'routes.yaml', line: 10 },
   })
+  const conversations = { own: 0, moved: 0 }
   t.same(gateway.upstreams, {
     up: [
-      { address: 'http://127.0.0.1:9', state: 'ready', busy: 0 },
-      { address: 'http://127.0.0.2:9', state: 'ready', busy: 0 },
+      { address: 'http://127.0.0.1:9', state: 'ready', busy: 0, conversations },
+      { address: 'http://127.0.0.2:9', state: 'ready', busy: 0, conversations },
     ],
   })
 })

@@ -1,5 +1,5 @@
-/** Five hundred concurrent streams on a balance for ten: exactly ten are served and charged, on
- *  either store. */
+/** Five hundred concurrent streams, in the short form a hundred, on a balance for ten: exactly ten
+ *  are served and charged, on either store. `billed/metered-calls.test.ts` makes 500 calls. */
 import t from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
@@ -11,7 +11,7 @@ import { shortOrLong } from '../helpers/run-settings.ts'
 import { startPostgres } from '../helpers/store/postgres.ts'
 
 const ROUNDS = shortOrLong(2, 200)
-const CALLS = 500
+const CALLS = shortOrLong(100, 500)
 /** Output tokens of one stream. With the model `words` they cost exactly the hold. */
 const TOKENS = 100
 

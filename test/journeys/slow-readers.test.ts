@@ -27,7 +27,7 @@ routes:
 })
 t.teardown(() => Promise.all([gateway.stop(), upstream.stop()]))
 
-const READERS = shortOrLong(25, 200)
+const READERS = shortOrLong(12, 200)
 const MIB = 1024 * 1024
 const ask = (name: string): string =>
   `POST /s/${name} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`

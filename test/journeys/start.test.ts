@@ -101,7 +101,7 @@ t.test('start: an occupied port is reported in one sentence and exits with 3', a
   t.equal(await primary.exitCode(), 3)
   t.equal(
     primary.messages(),
-    `127.0.0.1:${port} is in use by another program; change settings.listen\n`,
+    `127.0.0.1:${port} is in use by another program; change settings.listen (as shipped, it is read from HOST and PORT)\n`,
   )
 })
 

@@ -82,7 +82,7 @@ export const spreadLiterals = (files: readonly SourceFile[]): Breach[] =>
   )
 
 const code = (files: readonly SourceFile[]): readonly SourceFile[] =>
-  files.filter(({ path }) => /^(?:engine|plugins|test)\/.*\.(?:ts|cjs)$/.test(path))
+  files.filter(({ path }) => /^(?:commands|engine|plugins|test)\/.*\.(?:ts|cjs)$/.test(path))
 const at = (file: SourceFile, offset: number, message: string): Breach => ({
   path: file.path,
   line: lineAt(file.text, offset),

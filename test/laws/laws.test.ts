@@ -119,8 +119,8 @@ t.test('vocabulary: words of AI gateways and vendors are refused in the engine',
 
 t.test('sizes: the request part, a folder and loose files are bounded', async t => {
   const lines = (count: number): string => 'x\n'.repeat(count - 1)
-  t.same(breachesOf({ 'engine/plugin.ts': lines(230) }), [])
-  t.same(breachesOf({ 'engine/plugin.ts': lines(231) }), ['engine/plugin.ts:231 length'])
+  t.same(breachesOf({ 'engine/plugin.ts': lines(120) }), [])
+  t.same(breachesOf({ 'engine/plugin.ts': lines(121) }), ['engine/plugin.ts:121 length'])
   const files = Array.from(
     { length: 28 },
     (_, index) =>

@@ -19,7 +19,10 @@ type Law = (files: readonly SourceFile[]) => Breach[]
 
 const DEPENDENCIES = 20
 /** Most lines of files that are read from top to bottom; shapes.ts bounds the other files. */
-const LINES_OF: Readonly<Record<string, number>> = { 'engine/plugin.ts': 230 }
+const LINES_OF: Readonly<Record<string, number>> = {
+  'engine/plugin.ts': 120,
+  'engine/request/contract.ts': 230,
+}
 
 // Words of AI gateways that the engine must not use: whole words, also inside camelCase; vendor
 // names anywhere.
@@ -167,10 +170,13 @@ export const breachesIn = (files: readonly SourceFile[]): (Breach & { law: strin
 }
 
 export const sourceFiles = (root: string): SourceFile[] =>
-  globSync(['package.json', 'package-lock.json', GLOSSARY, '{engine,plugins,test}/**/*.{ts,cjs}'], {
-    cwd: root,
-    exclude: ['test/fixtures/**'],
-  }).map(path => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }))
+  globSync(
+    ['package.json', 'package-lock.json', GLOSSARY, '{commands,engine,plugins,test}/**/*.{ts,cjs}'],
+    {
+      cwd: root,
+      exclude: ['test/fixtures/**'],
+    },
+  ).map(path => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }))
 
 const within = (files: readonly SourceFile[], folder: string): SourceFile[] =>
   files.filter(file => file.path.startsWith(folder))

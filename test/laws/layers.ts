@@ -10,12 +10,16 @@ const LEVELS: Readonly<Record<string, number>> = {
   catalogue: 2,
   ledger: 2,
   'file-store': 3,
+  operator: 3,
 }
 /** Further parts of the plugin contract. Each may import types of the parts before it. */
 const CONTRACT_PARTS = [
   'engine/store/contract.ts',
+  'engine/processes/contract.ts',
+  'engine/request-log/contract.ts',
   'engine/cli/contract.ts',
   'engine/egress/contract.ts',
+  'engine/request/contract.ts',
 ]
 /** Small functions that the engine and plugins share. */
 const KITS = ['engine/kit.ts', 'engine/cli/kit.ts', 'engine/config/nearest.ts']
@@ -27,6 +31,7 @@ const PUBLIC = [
   'engine/errors.ts',
   'engine/store/while-registered.ts',
   'plugins/slots.ts',
+  'plugins/shapes.ts',
 ]
 
 /** Folders whose index exports a plugin: `plugins/NAME/index.ts`. Plugins share the others. */
@@ -56,8 +61,9 @@ export const findLayerBreach = (
       ? findSubsystemBreach(from, to, typeOnly)
       : `the engine must not import ${to}`
   if (!from.startsWith('plugins/')) return undefined
-  if (from === 'plugins/slots.ts' && to !== 'engine/plugin.ts')
-    return 'slots.ts declares slots only and may import nothing but engine/plugin.ts'
+  const [, shared] = /^plugins\/((?:slots|shapes)\.ts)$/.exec(from) ?? []
+  if (shared && to !== 'engine/plugin.ts')
+    return `${shared} is for all plugins and may import nothing but engine/plugin.ts`
   if (PUBLIC.includes(to)) return undefined
   if (!to.startsWith('plugins/'))
     return `of the engine a plugin may import only ${PUBLIC.join(', ')}`

@@ -13,7 +13,7 @@ const REQUEST_PART = [
   'websocket',
 ]
 /** Subsystems: the request part imports only their types. */
-export const SUBSYSTEMS = ['cli', 'config', 'egress', 'processes', 'quota', 'store']
+export const SUBSYSTEMS = ['cli', 'config', 'egress', 'processes', 'quota', 'request-log', 'store']
 /** Files that may stand directly in engine/: its entry points. */
 const ENTRY_POINTS = [
   'bin.cjs',

@@ -126,3 +126,20 @@ t.test(
     t.equal(credentials.at(-1), 'Bearer a1')
   },
 )
+
+t.test('azure: a token that the upstream refuses is renewed, and the call sent again', async t => {
+  const gateway = await start(t, count => ({ body: tokenBody(`a${count}`) }))
+  const { call, tokenRequests, credentials, refusedTokens } = gateway
+  t.equal((await call()).status, 200)
+  refusedTokens.add('Bearer a1')
+  t.equal((await call()).status, 200)
+  t.same(credentials, ['Bearer a1', 'Bearer a1', 'Bearer a2'])
+  refusedTokens.add('Bearer a2')
+  for (let calls = 0; calls < 3; calls++) {
+    const { status, text } = await call()
+    t.equal(status, 502, 'the refusal itself stays inside')
+    t.match(text, 'UPSTREAM_KEY_REFUSED')
+  }
+  t.equal(tokenRequests.length, 2, 'a second one is not requested at once')
+  t.equal((await call('/v2/x')).status, 200, 'the next target answers')
+})

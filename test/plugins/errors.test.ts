@@ -4,12 +4,21 @@ import { TollgateError } from '../../engine/errors.ts'
 import type { Fault, Json, Refusal, Request } from '../../engine/plugin.ts'
 import { type DialectName, dialects } from '../../plugins/dialects/index.ts'
 import errors from '../../plugins/errors.ts'
-import { fakeExchange } from '../helpers/gateway/fake-exchange.ts'
+import { fakeExchange, fakeHost } from '../helpers/gateway/fake-exchange.ts'
 
+const routes = [
+  { path: 'POST /v1/chat/completions' },
+  { path: 'GET /v1/files' },
+  { path: 'POST /v1/files' },
+  { path: 'GET /v1/files/{file_id}' },
+  { path: 'POST /v1beta/models/{model}:generateContent' },
+  { path: 'WS /v1/realtime' },
+]
+const host = fakeHost({ document: { routes } })
 const exchange = fakeExchange()
 const ID = exchange.id
 const render = (dialect: DialectName, fault: Fault): Refusal => {
-  const { fail } = errors.setup(dialect)
+  const { fail } = errors.setup(dialect, host)
   return fail(fault, exchange)
 }
 const read = (refusal: Refusal) => JSON.parse(Buffer.from(refusal.body).toString())
@@ -28,7 +37,7 @@ const unknownRoute = new TollgateError('ROUTE_NOT_FOUND', 404, 'Invalid URL (POS
 const wrongMethod = new TollgateError(
   'METHOD_NOT_ALLOWED',
   405,
-  'GET is not allowed here; POST is.',
+  'GET is not allowed here; allowed: POST.',
   {
     headers: { allow: 'POST' },
   },
@@ -88,7 +97,7 @@ for (const dialect of Object.keys(dialects) as DialectName[])
 t.test('errors: each dialect recognises its stream requests', async t => {
   const streams = (dialect: DialectName, body: Json, path = '/v1/x') => {
     const request = { path, json: async () => body } as unknown as Request
-    return errors.setup(dialect).streams(request)
+    return errors.setup(dialect, host).streams(request)
   }
   const STREAM = '/v1beta/models/m:streamGenerateContent'
   for (const dialect of ['openai', 'anthropic'] as const) {
@@ -247,3 +256,25 @@ for (const dialect of Object.keys(dialects) as DialectName[])
       t.match(Buffer.from(render(dialect, odd).body).toString(), /I am a teapot/)
     },
   )
+
+t.test('errors: an invalid URL names the route that it resembles', async t => {
+  const messageFor = (method: string, path: string): string => {
+    const { fail } = errors.setup('openai', host)
+    const fault = new TollgateError('ROUTE_NOT_FOUND', 404, `Invalid URL (${method} ${path})`)
+    return read(fail(fault, fakeExchange({ method, path }))).error.message
+  }
+  for (const [method, path, route] of [
+    ['POST', '/chat/completions', 'POST /v1/chat/completions'],
+    ['POST', '/v1/chat/completions/', 'POST /v1/chat/completions'],
+    ['POST', '/v1/v1/chat/completions', 'POST /v1/chat/completions'],
+    ['POST', '/v1//chat/completions', 'POST /v1/chat/completions'],
+    ['POST', '/V1/Chat/Completions', 'POST /v1/chat/completions'],
+    ['GET', '/chat/completions', 'POST /v1/chat/completions'],
+    ['POST', '/files', 'POST /v1/files'],
+    ['GET', '/files/file-1/', 'GET /v1/files/{file_id}'],
+    ['POST', '/v1beta/models/x:generateContent/', 'POST /v1beta/models/{model}:generateContent'],
+  ] as const)
+    t.match(messageFor(method, path), `Invalid URL (${method} ${path}); did you mean ${route}?`)
+  for (const path of ['/', '/x', '/v1', '/realtime', '/v1/files/a/b', `/files/${'a'.repeat(600)}`])
+    t.match(messageFor('GET', path), /^Invalid URL \(GET \S+\) \(request id/, path.slice(0, 20))
+})

@@ -1,4 +1,5 @@
 /** The plain values from which a process compiles a snapshot; processes send them to each other. */
+import { dirname, join } from 'node:path'
 import type { Document } from '../../plugin.ts'
 
 /** One plugin, bundled for import. */
@@ -9,7 +10,16 @@ export interface Bundle {
   /** Absolute path of the bundle, named by the hash of its content. */
   readonly bundle: string
   readonly hash: string
+  /** Names of the files beside it that it imports; plugins share them. */
+  readonly chunks?: readonly string[]
+  /** Whether it replaces a plugin of the program that has its name. */
+  readonly isReplacement?: boolean
 }
+/** Absolute paths of the files of a bundle. */
+export const pathsOf = ({ bundle, chunks = [] }: Bundle): readonly string[] => [
+  bundle,
+  ...chunks.map(name => join(dirname(bundle), name)),
+]
 export interface Blueprint {
   readonly version: number
   /** Hash of the document, the plugins and the attached files. */
@@ -18,6 +28,8 @@ export interface Blueprint {
   readonly root: string
   readonly document: Document
   readonly plugins: readonly Bundle[]
+  /** Where each route is defined, in the order of `routes:`. */
+  readonly places?: readonly { readonly file: string; readonly line: number }[] | undefined
   /** Texts of the files that the document names (`format: file`), by path relative to `root`. */
   readonly files?: Readonly<Record<string, string>>
 }

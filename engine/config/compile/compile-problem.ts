@@ -1,5 +1,6 @@
 /** Faults of compiling a document, with their places. */
 import { asFault } from '../../errors.ts'
+import { stageFault } from '../plugins/members.ts'
 
 /** `where`: a path of keys in the document. `plugin`: the plugin at fault. */
 export interface CompileFault {
@@ -7,6 +8,8 @@ export interface CompileFault {
   readonly plugin?: string
   readonly code: string
   readonly message: string
+  /** The word that was probably meant. */
+  readonly suggestion?: string | undefined
   readonly stack?: string | undefined
 }
 export class CompileError extends Error {
@@ -25,3 +28,11 @@ export const describeError = (error: unknown, code: string) => ({
   stack: error instanceof Error ? error.stack : undefined,
 })
 const isDeliberate = (error: unknown): boolean => asFault(error).code !== 'INTERNAL'
+
+/** The fault of what `setup` of a plugin returned; undefined: it is a stage. */
+export const describeStage = (plugin: string, stage: unknown) => {
+  const fault = stageFault(stage)
+  if (!fault) return undefined
+  const { message, suggestion } = fault
+  return { code: 'PLUGIN_STAGE', message: `the plugin "${plugin}" ${message}`, suggestion }
+}

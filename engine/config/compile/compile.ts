@@ -1,18 +1,19 @@
 /** Compiles a document to a snapshot: upstreams, plugin tables, then every route. Reports all
  *  faults at once. */
 
-import { createEgress, type Egress } from '../../egress/egress.ts'
+import { resumeCall } from '../../egress/resumed-call.ts'
 import { errors } from '../../errors.ts'
-import type { HostBase, Plugin } from '../../plugin.ts'
-import { resumeCall } from '../../request/resumed-call.ts'
+import type { GatewayView, HostBase, Plugin } from '../../plugin.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { type Endpoint, Snapshot } from '../../snapshot/snapshot.ts'
 import { readSettings } from '../settings.ts'
 import type { Blueprint } from './blueprint.ts'
-import { CompileError, type CompileFault, describeError } from './compile-problem.ts'
-import { createHostBase, snapshotMembers, upstreamViews } from './host.ts'
+import { CompileError, type CompileFault } from './compile-problem.ts'
+import { createHostBase } from './host.ts'
+import { compileListener, openEgress } from './listener.ts'
 import { migrateTables } from './migrations.ts'
 import { compileRoutes } from './routes.ts'
+import { snapshotMembers, upstreamViews } from './snapshot-members.ts'
 import { setSigners } from './upstream-auth.ts'
 import { compileUpstreams } from './upstreams.ts'
 
@@ -55,6 +56,7 @@ const build = async (
   const settings = readSettings(document.settings as Record<string, unknown>)
   const upstreams = compileUpstreams(document, plugins, resources, releases, faults)
   const egress = openEgress(settings.egress_allow, faults)
+  const proxies = compileListener(settings, faults)
   let snapshot: Snapshot | undefined
   const current = (): Snapshot => {
     if (!snapshot) throw fault('NOT_READY')
@@ -62,7 +64,8 @@ const build = async (
   }
   const hostBase = createHostBase(resources, {
     ...blueprint,
-    ...snapshotMembers(current),
+    pluginsByName: plugins,
+    ...snapshotMembers(current, blueprint.places),
     releases,
     settings,
     upstreams: upstreamViews(upstreams),
@@ -88,6 +91,7 @@ const build = async (
     settings,
     upstreams,
     egress,
+    proxies,
     routes,
     directRing,
     release,
@@ -102,16 +106,13 @@ const endpointsOf = (plugins: ReadonlyMap<string, Plugin>, hostBase: HostBase): 
     [...plugins].flatMap(([plugin, { admin = {} }]) =>
       Object.entries(admin).map(([name, handler]): [string, Endpoint] => [
         name,
-        { plugin, answer: (request, gateway) => handler(request, { ...hostBase, gateway }) },
+        { plugin, answer: (request, gateway) => handler(request, withView(hostBase, gateway)) },
       ]),
     ),
   )
 
-const openEgress = (allow: string, faults: CompileFault[]): Egress => {
-  try {
-    return createEgress(allow)
-  } catch (error) {
-    faults.push({ where: ['settings', 'egress_allow'], ...describeError(error, 'EGRESS_ALLOW') })
-    return createEgress('')
-  }
-}
+const withView = (hostBase: HostBase, view: GatewayView) => ({
+  ...hostBase,
+  // The routes of the host know their places.
+  gateway: { ...view, ...hostBase.gateway },
+})

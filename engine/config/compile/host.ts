@@ -1,17 +1,31 @@
 /** Creates what the engine offers to plugins: the host of a route, and its base for commands, admin
  *  endpoints and the first start. */
-import { mkdirSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { sendDirect } from '../../egress/direct-send.ts'
-import type { Document, Host, HostBase, Route, RouteMatch, UpstreamView } from '../../plugin.ts'
+
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { serveInside } from '../../egress/inside-request.ts'
+import type {
+  Document,
+  Host,
+  HostBase,
+  Plugin,
+  Route,
+  RouteView,
+  UpstreamView,
+} from '../../plugin.ts'
+import { requestFolder } from '../../request-log/files.ts'
+import { openRequestLog } from '../../request-log/reader.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
+import { makeFolder } from '../../store/make-folder.ts'
 import { readSecret } from '../../store/secrets.ts'
-import type { Upstream } from '../../upstream/upstreams.ts'
 import { formatPath } from '../format-path.ts'
+import { locate } from '../plugins/program.ts'
 import { publicUrl, type Settings } from '../settings.ts'
-import type { Blueprint } from './blueprint.ts'
-import { pinsOf, pinTarget } from './pin.ts'
+import type { Blueprint, Bundle } from './blueprint.ts'
+import { gatewayOf } from './gateway.ts'
+import { createMemo } from './memo.ts'
+import { formatsIn, snapshotMembers, upstreamViews } from './snapshot-members.ts'
 
 /** The part of a host that depends on the version of the configuration. */
 export interface HostContext {
@@ -19,9 +33,13 @@ export interface HostContext {
   readonly hash: string
   readonly root: string
   readonly document: Document
+  readonly pluginsByName: ReadonlyMap<string, Plugin>
+  readonly plugins: readonly Bundle[]
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   readonly settings: Pick<Settings, 'data' | 'listen' | 'public_url'>
+  /** Throws until the version is compiled. */
+  routes(): readonly RouteView[]
   readonly match: HostBase['match']
   readonly pin: HostBase['pin']
   readonly pins: HostBase['pins']
@@ -35,12 +53,19 @@ export interface HostContext {
 export const createHostBase = (resources: Resources, context: HostContext): HostBase => ({
   log: resources.log,
   metrics: resources.metrics,
+  gateway: gatewayOf(resources.gateway, context.routes),
+  requests: openRequestLog(requestFolder(context.settings.data)),
   database: resources.database,
-  config: { version: context.version, hash: context.hash },
+  config: {
+    version: context.version,
+    hash: context.hash,
+    isTrial: resources.role !== 'worker',
+  },
   upstreams: context.upstreams,
   section: <T>(name: string) => (context.document[name] ?? {}) as T,
+  formats: formatsIn(context.pluginsByName),
   file: path => {
-    const full = resolve(context.root, path)
+    const full = locate(context.root, path)
     // The text that was checked and hashed, so that every worker compiles the same.
     return context.files?.[formatPath(context.root, full)] ?? readFileSync(full, 'utf8')
   },
@@ -49,6 +74,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
   pin: context.pin,
   pins: context.pins,
   run: context.run,
+  serve: request => serveInside(resources, request),
   send: context.send,
   checkUrl: context.checkUrl,
   job: (name, every, run, options) => {
@@ -56,9 +82,10 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
     context.releases.push(job.stop)
     return job
   },
+  memo: createMemo(context.plugins[0] && dirname(context.plugins[0].bundle)),
   folder: name => {
     const folder = resolve(context.settings.data, name)
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     return folder
   },
   secret: name => readSecret(resources.database, name),
@@ -92,40 +119,23 @@ export const createRouteHost = (hostBase: HostBase, route: Route): Host => ({
   route,
 })
 
-/** The members of a host that use the snapshot. `current` may throw until it is compiled. */
-export const snapshotMembers = (
-  current: () => Snapshot,
-): Pick<HostContext, 'match' | 'pin' | 'pins' | 'send'> => ({
-  pin: target => pinTarget(target, current().upstreams),
-  pins: upstream => pinsOf(current().upstreams.get(upstream)),
-  match: (method, target) => matchForPlugins(current(), method, target),
-  send: async (upstream, request) => sendDirect(current(), upstream, request),
-})
-
-/** The route of a method and target, as plugins may know it. Throws PATH_REFUSED. */
-const matchForPlugins = (snapshot: Snapshot, method: string, target: string): RouteMatch<Route> => {
-  const { compiled, allowed, ...rest } = snapshot.match(method, target)
-  const match = { ...rest, allowedMethods: allowed }
-  return compiled ? { ...match, route: compiled.route } : match
+interface LoadedConfig {
+  readonly blueprint: Blueprint
+  readonly snapshot: Snapshot
+  readonly plugins: ReadonlyMap<string, Plugin>
 }
-
-/** The `upstreams:` section as plugins may know it, by name. */
-export const upstreamViews = (
-  upstreams: ReadonlyMap<string, Upstream>,
-): Readonly<Record<string, UpstreamView>> =>
-  Object.fromEntries([...upstreams].map(([name, { view }]) => [name, view]))
-
 /** The host base of a command, or of the first start. `runRefusal`: the message of the error that
  *  `run` rejects with. */
 export const createDetachedHost = (
   resources: Resources,
-  { blueprint, snapshot }: { readonly blueprint: Blueprint; readonly snapshot: Snapshot },
+  { blueprint, snapshot, plugins }: LoadedConfig,
   releases: (() => void)[],
   runRefusal: string,
 ): HostBase =>
   createHostBase(resources, {
     ...blueprint,
-    ...snapshotMembers(() => snapshot),
+    pluginsByName: plugins,
+    ...snapshotMembers(() => snapshot, blueprint.places),
     settings: snapshot.settings,
     upstreams: upstreamViews(snapshot.upstreams),
     run: () => Promise.reject(new Error(runRefusal)),

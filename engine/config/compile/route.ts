@@ -10,7 +10,7 @@ import { createDispatcher, type DispatchRules } from '../../upstream/dispatch.ts
 import type { Upstream } from '../../upstream/upstreams.ts'
 import { createDialer } from '../../websocket/dial.ts'
 import type { Settings } from '../settings.ts'
-import { type CompileFault, describeError } from './compile-problem.ts'
+import { type CompileFault, describeError, describeStage } from './compile-problem.ts'
 import { createRouteHost } from './host.ts'
 import {
   createRewrite,
@@ -49,11 +49,11 @@ export const compileRoute = async (
     has: plugin => plugin in options || plugins.get(plugin)?.default !== undefined,
     option: plugin => optionsOf(plugin) as Json | undefined,
   }
-  const faultsBefore = faults.length
   const stages = await setUpStages(options, route, index, context)
   const hasResponder = stages.some(({ stage }) => stage.answers || stage.targets)
   // A stage whose setup failed may be the one that responds.
-  if (readTargets(options).length === 0 && !hasResponder && faults.length === faultsBefore)
+  const hasFailed = faults.some(({ plugin }) => plugin !== undefined && route.has(plugin))
+  if (readTargets(options).length === 0 && !hasResponder && !hasFailed)
     faults.push({
       where: ['routes', index],
       code: 'ROUTE_UNANSWERED',
@@ -74,11 +74,24 @@ export const setUpStages = async (
     const plugin = context.plugins.get(name)
     const pluginOptions = options[name] ?? plugin?.default
     if (!plugin || pluginOptions === undefined) continue
+    const where = name in options ? ['routes', index, name] : ['routes', index]
+    const report = (fault: Omit<CompileFault, 'where' | 'plugin'>): void => {
+      // A fault of the plugin itself is the same on every route.
+      const isKnown =
+        fault.code.startsWith('PLUGIN_') &&
+        context.faults.some(
+          ({ plugin, code, message }) =>
+            plugin === name && code === fault.code && message === fault.message,
+        )
+      if (!isKnown) context.faults.push({ where, plugin: name, ...fault })
+    }
     try {
-      stages.push({ name, stage: await plugin.setup(pluginOptions, host) })
+      const stage = await plugin.setup(pluginOptions, host)
+      const fault = describeStage(name, stage)
+      if (fault) report(fault)
+      else stages.push({ name, stage })
     } catch (error) {
-      const where = name in options ? ['routes', index, name] : ['routes', index]
-      context.faults.push({ where, plugin: name, ...describeError(error, 'PLUGIN_SETUP') })
+      report(describeError(error, 'PLUGIN_SETUP'))
     }
   }
   return stages
@@ -173,6 +186,8 @@ const dispatchRules = (
   spanId,
   send: payload === undefined ? sendAttempt : createDialer(payload),
   observe: (upstream, outcome) => resources.metrics.attempt(upstream, outcome),
+  observeConversation: (upstream, place) =>
+    resources.metrics.count('affinity_calls_total', { upstream, place }),
 })
 
 /** Whether a request asks for a stream: by its `accept` header, or else by the first stage that can

@@ -21,7 +21,9 @@ export const setSigners = (
     if (plugin === undefined || !method || !upstream) continue
     try {
       const host = { ...hostBase, upstream: name, request: createOperatorRequest(proxy) }
-      upstream.signer = { name: plugin, sign: method.setup(value, host) }
+      const signer = method.setup(value, host)
+      const members = typeof signer === 'function' ? { sign: signer } : signer
+      upstream.signer = { ...members, name: plugin }
     } catch (error) {
       const where = ['upstreams', name, 'auth', plugin]
       faults.push({ where, plugin, ...describeError(error, 'PLUGIN_SETUP') })

@@ -3,6 +3,8 @@ import { resolve } from 'node:path'
 import { summarizeUpstreams } from '../../config/compile/upstream-summary.ts'
 import { type Blueprint, describeChange } from '../../config/load.ts'
 import { type Problem, ProblemsError } from '../../config/problem.ts'
+import { fileSource, read } from '../../config/read.ts'
+import { checkWritable } from '../../store/make-folder.ts'
 import type { Build, BuildProblems, BuiltVersion, UnchangedBuild } from '../messages.ts'
 import { readFirstSettings } from './context.ts'
 import type { LoadedVersion } from './versions.ts'
@@ -13,7 +15,7 @@ export const reportBuild = (
   serving: Blueprint | undefined,
   { unless }: Build,
 ): BuiltVersion | UnchangedBuild => {
-  const { blueprint, snapshot, watchedPaths, secrets, from } = candidate
+  const { blueprint, snapshot, plugins, watchedPaths, secrets, from } = candidate
   if (blueprint.hash === serving?.hash || blueprint.hash === unless)
     return { type: 'unchanged', watchedPaths }
   const change = serving ? describeChange(serving, blueprint) : ''
@@ -27,7 +29,10 @@ export const reportBuild = (
     secrets: [...secrets],
     change: from === undefined ? change : `back to #${from}: ${change}`,
     admin: [...snapshot.admin.keys()].sort(),
+    metrics: Object.assign({}, ...[...plugins.values()].map(({ metrics }) => metrics)),
+    routes: snapshot.routes.map(({ route }) => `${route.method} ${route.pattern}`),
     upstreams: summarizeUpstreams(blueprint.document, snapshot.upstreams),
+    replacements: blueprint.plugins.flatMap(each => (each.isReplacement ? each.file : [])),
   }
 }
 
@@ -47,6 +52,19 @@ export const reportProblems = (error: unknown, config: string): BuildProblems =>
         `the data folder "${data}" cannot be used: ${message}; set settings.data or TOLLGATE_DATA to a folder that this user can write to`,
       )
     : oneProblem(config, code, message)
+}
+
+/** Throws the error of a data folder that cannot be used: a first build would fail on it later, at
+ *  a place that says less. The problems of the configuration come first. */
+export const checkDataFolder = (config: string): void => {
+  const { problems } = read(config, fileSource())
+  if (problems.length > 0) return
+  const { data } = readFirstSettings(config)
+  try {
+    checkWritable(data)
+  } catch (error) {
+    throw Object.assign(error as Error, { path: resolve(data) })
+  }
 }
 
 const oneProblem = (file: string, code: string, message: string): BuildProblems => {

@@ -1,12 +1,12 @@
 /** What the builder process works with: its settings, store, resources and history of versions. */
 import { resolve } from 'node:path'
-import { fileSource, read } from '../../config/read.ts'
+import { fileSource, read, type Source } from '../../config/read.ts'
 import type { Settings } from '../../config/settings.ts'
 import { readSettings } from '../../config/settings.ts'
+import { BackgroundCalls } from '../../egress/background-calls.ts'
 import { createLog, type ProcessLog } from '../../observe/log.ts'
 import { createMetrics } from '../../observe/metrics.ts'
 import { createLocalAllowances } from '../../quota/allowance.ts'
-import { BackgroundCalls } from '../../request/background-calls.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { SharedResources } from '../../snapshot/shared-resources.ts'
 import { openDatabase } from '../../store/database.ts'
@@ -24,6 +24,7 @@ export interface BuilderContext {
   readonly history: History
   readonly log: ProcessLog
   readonly resources: Resources
+  readonly source: Source
   /** Sends a message to the primary. */
   send(message: FromBuilder): void
 }
@@ -34,16 +35,17 @@ const OPEN_TIMEOUT = 8_000
 
 /** Settings before validation, the defaults where routes.yaml cannot be read; the build reports
  *  the problems. */
-export const readFirstSettings = (config: string): Settings => {
+export const readFirstSettings = (config: string, source = fileSource()): Settings => {
   try {
-    return readSettings(read(config, fileSource()).document.settings as object)
+    return readSettings(read(config, source).document.settings as object)
   } catch {
     return readSettings()
   }
 }
 
 export const createContext = (config: string, send: BuilderContext['send']): BuilderContext => {
-  const { data, database: url, durability, log: logSettings } = readFirstSettings(config)
+  const source = fileSource()
+  const { data, database: url, durability, log: logSettings } = readFirstSettings(config, source)
   const cacheFolder = resolve(data, 'cache')
   const log = createLog({ level: logSettings.level, process: 'builder' })
   const metrics = createMetrics('builder')
@@ -69,6 +71,7 @@ export const createContext = (config: string, send: BuilderContext['send']): Bui
       backgroundCalls: new BackgroundCalls(),
       membership: createMembership({ database, log }),
     },
+    source,
     send,
   }
 }

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import { type Blueprint, type LoadedConfig, load } from '../../config/load.ts'
 import { ProblemsError } from '../../config/problem.ts'
-import { archivedSource, fileSource } from '../../config/read.ts'
+import { archivedSource } from '../../config/read.ts'
 import type { Build } from '../messages.ts'
 import type { BuilderContext } from './context.ts'
 
@@ -18,7 +18,7 @@ export const loadVersion = async (
   serving: Blueprint | undefined,
   { rollback }: Build,
 ): Promise<LoadedVersion> => {
-  const { config, cacheFolder, resources, history, send } = context
+  const { config, cacheFolder, resources, history, source, send } = context
   const last = history.last
   const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
   const archivedVersion = rollback && findArchived(context, serving?.version ?? 0, rollback)
@@ -28,6 +28,7 @@ export const loadVersion = async (
       version,
       cacheFolder,
       resources,
+      source,
       ...archivedVersion,
       progress: file => send({ type: 'step', file }),
     })),
@@ -40,7 +41,7 @@ export const loadVersion = async (
 /** Texts and bundles of an earlier version; variables take their current values. `live`: number of
  *  the version that serves. */
 const findArchived = (
-  { config, history }: BuilderContext,
+  { config, history, source: current }: BuilderContext,
   live: number,
   target: number | 'previous',
 ) => {
@@ -50,6 +51,6 @@ const findArchived = (
     const message = `no version ${which} is stored; see history/ in the data folder`
     throw new ProblemsError([{ code: 'NO_VERSION', message, file: config, line: 1, column: 1 }])
   }
-  const source = archivedSource(dirname(resolve(config)), entry.files, fileSource())
+  const source = archivedSource(dirname(resolve(config)), entry.files, current)
   return { source, bundles: entry.plugins, from: entry.from ?? entry.version }
 }

@@ -6,18 +6,22 @@ import { type Watch, watchFiles } from '../../config/watch.ts'
 import type { ProcessLog } from '../../observe/log.ts'
 import type { GatewayMetrics } from '../../observe/metrics.ts'
 import { type AdminListener, listenAdmin } from '../admin-listener.ts'
-import { type AdminRoutesOptions, adminEndpoints } from '../admin-routes.ts'
+import { type AdminRoutesOptions, adminEndpoints, configView } from '../admin-routes.ts'
 import { formatBanner } from '../banner.ts'
 import type { BuilderClient } from '../builder-client.ts'
+import type { OperationParts } from '../gateway/operations.ts'
 import { describeBindError, localUrl, parseListenAddress } from '../listen-address.ts'
 import type { BuiltVersion } from '../messages.ts'
 import { Reloader } from '../reload.ts'
 import { removeRunFile, writeRunFile } from '../running-gateway.ts'
 
+import { type StorageWatch, watchStorage } from './storage-watch.ts'
+import { notifyReady } from './systemd.ts'
+
 export interface LiveGatewayOptions
   extends Pick<
     AdminRoutesOptions,
-    'pool' | 'exposition' | 'url' | 'draining' | 'storeLost' | 'report'
+    'pool' | 'exposition' | 'url' | 'draining' | 'writer' | 'report'
   > {
   /** The version that the workers serve. */
   readonly first: BuiltVersion
@@ -35,6 +39,7 @@ export class LiveGateway {
   readonly #options: LiveGatewayOptions
   readonly #reloader: Reloader
   readonly #data: string
+  readonly #storageWatch: StorageWatch
   #admin: AdminListener | undefined
   #watch: Watch | undefined
 
@@ -42,6 +47,7 @@ export class LiveGateway {
     const { first, builder, pool, log, metrics } = options
     this.#options = options
     this.#data = resolve(first.settings.data)
+    this.#storageWatch = watchStorage(first.settings, log)
     this.#reloader = new Reloader({
       first,
       builder,
@@ -67,7 +73,13 @@ export class LiveGateway {
     for (const text of await builder.welcome(publicUrl(first.settings, url))) say(text)
     const onChange = (): void => void this.#reloader.filesChanged()
     this.#watch = watchFiles({ places: first.watchedPaths, onChange })
+    notifyReady()
     return true
+  }
+  /** The parts that calls of `host.gateway` use. */
+  get operations(): OperationParts {
+    const options = this.#adminOptions()
+    return { ...options, view: () => configView(options) }
   }
   reload(): void {
     void this.#reloader.reload()
@@ -76,16 +88,22 @@ export class LiveGateway {
     await this.#watch?.close()
   }
   async close(): Promise<void> {
+    this.#storageWatch.close()
     await this.#admin?.close()
     removeRunFile(this.#data, process.pid)
   }
 
+  #adminOptions() {
+    const dataFault = (): string | undefined => this.#storageWatch.reason
+    const options = { ...this.#options, reloader: this.#reloader, dataFault }
+    return options satisfies AdminRoutesOptions
+  }
   /** Returns the URL of the admin listener. */
   async #listen(address: string): Promise<string | undefined> {
     const { host, port } = parseListenAddress(address)
     const options = {
       host,
-      ...adminEndpoints({ ...this.#options, reloader: this.#reloader }),
+      ...adminEndpoints(this.#adminOptions()),
       hosts: () => this.settings.admin_hosts,
     }
     try {

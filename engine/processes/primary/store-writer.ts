@@ -2,8 +2,9 @@
 import type { Log } from '../../plugin.ts'
 import { forkWriter, isPostgres, locate } from '../../store/database.ts'
 import { Child } from '../child.ts'
-import { checkInstanceLock } from '../instance-lock.ts'
 import type { StoreSettings } from '../messages.ts'
+import { createWatchdog } from '../watchdog.ts'
+import { checkInstanceLock } from './instance-lock.ts'
 
 interface WriterMessage {
   readonly type: string
@@ -16,9 +17,15 @@ export interface StoreWriterOptions {
   onMissing(reason: string): void
 }
 
+/** ms between two pings. */
+const PING_INTERVAL = 500
+const WRITER_ID = 0
+
 export class StoreWriter {
   readonly #options: StoreWriterOptions
-  #child: Child<{ readonly type: 'stop' }, WriterMessage> | undefined
+  readonly #watchdog = createWatchdog(PING_INTERVAL)
+  #timer: NodeJS.Timeout | undefined
+  #child: Child<{ readonly type: 'stop' | 'ping' }, WriterMessage> | undefined
   #lockCheck: Promise<string | undefined> | undefined
   #isMissing = false
   #isStarted = false
@@ -34,6 +41,10 @@ export class StoreWriter {
   get looping(): boolean {
     return this.#child?.looping === true
   }
+  /** ms since the writer last answered; 0 without a writer. */
+  get silence(): number {
+    return this.#watchdog.silence(WRITER_ID)
+  }
   /** Checks that no other gateway uses the data folder, then starts the writer; once. */
   async open(store: StoreSettings): Promise<void> {
     this.#lockCheck ??= checkInstanceLock(store.data)
@@ -44,8 +55,15 @@ export class StoreWriter {
   /** The gateway serves: from now on a writer that fails is only restarted. */
   markStarted(): void {
     this.#isStarted = true
+    if (!this.#child) return
+    this.#watchdog.beat(WRITER_ID)
+    this.#timer = setInterval(() => {
+      this.#watchdog.tick()
+      this.#child?.send({ type: 'ping' })
+    }, PING_INTERVAL)
   }
   async stop(): Promise<void> {
+    clearInterval(this.#timer)
     await this.#child?.stop({ type: 'stop' })
   }
 
@@ -62,6 +80,7 @@ export class StoreWriter {
   }
   #onMessage({ type, message }: WriterMessage, file: string): void {
     const { log } = this.#options
+    if (type === 'pong') this.#watchdog.beat(WRITER_ID)
     if (type === 'warning') log.warn({ message }, 'the writer warns')
     if (type !== 'failed') return
     log.error({ message }, 'the writer cannot start')

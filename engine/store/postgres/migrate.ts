@@ -34,9 +34,13 @@ const CLEAN = `UPDATE tollgate_clients SET gone = ${NOW} WHERE client IN (
 
 /** Creates or migrates the store's own tables. Throws STORE_NEWER for a store of a newer program.
  *  */
-export const prepareStore = async (options: SessionOptions): Promise<void> => {
+export const prepareStore = async (
+  options: SessionOptions,
+  isMoveTarget = false,
+): Promise<void> => {
   const session = await Session.open(options)
   try {
+    if (!isMoveTarget) await refuseUnfinishedMove(session)
     await session.script(
       `BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); ${MIGRATIONS_TABLE}; COMMIT`,
     )
@@ -48,6 +52,18 @@ export const prepareStore = async (options: SessionOptions): Promise<void> => {
   } finally {
     await session.end()
   }
+}
+
+/** A gateway must not serve a store that holds a part of the accounts. */
+const refuseUnfinishedMove = async (session: Session): Promise<void> => {
+  const rows = async (text: string) => {
+    const [result] = await session.pipeline([{ text }], Number.POSITIVE_INFINITY)
+    return result && 'rows' in result ? result.rows : []
+  }
+  const [known] = await rows("SELECT to_regclass('tollgate_move') AS name")
+  if (known?.name === null) return
+  const open = await rows("SELECT 1 AS n FROM tollgate_move WHERE name = '' AND finished IS NULL")
+  if (open.length > 0) throw fault('STORE_MOVING')
 }
 
 /** Applies the new migrations of an owner. Throws STORE_MIGRATION with the number of the failed

@@ -24,7 +24,7 @@ const RETRY_DELAY = 100
 export const openPostgres = async (options: DatabaseOptions): Promise<OpenDatabase> => {
   const { writeTimeout = WRITE_TIMEOUT, openTimeout = OPEN_TIMEOUT } = options
   const url = validUrl(options.url)
-  await prepareWithRetry(url, openTimeout)
+  await prepareWithRetry(url, openTimeout, options.isMoveTarget)
   const dialects = new DialectCache()
   const commits = new Commits({ url, writeTimeout, dialects })
   const reads = new Reads({ url, writeTimeout, dialects })
@@ -67,12 +67,16 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
 export const readPostgres = (url: string): Pick<OpenDatabase, 'read' | 'close'> =>
   new Reads({ url: validUrl(url), writeTimeout: WRITE_TIMEOUT, dialects: new DialectCache() })
 
-const prepareWithRetry = async (url: string, openTimeout: number): Promise<void> => {
+const prepareWithRetry = async (
+  url: string,
+  openTimeout: number,
+  isMoveTarget?: boolean,
+): Promise<void> => {
   const until = performance.now() + openTimeout
   for (;;) {
     const remaining = until - performance.now()
     try {
-      return await prepareStore({ url, within: Math.max(1, remaining) })
+      return await prepareStore({ url, within: Math.max(1, remaining) }, isMoveTarget)
     } catch (error) {
       if (isPermanent(error) || 'status' in (error as object) || remaining < RETRY_DELAY)
         throw openingFault(error)

@@ -102,6 +102,8 @@ const forgetAbsent = (queue: Queue, clients: ReadonlyMap<string, Socket>): void 
 }
 
 const start = async (url: string, durability: Durability): Promise<void> => {
+  // Also while it waits for the lock: the writer that has it serves.
+  process.on('message', ({ type }: { type?: string }) => type === 'ping' && send({ type: 'pong' }))
   const address = locate(url)
   makeFolders(address)
   // Only the owner may read the database, its log and the socket.

@@ -1,11 +1,11 @@
 /** Structured output: through the format's own field, through a tool on models without that field,
  *  or through instructions. */
 import type { Json } from '../../../engine/plugin.ts'
+import { subsetOf } from '../closed-schema.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Form, Prompt } from '../hub/prompt.ts'
 import { objectIn, rejectValue, requiredObject, requiredText } from './members.ts'
-import { subsetOf } from './schema.ts'
 
 /** The tool that stands in for structured output. The decoder recognises it by its name and
  *  converts the call back to text. */

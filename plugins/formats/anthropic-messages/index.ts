@@ -4,6 +4,7 @@ import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
 import { imageFormatIn } from '../images/image-prompt.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
+import { about, countSchema } from './about.ts'
 import { decodeStream } from './decode-stream.ts'
 import { encodeStream } from './encode-stream.ts'
 import { decodeError, errorOf, typeOf } from './errors.ts'
@@ -24,6 +25,7 @@ export const anthropicMessages: Format = {
   name: NAME,
   dialect: 'anthropic',
   endpoint: 'anthropic',
+  about,
   model: 'body',
   answerModel: { key: 'model', parents: ['message'] },
   headers: { 'anthropic-version': '2023-06-01' },
@@ -31,6 +33,7 @@ export const anthropicMessages: Format = {
   limitField: 'max_tokens',
   limitsIn: body => [body.max_tokens],
   counting: {
+    schema: countSchema,
     countedRequest: body => body,
     renameModel: (body, model) => ({ ...body, model }),
     encodeCount: tokens => ({ input_tokens: tokens }),

@@ -2,7 +2,7 @@
  *  tokens lacks `max_tokens` and is decoded the same way. */
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
-import type { Prompt, Settings } from '../hub/prompt.ts'
+import { type Prompt, reportPrevious, type Settings } from '../hub/prompt.ts'
 import { readCache, writeCache } from './cache.ts'
 import { readMessages } from './decode-messages.ts'
 import { textBlock } from './encode-content.ts'
@@ -99,8 +99,7 @@ export const encodePrompt = (
     target.traits.prefill !== false && !isOn,
     dropped,
   )
-  if (prompt.previous?.answer !== undefined) dropped.add('previous_response_id')
-  if (prompt.previous?.conversation !== undefined) dropped.add('conversation')
+  reportPrevious(prompt, dropped)
   const systemBlocks =
     form.instructions === undefined ? system : [...system, textBlock(form.instructions)]
   const body: Fields = {

@@ -1,10 +1,19 @@
 /** Converts tools and tool choice. */
 import type { Json } from '../../../engine/plugin.ts'
+import { subsetOf } from '../closed-schema.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts, ToolSupport } from '../hub/codec.ts'
 import type { HostedToolName } from '../hub/content.ts'
-import type { FreeTool, FunctionTool, HostedTool, Prompt, Tool, ToolChoice } from '../hub/prompt.ts'
+import type {
+  FreeTool,
+  FunctionTool,
+  HostedTool,
+  McpServer,
+  Prompt,
+  Tool,
+  ToolChoice,
+} from '../hub/prompt.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { readCache, writeCache } from './cache.ts'
 import { clientToolOf } from './client-tools.ts'
@@ -24,7 +33,6 @@ import {
   textsIn,
 } from './members.ts'
 import { encodeFreeToolName, NAME_RULE } from './names.ts'
-import { subsetOf } from './schema.ts'
 
 // ---------------------------------------------------------------- decoding
 
@@ -141,8 +149,22 @@ export const toolSupport: ToolSupport = {
 }
 
 /** The tools that may be called: this format cannot offer others beside them. */
-export const offeredTools = ({ tools, choice }: Prompt): readonly Tool[] =>
-  choice?.type === 'some' ? tools.filter(tool => matchesName(tool, choice.names)) : tools
+export const offeredTools = ({ tools, choice }: Prompt): readonly Tool[] => {
+  if (choice?.type === 'some') return tools.filter(tool => matchesName(tool, choice.names))
+  const server = forcedServer(choice, tools)
+  return server ? [server] : tools
+}
+/** The MCP server whose call is forced: the format can force a call only if it is offered alone. */
+const forcedServer = (
+  choice: ToolChoice | undefined,
+  tools: readonly Tool[],
+): McpServer | undefined => {
+  if (choice?.type !== 'tool') return undefined
+  const { name, serverTool } = choice
+  const server = tools.find(tool => tool.type === 'mcp' && tool.name === name)
+  if (server?.type !== 'mcp') return undefined
+  return serverTool === undefined ? server : { ...server, allowedTools: [serverTool] }
+}
 
 export const writeTools = (
   prompt: Prompt,
@@ -259,10 +281,10 @@ const CHOICE_WRITERS: Readonly<Record<ToolChoice['type'], WriteChoice>> = {
   auto: () => ({ type: 'auto' }),
   none: () => ({ type: 'none' }),
   required: () => ({ type: 'any' }),
-  tool: (choice, tools) => ({
-    type: 'tool',
-    name: choice?.type === 'tool' ? wireName(choice.name, tools) : '',
-  }),
+  tool: (choice, tools) =>
+    forcedServer(choice, tools)
+      ? { type: 'any' }
+      : { type: 'tool', name: choice?.type === 'tool' ? wireName(choice.name, tools) : '' },
   some: choice => ({
     type: choice?.type === 'some' && choice.mode === 'required' ? 'any' : 'auto',
   }),

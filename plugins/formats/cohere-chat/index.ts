@@ -2,6 +2,7 @@
  *  as content, and citations of documents. */
 import { isFields, lenientObject } from '../fields.ts'
 import { eventFields, type TargetFormat } from '../format.ts'
+import type { ToolNameRule } from '../hub/codec.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { compileTextPattern } from '../stream/text-pattern.ts'
 import { decodeStream } from './decode-stream.ts'
@@ -14,8 +15,11 @@ const TEXT = compileTextPattern({
   exclusions: ['citations', 'usage'],
 })
 
+const NAME = 'cohere-chat'
+const NAME_RULE: ToolNameRule = { invalid: /[^A-Za-z0-9_-]/g, maxLength: 64 }
+
 export const cohereChat: TargetFormat = {
-  name: 'cohere-chat',
+  name: NAME,
   usage: {
     key: 'usage',
     inEvent: ({ delta }) => countsIn(isFields(delta) ? delta : {}),
@@ -35,5 +39,11 @@ export const cohereChat: TargetFormat = {
       return { status: reason === 'TIMEOUT' ? 504 : 502, body: { message } }
     },
   },
-  codec: { encodePrompt, decodeAnswer, decodeStream, decodeError: decodeErrorReply },
+  codec: {
+    encodePrompt,
+    decodeAnswer,
+    decodeStream,
+    decodeError: decodeErrorReply,
+    tools: { format: NAME, names: NAME_RULE, runs: () => false },
+  },
 }

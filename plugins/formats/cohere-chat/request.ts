@@ -2,7 +2,13 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
-import type { Form, Prompt, Settings, Thinking } from '../hub/prompt.ts'
+import {
+  type Form,
+  type Prompt,
+  reportPrevious,
+  type Settings,
+  type Thinking,
+} from '../hub/prompt.ts'
 import { writeMessages } from './messages.ts'
 import { writeTools } from './tools.ts'
 
@@ -11,10 +17,9 @@ export const encodePrompt = (
   { name, traits }: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
-  const { turns, form, thinking, stream, previous, cache } = prompt
+  const { turns, form, thinking, stream, cache } = prompt
   if (cache) dropped.add('cache_control')
-  if (previous?.answer !== undefined) dropped.add('previous_response_id')
-  if (previous?.conversation !== undefined) dropped.add('conversation')
+  reportPrevious(prompt, dropped)
   const thinks = traits.thinking !== false
   if (thinking && thinking.mode !== 'off' && !thinks) dropped.add('thinking')
   return {

@@ -1,14 +1,17 @@
 /** Reranking, as Cohere and Jina have it and compatible servers offer it: a query and documents,
  *  and results with the index and the relevance of each document. */
+
 import type { Format } from '../format.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
+import { about } from './about.ts'
 import { metersOf, rerankEstimate } from './usage.ts'
 
 export const cohereRerank: Format = {
   name: 'cohere-rerank',
   dialect: 'openai',
   endpoint: 'rerank',
+  about,
   model: 'body',
   usage: {
     key: 'meta',

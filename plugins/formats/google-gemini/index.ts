@@ -1,5 +1,6 @@
 /** Google generateContent: the model in the path, whole answers as events, and no terminator except
  *  the finish reason of the last one. */
+
 import type { Json } from '../../../engine/plugin.ts'
 import { count, type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
@@ -11,7 +12,7 @@ import { toolSupport } from './encode-tools.ts'
 import { decodeError } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { counting, decodePrompt, encodePrompt } from './request.ts'
-import { decodeAnswer, encodeAnswer } from './response.ts'
+import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { SETTINGS } from './settings.ts'
 import { upload } from './upload.ts'
 import { metersOf } from './usage.ts'
@@ -26,6 +27,7 @@ export const googleGemini: Format = {
   name: 'google-gemini',
   dialect: 'google',
   endpoint: 'gemini',
+  about,
   model: { rename: (path, name) => rename(path, name) },
   answerModel: { key: 'modelVersion', parents: [] },
   outputLimit: ({ generationConfig, generation_config: snake }, tokens) => {

@@ -1,10 +1,11 @@
 /** Decodes a client's request, and encodes one for an upstream of this format. */
+
 import type { Json } from '../../../engine/plugin.ts'
 import { fault } from '../faults.ts'
 import { type Fields, isFields, omitUndefined } from '../fields.ts'
 import type { CountFacts } from '../format.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
-import type { Prompt, Turn } from '../hub/prompt.ts'
+import { type Prompt, reportPrevious, type Turn } from '../hub/prompt.ts'
 import { TurnsReader } from './decode-messages.ts'
 import { readChoice, readTools } from './decode-tools.ts'
 import { writeTurns } from './encode-messages.ts'
@@ -89,6 +90,11 @@ export const requestToCount = (fields: Fields): Fields => {
 }
 
 export const counting: CountFacts = {
+  schema: {
+    type: 'object',
+    required: ['totalTokens'],
+    properties: { totalTokens: { type: 'integer' } },
+  },
   countedRequest: requestToCount,
   renameModel: (body, model) =>
     Object.fromEntries(
@@ -128,8 +134,7 @@ export const encodePrompt = (
     }),
   }
   if (prompt.cache) dropped.add('cache_control')
-  if (prompt.previous?.answer !== undefined) dropped.add('previous_response_id')
-  if (prompt.previous?.conversation !== undefined) dropped.add('conversation')
+  reportPrevious(prompt, dropped)
   const verb = prompt.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return {
     path: `/v1beta/models/${encodeURIComponent(target.name)}:${verb}`,

@@ -13,6 +13,8 @@ import { AnswerReader } from './answer/reader.ts'
 import { blockReason, finishReason } from './stops.ts'
 import { countsOf } from './usage.ts'
 
+export { about } from './about.ts'
+
 export const decodeAnswer = (body: Fields): Answer => {
   const collector = new Collector()
   const emit = (part: Part): void => collector.add(part)

@@ -29,6 +29,15 @@ export interface Prompt {
   readonly body: { readonly [key: string]: Json }
 }
 
+/** Reports references to what a provider stores, for formats that have none. */
+export const reportPrevious = (
+  { previous }: Pick<Prompt, 'previous'>,
+  dropped: { add(field: string): void },
+): void => {
+  if (previous?.answer !== undefined) dropped.add('previous_response_id')
+  if (previous?.conversation !== undefined) dropped.add('conversation')
+}
+
 /** Consecutive content of one side. Tool results belong to user turns, before other content. */
 export interface Turn {
   readonly role: 'system' | 'user' | 'assistant'
@@ -170,7 +179,13 @@ interface ForeignTool {
 }
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
-  | { readonly type: 'tool'; readonly name: string; readonly namespace?: string }
+  /** `serverTool`: if `name` is that of an MCP server, the one of its tools. */
+  | {
+      readonly type: 'tool'
+      readonly name: string
+      readonly namespace?: string
+      readonly serverTool?: string
+    }
   | {
       readonly type: 'some'
       readonly mode: 'auto' | 'required'

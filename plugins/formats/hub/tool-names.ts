@@ -112,7 +112,10 @@ const renameChoice = (choice: ToolChoice, tools: readonly Tool[], rename: Rename
         declaredNames.find(each => each.name === name.name || joinNames(each) === name.name) ??
         name,
     )
-  if (choice.type === 'tool') return { type: 'tool', name: renameChosen(choice) }
+  if (choice.type === 'tool') {
+    const { namespace: _, ...rest } = choice
+    return { ...rest, name: renameChosen(choice) }
+  }
   if (choice.type !== 'some') return choice
   return { ...choice, names: choice.names.map(name => renameChosen({ name })) }
 }

@@ -5,7 +5,7 @@ import { type Fields, isFields } from '../fields.ts'
 import type { DroppedFields, TargetFacts } from '../hub/codec.ts'
 import type { Content, Media } from '../hub/content.ts'
 import { withoutUnsupportedTools } from '../hub/offered-tools.ts'
-import type { HostedTool, Prompt, Turn } from '../hub/prompt.ts'
+import { type HostedTool, type Prompt, reportPrevious, type Turn } from '../hub/prompt.ts'
 import { unsupportedTool } from '../hub/unsupported-tool.ts'
 import { parseDataUrl } from '../media/media.ts'
 
@@ -115,10 +115,8 @@ const checkCount = (count: number | undefined): void => {
 const SUPPORTED_SETTINGS: ReadonlySet<string> = new Set(['candidates', 'user', 'modalities'])
 /** Settings that request nothing if they are false. */
 const OFF_IF_FALSE: ReadonlySet<string> = new Set(['store', 'background', 'logprobs'])
-const reportDropped = (
-  { settings, tools, choice, form, thinking, previous, body }: Prompt,
-  dropped: DroppedFields,
-): void => {
+const reportDropped = (prompt: Prompt, dropped: DroppedFields): void => {
+  const { settings, tools, choice, form, thinking, body } = prompt
   for (const [name, value] of Object.entries(settings))
     if (!SUPPORTED_SETTINGS.has(name) && !(value === false && OFF_IF_FALSE.has(name)))
       dropped.add(name)
@@ -132,8 +130,7 @@ const reportDropped = (
   // An image model generates an image whatever the choice.
   if (choice && choice.type !== 'none' && !tools.some(({ type }) => type === 'hosted'))
     dropped.add('choice')
-  if (previous?.answer !== undefined) dropped.add('previous_response_id')
-  if (previous?.conversation !== undefined) dropped.add('conversation')
+  reportPrevious(prompt, dropped)
 }
 
 // ---------------------------------------------------------------- text and images of a turn

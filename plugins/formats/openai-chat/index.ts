@@ -12,7 +12,7 @@ import { encodeStream } from './encode-stream.ts'
 import { decodeError, errorOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { decodePrompt, encodePrompt, needsTranslation } from './request.ts'
-import { decodeAnswer, encodeAnswer } from './response.ts'
+import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { NAMES } from './settings.ts'
 import { toolSupport } from './tools.ts'
 import { metersOf } from './usage.ts'
@@ -28,6 +28,7 @@ export const openaiChat: Format = {
   name: 'openai-chat',
   dialect: 'openai',
   endpoint: 'openai',
+  about,
   model: 'body',
   answerModel: { key: 'model', parents: [] },
   outputLimit: (_, tokens) => ['max_completion_tokens', tokens],

@@ -2,7 +2,7 @@
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, fieldsIn, flagIn, isFields, omitUndefined } from '../fields.ts'
 import type { DroppedFields, TargetFacts, UpstreamRequest } from '../hub/codec.ts'
-import type { Prompt } from '../hub/prompt.ts'
+import { type Prompt, reportPrevious } from '../hub/prompt.ts'
 import { clientNamesIn } from '../hub/setting-aliases.ts'
 import { isVideoPart } from './content.ts'
 import { readMessages, writeMessages } from './messages.ts'
@@ -61,10 +61,9 @@ export const encodePrompt = (
   { name, traits }: TargetFacts,
   dropped: DroppedFields,
 ): UpstreamRequest => {
-  const { turns, form, thinking, stream, previous, cache } = prompt
+  const { turns, form, thinking, stream, cache } = prompt
   if (cache) dropped.add('cache_control')
-  if (previous?.answer !== undefined) dropped.add('previous_response_id')
-  if (previous?.conversation !== undefined) dropped.add('conversation')
+  reportPrevious(prompt, dropped)
   const effort = thinking && writeThinking(thinking)
   if (effort !== undefined && traits.thinking === false) dropped.add('thinking')
   return {

@@ -18,6 +18,8 @@ import { writeTextAndCalls } from './messages.ts'
 import { readCallPayload, readThoughts, writeThoughts } from './reasoning.ts'
 import { countsOf, metersOf } from './usage.ts'
 
+export { about } from './about.ts'
+
 const STOPS: Readonly<Record<string, Stop['reason']>> = {
   stop: 'end',
   length: 'length',

@@ -14,6 +14,7 @@ import { imageFormatIn } from '../images/image-prompt.ts'
 import { openaiErrorIn } from '../openai-error.ts'
 import { decodeErrorReply } from '../openai-error-reply.ts'
 import type { SseEvent } from '../stream/sse.ts'
+import { about } from './about.ts'
 import { ImageCounter } from './image-counter.ts'
 import { decodePrompt, needsTranslation, SETTINGS } from './read.ts'
 import { ACCEPTED_FIELDS, encodePrompt, reducePrompt } from './write.ts'
@@ -26,6 +27,7 @@ export const openaiImages: Format = {
   name: 'openai-images',
   dialect: 'openai',
   endpoint: 'image-generation',
+  about,
   model: 'body',
   usage: {
     key: 'usage',

@@ -1,9 +1,11 @@
 /** OpenAI's moderation endpoint: whether texts and images break its rules. No answer has usage. */
+
 import type { Meters } from '../../slots.ts'
 import { count, type Fields, isFields } from '../fields.ts'
 import { type Format, omitZeroMeters } from '../format.ts'
 import { estimatePromptTokens } from '../prompt-tokens.ts'
 import { NO_STREAM } from '../stream/no-stream.ts'
+import { about } from './about.ts'
 
 const metersOf = (usage: Fields): Meters =>
   omitZeroMeters({ input: count(usage.prompt_tokens) || count(usage.input_tokens) })
@@ -12,6 +14,7 @@ export const openaiModerations: Format = {
   name: 'openai-moderations',
   dialect: 'openai',
   endpoint: 'moderations',
+  about,
   model: 'body',
   usage: {
     key: 'usage',

@@ -11,6 +11,7 @@ import { readContent } from './content.ts'
 import { fault as own } from './faults.ts'
 import { decodeHostedCall } from './hosted-tools.ts'
 import { NAME } from './name.ts'
+import { describeFound, isClientSearch, SEARCH, searchPayload } from './tool-search.ts'
 
 type Role = Turn['role']
 interface DecodedItem {
@@ -171,7 +172,31 @@ const readReference: Read = (item, at) => {
 }
 const readHostedCall: Read = item => ({ role: 'assistant', content: [decodeHostedCall(item)] })
 
+const readSearchCall: Read = (item, at, names) => {
+  if (!isClientSearch(item)) return readHostedCall(item, at, names)
+  const id = callId(item, at)
+  const input = JSON.stringify(item.arguments ?? {})
+  names.set(id, SEARCH)
+  return {
+    role: 'assistant',
+    content: [{ type: 'call', id, name: SEARCH, input, payload: searchPayload(item) }],
+  }
+}
+const readSearchResult: Read = (item, at, names) => {
+  if (!isClientSearch(item)) return readHostedCall(item, at, names)
+  const result: Result = {
+    type: 'result',
+    id: callId(item, at),
+    name: SEARCH,
+    content: [{ type: 'text', text: describeFound(item) }],
+    payload: searchPayload(item),
+  }
+  return { role: 'user', content: [result] }
+}
+
 const READERS: Readonly<Record<string, Read>> = {
+  tool_search_call: readSearchCall,
+  tool_search_output: readSearchResult,
   message: readMessage,
   function_call: readCall('arguments'),
   function_call_output: readResult(false),

@@ -18,6 +18,7 @@ import type { Turn } from '../hub/prompt.ts'
 import { writePart } from './content.ts'
 import { originalItemOf } from './hosted-tools.ts'
 import { CALL_ID, NAME } from './name.ts'
+import { searchItemIn } from './tool-search.ts'
 
 export const writeItems = (turns: readonly Turn[], dropped: DroppedFields): readonly Fields[] => {
   const freeCallIds = new Set<string>()
@@ -25,7 +26,7 @@ export const writeItems = (turns: readonly Turn[], dropped: DroppedFields): read
     if (turn.role === 'assistant')
       return new AssistantItems(freeCallIds, dropped).write(turn.content)
     const results = turn.content.flatMap(content =>
-      content.type === 'result' ? [writeResult(content, freeCallIds)] : [],
+      content.type === 'result' ? [searchItemIn(content) ?? writeResult(content, freeCallIds)] : [],
     )
     const parts = turn.content.flatMap(content => partOf(content, dropped) ?? [])
     return parts.length > 0 ? [...results, writeMessage(turn.role, parts)] : results
@@ -142,7 +143,10 @@ class AssistantItems {
       }),
     )
   }
-  #callItem({ id, name, namespace, input, isFreeText, payload }: Call): Fields {
+  #callItem(content: Call): Fields {
+    const searchItem = searchItemIn(content)
+    if (searchItem) return searchItem
+    const { id, name, namespace, input, isFreeText, payload } = content
     const call = omitUndefined({
       call_id: encodeCallId(id, CALL_ID),
       name,

@@ -7,6 +7,7 @@ import type { EncodeContext, StreamEncoder } from '../hub/codec.ts'
 import { Output } from './answer/output.ts'
 import { type ResponseState, responseOf } from './answer/response-object.ts'
 import { endingOf } from './stops.ts'
+import { offersSearch } from './tool-search.ts'
 
 export const encodeStream = (context: EncodeContext): StreamEncoder => new ResponsesEncoder(context)
 
@@ -23,7 +24,9 @@ class ResponsesEncoder implements StreamEncoder {
 
   constructor(context: EncodeContext) {
     this.#context = context
-    this.#output = new Output(context.id, (type, members) => this.#emit(type, members))
+    this.#output = new Output(context.id, offersSearch(context.prompt), (type, members) =>
+      this.#emit(type, members),
+    )
   }
   push(part: Part): string {
     this.#begin()

@@ -1,5 +1,6 @@
 /** OpenAI responses: named and numbered events; the last one carries the whole response with its
  *  usage. No `[DONE]`. */
+
 import type { Bytes } from '../../../engine/plugin.ts'
 import { type Fields, isFields, lenientObject } from '../fields.ts'
 import { eventFields, type Format } from '../format.ts'
@@ -12,7 +13,7 @@ import { decodeError, errorOf, typeOf } from './errors.ts'
 import { hostedUsage } from './hosted-tools.ts'
 import { NAME } from './name.ts'
 import { decodePrompt, encodePrompt } from './request.ts'
-import { decodeAnswer, encodeAnswer } from './response.ts'
+import { about, decodeAnswer, encodeAnswer } from './response.ts'
 import { TOOL_FIELD_NAMES, toolSupport } from './tools.ts'
 import { metersOf } from './usage.ts'
 
@@ -36,6 +37,7 @@ export const openaiResponses: Format = {
   name: NAME,
   dialect: 'openai',
   endpoint: 'openai-response',
+  about,
   model: 'body',
   answerModel: { key: 'model', parents: ['response'] },
   outputLimit: (_, tokens) => ['max_output_tokens', tokens],

@@ -7,7 +7,10 @@ import { contentOf } from './answer/item.ts'
 import { Output } from './answer/output.ts'
 import { responseOf } from './answer/response-object.ts'
 import { endingOf, stopOf } from './stops.ts'
+import { offersSearch } from './tool-search.ts'
 import { metersOf } from './usage.ts'
+
+export { about } from './about.ts'
 
 export const decodeAnswer = (body: Fields): Answer => {
   const content = lenientObjects(body, 'output').flatMap(contentOf)
@@ -40,7 +43,7 @@ const logprobsOf = (body: Fields): Pick<Answer['choices'][number], 'logprobs'> =
 }
 
 export const encodeAnswer = (answer: Answer, context: EncodeContext): Fields => {
-  const output = new Output(context.id, () => undefined)
+  const output = new Output(context.id, offersSearch(context.prompt), () => undefined)
   // This format carries one answer only.
   const choices = answer.choices.slice(0, 1)
   for (const part of partsOf({ ...answer, choices })) if ('index' in part) output.add(part)

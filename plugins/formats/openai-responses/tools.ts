@@ -30,13 +30,18 @@ import { strictly } from '../openai-strict.ts'
 import { reportUnknown } from './decode-settings.ts'
 import { readMcpServer, serverLabelOf, writeMcpServer } from './mcp-servers.ts'
 import { NAME } from './name.ts'
+import { foundTools, isClientSearch, readSearch, SEARCH } from './tool-search.ts'
 
 // ---------------------------------------------------------------- read
 
 export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[] => {
   const maxCalls = numberIn(body, 'max_tool_calls')
-  const tools = (listIn(body, 'tools') ?? []).flatMap((value, index) => {
-    const at = `tools[${index}]`
+  const listed = (listIn(body, 'tools') ?? []).map(
+    (value, index) => [value, `tools[${index}]`] as const,
+  )
+  const names = new Set(listed.map(([tool]) => nameIn(tool)))
+  const loadedTools = foundTools(body.input).filter(([tool]) => !names.has(nameIn(tool)))
+  const tools = [...listed, ...loadedTools].flatMap(([value, at]) => {
     const tool = requireObject(value, at)
     const type = requireMember(textIn(tool, 'type', `${at}.type`), `${at}.type`)
     if (type === 'namespace') return readNamespace(tool, at, dropped)
@@ -46,6 +51,8 @@ export const readTools = (body: Fields, dropped: DroppedFields): readonly Tool[]
   if (!tools.some(tool => tool.type === 'hosted')) dropped.add('max_tool_calls')
   return tools.map(tool => (tool.type === 'hosted' ? { ...tool, maxCalls } : tool))
 }
+const nameIn = (tool: Json): string | undefined =>
+  isFields(tool) && typeof tool.name === 'string' ? tool.name : undefined
 /** A group of functions. Deferred loading applies only together with a search for tools. */
 const readNamespace = (group: Fields, at: string, dropped: DroppedFields): readonly Tool[] => {
   const description = textIn(group, 'description', `${at}.description`)
@@ -152,7 +159,7 @@ export const TOOL_FIELD_NAMES: Readonly<Record<string, string>> = Object.fromEnt
 )
 const readForeign = (tool: Fields, at: string): Tool => {
   const name = textIn(tool, 'type') ?? ''
-  const isOptional = name === 'tool_search'
+  const isOptional = name === SEARCH
   return {
     type: 'foreign',
     origin: NAME,
@@ -167,6 +174,7 @@ const READERS: Readonly<
   function: readFunction,
   custom: readFree,
   mcp: readMcpServer,
+  [SEARCH]: (tool, at) => (isClientSearch(tool) ? readSearch(tool, at) : readForeign(tool, at)),
 }
 const textsIn = (fields: Fields, key: string, at: string): readonly string[] | undefined =>
   listIn(fields, key, at)?.map((value, index) => {
@@ -186,8 +194,9 @@ export const readChoice = (
       param: 'tool_choice',
     })
   if (value.type === 'mcp') {
-    dropped.add('tool_choice')
-    return undefined
+    const name = requireMember(nameOf(value, 'tool_choice'), 'tool_choice.server_label')
+    const serverTool = textIn(value, 'name', 'tool_choice.name')
+    return { type: 'tool', name, ...(serverTool !== undefined && { serverTool }) }
   }
   const name = nameOf(value, 'tool_choice')
   if (value.type !== 'allowed_tools') {
@@ -259,9 +268,10 @@ const writeTool = (tool: Tool, dropped: DroppedFields): Json => {
 }
 /** This format's default is a strict schema; all other formats default to non-strict. */
 const writeFunction = (
-  { name, description, schema: ownSchema, strict: isAsked }: FunctionTool,
+  { name, description, schema: ownSchema, strict: isAsked, native }: FunctionTool,
   dropped: DroppedFields,
 ): Fields => {
+  if (native?.origin === NAME && isFields(native.raw)) return native.raw
   const parameters = ownSchema ?? { type: 'object', properties: {} }
   const { schema, strict } = strictly(parameters, isAsked, 'strict', dropped)
   return omitUndefined({
@@ -302,8 +312,9 @@ const WIRE_TYPES: Readonly<Partial<Record<HostedToolName, string>>> = {
 
 const writeChoice = (choice: ToolChoice, tools: readonly Tool[]): Json => {
   if (choice.type === 'tool') {
-    const { name, namespace } = choice
-    return omitUndefined({ ...choiceOf(name, tools), namespace })
+    const { name, namespace, serverTool } = choice
+    const member = serverTool === undefined ? {} : { name: serverTool }
+    return omitUndefined({ ...choiceOf(name, tools), ...member, namespace })
   }
   if (choice.type !== 'some') return choice.type
   const { mode, names } = choice

@@ -1,6 +1,8 @@
 /** OpenAI's text-to-speech endpoint: audio passes through unchanged, also in a stream of events. */
+
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
+import { about } from './about.ts'
 import { metersOf, speechEstimate } from './usage.ts'
 
 const DONE = 'speech.audio.done'
@@ -9,6 +11,7 @@ export const openaiSpeech: Format = {
   name: 'openai-speech',
   dialect: 'openai',
   endpoint: 'audio-speech',
+  about,
   model: 'body',
   usage: {
     key: 'usage',

@@ -1,7 +1,9 @@
 /** OpenAI's speech-to-text endpoints: forms pass up unchanged, and transcripts pass down in the
  *  format that the client requested. */
+
 import { streamEndingWith, usageInEvent } from '../audio/ending-event.ts'
 import type { Format } from '../format.ts'
+import { about } from './about.ts'
 import { metersOf, transcriptionEstimate } from './usage.ts'
 
 const DONE = 'transcript.text.done'
@@ -10,6 +12,7 @@ export const openaiTranscription: Format = {
   name: 'openai-transcription',
   dialect: 'openai',
   endpoint: 'audio-transcription',
+  about,
   model: 'body',
   usage: {
     key: 'usage',

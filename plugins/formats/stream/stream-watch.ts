@@ -17,6 +17,8 @@ export interface ResponseListener {
   onBytes?(bytes: Bytes, counts: boolean): void
   /** Encodes the event that ends a stream with an error, in the client's format. */
   encodeFailure(reason: Fault, last: SseEvent | undefined): Bytes
+  /** The event to send in place of an error event that is not for the client. */
+  replaceError?(event: SseEvent, last: SseEvent | undefined): Bytes | undefined
   /** Creates the fault for a stream without terminator. */
   truncationFault(): Fault
   /** Called if the stream ends with an error of the upstream or the gateway. */
@@ -133,7 +135,8 @@ export class StreamFilter implements Filter {
     const comments = eventsIn(bytes).filter(({ data }) => data === undefined)
     this.#tail?.push(...comments.map(({ start, end }) => bytes.subarray(start, end)))
   }
-  #passPiece(bytes: Bytes, out: Out): void {
+  #passPiece(piece: Bytes, out: Out): void {
+    const bytes = contains(piece, ERROR_MARK) ? this.#replaceErrors(piece) : piece
     const counts = contains(bytes, this.#marks.usage)
     if (this.#tail && this.#marks.facts.afterEnd === 'added' && hasData(bytes)) this.#beginAnother()
     if (counts) this.#count(bytes)
@@ -152,6 +155,17 @@ export class StreamFilter implements Filter {
       this.#send(this.#lastBytes, out)
     }
     this.#hold(visible.subarray(at))
+  }
+  #replaceErrors(bytes: Bytes): Bytes {
+    let last = lastEvent(this.#lastBytes)
+    let hasReplaced = false
+    const parts = eventsIn(bytes).map(event => {
+      const replacement = this.#listener.replaceError?.(event, last)
+      if (event.data !== undefined) last = event
+      hasReplaced ||= replacement !== undefined
+      return replacement ?? bytes.subarray(event.start, event.end)
+    })
+    return hasReplaced ? join(parts) : bytes
   }
   #beginAnother(): void {
     this.#readCounts()

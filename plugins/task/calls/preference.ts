@@ -7,11 +7,15 @@ export interface Preference {
   /** ms to wait for the result before the answer is 202. */
   readonly wait: number
 }
+/** Whole seconds. An invalid preference is ignored (RFC 7240 §2). */
+const WAIT = /^wait\s*=\s*(?:"(\d+)"|(\d+))\s*(?:;|$)/
+
 /** Undefined where the client does not prefer an asynchronous answer. */
 export const preferenceOf = (header: string | undefined): Preference | undefined => {
   if (header === undefined) return undefined
   const preferences = header.split(',').map(each => each.trim().toLowerCase())
   if (!preferences.some(each => /^respond-async(?:\s*;|$)/.test(each))) return undefined
-  const seconds = preferences.map(each => /^wait\s*=\s*"?(\d{1,6})"?/.exec(each)?.[1]).find(Boolean)
+  const [wait] = preferences.flatMap(each => WAIT.exec(each) ?? [])
+  const seconds = wait?.replace(/\D+/g, '')
   return { wait: Math.min(LONGEST_WAIT, Number(seconds ?? 0) * 1_000) }
 }

@@ -1,7 +1,9 @@
 /** How tasks look to the clients of one API. */
+
 import type { Fault, Headers, Json, Target } from '../../../engine/plugin.ts'
 import type { ImagePlaces } from '../../file-store/image-places.ts'
 import type { Fields, State, Task } from '../task.ts'
+import type { TaskSchemas } from './schemas.ts'
 
 /** What a dialect may show besides the task. */
 export interface TaskContext {
@@ -9,6 +11,7 @@ export interface TaskContext {
   readonly credits: number
 }
 export interface TaskDialect {
+  readonly schemas: TaskSchemas
   /** What the ids of its tasks begin with. */
   readonly idPrefix?: string
   /** The request as it is kept, echoed and sent: with the values that this API chooses itself.

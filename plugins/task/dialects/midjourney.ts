@@ -1,9 +1,11 @@
 /** Tasks of the image endpoints: /mj. Bodies are those of midjourney-proxy. */
+
 import { errors } from '../../../engine/errors.ts'
 import type { Json } from '../../../engine/plugin.ts'
 import { type Fields, isFinal, type State, type Task } from '../task.ts'
 import type { ModeFigures, TaskDialect } from './dialect.ts'
 import { hmacHeaders } from './hmac-headers.ts'
+import { midjourneySchemas } from './schemas.ts'
 
 /** The member of a create with the URL. */
 const HOOK = 'notifyHook'
@@ -94,6 +96,7 @@ const speed = (modes: readonly ModeFigures[], now: number): Json => {
 }
 
 export const midjourney = {
+  schemas: midjourneySchemas,
   submitted,
   create: ({ id }) => ({ ...ACCEPTED, result: id, properties: {} }),
   query,

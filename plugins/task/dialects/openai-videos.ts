@@ -1,8 +1,10 @@
 /** Tasks of OpenAI's video endpoints: /v1/videos. */
+
 import { errors } from '../../../engine/errors.ts'
 import { integerIn, listPage, orderIn } from '../../dialects/openai-query.ts'
 import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'
 import type { ResultDialect, TaskDialect } from './dialect.ts'
+import { videoSchemas } from './schemas.ts'
 
 const code = (text: string) => ({ openai: { code: text } })
 
@@ -117,6 +119,7 @@ const images: NonNullable<TaskDialect['images']> = {
 }
 
 export const openaiVideos: TaskDialect & ResultDialect = {
+  schemas: videoSchemas,
   idPrefix: PREFIX,
   images,
   create: video,

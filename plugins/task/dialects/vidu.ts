@@ -1,8 +1,10 @@
 /** Tasks of the video endpoints: /ent/v2. */
+
 import { errors } from '../../../engine/errors.ts'
 import type { Json, Target } from '../../../engine/plugin.ts'
 import { type Fields, type State, TASK_ERRORS, type Task } from '../task.ts'
 import type { TaskContext, TaskDialect } from './dialect.ts'
+import { viduSchemas } from './schemas.ts'
 import { viduCallback } from './vidu-callback.ts'
 import { viduImages } from './vidu-images.ts'
 
@@ -170,6 +172,7 @@ const submitted = (body: Fields, { traits }: Target): Fields => {
 }
 
 export const vidu: TaskDialect = {
+  schemas: viduSchemas,
   prepare,
   images: { ...viduImages, lostCode: 'ImageDownloadFailure' },
   submitted,

@@ -11,7 +11,7 @@ const fault = errors({
 })
 
 /** Media types that no browser runs scripts of. */
-const SAFE_TYPE = /^(?:video|audio)\/[\w.+-]+$|^image\/(?:png|jpeg|webp|gif)$/
+export const SAFE_TYPE = /^(?:video|audio)\/[\w.+-]+$|^image\/(?:png|jpeg|webp|gif)$/
 const PASSED = ['accept-ranges', 'content-encoding', 'content-length', 'content-range', 'etag']
 /** Statuses of files that were deleted, or of links that have expired. */
 const DELETED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410])

@@ -6,6 +6,8 @@ import { SpeedStage } from '../modes/speed.ts'
 import { isResultView, type Options } from '../options.ts'
 import type { TaskRunner } from '../runner.ts'
 import { ViewStage } from '../views.ts'
+import { isAccountView } from './account-options.ts'
+import { AccountTasksStage } from './account-tasks.ts'
 import { ChangeStage } from './change-notices.ts'
 import { ResultStage } from './result-stage.ts'
 
@@ -17,6 +19,7 @@ export const viewStageOf = (
   if (options.view === 'reply') return new ReplyStage(host)
   if (options.view === 'speed') return new SpeedStage(host, options.dialect)
   if (options.view === 'changed') return new ChangeStage(host, startJobs(host, runner))
+  if (isAccountView(options)) return new AccountTasksStage(host, runner, options)
   return isResultView(options)
     ? new ResultStage(host, runner, options)
     : new ViewStage(host, runner, options)

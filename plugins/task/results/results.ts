@@ -1,7 +1,7 @@
 /** Results of a task: which of their members are files, and what the customer sees of them. */
 import type { HostBase, Json } from '../../../engine/plugin.ts'
-import { mediaTypeOf } from '../../file-store/media-type.ts'
 import { signedUrl } from '../../file-store/signed-url.ts'
+import { mediaTypeOf } from '../../formats/media/media-type.ts'
 import type { Copy, Fields, Task } from '../task.ts'
 
 /** A file of a result as the upstream gave it. */

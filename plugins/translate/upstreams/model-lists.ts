@@ -2,9 +2,16 @@
 import { EXIT } from '../../../engine/cli/kit.ts'
 import { nearest } from '../../../engine/config/nearest.ts'
 import { errors } from '../../../engine/errors.ts'
-import type { HostBase, Json, SingleCommand, TargetPin } from '../../../engine/plugin.ts'
+import type {
+  HostBase,
+  Json,
+  LiveFinding,
+  SingleCommand,
+  TargetPin,
+} from '../../../engine/plugin.ts'
+import { readCatalogue } from '../../catalogue/configured.ts'
 import { isFields, parseJson } from '../../formats/fields.ts'
-import { formats } from '../../formats/index.ts'
+import { formatsOf } from '../../formats/index.ts'
 
 interface Finding {
   readonly upstream: string
@@ -13,8 +20,10 @@ interface Finding {
   readonly answer: string
   /** Whether calls with this key at this address must fail. */
   readonly fails: boolean
+  /** The names of its models; undefined if it lists none. */
+  readonly models?: readonly string[]
 }
-type Answer = Pick<Finding, 'answer' | 'fails'>
+type Answer = Pick<Finding, 'answer' | 'fails' | 'models'>
 
 /** ms. */
 const TIMEOUT = 15_000
@@ -30,11 +39,18 @@ export const test: SingleCommand = {
     const names = only === undefined ? Object.keys(host.upstreams) : [only]
     const findings = (await Promise.all(names.map(name => check(name, host)))).flat()
     return {
-      rows: findings.map(({ fails: _, ...row }) => row),
-      json: findings,
+      rows: findings.map(({ fails: _, models: __, ...row }) => row),
+      json: findings.map(({ models: _, ...finding }) => finding),
       exit: findings.some(({ fails }) => fails) ? EXIT.runTime : EXIT.ok,
     }
   },
+}
+
+/** For endpoints of operators. Throws UPSTREAM_UNKNOWN. */
+export const testUpstream = async (host: HostBase, name: string) => {
+  if (!Object.hasOwn(host.upstreams, name)) throw unknownUpstream(name, host)
+  const findings = await check(name, host)
+  return findings.map(({ models, ...finding }) => ({ ...finding, models: models?.length ?? null }))
 }
 
 const fault = errors({ UPSTREAM_UNKNOWN: [404, 'there is no upstream named "%s"%s'] })
@@ -61,7 +77,7 @@ const check = async (upstream: string, host: HostBase): Promise<readonly Finding
 
 const askForModels = async (upstream: string, pin: TargetPin, host: HostBase): Promise<Answer> => {
   try {
-    const request = { method: 'GET', ...listOf(host.upstreams[upstream]?.options.formats) }
+    const request = { method: 'GET', ...listOf(host.upstreams[upstream]?.options.formats, host) }
     const reply = await host.send(upstream, { ...request, timeout: TIMEOUT, pin })
     const body = parseJson(Buffer.from(await reply.bytes(ANSWER_LIMIT)).toString())
     return judge(reply.status, body)
@@ -71,9 +87,9 @@ const askForModels = async (upstream: string, pin: TargetPin, host: HostBase): P
 }
 
 /** Where providers of these formats list their models. */
-const listOf = (names: Json | undefined) => {
+const listOf = (names: Json | undefined, host: HostBase) => {
   const [first] = Array.isArray(names) ? names : []
-  const format = formats.get(String(first))
+  const format = formatsOf(host).clients.get(String(first))
   return {
     path: format?.dialect === 'google' ? '/v1beta/models' : '/v1/models',
     headers: { accept: 'application/json', ...format?.headers },
@@ -84,7 +100,36 @@ const judge = (status: number, body: Json | undefined): Answer => {
   if (status === 401 || status === 403) return { answer: `${status}: refuses the key`, fails: true }
   if (status >= 300) return { answer: `${status}: lists no models`, fails: status >= 500 }
   const fields = isFields(body) ? body : {}
-  const models = [fields.data, fields.models].find(Array.isArray)
-  const count = models ? `${models.length} models` : 'a body without models'
-  return { answer: `${status}: ${count}`, fails: false }
+  const list = [fields.data, fields.models].find(Array.isArray)
+  if (!list) return { answer: `${status}: a body without models`, fails: false }
+  return { answer: `${status}: ${list.length} models`, fails: false, models: list.flatMap(nameOf) }
+}
+/** `models/gemini-2.5-pro` and `gemini-2.5-pro` are the same model. */
+const nameOf = (model: Json): readonly string[] => {
+  const { id, name } = isFields(model) ? model : {}
+  const text = id ?? name
+  return typeof text === 'string' ? [text.replace(/^models\//, '')] : []
+}
+
+/** For `tollgate check --live`: the answers of all upstreams, and the targets that they lack. */
+export const checkLive = async (host: HostBase): Promise<readonly LiveFinding[]> => {
+  const targets = targetNames(host)
+  const findings = await Promise.all(Object.keys(host.upstreams).map(name => check(name, host)))
+  return findings.flat().map(({ models, ...finding }) => ({
+    ...finding,
+    missing: models
+      ? (targets.get(finding.upstream) ?? []).filter(name => !models.includes(name))
+      : [],
+  }))
+}
+/** The names of exact targets, by upstream: names with a pattern are not known in advance. */
+const targetNames = (host: HostBase): ReadonlyMap<string, readonly string[]> => {
+  const names = new Map<string, string[]>()
+  for (const { targets } of readCatalogue(host).all)
+    for (const { upstream, name } of targets) {
+      const known = names.get(upstream) ?? []
+      if (name !== undefined && !/[*{]/.test(name) && !known.includes(name)) known.push(name)
+      names.set(upstream, known)
+    }
+  return names
 }

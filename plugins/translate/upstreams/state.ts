@@ -32,11 +32,12 @@ export const list: SingleCommand = {
       Record<string, { readonly addresses: State['upstreams'][string]; readonly keys: KeyView[] }>
     >
     const rows = Object.entries(state).flatMap(([upstream, { addresses, keys }]) =>
-      addresses.map(({ address, state, busy }) => ({
+      addresses.map(({ address, state, busy, conversations: { own, moved } }) => ({
         upstream,
         address,
         state,
         busy,
+        conversations: own + moved === 0 ? '-' : `${own} own, ${moved} moved`,
         keys: keys.map(keyText).join(', ') || '-',
       })),
     )

@@ -115,3 +115,17 @@ t.test('check: reports nesting that is too deep', async t => {
     t.match(problem, { line: 2, code: 'YAML_SYNTAX', message: /^the nesting is too deep/ })
   }
 })
+
+t.test('check: a database of another kind, an address without a scheme, an empty file', async t => {
+  const routes = `settings: { database: 'mysql://host/name' }
+upstreams: { up: { url: 'api.example.com/v1' } }
+routes: [{ path: GET /a, upstream: up }]
+`
+  t.match(await check(t, { 'routes.yaml': routes }), [
+    { line: 1, code: 'BAD_VALUE', message: /"sqlite:" or "postgres:\/\// },
+    { line: 2, code: 'BAD_VALUE', message: /"https:\/\/api\.example\.com\/v1"/ },
+  ])
+  t.match(await check(t, { 'routes.yaml': '' }), [
+    { line: 1, code: 'MISSING_KEY', message: /"routes"/ },
+  ])
+})

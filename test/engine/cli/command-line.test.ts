@@ -1,9 +1,15 @@
 /** The command line itself: help of each command, exit codes, misspelled words, colours, JSON. */
 import { spawnSync } from 'node:child_process'
+import { globSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { progressOn } from '../../../engine/cli/command.ts'
+import { COMMANDS } from '../../../engine/cli/commands.ts'
+import { bindHost } from '../../../engine/cli/plugin-commands.ts'
+import { runPluginCommand } from '../../../engine/cli/run-command.ts'
+import type { Command } from '../../../engine/plugin.ts'
 import { CODE_ENV } from '../../helpers/cache.ts'
-import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { recordingTerminal, tollgate } from '../../helpers/gateway/command-line.ts'
 import { plainCommand } from '../../helpers/operator.ts'
 
 const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
@@ -45,6 +51,62 @@ for (const name of NAMES)
     t.notMatch(out, /undefined|\[object/)
   })
 
+const PLUGINS = fileURLToPath(new URL('../../../plugins', import.meta.url))
+
+t.test('usage: every command with too many arguments prints its usage line', async t => {
+  const words = Array.from({ length: 9 }, (_, index) => `word${index}`)
+  for (const [name, load] of Object.entries(COMMANDS)) {
+    const command = await load()
+    const paths =
+      'subcommands' in command
+        ? Object.keys(command.subcommands).map(each => [name, each])
+        : [[name]]
+    for (const path of paths) {
+      const { code, err, out } = await tollgate([...path, ...words], NOWHERE)
+      t.match({ code, out }, { code: 2, out: '' }, path.join(' '))
+      t.match(err, new RegExp(`^Usage: tollgate ${path.join(' ')}( |$)`))
+    }
+  }
+})
+
+t.test(
+  'usage: every command of a plugin with too many arguments prints its usage line',
+  async t => {
+    const words = Array.from({ length: 9 }, (_, index) => `word${index}`)
+    const names: string[] = []
+    for (const file of globSync('*{.ts,/index.ts}', { cwd: PLUGINS })) {
+      // Its pages must be bundled first; it has no commands.
+      if (file === 'console/index.ts') continue
+      const { default: plugin } = (await import(`${PLUGINS}/${file}`)) as {
+        readonly default?: { readonly commands?: Readonly<Record<string, Command>> }
+      }
+      for (const [name, command] of Object.entries(plugin?.commands ?? {})) {
+        names.push(name)
+        const paths = 'subcommands' in command ? Object.keys(command.subcommands) : ['']
+        for (const subcommand of paths) {
+          const args = subcommand === '' ? words : [subcommand, ...words]
+          const terminal = recordingTerminal({})
+          const bound = bindHost(command, () => Promise.reject(new Error('it must not run')))
+          const code = await runPluginCommand(name, bound, args, terminal)
+          t.equal(code, 2, `${name} ${subcommand}`)
+          t.match(terminal.errs.join('\n'), new RegExp(`^Usage: tollgate ${name} ?${subcommand}`))
+        }
+      }
+    }
+    t.ok(names.length > 8, names.join(' '))
+  },
+)
+
+t.test('progress: is printed where a person reads stderr', async t => {
+  const lines = (showsProgress: boolean): readonly string[] => {
+    const terminal = recordingTerminal({})
+    progressOn({ ...terminal, showsProgress }, 0)('accounts', 5, 10)
+    return terminal.errs
+  }
+  t.same(lines(true), ['accounts: 5 of 10 rows'])
+  t.same(lines(false), [])
+})
+
 t.test('wrong use: the error suggests the nearest word or prints the usage', async t => {
   const cases: [argv: string[], expected: RegExp][] = [
     [['chekc'], /^unknown command "chekc"; did you mean "check"\?$/],
@@ -54,7 +116,7 @@ t.test('wrong use: the error suggests the nearest word or prints the usage', asy
     [['check', '--zzz'], /^unknown option "zzz"; see tollgate check --help$/],
     [['check', '--format'], /format/],
     [['check', '--format', 'xml'], /^--format is pretty, json or github, not "xml"$/],
-    [['check', 'routes.yaml'], /^Usage: tollgate check \[--format FORMAT\]$/],
+    [['check', 'routes.yaml'], /^Usage: tollgate check \[--format FORMAT\] \[--live\]$/],
     [['explain', 'GET'], /^Usage: tollgate explain METHOD PATH \[--body FILE\] /],
     [['explain', 'GET', '/', '-H', 'nonsense'], /^--header needs 'NAME: VALUE', not "nonsense"$/],
     [['rollback', 'yesterday'], /^a version is a number/],
@@ -71,10 +133,13 @@ t.test('wrong use: the error suggests the nearest word or prints the usage', asy
   }
 })
 
-t.test('unknown command: is reported without a configuration', async t => {
+t.test('command of a plugin: without a configuration, the missing file is the problem', async t => {
   const { code, err } = await tollgate(['accounts', 'list'], NOWHERE)
-  t.equal(code, 2)
-  t.match(err, /^unknown command "accounts"/)
+  t.equal(code, 1)
+  t.match(err, /CONFIG_MISSING/)
+  const misspelled = await tollgate(['chekc'], NOWHERE)
+  t.equal(misspelled.code, 2)
+  t.match(misspelled.err, /^unknown command "chekc"/)
 })
 
 t.test('version: prints the versions of the program and of Node', async t => {

@@ -40,6 +40,14 @@ const PLUGINS = {
   'local.ts': `export default { schema: {}, setup: () => ({
     answers: true, async handle(exchange) { exchange.answer(200, { ok: true }) },
   }) }`,
+  'bill.ts': `export default {
+    schema: {}, setup: () => ({
+      async handle(exchange, next) {
+        exchange.slots.need({ name: 'who' })
+        await next()
+      },
+    }),
+  }`,
   'seal.ts': `export default { schema: {}, setup: () => ({}), auth: {
     schema: {}, setup: () => () => { throw new Error('explain signs nothing') },
   } }`,
@@ -63,7 +71,7 @@ const project = (t: Test, url: string): string =>
     'bad.json': '{"a":',
     'routes.yaml': `
 settings: { data: '${t.testdirName}' }
-pipeline: [gate, greet, shift, mute, local]
+pipeline: [gate, bill, greet, shift, mute, local]
 upstreams:
   up: { url: '${url}/base', key: sk-upstream-0123456789, headers: { set: { x-secret: '\${WORD}' } } }
   header: { url: '${url}', key: [sk-first-key, sk-second-key], auth: { header: X-Api-Key } }
@@ -74,6 +82,7 @@ routes:
   - { path: GET /header, upstream: header, rewrite: /elsewhere }
   - { path: GET /query, upstream: query }
   - { path: GET /sealed, upstream: sealed }
+  - { path: GET /billed, upstream: up, gate: {}, bill: {} }
   - { path: GET /local, local: {} }
   - { path: GET /mute, mute: {}, upstream: up }
   - { path: WS /live, upstream: up }
@@ -136,6 +145,17 @@ t.test('explain: records a refusal and continues with the next stage', async t =
   t.notOk('says' in greet, 'its explanation needs a slot that is empty')
   t.match(shift, { stage: 'shift', outcome: 'passes' })
   t.match((await tollgate(argv, ENV)).out, /stage +gate +refuses {2}401 GATE_SHUT: Who are you\?/)
+})
+
+t.test('explain: shows no error of a stage that depends on the one that refused', async t => {
+  const { url } = await upstream(t)
+  const config = project(t, url)
+  const { out } = await tollgate(['explain', 'GET', '/billed', '-c', config], ENV)
+  t.match(out, /stage +gate +refuses {2}401 GATE_SHUT: Who are you\?/)
+  t.match(out, /stage +bill +unknown: it depends on the stage that refuses/)
+  t.notMatch(out, / 500 /)
+  const known = await tollgate(['explain', 'GET', '/billed', '-k', KEY, '-c', config], ENV)
+  t.match(known.out, /stage +bill +passes/)
 })
 
 t.test('explain: masks the credentials of an upstream in headers and queries', async t => {

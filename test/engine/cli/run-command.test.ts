@@ -80,6 +80,12 @@ t.test('usage errors: one style for missing, surplus, unknown and foreign words'
     t.same(await run(greet, ...args), { code: 2, out: '', err }, args.join(' '))
 })
 
+t.test('arguments: a negative number is a value, and no option', async t => {
+  t.match(await run(greet, 'hello', 'ann', '-5'), { code: 0, out: /ann {3}-5/ })
+  t.match(await run(greet, 'hello', '--times', '-0.5', 'ann'), { code: 0 })
+  t.match(await run(greet, 'hello', 'ann', '-x'), { code: 2, err: /unknown option "x"/ })
+})
+
 t.test('faults: exit 3, or 2 for status 400; printed as JSON with --json', async t => {
   t.same(await run(greet, 'hello', 'again'), {
     code: 3,

@@ -14,6 +14,7 @@ const VIEW = {
   time: '2026-01-02T03:04:05.000Z',
   url: 'http://127.0.0.1:8080',
   workers: [{ number: 1, pid: 42, state: 'serving', version: 3 }],
+  unready: [],
   failure: null,
 }
 const FAILURE = {
@@ -97,12 +98,15 @@ t.test('rollback: goes to the previous or to a given version', async t => {
 t.test('no gateway: exits 3, also beside the run file of a crashed gateway', async t => {
   const { config, server } = await startListener(t, {})
   await new Promise(resolve => server.close(resolve))
+  t.match(await tollgate(['status', '-c', config]), {
+    code: 3,
+    err: /^no gateway of the data folder ".*" is running/,
+  })
   const alone = `${t.testdir({ 'routes.yaml': "settings: { data: './no' }\nroutes: []\n" })}/routes.yaml`
-  for (const [file, name] of [
-    [config, 'status'],
-    [alone, 'reload'],
-  ] as const)
-    t.match(await tollgate([name, '-c', file]), { code: 3, err: /no gateway of the data folder/ })
+  t.match(await tollgate(['reload', '-c', alone]), {
+    code: 3,
+    err: /^there is no data folder "\.\/no"; start a gateway/,
+  })
 })
 
 t.test('admin request of a plugin command: resolves to JSON, rejects with a fault', async t => {

@@ -1,6 +1,6 @@
 /** A start with an unusable store or data folder: one sentence with the setting, exit code 3. */
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
@@ -21,7 +21,7 @@ const files = { 'routes.yaml': ROUTES, plugins: { 'keeper.ts': KEEPER } }
 const start = (t: Test, ownFiles: object, data: string) => {
   const folder = t.testdir({ ...files, ...ownFiles })
   const [program, args] = cachedCommand(bin, 'start', '-c', join(folder, 'routes.yaml'))
-  const env = operatorEnv({ TOLLGATE_DATA: join(folder, data) })
+  const env = operatorEnv({ TOLLGATE_DATA: resolve(folder, data) })
   const { status, stderr } = spawnSync(program, args, { env, encoding: 'utf8' })
   return { status, said: stderr.split('\n').filter(line => line !== '' && !line.startsWith('{')) }
 }
@@ -49,7 +49,7 @@ routes: []
     }
     const { code, err } = await tollgate(['audit', 'ledger'], env)
     t.equal(code, 3)
-    t.match(err, /STORE_START {2}The store could not start: file is not a database/)
+    t.match(err, /The store could not start: file is not a database/)
   },
 )
 
@@ -65,4 +65,16 @@ t.test('start: a data folder that is a file exits 3; check does not need it', as
     { code: 0, out: /no problems/ },
     'check needs no data folder',
   )
+})
+
+t.test('start: a data folder below one that takes no folders is DATA_FOLDER at once', async t => {
+  const { status, said: lines } = start(t, {}, '/proc/x')
+  t.equal(status, 3)
+  t.match(lines, [
+    /^DATA_FOLDER {2}the data folder "\/proc\/x" cannot be used: ENOENT.*TOLLGATE_DATA/,
+  ])
+  const command = await tollgate(['check', '-c', join(t.testdirName, 'routes.yaml')], {
+    TOLLGATE_DATA: '/proc/x',
+  })
+  t.match(command, { code: 0, out: /no problems/ })
 })

@@ -216,7 +216,7 @@ t.test('compile: members of the host of a plugin', async t => {
   const resources = freshResources()
   await compileSnapshot({ recorder, usual }, document, resources, files)
   const [host] = hosts as [Host]
-  t.same(host.config, { version: 3, hash: 'h3' })
+  t.same(host.config, { version: 3, hash: 'h3', isTrial: true })
   t.match(host.route, { name: 'x', method: 'POST', pattern: '/x/{id}' })
   t.same(
     ['recorder', 'usual', 'other'].map(name => host.route.has(name)),

@@ -1,8 +1,8 @@
 /** Plugins of several files: a folder with an index, its name, its files and its watched paths. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { indexPaths } from '../../../engine/config/plugin-files.ts'
-import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins.ts'
+import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins/bundle.ts'
+import { indexPaths } from '../../../engine/config/plugins/plugin-files.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 /** Bundles `plugins/` of a folder with `files`. */

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } fro
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Bundle } from '../../../engine/config/compile/blueprint.ts'
-import { importPlugin, importPlugins } from '../../../engine/config/import.ts'
-import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins.ts'
+import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins/bundle.ts'
+import { importPlugin, importPlugins } from '../../../engine/config/plugins/import.ts'
 import type { Host } from '../../../engine/plugin.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
@@ -102,7 +102,7 @@ t.test(
     const before = await bundleFiles(t, {
       plugins: {
         'one.ts':
-          "import { text } from './shared.ts'\nexport default { schema: {}, text, setup: () => ({}) }\n",
+          "import { text } from './shared.ts'\nexport default { schema: {}, default: text, setup: () => ({}) }\n",
         'two.ts': PLUGIN,
         'shared.ts': "export const text = 'before'\n",
       },
@@ -118,7 +118,7 @@ t.test(
     const texts = await Promise.all(
       [before, after].map(({ bundles }) => importPlugin(only(bundles))),
     )
-    t.match(texts, [{ text: 'before' }, { text: 'after' }], 'both versions can be used')
+    t.match(texts, [{ default: 'before' }, { default: 'after' }], 'both versions can be used')
     writeFileSync(join(t.testdirName, 'plugins/shared.ts'), "export const text = 'before'\n")
     t.same(
       (await bundleAgain(t)).bundles,
@@ -131,7 +131,7 @@ t.test(
 t.test('plugin bundles: written atomically, and again after removal', async t => {
   const { bundles } = await bundleFiles(t, { plugins: { 'one.ts': PLUGIN } })
   const path = bundles[0]?.bundle ?? ''
-  t.match(basename(path), /^one-[0-9a-f]{16}\.mjs$/)
+  t.match(basename(path), /^one-[0-9A-Z]{8}\.mjs$/)
   const text = readFileSync(path, 'utf8')
   renameSync(path, `${path}.away`)
   t.same((await bundleAgain(t)).bundles, bundles)

@@ -9,6 +9,8 @@ t.test('settings: missing values have defaults', async t => {
     admin: '127.0.0.1:9090',
     admin_hosts: '',
     public_url: 'http://127.0.0.1:8080',
+    tls: undefined,
+    trusted_proxies: [],
     workers: 'auto',
     data: 'data',
     database: 'sqlite:',
@@ -30,6 +32,8 @@ t.test('settings: missing values have defaults', async t => {
       drain: 20_000,
     },
     log: { level: 'info' },
+    young_generation: undefined,
+    request_log: { size: 268_435_456, age: 604_800_000 },
   })
   t.same(readSettings({}, {}), readSettings(undefined, {}))
 })

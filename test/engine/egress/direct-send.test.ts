@@ -3,6 +3,8 @@ import t from 'tap'
 import type { Host, Outgoing, Plugin } from '../../../engine/plugin.ts'
 import { startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
+const TRACE = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/
+
 type Tap = Parameters<typeof startTestServer>[0]
 
 /** A gateway with the host of a plugin, and an upstream that echoes its request. */
@@ -12,7 +14,7 @@ const arrange = async (t: Tap) => {
   const upstream = await startHttpUpstream(t, async (incoming, response) => {
     response.on('close', () => closedUrls.push(incoming.url ?? ''))
     const { method, url, headers } = incoming
-    if (url === '/base/silent') return
+    if (url === '/base/silent' || url === '/base/never') return
     if (url === '/base/stalls') return void response.write('half')
     if (url === '/base/no') return void response.writeHead(503, { 'x-a': '1' }).end('no')
     const parts: Buffer[] = []
@@ -24,10 +26,17 @@ const arrange = async (t: Tap) => {
     default: {},
     setup(_, host) {
       hosts.push(host)
-      return { answers: true }
+      return {
+        answers: true,
+        async handle(exchange) {
+          const { signal } = exchange
+          const reply = await host.send('up', { method: 'GET', path: '/x', signal })
+          exchange.answer(200, await reply.bytes(10_000))
+        },
+      }
     },
   }
-  await startTestServer(
+  const { url } = await startTestServer(
     t,
     { capture },
     {
@@ -41,7 +50,10 @@ const arrange = async (t: Tap) => {
   )
   const send = (outgoing: Partial<Outgoing>, upstream = 'up') =>
     (hosts[0] as Host).send(upstream, { method: 'GET', path: '/x', ...outgoing })
-  return { send, closedUrls }
+  /** The echo of a request that is sent for a call with these headers. */
+  const sendForCall = async (headers: Record<string, string>) =>
+    (await fetch(url, { headers })).text()
+  return { send, sendForCall, closedUrls }
 }
 const text = async (reply: Promise<{ bytes(limit: number): Promise<Uint8Array> }>) =>
   Buffer.from(await (await reply).bytes(10_000)).toString()
@@ -66,12 +78,35 @@ t.test('direct send: sends the given request, signed for its upstream', async t 
       'content-type': 'text/plain',
       'x-own': 'a',
       'x-set': 'ours',
-      traceparent: /^00-[0-9a-f]{32}-0{15}1-01$/,
+      traceparent: TRACE,
+      'x-request-id': /^req_[0-9a-f]{32}$/,
     },
     body: 'body',
   })
   t.match(JSON.parse(await text(send({}))), { method: 'GET', url: '/base/x', body: '' })
 })
+
+t.test(
+  'direct send: carries the request id and trace of its call, in a span of its own',
+  async t => {
+    const { send, sendForCall } = await arrange(t)
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const headers = { traceparent: `00-${trace}-00f067aa0ba902b7-01`, 'x-request-id': 'mine' }
+    const requests = []
+    for (let count = 0; count < 2; count++)
+      requests.push(JSON.parse(await sendForCall(headers)).headers)
+    for (const each of requests) {
+      t.equal(each['x-request-id'], 'mine')
+      t.equal(each.traceparent.slice(3, 35), trace)
+      t.notMatch(each.traceparent, /00f067aa0ba902b7/)
+    }
+    t.not(requests[0].traceparent, requests[1].traceparent)
+    const [one, other] = [JSON.parse(await text(send({}))), JSON.parse(await text(send({})))]
+    t.match(one.headers.traceparent, TRACE)
+    t.not(one.headers['x-request-id'], other.headers['x-request-id'], 'of a job: new ones')
+    t.not(one.headers.traceparent.slice(0, 35), other.headers.traceparent.slice(0, 35))
+  },
+)
 
 t.test('direct send: streams a body', async t => {
   const { send } = await arrange(t)
@@ -102,21 +137,22 @@ t.test('direct send: the timeout covers the whole reply', async t => {
   const timeoutFault = {
     code: 'SEND_TIMEOUT',
     status: 504,
-    message: 'No whole answer of up within 30 ms.',
+    message: 'No whole answer of up within 300 ms.',
   }
-  await t.rejects(send({ path: '/silent', timeout: 30 }), timeoutFault)
+  await t.rejects(send({ path: '/silent', timeout: 300 }), timeoutFault)
+  // Before it is connected: nothing is sent, and the next calls are served.
+  for (let count = 0; count < 20; count++)
+    await t.rejects(send({ path: '/never', timeout: 0 }), { code: 'SEND_TIMEOUT' })
+  t.match(JSON.parse(await text(send({}))), { method: 'GET' })
   // The head arrives at once, which takes a while on a busy machine.
   const stalls = await send({ path: '/stalls', timeout: 1_000 })
   await t.rejects(stalls.bytes(100), {
     ...timeoutFault,
     message: 'No whole answer of up within 1000 ms.',
   })
-  while (closedUrls.length < 2) await new Promise(resolve => setImmediate(resolve))
-  t.same(
-    closedUrls.sort(),
-    ['/base/silent', '/base/stalls'],
-    'both upstream connections are closed',
-  )
+  const others = () => closedUrls.filter(each => !/\/(?:never|x)$/.test(each))
+  while (others().length < 2) await new Promise(resolve => setImmediate(resolve))
+  t.same(others().sort(), ['/base/silent', '/base/stalls'], 'both upstream connections are closed')
   t.match(JSON.parse(await text(send({ timeout: 20_000 }))), { method: 'GET' })
 })
 

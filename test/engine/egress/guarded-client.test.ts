@@ -35,7 +35,7 @@ t.test('guarded client: sends method, path, headers and body unchanged', async t
   t.equal(Buffer.from(await reply.bytes(10)).toString(), 'ok')
   t.match(requests[0], /^POST \/a\?b=c HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\n/)
   t.match(requests[0], /\r\ncontent-type: text\/plain\r\nx-own: a\r\n/)
-  t.match(requests[0], /\r\ntraceparent: 00-[0-9a-f]{32}-0{15}1-01\r\n/)
+  t.match(requests[0], /\r\ntraceparent: 00-[0-9a-f]{32}-[0-9a-f]{16}-01\r\n/)
   t.match(requests[0], /\r\ncontent-length: 4\r\n\r\nbody$/)
   await upstream.connectionsEnded(1)
 })

@@ -156,3 +156,43 @@ t.test('log: buffered lines are written at exit and after a crash', async t => {
     1001,
   )
 })
+
+t.test('log: gives the lines of requests to the request log, at any level', async t => {
+  const { lines, log } = collect([], 'warn')
+  const keptLines: string[] = []
+  const line = {
+    id: 'r1',
+    requestId: undefined,
+    trace: 't',
+    route: 'home',
+    method: 'GET',
+    path: '/',
+    status: 200,
+    end: 'complete',
+    ms: 1,
+    added: 1,
+    bytes: 1,
+    attempts: 0,
+    upstream: undefined,
+    target: undefined,
+    code: undefined,
+    fields: { account: 1, name: 'a"b', list: [{ ms: 1 }], model: 'sk-abcdefghijklmnop1234' },
+    details: undefined,
+  }
+  log.request(line)
+  log.keep(text => void keptLines.push(text))
+  log.request(line)
+  log.level('info')
+  log.request(line)
+  log.keep(undefined)
+  log.request(line)
+  t.equal(lines.length, 2)
+  t.equal(keptLines.length, 2)
+  t.equal(keptLines[1], lines[0], 'it is the very line of the log')
+  t.match(JSON.parse(keptLines[0] ?? ''), {
+    account: 1,
+    name: 'a"b',
+    list: [{ ms: 1 }],
+    model: '[hidden]',
+  })
+})

@@ -156,7 +156,7 @@ t.test(
     const inUse = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
     t.equal(
       describeBindError('127.0.0.1:80', inUse),
-      '127.0.0.1:80 is in use by another program; change settings.listen',
+      '127.0.0.1:80 is in use by another program; change settings.listen (as shipped, it is read from HOST and PORT)',
     )
     t.match(describeBindError('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
   },

@@ -29,6 +29,7 @@ const bannerOf = (upstreams: BuiltVersion['upstreams']): string =>
     workers: 1,
     builtVersion: {
       version: 1,
+      replacements: [],
       upstreams,
       settings: { database: 'sqlite:', durability: 'power', egress_allow: '' },
     } as unknown as BuiltVersion,

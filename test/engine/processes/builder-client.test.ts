@@ -1,5 +1,5 @@
 /** Builder client: a plugin that hangs or exits becomes a problem that names its file. */
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createLog } from '../../../engine/observe/log.ts'
@@ -7,7 +7,7 @@ import { BuilderClient } from '../../../engine/processes/builder-client.ts'
 import type { BuildProblems } from '../../../engine/processes/messages.ts'
 import { createExposition } from '../../../engine/processes/metrics-exposition.ts'
 import { usedFolder } from '../../helpers/cache.ts'
-import { folderWith } from '../../helpers/gateway/primary.ts'
+import { eventually, folderWith } from '../../helpers/gateway/primary.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const FAULTS: Readonly<Record<string, readonly [code: string, source: string]>> = {
@@ -28,7 +28,11 @@ function setup(code: string): string {
   return `export default { schema: {}, setup() { ${code}\n return { answers: true } } }`
 }
 
-const createBuilder = (t: Test, files: Readonly<Record<string, string>>) => {
+const createBuilder = (
+  t: Test,
+  files: Readonly<Record<string, string>>,
+  options: { readonly idleTimeout?: number } = {},
+) => {
   const folder = t.testdir({ 'routes.yaml': files['routes.yaml'] ?? '', plugins: pluginsOf(files) })
   process.env.TOLLGATE_DATA = usedFolder(join(folder, 'data'))
   const builder = new BuilderClient({
@@ -37,6 +41,7 @@ const createBuilder = (t: Test, files: Readonly<Record<string, string>>) => {
     log: createLog({ level: 'silent' }),
     exposition: createExposition(),
     needsStore: () => {},
+    ...options,
   })
   t.teardown(() => builder.stop())
   return builder
@@ -77,3 +82,31 @@ t.test(
     )
   },
 )
+
+t.test('builder client: a stop during a build blames no plugin', async t => {
+  const marker = join(t.testdirName, 'begun')
+  const slow = `import { writeFileSync } from 'node:fs'
+export default { schema: {}, async setup() {
+  writeFileSync(${JSON.stringify(marker)}, '')
+  await new Promise(() => setInterval(() => {}, 1000))
+} }`
+  const builder = createBuilder(t, { ...folderWith(), 'plugins/stamp.ts': slow })
+  const build = builder.build()
+  await eventually(() => existsSync(marker))
+  await builder.stop()
+  t.match(await build, { type: 'unchanged' })
+})
+
+t.test('builder client: an idle builder ends, and the next build starts one again', async t => {
+  const builder = createBuilder(t, folderWith(), { idleTimeout: 20 })
+  const first = await builder.build()
+  t.equal(first.type, 'built')
+  if (first.type !== 'built') return
+  builder.markLive(first)
+  const hasChild = () => process.getActiveResourcesInfo().includes('ProcessWrap')
+  for (const _ of [1, 2]) {
+    while (hasChild()) await new Promise(resolve => setTimeout(resolve, 10))
+    t.equal((await builder.build()).type, 'unchanged')
+    t.ok(hasChild())
+  }
+})

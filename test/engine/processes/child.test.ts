@@ -38,6 +38,33 @@ const start = (code = CODE) => {
   return { child, starts, lines, up }
 }
 
+t.test('child process: rests without a log line, and starts again when it is needed', async t => {
+  const { child, starts, lines, up } = start()
+  const first = await up()
+  child.rest()
+  const second = up()
+  child.wake()
+  t.not(await second, first, 'woken before the resting process has exited')
+  child.rest()
+  while (isRunning(await second)) await new Promise(resolve => setTimeout(resolve, 10))
+  child.send({ type: 'hello' })
+  const third = up()
+  child.wake()
+  child.wake()
+  t.not(await third, await second, 'woken afterwards')
+  t.equal(starts.length, 3)
+  t.same(lines, [])
+  child.rest()
+  await child.stop()
+})
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 t.test(
   'child process: restarts after a crash and resolves pending waiters with undefined',
   async t => {

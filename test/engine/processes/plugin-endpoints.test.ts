@@ -1,12 +1,13 @@
 /** Plugin endpoints: choice of the worker, and errors when no worker replies. */
 import t from 'tap'
+import { stateOf } from '../../../engine/processes/gateway/health.ts'
 import { MessageWaiter } from '../../../engine/processes/message-waiter.ts'
 import type { FromWorker, ToWorker } from '../../../engine/processes/messages.ts'
-import { createPluginEndpoints, stateOf } from '../../../engine/processes/plugin-endpoints.ts'
+import { createPluginEndpoints } from '../../../engine/processes/plugin-endpoints.ts'
 import type { WorkerPool } from '../../../engine/processes/worker-pool.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
-const VIEW = { version: 1, hash: 'h', time: '', url: '', workers: [], failure: null }
+const VIEW = { version: 1, hash: 'h', time: '', url: '', workers: [], unready: [], failure: null }
 const REQUEST = { method: 'GET', path: '/-/top', query: '', body: undefined }
 /** A worker that records the requests it receives. */
 const worker = (open = true) => {

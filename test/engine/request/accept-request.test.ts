@@ -104,7 +104,7 @@ t.test('no route: 404 and 405 in the dialect of the nearest route', async t => {
   t.match(other.reply, {
     status: 405,
     headers: { allow: /^(GET, POST|POST, GET), HEAD$/ },
-    body: /^own METHOD_NOT_ALLOWED none: DELETE is not allowed here; (GET, POST|POST, GET), HEAD is\.$/,
+    body: /^own METHOD_NOT_ALLOWED none: DELETE is not allowed here; allowed: (GET, POST|POST, GET), HEAD\.$/,
   })
   t.match((await get('/socket')).reply, { status: 404 }, 'a WebSocket route lists no method')
   for (const { client } of [nowhere, other]) client.close()

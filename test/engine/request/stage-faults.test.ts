@@ -167,3 +167,53 @@ t.test('stage fault: a body or filter that throws before the head is a refusal',
     'statements of stages are committed',
   )
 })
+
+t.test('stage faults: a stage that returns without a reply is named', async t => {
+  const silent = (): Stage => ({ handle: async () => {} })
+  const late = (): Stage => ({
+    async handle() {
+      await new Promise(resolve => setImmediate(resolve))
+    },
+  })
+  const passing: Stage = {
+    async handle(_, next) {
+      await Promise.resolve()
+      await next()
+    },
+  }
+  for (const stage of [silent(), late()]) {
+    const { reply, errors } = await runThrough(t, [passing, stage])
+    t.equal(reply?.status, 500)
+    t.match(errors, [/^route "GET \/" has no reply: does the stage "s1" return without/])
+  }
+  const { errors } = await runThrough(t, [{ forward: async () => {} }])
+  t.match(errors, [/ended without a reply: does `forward` of the stage "s0" miss/])
+})
+
+t.test('stage faults: a listener of onEnd that throws is logged with its stack', async t => {
+  const logged: object[] = []
+  const url = await startHttpUpstream(t, (_, response) => void response.end('a'))
+  const broken: Stage = {
+    handle(exchange, next) {
+      exchange.onEnd(function listenBadly() {
+        throw new Error('a bug')
+      })
+      return next()
+    },
+  }
+  const core = await startTestServer(
+    t,
+    { broken: pluginOf(broken) },
+    { upstreams: { up: { url } }, routes: [{ path: 'GET /', upstream: 'up' }] },
+    {
+      debug() {},
+      info() {},
+      warn() {},
+      error: (fields, text = '') => void logged.push({ ...fields, text }),
+    },
+  )
+  await (await fetch(core.url)).text()
+  t.match(logged, [
+    { route: 'GET /', code: 'INTERNAL', text: 'onEnd: a bug', stack: /listenBadly.*stage-faults/ },
+  ])
+})

@@ -1,7 +1,7 @@
 /** Keys of an upstream: turns by weight, rests after refusals, limits for one target. Times are
  *  arguments. */
 import t from 'tap'
-import { keyStateOf } from '../../../engine/processes/plugin-endpoints.ts'
+import { keyStateOf } from '../../../engine/processes/gateway/health.ts'
 import { limitTime } from '../../../engine/upstream/health.ts'
 import { KeyHealth, UpstreamKeys } from '../../../engine/upstream/keys.ts'
 

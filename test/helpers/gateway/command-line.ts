@@ -29,6 +29,7 @@ export const recordingTerminal = (env: Readonly<Record<string, string>>): Record
     printError: text => errs.push(text),
     paint: (_, text) => text,
     colors: false,
+    showsProgress: false,
   }
 }
 

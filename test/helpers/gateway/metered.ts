@@ -44,6 +44,8 @@ const caller: Stage = {
 interface Setup {
   readonly routes: readonly object[]
   readonly settings?: object
+  /** Upstreams besides `up`. */
+  readonly upstreams?: object
   /** Models besides `talk`. */
   readonly models?: object
   /** Plugins besides those of every metered route, by the name of the one that they follow. */
@@ -53,7 +55,7 @@ interface Setup {
 export const startMetered = async (
   t: Test,
   engine: Engine,
-  { routes, settings, models, more }: Setup,
+  { routes, settings, upstreams, models, more }: Setup,
 ) => {
   const store = await startAnyStore(t, engine)
   const database = await store.open()
@@ -74,7 +76,7 @@ export const startMetered = async (
   t.teardown(() => jobs.close())
   const document = {
     settings: { egress_allow: '127.0.0.0/8', data: temporaryFolder(t), ...settings },
-    upstreams: { up: { url, key: 'k', formats: ['openai-chat'] } },
+    upstreams: { up: { url, key: 'k', formats: ['openai-chat'] }, ...upstreams },
     models: {
       talk: { to: 'up/talker', price: { input: '0.000001', output: '0.000002' } },
       ...models,

@@ -8,8 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import type { ConfigView } from '../../../engine/processes/admin-listener.ts'
-import type { ReloadReport } from '../../../engine/processes/reload.ts'
+import type { LiveView, ReloadReport } from '../../../engine/plugin.ts'
 import { usedFolder } from '../cache.ts'
 import { measuredCommand } from '../operator.ts'
 
@@ -32,9 +31,9 @@ export interface Primary extends SpawnedPrimary {
   readonly admin: string
   /** Resolves when its messages match. */
   until(pattern: RegExp): Promise<void>
-  config(): Promise<ConfigView>
+  config(): Promise<LiveView>
   /** Resolves with the first configuration view that fits. */
-  state(fits: (view: ConfigView) => boolean): Promise<ConfigView>
+  state(fits: (view: LiveView) => boolean): Promise<LiveView>
   ready(): Promise<number>
   ask(verb: string): Promise<ReloadReport>
   metric(series: string): Promise<number | undefined>
@@ -152,7 +151,7 @@ export const startPrimary = async (t: Test, options: PrimaryOptions): Promise<Pr
       return undefined
     }
   })
-  const config = async () => (await (await fetch(`${admin}/-/config`)).json()) as ConfigView
+  const config = async () => (await (await fetch(`${admin}/-/config`)).json()) as LiveView
   return {
     ...spawnedPrimary,
     url,

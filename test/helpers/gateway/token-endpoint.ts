@@ -13,7 +13,8 @@ interface TokenAnswer {
   readonly status?: number
   readonly body: string
 }
-/** `answer`: the response to each request, by its number from 1. `lines`: those of the log. */
+/** `answer`: the response to each request, by its number from 1. `refusedTokens`: Authorization
+ *  headers that the upstream answers with 401. `lines`: those of the log. */
 export const startWithTokens = async (
   t: Test,
   plugins: Readonly<Record<string, Plugin>>,
@@ -31,9 +32,11 @@ export const startWithTokens = async (
     const { status = 200, body } = await answer(tokenRequests.length)
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
   })
+  const refusedTokens = new Set<string>()
   const url = await startHttpUpstream(t, ({ headers }, response) => {
-    credentials.push(headers.authorization)
-    response.end('{}')
+    const { authorization } = headers
+    credentials.push(authorization)
+    response.writeHead(refusedTokens.has(String(authorization)) ? 401 : 200).end('{}')
   })
   const write = (fields: object, text?: string) => void lines.push({ fields, text })
   const documentOf = (auth: unknown) =>
@@ -55,7 +58,7 @@ export const startWithTokens = async (
     return { status: response.status, text: await response.text() }
   }
   const reload = (auth = authOf(endpoint)) => core.swap(plugins, documentOf(auth))
-  return { call, reload, tokenRequests, credentials, lines }
+  return { call, reload, tokenRequests, credentials, refusedTokens, lines }
 }
 export const tokenBody = (value: string, seconds: number | undefined = 3_600): string =>
   JSON.stringify({ access_token: value, expires_in: seconds, token_type: 'Bearer' })

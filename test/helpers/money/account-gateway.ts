@@ -24,7 +24,7 @@ const root = new URL('../../../', import.meta.url)
 const readShipped = (path: string): string => readFileSync(new URL(path, root), 'utf8')
 /** The account routes of the shipped routes.yaml, unchanged. */
 const [, ROUTES = ''] = readShipped('routes.yaml').split(
-  /(?=^ {2}# Balance, usage and credentials of an account)/m,
+  /(?=^ {2}# (?:Balance, usage and credentials of an account|The console))/m,
 )
 const CONFIG = `
 pipeline: [errors, auth, validate, model, limit, meter, account, translate, sandbox]
@@ -138,7 +138,8 @@ export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
       const text = await response.text()
-      return { status: response.status, text, body: JSON.parse(text) }
+      const isJson = text.startsWith('{')
+      return { status: response.status, text, body: isJson ? JSON.parse(text) : {} }
     },
   }
 }

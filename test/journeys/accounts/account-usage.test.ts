@@ -91,6 +91,41 @@ t.test('usage sums: equal the ledger for every grouping and page size', async t 
   ])
 })
 
+t.test('usage order: sorts by each column both ways, at any page size', async t => {
+  const SORTS = { call: ['time', 'cost', 'model'], day: ['name', 'calls', 'cost'] } as const
+  const MEMBERS: Readonly<Record<string, string>> = { time: 'at', name: 'day' }
+  for (const [by, sorts] of Object.entries(SORTS))
+    for (const sort of sorts)
+      for (const order of ['asc', 'desc']) {
+        const query = `by=${by}&sort=${sort}&order=${order}`
+        const whole = await all(query, 1_000)
+        const values = whole.map(row => (row as never)[MEMBERS[sort] ?? sort] as string | number)
+        const sorted = values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+        t.same(values, order === 'asc' ? sorted : sorted.reverse(), query)
+        t.equal(whole.length, by === 'call' ? 12 : 4)
+        for (const limit of [1, 5]) t.same(await all(query, limit), whole, `${query}, ${limit}`)
+      }
+  const { body } = await ask('GET', `/api/usage?${WHEN}&sort=cost&limit=1`, token)
+  const other = await ask('GET', `/api/usage?${WHEN}&sort=model&cursor=${body.next}`, token)
+  t.equal(other.status, 400, 'the cursor of another order')
+})
+
+t.test('usage as CSV: every row of the filter, in its order, with exact amounts', async t => {
+  const { status, text } = await ask('GET', `/api/usage?${WHEN}&format=csv&sort=cost`, token)
+  t.equal(status, 200)
+  const [head, ...lines] = text.trimEnd().split('\r\n')
+  t.equal(head, 'at,request_id,model,route,key,state,estimated,cost (CNY),refunded (CNY)')
+  t.equal(lines.length, 12)
+  t.match(
+    lines.at(-1),
+    /^2025-11-01T00:00:00\.000Z,req_0,plain,chat,\d+,settled,false,0\.004896,0$/,
+  )
+  const filtered = await ask('GET', `/api/usage?${WHEN}&format=csv&model=by-call`, token)
+  t.equal(filtered.text.trimEnd().split('\r\n').length, 5)
+  const sums = await ask('GET', `/api/usage?${WHEN}&format=csv&by=key`, token)
+  t.match(sums.text, /\r\n\d+,laptop,sk-.\*{10}....,8,0\.\d+,0\r\n/)
+})
+
 t.test('usage period: includes its start and excludes its end', async t => {
   const count = async (when: string) =>
     (await ask('GET', `/api/usage?${when}`, token)).body.data.length
@@ -113,6 +148,11 @@ t.test('usage query: invalid parameters are refused with the valid ones', async 
     [`cursor=${Buffer.from('["day",1]').toString('base64url')}`, /`cursor`/],
     ["cursor='; DROP TABLE charges; --", /`cursor`/],
     ['by=day&by=key', /must not be repeated/],
+    ['sort=calls', /time, cost, model/],
+    ['by=day&sort=time', /name, calls, cost/],
+    ['order=up', /asc or desc/],
+    ['format=xml', /json or csv/],
+    [`cursor=${Buffer.from('["call time desc","x","y"]').toString('base64url')}`, /`cursor`/],
   ]
   for (const [query, message] of INVALID_QUERIES)
     t.match(await ask('GET', `/api/usage?${query}`, token), {

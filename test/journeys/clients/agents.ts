@@ -11,6 +11,10 @@ export interface Agent {
   readonly package: string
   readonly version: string
   readonly command: string
+  /** The registry of the package; npm by default. */
+  readonly from?: 'pip'
+  /** What it is asked, where it has no tool that runs commands. */
+  readonly prompt?: string
   /** Arguments of one run without questions. */
   run(prompt: string, gateway: Gateway): readonly string[]
   env(gateway: Gateway): Readonly<Record<string, string>>
@@ -102,20 +106,59 @@ const opencode: Agent = {
     }),
   }),
 }
-export const AGENTS: readonly Agent[] = [codex, claudeCode, geminiCli, opencode]
+/** It has no tools: it sends a file once the model has named it. */
+const aider: Agent = {
+  name: 'aider',
+  package: 'aider-chat',
+  version: '0.86.2',
+  command: 'aider',
+  from: 'pip',
+  prompt: 'Read the file of this repository and tell me the word in it.',
+  run: prompt =>
+    `--model openai/${MODEL} --yes-always --map-tokens 0 --no-check-update --no-analytics
+      --no-show-model-warnings --no-gitignore --no-auto-commits --no-pretty --no-fancy-input
+      --no-detect-urls --message`
+      .split(/\s+/)
+      .concat(prompt),
+  env: ({ url, key }) => ({
+    OPENAI_API_BASE: `${url}/v1`,
+    OPENAI_API_KEY: key,
+    LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+  }),
+}
+/** Codex with its other transport. */
+const codexSocket: Agent = {
+  ...codex,
+  name: 'codex by WebSocket',
+  files: gateway => ({
+    '.codex/config.toml': `${codex.files?.(gateway)['.codex/config.toml']}supports_websockets = true\n`,
+  }),
+}
+export const AGENTS: readonly Agent[] = [codex, codexSocket, claudeCode, geminiCli, opencode, aider]
 
 const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/agents', import.meta.url))
-/** Installs the package of an agent, if it is not there; resolves to the path of its command. */
-export const install = async (agent: Agent): Promise<string> => {
-  const folder = join(FOLDER, `${agent.name}-${agent.version}`)
-  const command = join(folder, 'node_modules/.bin', agent.command)
-  if (!existsSync(command)) {
-    mkdirSync(folder, { recursive: true })
-    const packageName = `${agent.package}@${agent.version}`
-    const args = ['install', '--no-audit', '--no-fund', '--prefix', folder, packageName]
-    await promisify(execFile)('npm', args, { timeout: 600_000 })
+const run = promisify(execFile)
+/** Installs the package of an agent, if it is not there; resolves to the path of its command, or to
+ *  undefined where the registry has none. */
+export const install = async (agent: Agent): Promise<string | undefined> => {
+  const { package: name, version, command, from } = agent
+  const folder = join(FOLDER, `${name.replaceAll('/', '-')}-${version}`)
+  const path = join(folder, from === 'pip' ? 'bin' : 'node_modules/.bin', command)
+  if (existsSync(path)) return path
+  mkdirSync(folder, { recursive: true })
+  const limits = { timeout: 600_000 }
+  try {
+    if (from === 'pip') {
+      await run('python3', ['-m', 'venv', folder], limits)
+      await run(join(folder, 'bin/pip'), ['install', '--quiet', `${name}==${version}`], limits)
+    } else {
+      const options = ['--no-audit', '--no-fund', '--prefix', folder]
+      await run('npm', ['install', ...options, `${name}@${version}`], limits)
+    }
+  } catch {
+    return undefined
   }
-  return command
+  return path
 }
 
 /** Runs an agent in a folder with its own home; resolves to what it printed. */
@@ -141,14 +184,14 @@ export const runAgent = async (
   }
   const { PATH = '', LANG = 'C.UTF-8' } = process.env
   const env = { PATH, LANG, HOME: home, NO_COLOR: '1', CI: '1', ...agent.env(gateway) }
-  const run = promisify(execFile)(command, [...agent.run(prompt, gateway)], {
+  const execution = run(command, [...agent.run(prompt, gateway)], {
     cwd,
     env,
     timeout: 120_000,
     maxBuffer: 16 * 2 ** 20,
   })
-  run.child.stdin?.end()
-  return run.then(
+  execution.child.stdin?.end()
+  return execution.then(
     ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
     error => ({ code: error.code ?? 1, output: `${error.stdout}${error.stderr}` }),
   )

@@ -1,5 +1,5 @@
-/** An upstream in one wire format whose model reads a file with a tool of the client, and then says
- *  what the tool returned. */
+/** An upstream in one wire format whose model reads a file with a tool of the client, or asks for
+ *  it where there are no tools, and then says what it read. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -18,7 +18,7 @@ export interface ToolLoopUpstream {
   readonly url: string
   /** Names of the tools that were called. */
   readonly calls: string[]
-  /** Requests that could not be read, or had no tool for a shell. */
+  /** Requests that the upstream could not read, with the error. */
   readonly problems: string[]
 }
 export const startToolLoop = async (t: Test, format: string): Promise<ToolLoopUpstream> => {
@@ -68,7 +68,11 @@ const answerTo = ({ turns, tools }: Prompt, onCall: (name: string) => void): Ans
     const input = JSON.stringify(argumentsFor(shell))
     return answerOf({ type: 'call', id: 'call_1', name: shell.name, input }, 'call')
   }
-  const text = JSON.stringify(results.at(-1) ?? null)
+  const text = JSON.stringify(results.at(-1) ?? contents)
+  if (!shell && results.length === 0 && !text.includes(WORD)) {
+    onCall(FILE)
+    return answerOf({ type: 'text', text: `Please add \`${FILE}\` to the chat.` }, 'end')
+  }
   const reply = text.includes(WORD) ? `The word is ${WORD}.` : 'I cannot read it.'
   return answerOf({ type: 'text', text: reply }, 'end')
 }

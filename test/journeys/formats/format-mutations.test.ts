@@ -12,7 +12,7 @@ const isOne = (recording: Recording): boolean =>
     client => !exceptionOf(client, recording)?.throws && !chargeExceptionOf(client, recording),
   )
 /** The streams of each format, the shorter ones first; the long form uses all of them. */
-const MANY = shortOrLong(6, Number.POSITIVE_INFINITY)
+const MANY = shortOrLong(3, Number.POSITIVE_INFINITY)
 const streams = FORMATS.flatMap(format =>
   recordedCases
     .filter(each => each.stream && recordedFormat(each.format) === format)

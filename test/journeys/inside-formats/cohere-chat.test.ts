@@ -124,6 +124,14 @@ t.test('cohere chat: tool calls reach a client in order, with their arguments', 
   ])
 })
 
+t.test('cohere chat: a hosted tool that is only offered is left out and named', async t => {
+  const tools = [{ type: 'web_search_20250305' as const, name: 'web_search' as const }]
+  const request = { model, max_tokens: 50, messages, tools }
+  const { response } = await anthropic.messages.create(request).withResponse()
+  t.equal(response.headers.get('x-tollgate-dropped'), 'tools[0].web_search_20250305')
+  t.notMatch(requests.at(-1)?.body, { tools: [] })
+})
+
 t.test('cohere chat: errors are in the dialect of the client', async t => {
   const failure = (call: Promise<unknown>) => call.catch(error => error as Error)
   nextAnswer = { status: 422, text: '{"message":"invalid role"}' }

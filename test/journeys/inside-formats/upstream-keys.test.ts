@@ -42,6 +42,7 @@ models:
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
   - { path: POST /v1/messages, model: body, translate: anthropic-messages, errors: anthropic }
+  - { path: POST /v1/raw, upstream: up, errors: openai }
 `,
   })
   t.teardown(() => gateway.stop())
@@ -121,3 +122,32 @@ t.test(
     t.notMatch(reply.text, /org-1/)
   },
 )
+
+t.test(
+  'upstream keys: on a route without a format, refusals that name the key stay inside',
+  async t => {
+    const call = await start()
+    const permission: Answer = [
+      403,
+      { error: { code: 'ip_not_authorized', message: 'key sk-ours' } },
+    ]
+    answerTo = key => (key === 'a' ? permission : GOOD)
+    t.equal((await call('raw')).status, 200)
+    t.same(new Set(keys), new Set(['a', 'b']), 'the next key is tried')
+    answerTo = () => permission
+    const refused = await call('raw')
+    t.equal(refused.status, 502)
+    t.notMatch(refused.text, 'sk-ours')
+  },
+)
+
+t.test('upstream keys: on a route without a format, other refusals pass as they are', async t => {
+  const call = await start()
+  const flagged = { error: { code: 'moderation', message: 'invalid_api_key is what you wrote' } }
+  answerTo = () => [403, flagged]
+  for (let calls = 0; calls < 3; calls++) {
+    const { status, text } = await call('raw')
+    t.equal(status, 403)
+    t.same(JSON.parse(text), flagged)
+  }
+})

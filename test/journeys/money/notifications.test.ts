@@ -148,12 +148,12 @@ const runWebhooks = async (t: Test, ...argv: string[]) => {
     TOLLGATE_DATA: gateway.data,
   }
   const { code, out, err } = await withOutput(t, ['webhooks', ...argv], env)
-  return { code, text: out + err }
+  return { code, out, text: out + err }
 }
 
 t.test('webhooks command: lists and replays deliveries without secrets', async t => {
   const listing = await runWebhooks(t, 'list', '--json')
-  const [newest, ...others] = JSON.parse(listing.text)
+  const [newest, ...others] = JSON.parse(listing.out)
   t.match(newest, { state: 'failed', account, receiver: `127.0.0.1:${receiver.port}` })
   t.equal(others.length, 4)
   const before = receiver.received.length
@@ -161,7 +161,7 @@ t.test('webhooks command: lists and replays deliveries without secrets', async t
   await receiver.until(before + 1)
   t.equal(receiver.received.at(-1)?.headers['webhook-id'], newest.id, 'the same event')
   const failures = await runWebhooks(t, 'list', '--state', 'failed')
-  t.equal(failures.text.trim().split('\n').length, 3)
+  t.equal(failures.out.trim().split('\n').length, 3)
   for (const [argv, code, text] of [
     [['replay', 'msg_nobody'], 3, /Unknown event "msg_nobody"/],
     [['replay'], 2, /replay ID/],

@@ -173,3 +173,23 @@ t.test('embeddings: other models are a 404 on every embedding route', async t =>
     }
   await checkNoUpstreamCall(t)
 })
+
+t.test('embeddings: objects go up as they are where the model accepts objects', async t => {
+  const text = { type: 'text', text: 'a cat' }
+  const image = { type: 'image_url', image_url: { url: 'https://a.example/cat.png' } }
+  const ask = async (name: string, input: object) => {
+    await scriptAnswers()
+    const { status, text } = await post('/v1/embeddings', { model: name, input })
+    t.equal(status, 200, text)
+  }
+  await ask('multimodal-embedding-v1', [text, image])
+  t.match(JSON.parse(await sentBody('em')), { input: [text, image] })
+  await upstream.forget()
+  await ask('gp-embedding-3-small', [text, text])
+  t.match(JSON.parse(await sentBody('gp')), { input: ['a cat', 'a cat'] }, 'it knows texts only')
+  await upstream.forget()
+  const contents = [{ content: content('a') }, { content: content('b') }]
+  await scriptAnswers()
+  t.equal((await batch('multimodal-embedding-v1', contents)).status, 200)
+  t.match(JSON.parse(await sentBody('em')), { input: [{ type: 'text', text: 'a' }, { text: 'b' }] })
+})

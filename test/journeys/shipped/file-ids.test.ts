@@ -9,6 +9,7 @@ import { addKey, createAccount } from '../../../plugins/credentials/statements.t
 import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
+import { sql } from '../../helpers/store/store.ts'
 import { database, gateway, key, upstream } from './shipped-gateway.ts'
 
 type Fields = { readonly [name: string]: unknown }
@@ -448,6 +449,21 @@ t.test('file ids: results of tools and continued responses carry their files', a
   })
   t.equal(finished.output_text, 'seen')
   t.same(await sentParts('gp'), CARRIED.responses?.slice(1, 2))
+})
+
+const RESPONSES = 'SELECT id FROM stored_responses'
+t.test('file ids: a background response with an unknown file is refused at once', async t => {
+  const at = 'input[0].content[0]'
+  const create = (file_id: string) =>
+    openai.responses.create({
+      model: 'gp-4.1',
+      background: true,
+      input: [{ role: 'user', content: [{ type: 'input_file', file_id }] }],
+    })
+  const before = await database.read(sql('test: responses', RESPONSES), [])
+  const refusal = await create(`file-${'0'.repeat(32)}`).catch((error: object) => error)
+  t.match(refusal, { status: 404, param: at })
+  t.same(await database.read(sql('test: responses', RESPONSES), []), before, 'none is queued')
 })
 
 t.test('file ids: a stream and an image edit carry their files', async t => {

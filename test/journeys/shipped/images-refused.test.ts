@@ -1,5 +1,5 @@
 /** Image models without edits refuse images on the edit endpoint and in chat, in any encoding,
- *  without an upstream call or a charge. */
+ *  without an upstream call or a charge. A request without a model is for the default one. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { totalCharged } from './audio.ts'
@@ -19,9 +19,9 @@ const post = async (path: string, body: object | FormData) => {
   return { status: response.status, ...error }
 }
 const image_url = 'data:image/png;base64,iVBORw0KGgo='
-const formOf = (model: string, files: readonly string[]): FormData => {
+const formOf = (model: string | undefined, files: readonly string[]): FormData => {
   const form = new FormData()
-  form.set('model', model)
+  if (model !== undefined) form.set('model', model)
   form.set('prompt', 'with a hat')
   for (const name of files)
     form.append(name, new Blob([new Uint8Array(8)], { type: 'image/png' }), 'a.png')
@@ -69,5 +69,25 @@ t.test('image edits: a model with edits still edits', async t => {
     t.match(await post(EDITS, body), { status: 200 })
     const [request] = await upstream.events('request', 'gp')
     t.equal(request?.head.target, '/s/gp/v1/images/edits')
+  }
+})
+
+t.test('images: a request that names no model is for dall-e-2', async t => {
+  const form = formOf(undefined, ['image'])
+  for (const [path, body] of [
+    ['/v1/images/generations', { prompt: 'a cat' }],
+    [EDITS, { ...request, images: [{ image_url }] }],
+    [EDITS, form],
+  ] as const) {
+    await upstream.forget()
+    const before = await totalCharged()
+    await upstream.script('gp', [{ do: 'body' }, plain({ created: 7, data: [{ url: image_url }] })])
+    t.match(await post(path, body), { status: 200 })
+    const [upstreamBody] = await upstream.events('body', 'gp')
+    const text = Buffer.from(upstreamBody?.body.bytes ?? []).toString('latin1')
+    t.match(text, body === form ? /name="model"\r\n\r\ndall-e-2\r\n--/ : /"model":"dall-e-2"/)
+    t.match(text, /a cat|with a hat/, 'the rest stays')
+    // 0.02 USD at 7.2 CNY.
+    t.equal(Number(await totalCharged()) - Number(before), 144_000_000)
   }
 })

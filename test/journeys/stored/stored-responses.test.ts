@@ -13,10 +13,12 @@ import {
 import { otherClient, ownClient, rows, sentBody, upstream } from './stored-gateway.ts'
 
 t.test('stored response: is read back and continued at another upstream', async t => {
-  await upstream.script('gp', plainReply(responseBody('resp_a', 'Paris')))
+  // As OpenAI answers a request with `store: false`.
+  await upstream.script('gp', plainReply(responseBody('resp_a', 'Paris', { store: false })))
   const request = { model: 'gp', input: 'Capital of France?', instructions: 'Be brief.' }
   const first = await ownClient.responses.create(request)
   t.equal(first.id, 'resp_a', 'bytes of the same format pass')
+  t.match(first, { store: true }, 'the gateway stores it')
   const upstreamRequest = { ...request, model: 'gpt', store: false }
   t.same(
     await sentBody('gp'),
@@ -144,7 +146,7 @@ t.test('stored response: the hold covers the prepended history', async t => {
 })
 
 t.test('stored response: a stream is stored from its final event', async t => {
-  const finalResponse = responseBody('resp_s', 'Oslo')
+  const finalResponse = responseBody('resp_s', 'Oslo', { store: false })
   await upstream.script(
     'gp',
     streamedReply(
@@ -156,11 +158,14 @@ t.test('stored response: a stream is stored from its final event', async t => {
       { type: 'response.completed', response: finalResponse } as never,
     ),
   )
-  for await (const _ of await ownClient.responses.create({
+  const stores: unknown[] = []
+  for await (const event of await ownClient.responses.create({
     model: 'gp',
     input: 'Norway?',
     stream: true,
-  }));
+  }))
+    if ('response' in event) stores.push((event.response as { store?: boolean }).store)
+  t.same(stores, [true, true], 'the first and the last event say that it is stored')
   t.equal((await ownClient.responses.retrieve('resp_s')).status, 'completed')
   const events = [
     { type: 'message_start', message: { ...messageBody(''), content: [], stop_reason: null } },
@@ -189,16 +194,30 @@ t.test('stored response: a stream is stored from its final event', async t => {
 
 t.test('stored response: store=false and large responses are not stored', async t => {
   await upstream.script('gp', plainReply(responseBody('resp_no', 'Lima', { store: false })))
-  t.equal(
-    (await ownClient.responses.create({ model: 'gp', input: 'x', store: false })).output_text,
-    'Lima',
-  )
+  const unstored = await ownClient.responses.create({ model: 'gp', input: 'x', store: false })
+  t.match(unstored, { output_text: 'Lima', store: false })
   await rejectsWith(t, ownClient.responses.retrieve('resp_no'), 404)
   await upstream.script('gp', plainReply(responseBody('resp_big', 'x'.repeat(300_000))))
-  t.equal(
-    (await ownClient.responses.create({ model: 'gp', input: 'x' })).output_text.length,
-    300_000,
+  const large = await ownClient.responses.create({ model: 'gp', input: 'x' })
+  t.equal(large.output_text.length, 300_000)
+  t.match(large, { store: false }, 'a response that is not stored says so')
+  const ofStream = responseBody('resp_big', 'x'.repeat(300_000), { store: false })
+  const response = { ...ofStream, status: 'in_progress', output: [] }
+  await upstream.script(
+    'gp',
+    streamedReply(
+      { type: 'response.created', response } as never,
+      { type: 'response.completed', response: ofStream } as never,
+    ),
   )
+  const stores: unknown[] = []
+  for await (const event of await ownClient.responses.create({
+    model: 'gp',
+    input: 'x',
+    stream: true,
+  }))
+    if ('response' in event) stores.push((event.response as { store?: boolean }).store)
+  t.same(stores, [true, false], 'the last event of a stream that is not stored says so')
   await rejectsWith(t, ownClient.responses.retrieve('resp_big'), 404)
   await upstream.script('gp', [
     { do: 'body' },

@@ -73,6 +73,17 @@ const callAll = async (): Promise<void> => {
   }
 }
 
+/** What both gateways counted. */
+const countCalls = async () => {
+  const counts = { own: 0, moved: 0 }
+  for (const { admin } of gateways) {
+    const text = await (await fetch(`${admin}/metrics`)).text()
+    const lines = text.matchAll(/^tollgate_affinity_calls_total\{.*place="(own|moved)"\} (\d+)$/gm)
+    for (const [, place, count] of lines) counts[place as 'own' | 'moved'] += Number(count)
+  }
+  return counts
+}
+
 t.test('affinity: every call of a conversation reaches the same target and key', async t => {
   await callAll()
   t.equal(places.size, CONVERSATIONS)
@@ -81,6 +92,7 @@ t.test('affinity: every call of a conversation reaches the same target and key',
     t.equal(new Set(list).size, 1, conversation)
   }
   const used = new Set([...places.values()].map(([place]) => place))
+  t.same(await countCalls(), { own: CONVERSATIONS * CALLS, moved: 0 }, 'all at their own place')
   t.ok(used.size > KEYS.length, `${used.size} of 6 places are used`)
 })
 t.test('affinity: conversations of a refused key move, each to one place; others stay', async t => {
@@ -93,4 +105,10 @@ t.test('affinity: conversations of a refused key move, each to one place; others
     const place = before.get(conversation) ?? ''
     if (!place.endsWith(`${KEYS[0]}`)) t.equal(list[0], place)
   }
+  const movedCount = [...before.values()].filter(place => place?.endsWith(`${KEYS[0]}`)).length
+  const { own, moved } = await countCalls()
+  t.equal(moved, movedCount * CALLS, 'the calls that had to move are counted')
+  t.equal(own + moved, 2 * CONVERSATIONS * CALLS)
+  const view = await (await fetch(`${gateways[0]?.admin}/-/upstreams`)).text()
+  t.match(view, /"conversations":\{"own":\d+,"moved":\d+\}/)
 })

@@ -89,13 +89,13 @@ t.test('upstream keys: log, metrics and `tollgate upstreams` show it without the
 
   const { code, out } = await command('upstreams')
   t.equal(code, 0)
-  t.match(out, /^upstream +address +state +busy +keys$/m)
+  t.match(out, /^upstream +address +state +busy +conversations +keys$/m)
   t.match(
     out,
-    new RegExp(`^up +${url} +ready +0 +${name} resting \\d+ s, [0-9a-f]{12} ready$`, 'm'),
+    new RegExp(`^up +${url} +ready +0 +- +${name} resting \\d+ s, [0-9a-f]{12} ready$`, 'm'),
   )
-  t.match(out, /^down +http:\/\/127\.0\.0\.1:1 +ejected +0 +-$/m)
-  t.match(out, /^own +sandbox: +ready +0 +-$/m)
+  t.match(out, /^down +http:\/\/127\.0\.0\.1:1 +ejected +0 +- +-$/m)
+  t.match(out, /^own +sandbox: +ready +0 +- +-$/m)
   const json = JSON.parse((await command('upstreams', 'list', '--json')).out) as object
   t.match(json, {
     up: { keys: [{ key: name, state: 'resting' }, { state: 'ready' }] },
@@ -103,6 +103,17 @@ t.test('upstream keys: log, metrics and `tollgate upstreams` show it without the
   })
   const all = gateway.output() + text + out + JSON.stringify(json)
   for (const key of KEYS) t.notOk(all.includes(key))
+})
+
+t.test('routes and /-/config: show the upstreams that models lead to', async t => {
+  const { code, out } = await command('routes')
+  t.equal(code, 0)
+  t.match(out, /^POST +\/v1\/chat\/completions +errors model translate sandbox +down up$/m)
+  const config = (await (await fetch(`${gateway.admin}/-/config`)).json()) as object
+  t.match(config, {
+    routes: ['POST /v1/chat/completions'],
+    upstreams: [{ name: 'up', hosts: [new URL(url).host] }, { name: 'down' }, { name: 'own' }],
+  })
 })
 
 t.test('upstreams test: asks for models with each key, and says which is refused', async t => {
@@ -123,5 +134,5 @@ t.test('upstreams test: asks for models with each key, and says which is refused
 
 t.test('upstreams: needs a running gateway, and says so', async t => {
   await gateway.stop()
-  t.match(await command('upstreams'), { code: 3, err: /no gateway .* is running; start one/ })
+  t.match(await command('upstreams'), { code: 3, err: /start a gateway: tollgate start/ })
 })

@@ -25,7 +25,8 @@ const arrange = () => {
     requests.at(-1)?.reject(new Error(message))
     await turn()
   }
-  return { clock, requests, failures, get: () => token.get(issuer), issue, fail }
+  const refuse = (value: string) => token.refuse(value)
+  return { clock, requests, failures, get: () => token.get(issuer), issue, fail, refuse }
 }
 const HOUR = 3_600_000
 
@@ -133,4 +134,26 @@ t.test('access token: an issuer that throws is asked again', async t => {
   await t.rejects(Promise.resolve(token.get(issuer)), { message: 'broken' })
   clock.now = 1_000
   t.equal(await token.get(issuer), 'one')
+})
+
+t.test('access token: a refused one is renewed by the next call, once a minute', async t => {
+  const { clock, requests, get, issue, refuse } = arrange()
+  void get()
+  await Promise.resolve()
+  await issue('one', 3_600)
+  t.ok(refuse('one'))
+  void get()
+  await Promise.resolve()
+  t.equal(requests.length, 2)
+  await issue('two', 3_600)
+  t.ok(refuse('one'), 'a call with the earlier token can be sent again')
+  t.equal(get(), 'two')
+  t.notOk(refuse('two'), 'the new one stays, although it is refused')
+  t.equal(get(), 'two')
+  t.equal(requests.length, 2)
+  clock.now += 60_000
+  t.ok(refuse('two'))
+  void get()
+  await Promise.resolve()
+  t.equal(requests.length, 3)
 })

@@ -4,13 +4,15 @@ import { commands } from '../../../plugins/account/command.ts'
 import auth from '../../../plugins/auth/index.ts'
 import { runCommand } from '../../helpers/gateway/command-line.ts'
 import { openAccountsIn } from '../../helpers/store/accounts.ts'
+import { makeLedger } from '../../helpers/store/membership.ts'
 import { startBoth } from '../../helpers/store/store.ts'
 
 const both = await Promise.all(
-  (await startBoth(t, [])).map(async ({ engine, database }) => ({
-    engine,
-    ...(await openAccountsIn(database)),
-  })),
+  (await startBoth(t, [])).map(async ({ engine, database }) => {
+    const accounts = await openAccountsIn(database)
+    await makeLedger(database)
+    return { engine, ...accounts }
+  }),
 )
 for (const { engine, host, ...accountHelpers } of both) {
   const accounts = (t: Test, ...args: string[]) => runCommand(t, 'accounts', commands, host, args)
@@ -121,9 +123,9 @@ for (const { engine, host, ...accountHelpers } of both) {
           accounts,
           '',
           2,
-          /^Usage: tollgate accounts create NAME \[--role ROLE\]\n +tollgate accounts list\n/,
+          /^Usage: tollgate accounts create NAME \[--role ROLE\]\n +tollgate accounts link NAME\n +tollgate accounts list \[--all\]\n/,
         ],
-        [accounts, 'delete ann', 2, /^unknown command "delete"; Usage: tollgate accounts create/],
+        [accounts, 'expel ann', 2, /^unknown command "expel"; Usage: tollgate accounts create/],
         [accounts, 'creat ann', 2, /^unknown command "creat"; did you mean "create"\?/],
         [accounts, 'constructor', 2, /unknown command "constructor"/],
         [accounts, 'create', 2, /Usage: tollgate accounts create NAME/],
@@ -133,12 +135,12 @@ for (const { engine, host, ...accountHelpers } of both) {
         [accounts, "create x';DROP", 2, /1 to 64 letters/],
         [accounts, 'create dan --role king', 2, /--role must be customer or admin/],
         [accounts, 'create ann', 3, /The account "ann" exists already/],
-        [accounts, 'list ann', 2, /^Usage: tollgate accounts list$/m],
+        [accounts, 'list ann', 2, /^Usage: tollgate accounts list \[--all\]$/m],
         [
           accounts,
           'list --note x',
           2,
-          /^--note is no option here\nUsage: tollgate accounts list$/m,
+          /^--note is no option here\nUsage: tollgate accounts list \[--all\]$/m,
         ],
         [keys, 'create', 2, /tollgate keys create ACCOUNT/],
         [keys, 'create nobody', 3, /Unknown account "nobody"; `tollgate accounts list`/],

@@ -1,8 +1,11 @@
 /** The price page: ratios in dollars, the endpoints that serve each model, exact prices. */
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
 import { pageOf } from '../../../plugins/account/pricing.ts'
+
+const ROOT = new URL('../../../', import.meta.url)
+const shipped = (path: string) => parse(readFileSync(new URL(path, ROOT), 'utf8'))
 
 const SECTIONS = parse(`
 settings: { currency: { name: CNY, rates: { USD: 7.2 } } }
@@ -27,7 +30,15 @@ models:
     price:
       input: [{ price: 2.50 USD / 1M, when: { prompt: '> 200k' } }, 1.25 USD / 1M]
       output: 10 USD / 1M
-  video: { to: vd/x, price: { seconds: { by: resolution, price: { 540p: 0.07 USD, 720p: 0.15 USD } } } }
+  video:
+    to: vd/x
+    accepts: { '*': false, text2video: true }
+    defaults: { text2video: { duration: 5, resolution: 720p } }
+    price: { seconds: { by: resolution, price: { 540p: 0.07 USD, 720p: 0.15 USD } } }
+  image:
+    to: gp/x
+    price: { images: { by: quality, price: { low: 0.01 USD, hd: 0.5 USD, default: 0.25 USD } } }
+  letters: { to: gp/x, price: { characters: 15 USD / 1M } }
   odd: { to: vd/x, price: { calls: 1 EUR } }
   third: { to: gp/x, price: { input: 1 / 1M, output: 3 / 1M } }
   gift: { to: vd/x, free: true }
@@ -40,6 +51,8 @@ const hostOf = (sections: Readonly<Record<string, object>>) => ({
     cl: { options: { formats: ['anthropic-messages'] } },
   },
   file: () => '{}',
+  config: { version: 1, hash: '', isTrial: true },
+  memo: (_: string, make: () => string) => make(),
   share: <T extends object>(_: string, __: string, create: (previous: T | undefined) => T) =>
     create(undefined),
 })
@@ -63,9 +76,19 @@ t.test('price page: token prices are shown as ratios', async t => {
 })
 
 t.test('price page: a price by call is shown in dollars', async t => {
-  t.match(rowOf('video'), { quota_type: 1, model_price: 0.07, model_ratio: 0 })
-  t.match(rowOf('gizmo-{id:[a-z]+}'), { quota_type: 1, model_price: 0.1 })
+  t.match(rowOf('gizmo-*'), { quota_type: 1, model_price: 0.1, model_ratio: 0 })
   t.match(rowOf('gift'), { free: true, quota_type: 0, model_ratio: 0, prices: [] })
+})
+
+t.test('price page: model_price is the price of a request that sets no option', async t => {
+  t.match(rowOf('image'), { quota_type: 1, model_price: 0.25 }, 'neither cheapest nor dearest')
+  t.match(rowOf('video'), { model_price: 0.75 }, 'five seconds of 720p, the defaults')
+  t.match(rowOf('letters'), { model_price: 0.000015 }, 'one character')
+})
+
+t.test('price page: patterns are shown without expressions', async t => {
+  t.ok(rowOf('gizmo-*'))
+  t.equal(rowOf('gizmo-{id:[a-z]+}'), undefined)
 })
 
 t.test('price page: exact prices are in the configured currency', async t => {
@@ -76,7 +99,7 @@ t.test('price page: exact prices are in the configured currency', async t => {
     { meter: 'output', price: '57.6 / 1M' },
     { meter: 'web_search', price: '180 / 1k' },
   ])
-  t.match(rowOf('tiers').prices[0], { when: { prompt: '>= 200000.000001' }, price: '18 / 1M' })
+  t.match(rowOf('tiers').prices[0], { when: { prompt: '> 200k' }, price: '18 / 1M' })
   t.match(rowOf('video').prices, [{ by: ['resolution'], price: { '720p': '1.08' } }])
   t.match(rowOf('odd'), { prices: [], model_ratio: 0 }, 'a price in an unknown currency is omitted')
 })
@@ -98,8 +121,6 @@ t.test('price page: each model lists the endpoints that serve it', async t => {
 })
 
 t.test('price page: video models show the credits of a second by resolution', async t => {
-  const shipped = (path: string) =>
-    parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
   const { models } = shipped('models/vd.yaml')
   const host = hostOf({ settings: shipped('routes.yaml').settings, models })
   const { data } = JSON.parse(JSON.stringify(pageOf(host)))
@@ -125,6 +146,27 @@ t.test('price page: video models show the credits of a second by resolution', as
   const priced = { accepts, defaults, to, price: { seconds: 1 } }
   const [row] = JSON.parse(JSON.stringify(pageOf(hostOf({ models: { priced } })))).data
   t.equal(row.video_prices, undefined, 'credits have no rate there')
+})
+
+t.test('shipped prices: hosted tools cost what was decided', async t => {
+  const files = globSync('models/*.yaml', { cwd: ROOT.pathname })
+  const models: Record<string, { price?: Record<string, string> }> = Object.assign(
+    {},
+    ...files.map(path => shipped(path).models),
+  )
+  /** US dollars: a web search by model, per 1,000; a file search; a run of code. */
+  const searchOf = (name: string) => {
+    if (name.startsWith('gx-')) return '14 USD / 1k'
+    return /^gp-4(\.1|o)/.test(name) ? '25 USD / 1k' : '10 USD / 1k'
+  }
+  let priced = 0
+  for (const [name, { price }] of Object.entries(models)) {
+    if (price?.web_search === undefined) continue
+    priced++
+    t.equal(price.web_search, searchOf(name), name)
+    if (price.file_search !== undefined) t.equal(price.file_search, '2.5 USD / 1k', name)
+  }
+  t.ok(priced >= 15, `${priced} models`)
 })
 
 t.test('price page: an empty configuration has an empty list', async t => {

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { commands } from '../../../plugins/account/command.ts'
 import { fundsOfSecret } from '../../../plugins/account/funds.ts'
 import { CREDENTIALS } from '../../../plugins/account/statements.ts'
-import { type By, usagePage } from '../../../plugins/account/usage.ts'
+import { type By, GROUPINGS, usagePage } from '../../../plugins/account/usage-pages.ts'
 import auth from '../../../plugins/auth/index.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import {
@@ -93,6 +93,18 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
     }
     const plain = JSON.parse(JSON.stringify(rowsOfPages)) as { cost: number; refunded: number }[]
     t.match(plain, rows, by)
+    for (const sort of GROUPINGS[by as By].sorts) {
+      const sorted = async (order: 'asc' | 'desc') => {
+        const first = await usagePage(database, { ...query, limit: 1, sort: { by: sort, order } })
+        const cursor = first.next
+        const next = { ...query, limit: 9, sort: { by: sort, order } }
+        const rest = cursor ? (await usagePage(database, { ...next, cursor })).rows : []
+        return [...first.rows, ...rest].map(row => JSON.stringify(row))
+      }
+      const [up, down] = [await sorted('asc'), await sorted('desc')]
+      t.equal(new Set(up).size, rows.length, `${by} by ${sort}: each row once`)
+      t.same(up, down.toReversed(), `${by} by ${sort}`)
+    }
     const sum = (of: 'cost' | 'refunded') => plain.reduce((total, row) => total + row[of] * 1e9, 0)
     t.same([sum('cost'), sum('refunded')], [6_000_000, 3_000_000], `${by}: exact`)
   }

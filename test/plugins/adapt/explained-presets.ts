@@ -3,7 +3,8 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { readOnlyDatabase, withLoadedConfig } from '../../../engine/cli/offline.ts'
+import { readOnlyDatabase } from '../../../engine/cli/databases.ts'
+import { withLoadedConfig } from '../../../engine/cli/offline.ts'
 import { explain } from '../../../engine/config/explain.ts'
 import type { Headers } from '../../../engine/plugin.ts'
 import { recordingTerminal } from '../../helpers/gateway/command-line.ts'
@@ -45,6 +46,9 @@ const REQUESTS: Readonly<Record<string, readonly [path: string, body: object]>> 
   'cohere-rerank': ['/v1/rerank', { query: 'q', documents: ['a'], top_n: 1 }],
   'openai-speech': ['/v1/audio/speech', { input: 'hi', voice: 'alloy' }],
 }
+/** Formats of targets only -> the format of the client. */
+const CLIENTS: Readonly<Record<string, string>> = { 'bedrock-converse': 'openai-chat' }
+const requestFor = (format: string) => REQUESTS[CLIENTS[format] ?? format]
 /** Formats beside those of conversations that a preset needs no path for. */
 const USUAL_PATHS: Readonly<Record<string, readonly string[]>> = {
   openai: ['openai-embeddings', 'openai-moderations'],
@@ -60,23 +64,24 @@ export interface SentRequest {
   readonly body: string
 }
 
-/** By `PRESET FORMAT`. `folder`: for the configuration. */
+/** By `PRESET FORMAT`. `folder`: for the configuration. `auth`: of presets, in place of a key. */
 export const explainPresets = async (
   folder: string,
+  auth: Readonly<Record<string, object>> = {},
 ): Promise<Readonly<Record<string, SentRequest>>> => {
   const cases = Object.entries(PRESETS).flatMap(([preset, { formats, paths = {} }]) =>
     [...new Set([...formats, ...Object.keys(paths), ...(USUAL_PATHS[preset] ?? [])])]
-      .filter(format => format in REQUESTS)
+      .filter(format => requestFor(format) !== undefined)
       .map(format => ({ preset, format, model: `${preset}-${format}` })),
   )
   const config = join(folder, 'routes.yaml')
-  writeFileSync(config, configText(cases))
+  writeFileSync(config, configText(cases, auth))
   copyFileSync(join(ROOT, 'presets.yaml'), join(folder, 'presets.yaml'))
   const terminal = recordingTerminal({ TOLLGATE_DATA: join(folder, 'data') })
   return withLoadedConfig(config, terminal, readOnlyDatabase, async ({ snapshot, resources }) => {
     const requests: Record<string, SentRequest> = {}
     for (const { preset, format, model } of cases) {
-      const [path, members] = REQUESTS[format] ?? ['', {}]
+      const [path, members] = requestFor(format) ?? ['', {}]
       const { request } = await explain(snapshot, resources.database, {
         method: 'POST',
         target: path.replace('MODEL', model),
@@ -96,13 +101,13 @@ interface Case {
   readonly format: string
   readonly model: string
 }
-const configText = (cases: readonly Case[]): string => {
+const configText = (cases: readonly Case[], auth: Readonly<Record<string, object>>): string => {
   const upstreams = Object.fromEntries(
     Object.entries(PRESETS).map(([preset, { needs = {} }]) => [
       preset,
       {
         preset,
-        key: 'sk-secret',
+        ...(auth[preset] ? { auth: auth[preset] } : { key: 'sk-secret' }),
         ...Object.fromEntries(Object.keys(needs).map(key => [key, `my-${key}`])),
       },
     ]),

@@ -1,5 +1,6 @@
 /** Shipped presets: the request that `tollgate explain` shows for each of them and each of its
  *  formats equals the expected one: address, path, headers and body. */
+import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
@@ -28,4 +29,28 @@ t.test('presets: each sends what its provider expects', async t => {
   t.same(Object.keys(requests), Object.keys(expected))
   for (const [name, { url, headers, body }] of Object.entries(requests))
     t.same({ url, headers, body }, expected[name], name)
+})
+
+t.test('presets: credentials of Google, Azure and AWS in place of a key', async t => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const private_key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const account = { type: 'service_account', client_email: 'a@b', private_key }
+  const requests = await explainPresets(t.testdir({}), {
+    vertex: { google: JSON.stringify(account) },
+    azure: { azure: { tenant: 't', client: 'c', secret: 's' } },
+    bedrock: { aws: { region: 'eu-west-1', service: 'bedrock', id: 'i', secret: 's' } },
+  })
+  for (const [name, authorization] of [
+    ['vertex google-gemini', '*** (google)'],
+    ['vertex openai-chat', '*** (google)'],
+    ['vertex anthropic-messages', '*** (google)'],
+    ['azure openai-chat', '*** (azure)'],
+    ['azure openai-embeddings', '*** (azure)'],
+    ['bedrock bedrock-converse', '*** (aws)'],
+    ['bedrock openai-chat', '*** (aws)'],
+  ] as const) {
+    const headers = requests[name]?.headers
+    t.equal(headers?.authorization, authorization, name)
+    t.equal(headers?.['api-key'], undefined, name)
+  }
 })

@@ -95,6 +95,40 @@ for (const engine of ENGINES)
     t.same(await gateway.findings(), [])
   })
 
+for (const engine of ENGINES)
+  t.test(`batch (${engine}): its counters follow its lines in the same transaction`, async t => {
+    const gateway = await startBatches(t, engine, { concurrency: 4 })
+    let finish: () => void = () => {}
+    const gate = new Promise<void>(resolve => {
+      finish = resolve
+    })
+    gateway.upstream.script = async count => {
+      if (count > 10) await gate
+      return count % 5 === 0
+        ? { status: 400, json: { error: { message: 'no' } } }
+        : { json: chatAnswer() }
+    }
+    const ids = Array.from({ length: 20 }, (_, at) => `line-${at}`)
+    const id = await gateway.start(await gateway.upload(linesWith(...ids)))
+    const compare = async () => {
+      const [row = {}] = await gateway.rows(`SELECT completed, failed,
+        (SELECT count(*) FROM batch_lines WHERE batch = batches.id AND ok = 1) AS ok_lines,
+        (SELECT count(*) FROM batch_lines WHERE batch = batches.id AND ok = 0) AS failed_lines
+        FROM batches`)
+      t.equal(Number(row.completed), Number(row.ok_lines))
+      t.equal(Number(row.failed), Number(row.failed_lines))
+      return Number(row.completed) + Number(row.failed)
+    }
+    await eventually(async () => ((await compare()) >= 10 ? true : undefined))
+    const { text } = await gateway.send('GET', `/v1/batches/${id}`)
+    t.match(JSON.parse(text), {
+      status: 'in_progress',
+      request_counts: { total: 20, completed: 8, failed: 2 },
+    })
+    finish()
+    t.match(await gateway.end(id), { request_counts: { total: 20, completed: 16, failed: 4 } })
+  })
+
 t.test('batch: what is not run by its end is reported as expired', async t => {
   const gateway = await startBatches(t, 'sqlite', { concurrency: 1 })
   let finish: () => void = () => {}

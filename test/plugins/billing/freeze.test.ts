@@ -13,7 +13,7 @@ price:
   discount: { factor: 0.5, when: { off_peak: true }, step: 1 CREDIT }
   min: 0.001
 max_calls: { web_search: 10 }`)
-  const when = { prompt: '>= 200000.000001', off_peak: ['false'] }
+  const when = { prompt: '> 200k', off_peak: ['false'] }
   const night = { time: '22:00-06:00 +08:00', weekdays: 'sun, sat +08:00' }
   const table = { high: { '1024x1024': '0.5', default: '1' }, default: { default: '2' } }
   t.strictSame(JSON.parse(freeze(rule)), {

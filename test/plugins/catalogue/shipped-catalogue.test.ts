@@ -1,6 +1,7 @@
 /** The shipped catalogue: every model has an upstream, a target name, and a price with a known
  *  maximum cost. */
 import t from 'tap'
+import type { KeyPath } from '../../../engine/plugin.ts'
 import { isIncluded } from '../../../plugins/billing/meters.ts'
 import { factsOf, requestBoundsOf } from '../../../plugins/billing/request-bounds.ts'
 import type { Rule } from '../../../plugins/billing/rule.ts'
@@ -13,7 +14,10 @@ import { charge } from '../../helpers/money/billing.ts'
 import { catalogue, document, sectionsIn, VIDEO_MODELS } from './shipped-catalogue.ts'
 
 t.test('shipped catalogue: tollgate check reports no problem', async t => {
-  model.check(document, (where, code, message) => t.fail(`${where.join('.')} ${code} ${message}`))
+  const host = { memo: (_: string, make: () => string) => make() }
+  const fail = (where: KeyPath, code: string, message: string) =>
+    t.fail(`${where.join('.')} ${code} ${message}`)
+  model.check(document, fail, host)
   for (const { name, options, targets } of catalogue.all) {
     t.ok(options.free || Object.keys(options.price ?? {}).length > 0, `${name} has a price`)
     t.ok(

@@ -44,6 +44,20 @@ t.test(
     t.match(turns[0]?.content, [{ source: { mime: 'video/mp4' } }])
   },
 )
+t.test('media fetch: recognises media by their bytes without a content type', async t => {
+  const url = 'https://a.example/download?id=7'
+  const mp4 = '\0\0\0\x18ftypmp42'
+  for (const [type, bytes, kind, mime] of [
+    ['application/octet-stream', mp4, 'video', 'video/mp4'],
+    ['binary/octet-stream', 'RIFF0000AVI ', 'video', 'video/x-msvideo'],
+    ['', 'GIF89a', 'image', 'image/gif'],
+    ['application/octet-stream', 'no known start', 'image', 'image/jpeg'],
+  ] as const) {
+    const host = hostServing({ [url]: () => fileReply(bytes, type) })
+    const { turns } = await fetchUrls(host, ['image'], url)
+    t.match(turns[0]?.content, [{ kind, source: { mime } }], `${type} ${mime}`)
+  }
+})
 t.test('media fetch: leaves URLs of kinds that the target fetches itself', async t => {
   const { turns } = await fetchUrls(hostServing({}), ['image'], A)
   t.match(turns[0]?.content, [{ source: { type: 'url', url: A } }])

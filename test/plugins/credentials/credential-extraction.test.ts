@@ -47,6 +47,31 @@ t.test('credential extraction: mode key reads each header', async t => {
   await t.rejects(call({ query: `key=${key.text}` }), { code: 'AUTH_MISSING' })
 })
 
+t.test('credential extraction: says what a request without a credential did wrong', async t => {
+  const call = accounts.route('key')
+  const send = 'send "Authorization: Bearer sk-…"'
+  const header = 'The Authorization header'
+  for (const [authorization, message] of [
+    [key.text, `${header} has a key without "Bearer" before it; ${send}`],
+    ['another-form-of-key', `${header} has a key without "Bearer" before it; ${send}`],
+    ['Bearer', `${header} has no key behind "Bearer" (is a variable empty?); ${send}`],
+    ['Bearer ', `${header} has no key behind "Bearer" (is a variable empty?); ${send}`],
+    ['', `${header} is empty; ${send}`],
+    ['Basic YTpi', `${header} has the scheme "Basic"; ${send}`],
+    ['Bearer a b', `${header} has spaces in the key behind "Bearer"; ${send}`],
+  ] as const)
+    await t.rejects(call({ headers: { authorization } }), { code: 'AUTH_MISSING', message })
+  const missing = 'No API key or token found; send it as "Authorization: Bearer sk-…"'
+  await t.rejects(call({}), { message: missing })
+  const inQuery = 'This route reads no key from the URL; send it as "Authorization: Bearer sk-…"'
+  await t.rejects(call({ query: 'key=x' }), { message: inQuery })
+  const native = accounts.route(['query-key', 'key'])
+  await t.rejects(native({}), {
+    message: 'No API key found; send it as "?key=sk-…" in the URL, or in the header x-goog-api-key',
+  })
+  await t.rejects(native({ headers: { authorization: key.text } }), { message: /without "Bearer"/ })
+})
+
 t.test(
   'credential extraction: mode key reads the realtime subprotocol of a WebSocket only',
   async t => {

@@ -105,8 +105,8 @@ const INVALID_OPTIONS: readonly (readonly [auth: string, message: RegExp])[] = [
     /routes\.yaml:5:\d+ {2}UNKNOWN_VALUE .*auth\.role cannot be admn.*did you mean "admin"\?/,
   ],
   ['{ by: key }', /MISSING_KEY .*auth needs the key "role"/],
-  ['{ by: none, role: admin }', /UNKNOWN_VALUE .*auth\.by cannot be none/],
-  ['{ by: system-tokn, role: admin }', /UNKNOWN_VALUE .*did you mean "system-token"\?/],
+  ['{ by: none, role: admin }', /BAD_VALUE .*auth\.by cannot be none/],
+  ['{ by: system-tokn, role: admin }', /AUTH_MODE .*did you mean "system-token"\?/],
 ]
 t.test('auth role: reports invalid options with their position', async t => {
   const root = fileURLToPath(new URL('../../../', import.meta.url))

@@ -49,7 +49,7 @@ const startCall = (
   const onEnd = (listener: typeof end): void => {
     end = listener
   }
-  const slots = { get: () => undefined }
+  const slots = { get: () => undefined, set() {} }
   const exchange = { id: 'r1', kind: 'http', route: { name: 'chat' }, onEnd, slots, writes }
   if (!rule) throw new Error('no rule')
   const terms = { payer, rule, facts: { at: 0 }, model: 'm', version: '1', heldAmount: NANOS }
@@ -61,7 +61,7 @@ const startCall = (
   )
   const settle = async (usage: Usage): Promise<void> => {
     await meteredCall.settle(usage)
-    end({ end: 'complete', status: 200, attempts: 1, bytes: 9 })
+    end({ end: 'complete', status: 200, attempts: 1, bytes: 9, ms: { whole: 1, waited: 0 } })
   }
   return { settle, statements, warnings, counters, answers }
 }

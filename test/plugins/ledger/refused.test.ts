@@ -1,13 +1,13 @@
 /** Stages around the meter: a response without an upstream is free, and so is a refused one. */
 import t, { type Test } from 'tap'
 import { errors } from '../../../engine/errors.ts'
-import type { Bytes, Exchange, Filter, Out, Plugin, Stage } from '../../../engine/plugin.ts'
+import type { Bytes, Exchange, Filter, Next, Out, Plugin, Stage } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
 import model from '../../../plugins/model/index.ts'
-import { USAGE } from '../../../plugins/slots.ts'
+import { CHARGE as CHARGE_SLOT, type Charge, USAGE } from '../../../plugins/slots.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { installOn, post } from '../../helpers/gateway/installation.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
@@ -32,7 +32,7 @@ const body = (stream: boolean) =>
 /** The handlers before and after the meter in the pipeline. */
 interface Around {
   readonly front?: Stage['handle']
-  readonly behind?: (exchange: Exchange) => void
+  readonly behind?: (exchange: Exchange, next: Next) => void | Promise<void>
 }
 const withFilter =
   (filter: () => Filter): Stage['handle'] =>
@@ -43,7 +43,7 @@ const withFilter =
 const arrange = async (t: Test, engine: (typeof ENGINES)[number], { front, behind }: Around) => {
   const installation = await installOn(t, await startAnyStore(t, engine))
   const inner: Stage = {
-    handle: async (exchange, next) => (behind ? behind(exchange) : next()),
+    handle: async (exchange, next) => (behind ? behind(exchange, next) : next()),
   }
   const stages = {
     model: model as Plugin,
@@ -208,3 +208,48 @@ for (const engine of ENGINES)
         t.match(await charges(), [{ state: 'settled', estimated: 1, usage: /"output":3/ }])
       })
   })
+
+t.test('the slot CHARGE: final in onEnd of stages before the meter', async t => {
+  const charges: (Charge | undefined)[] = []
+  let refuses = false
+  let answers = false
+  const { ask, expectPaid, installation } = await arrange(t, 'sqlite', {
+    front: async (exchange, next) => {
+      exchange.onEnd(() => charges.push(exchange.slots.get(CHARGE_SLOT)))
+      await next()
+      if (refuses)
+        exchange.reply.through({
+          end: (_, out) => out.fail(fault('BLOCKED')),
+        })
+    },
+    behind: (exchange, next) => (answers ? void exchange.answer(200, {}) : next()),
+  })
+  for (const stream of [false, true]) await ask(stream)
+  await expectPaid(2 * CHARGE)
+  for (const charge of charges) {
+    t.match(charge, { nanos: BigInt(CHARGE), uncollected: 0n, estimated: false })
+    t.match(JSON.parse(charge?.lines ?? ''), [{ meter: 'output' }, { meter: 'calls' }])
+  }
+  t.equal(charges.length, 2)
+
+  installation.script = (_, response) => {
+    response.setHeader('content-type', 'text/event-stream')
+    response.write(WORD)
+    setTimeout(() => response.destroy(), 50)
+  }
+  await ask(true).catch(() => {})
+  const cut = charges.at(-1)
+  t.match(cut, { estimated: true }, 'a cut stream is charged by an estimate')
+  await expectPaid(2 * CHARGE + Number(cut?.nanos))
+
+  refuses = true
+  installation.script = (_, response) => response.end(JSON.stringify(USAGE_COUNTS))
+  t.equal((await ask(false)).status, 451)
+  t.equal(charges.at(-1), undefined, 'a refused response is charged nothing')
+  refuses = false
+  answers = true
+  await ask(false)
+  t.equal(charges.length, 5)
+  t.equal(charges.at(-1), undefined, 'a response without an upstream is free')
+  await expectPaid(2 * CHARGE + Number(cut?.nanos))
+})

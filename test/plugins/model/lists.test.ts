@@ -28,6 +28,7 @@ const routes = [
   { path: 'POST /v1/messages', translate: { format: 'anthropic-messages', strict: true } },
   { path: 'POST /v1beta/models/{model}:generateContent', translate: 'google-gemini' },
   { path: 'POST /v1/embeddings', embed: 'openai' },
+  { path: 'POST /v1beta/models/{model}:embedContent', embed: 'google' },
 ]
 const host = fakeHost({
   document: { models, routes } as unknown as Document,
@@ -142,8 +143,13 @@ t.test('model list in google: is paged by pageToken and pageSize', async t => {
     nextPageToken: 'gp-4.1',
   })
   t.match(await read({ list: 'google', one: 'model' }, { params: { model: 'e-1' } }), {
-    supportedGenerationMethods: ['embedContent', 'batchEmbedContents'],
+    supportedGenerationMethods: ['embedContent'],
   })
+  t.match(
+    await read({ list: 'google', one: 'model' }, { params: { model: 'o-1' } }),
+    { code: 'MODEL_NOT_HERE', status: 404 },
+    'no native method serves it',
+  )
   const last = (await page('pageSize=5&pageToken=gp-4.1')) as { nextPageToken?: string }
   t.match(last, { models: [{ name: 'models/cl-x' }, { name: 'models/gx-2' }] })
   t.equal(last.nextPageToken, undefined)

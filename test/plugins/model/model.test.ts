@@ -53,7 +53,7 @@ t.test('model: finds the name in the body', async t => {
     'the slot is saved with a task',
   )
   t.same(stage.explain?.(exchange), { asked: 'gp-4.1', entry: 'gp-4.1', targets: ['gp/gpt-4.1'] })
-  t.equal(stage.targets, true)
+  t.same(stage.targets, ['cl', 'gp', 'spare'])
 })
 
 t.test('model: the targets of its fallbacks follow its own', async t => {

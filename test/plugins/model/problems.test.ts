@@ -3,6 +3,8 @@ import t from 'tap'
 import type { Document, Json } from '../../../engine/plugin.ts'
 import model from '../../../plugins/model/index.ts'
 
+/** A host that keeps no texts. */
+const HOST = { memo: (_: string, make: () => string) => make() }
 const check = (models: Json): readonly string[] => {
   const problems: string[] = []
   const document = {
@@ -10,9 +12,13 @@ const check = (models: Json): readonly string[] => {
     upstreams: { gp: {}, claude: {} },
     routes: [{ path: 'POST /v1/chat', name: 'chat' }, { path: 'POST /v1/messages' }],
   }
-  model.check(document as unknown as Document, (where, code, message, suggestion) => {
-    problems.push(`${where.join('.')} ${code} ${message}${suggestion ? ` -> ${suggestion}` : ''}`)
-  })
+  model.check(
+    document as unknown as Document,
+    (where, code, message, suggestion) => {
+      problems.push(`${where.join('.')} ${code} ${message}${suggestion ? ` -> ${suggestion}` : ''}`)
+    },
+    HOST,
+  )
   return problems
 }
 
@@ -130,9 +136,13 @@ t.test('models check: reports a route that names an unknown model', async t => {
       { path: 'POST /c', model: { name: 'spech' } },
     ],
   }
-  model.check(document as unknown as Document, (where, code, message, suggestion) => {
-    problems.push(`${where.join('.')} ${code} ${message} -> ${suggestion}`)
-  })
+  model.check(
+    document as unknown as Document,
+    (where, code, message, suggestion) => {
+      problems.push(`${where.join('.')} ${code} ${message} -> ${suggestion}`)
+    },
+    HOST,
+  )
   t.same(problems, ['routes.2.model.name UNKNOWN_MODEL there is no model named "spech" -> speech'])
 })
 

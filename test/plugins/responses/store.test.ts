@@ -88,7 +88,7 @@ for (const { engine, database } of await startBoth(t, [
           storedResponse('c1', { account: 2, input: '"foreign"' }),
         ].map(saveResponse),
       )
-      t.match(await history('c3'), [
+      t.match((await history('c3')).exchanges, [
         { input: 'to c1', output: [{ id: 'm_c1' }] },
         { input: 'to c2' },
         { input: 'to c3' },
@@ -156,9 +156,8 @@ for (const { engine, database } of await startBoth(t, [
     t.same(await readTurns(database, 2, 'v'), [])
     t.ok(await findConversation(database, 1, 'v'))
     t.notOk(await findConversation(database, 2, 'v'))
-    t.match(await readHistory(database, 1, { ...options, conversation: 'v' }), [
-      { input: [{}, {}] },
-    ])
+    const read = await readHistory(database, 1, { ...options, conversation: 'v' })
+    t.match(read.exchanges, [{ input: [{}, {}] }])
     const turn = { id: 'v1', created: 5, items: '[{"role":"user","content":"other"}]' }
     const [first] = await readTurnRows(database, 1, 'v')
     const items = String(first?.items)

@@ -519,3 +519,71 @@ t.test('client tools: their own format receives them unchanged', async t => {
   t.same(upstreamRequest.tools, CLIENT_TOOLS)
   t.same(upstreamRequest.tool_choice, { type: 'tool', name: 'memory' })
 })
+
+t.test(
+  'tool search: the client runs it at any target, and its tools are sent (edge 39)',
+  async t => {
+    const raw = { type: 'tool_search', execution: 'client', parameters: { type: 'object' } }
+    const mail = {
+      type: 'namespace',
+      name: 'mail',
+      description: 'Mail.',
+      tools: [
+        {
+          type: 'function',
+          name: 'send',
+          description: 'Sends.',
+          parameters: {},
+          defer_loading: true,
+        },
+      ],
+    }
+    const first = { input: 'hi', tools: [raw] }
+    const later = {
+      tools: [raw],
+      input: [
+        { role: 'user', content: 'hi' },
+        {
+          type: 'tool_search_call',
+          call_id: 'c0',
+          execution: 'client',
+          arguments: { query: 'mail' },
+        },
+        {
+          type: 'tool_search_output',
+          call_id: 'c0',
+          execution: 'client',
+          status: 'completed',
+          tools: [mail],
+        },
+      ],
+    }
+    for (const target of [CHAT, MESSAGES, GEMINI])
+      for (const stream of [false, true]) {
+        const reply = stream
+          ? { headers: SSE, body: eventsOf(target, 'tool_search') }
+          : calling(target, 'tool_search')
+        const searched = await translateAttempt({
+          client: RESPONSES,
+          target,
+          body: { ...first, stream } as Json,
+          upstreamReply: reply,
+        })
+        const { text = '' } = searched.output ?? {}
+        t.match(text, /"type":"tool_search_call"/, `${target}: a search`)
+        t.match(text, /"execution":"client","arguments":\{"a":1\}/)
+        t.notMatch(text, /function_call/)
+        t.equal(searched.reply?.headers['x-tollgate-dropped'], undefined)
+      }
+    for (const target of [CHAT, MESSAGES, GEMINI]) {
+      const { upstreamRequest, output } = await translateAttempt({
+        client: RESPONSES,
+        target,
+        body: later as Json,
+        upstreamReply: calling(target, 'mail__send'),
+      })
+      t.match(JSON.stringify(upstreamRequest), /tool_search.*Sends\./s, `${target}: what was found`)
+      t.match(output?.text ?? '', /"name":"send","namespace":"mail"/)
+    }
+  },
+)

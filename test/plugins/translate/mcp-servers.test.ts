@@ -278,3 +278,23 @@ t.test('MCP servers: calls are translated in streams', async t => {
     /"type":"mcp_tool_result","is_error":false,"content":\[\{"type":"text","text":"text of a"/,
   )
 })
+
+t.test('MCP servers: a forced call offers Anthropic nothing else', async t => {
+  const own = { type: 'function', name: 'get', parameters: { type: 'object' } }
+  for (const [name, configs] of [
+    [undefined, undefined],
+    ['read', { read: { enabled: true } }],
+  ] as const) {
+    const tool_choice = { type: 'mcp', server_label: 'files', ...(name && { name }) }
+    const { upstreamRequest, reply } = await translateAttempt({
+      client: RESPONSES,
+      target: MESSAGES,
+      body: { input: 'hi', tools: [own, translated], tool_choice } as Json,
+      upstreamReply: messagesAnswer,
+    })
+    t.match(upstreamRequest.tools, [{ ...toolset, ...(configs && { configs }) }])
+    t.equal((upstreamRequest.tools as readonly Json[]).length, 1)
+    t.same(upstreamRequest.tool_choice, { type: 'any' })
+    t.equal(reply?.headers['x-tollgate-dropped'], undefined)
+  }
+})

@@ -93,8 +93,7 @@ t.test('translator: an error after sent text becomes an error event', t => {
   const codec = codecOf('openai-chat')
   const brokenReasons: string[] = []
   const translatedStream = new TranslatedStream(
-    codec,
-    'openai-chat',
+    { name: 'openai-chat', codec, stream: { error: () => undefined } },
     new StreamResponseEncoder(codec, contextWith()),
     {
       onBytes() {},

@@ -1,6 +1,6 @@
 /** Writers of output items: each emits the events for the beginning, growth and end of one item. */
 import type { Json } from '../../../../engine/plugin.ts'
-import { type Fields, lenientText } from '../../fields.ts'
+import { type Fields, lenientText, parseJson } from '../../fields.ts'
 import { encodeCallId } from '../../hub/call-id.ts'
 import type { Call, Content, HostedCall, Media, OpaquePayload, Thought } from '../../hub/content.ts'
 import { encodePayload } from '../../hub/opaque-payload.ts'
@@ -99,6 +99,21 @@ export const writeCall = (call: Call, position: ItemPosition, emit: Emit): ItemW
       emit(`response.${event}.done`, { item_id: id, [member]: input })
       return { ...facts, [member]: input, status }
     },
+  }
+}
+/** A search for tools, which the client runs: its arguments are an object, and come whole. */
+export const writeSearch = (call: Call, position: ItemPosition): ItemWriter => {
+  const id = itemId('tsc', position.id, position.index)
+  const call_id = encodeCallId(call.id, CALL_ID)
+  const facts = { id, type: 'tool_search_call', call_id, execution: 'client' }
+  let input = ''
+  return {
+    ...IGNORED_CALLS,
+    item: { ...facts, arguments: {}, status: 'in_progress' },
+    append: delta => {
+      input += delta
+    },
+    finish: status => ({ ...facts, arguments: parseJson(input) ?? {}, status }),
   }
 }
 const FUNCTION = {

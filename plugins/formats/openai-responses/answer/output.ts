@@ -3,8 +3,9 @@
 
 import type { Fields } from '../../fields.ts'
 import type { Part } from '../../hub/answer.ts'
-import type { Content, OpaquePayload } from '../../hub/content.ts'
+import type { Call, Content, OpaquePayload } from '../../hub/content.ts'
 import { NAME } from '../name.ts'
+import { SEARCH } from '../tool-search.ts'
 import {
   type Emit,
   type ItemWriter,
@@ -13,6 +14,7 @@ import {
   writeCall,
   writeHostedCall,
   writeImage,
+  writeSearch,
   writeThought,
 } from './item-writers.ts'
 import { type Message, type MessagePart as TextPart, writeMessage } from './message.ts'
@@ -33,6 +35,7 @@ type BlockPart = Extract<Part, { readonly index: number }>
 
 export class Output {
   readonly #id: string
+  readonly #searches: boolean
   readonly #emit: Emit
   readonly #blocks = new Map<number, Block>()
   /** Items that were announced and are not finished. */
@@ -43,8 +46,10 @@ export class Output {
   /** Whether the answer contains a refusal. */
   hasRefusal = false
 
-  constructor(id: string, emit: Emit) {
+  /** `searches`: calls of `tool_search` are searches for tools, not calls of a function. */
+  constructor(id: string, searches: boolean, emit: Emit) {
     this.#id = id
+    this.#searches = searches
     this.#emit = emit
   }
   /** Finished items, in the order in which they began. */
@@ -99,7 +104,10 @@ export class Output {
   #openItem(index: number, content: Content): void {
     this.#finishIdle()
     const position = { id: this.#id, index: this.#itemCount }
-    const writer = WRITERS[content.type]?.(content, position, this.#emitterFor(position.index))
+    const writer =
+      this.#searches && isSearch(content)
+        ? writeSearch(content, position)
+        : WRITERS[content.type]?.(content, position, this.#emitterFor(position.index))
     if (!writer) return
     this.#message = undefined
     this.#blocks.set(index, { item: this.#announce(writer) })
@@ -173,6 +181,8 @@ type Writer = (
   position: { readonly id: string; readonly index: number },
   emit: Emit,
 ) => ItemWriter | undefined
+const isSearch = (content: Content): content is Call =>
+  content.type === 'call' && content.name === SEARCH && content.namespace === undefined
 const WRITERS: Readonly<Partial<Record<Content['type'], Writer>>> = {
   thought: (content, ...more) =>
     content.type === 'thought' ? writeThought(content, ...more) : undefined,

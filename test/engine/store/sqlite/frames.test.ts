@@ -33,7 +33,13 @@ t.test('frame parser: parses frames that are split at any offset', async t => {
 
 /** Store files that may use synchronous system calls: at open, at registration, when a peer is
  *  reaped, and for a progress count's few bytes in the kernel's memory. */
-const MAY_BLOCK = ['address.ts', 'database.ts', 'process-folder.ts', 'progress.ts']
+const MAY_BLOCK = [
+  'address.ts',
+  'database.ts',
+  'make-folder.ts',
+  'process-folder.ts',
+  'progress.ts',
+]
 
 t.test('serving processes: load neither node:sqlite nor code that blocks on the store', async t => {
   const files = new Set<string>()

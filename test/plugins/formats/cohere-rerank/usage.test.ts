@@ -14,7 +14,7 @@ const request = { query: 'abcd', documents: Array.from({ length: 250 }, () => ({
 const DOCUMENT_BYTES = '{"text":"x"}'.length
 const ESTIMATE = Math.ceil((250 * (4 + DOCUMENT_BYTES)) / 4)
 
-/** Usage after an answer, in two chunks. */
+/** The usage of an answer that arrives in two chunks. */
 const usageOf = (prices: ReadonlySet<Meter>, answer: Fields, body: Fields = request) => {
   const estimate = rerankEstimate(body, prices)
   const bytes = Buffer.from(JSON.stringify(answer))

@@ -173,9 +173,18 @@ t.test('responses codec: maps the tool choice', async t => {
     { type: 'function', name: 'f', parameters: {}, strict: false },
     { type: 'custom', name: 'sql' },
     { type: 'web_search' },
+    { type: 'mcp', server_label: 's', server_url: 'https://a.example', require_approval: 'never' },
   ]
   const cases: readonly (readonly [Json, object])[] = [
     ['required', { type: 'required' }],
+    [
+      { type: 'mcp', server_label: 's' },
+      { type: 'tool', name: 's' },
+    ],
+    [
+      { type: 'mcp', server_label: 's', name: 'read' },
+      { type: 'tool', name: 's', serverTool: 'read' },
+    ],
     [
       { type: 'function', name: 'f' },
       { type: 'tool', name: 'f' },
@@ -198,9 +207,6 @@ t.test('responses codec: maps the tool choice', async t => {
     t.same(prompt.choice, choice)
     t.same(encodePrompt(NAME, prompt).body.tool_choice, tool_choice)
   }
-  t.same(decodeRequest({ tools, tool_choice: { type: 'mcp', server_label: 's' } }).dropped, [
-    'tool_choice',
-  ])
 })
 t.test('responses encoder: keeps a reference to an earlier response', async t => {
   const { prompt } = decodeRequest({

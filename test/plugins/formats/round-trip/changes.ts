@@ -1,7 +1,7 @@
 /** Accepted differences of facts after a round trip that are not reported as dropped, each with its
  *  reason. */
 import type { Json } from '../../../../engine/plugin.ts'
-import { subsetOf } from '../../../../plugins/formats/anthropic-messages/schema.ts'
+import { subsetOf } from '../../../../plugins/formats/closed-schema.ts'
 import { CHAT, GEMINI, involves, MESSAGES, RESPONSES, type RouteResult } from './route.ts'
 
 export interface Change {

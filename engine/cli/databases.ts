@@ -1,0 +1,101 @@
+/** The databases of commands: an existing store, or a read-only one. */
+import { existsSync } from 'node:fs'
+import { errors } from '../errors.ts'
+import { isCode } from '../kit.ts'
+import type { Sql } from '../store/contract.ts'
+import {
+  isPostgres,
+  locate,
+  type OpenDatabase,
+  openDatabase,
+  openForReading,
+} from '../store/database.ts'
+import { createLazyDatabase } from '../store/lazy-database.ts'
+import { PROCESSES_TABLE } from '../store/while-registered.ts'
+import type { Terminal } from './command.ts'
+import type { Open } from './offline.ts'
+
+/** The configured database, opened on first use; starts a writer if none is running. A command
+ *  makes no store and no tables: only `tollgate start` does. It says which store it uses. */
+export const existingDatabase =
+  ({ printError }: Pick<Terminal, 'printError'>): Open =>
+  ({ database: url, data }) => {
+    const database = createLazyDatabase(async () => {
+      const opened = await openExisting(url, data)
+      printError(`store: ${placeOf(url, data)}`)
+      return opened
+    })
+    // A store that could not be opened needs no closing.
+    return { ...database, migrate: async () => {}, close: () => database.close().catch(() => {}) }
+  }
+const placeOf = (url: string, data: string): string =>
+  isPostgres(url) ? withoutPassword(url) : locate(url, data).url
+
+const openExisting = async (url: string, data: string): Promise<OpenDatabase> => {
+  if (!isPostgres(url) && !existsSync(locate(url, data).file))
+    throw fault('STORE_MISSING', [placeOf(url, data)])
+  const database = await openDatabase({ url, data, start: true })
+  try {
+    await database.read(HAS_TABLES, [])
+    return database
+  } catch (error) {
+    await database.close()
+    throw isTableMissing(error) ? fault('STORE_EMPTY', [placeOf(url, data)]) : error
+  }
+}
+const HAS_TABLES: Sql = {
+  name: 'command: has tables',
+  text: `SELECT id FROM ${PROCESSES_TABLE} LIMIT 1`,
+}
+const isTableMissing = (error: unknown): boolean =>
+  /no such table|does not exist/.test(String((error as Error).message)) || isCode(error, '42P01')
+const withoutPassword = (url: string): string => url.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1@')
+const fault = errors({
+  STORE_MISSING: [
+    503,
+    'There is no store at %s. Commands create none: run `tollgate start` once, or name the right one with settings.database (DATABASE_URL) or settings.data (TOLLGATE_DATA)',
+  ],
+  STORE_EMPTY: [
+    503,
+    'The store at %s has no tables of Tollgate. Commands create none: run `tollgate start` once, or name the right one with settings.database (DATABASE_URL)',
+  ],
+})
+
+/** An existing database for commands that need routes: while their stages are set up, it is
+ *  read-only and may be absent. */
+export const loadingDatabase =
+  (terminal: Pick<Terminal, 'printError'>): Open =>
+  settings => {
+    const [loading, existing] = [readOnlyDatabase(settings), existingDatabase(terminal)(settings)]
+    let current = loading
+    return {
+      ...existing,
+      read: (sql, values) => current.read(sql, values),
+      write: statements => current.write(statements),
+      pages: (sql, values, size) => current.pages(sql, values, size),
+      now: () => current.now(),
+      begin: () => {
+        current = existing
+      },
+      close: async () => {
+        await Promise.all([loading.close(), existing.close()])
+      },
+    }
+  }
+
+/** A read-only database: writes resolve without effect. */
+export const readOnlyDatabase: Open = ({ database: url, data }) => {
+  const opening = openForReading(url, data)
+  // A failed open rejects reads only, so that commands that do not read continue.
+  opening.catch(() => {})
+  return {
+    read: async (sql, values) => (await (await opening)?.read(sql, values)) ?? [],
+    write: async statements => statements.map(() => []),
+    async *pages() {},
+    now: async () => Date.now(),
+    migrate: async () => {},
+    setCrashStatements: () => {},
+    progress: () => {},
+    close: async () => (await opening.catch(() => undefined))?.close(),
+  }
+}

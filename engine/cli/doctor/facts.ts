@@ -1,0 +1,149 @@
+/** What `tollgate doctor` looks at: facts about this machine, the data folder, the ports and the
+ *  store. It changes nothing and sends nothing to upstreams. */
+import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { dirname, join, resolve } from 'node:path'
+import { fileSource, read } from '../../config/read.ts'
+import type { Settings } from '../../config/settings.ts'
+import { parseListenAddress } from '../../processes/listen-address.ts'
+import { checkInstanceLock } from '../../processes/primary/instance-lock.ts'
+import { findRunning } from '../../processes/running-gateway.ts'
+import { isPostgres, locate } from '../../store/database.ts'
+import { describeStore, type StoreDescription } from './describe-store.ts'
+
+export interface Facts {
+  readonly node: string
+  readonly platform: string
+  /** Soft limit of open files. */
+  readonly openFiles: number
+  readonly now: number
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly data: FolderFacts
+  /** A gateway that runs on the data folder. */
+  readonly running: { readonly pid: number } | undefined
+  readonly ports: readonly PortFacts[]
+  readonly store: StoreDescription
+  readonly secretFiles: readonly FileFacts[]
+}
+interface FolderFacts {
+  readonly path: string
+  readonly exists: boolean
+  readonly writable: boolean
+  readonly mode: number
+  readonly freeBytes: number
+  readonly freePercent: number
+  readonly isNetwork: boolean
+  /** ms since 1970; 0 without files. */
+  readonly newestFile: number
+}
+interface PortFacts {
+  readonly setting: 'listen' | 'admin'
+  readonly address: string
+  /** The error code of binding it; undefined: it is free. */
+  readonly error: string | undefined
+}
+export interface FileFacts {
+  readonly path: string
+  readonly mode: number
+}
+
+export const gatherFacts = async (
+  config: string,
+  settings: Settings,
+  env: Facts['env'],
+): Promise<Facts> => {
+  const folder = resolve(settings.data)
+  const [inUse, store, ...ports] = await Promise.all([
+    checkInstanceLock(folder),
+    describeStore(settings.database, folder),
+    probePort('listen', settings.listen),
+    probePort('admin', settings.admin),
+  ])
+  const running = inUse === undefined ? undefined : findRunning(folder)
+  return {
+    node: process.versions.node,
+    platform: process.platform,
+    openFiles: openFileLimit(),
+    now: Date.now(),
+    env,
+    data: folderFacts(folder),
+    running: running && { pid: running.pid },
+    ports,
+    store,
+    secretFiles: secretFilesOf(config, settings, env),
+  }
+}
+
+const openFileLimit = (): number => {
+  const { userLimits } = process.report.getReport() as {
+    readonly userLimits?: { readonly open_files?: { readonly soft?: number | 'unlimited' } }
+  }
+  const soft = userLimits?.open_files?.soft
+  return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
+}
+
+/** Types of network file systems: NFS, SMB, SMB 2, FUSE. */
+const NETWORK = [0x6969, 0x517b, 0xfe534d42, 0x65735546]
+
+const folderFacts = (path: string): FolderFacts => {
+  const exists = existsSync(path)
+  const nearest = nearestFolder(path)
+  const { bavail, blocks, bsize, type } = statfsSync(nearest)
+  return {
+    path,
+    exists,
+    writable: isWritable(nearest),
+    mode: exists ? statSync(path).mode & 0o777 : 0o700,
+    freeBytes: bavail * bsize,
+    freePercent: blocks === 0 ? 100 : (bavail / blocks) * 100,
+    isNetwork: NETWORK.includes(type),
+    newestFile: exists ? newestIn(path) : 0,
+  }
+}
+const nearestFolder = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearestFolder(dirname(path))
+const isWritable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.W_OK)
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+const newestIn = (folder: string): number =>
+  isWritable(folder)
+    ? Math.max(
+        0,
+        ...readdirSync(folder).map(
+          name => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+        ),
+      )
+    : 0
+
+const probePort = (setting: PortFacts['setting'], address: string): Promise<PortFacts> =>
+  new Promise(done => {
+    const server = createServer()
+    server.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) =>
+      done({ setting, address, error: code }),
+    )
+    server.listen(parseListenAddress(address), () =>
+      server.close(() => done({ setting, address, error: undefined })),
+    )
+  })
+
+/** Files that hold secrets: variables, files that variables name, and the embedded store. */
+const secretFilesOf = (config: string, settings: Settings, env: Facts['env']): FileFacts[] => {
+  const { variableFiles, root } = read(config, fileSource(env))
+  const store = isPostgres(settings.database) ? [] : [storeFile(settings)]
+  return [join(root, '.env'), ...variableFiles, ...store].flatMap(path => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats ? [{ path, mode: stats.mode & 0o777 }] : []
+  })
+}
+const storeFile = ({ database, data }: Settings): string => {
+  try {
+    return locate(database, data).file
+  } catch {
+    return ''
+  }
+}

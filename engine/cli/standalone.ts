@@ -1,0 +1,135 @@
+/** Runs the commands of plugins that need no routes: reads the settings and imports one plugin. */
+import { createHash } from 'node:crypto'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Bundle } from '../config/compile/blueprint.ts'
+import { createHostBase } from '../config/compile/host.ts'
+import { bundlePlugins } from '../config/plugins/bundle.ts'
+import { importPlugin } from '../config/plugins/import.ts'
+import { pluginFolders } from '../config/plugins/plugin-folders.ts'
+import { fileSource, type Reading, read } from '../config/read.ts'
+import { readSettings, type Settings } from '../config/settings.ts'
+import type { CommandOf, HostBase } from '../plugin.ts'
+import type { Resources } from '../snapshot/resources.ts'
+import type { Command, Terminal } from './command.ts'
+import { findLastLive, lastLiveNote } from './last-live.ts'
+import { type Open, withCache, withResources } from './offline.ts'
+import { bindHost } from './plugin-commands.ts'
+
+/** Calls `run` with the command; undefined if no plugin has it, or if it needs routes. */
+export const withStandaloneCommand = async <T>(
+  config: string,
+  name: string,
+  terminal: Terminal,
+  open: Open,
+  run: (command: Command) => Promise<T>,
+): Promise<T | undefined> => {
+  const usable = readUsable(config, terminal)
+  if (!usable) return undefined
+  const { reading, settings } = usable
+  return withCache(settings.data, async folder => {
+    const bundles =
+      usable.bundles ?? (await bundlePlugins(pluginFolders(reading), reading.root, folder)).bundles
+    const command = await findCommand(name, bundles, folder)
+    if (!command?.standalone) return undefined
+    if (usable.note !== undefined) terminal.printError(usable.note)
+    return withResources(settings, open, resources =>
+      run(bindHost(command, use => use(createHost(resources, reading, settings)))),
+    )
+  })
+}
+
+interface Usable {
+  readonly reading: Reading
+  readonly settings: Settings
+  readonly bundles?: readonly Bundle[]
+  readonly note?: string
+}
+/** The files where their settings can be read, else the version that went live last. */
+const readUsable = (config: string, terminal: Terminal): Usable | undefined => {
+  const { env } = terminal
+  const reading = read(config, fileSource(env))
+  const isMissing = reading.problems.some(({ code }) => code === 'CONFIG_MISSING')
+  const settings = reading.isBroken ? undefined : settingsIn(reading, env)
+  if (settings) return { reading, settings }
+  const live = isMissing ? undefined : findLastLive(config, terminal)
+  const earlier = live && read(config, live.source)
+  const earlierSettings = earlier && settingsIn(earlier, env)
+  if (!earlierSettings) return undefined
+  const note = lastLiveNote(config, live)
+  return { reading: earlier, settings: earlierSettings, bundles: live.bundles, note }
+}
+const settingsIn = ({ document }: Reading, env: Terminal['env']): Settings | undefined => {
+  try {
+    return readSettings(document.settings as object, env)
+  } catch {
+    return undefined
+  }
+}
+
+// ---------------------------------------------------------------- the plugin of a command
+
+type PluginCommand = CommandOf<HostBase>
+
+const findCommand = async (
+  name: string,
+  bundles: readonly Bundle[],
+  folder: string,
+): Promise<PluginCommand | undefined> => {
+  const owners = await ownersOf(bundles, folder)
+  const owner = bundles.find(each => Object.hasOwn(owners, name) && each.name === owners[name])
+  const { commands = {} } = owner ? await importPlugin(owner) : {}
+  return Object.hasOwn(commands, name) ? commands[name] : undefined
+}
+
+/** The plugin of each command, stored beside the bundles: to find it, all are imported. */
+const ownersOf = async (
+  bundles: readonly Bundle[],
+  folder: string,
+): Promise<Readonly<Record<string, string>>> => {
+  const key = createHash('sha256').update(JSON.stringify(bundles)).digest('hex').slice(0, 16)
+  const file = join(folder, `commands-${key}.json`)
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    const owners: Record<string, string> = {}
+    for (const bundle of bundles) {
+      // A broken plugin has no commands; `tollgate check` reports it.
+      const { commands = {} } = await importPlugin(bundle).catch(() => ({ commands: {} }))
+      for (const command of Object.keys(commands)) owners[command] = bundle.name
+    }
+    try {
+      writeFileSync(`${file}.${process.pid}`, JSON.stringify(owners))
+      renameSync(`${file}.${process.pid}`, file)
+    } catch {
+      // The next command imports all plugins again.
+    }
+    return owners
+  }
+}
+
+// ---------------------------------------------------------------- its host
+
+const createHost = (resources: Resources, { document, root }: Reading, settings: Settings) => {
+  const refuse = (): never => {
+    throw new Error('a standalone command has no routes and no upstreams')
+  }
+  return createHostBase(resources, {
+    version: 0,
+    hash: '',
+    root,
+    document,
+    pluginsByName: new Map(),
+    upstreams: {},
+    plugins: [],
+    settings,
+    routes: refuse,
+    match: refuse,
+    pin: refuse,
+    pins: refuse,
+    run: refuse,
+    send: refuse,
+    checkUrl: refuse,
+    releases: [],
+  })
+}

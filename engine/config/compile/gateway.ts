@@ -1,0 +1,36 @@
+/** The gateway as plugins see it: `host.gateway`. */
+import { errors } from '../../errors.ts'
+import type { Gateway, RouteView } from '../../plugin.ts'
+
+/** The routes are those of the version; the other calls go to the primary. */
+export const gatewayOf = (
+  gateway: Omit<Gateway, 'routes'> = noGateway,
+  routes: () => readonly RouteView[],
+): Gateway => {
+  let views: readonly RouteView[] | undefined
+  return {
+    ...gateway,
+    get routes() {
+      views ??= routes()
+      return views
+    },
+  }
+}
+const fault = errors({
+  NO_GATEWAY: [
+    503,
+    'Only a running gateway answers this. In a command, ask its admin listener: args.ask(path).',
+  ],
+})
+const refuse = (): Promise<never> => Promise.reject(fault('NO_GATEWAY'))
+const noGateway: Omit<Gateway, 'routes'> = {
+  status: refuse,
+  history: refuse,
+  files: refuse,
+  diff: refuse,
+  reload: refuse,
+  rollback: refuse,
+  check: refuse,
+  save: refuse,
+  schema: refuse,
+}

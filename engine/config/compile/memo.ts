@@ -1,0 +1,33 @@
+/** Texts that are costly to make, kept beside the bundles of the plugins. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { HostBase } from '../../plugin.ts'
+import { touch, writeAtomically } from '../plugins/bundle.ts'
+
+/** `folder`: of the bundles. Without it nothing is kept. */
+export const createMemo = (folder: string | undefined): HostBase['memo'] => {
+  return (name, make) => {
+    if (folder === undefined) return make()
+    const hash = createHash('sha256').update(name).digest('hex').slice(0, 16)
+    const path = join(folder, `memo-${hash}.txt`)
+    const known = readKnown(path)
+    if (known !== undefined) return known
+    const text = make()
+    try {
+      writeAtomically(path, text)
+    } catch {
+      // The folder cannot be written to: the text is made again next time.
+    }
+    return text
+  }
+}
+const readKnown = (path: string): string | undefined => {
+  try {
+    const text = readFileSync(path, 'utf8')
+    touch(path)
+    return text
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,63 @@
+/** Words of other gateways, with the way to configure the same here. */
+import type { Plugins } from './schema.ts'
+
+const RETRY = 'a route has `retries: 2` and `retry_on: [500]`'
+const BALANCE = 'a route has `balance: round-robin`, and its targets have `weight:`'
+const TLS = 'the listener has `settings.tls: { cert, key }`, an upstream `tls: { ca, cert, key }`'
+const CORS = 'there is no CORS: let the balancer in front answer pages of other origins'
+const URL = 'an upstream has `url:`'
+const KEY = 'an upstream has `key:`, one or a list'
+const LISTEN = '`settings.listen` is HOST:PORT'
+const LOG = '`settings.log: { level: debug }`'
+const STAGES = 'a plugin is a key on a route, named in `pipeline:`'
+const PROXIES = '`settings.trusted_proxies: [10.0.0.0/8]`'
+
+const HINTS: Hints = {
+  retry: RETRY,
+  num_retries: RETRY,
+  max_retries: RETRY,
+  retry_policy: RETRY,
+  strategy: BALANCE,
+  load_balancing: BALANCE,
+  loadbalance: BALANCE,
+  lb_policy: BALANCE,
+  routing_strategy: BALANCE,
+  tls: TLS,
+  ssl: TLS,
+  https: TLS,
+  ssl_certificate: TLS,
+  cors: CORS,
+  cors_origins: CORS,
+  allowed_origins: CORS,
+  base_url: URL,
+  api_base: URL,
+  endpoint: URL,
+  upstream_url: URL,
+  api_key: KEY,
+  apikey: KEY,
+  keys: KEY,
+  port: LISTEN,
+  host: LISTEN,
+  bind: LISTEN,
+  log_level: LOG,
+  logging: LOG,
+  middleware: STAGES,
+  middlewares: STAGES,
+  guardrails: STAGES,
+  hooks: STAGES,
+  trusted_ips: PROXIES,
+  trust_proxy: PROXIES,
+  real_ip: PROXIES,
+}
+
+export type Hints = Readonly<Record<string, string>>
+
+/** The hints of the engine and of all plugins. */
+export const hintsOf = (plugins: Plugins): Hints =>
+  Object.assign({}, HINTS, ...[...plugins.values()].map(({ hints }) => hints))
+
+/** `word`: an unknown key. Empty where no gateway is known to have it. */
+export const hintFor = (word: string, hints: Hints): string => {
+  const name = word.toLowerCase().replaceAll('-', '_')
+  return Object.hasOwn(hints, name) ? `; ${hints[name]}` : ''
+}

@@ -1,0 +1,323 @@
+/** Bundles the plugins with their imports into files that are named by their content. */
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, join, resolve } from 'node:path'
+import type {
+  BuildFailure,
+  Plugin as BuildPlugin,
+  BuildResult,
+  Message,
+  Metafile,
+  PluginBuild,
+} from 'esbuild'
+import { makeFolder } from '../../store/make-folder.ts'
+import { type Bundle, pathsOf } from '../compile/blueprint.ts'
+import { formatPath } from '../format-path.ts'
+import { defineProblems, type Place, type Problem } from '../problem.ts'
+import { RESERVED_NAMES } from '../schema.ts'
+import { browserPrograms } from './browser-program.ts'
+import { entriesIn, type PluginEntry } from './plugin-files.ts'
+import { publicFile } from './program.ts'
+
+// esbuild is loaded on demand, since most starts find bundles.
+const require = createRequire(import.meta.url)
+
+const problem = defineProblems({
+  PLUGIN_SYNTAX: '%s',
+  PLUGIN_IMPORT: '%s',
+  PLUGIN_NAME: '%j is not a valid plugin name: %s',
+})
+
+const NAME = /^[a-z][a-z0-9-]*$/
+
+export interface BundledPlugins {
+  readonly bundles: readonly Bundle[]
+  /** Names of plugins with a problem. */
+  readonly brokenNames: readonly string[]
+  readonly problems: readonly Problem[]
+  /** Absolute paths of the bundled source files outside node_modules, to watch. */
+  readonly inputs: readonly string[]
+}
+/** An entry and what became of it: a bundle, problems, or neither where it is no plugin. */
+interface Candidate {
+  readonly entry: PluginEntry
+  readonly bundle?: Bundle | undefined
+  readonly problems: readonly Problem[]
+}
+/** The bundles of all entries, with the hash of each source by path. */
+interface BuildOutput {
+  readonly candidates: readonly Candidate[]
+  readonly sources: Readonly<Record<string, string>>
+}
+
+/** Bundles all plugins together: code that several of them import exists once in a process.
+ *  `folders` are relative to `root`; `folder` gets the files. */
+export const bundlePlugins = async (
+  folders: readonly string[],
+  root: string,
+  folder: string,
+): Promise<BundledPlugins> => {
+  const entries = folders
+    .flatMap(each => entriesIn(each, root))
+    .sort((a, b) => Number(a.isShipped) - Number(b.isShipped))
+  makeFolder(folder)
+  // Source maps are relative to the real path of the bundle.
+  const cacheFolder = realpathSync(folder)
+  const { candidates, sources } =
+    readCached(entries, cacheFolder) ?? (await buildPlugins(entries, root, cacheFolder))
+  const { plugins, problems } = selectPlugins(candidates)
+  return {
+    bundles: plugins.flatMap(({ bundle }) => bundle ?? []),
+    brokenNames: plugins.flatMap(({ entry, problems }) => (problems.length > 0 ? entry.name : [])),
+    problems: [...problems, ...plugins.flatMap(each => each.problems)],
+    inputs: Object.keys(sources).filter(path => !path.includes('/node_modules/')),
+  }
+}
+
+/** Selects the plugins; reports each with an invalid or duplicate name. Shipped plugins come last,
+ *  and give way to a plugin of the operator. */
+const selectPlugins = (candidates: readonly Candidate[]) => {
+  const plugins = new Map<string, Candidate>()
+  const problems: Problem[] = []
+  for (const candidate of candidates) {
+    const { entry, bundle } = candidate
+    if (!bundle && candidate.problems.length === 0) continue
+    const other = plugins.get(entry.name)
+    if (other && entry.isShipped && !other.entry.isShipped) {
+      const own = other.bundle && { ...other.bundle, isReplacement: true }
+      plugins.set(entry.name, { ...other, bundle: own })
+      continue
+    }
+    const fault = nameFault(entry.name, other?.entry)
+    if (fault) problems.push(problem('PLUGIN_NAME', fileStart(entry.file), [entry.name, fault]))
+    else plugins.set(entry.name, candidate)
+  }
+  return { plugins: [...plugins.values()], problems }
+}
+const nameFault = (name: string, other: PluginEntry | undefined): string | undefined => {
+  if (!NAME.test(name)) return 'use lower-case letters, digits and -, and begin with a letter'
+  if (RESERVED_NAMES.has(name)) return 'it is a key of routes'
+  return other && `${other.file} already has this name`
+}
+const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
+
+const buildPlugins = async (
+  entries: readonly PluginEntry[],
+  root: string,
+  cacheFolder: string,
+): Promise<BuildOutput> => {
+  const { stop } = await import('esbuild')
+  const sources = Object.fromEntries(entries.map(({ path }) => [path, '']))
+  try {
+    const result = await build(entries, cacheFolder, sourceReader(sources))
+    const output = { candidates: writeBundles(entries, result, cacheFolder), sources }
+    writeAtomically(cachePath(entries, cacheFolder), JSON.stringify(output))
+    return output
+  } catch (error) {
+    if (!isBuildFailure(error)) throw error
+    const single = entries.map(entry => buildSingle(entry, sources, root, cacheFolder))
+    return { candidates: await Promise.all(single), sources }
+  } finally {
+    // Its process would otherwise stay, with 260 MiB after a build of all plugins.
+    await stop()
+  }
+}
+
+/** Bundles a plugin alone: after a failure of the build of all, this tells which are broken. */
+const buildSingle = async (
+  entry: PluginEntry,
+  sources: Record<string, string>,
+  root: string,
+  cacheFolder: string,
+): Promise<Candidate> => {
+  try {
+    const result = await build([entry], cacheFolder, sourceReader(sources))
+    const [candidate] = writeBundles([entry], result, cacheFolder)
+    return candidate ?? { entry, problems: [] }
+  } catch (error) {
+    if (!isBuildFailure(error)) throw error
+    const problems = error.errors.map(each => compileProblem(each, entry, root, cacheFolder))
+    return { entry, problems }
+  }
+}
+const isBuildFailure = (error: unknown): error is BuildFailure =>
+  Array.isArray((error as Partial<BuildFailure>).errors)
+
+type EsbuildResult = BuildResult<{ write: false; metafile: true }>
+const build = async (
+  entries: readonly PluginEntry[],
+  cacheFolder: string,
+  read: BuildPlugin,
+): Promise<EsbuildResult> =>
+  (await import('esbuild')).build({
+    entryPoints: entries.map(({ path, name }, index) => ({
+      in: path,
+      out: entries.findIndex(each => each.name === name) === index ? name : `${name}.${index}`,
+    })),
+    entryNames: '[name]-[hash]',
+    chunkNames: 'shared-[hash]',
+    outdir: cacheFolder,
+    outExtension: { '.js': '.mjs' },
+    absWorkingDir: cacheFolder,
+    bundle: true,
+    splitting: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    // A file of its own, read when a stack is printed: in the code it would fill the memory.
+    sourcemap: 'external',
+    sourcesContent: false,
+    legalComments: 'none',
+    logLevel: 'silent',
+    // The output must not depend on a tsconfig.json in a parent folder.
+    tsconfigRaw: '{}',
+    plugins: [PUBLIC_FILES, browserPrograms(read), read],
+  })
+
+/** An esbuild plugin that finds `tollgate/plugin` and its like in this program, so that plugins
+ *  share one copy of them, and need no package beside routes.yaml. */
+const PUBLIC_FILES: BuildPlugin = {
+  name: 'public files',
+  setup({ onResolve }: PluginBuild) {
+    onResolve({ filter: /^tollgate\/[a-z]+$/ }, ({ path }) => {
+      const file = publicFile(path.slice('tollgate/'.length))
+      return existsSync(file) ? { path: file } : {}
+    })
+  },
+}
+
+/** An esbuild plugin that reads and hashes the sources, so that each hash is of the bundled bytes
+ *  even if a file is saved during the build. */
+const sourceReader = (sources: Record<string, string>) => ({
+  name: 'reader',
+  setup({ onLoad }: PluginBuild) {
+    onLoad({ filter: /./, namespace: 'file' }, ({ path }) => {
+      const contents = readFileSync(path)
+      sources[path] = digest(contents)
+      return { contents, loader: 'default' as const }
+    })
+  },
+})
+
+/** CommonJS packages load Node modules by `require`, which an ES module does not have. */
+const REQUIRE =
+  "import{createRequire as $require}from'node:module';var require=$require(import.meta.url);"
+
+/** Writes the files of a build, and finds the bundle of each entry that is a plugin. */
+const writeBundles = (
+  entries: readonly PluginEntry[],
+  { metafile: { outputs }, outputFiles }: EsbuildResult,
+  cacheFolder: string,
+): readonly Candidate[] => {
+  const codes = new Map<string, string>()
+  for (const { path, text } of outputFiles) {
+    const code = text.includes('Dynamic require of') ? REQUIRE + text : text
+    codes.set(basename(path), code)
+    if (!existsSync(path)) writeAtomically(path, code)
+  }
+  const names = new Map(
+    Object.entries(outputs).flatMap(([name, { entryPoint, exports }]) =>
+      entryPoint !== undefined && exports.includes('default')
+        ? [[resolve(cacheFolder, entryPoint), basename(name)]]
+        : [],
+    ),
+  )
+  return entries.map(entry => {
+    const base = names.get(realpathSync(entry.path)) ?? names.get(entry.path)
+    if (base === undefined) return { entry, problems: [] }
+    const { name, file } = entry
+    const hash = digest(codes.get(base) ?? '')
+    const chunks = importsOf(base, outputs)
+    return {
+      entry,
+      bundle: { name, file, bundle: join(cacheFolder, base), hash, chunks },
+      problems: [],
+    }
+  })
+}
+/** Names of all files that an output imports, directly or through others. */
+const importsOf = (base: string, outputs: Metafile['outputs']): readonly string[] => {
+  const imports = new Set<string>()
+  const add = (name: string): void => {
+    for (const { path, external } of outputs[name]?.imports ?? []) {
+      if (external || imports.has(path)) continue
+      imports.add(path)
+      add(path)
+    }
+  }
+  add(base)
+  return [...imports].sort()
+}
+
+/** Writes a file atomically, since another process may read it at any time. */
+export const writeAtomically = (path: string, text: string): void => {
+  const temporary = `${path}.${process.pid}`
+  writeFileSync(temporary, text)
+  renameSync(temporary, path)
+}
+
+/** Path of the cached build result. It depends on the real paths of the sources, since a link may
+ *  change. */
+const cachePath = (entries: readonly PluginEntry[], cacheFolder: string): string => {
+  const { version } = require('esbuild/package.json') as { version: string }
+  const paths = entries.map(({ path, file }) => [file, realpathSync(path)])
+  return join(cacheFolder, `plugins-${digest(JSON.stringify([version, REQUIRE, paths]))}.json`)
+}
+
+const readCached = (
+  entries: readonly PluginEntry[],
+  cacheFolder: string,
+): BuildOutput | undefined => {
+  try {
+    const path = cachePath(entries, cacheFolder)
+    const output = JSON.parse(readFileSync(path, 'utf8')) as BuildOutput
+    const isSame = Object.entries(output.sources).every(
+      ([path, hash]) => hash === '' || digest(readFileSync(path)) === hash,
+    )
+    const bundles = output.candidates.flatMap(({ bundle }) => bundle ?? [])
+    const files = new Set(bundles.flatMap(pathsOf))
+    if (!isSame || ![...files].every(path => existsSync(path))) return undefined
+    for (const path of files) touch(path)
+    return output
+  } catch {
+    // No cached result, or a source is missing: bundle again.
+    return undefined
+  }
+}
+/** Updates the time of a file in use, so that it is not pruned. */
+export const touch = (path: string): void => {
+  try {
+    utimesSync(path, new Date(), new Date())
+  } catch {
+    // The file belongs to another user.
+  }
+}
+const digest = (content: string | Uint8Array): string =>
+  createHash('sha256').update(content).digest('hex').slice(0, 16)
+
+const compileProblem = (
+  { text, location }: Message,
+  entry: PluginEntry,
+  root: string,
+  cacheFolder: string,
+): Problem => {
+  const code = /^Could not resolve|^No matching export/.test(text)
+    ? 'PLUGIN_IMPORT'
+    : 'PLUGIN_SYNTAX'
+  if (!location) return problem(code, fileStart(entry.file), [text])
+  const { file, line, column, length, lineText } = location
+  // esbuild counts bytes, editors count characters.
+  const before = Buffer.from(lineText).subarray(0, column).toString().length
+  const path = resolve(cacheFolder, file)
+  return problem(code, { file: formatPath(root, path), line, column: before + 1, length }, [text])
+}

@@ -1,0 +1,26 @@
+/** Files of the program itself: its plugins, and the files that `tollgate:PATH` names in
+ *  routes.yaml. */
+import { extname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The folder of the program: the clone, or dist/ of the package. */
+export const PROGRAM = fileURLToPath(new URL('../../../', import.meta.url)).replace(/[\\/]$/, '')
+const SCHEME = 'tollgate:'
+
+/** Whether a name in routes.yaml means a file of the program. */
+const isOfProgram = (name: string): boolean => name.startsWith(SCHEME)
+/** Folder and path that a name in routes.yaml means. `from`: where relative names start. */
+export const splitName = (from: string, name: string): readonly [folder: string, path: string] =>
+  isOfProgram(name) ? [PROGRAM, name.slice(SCHEME.length)] : [from, name]
+export const locate = (from: string, name: string): string => resolve(...splitName(from, name))
+/** The name of a path, of the same kind as `like`. */
+export const nameLike = (like: string, from: string, path: string): string =>
+  isOfProgram(like) ? SCHEME + relative(PROGRAM, path) : relative(from, path)
+
+/** The folder of the shipped plugins; undefined where TOLLGATE_PLUGINS leaves them out. */
+export const shippedPlugins = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
+  env.TOLLGATE_PLUGINS === 'none' ? undefined : join(PROGRAM, 'plugins')
+
+/** The files that plugins import as `tollgate/NAME`, by NAME. */
+export const publicFile = (name: string): string =>
+  join(PROGRAM, 'exports', name + extname(import.meta.url))

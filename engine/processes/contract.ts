@@ -1,0 +1,213 @@
+/** The part of the plugin contract for the running gateway: its routes, versions, health, reloads
+ *  and checks. Types only. */
+import type { Json } from '../store/contract.ts'
+
+/** What plugins see of the gateway, and what they may do with it: whoever can call these is an
+ *  operator. Every worker answers; a command and a first start know the routes only, and their
+ *  other calls reject with NO_GATEWAY. Calls reject with GATEWAY_TIMEOUT after their time. */
+export interface Gateway {
+  /** The routes of the plugin's version, in the order of routes.yaml. Throws NOT_READY during
+   *  `setup`. */
+  readonly routes: readonly RouteView[]
+  /** Live version, workers, last failed reload, and health as all workers see it. */
+  status(): Promise<GatewayStatus>
+  /** The stored versions, newest first. */
+  history(): Promise<readonly VersionView[]>
+  /** The configuration files by name, relative to the folder of routes.yaml: those of a stored
+   *  version, or as they are on the disk. They may hold secrets in plain text. Rejects with
+   *  NO_VERSION. */
+  files(version?: number): Promise<ConfigFiles>
+  /** What changed from a stored version to another, or to the files on the disk. */
+  diff(from: number, to?: number): Promise<readonly FileDiff[]>
+  /** Loads the files, and puts them live unless they have problems. */
+  reload(): Promise<ReloadReport>
+  /** Puts a stored version live; by default the one before the live version. */
+  rollback(version?: number): Promise<ReloadReport>
+  /** All problems that the configuration would have with this text in place of a file (default:
+   *  routes.yaml), as `tollgate check` finds them. Nothing is written or put live, but the plugins
+   *  that the text names are loaded. */
+  check(text: string, file?: string): Promise<readonly ProblemView[]>
+  /** Replaces the text of a configuration file on the disk, at once and whole. Rejects with
+   *  NO_FILE for a file that the configuration does not read, and with FILE_CHANGED unless the file
+   *  still has the text `before`. */
+  save(file: string, text: string, before: string): Promise<void>
+  /** JSON Schema of routes.yaml with the keys of all plugins, for editors. */
+  schema(): Promise<Json>
+}
+
+/** A compiled route. */
+export interface RouteView {
+  readonly name: string
+  /** An HTTP method, several as `GET|POST`, or `WS`. */
+  readonly method: string
+  /** Its pattern: `/v1/items/{id}`. */
+  readonly path: string
+  /** Its plugins, in the order of `pipeline:`. */
+  readonly stages: readonly string[]
+  /** Options by plugin, with defaults. */
+  readonly options: Readonly<Record<string, Json>>
+  /** Keys in `upstreams:` that the route names itself. */
+  readonly upstreams: readonly string[]
+  /** JSON Schema of the request body, if a stage validates it. */
+  readonly schema?: Json | undefined
+  /** What its stages say of its calls, put together. */
+  readonly about: RouteDescription
+  /** Where it is defined, as of the load of this version. */
+  readonly place?: { readonly file: string; readonly line: number }
+}
+
+/** The calls of a route, for people and for OpenAPI. A stage describes its own part. */
+export interface RouteDescription {
+  /** What a call does: a sentence without a full stop. */
+  readonly summary?: string
+  /** Bodies of requests by media type, with their JSON Schemas. */
+  readonly body?: Readonly<Record<string, Json>>
+  /** Its JSON bodies may be, or must be, multipart forms with these fields as files. */
+  readonly form?: { readonly files: readonly string[]; readonly isOnly: boolean }
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: 'query' | 'header'
+    readonly description: string
+    readonly schema: Json
+    readonly required?: boolean
+  }[]
+  /** Bodies of successful responses by media type, with their JSON Schemas; `status`: of these. */
+  readonly responses?: Readonly<Record<string, Json>>
+  readonly status?: number
+  /** JSON bodies with other successful statuses. */
+  readonly alternatives?: Readonly<Record<string, Json>>
+  /** Headers of successful responses, with what they are. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** JSON Schema of error bodies. */
+  readonly error?: Json
+  /** Statuses of errors, with when they occur. Others may occur too. */
+  readonly refusals?: Readonly<Record<string, string>>
+  /** Where a credential is accepted, one of these. None: the route is public. */
+  readonly credentials?: readonly {
+    readonly kind: string
+    readonly in: 'query' | 'header' | 'cookie'
+    readonly name: string
+  }[]
+  /** Calls without a credential are served too. */
+  readonly isOpen?: boolean
+  /** What a call costs. */
+  readonly price?: Json
+  /** The calls one by one, where a route serves several. `path` is of the route's pattern. */
+  readonly operations?: readonly (RouteDescription & {
+    readonly name: string
+    readonly method: string
+    readonly path: string
+  })[]
+}
+
+export interface WorkerView {
+  readonly number: number
+  readonly pid: number
+  readonly state: string
+  readonly version: number
+}
+/** The primary's view of the gateway: the body of `GET /-/config`. */
+export interface LiveView {
+  readonly url: string
+  /** The live version; `time`: since when it is live (ISO 8601). */
+  readonly version: number
+  readonly hash: string
+  readonly time: string
+  readonly workers: readonly WorkerView[]
+  /** Why `GET /-/ready` answers 503; empty while it is ready. */
+  readonly unready: readonly string[]
+  /** Problems of the last reload, until one succeeds. `text`: for people, with source excerpts. */
+  readonly failure: {
+    readonly time: string
+    readonly problems: readonly ProblemView[]
+    readonly text: string
+  } | null
+}
+/** The state of the gateway for admin endpoints. Health and load are those of the responding
+ *  worker. */
+export interface GatewayView extends LiveView {
+  readonly routes: readonly RouteView[]
+  /** By key in `upstreams:`. */
+  readonly upstreams: Readonly<Record<string, readonly AddressView[]>>
+  /** The keys of those upstreams that have some. */
+  readonly keys: Readonly<Record<string, readonly KeyView[]>>
+}
+export interface GatewayStatus extends LiveView {
+  /** By key in `upstreams:`, over all workers that answered within a second. */
+  readonly upstreams: Readonly<Record<string, readonly AddressStatus[]>>
+  readonly keys: Readonly<Record<string, readonly KeyStatus[]>>
+}
+/** How many workers see each state; `state` is the worst of them, `busy` their sum. */
+export interface AddressStatus extends AddressView {
+  readonly workers: Readonly<Partial<Record<AddressView['state'], number>>>
+}
+/** `seconds`: the longest rest; `limited`: in any worker. */
+export interface KeyStatus extends KeyView {
+  readonly workers: Readonly<Partial<Record<KeyView['state'], number>>>
+}
+export interface AddressView {
+  /** Scheme, host and port, or `NAME:` if a plugin serves the upstream. */
+  readonly address: string
+  /** `ejected` after failures, `probing` until a request succeeds, `paused` by its Retry-After. */
+  readonly state: 'ready' | 'ejected' | 'probing' | 'paused'
+  /** Requests in progress. */
+  readonly busy: number
+  /** Answered calls of conversations (`affinity:`) that belong to this address, and of those that
+   *  had to move here or to another key, since the process started. */
+  readonly conversations: { readonly own: number; readonly moved: number }
+}
+/** A key of an upstream, without the key itself. */
+export interface KeyView {
+  /** The first 12 digits of its SHA-256. */
+  readonly key: string
+  /** `resting` after a refusal, `probing` until a request succeeds, `limited` after a 429. */
+  readonly state: 'ready' | 'resting' | 'probing' | 'limited'
+  /** Seconds until its rest ends. */
+  readonly seconds: number
+  /** Names of the targets that it is limited for. */
+  readonly limited: readonly string[]
+}
+
+/** A stored version. */
+export interface VersionView {
+  readonly version: number
+  readonly hash: string
+  /** When it went live, ISO 8601. */
+  readonly time: string
+  /** Number of the version that this rollback restored. */
+  readonly from?: number
+  /** What it changed: `1 route added`; absent for the first one of a start. */
+  readonly change?: string
+  readonly isLive: boolean
+  /** Names of its files. */
+  readonly files: readonly string[]
+}
+export type ConfigFiles = Readonly<Record<string, string>>
+export interface FileDiff {
+  readonly file: string
+  /** Lines of a unified diff without its header: `@@ -1,4 +1,5 @@`, then ` `, `-` or `+` and the
+   *  line. */
+  readonly lines: readonly string[]
+}
+export interface ReloadReport {
+  readonly outcome: 'live' | 'unchanged' | 'problems'
+  /** The live version. */
+  readonly version: number
+  /** The report for people. */
+  readonly text: string
+  readonly problems?: readonly ProblemView[]
+  readonly time: string
+}
+export interface ProblemView {
+  readonly code: string
+  readonly message: string
+  /** Relative to the folder of routes.yaml. */
+  readonly file: string
+  /** Both count from 1. */
+  readonly line: number
+  readonly column: number
+  /** Characters from `column` on that are meant. */
+  readonly length?: number
+  /** The word probably meant. */
+  readonly suggestion?: string
+}

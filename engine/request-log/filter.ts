@@ -1,0 +1,44 @@
+/** Filters of the request log. Pure. */
+import type { RequestFilter, RequestRecord } from './contract.ts'
+
+/** Whether a record passes. */
+export type Passes = (record: RequestRecord) => boolean
+
+export const compileFilter = ({ fields = {}, status, since, until }: RequestFilter): Passes => {
+  const pairs = Object.entries(fields)
+  const statusClass = status === undefined ? undefined : /^([1-5])xx$/.exec(status)?.[1]
+  return record => {
+    if (since !== undefined && record.time < since) return false
+    if (until !== undefined && record.time >= until) return false
+    if (status !== undefined) {
+      const text = String(record.status)
+      if (statusClass === undefined ? text !== status : text[0] !== statusClass) return false
+    }
+    return pairs.every(([name, values]) => {
+      const value = record[name]
+      return value !== undefined && values.includes(String(value))
+    })
+  }
+}
+
+/** Texts of which one must occur in the line of a record that passes, to skip most lines without
+ *  parsing them. Undefined: any line may pass. */
+export const requiredTexts = ({ fields = {} }: RequestFilter): readonly string[] | undefined => {
+  const [first] = Object.entries(fields)
+  if (!first) return undefined
+  const [name, values] = first
+  return values.flatMap(value => [
+    `"${name}":${JSON.stringify(value)}`,
+    ...(/^\d+$/.test(value) ? [`"${name}":${value}`] : []),
+  ])
+}
+
+/** The record of a line; undefined for a line that a crash has cut off. */
+export const parseLine = (line: string): RequestRecord | undefined => {
+  try {
+    const record = JSON.parse(line) as RequestRecord
+    return typeof record?.time === 'number' ? record : undefined
+  } catch {
+    return undefined
+  }
+}

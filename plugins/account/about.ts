@@ -1,0 +1,245 @@
+/** What clients are told of the account endpoints. */
+import type { RouteDescription } from '../../engine/plugin.ts'
+import {
+  any,
+  boolean,
+  constant,
+  described,
+  envelopeOf,
+  fields,
+  integer,
+  json,
+  list,
+  map,
+  nullable,
+  number,
+  object,
+  oneOf,
+  query,
+  type Shape,
+  text,
+  time,
+} from '../shapes.ts'
+
+const PERIOD = [
+  query('from', 'The begin, as a date or a time; 30 days ago by default'),
+  query('to', 'The end, exclusive; now by default'),
+]
+const PAGING = [
+  query('limit', 'The number of rows of a page', integer),
+  query('cursor', '`next` of the page before'),
+]
+const next = { next: nullable(text) }
+
+const profile = object({
+  id: integer,
+  username: text,
+  display_name: text,
+  role: text,
+  group: text,
+  balance: described('Units of the currency', number),
+  quota: described('The balance in quota units: 500,000 to a unit of the currency', number),
+  used_quota: number,
+  held: described('Reserved for calls under way, in units of the currency', number),
+})
+const balance = object(
+  { key: text, remaining_quota: number, used_quota: number, total_quota: number },
+  { unlimited_quota: boolean },
+)
+const tokenUsage = object({
+  code: boolean,
+  message: text,
+  data: object({
+    object: constant('token_usage'),
+    name: text,
+    total_granted: number,
+    total_used: number,
+    total_available: number,
+    unlimited_quota: boolean,
+    model_limits: map(boolean),
+    model_limits_enabled: boolean,
+    expires_at: integer,
+  }),
+})
+const model = object(
+  {
+    model_name: text,
+    owner_by: text,
+    quota_type: integer,
+    model_ratio: number,
+    model_price: number,
+    enable_groups: list(text),
+    supported_endpoint_types: list(text),
+    prices: described('The lines of the price, in the currency', list(fields)),
+  },
+  {
+    description: text,
+    completion_ratio: number,
+    cache_ratio: number,
+    create_cache_ratio: number,
+    image_ratio: number,
+    audio_ratio: number,
+    audio_completion_ratio: number,
+    free: boolean,
+    video_prices: list(fields),
+  },
+)
+const pricing = envelopeOf(list(model), {
+  currency: text,
+  vendors: list(any),
+  group_ratio: map(number),
+  usable_group: map(text),
+  supported_endpoint: map(object({ method: text, path: text })),
+  auto_groups: list(text),
+})
+const call = {
+  request_id: text,
+  at: time,
+  route: text,
+  model: text,
+  key: nullable(integer),
+  state: text,
+  estimated: boolean,
+}
+const amounts = { cost: number, refunded: number }
+const usage = described(
+  'One row for each call; or with `by` for each day, model or key',
+  object(amounts, {
+    ...call,
+    key: nullable(integer),
+    day: text,
+    calls: integer,
+    name: nullable(text),
+    masked: nullable(text),
+  }),
+)
+const cell = object({
+  day: text,
+  model: text,
+  calls: integer,
+  failed: integer,
+  input: integer,
+  cached: integer,
+  ...amounts,
+})
+const bounds = { from: time, to: time }
+const receipt = object(
+  {
+    ...call,
+    ...amounts,
+    closed: nullable(time),
+    held: number,
+    uncollected: number,
+    usage: any,
+    lines: list(object({ amount: number }, { meter: text })),
+    unpriced: list(text),
+    formula: nullable(text),
+  },
+  { task_id: text, settings: any },
+)
+const credential = {
+  id: integer,
+  name: text,
+  state: oneOf('active', 'expired', 'revoked'),
+  created: time,
+  expires: nullable(time),
+}
+const secret = described('Masked; in full only where it was created', text)
+const key = object({
+  ...credential,
+  key: secret,
+  models: nullable(list(text)),
+  limits: nullable(fields),
+  quota: nullable(number),
+  remaining_quota: nullable(number),
+  used_quota: number,
+})
+const token = object({ ...credential, token: secret })
+const session = object({ ...credential, session: secret })
+
+const credentialViews = (word: string, noun: string, shape: Shape) => ({
+  [`list-${word}s`]: {
+    summary: `Lists the ${noun}s of the account`,
+    responses: json(envelopeOf(list(shape), next)),
+    parameters: PAGING,
+  },
+  [`create-${word}`]: {
+    summary: `Creates a ${noun}: the only response that shows it in full`,
+    responses: json(envelopeOf(shape)),
+    status: 201,
+  },
+  [`show-${word}`]: { summary: `Shows a ${noun}`, responses: json(envelopeOf(shape)) },
+  [`update-${word}`]: { summary: `Changes a ${noun}`, responses: json(envelopeOf(shape)) },
+  [`revoke-${word}`]: { summary: `Revokes a ${noun}`, responses: json(envelopeOf(shape)) },
+})
+const KEY_KIND = 'API key'
+
+export const ABOUT: Readonly<Record<string, RouteDescription>> = {
+  info: {
+    summary: 'Shows the account and its balance',
+    responses: json(envelopeOf(profile)),
+  },
+  balance: {
+    summary: 'Shows what an API key may spend',
+    responses: json(envelopeOf(balance)),
+    credentials: [{ kind: KEY_KIND, in: 'query', name: 'key' }],
+  },
+  'token-usage': {
+    summary: 'Shows what an API key may spend, in the shape of new-api',
+    responses: json(tokenUsage),
+    credentials: [{ kind: KEY_KIND, in: 'header', name: 'authorization' }],
+  },
+  pricing: { summary: 'Lists the models with their prices', responses: json(pricing) },
+  'price-sheet': {
+    summary: 'Lists the prices as CSV: one row for each price of each model',
+    responses: { 'text/csv': described('RFC 4180, with a header row', text) },
+  },
+  subscription: {
+    summary: 'Shows the total ever granted, in dollars',
+    responses: json(
+      object({
+        object: constant('billing_subscription'),
+        has_payment_method: boolean,
+        soft_limit_usd: number,
+        hard_limit_usd: number,
+        system_hard_limit_usd: number,
+        access_until: integer,
+      }),
+    ),
+  },
+  spent: {
+    summary: 'Shows the total spent, in cents of dollars',
+    responses: json(object({ object: constant('list'), total_usage: number })),
+  },
+  usage: {
+    summary: 'Lists calls and what they cost',
+    responses: json(envelopeOf(list(usage), { ...bounds, ...next })),
+    parameters: [
+      query('by', 'What a row sums up; call by default', oneOf('call', 'day', 'model', 'key')),
+      query('model', 'Only calls of this model, with by=call'),
+      query('key', 'Only calls of the key with this number, with by=call', integer),
+      query('state', 'Only these, with by=call', oneOf('open', 'settled', 'released')),
+      query('sort', 'The order: time, cost or model with by=call, otherwise name, calls or cost'),
+      query('order', 'asc, or desc', oneOf('asc', 'desc')),
+      query('format', 'csv: all rows as a table', oneOf('json', 'csv')),
+      ...PERIOD,
+      ...PAGING,
+    ],
+  },
+  'usage-events': {
+    summary: 'Reports changes of the calls of the account as they happen',
+    responses: { 'text/event-stream': described('Events with the changed rows', text) },
+  },
+  overview: {
+    summary: 'Sums up calls, cost and tokens by day and model',
+    responses: json(envelopeOf(list(cell), bounds)),
+    parameters: PERIOD,
+  },
+  receipt: {
+    summary: 'Shows the receipt of a call or a task',
+    responses: json(envelopeOf(receipt)),
+  },
+  ...credentialViews('key', KEY_KIND, key),
+  ...credentialViews('token', 'system token', token),
+  ...credentialViews('session', 'console session', session),
+}

@@ -1,0 +1,68 @@
+/** The receipt of one call: its price lines, and what was held and charged. */
+import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts'
+import { printFormula } from '../billing/formula.ts'
+import { isToolMeter } from '../billing/meters.ts'
+import type { Line } from '../billing/sum.ts'
+import { nanosOf } from '../ledger/statements.ts'
+import { RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
+import { ACCOUNT, type Meter, type Meters } from '../slots.ts'
+import { fault } from './faults.ts'
+import { answerSuccess, isoTime, moneyNumber, type ViewFactory } from './response.ts'
+import { amountsOf, type Fields, GROUPINGS } from './usage-pages.ts'
+
+/** The id of a request or a task. Some databases reject other characters. */
+const CHARGE_ID = /^[\w.:-]{1,128}$/
+
+export const receipt: ViewFactory<Host> =
+  ({ database }) =>
+  async exchange => {
+    const id = Object.values(exchange.params)[0] ?? ''
+    const charge = CHARGE_ID.test(id) ? await ownCharge(database, exchange, id) : undefined
+    if (!charge) throw fault('RECEIPT_UNKNOWN', [id.slice(0, 64)])
+    answerSuccess(exchange, { data: receiptOf(charge) })
+  }
+
+/** A charge of the calling account; with an API key, only charges of that key. */
+const ownCharge = async (
+  database: Pick<Database, 'read'>,
+  { slots }: Exchange,
+  id: string,
+): Promise<Row | undefined> => {
+  const { id: account, key } = slots.need(ACCOUNT)
+  const [ofRequest] = await database.read(RECEIPT, [id, account])
+  const row = ofRequest ?? (await database.read(TASK_RECEIPT, [id, account]))[0]
+  return row && (key === undefined || row.key === key.id) ? row : undefined
+}
+
+/** Tools that were called and that no line prices. */
+const unpricedToolsOf = (meters: Meters, lines: readonly Line[]): readonly string[] => {
+  const pricedMeters = new Set<string>(lines.map(({ meter }) => meter))
+  return Object.keys(meters).filter(
+    meter =>
+      isToolMeter(meter as Meter) && (meters[meter as Meter] ?? 0) > 0 && !pricedMeters.has(meter),
+  )
+}
+
+const receiptOf = (row: Row): Fields => {
+  const lines = parseOr<readonly Line[]>(row.lines, [])
+  return {
+    ...GROUPINGS.call.name(row),
+    ...(row.task != null && {
+      task_id: String(row.task),
+      settings: parseOr<Json>(row.attributes, {}),
+    }),
+    closed: row.closed === null ? null : isoTime(row.closed),
+    ...amountsOf(row),
+    held: moneyNumber(nanosOf(row.held)),
+    uncollected: moneyNumber(nanosOf(row.uncollected)),
+    usage: parseOr<Json>(row.usage, null),
+    lines: lines.map(({ nanos: each, ...line }) => ({
+      ...line,
+      amount: moneyNumber(BigInt(each)),
+    })),
+    unpriced: unpricedToolsOf(parseOr<Meters>(row.usage, {}), lines),
+    formula: lines.length > 0 ? printFormula(lines) : null,
+  }
+}
+const parseOr = <T>(text: unknown, otherwise: T): T =>
+  typeof text === 'string' ? (JSON.parse(text) as T) : otherwise

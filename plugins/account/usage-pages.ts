@@ -1,0 +1,166 @@
+/** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
+import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
+import { nanosOf } from '../ledger/statements.ts'
+import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
+import { fault } from './faults.ts'
+import { maskKey } from './funds.ts'
+import { cursorOf, markOf, type Period } from './input.ts'
+import { isoTime, moneyNumber } from './response.ts'
+import { BY_KEY } from './statements.ts'
+
+export type Fields = { readonly [name: string]: Json }
+export interface Grouping {
+  /** By sort and order, such as `time desc`. */
+  readonly statements: Readonly<Record<string, Sql>>
+  /** The orders that a query may ask for; the first one is the default. */
+  readonly sorts: readonly string[]
+  readonly order: Order
+  /** The values of a row that its place in each order depends on. */
+  place(row: Row): Readonly<Record<string, Value | undefined>>
+  /** The one that decides among equal rows. */
+  readonly last: string
+  /** Those that are texts; the others are whole numbers. */
+  readonly texts: readonly string[]
+  name(row: Row): Fields
+}
+
+const sumGrouping = (
+  statements: Readonly<Record<string, Sql>>,
+  name: (row: Row) => Fields,
+  texts: readonly string[] = [],
+): Grouping => ({
+  texts,
+  statements,
+  sorts: SUM_SORTS,
+  order: 'asc',
+  place: ({ name, calls, amount }) => ({ name, calls, cost: amount }),
+  last: 'name',
+  name,
+})
+export const GROUPINGS = {
+  call: {
+    statements: CALLS,
+    sorts: CALL_SORTS,
+    order: 'desc',
+    place: ({ opened, amount, model, request }) => ({
+      time: opened,
+      cost: amount ?? 0,
+      model,
+      request,
+    }),
+    last: 'request',
+    texts: ['model', 'request'],
+    name: row => ({
+      request_id: String(row.request),
+      at: isoTime(row.opened),
+      route: String(row.route),
+      model: String(row.model),
+      key: keyOf(row),
+      state: String(row.state),
+      estimated: row.estimated === 1,
+    }),
+  },
+  day: sumGrouping(sumsBy('day'), ({ name }) => ({
+    day: isoTime(Number(name) * 86_400_000).slice(0, 10),
+  })),
+  model: sumGrouping(sumsBy('model'), ({ name }) => ({ model: String(name) }), ['name']),
+  key: sumGrouping(BY_KEY, row =>
+    row.name === 0
+      ? { key: null }
+      : {
+          key: Number(row.name),
+          name: row.key_name === null ? null : String(row.key_name),
+          masked: row.prefix === null ? null : maskKey(row),
+        },
+  ),
+} satisfies Readonly<Record<string, Grouping>>
+export type By = keyof typeof GROUPINGS
+
+/** Throws USAGE_BY. */
+export const byOf = (text: string | undefined, fallback: By): By => {
+  if (text === undefined) return fallback
+  if (Object.hasOwn(GROUPINGS, text)) return text as By
+  throw fault('USAGE_BY', [Object.keys(GROUPINGS).join(', ')])
+}
+
+export interface UsageQuery extends Period {
+  readonly account: number
+  readonly by: By
+  readonly limit: number
+  readonly cursor?: string | undefined
+  /** Of lists of calls. */
+  readonly filters?: CallFilters
+  /** By its name or its time without it. */
+  readonly sort?: Sort
+}
+export interface Sort {
+  readonly by: string
+  readonly order: Order
+}
+export interface CallFilters {
+  readonly model: string | null
+  readonly key: number | null
+  readonly state: string | null
+}
+const NO_FILTERS: CallFilters = { model: null, key: null, state: null }
+interface UsagePage {
+  readonly rows: readonly Fields[]
+  readonly next: string | null
+}
+
+export const usagePage = async (
+  database: Pick<Database, 'read'>,
+  query: UsageQuery,
+): Promise<UsagePage> => {
+  const { account, by, limit, cursor, filters = NO_FILTERS } = query
+  const grouping: Grouping = GROUPINGS[by]
+  const sort = query.sort ?? defaultSort(grouping)
+  const list = `${by} ${sort.by} ${sort.order}`
+  const isFirst = cursor === undefined
+  const [place = '0', last = '0'] = markOf(list, ['0', '0'], cursor).map(String)
+  checkMark(grouping, { [sort.by]: place, [grouping.last]: last })
+  const { from, to } = isFirst ? query : restOf(query, sort, Number(place))
+  const { model, key, state } = filters
+  const filterValues = by === 'call' ? [model, model, key, key, state, state] : []
+  const statement = grouping.statements[`${sort.by} ${sort.order}`]
+  if (!statement) throw fault('USAGE_SORT', [grouping.sorts.join(', ')])
+  const rows = await database.read(statement, [
+    account,
+    from,
+    to,
+    isFirst ? 1 : 0,
+    place,
+    last,
+    ...filterValues,
+    limit + 1,
+  ])
+  const page = rows.slice(0, limit)
+  const end = page.at(-1)
+  const mark = end && grouping.place(end)
+  return {
+    rows: page.map(row => ({ ...grouping.name(row), ...amountsOf(row) })),
+    next:
+      rows.length > limit && mark
+        ? cursorOf(list, [String(mark[sort.by]), String(mark[grouping.last])])
+        : null,
+  }
+}
+export const defaultSort = ({ sorts, order }: Grouping): Sort => ({ by: sorts[0] ?? '', order })
+/** Throws USAGE_CURSOR. */
+const checkMark = ({ texts }: Grouping, mark: Readonly<Record<string, string>>): void => {
+  for (const [name, value] of Object.entries(mark))
+    if (!texts.includes(name) && !/^-?\d{1,18}$/.test(value)) throw fault('USAGE_CURSOR')
+}
+/** The part of the period that a list by time has not shown yet: the index then finds its rows. */
+const restOf = ({ from, to, by }: UsageQuery, sort: Sort, at: number): Period => {
+  if (by !== 'call' || sort.by !== 'time') return { from, to }
+  return sort.order === 'desc'
+    ? { from, to: Math.min(to, at + 1) }
+    : { from: Math.max(from, at), to }
+}
+export const amountsOf = (row: Row): Fields => ({
+  ...(row.calls !== undefined && { calls: Number(row.calls) }),
+  cost: moneyNumber(nanosOf(row.amount)),
+  refunded: moneyNumber(nanosOf(row.refunded ?? 0)),
+})
+const keyOf = ({ key }: Row): number | null => (key === null ? null : Number(key))

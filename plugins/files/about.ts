@@ -1,0 +1,66 @@
+/** What clients are told of the endpoints over files. */
+import type { RouteDescription } from '../../engine/plugin.ts'
+import { PURPOSES } from '../file-store/settings.ts'
+import {
+  binary,
+  boolean,
+  constant,
+  integer,
+  json,
+  nullable,
+  object,
+  oneOf,
+  pageOf,
+  query,
+  text,
+} from '../shapes.ts'
+
+const file = object(
+  {
+    id: text,
+    object: constant('file'),
+    bytes: integer,
+    created_at: integer,
+    filename: text,
+    purpose: text,
+    status: text,
+  },
+  { expires_at: integer, status_details: nullable(text) },
+)
+const bytes = { '*/*': binary }
+const form = object(
+  { file: binary, purpose: oneOf(...PURPOSES) },
+  {
+    'expires_after[anchor]': constant('created_at'),
+    'expires_after[seconds]': integer,
+  },
+)
+
+export const ABOUT: Readonly<Record<string, RouteDescription>> = {
+  upload: {
+    summary: 'Stores a file',
+    body: { 'multipart/form-data': form },
+    responses: json(file),
+  },
+  list: {
+    summary: 'Lists the stored files',
+    responses: json(pageOf(file)),
+    parameters: [
+      query('purpose', 'Only files of this purpose'),
+      query('limit', 'The number of files, from 1 to 10,000', integer),
+      query('order', 'The latest first by default', oneOf('asc', 'desc')),
+      query('after', '`last_id` of the page before'),
+    ],
+  },
+  show: { summary: 'Shows a stored file', responses: json(file) },
+  delete: {
+    summary: 'Deletes a stored file',
+    responses: json(object({ id: text, object: constant('file'), deleted: boolean })),
+  },
+  content: { summary: 'Sends the bytes of a stored file', responses: bytes },
+  signed: {
+    summary: 'Sends the bytes of a file by a signed URL, which is its own credential',
+    responses: bytes,
+    parameters: [],
+  },
+}

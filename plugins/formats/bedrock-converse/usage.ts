@@ -1,0 +1,23 @@
+/** Usage counts. `inputTokens` excludes tokens read from and written to the cache; `outputTokens`
+ *  includes thoughts. */
+import type { Meters } from '../../slots.ts'
+import { count, type Fields, isFields, lenientObjects } from '../fields.ts'
+import { omitZeroMeters } from '../format.ts'
+import { capCount } from '../stream/reported-usage.ts'
+
+/** The counts of an answer, or of the event `metadata`. */
+export const countsIn = ({ usage }: Fields): Fields | undefined =>
+  isFields(usage) ? usage : undefined
+
+export const metersOf = (counts: Fields): Meters => {
+  const writeTokens = count(counts.cacheWriteInputTokens)
+  const hour = lenientObjects(counts, 'cacheDetails').find(({ ttl }) => ttl === '1h')
+  const hourTokens = capCount(hour?.inputTokens, writeTokens)
+  return omitZeroMeters({
+    input: count(counts.inputTokens),
+    cached: count(counts.cacheReadInputTokens),
+    cache_write: writeTokens - hourTokens,
+    cache_write_1h: hourTokens,
+    output: count(counts.outputTokens),
+  })
+}

@@ -1,0 +1,85 @@
+/** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
+import type { Sql } from '../../../engine/plugin.ts'
+import { CALL } from './usage.ts'
+
+export type Order = 'asc' | 'desc'
+const ORDERS: readonly Order[] = ['asc', 'desc']
+interface SortColumn {
+  readonly text: string
+  readonly type: 'BIGINT' | 'TEXT'
+}
+const CALL_COLUMNS = {
+  time: { text: 'c.opened', type: 'BIGINT' },
+  cost: { text: 'coalesce(c.amount, 0)', type: 'BIGINT' },
+  model: { text: 'c.model', type: 'TEXT' },
+} as const satisfies Readonly<Record<string, SortColumn>>
+export type CallSort = keyof typeof CALL_COLUMNS
+export const CALL_SORTS = Object.keys(CALL_COLUMNS) as readonly CallSort[]
+
+const GROUPS = {
+  day: { text: 'c.opened / 86400000', type: 'BIGINT' },
+  model: { text: 'c.model', type: 'TEXT' },
+  /** Key 0 is usage without a key. */
+  key: { text: 'coalesce(c.key, 0)', type: 'BIGINT' },
+} as const satisfies Readonly<Record<string, SortColumn>>
+export type Group = keyof typeof GROUPS
+export type SumSort = 'name' | 'calls' | 'cost'
+export const SUM_SORTS: readonly SumSort[] = ['name', 'calls', 'cost']
+
+/** What follows the end of the last page. Parameters: whether it is the first page (1 or 0), the
+ *  values of both columns at that end, as texts. */
+const behind = (first: SortColumn, second: SortColumn, order: Order): string =>
+  `(CAST(? AS BIGINT) = 1 OR (${first.text}, ${second.text}) ${order === 'asc' ? '>' : '<'}
+     (CAST(? AS ${first.type}), CAST(? AS ${second.type})))`
+
+const REQUEST: SortColumn = { text: 'c.request', type: 'TEXT' }
+const callsText = (sort: CallSort, order: Order): string => {
+  const column = CALL_COLUMNS[sort]
+  return `${CALL} WHERE c.account = ? AND c.opened >= ? AND c.opened < ?
+     AND ${behind(column, REQUEST, order)}
+     AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
+     AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
+   ORDER BY ${column.text} ${order}, c.request ${order} LIMIT ?`
+}
+const sumsText = (group: Group, sort: SumSort, order: Order): string => {
+  const { text, type } = GROUPS[group]
+  const name: SortColumn = { text: 's.name', type }
+  const column: SortColumn =
+    sort === 'name' ? name : { text: sort === 'cost' ? 's.amount' : 's.calls', type: 'BIGINT' }
+  return `SELECT s.* FROM (
+    SELECT ${text} AS name, count(*) AS calls, CAST(sum(c.amount) AS BIGINT) AS amount,
+      CAST(coalesce(sum(r.amount), 0) AS BIGINT) AS refunded
+    FROM charges c LEFT JOIN credits r ON r.request = c.request
+    WHERE c.account = ? AND c.opened >= ? AND c.opened < ? AND c.state = 'settled'
+    GROUP BY ${text}) s
+  WHERE ${behind(column, name, order)}
+  ORDER BY ${column.text} ${order}, s.name ${order} LIMIT ?`
+}
+
+const statementsOf = <Sort extends string>(
+  sorts: readonly Sort[],
+  name: string,
+  textOf: (sort: Sort, order: Order) => string,
+): Readonly<Record<string, Sql>> =>
+  Object.fromEntries(
+    sorts.flatMap(sort =>
+      ORDERS.map(order => [
+        `${sort} ${order}`,
+        { name: `ledger: ${name} by ${sort} ${order}`, text: textOf(sort, order) },
+      ]),
+    ),
+  )
+
+/** By sort and order, such as `time desc`. Parameters: account, from, to, the end of the last page
+ *  (see `behind`), filters (model, key and state, twice each, null for all), row count. */
+export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
+/** Of `day` (days since 1970, UTC), `model` and `key`. Parameters: account, from, to, the end of
+ *  the last page, row count. `withNames` adds columns to the rows of a statement. */
+export const sumsBy = (
+  group: Group,
+  withNames: (text: string, order: string) => string = text => text,
+): Readonly<Record<string, Sql>> =>
+  statementsOf(SUM_SORTS, `sums of each ${group}`, (sort, order) => {
+    const column = { name: 's.name', calls: 's.calls', cost: 's.amount' }[sort]
+    return withNames(sumsText(group, sort, order), `${column} ${order}, s.name ${order}`)
+  })

@@ -1,0 +1,31 @@
+/** Words of other gateways for what `models:` configures. */
+
+const MODEL = 'an entry of `models:` is the public name, and its `to:` names upstream and model'
+const FALLBACK =
+  'list several targets in `to:` of a model or `upstream:` of a route, or models in `fallback:` of a model'
+const CACHE =
+  'there is no response cache; a plugin that answers in front of `meter` is one (docs/plugins.md)'
+const USERS =
+  'accounts and keys are in the database: tollgate accounts create, tollgate keys create'
+
+export const HINTS = {
+  fallbacks: FALLBACK,
+  fallback: FALLBACK,
+  failover: FALLBACK,
+  context_window_fallbacks: FALLBACK,
+  alias: MODEL,
+  aliases: MODEL,
+  model_list: MODEL,
+  model_name: MODEL,
+  model_group_alias: MODEL,
+  litellm_params: MODEL,
+  cache: CACHE,
+  caching: CACHE,
+  users: USERS,
+  accounts: USERS,
+  consumers: USERS,
+  virtual_keys: USERS,
+  master_key: USERS,
+  budget: USERS,
+  max_budget: USERS,
+}

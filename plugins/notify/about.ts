@@ -1,0 +1,29 @@
+/** What clients are told of the settings of the low-balance webhook. */
+import type { RouteDescription } from '../../engine/plugin.ts'
+import { envelopeOf, integer, json, list, nullable, number, object, text, time } from '../shapes.ts'
+
+const delivery = object({
+  id: text,
+  state: text,
+  attempts: integer,
+  created: time,
+  next: nullable(time),
+  status: nullable(integer),
+  message: text,
+})
+const settings = object({
+  url: nullable(text),
+  threshold: nullable(number),
+  secret: nullable(text),
+  disabled: nullable(time),
+  deliveries: list(delivery),
+})
+
+export const ABOUT: Readonly<Record<'show' | 'save' | 'test', RouteDescription>> = {
+  show: {
+    summary: 'Shows the low-balance webhook and its latest deliveries',
+    responses: json(envelopeOf(settings)),
+  },
+  save: { summary: 'Changes the low-balance webhook', responses: json(envelopeOf(settings)) },
+  test: { summary: 'Sends a test delivery', responses: json(envelopeOf(delivery)) },
+}

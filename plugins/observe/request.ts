@@ -1,0 +1,142 @@
+/** `tollgate request`: who made a request, what happened to it, and what it cost. */
+import { printable } from '../../engine/cli/kit.ts'
+import type { Json, RequestRecord, SingleCommand } from '../../engine/plugin.ts'
+import { type ChargeView, type RequestDetails, requestDetails } from '../operator/requests.ts'
+
+export const requestCommand: SingleCommand = {
+  arguments: 'ID',
+  standalone: true,
+  summary: 'Shows one request: who, what, where, attempts, times, and its price line by line.',
+  example: 'tollgate request req_0123',
+  async run({ positionals: [id = ''] }, host) {
+    const details = await requestDetails(host, id)
+    return {
+      text: textOf(details, host.requests.folder),
+      json: {
+        request: details.record ?? null,
+        charges: details.charges,
+        unknown: unknownOf(details),
+      },
+    }
+  },
+}
+
+/** What neither source says. */
+const unknownOf = ({ record, charges }: RequestDetails): readonly string[] => [
+  ...(record ? [] : ['status', 'times', 'attempts', 'upstream']),
+  ...(charges.length > 0 ? [] : ['charge']),
+]
+
+const textOf = (details: RequestDetails, folder: string): string => {
+  const { record, charges } = details
+  const sections = [
+    ...(record ? recordLines(record) : []),
+    ...(record
+      ? []
+      : [
+          `status, times and attempts are unknown: ${folder} has no line of it.`,
+          'Another machine may have served it, or the line was removed (settings.request_log).',
+        ]),
+    ...charges.flatMap(chargeLines),
+    ...(charges.length === 0 ? [`charge    none in the ledger${reasonOf(record)}`] : []),
+  ]
+  return `${sections.join('\n')}\n`
+}
+const reasonOf = (record: RequestRecord | undefined): string =>
+  record && record.status >= 400 ? ': the request failed' : ': its route or model is free'
+
+const show = (value: Json | undefined): string =>
+  value === undefined || value === null
+    ? '-'
+    : printable(typeof value === 'string' ? value : JSON.stringify(value))
+const field = (name: string, text: string): string => `${name.padEnd(10)}${text}`
+
+const recordLines = (record: RequestRecord): readonly string[] => {
+  const { id, request_id: clientId, time, method, path, route, status, end, code } = record
+  const first =
+    record.first_byte === undefined ? '' : `, first byte after ${show(record.first_byte)} ms`
+  return [
+    field(
+      'request',
+      `${show(id)}${clientId === undefined ? '' : `, of the client: ${show(clientId)}`}`,
+    ),
+    field('ended', `${new Date(time).toISOString()} (${show(end)})`),
+    field('who', who(record)),
+    field(
+      'what',
+      `${show(method)} ${show(path)}, route ${show(route)}, model ${show(record.model)}`,
+    ),
+    field(
+      'result',
+      `${show(status)}${code === undefined ? '' : ` ${show(code)}`}, ${show(record.bytes)} bytes`,
+    ),
+    field('times', `${show(record.ms)} ms${first}; ${show(record.added)} ms added by the gateway`),
+    ...attemptLines(record),
+    ...(record.input_tokens === undefined ? [] : [field('tokens', tokens(record))]),
+    ...(record.dropped === undefined ? [] : [field('dropped', show(record.dropped))]),
+    ...(record.details === undefined ? [] : [field('details', show(record.details))]),
+    field('config', `version #${show(record.version)}`),
+    field('trace', `${show(record.trace)}, ${show(record.process)} (pid ${show(record.pid)})`),
+  ]
+}
+const who = (record: RequestRecord): string => {
+  if (record.account === undefined) return 'unknown: no valid credential'
+  const credential =
+    record.key === undefined ? `token ${show(record.token)}` : `key ${show(record.key)}`
+  return `${show(record.account_name)} (${show(record.account)}), ${credential}`
+}
+const tokens = (record: RequestRecord): string => {
+  const cached =
+    record.cached_tokens === undefined
+      ? ''
+      : ` (${show(record.cached_tokens)} cached, share ${show(record.cached_share)})`
+  const estimate = record.estimated === true ? ', estimated' : ''
+  return `${show(record.input_tokens)} in${cached}, ${show(record.output_tokens)} out${estimate}`
+}
+/** Each attempt, where the line has them: it has where there were several or one failed. */
+const attemptLines = (record: RequestRecord): readonly string[] => {
+  const { tries, attempts, upstream, target } = record
+  if (!Array.isArray(tries))
+    return [field('upstream', attempts === 0 ? 'none was asked' : placeOf(upstream, target))]
+  return (tries as readonly Readonly<Record<string, Json>>[]).map((each, index) =>
+    field(
+      `attempt ${index + 1}`,
+      ` ${placeOf(each.upstream, each.target)}: ${show(each.result)} after ${show(each.ms)} ms`,
+    ),
+  )
+}
+const placeOf = (upstream: Json | undefined, target: Json | undefined): string =>
+  `${show(upstream)}${target === undefined || target === null ? '' : `/${show(target)}`}`
+
+const chargeLines = (charge: ChargeView): readonly string[] => {
+  const {
+    request,
+    account,
+    account_name: name,
+    key,
+    state,
+    cost,
+    hold,
+    refunded,
+    uncollected,
+  } = charge
+  const remarks = [
+    ...(refunded === '0' ? [] : [`refunded ${refunded}`]),
+    ...(uncollected === '0' ? [] : [`uncollected ${uncollected}`]),
+    ...(charge.estimated ? ['estimated'] : []),
+    ...(charge.task === null ? [] : [`task ${show(charge.task)}`]),
+  ]
+  return [
+    field('charge', `${cost}, ${state}, hold ${hold}${remarks.map(each => `, ${each}`).join('')}`),
+    field('', `of ${show(name)} (${account}), key ${key ?? '-'}, ${show(request)}`),
+    field(
+      '',
+      `route ${show(charge.route)}, model ${show(charge.model)}, version #${charge.version}`,
+    ),
+    field('', `opened ${charge.opened}, closed ${charge.closed ?? 'not yet'}`),
+    ...charge.lines.map(line =>
+      field('', `${line.meter}: ${show(line.quantity)} x ${show(line.price)}`),
+    ),
+    ...(charge.formula === null ? [] : [field('formula', show(charge.formula))]),
+  ]
+}

@@ -1,0 +1,184 @@
+/** API keys and system tokens as an operator sees and changes them, for commands and admin
+ *  endpoints. */
+import type { Database, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import { parseQuota, printMoney, quotaOf } from '../billing/money.ts'
+import { fault } from '../credentials/faults.ts'
+import { makeSecret, maskSecret } from '../credentials/secret.ts'
+import {
+  type CredentialChanges,
+  changeCredential,
+  FIND_BY_ID,
+  keyRows,
+  LIST_CREDENTIALS,
+  type Rotated,
+  replaceSecret,
+} from '../credentials/statements.ts'
+import { nanosOf } from '../ledger/statements.ts'
+import { changeQuota, withFunds } from '../ledger/views/wallets.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import type { AccountKey } from '../slots.ts'
+import { isoTime, jsonOf, readAll, whenCode } from './rows.ts'
+
+type Reads = Pick<Database, 'read' | 'pages'>
+type Writes = Pick<Database, 'read' | 'pages' | 'write'>
+
+export const NOUNS: Readonly<Record<Rotated, string>> = {
+  key: 'API key',
+  'system-token': 'system token',
+}
+/** A credential without its secret. */
+export interface KeyView {
+  readonly id: number
+  readonly account: string
+  readonly name: string
+  /** Its beginning and its end. */
+  readonly key: string
+  readonly state: 'active' | 'expired' | 'revoked' | 'suspended'
+  readonly created: string
+  readonly expires: string | null
+  readonly models: readonly string[] | null
+  readonly limits: AccountKey['limits'] | null
+  /** Lifetime limit and what is left of it, in quota units; null: none. */
+  readonly quota: number | null
+  readonly remaining: number | null
+  /** What it spent, in units of the currency; null for a system token. */
+  readonly used: string | null
+}
+
+const FUNDS: Sql = {
+  name: 'operator: key funds',
+  text: withFunds(
+    keyRows('(CAST(? AS BIGINT) IS NULL OR k.account = ?) AND k.id > ? ORDER BY k.id LIMIT ?'),
+  ),
+}
+/** By number. `account`: of this account only. */
+export const listKeys = async (
+  database: Reads,
+  { account, kind = 'key', now }: { account?: number | undefined; kind?: Rotated; now: number },
+): Promise<readonly KeyView[]> => {
+  const values = [account ?? null, account ?? null, 0]
+  const [rows, funds] = await Promise.all([
+    readAll(database, LIST_CREDENTIALS[kind], values),
+    kind === 'key' ? readAll(database, FUNDS, values) : [],
+  ])
+  const fundsById = new Map(funds.map(row => [Number(row.id), row]))
+  return rows.map(row => viewOf(row, fundsById.get(Number(row.id)), now))
+}
+/** Throws KEY_UNKNOWN. */
+export const keyDetails = async (
+  database: Reads,
+  kind: Rotated,
+  id: number,
+  now: number,
+): Promise<KeyView> => {
+  const row = await findKey(database, kind, id)
+  const [funds] =
+    kind === 'key'
+      ? await database.read(FUNDS, [row.account ?? null, row.account ?? null, id - 1, 1])
+      : []
+  return viewOf(row, funds, now)
+}
+const findKey = async (
+  database: Pick<Database, 'read'>,
+  kind: Rotated,
+  id: number,
+): Promise<Row> => {
+  const [row] = await database.read(FIND_BY_ID[kind], [id])
+  if (!row) throw fault('KEY_UNKNOWN', [NOUNS[kind], id])
+  return row
+}
+
+const viewOf = (row: Row, funds: Row | undefined, now: number): KeyView => ({
+  id: Number(row.id),
+  account: String(row.account_name),
+  name: String(row.name),
+  key: maskSecret(String(row.prefix), String(row.last_four)),
+  state: stateOf(row, now),
+  created: isoTime(row.created),
+  expires: row.expires === null ? null : isoTime(row.expires),
+  models: jsonOf<readonly string[]>(row.models),
+  limits: jsonOf<NonNullable<AccountKey['limits']>>(row.limits),
+  quota: row.quota === null ? null : Number(row.quota),
+  remaining: row.quota === null ? null : Number(quotaOf(remainingOf(row, funds))),
+  used: funds ? printMoney(nanosOf(funds.own_used)) : null,
+})
+/** Nanos. The first call of a key makes its wallet: until then the whole quota remains. */
+const remainingOf = ({ quota }: Row, funds: Row | undefined): bigint =>
+  funds?.own_balance == null ? parseQuota(quota) : nanosOf(funds.own_balance)
+const stateOf = ({ revoked, expires, suspended }: Row, now: number): KeyView['state'] => {
+  if (revoked !== null) return 'revoked'
+  if (expires !== null && Number(expires) <= now) return 'expired'
+  return suspended === null ? 'active' : 'suspended'
+}
+
+// ---------------------------------------------------------------- changes
+
+/** Members that are undefined stay; null removes. Throws KEY_UNKNOWN, KEY_REVOKED or
+ *  QUOTA_IN_USE. */
+export const changeKey = async (
+  database: Writes,
+  kind: Rotated,
+  id: number,
+  changes: CredentialChanges,
+): Promise<void> => {
+  const row = await findKey(database, kind, id)
+  if (row.revoked !== null) throw fault('KEY_REVOKED', [NOUNS[kind], id])
+  const list = [
+    ...changeCredential(kind, id, Number(row.account), changes),
+    ...quotaChange(kind, row, changes.quota),
+  ]
+  await writeWithRetry(database, list)
+    .catch(whenCode('QUOTA_IN_USE', () => fault('QUOTA_IN_USE', [id])))
+    .catch(whenCode('KEY_UNKNOWN', () => fault('KEY_REVOKED', [NOUNS[kind], id])))
+}
+const quotaChange = (
+  kind: Rotated,
+  row: Row,
+  quota: CredentialChanges['quota'],
+): readonly Statement[] => {
+  if (kind !== 'key' || quota === undefined) return []
+  return changeQuota(Number(row.id), nanosIn(row.quota), nanosIn(quota))
+}
+const nanosIn = (quota: Value | undefined): bigint | undefined =>
+  quota === null ? undefined : parseQuota(quota)
+
+export interface Rotation {
+  /** Shown once. */
+  readonly secret: string
+  /** The number under which the earlier secret goes on, or is revoked. */
+  readonly earlier: number
+}
+/** Gives a credential a new secret: number, name, models, limits and use stay. `until`: how long
+ *  the earlier secret is valid, ms since 1970; with a quota both can spend what remains of it.
+ *  Throws KEY_UNKNOWN, KEY_REVOKED or KEY_CHANGED. */
+export const rotateKey = async (
+  database: Writes,
+  kind: Rotated,
+  id: number,
+  { now, until }: { readonly now: number; readonly until?: number | undefined },
+): Promise<Rotation> => {
+  const row = await findKey(database, kind, id)
+  if (row.revoked !== null) throw fault('KEY_REVOKED', [NOUNS[kind], id])
+  const { remaining } = await keyDetails(database, kind, id, now)
+  const mayOverlap = remaining === null || remaining > 0
+  const secret = makeSecret(kind)
+  const earlier = {
+    name: earlierName(String(row.name)),
+    digest: String(row.digest),
+    prefix: String(row.prefix),
+    lastFour: String(row.last_four),
+    until: mayOverlap ? earliest(until, row.expires) : undefined,
+    ...(remaining !== null && { quota: Math.max(1, remaining) }),
+  }
+  const rows = await writeWithRetry(database, replaceSecret(kind, id, earlier, secret, now)).catch(
+    whenCode('KEY_UNKNOWN', () => fault('KEY_CHANGED', [NOUNS[kind], id])),
+  )
+  return { secret: secret.text, earlier: Number(rows.at(-1)?.[0]?.id) }
+}
+const earliest = (until: number | undefined, expires: Value | undefined): number | undefined =>
+  until === undefined || expires == null ? until : Math.min(until, Number(expires))
+const MAX_NAME = 64
+const earlierName = (name: string): string => {
+  const suffix = ' before rotation'
+  return name.slice(0, MAX_NAME - suffix.length) + suffix
+}

@@ -1,0 +1,88 @@
+/** One request as an operator sees it: its log line on this machine, its charge in the ledger. */
+import type { Database, Json, RequestLog, RequestRecord, Row } from '../../engine/plugin.ts'
+import { printFormula } from '../billing/formula.ts'
+import { printMoney } from '../billing/money.ts'
+import type { Line } from '../billing/sum.ts'
+import { fault as accountFault } from '../credentials/faults.ts'
+import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
+import { nanosOf } from '../ledger/statements.ts'
+import { CHARGES_OF } from '../ledger/views/usage.ts'
+import type { Meters } from '../slots.ts'
+import { isoTime, jsonOf } from './rows.ts'
+
+/** Amounts are decimals in units of the currency. */
+export interface ChargeView {
+  readonly request: string
+  readonly account: number
+  readonly account_name: string | null
+  readonly key: number | null
+  readonly route: string
+  readonly model: string
+  /** Version of the configuration. */
+  readonly version: number
+  readonly state: string
+  readonly opened: string
+  readonly closed: string | null
+  readonly hold: string
+  readonly cost: string
+  readonly uncollected: string
+  readonly refunded: string
+  readonly estimated: boolean
+  readonly usage: Meters | null
+  readonly lines: readonly Line[]
+  readonly formula: string | null
+  readonly task: string | null
+  readonly settings: Json
+}
+export interface RequestDetails {
+  /** Undefined where this machine has no line of it. */
+  readonly record: RequestRecord | undefined
+  /** Latest first: a late charge of a task is one more. */
+  readonly charges: readonly ChargeView[]
+}
+/** Some databases reject other characters. */
+const ID = /^[\x20-\x7e]{1,128}$/
+
+/** `id`: of a request, of a task, or the client's id. Throws REQUEST_UNKNOWN. */
+export const requestDetails = async (
+  { database, requests }: { database: Pick<Database, 'read'>; requests: RequestLog },
+  id: string,
+): Promise<RequestDetails> => {
+  if (!ID.test(id)) throw accountFault('REQUEST_UNKNOWN', [id.slice(0, 128)])
+  const record = await requests.find(id)
+  const rows = await database.read(CHARGES_OF, [id, id, record?.id ?? id])
+  if (!record && rows.length === 0) throw accountFault('REQUEST_UNKNOWN', [id])
+  // A task has the id of its request in its charge.
+  const request = rows.at(-1)?.request
+  return {
+    record: record ?? (request === undefined ? undefined : await requests.find(String(request))),
+    charges: await Promise.all(rows.map(row => chargeOf(database, row))),
+  }
+}
+
+const chargeOf = async (database: Pick<Database, 'read'>, row: Row): Promise<ChargeView> => {
+  const [account] = await database.read(ACCOUNT_BY_ID, [Number(row.account)])
+  const lines = jsonOf<readonly Line[]>(row.lines) ?? []
+  return {
+    request: String(row.request),
+    account: Number(row.account),
+    account_name: account ? String(account.name) : null,
+    key: row.key === null ? null : Number(row.key),
+    route: String(row.route),
+    model: String(row.model),
+    version: Number(row.version),
+    state: String(row.state),
+    opened: isoTime(row.opened),
+    closed: row.closed === null ? null : isoTime(row.closed),
+    hold: printMoney(nanosOf(row.held)),
+    cost: printMoney(nanosOf(row.amount)),
+    uncollected: printMoney(nanosOf(row.uncollected)),
+    refunded: printMoney(nanosOf(row.refunded)),
+    estimated: Number(row.estimated) === 1,
+    usage: jsonOf<Meters>(row.usage),
+    lines,
+    formula: lines.length > 0 ? printFormula(lines) : null,
+    task: row.task === null ? null : String(row.task),
+    settings: jsonOf<Json>(row.attributes),
+  }
+}

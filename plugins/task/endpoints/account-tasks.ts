@@ -1,0 +1,145 @@
+/** The tasks of an account in all dialects: list, show and cancel, for the console. */
+import { errors } from '../../../engine/errors.ts'
+import type { Exchange, Host, Json, Sql, Stage } from '../../../engine/plugin.ts'
+import { accountEvents } from '../../account-events/account-events.ts'
+import { mediaTypeOf } from '../../formats/media/media-type.ts'
+import { ACCOUNT } from '../../slots.ts'
+import { dataOf, isWebUrl, showTask, sourcesIn } from '../results/results.ts'
+import type { TaskRunner } from '../runner.ts'
+import { isFinal, type Task, taskOf } from '../task.ts'
+import type { AccountOptions } from './account-options.ts'
+import { cancelTask } from './cancel-task.ts'
+import { SAFE_TYPE, sendContent } from './result-content.ts'
+import { sendCopy } from './result-copy.ts'
+
+const fault = errors({
+  TASK_UNKNOWN: [404, 'Unknown task: %s'],
+  TASK_STATE: [400, '`state` must be open, succeeded or failed', { param: 'state' }],
+  TASK_CURSOR: [400, '`cursor` must be the `next` of the previous page', { param: 'cursor' }],
+  TASK_NO_FILE: [404, 'The task %s has no such file'],
+  TASK_NOT_CANCELLABLE: [409, 'The task is %s and cannot be cancelled any more'],
+})
+const sql = (name: string, text: string): Sql => ({ name: `tasks: ${name}`, text })
+const FIND = sql('of account', 'SELECT * FROM tasks WHERE id = ? AND account = ?')
+const FILTERS: Readonly<Record<string, string>> = {
+  '': '1 = 1',
+  open: "state NOT IN ('succeeded', 'failed')",
+  succeeded: "state = 'succeeded'",
+  failed: "state = 'failed'",
+}
+/** Latest first. Parameters: account, the end of the last page (created, created, id), rows. */
+const LISTS: Readonly<Record<string, Sql>> = Object.fromEntries(
+  Object.entries(FILTERS).map(([state, filter]) => [
+    state,
+    sql(
+      `list of account ${state}`,
+      `SELECT * FROM tasks WHERE account = ? AND ${filter}
+         AND (created < ? OR (created = ? AND id < ?))
+       ORDER BY created DESC, id DESC LIMIT ?`,
+    ),
+  ]),
+)
+const STATES = sql(
+  'states of account',
+  `SELECT id, state, progress, changed FROM tasks WHERE account = ?
+   ORDER BY created DESC, id DESC LIMIT ?`,
+)
+const PAGE = 50
+const CURSOR = /^(\d{1,15})-([\w-]{1,64})$/
+
+export class AccountTasksStage implements Stage {
+  readonly answers = true
+  readonly #host: Host
+  readonly #runner: TaskRunner
+  readonly #view: AccountOptions['view']
+  readonly #sendEvents: (exchange: Exchange) => Promise<void>
+
+  constructor(host: Host, runner: TaskRunner, { view }: AccountOptions) {
+    this.#host = host
+    this.#runner = runner
+    this.#view = view
+    this.#sendEvents = accountEvents(host, STATES, ({ id, state, progress }) => ({
+      id: String(id),
+      state: String(state),
+      progress: Number(progress),
+    }))
+  }
+  async handle(exchange: Exchange): Promise<void> {
+    if (this.#view === 'account-events') return this.#sendEvents(exchange)
+    if (this.#view === 'account-content') return this.#sendFile(exchange)
+    const body = await (this.#view === 'account-list' ? this.#list(exchange) : this.#one(exchange))
+    const headers = { 'cache-control': 'no-store' }
+    exchange.answer(200, { success: true, message: '', ...body }, headers)
+  }
+  explain() {
+    return { tasks: this.#view }
+  }
+  async #list({ request, slots }: Exchange): Promise<{ readonly [name: string]: Json }> {
+    const list = LISTS[request.query.get('state') ?? '']
+    if (!list) throw fault('TASK_STATE')
+    const cursor = request.query.get('cursor')
+    const [, time = '', id = ''] = cursor === null ? [] : (CURSOR.exec(cursor) ?? [])
+    if (cursor !== null && id === '') throw fault('TASK_CURSOR')
+    const created = cursor === null ? Number.MAX_SAFE_INTEGER : Number(time)
+    const values = [slots.need(ACCOUNT).id, created, created, id, PAGE + 1]
+    const rows = await this.#host.database.read(list, values)
+    const page = rows.slice(0, PAGE)
+    const last = page.at(-1)
+    return {
+      data: await Promise.all(page.map(row => this.#viewOf(taskOf(row)))),
+      next: rows.length > PAGE && last ? `${last.created}-${last.id}` : null,
+    }
+  }
+  async #one(exchange: Exchange): Promise<{ readonly data: Json }> {
+    const task = await this.#find(exchange)
+    if (this.#view !== 'account-cancel') return { data: await this.#viewOf(task) }
+    const faults = { notCancellable: (state: string) => fault('TASK_NOT_CANCELLABLE', [state]) }
+    await cancelTask(task, { host: this.#host, runner: this.#runner, faults })
+    return { data: await this.#viewOf(await this.#find(exchange)) }
+  }
+  /** A file of a result, from where it is: the page that plays it loads nothing from elsewhere. */
+  async #sendFile(exchange: Exchange): Promise<void> {
+    const task = await this.#find(exchange)
+    const [index, member] = [Number(exchange.params.index), exchange.params.member ?? '']
+    const isIt = (each: { readonly result: number; readonly member: string }) =>
+      each.result === index && each.member === member
+    const copy = task.copies.find(isIt)
+    if (copy) return sendCopy(exchange, this.#host, copy)
+    const source = task.isCopying ? undefined : sourcesIn(task.results).find(isIt)
+    if (!source) throw fault('TASK_NO_FILE', [task.id])
+    if (isWebUrl(source.text)) return sendContent(exchange, this.#host, task, source.text)
+    const bytes = dataOf(source)
+    const { type } = mediaTypeOf(bytes)
+    exchange.answer(200, bytes, {
+      'content-type': SAFE_TYPE.test(type) ? type : 'application/octet-stream',
+      'cache-control': 'private',
+      'x-content-type-options': 'nosniff',
+    })
+  }
+  async #find({ params, slots }: Exchange): Promise<Task> {
+    const { id = '' } = params
+    const isId = /^[\w-]{1,64}$/.test(id)
+    const values = [id, slots.need(ACCOUNT).id]
+    const [row] = isId ? await this.#host.database.read(FIND, values) : []
+    if (!row) throw fault('TASK_UNKNOWN', [id.slice(0, 64)])
+    return taskOf(row)
+  }
+  async #viewOf(before: Task): Promise<Json> {
+    const task = await showTask(before, this.#host)
+    const { id, request, route, model, state, progress, error, results, body } = task
+    return {
+      id,
+      request_id: request,
+      route,
+      model,
+      state,
+      progress: state === 'succeeded' ? 100 : progress,
+      error: error ? { code: error.code, message: error.message } : null,
+      results,
+      request: body,
+      created: new Date(task.created).toISOString(),
+      changed: new Date(task.changed).toISOString(),
+      expires: isFinal(state) ? new Date(task.expires).toISOString() : null,
+    }
+  }
+}

@@ -1,0 +1,28 @@
+/** The plugins of docs/plugins.md as modules, for tests that run them in this process. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import type { Plugin } from '../../engine/plugin.ts'
+import { blocksOf } from './blocks.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+export const exampleFiles = blocksOf('docs/plugins.md').filter(({ file }) =>
+  file.startsWith('plugins/'),
+)
+
+/** A plugin of the page as a module, which imports the source of this folder. */
+export const exampleOf = async (t: Test, name: string): Promise<Plugin> => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const text = exampleFiles.find(({ file }) => file === `plugins/${name}.ts`)?.text ?? ''
+  const path = join(folder, `${name}.ts`)
+  const source = text
+    .replaceAll("from '../engine/", `from '${root}engine/`)
+    .replaceAll("from './", `from '${root}plugins/`)
+  writeFileSync(path, source)
+  const { default: plugin } = (await import(path)) as { default: Plugin }
+  return plugin
+}

@@ -1,0 +1,35 @@
+/** `.env` beside routes.yaml: its variables, the environment that wins, and a broken line. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { usedFolder } from '../../helpers/cache.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
+
+const upstreamOf = async (t: Test, file: string, env: Readonly<Record<string, string>> = {}) => {
+  const folder = t.testdir({
+    '.env': file,
+    'routes.yaml': `settings: { data: '${t.testdirName}/data' }
+upstreams: { up: { url: '\${UP}' } }
+routes: [{ path: GET /a, upstream: up }]
+`,
+  })
+  usedFolder(join(folder, 'data'))
+  return tollgate(['explain', 'GET', '/a', '--json', '-c', join(folder, 'routes.yaml')], env)
+}
+
+t.test('.env: its variables are those of the commands', async t => {
+  const text = '# local\nexport UP="http://127.0.0.1:91" # here\n\nLONG="two\nlines"\nEMPTY=\n'
+  const { code, out } = await upstreamOf(t, text)
+  t.equal(code, 0)
+  t.match(out, /127\.0\.0\.1:91/)
+})
+
+t.test('.env: the environment wins', async t => {
+  const { out } = await upstreamOf(t, 'UP=http://127.0.0.1:91\n', { UP: 'http://127.0.0.1:92' })
+  t.match(out, /127\.0\.0\.1:92/)
+})
+
+t.test('.env: a line that is no variable is a problem with its place', async t => {
+  const { code, err, out } = await upstreamOf(t, 'A="two\nlines"\nUP http://127.0.0.1:91\n')
+  t.equal(code, 1)
+  t.match(err + out, /\.env".*"line": ?3|\.env:3:1 {2}ENV_SYNTAX/s)
+})

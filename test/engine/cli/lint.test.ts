@@ -1,0 +1,128 @@
+/** `tollgate lint`: each rule with its bad and its good case; severities, ignore lists, formats. */
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { usedFolder } from '../../helpers/cache.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** Every rule of the engine, `auth` and `meter` has its bad case here. */
+const BAD = `settings:
+  plugins: ['${ROOT}plugins']
+  data: DATA
+  listen: ':8080'
+  admin: 0.0.0.0:9090
+  database: postgres://me:long-password@db/x
+  egress_allow: 0.0.0.0/0
+pipeline: [auth, model, translate]
+upstreams:
+  up: { url: 'http://192.0.2.7:8000', key: sk-0123456789 }
+  set: { url: 'https://up.example.com', headers: { set: { authorization: Bearer 1234567 } } }
+routes:
+  - { path: POST /v1/chat/completions, model: body, translate: openai-chat }
+  - { path: POST /open, auth: none, upstream: up }
+models:
+  free: { to: up/m, free: true }
+  half: { to: up/m, price: { input: 1 / 1M } }
+  zero: { to: up/m, price: { input: 0, output: 0 } }
+`
+/** The same with each advice followed. */
+const GOOD = BAD.replace(
+  "listen: ':8080'",
+  "listen: ':8080'\n  public_url: https://api.example.com",
+)
+  .replace('0.0.0.0:9090', "'[::1]:9090'")
+  .replace('postgres://me:long-password@db/x', "'${DB}'")
+  .replace('0.0.0.0/0', '10.1.2.3:80')
+  .replace('[auth, model, translate]', '[auth, model, meter, translate]')
+  .replace(
+    "url: 'http://192.0.2.7:8000', key: sk-0123456789",
+    "url: 'http://127.0.0.1:8000', key: '${KEY}'",
+  )
+  .replace('Bearer 1234567', "'Bearer ${KEY}'")
+  .replace('auth: none', 'auth: key')
+  .replace('free: true', 'price: { calls: 1 }')
+  .replace('input: 1 / 1M', 'input: 1 / 1M, output: 0')
+  .replace('input: 0, output: 0', 'input: 0, output: 1 / 1M')
+const ENV = { KEY: 'sk-of-the-environment', DB: 'postgres://me:long-password@db/x' }
+
+const write = (t: Test, yaml: string): string => {
+  const folder = t.testdir({ 'routes.yaml': '' })
+  const dataFolder = usedFolder(`${folder}/data`)
+  writeFileSync(`${folder}/routes.yaml`, yaml.replace('DATA', dataFolder))
+  return `${folder}/routes.yaml`
+}
+const lint = async (t: Test, yaml: string, ...args: string[]) => {
+  const { code, out, err } = await tollgate(['lint', '--json', '-c', write(t, yaml), ...args], ENV)
+  if (out === '') throw new Error(err)
+  const { problems } = JSON.parse(out) as {
+    problems: { code: string; line: number; severity: string }[]
+  }
+  return { code, findings: problems.map(each => `${each.line} ${each.severity} ${each.code}`) }
+}
+
+t.test('lint: each rule names its bad case, with line and severity', async t => {
+  const { code, findings } = await lint(t, BAD)
+  t.equal(code, 1)
+  t.same(findings.toSorted(), [
+    '10 error SECRET_IN_FILE',
+    '10 warning PLAIN_UPSTREAM',
+    '11 error SECRET_IN_FILE',
+    '14 error NO_AUTH',
+    '16 warning FREE_MODEL',
+    '17 warning UNPRICED_METER',
+    '18 warning ZERO_PRICE',
+    '4 warning PLAIN_LISTENER',
+    '5 error PUBLIC_ADMIN',
+    '6 error SECRET_IN_FILE',
+    '7 error OPEN_EGRESS',
+    '8 error NO_METER',
+  ])
+})
+
+t.test('lint: no rule names the good cases', async t => {
+  t.same(await lint(t, GOOD), { code: 0, findings: [] })
+})
+
+t.test('lint: comments and options ignore rules; --fail-on moves the exit code', async t => {
+  const yaml = GOOD.replace('price: { calls: 1 } }', 'free: true } # lint-ignore FREE_MODEL: ours')
+    .replace('  half:', '  # lint-ignore UNPRICED_METER\n  half:')
+    .replace('input: 1 / 1M, output: 0', 'input: 1 / 1M')
+    .replace('output: 1 / 1M', 'output: 0')
+    .replace('auth: key', 'auth: none # lint-ignore ZERO_PRICE\n   ')
+  t.same(await lint(t, yaml.replace('auth: none', 'auth: key')), {
+    code: 1,
+    findings: ['21 warning ZERO_PRICE'],
+  })
+  t.same((await lint(t, `${yaml}# lint-ignore-file ZERO_PRICE NO_AUTH\n`)).findings, [])
+  const rest = await lint(t, yaml, '--ignore', 'NO_AUTH', '--fail-on', 'error')
+  t.same(rest, { code: 0, findings: ['21 warning ZERO_PRICE'] })
+  const usage = await tollgate(['lint', '--fail-on', 'never'])
+  t.match(usage, { code: 2, err: /--fail-on is info, warning or error/ })
+})
+
+t.test('lint: shows place, severity and frame, also for GitHub', async t => {
+  const config = write(t, GOOD.replace("'[::1]:9090'", '0.0.0.0:9090'))
+  const pretty = await tollgate(['lint', '-c', config], ENV)
+  t.match(
+    pretty.out,
+    /routes\.yaml:6:10 {2}error PUBLIC_ADMIN {2}the admin listener has no password/,
+  )
+  t.match(pretty.out, /^ {2}6 \| .*0\.0\.0\.0:9090\n.*\^/m)
+  t.match(pretty.out, /routes\.yaml: 1 error$/)
+  const github = await tollgate(['lint', '--format', 'github', '-c', config], ENV)
+  t.match(github.out, /^::error file=.*line=6,.*title=PUBLIC_ADMIN/)
+})
+
+t.test('lint: the shipped configuration needs no advice', async t => {
+  const result = await tollgate(['lint', '-c', `${ROOT}routes.yaml`], {
+    TOLLGATE_DATA: usedFolder(`${t.testdir({})}/data`),
+  })
+  t.match(result, { code: 0, out: /nothing to improve \(2 ignored\)/ })
+})
+
+t.test('lint: an invalid configuration is reported as by check', async t => {
+  const folder = t.testdir({ 'routes.yaml': 'rotes: []\n' })
+  t.match(await tollgate(['lint', '-c', `${folder}/routes.yaml`]), { code: 1, err: /UNKNOWN_KEY/ })
+})

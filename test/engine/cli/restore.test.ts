@@ -1,0 +1,78 @@
+/** `tollgate restore`: puts a backup back after an audit; refuses what would lose data. */
+import { once } from 'node:events'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { seededStore } from './seeded-store.ts'
+
+const CONFIG = fileURLToPath(new URL('../../../routes.yaml', import.meta.url))
+
+t.test('restore: a backup replaces the store, which is kept beside it', async t => {
+  const dataFolder = await seededStore(t, CONFIG, { accounts: 3, charges: 20 })
+  const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
+  const file = `${dataFolder}/../monday.db`
+  t.match(await tollgate(['backup', file], env), { code: 0 })
+  t.match(await tollgate(['accounts', 'create', 'later'], env), { code: 0 })
+  t.match(await tollgate(['restore', file], env), { code: 3, err: /has data.*--replace/ })
+  const result = await tollgate(['restore', file, '--replace'], env)
+  t.match(result, { code: 0, out: /restored from .*the audit passed\nthe previous store is/ })
+  const { out } = await tollgate(['accounts', 'list'], env)
+  t.match(out, /account 3/)
+  t.notMatch(out, /later/, 'the store is that of the backup')
+  const previous = readdirSync(dataFolder).find(name => /\.before-.*Z$/.test(name)) ?? ''
+  const store = new DatabaseSync(`${dataFolder}/${previous}`, { readOnly: true })
+  t.match(store.prepare("SELECT name FROM accounts WHERE name = 'later'").get(), { name: 'later' })
+  store.close()
+  t.notOk(readdirSync(dataFolder).some(name => name.startsWith('restore-')))
+})
+
+t.test('restore: into an empty folder; damaged and unbalanced backups change nothing', async t => {
+  const from = await seededStore(t, CONFIG, { accounts: 2, charges: 5 })
+  const file = `${from}/../copy.db`
+  t.match(await tollgate(['backup', file], { TOLLGATE_DATA: from, TOLLGATE_CONFIG: CONFIG }), {
+    code: 0,
+  })
+  const env = { TOLLGATE_DATA: `${from}/../empty`, TOLLGATE_CONFIG: CONFIG }
+  const store = `${from}/../empty/tollgate.db`
+  t.match(await tollgate(['restore', `${file}.no`], env), { code: 3, err: /there is no file/ })
+  const wrong = `${from}/../wrong.db`
+  copyFileSync(file, wrong)
+  const open = new DatabaseSync(wrong)
+  open.exec('UPDATE wallets SET used = used + 1 WHERE id = 2')
+  open.close()
+  t.match(await tollgate(['restore', wrong], env), {
+    code: 1,
+    err: /used = sum of charges less refunds[\s\S]*nothing was restored/,
+  })
+  writeFileSync(wrong, 'no database')
+  t.match(await tollgate(['restore', wrong], env), { code: 3 })
+  t.notOk(existsSync(store))
+  t.match(await tollgate(['restore', file], env), { code: 0 })
+  t.match(await tollgate(['audit', 'ledger'], env), { code: 0 })
+})
+
+t.test('restore: refuses PostgreSQL and a running gateway', async t => {
+  const folder = t.testdir({ 'a.db': '' })
+  const env = { TOLLGATE_DATA: `${folder}/data`, TOLLGATE_CONFIG: CONFIG }
+  t.match(await tollgate(['restore', 'x'], { ...env, DATABASE_URL: 'postgres://me@host/x' }), {
+    code: 2,
+    err: /pg_restore/,
+  })
+  // What the admin listener of a gateway with this process id answers.
+  const pid = process.pid + 1
+  const admin = createServer((_, response) => response.end(JSON.stringify({ pid })))
+  admin.listen(0, '127.0.0.1')
+  await once(admin, 'listening')
+  t.teardown(() => admin.close())
+  const { port } = admin.address() as AddressInfo
+  mkdirSync(`${folder}/data`)
+  const url = `http://127.0.0.1:${port}`
+  writeFileSync(`${folder}/data/run.json`, JSON.stringify({ pid, url, admin: url }))
+  const refusal = { code: 3, err: /is in use by another gateway/ }
+  t.match(await tollgate(['restore', `${folder}/a.db`], env), refusal)
+  t.match(await tollgate(['move', '--to', 'postgres://me@127.0.0.1:1/x'], env), refusal)
+})

@@ -1,0 +1,22 @@
+/** A command whose output nobody reads to the end, as in `tollgate schema | head`. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
+
+const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
+const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
+
+t.test('output: a command ends quietly when the reader of its output has ended', async t => {
+  const folder = t.testdir({
+    'routes.yaml': `settings: { data: data, plugins: ['${plugins}'] }\npipeline: [auth, meter]\nroutes: []\n`,
+  })
+  const script = '("$0" "$@"; echo "exit $?" >&2) | true'
+  const run = (...args: readonly string[]) =>
+    spawnSync('sh', ['-c', script, ...cachedCommand(bin, ...args).flat()], {
+      cwd: folder,
+      env: operatorEnv({}),
+      encoding: 'utf8',
+    }).stderr.trim()
+  t.equal(run('schema'), 'exit 0')
+})

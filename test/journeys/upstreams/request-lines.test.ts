@@ -1,0 +1,173 @@
+/** Lines and metrics of requests under load over two workers: `logs -f` prints each request once,
+ *  `request ID` shows the attempts of a retried call, and metrics count its tokens. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { startGateway } from '../../helpers/gateway/gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { startHttpUpstream } from '../../helpers/gateway/test-server.ts'
+import { operatorEnv } from '../../helpers/operator.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const PROGRAM = join(ROOT, 'engine/bin.cjs')
+const [CALLS, CLIENTS] = [shortOrLong(300, 5_000), 12]
+const ANSWER = JSON.stringify({
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+})
+const up = await startHttpUpstream(t, async (request, response) => {
+  for await (const _ of request);
+  response.setHeader('content-type', 'application/json')
+  response.end(ANSWER)
+})
+const busy = await startHttpUpstream(t, async (request, response) => {
+  for await (const _ of request);
+  response.writeHead(503, { 'content-type': 'application/json' }).end('{}')
+})
+const routes = `
+pipeline: [errors, observe, auth, model, meter, translate]
+upstreams:
+  busy: { url: '${busy}', key: sk-busy, formats: [openai-chat], health: { failures: 100000 } }
+  up: { url: '${up}', key: sk-up, formats: [openai-chat] }
+models:
+  m: { to: up/m, price: { input: 1.00 / 1M, output: 2.00 / 1M } }
+  moved: { to: [busy/m, up/m], price: { input: 1.00 / 1M, output: 2.00 / 1M } }
+routes:
+  - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
+`
+const gateway = await startGateway({ routes, env: { WORKERS: '2' } })
+t.teardown(() => gateway.stop())
+const key = await gateway.key()
+const folder = t.testdirName
+mkdirSync(folder, { recursive: true })
+const config = join(folder, 'routes.yaml')
+writeFileSync(
+  config,
+  `settings: { data: '${gateway.data}', plugins: ['${join(ROOT, 'plugins')}'] }\n${routes}`,
+)
+const start = (...args: string[]) => {
+  const env = operatorEnv({ TOLLGATE_DATA: gateway.data })
+  const child = spawn(process.execPath, [PROGRAM, ...args, '-c', config], { cwd: folder, env })
+  const output = { out: '', err: '' }
+  child.stdout.setEncoding('utf8').on('data', text => (output.out += text))
+  child.stderr.setEncoding('utf8').on('data', text => (output.err += text))
+  const code = new Promise(resolve => child.on('close', resolve))
+  return { child, output, code }
+}
+const run = async (...args: string[]): Promise<string> => {
+  const { output, code } = start(...args)
+  t.equal(await code, 0, `${args.join(' ')} ${output.err}`)
+  return output.out
+}
+await run('accounts', 'credit', 'admin', '1000')
+
+/** The id of a call on a connection of its own, so that both workers serve. */
+const call = async (model: string): Promise<string> => {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${key}`,
+      connection: 'close',
+    },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(text)
+  return response.headers.get('x-request-id') ?? ''
+}
+
+t.test('logs -f: prints every finished request of both workers once', async t => {
+  const first = await call('m')
+  const { child, output, code } = start('logs', '-f', '--json')
+  t.teardown(() => child.kill('SIGKILL'))
+  await eventually(() => output.out.includes(first))
+  const ids: string[] = []
+  const client = async (): Promise<void> => {
+    for (let count = 0; count < CALLS / CLIENTS; count++)
+      ids.push(await call(count % 10 === 0 ? 'moved' : 'm'))
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, client))
+  const records = () => {
+    const lines = output.out.split('\n').slice(0, -1)
+    return lines.map(line => JSON.parse(line) as { id: string; process: string; account: number })
+  }
+  await eventually(() => records().length > ids.length)
+  child.kill('SIGINT')
+  t.equal(await code, 0)
+  t.same(
+    records()
+      .map(({ id }) => id)
+      .sort(),
+    [first, ...ids].sort(),
+  )
+  t.equal(new Set(records().map(each => each.process)).size, 2, 'both workers served')
+})
+
+t.test('request ID: shows who, the attempts of a retried call, and its price', async t => {
+  const id = await call('moved')
+  const out = await eventually(async () => {
+    const text = await run('request', id)
+    return text.includes('attempt 1') ? text : undefined
+  })
+  t.match(out, /^who +admin \(1\), key 1$/m)
+  t.match(out, /^attempt 1 +busy\/m: 503 after \d+ ms$/m)
+  t.match(out, /^attempt 2 +up\/m: 200 after \d+ ms$/m)
+  t.match(out, /^times .*first byte after [\d.]+ ms/m)
+  t.match(out, /^tokens +7 in, 3 out$/m)
+  t.match(out, /input: 7 x/)
+  const { request } = JSON.parse(await run('request', id, '--json')) as {
+    readonly request: { readonly first_byte: number; readonly ms: number; readonly tries: object }
+  }
+  t.match(request.tries, [
+    { upstream: 'busy', result: 503 },
+    { upstream: 'up', result: 200 },
+  ])
+  t.ok(request.first_byte > 0 && request.first_byte <= request.ms, 'the first byte comes before')
+})
+
+t.test('metrics: count tokens and charges, and show addresses and keys at hand', async t => {
+  const text = await (await fetch(`${gateway.admin}/metrics`)).text()
+  const readSeries = (series: string): number =>
+    Number(
+      text
+        .split('\n')
+        .find(each => each.startsWith(`tollgate_${series} `))
+        ?.split(' ')[1],
+    )
+  const calls = readSeries('tokens_total{model="m",upstream="up",kind="input"}') / 7
+  t.ok(Number.isInteger(calls) && calls > CALLS / 2, `${calls} calls of 7 tokens`)
+  t.equal(readSeries('tokens_total{model="m",upstream="up",kind="output"}'), calls * 3)
+  const charged = readSeries('charged_total{model="m",upstream="up"}')
+  t.ok(Math.abs(charged - calls * 13e-6) < 1e-9, `charged ${charged}`)
+  t.equal(readSeries(`upstreams_unavailable{upstream="up",address="${up}"}`), 0)
+  t.match(text, /^tollgate_keys_unavailable\{upstream="up",key="[0-9a-f]{12}"\} 0$/m)
+  t.match(text, /^# HELP tollgate_tokens_total Tokens of calls that ended: /m)
+  t.notMatch(text, /^# HELP tollgate_\w+ A metric of a plugin\.$/m)
+})
+
+t.test('docs/operate.md: every command of "Daily questions" runs', async t => {
+  const page = readFileSync(join(ROOT, 'docs/operate.md'), 'utf8')
+  const section = /^## Daily questions\n([\s\S]*?)^## /m.exec(page)?.[1] ?? ''
+  const commands = [...section.matchAll(/`tollgate ([^`]+)`/g)].map(([, text = '']) => text)
+  t.ok(commands.length >= 7, commands.join('; '))
+  const id = await call('m')
+  await run('accounts', 'create', 'ann')
+  const created = JSON.parse(await run('keys', 'create', 'ann', '--json')) as { id: number }
+  for (const command of commands) {
+    const words = command
+      .replace('req_…', id)
+      .replace(/(keys \w+) 7/, `$1 ${created.id}`)
+      .replace('--models gp-4.1', '--models m')
+      .replace(' -f', '')
+      .split(' ')
+    t.not(await run(...words), '', command)
+  }
+})

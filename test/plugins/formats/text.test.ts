@@ -1,0 +1,123 @@
+/** Text of prompts and answers: all of it is read, and a match may lie in several parts. */
+import t from 'tap'
+import { errors } from '../../../engine/errors.ts'
+import type { Part } from '../../../plugins/formats/hub/answer.ts'
+import { Collector } from '../../../plugins/formats/hub/answer-parts.ts'
+import type { Content } from '../../../plugins/formats/hub/content.ts'
+import type { Prompt } from '../../../plugins/formats/hub/prompt.ts'
+import { changeText, mapPromptText, textOfPrompt } from '../../../plugins/formats/hub/text.ts'
+
+const TEXT = { type: 'text', text: '' } as const
+const open = (index: number, content: Content = TEXT): Part => ({
+  type: 'open',
+  index,
+  choice: 0,
+  content,
+})
+const grow = (index: number, text: string): Part => ({ type: 'grow', index, text })
+const close = (index: number): Part => ({ type: 'close', index })
+const END: readonly Part[] = [{ type: 'stop', choice: 0, stop: { reason: 'end' } }, { type: 'end' }]
+
+const hide = () => changeText(/secret/g, 6, () => '[hidden]')
+const run = (change: ReturnType<typeof changeText>, parts: readonly Part[]): Part[] => {
+  const received: Part[] = []
+  for (const part of parts) change(part, each => received.push(each))
+  return received
+}
+const blocksOf = (parts: readonly Part[]): readonly Content[] => {
+  const collector = new Collector()
+  for (const part of parts) collector.add(part)
+  return collector.answer().choices[0]?.content ?? []
+}
+
+t.test('changeText: finds a word however the text is cut', t => {
+  const text = 'a secret, secretive; secre, se'
+  const expected = 'a [hidden], [hidden]ive; secre, se'
+  for (let size = 1; size <= text.length; size++) {
+    const pieces = text.match(new RegExp(`.{1,${size}}`, 'gs')) ?? []
+    const parts = [open(0), ...pieces.map(piece => grow(0, piece)), close(0), ...END]
+    t.match(blocksOf(run(hide(), parts)), [{ type: 'text', text: expected }], `${size} characters`)
+  }
+  t.end()
+})
+
+t.test('changeText: sends at once what can be no start of a match', t => {
+  const parts = run(hide(), [open(0), grow(0, 'a long beginning')])
+  t.same(parts.at(-1), grow(0, 'a long begi'), 'five characters wait')
+  t.end()
+})
+
+t.test('changeText: blocks do not mix, and each ends with its block, stop or end', t => {
+  const call: Content = { type: 'call', id: 'c', name: 'f', input: 'sec' }
+  const parts = [open(0), open(1, call), grow(0, 'sec'), grow(1, 'ret'), grow(0, 'ond'), ...END]
+  t.match(blocksOf(run(hide(), parts)), [
+    { type: 'text', text: 'second' },
+    { type: 'call', input: '[hidden]' },
+  ])
+  const closed = run(hide(), [open(0), grow(0, 'sec'), close(0), open(1), grow(1, 'ret'), ...END])
+  t.match(blocksOf(closed), [{ text: 'sec' }, { text: 'ret' }])
+  t.end()
+})
+
+t.test('changeText: log probabilities, which repeat the text, are left out', t => {
+  const part: Part = { type: 'grow', index: 0, text: 'a secret', logprobs: ['a', ' secret'] }
+  t.notMatch(JSON.stringify(run(hide(), [open(0), part, ...END])), 'logprobs')
+  t.end()
+})
+
+t.test('changeText: a new answer begins without the rest of the last one', t => {
+  const change = hide()
+  run(change, [{ type: 'begin' }, open(0), grow(0, 'sec')])
+  t.match(blocksOf(run(change, [{ type: 'begin' }, open(0), grow(0, 'ret'), ...END])), [
+    { text: 'ret' },
+  ])
+  t.end()
+})
+
+t.test('changeText: other content passes, and a replacement may refuse', t => {
+  const media: Content = {
+    type: 'media',
+    kind: 'image',
+    source: { type: 'url', url: 'https://a.test/secret' },
+  }
+  t.same(run(hide(), [open(0, media), close(0)]), [open(0, media), close(0)])
+  const fault = errors({ SEEN: [403, 'It was seen.'] })
+  const refuse = changeText(/secret/g, 6, () => {
+    throw fault('SEEN')
+  })
+  t.throws(() => run(refuse, [open(0), grow(0, 'a secret word')]), { code: 'SEEN' })
+  t.end()
+})
+
+t.test('mapPromptText: reaches turns, thoughts, calls and results, and no settings', t => {
+  const prompt: Prompt = {
+    turns: [
+      { role: 'system', content: [{ type: 'text', text: 'one' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thought', text: 'two' },
+          { type: 'call', id: 'c', name: 'three', input: '{"a":"four"}' },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'result', id: 'c', content: [{ type: 'text', text: 'five' }], value: 'five' },
+          { type: 'media', kind: 'image', source: { type: 'url', url: 'https://a.test/six' } },
+        ],
+      },
+    ],
+    tools: [{ type: 'function', name: 'three' }],
+    settings: { user: 'seven' },
+    stream: false,
+    includeUsage: false,
+    body: { user: 'seven' },
+  }
+  t.equal(textOfPrompt(prompt), 'one\ntwo\n{"a":"four"}\nfive')
+  const changed = mapPromptText(prompt, text => text.toUpperCase())
+  t.equal(textOfPrompt(changed), 'ONE\nTWO\n{"A":"FOUR"}\nFIVE')
+  t.notMatch(JSON.stringify(changed.turns), '"five"', 'the value of the result repeats it')
+  t.same([changed.tools, changed.settings], [prompt.tools, prompt.settings])
+  t.end()
+})
