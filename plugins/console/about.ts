@@ -1,0 +1,71 @@
+/** What clients are told of the console's endpoints. */
+import type { RouteDescription } from '../../engine/plugin.ts'
+import {
+  any,
+  boolean,
+  constant,
+  envelopeOf,
+  fields,
+  integer,
+  json,
+  list,
+  nullable,
+  object,
+  text,
+} from '../shapes.ts'
+import type { AdminEndpoint } from './admin/endpoint.ts'
+import { ADMIN_ENDPOINTS } from './admin/endpoints.ts'
+
+const session = object({
+  account: object({ id: integer, name: text, role: text }),
+  csrf: text,
+  url: text,
+  currency: text,
+  admin: boolean,
+  edit: boolean,
+})
+
+const ABOUT: Readonly<Record<string, RouteDescription>> = {
+  page: { summary: 'The page of the console', responses: { 'text/html': text } },
+  file: { summary: 'Sends a file of the console', responses: { '*/*': text } },
+  'sign-in': {
+    summary: 'Signs in with a system token or a sign-in link, and sets a cookie',
+    responses: json(envelopeOf(session)),
+  },
+  session: { summary: 'Shows who is signed in', responses: json(envelopeOf(session)) },
+  'sign-out': { summary: 'Ends the session', responses: json(envelopeOf(constant(null))) },
+}
+
+/** `pattern`: of the route. The endpoints of operators are described one by one. */
+export const describeConsole = (view: string, pattern: string): RouteDescription =>
+  view === 'admin' ? describeAdmin(pattern) : (ABOUT[view] ?? {})
+
+const LIST: Readonly<Record<string, Omit<AdminEndpoint, 'run'>>> = {
+  'GET endpoints': { summary: 'Lists the endpoints of operators.', data: list(fields) },
+}
+
+const describeAdmin = (pattern: string): RouteDescription => {
+  const prefix = pattern.slice(0, pattern.indexOf('{'))
+  const depth = pattern.split('/').length
+  const operations = Object.entries({ ...LIST, ...ADMIN_ENDPOINTS }).flatMap(([name, endpoint]) => {
+    const [method = '', path = ''] = name.split(' ')
+    const { summary, query = {}, body, data = any } = endpoint
+    const operation = {
+      name: `admin-${name.toLowerCase().replace(/[ /]/g, '-')}`,
+      method,
+      path: prefix + path,
+      summary: summary.replace(/\.$/, ''),
+      parameters: Object.entries(query).map(([parameter, description]) => {
+        return { name: parameter, in: 'query' as const, description, schema: text }
+      }),
+      ...(body && { body: json(body) }),
+      responses: json(object({ success: boolean, message: text, data }, { next: nullable(text) })),
+    }
+    return operation.path.split('/').length === depth ? operation : []
+  })
+  return {
+    summary: 'The endpoints of operators',
+    responses: json(object({ success: boolean, data: any }, { next: nullable(text) })),
+    operations,
+  }
+}

@@ -1,0 +1,190 @@
+/** Endpoints of operators for accounts: list, create, credit, suspend, resume, sign-in links. */
+
+import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
+import { parseMoney, printMoney } from '../../billing/money.ts'
+import { makeSignInLink } from '../../credentials/sign-in-link.ts'
+import { accountRows, createAccount, suspendAccount } from '../../credentials/statements.ts'
+import { nanosOf } from '../../ledger/statements.ts'
+import { creditAccount, withBalances } from '../../ledger/views/wallets.ts'
+import { writeWithRetry } from '../../ledger/write-with-retry.ts'
+import { integer, list as listOf, number, object, text, time } from '../../shapes.ts'
+import { fault } from '../faults.ts'
+import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+
+const sql = (name: string, text: string): Sql => ({ name: `console: ${name}`, text })
+/** Parameters: a part of the name (twice), the number to start after, row count. */
+const LIST = sql(
+  'accounts',
+  withBalances(
+    accountRows(
+      "(CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?) AND a.id > ? ORDER BY a.id LIMIT ?",
+    ),
+  ),
+)
+const BY_NAME = sql('account', withBalances(accountRows('a.name = ? OR a.id = CAST(? AS BIGINT)')))
+const PAGE = 100
+
+const viewOf = (row: Row): { readonly [name: string]: Json } => ({
+  id: Number(row.id),
+  name: String(row.name),
+  role: String(row.role),
+  state: row.suspended === null ? 'active' : 'suspended',
+  keys: Number(row.keys),
+  created: new Date(Number(row.created)).toISOString(),
+  balance: Number(printMoney(nanosOf(row.balance ?? 0))),
+  used: Number(printMoney(nanosOf(row.used ?? 0))),
+  overdraft: Number(printMoney(nanosOf(row.overdraft ?? 0))),
+})
+
+/** The account that a body or a query names, by name or number. */
+export const findAccountView = async ({ database }: HostBase, nameOrId: Json | undefined) => {
+  const text = String(nameOrId ?? '')
+  const id = /^\d{1,15}$/.test(text) ? Number(text) : null
+  const [row] = await database.read(BY_NAME, [text, id])
+  if (!row) throw fault('ADMIN_ACCOUNT', [text.slice(0, 64)])
+  return viewOf(row)
+}
+
+const list = async ({ query }: AdminCall, { database }: HostBase): Promise<AdminResult> => {
+  const search = (query.get('search') ?? '').toLowerCase()
+  const pattern = `%${search.replace(/[%_]/g, '')}%`
+  const after = Number(query.get('cursor') ?? 0) || 0
+  const rows = await database.read(LIST, [search, pattern, after, PAGE + 1])
+  const page = rows.slice(0, PAGE)
+  const next = rows.length > PAGE ? String(page.at(-1)?.id) : null
+  return { data: page.map(viewOf), next }
+}
+
+const create = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const name = String(body.name)
+  // Such a name would be ambiguous with the number of an account.
+  if (/^\d+$/.test(name)) throw fault('ADMIN_NUMBER')
+  const role = body.role === 'admin' ? 'admin' : 'customer'
+  const statements = createAccount({ name, role }, await host.database.now())
+  await writeWithRetry(host.database, statements).catch(error => {
+    throw error.code === 'ACCOUNT_EXISTS' ? fault('ADMIN_EXISTS', [name]) : error
+  })
+  const after = await findAccountView(host, name)
+  return { data: after, change: { before: null, after } }
+}
+
+const credit = async ({ body, actor }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const before = await findAccountView(host, body.account)
+  const amount = parseMoney(String(body.amount))
+  if (amount <= 0n) throw fault('ADMIN_AMOUNT')
+  const note = `${String(body.note ?? '')} (by ${actor})`.trim()
+  const at = await host.database.now()
+  const statements = creditAccount({ account: Number(before.id), kind: 'credit', amount, note, at })
+  await writeWithRetry(host.database, statements).catch(error => {
+    throw error.code === 'CREDIT_TOO_LARGE' ? fault('ADMIN_CREDIT', [before.name]) : error
+  })
+  const after = await findAccountView(host, before.id)
+  return { data: after, change: { before, after } }
+}
+
+const suspension =
+  (isSuspended: boolean) =>
+  async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+    const before = await findAccountView(host, body.account)
+    const at = isSuspended ? await host.database.now() : null
+    await writeWithRetry(host.database, suspendAccount(Number(before.id), at))
+    const after = await findAccountView(host, before.id)
+    return { data: after, change: { before, after } }
+  }
+
+const link = async ({ body, actor }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const account = await findAccountView(host, body.account)
+  const now = await host.database.now()
+  const { url, expires, statements } = makeSignInLink(host, {
+    account: Number(account.id),
+    issuer: actor,
+    now,
+  })
+  await writeWithRetry(host.database, statements)
+  const time = new Date(expires).toISOString()
+  const after = { account: account.name ?? null, expires: time }
+  return { data: { url, expires: time }, change: { before: null, after } }
+}
+
+export const ACCOUNT = object({
+  id: integer,
+  name: text,
+  role: text,
+  state: text,
+  keys: integer,
+  created: time,
+  balance: number,
+  used: number,
+  overdraft: number,
+})
+export const ACCOUNT_NAME = { type: ['string', 'integer'], maxLength: 64 } as const
+const ONLY_ACCOUNT = bodyOf({ account: ACCOUNT_NAME }, ['account'])
+
+export const accountEndpoints: AdminEndpoints = {
+  'GET accounts': {
+    summary: 'Lists accounts with their balances, a hundred a page.',
+    query: { search: 'a part of the name', cursor: '`next` of the page before' },
+    data: listOf(ACCOUNT),
+    run: list,
+  },
+  'GET account': {
+    summary: 'Shows an account.',
+    query: { account: 'its name or number' },
+    data: ACCOUNT,
+    run: async ({ query }, host) => ({
+      data: await findAccountView(host, query.get('account') ?? ''),
+    }),
+  },
+  'POST accounts': {
+    summary: 'Creates an account.',
+    body: bodyOf(
+      {
+        name: {
+          type: 'string',
+          maxLength: 64,
+          pattern: '^[\\p{L}\\p{N}][\\p{L}\\p{N} ._@+-]{0,63}$',
+          errorMessage: "Invalid 'name': expected 1 to 64 letters, digits, spaces and . _ @ + -.",
+        },
+        role: { enum: ['customer', 'admin'] },
+      },
+      ['name'],
+    ),
+    data: ACCOUNT,
+    run: create,
+  },
+  'POST accounts/credit': {
+    summary: 'Adds money to an account.',
+    body: bodyOf(
+      {
+        account: ACCOUNT_NAME,
+        amount: {
+          type: ['string', 'number'],
+          maxLength: 24,
+          description: 'Units of the currency, above 0.',
+        },
+        note: { type: 'string', maxLength: 120, description: 'The reason, for the ledger.' },
+      },
+      ['account', 'amount'],
+    ),
+    data: ACCOUNT,
+    run: credit,
+  },
+  'POST accounts/suspend': {
+    summary: 'Refuses every call of an account until it is resumed.',
+    body: ONLY_ACCOUNT,
+    data: ACCOUNT,
+    run: suspension(true),
+  },
+  'POST accounts/resume': {
+    summary: 'Resumes a suspended account.',
+    body: ONLY_ACCOUNT,
+    data: ACCOUNT,
+    run: suspension(false),
+  },
+  'POST accounts/link': {
+    summary: 'Makes a link that signs in to the console once, within 24 hours.',
+    body: ONLY_ACCOUNT,
+    data: object({ url: text, expires: time }),
+    run: link,
+  },
+}

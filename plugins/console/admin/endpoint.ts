@@ -1,0 +1,50 @@
+/** The form of the endpoints of operators. One table of them serves `/api/admin/*` and the admin
+ *  listener. */
+
+import type { HostBase, Json } from '../../../engine/plugin.ts'
+import type { Shape } from '../../shapes.ts'
+
+export interface AdminCall {
+  readonly query: URLSearchParams
+  /** A body that the schema of the endpoint accepts. */
+  readonly body: { readonly [name: string]: Json }
+  /** Who calls: the name of the account, or `admin listener`. */
+  readonly actor: string
+}
+export interface AdminEndpoint {
+  /** One sentence, for the list of endpoints and for the OpenAPI. */
+  readonly summary: string
+  /** Names of the query parameters, with what they are. */
+  readonly query?: Readonly<Record<string, string>>
+  /** JSON Schema of the body. Endpoints with a body change something. */
+  readonly body?: { readonly [name: string]: Json }
+  /** JSON Schema of `data` in its response. */
+  readonly data?: Shape
+  run(call: AdminCall, host: HostBase): Promise<AdminResult>
+  /** Its changes are too small or too many for the log: a check of a text. */
+  readonly isQuiet?: boolean
+}
+/** An endpoint that sends events until the client leaves, in the format of server-sent events. The
+ *  admin listener has none of these. */
+export interface EventEndpoint extends Pick<AdminEndpoint, 'summary' | 'query'> {
+  /** Yields what each event contains. Throws a fault before its first `await` for a bad query. */
+  follow(query: URLSearchParams, host: HostBase, signal: AbortSignal): AsyncGenerator<Json>
+}
+export type EventEndpoints = Readonly<Record<string, EventEndpoint>>
+export interface AdminResult {
+  readonly data: Json
+  /** Cursor of the next page of a list. */
+  readonly next?: string | null
+  /** Of a change, for the log. */
+  readonly change?: { readonly before: Json; readonly after: Json }
+}
+/** By method and path below `/api/admin/`: `POST accounts/credit`. */
+export type AdminEndpoints = Readonly<Record<string, AdminEndpoint>>
+
+export const bodyOf = (
+  properties: { readonly [name: string]: Json },
+  required: readonly string[],
+) => ({ type: 'object', additionalProperties: false, required, properties })
+/** A text of a query: undefined where it is missing or empty. */
+export const textIn = (query: URLSearchParams, name: string): string | undefined =>
+  query.get(name)?.trim() || undefined

@@ -1,0 +1,27 @@
+/** The tables of all endpoints of operators. */
+import { accountEndpoints } from './accounts.ts'
+import { configurationEndpoints } from './configuration.ts'
+import { deliveryEndpoints } from './deliveries.ts'
+import { editorEndpoints } from './editor.ts'
+import type { AdminEndpoints, EventEndpoints } from './endpoint.ts'
+import { keyEndpoints } from './keys.ts'
+import { ledgerEndpoints } from './ledger.ts'
+import { moneyEndpoints } from './money.ts'
+import { requestEndpoints, requestEvents } from './requests.ts'
+import { taskEndpoints } from './tasks.ts'
+import { upstreamEndpoints } from './upstreams.ts'
+
+const tables: readonly AdminEndpoints[] = [
+  accountEndpoints,
+  moneyEndpoints,
+  keyEndpoints,
+  requestEndpoints,
+  upstreamEndpoints,
+  configurationEndpoints,
+  editorEndpoints,
+  ledgerEndpoints,
+  taskEndpoints,
+  deliveryEndpoints,
+]
+export const ADMIN_ENDPOINTS: AdminEndpoints = Object.assign({}, ...tables)
+export const EVENT_ENDPOINTS: EventEndpoints = requestEvents

@@ -1,0 +1,82 @@
+/** Endpoints of operators for the API keys of an account: list, limits, revoke. */
+import type { HostBase, Json } from '../../../engine/plugin.ts'
+import { revoke } from '../../credentials/statements.ts'
+import { writeWithRetry } from '../../ledger/write-with-retry.ts'
+import { changeKey, type KeyView, keyDetails, listKeys } from '../../operator/keys.ts'
+import { fault } from '../faults.ts'
+import { findAccountView } from './accounts.ts'
+import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+
+const rowOf = (key: KeyView): { readonly [name: string]: Json } => ({
+  ...key,
+  limits: key.limits ? { ...key.limits } : null,
+})
+
+const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const account = Number((await findAccountView(host, query.get('account') ?? '')).id)
+  const keys = await listKeys(host.database, { account, now: await host.database.now() })
+  return { data: keys.map(rowOf) }
+}
+
+const change = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const { database } = host
+  const { key, ...changes } = body
+  const id = Number(key)
+  const now = await database.now()
+  const before = rowOf(await keyDetails(database, 'key', id, now))
+  await changeKey(database, 'key', id, changes as Parameters<typeof changeKey>[3])
+  const after = rowOf(await keyDetails(database, 'key', id, now))
+  return { data: after, change: { before, after } }
+}
+
+const end = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const { database } = host
+  const id = Number(body.key)
+  const now = await database.now()
+  const before = rowOf(await keyDetails(database, 'key', id, now))
+  await writeWithRetry(database, revoke('key', id, now)).catch(error => {
+    throw error.code === 'KEY_UNKNOWN' ? fault('ADMIN_KEY', [id]) : error
+  })
+  const after = rowOf(await keyDetails(database, 'key', id, now))
+  return { data: after, change: { before, after } }
+}
+
+const KEY = { type: 'integer', minimum: 1 }
+const RATE = { type: 'string', maxLength: 16, pattern: '^[1-9][0-9]{0,8}/(s|min|h)$' }
+export const keyEndpoints: AdminEndpoints = {
+  'GET keys': {
+    summary: 'Lists the API keys of an account with their limits and use.',
+    query: { account: 'its name or number' },
+    run: list,
+  },
+  'POST keys/limits': {
+    summary: 'Changes the limits and the quota of an API key; null removes them.',
+    body: bodyOf(
+      {
+        key: KEY,
+        quota: {
+          type: ['integer', 'null'],
+          minimum: 1,
+          maximum: 500_000_000_000_000,
+          description: 'The most it may spend in its lifetime, in quota units.',
+        },
+        limits: {
+          type: ['object', 'null'],
+          additionalProperties: false,
+          properties: {
+            requests: RATE,
+            tokens: RATE,
+            concurrency: { type: 'integer', minimum: 1, maximum: 1_000_000 },
+          },
+        },
+      },
+      ['key'],
+    ),
+    run: change,
+  },
+  'POST keys/revoke': {
+    summary: 'Revokes an API key.',
+    body: bodyOf({ key: KEY }, ['key']),
+    run: end,
+  },
+}

@@ -1,0 +1,100 @@
+/** Endpoints of operators for the ledger: audit, and charges of all accounts. */
+import type { HostBase, Json, Row } from '../../../engine/plugin.ts'
+import { printMoney } from '../../billing/money.ts'
+import { audit } from '../../ledger/audit.ts'
+import { nanosOf } from '../../ledger/statements.ts'
+import { ALL_CALLS } from '../../ledger/views/usage.ts'
+import { fault } from '../faults.ts'
+import { findAccountView } from './accounts.ts'
+import { type AdminCall, type AdminEndpoints, type AdminResult, textIn } from './endpoint.ts'
+
+const PAGE = 100
+const STATES: readonly string[] = ['open', 'settled', 'released']
+
+const runAudit = async (_: AdminCall, { database }: HostBase): Promise<AdminResult> => {
+  const findings = await audit(database)
+  const time = new Date(await database.now()).toISOString()
+  return {
+    data: { balanced: findings.length === 0, time, findings: findings.map(each => ({ ...each })) },
+  }
+}
+
+const chargeOf = (row: Row): { readonly [name: string]: Json } => {
+  const amount = (value: unknown) => Number(printMoney(nanosOf((value as Row[string]) ?? 0)))
+  return {
+    request: String(row.request),
+    at: new Date(Number(row.opened)).toISOString(),
+    account: Number(row.account),
+    key: row.key === null ? null : Number(row.key),
+    route: String(row.route),
+    model: String(row.model),
+    state: String(row.state),
+    task: row.task === null ? null : String(row.task),
+    cost: amount(row.amount),
+    held: amount(row.held),
+    refunded: amount(row.refunded),
+    uncollected: amount(row.uncollected),
+  }
+}
+
+const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const name = textIn(query, 'account')
+  const account = name === undefined ? null : Number((await findAccountView(host, name)).id)
+  const model = textIn(query, 'model') ?? null
+  const state = textIn(query, 'state') ?? null
+  if (state !== null && !STATES.includes(state))
+    throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
+  const key = numberIn(query, 'key')
+  const [opened, request] = markIn(query)
+  const isUncollected = query.get('uncollected') === 'yes'
+  const filters = [model, model, key, key, state, state]
+  const rows = await host.database.read(ALL_CALLS, [
+    opened,
+    opened,
+    request,
+    account,
+    account,
+    ...filters,
+    isUncollected ? 1 : 0,
+    PAGE + 1,
+  ])
+  const page = rows.slice(0, PAGE)
+  const last = page.at(-1)
+  const next = rows.length > PAGE && last ? `${last.opened}:${last.request}` : null
+  return { data: page.map(chargeOf), next }
+}
+const LATEST = Number.MAX_SAFE_INTEGER
+const numberIn = (query: URLSearchParams, name: string): number | null => {
+  const text = textIn(query, name)
+  if (text === undefined) return null
+  if (!/^\d{1,15}$/.test(text)) throw fault('ADMIN_QUERY', [name, 'a number'], { param: name })
+  return Number(text)
+}
+/** The last row of the page before. */
+const markIn = (query: URLSearchParams): readonly [opened: number, request: string] => {
+  const cursor = textIn(query, 'cursor')
+  if (cursor === undefined) return [LATEST, '']
+  const [, opened, request] = /^(\d{1,15}):([\x20-\x7e]{1,140})$/.exec(cursor) ?? []
+  if (opened === undefined || request === undefined)
+    throw fault('ADMIN_QUERY', ['cursor', '`next` of the page before'], { param: 'cursor' })
+  return [Number(opened), request]
+}
+
+export const ledgerEndpoints: AdminEndpoints = {
+  'GET ledger/audit': {
+    summary: 'Checks every invariant of the ledger; an empty list of findings: it balances.',
+    run: runAudit,
+  },
+  'GET charges': {
+    summary: 'Lists the charges of all accounts, latest first, a hundred a page.',
+    query: {
+      account: 'name or number of an account',
+      key: 'number of an API key',
+      model: 'a model',
+      state: STATES.join(', '),
+      uncollected: 'yes: only those that a balance did not cover',
+      cursor: '`next` of the page before',
+    },
+    run: charges,
+  },
+}

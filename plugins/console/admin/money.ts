@@ -1,0 +1,70 @@
+/** Endpoints of operators for the money of accounts: debit, refund, overdraft. */
+import type { HostBase } from '../../../engine/plugin.ts'
+import { parseMoney, printMoney } from '../../billing/money.ts'
+import { changeOverdraft, refundCall, takeMoney } from '../../operator/money.ts'
+import { fault } from '../faults.ts'
+import { ACCOUNT, ACCOUNT_NAME, findAccountView } from './accounts.ts'
+import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+
+const AMOUNT = { type: ['string', 'number'], maxLength: 24 } as const
+const NOTE = { type: 'string', maxLength: 120, description: 'The reason, for the ledger.' }
+
+const noteOf = ({ body, actor }: AdminCall): string =>
+  `${String(body.note ?? '')} (by ${actor})`.trim()
+const accountOf = async ({ body }: AdminCall, host: HostBase) => {
+  const view = await findAccountView(host, body.account)
+  return { view, account: { id: Number(view.id), name: String(view.name) } }
+}
+
+const debit = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const { view: before, account } = await accountOf(call, host)
+  const amount = parseMoney(String(call.body.amount))
+  if (amount <= 0n) throw fault('ADMIN_AMOUNT')
+  await takeMoney(host.database, { account, amount, note: noteOf(call) })
+  const after = await findAccountView(host, account.id)
+  return { data: after, change: { before, after } }
+}
+
+const overdraft = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const { view: before, account } = await accountOf(call, host)
+  await changeOverdraft(host.database, account, parseMoney(String(call.body.amount)))
+  const after = await findAccountView(host, account.id)
+  return { data: after, change: { before, after } }
+}
+
+const refund = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const request = String(call.body.request)
+  const { account, amount } = await refundCall(host.database, request, noteOf(call))
+  const after = { request, account: account.name, refunded: Number(printMoney(amount)) }
+  return { data: after, change: { before: { request, refunded: 0 }, after } }
+}
+
+export const moneyEndpoints: AdminEndpoints = {
+  'POST accounts/debit': {
+    summary: 'Takes money from an account.',
+    body: bodyOf(
+      {
+        account: ACCOUNT_NAME,
+        amount: { ...AMOUNT, description: 'Units of the currency, above 0.' },
+        note: NOTE,
+      },
+      ['account', 'amount'],
+    ),
+    data: ACCOUNT,
+    run: debit,
+  },
+  'POST accounts/overdraft': {
+    summary: 'Sets how far below zero an account may go.',
+    body: bodyOf(
+      { account: ACCOUNT_NAME, amount: { ...AMOUNT, description: 'Units of the currency.' } },
+      ['account', 'amount'],
+    ),
+    data: ACCOUNT,
+    run: overdraft,
+  },
+  'POST charges/refund': {
+    summary: 'Refunds the charge of a call, once.',
+    body: bodyOf({ request: { type: 'string', maxLength: 128 }, note: NOTE }, ['request']),
+    run: refund,
+  },
+}

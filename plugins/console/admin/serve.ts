@@ -1,0 +1,79 @@
+/** Serves the endpoints of operators under `/api/admin/` and on the admin listener. */
+import type { Exchange, Host, HostBase, Json, Plugin } from '../../../engine/plugin.ts'
+import { validatorOf } from '../../schema/compile.ts'
+import { ACCOUNT } from '../../slots.ts'
+import { fault } from '../faults.ts'
+import { consoleSettings } from '../section.ts'
+import type { AdminCall, AdminResult } from './endpoint.ts'
+import { ADMIN_ENDPOINTS, EVENT_ENDPOINTS } from './endpoints.ts'
+import { answerEvents } from './events.ts'
+
+const LISTENER = 'admin listener'
+
+/** Validates the body, runs the endpoint and logs its change. */
+const run = async (
+  name: string,
+  call: Omit<AdminCall, 'body'> & { readonly body: Json | undefined },
+  host: HostBase,
+): Promise<AdminResult> => {
+  const endpoint = Object.hasOwn(ADMIN_ENDPOINTS, name) ? ADMIN_ENDPOINTS[name] : undefined
+  if (!endpoint) throw fault('ADMIN_UNKNOWN', [name])
+  const { body = {} } = call
+  const invalid = endpoint.body && validatorOf(endpoint.body, name, host).validate(body)
+  if (invalid) throw invalid
+  const checked = { ...call, body: body as AdminCall['body'] }
+  const result = await endpoint.run(checked, host)
+  const { actor } = call
+  if (endpoint.body && !endpoint.isQuiet)
+    host.log.info({ actor, endpoint: name, ...result.change }, 'an admin change')
+  return result
+}
+
+const eventEntries = Object.entries(EVENT_ENDPOINTS).map(
+  ([name, endpoint]) => [name, { ...endpoint, body: null }] as const,
+)
+/** `GET /api/admin/endpoints` */
+const listEndpoints = (): Json =>
+  [...Object.entries(ADMIN_ENDPOINTS), ...eventEntries].map(([name, endpoint]) => {
+    const { summary, query = {}, body = null } = endpoint
+    const [method = '', path = ''] = name.split(' ')
+    return { method, path: `/api/admin/${path}`, summary, query, body }
+  })
+
+/** `/api/admin/{resource}` and `/api/admin/{resource}/{action}` */
+export const adminView =
+  (host: Host) =>
+  async (exchange: Exchange): Promise<void> => {
+    if (!consoleSettings(host).admin) throw fault('ADMIN_OFF')
+    const { request, params, slots } = exchange
+    const path = Object.values(params).join('/')
+    const isChange = request.method !== 'GET'
+    const headers = { 'cache-control': 'no-store' }
+    if (path === 'endpoints' && !isChange) {
+      exchange.answer(200, { success: true, message: '', data: listEndpoints() }, headers)
+      return
+    }
+    const name = `${request.method} ${path}`
+    const events = Object.hasOwn(EVENT_ENDPOINTS, name) ? EVENT_ENDPOINTS[name] : undefined
+    if (events) {
+      answerEvents(exchange, events, host)
+      return
+    }
+    const body = isChange ? await request.json() : undefined
+    const { name: actor } = slots.need(ACCOUNT)
+    const call = { query: request.query, body, actor }
+    const { data, next } = await run(name, call, host)
+    const page = next === undefined ? {} : { next }
+    exchange.answer(200, { success: true, message: '', data, ...page }, headers)
+  }
+
+/** `GET accounts` is `GET /-/admin/accounts` on the admin listener. */
+export const adminListenerEndpoints: NonNullable<Plugin['admin']> = Object.fromEntries(
+  Object.keys(ADMIN_ENDPOINTS).map(name => [
+    name.replace(' ', ' /-/admin/'),
+    async ({ query, body }, host) => {
+      const { data, next } = await run(name, { query, body, actor: LISTENER }, host)
+      return next === undefined ? data : { data, next }
+    },
+  ]),
+)

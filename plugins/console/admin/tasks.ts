@@ -1,0 +1,60 @@
+/** Endpoints of operators for tasks: list, and the end of those in the state `unknown`. */
+import type { HostBase } from '../../../engine/plugin.ts'
+import { operatorParts } from '../../operator/contributions.ts'
+import { fault } from '../faults.ts'
+import {
+  type AdminCall,
+  type AdminEndpoints,
+  type AdminResult,
+  bodyOf,
+  textIn,
+} from './endpoint.ts'
+
+const taskPartOf = (host: HostBase) => {
+  const { tasks } = operatorParts(host)
+  if (!tasks) throw fault('ADMIN_NO_TASKS')
+  return tasks
+}
+const STATES = 'accepted submitting submitted running unknown succeeded failed'.split(' ')
+
+const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const state = textIn(query, 'state') ?? null
+  if (state !== null && !STATES.includes(state))
+    throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
+  return { data: await taskPartOf(host).list(host, state) }
+}
+
+const resolve = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const part = taskPartOf(host)
+  const id = String(body.task)
+  const { state } = await part.show(host, id)
+  const after =
+    body.outcome === 'retry'
+      ? await part.retry(host, id)
+      : await part.resolve(host, id, body.outcome === 'charge')
+  return { data: after, change: { before: { task: id, state: state ?? null }, after } }
+}
+
+export const taskEndpoints: AdminEndpoints = {
+  'GET tasks': {
+    summary: 'Lists the latest tasks of all accounts, newest first.',
+    query: { state: STATES.join(', ') },
+    run: list,
+  },
+  'POST tasks/resolve': {
+    summary:
+      'Ends a task in the state unknown: charges it, releases its hold, or submits it again.',
+    body: bodyOf(
+      {
+        task: { type: 'string', maxLength: 128 },
+        outcome: {
+          enum: ['charge', 'refund', 'retry'],
+          description:
+            'charge: the upstream ran it; refund: it did not; retry: submit it again, which may run it twice.',
+        },
+      },
+      ['task', 'outcome'],
+    ),
+    run: resolve,
+  },
+}

@@ -1,0 +1,36 @@
+/** Endpoints of operators for upstreams: health, keys at rest, and a test. */
+import type { HostBase } from '../../../engine/plugin.ts'
+import { operatorParts } from '../../operator/contributions.ts'
+import { fault } from '../faults.ts'
+import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+
+const list = async (_: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const { upstreams, keys } = await host.gateway.status()
+  const names = Object.keys(host.upstreams)
+  const views = names.map(name => ({
+    name,
+    inside: host.upstreams[name]?.inside ?? null,
+    formats: host.upstreams[name]?.options.formats ?? null,
+    addresses: (upstreams[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
+    keys: (keys[name] ?? []).map(each => ({ ...each, workers: { ...each.workers } })),
+  }))
+  return { data: views }
+}
+
+const test = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const { testUpstream } = operatorParts(host)
+  if (!testUpstream) throw fault('ADMIN_NO_TEST')
+  return { data: await testUpstream(host, String(body.upstream)) }
+}
+
+export const upstreamEndpoints: AdminEndpoints = {
+  'GET upstreams': {
+    summary: 'Lists the upstreams with the health of their addresses and keys over all workers.',
+    run: list,
+  },
+  'POST upstreams/test': {
+    summary: 'Asks an upstream for its models with each of its keys. Nothing is charged.',
+    body: bodyOf({ upstream: { type: 'string', maxLength: 200 } }, ['upstream']),
+    run: test,
+  },
+}

@@ -1,0 +1,120 @@
+/** Data of the gateway in components: loaded once, shown again at once, reloaded on demand. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError, addressOf, call } from './api.ts'
+
+export interface Loaded<T> {
+  readonly data: T | undefined
+  readonly error: ApiError | undefined
+  /** For longer than a moment: a skeleton stands in for the data. */
+  readonly isSlow: boolean
+  reload(): void
+}
+/** ms after which a skeleton is shown. */
+const SLOW = 150
+
+/** The last responses by path, so that going back shows them at once. */
+const cache: { [path: string]: unknown } = Object.create(null)
+export const clearCache = (): void => {
+  for (const path of Object.keys(cache)) delete cache[path]
+}
+
+export const toApiError = (error: unknown): ApiError =>
+  error instanceof ApiError
+    ? error
+    : new ApiError(0, error instanceof Error ? error.message : String(error))
+
+/** GETs a path whenever it changes; undefined: nothing to load. */
+export const useData = <T>(path: string | undefined): Loaded<T> => {
+  const [round, setRound] = useState(0)
+  const [error, setError] = useState<ApiError>()
+  const [isSlow, setSlow] = useState(false)
+  const [, setVersion] = useState(0)
+  useEffect(() => {
+    if (path === undefined) return
+    const abort = new AbortController()
+    const timer = setTimeout(() => setSlow(true), SLOW)
+    call<T>('GET', path, { signal: abort.signal })
+      .then(data => {
+        cache[path] = data
+        setError(undefined)
+        setVersion(version => version + 1)
+      })
+      .catch(error => {
+        if (!abort.signal.aborted) setError(toApiError(error))
+      })
+      .finally(() => {
+        clearTimeout(timer)
+        if (!abort.signal.aborted) setSlow(false)
+      })
+    return () => {
+      abort.abort()
+      clearTimeout(timer)
+    }
+  }, [path, round])
+  const reload = useCallback(() => setRound(round => round + 1), [])
+  const value = path === undefined ? undefined : (cache[path] as T | undefined)
+  return { data: value, error: path === undefined ? undefined : error, isSlow, reload }
+}
+
+/** What a stream reports: the changed rows by their ids; none at its beginning. */
+export interface Change {
+  readonly at: number
+  readonly rows: readonly { readonly id: string }[]
+}
+/** Changes of a stream as they happen. It is closed while the tab is hidden, and opened again when
+ *  it is shown: `onChange` then runs, since something may have changed meanwhile. Returns the time
+ *  of the last event, in ms. */
+export const useEvents = (
+  path: string | undefined,
+  onChange: (change: Change) => void,
+): number | undefined => {
+  const [at, setAt] = useState<number>()
+  const listener = useRef(onChange)
+  listener.current = onChange
+  useEffect(() => {
+    if (path === undefined) return
+    let source: EventSource | undefined
+    let isFirst = true
+    const open = () => {
+      source?.close()
+      source = undefined
+      if (document.hidden) return
+      source = new EventSource(addressOf(path))
+      source.onmessage = ({ data }) => {
+        setAt(Date.now())
+        // The page has just loaded what the first event of the first connection stands for.
+        if (!isFirst) listener.current(JSON.parse(data) as Change)
+        isFirst = false
+      }
+    }
+    open()
+    document.addEventListener('visibilitychange', open)
+    return () => {
+      document.removeEventListener('visibilitychange', open)
+      source?.close()
+    }
+  }, [path])
+  return at
+}
+
+export interface Action {
+  readonly isBusy: boolean
+  readonly error: ApiError | undefined
+  /** Runs unless it runs already. */
+  start(): void
+  clear(): void
+}
+/** A change that the user starts: its progress and its error. */
+export const useAction = (run: () => Promise<void>): Action => {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<ApiError>()
+  const start = (): void => {
+    if (isBusy) return
+    setBusy(true)
+    setError(undefined)
+    run()
+      .catch(error => setError(toApiError(error)))
+      .finally(() => setBusy(false))
+  }
+  return { isBusy, error, start, clear: () => setError(undefined) }
+}

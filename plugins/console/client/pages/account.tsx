@@ -1,0 +1,334 @@
+/** One account, for operators: money, limits and keys. */
+import { useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import { formatTime } from '../format.ts'
+import { useAction, useData } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty, View } from '../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Money, State, useCurrency } from '../parts/values.tsx'
+import { hrefOf } from '../router.ts'
+import { text, textOr } from '../texts.ts'
+
+interface Account {
+  readonly id: number
+  readonly name: string
+  readonly role: string
+  readonly state: string
+  readonly created: string
+  readonly balance: number
+  readonly used: number
+  readonly overdraft: number
+}
+interface Key {
+  readonly id: number
+  readonly name: string
+  readonly key: string
+  readonly state: string
+  readonly limits: {
+    readonly requests?: string
+    readonly tokens?: string
+    readonly concurrency?: number
+  } | null
+  readonly quota: number | null
+  readonly remaining: number | null
+  readonly used: string | null
+}
+type MoneyKind = 'credit' | 'debit' | 'overdraft'
+const MONEY: readonly MoneyKind[] = ['credit', 'debit', 'overdraft']
+const labelOf = (kind: MoneyKind): string =>
+  text(kind === 'credit' ? 'accounts.credit' : `account.${kind}`)
+
+const AccountPage = ({ place }: PageProps) => {
+  const [kind, setKind] = useState<MoneyKind>()
+  const name = place.id ?? ''
+  const account = useData<{ data: Account }>(
+    `/api/admin/account?${new URLSearchParams({ account: name })}`,
+  )
+  return (
+    <View of={account} rows={6}>
+      {({ data }) => (
+        <>
+          <PageHead title={data.name}>
+            {MONEY.map(each => (
+              <button key={each} type="button" class="button" onClick={() => setKind(each)}>
+                {labelOf(each)}
+              </button>
+            ))}
+          </PageHead>
+          <Facts account={data} />
+          <h2>{text('page.keys')}</h2>
+          <Keys account={data.id} />
+          {kind && (
+            <MoneyDialog
+              kind={kind}
+              of={data}
+              onClose={() => setKind(undefined)}
+              onDone={() => {
+                setKind(undefined)
+                toast(text('saved'))
+                account.reload()
+              }}
+            />
+          )}
+        </>
+      )}
+    </View>
+  )
+}
+export default AccountPage
+
+const Facts = ({ account }: { account: Account }) => {
+  const currency = useCurrency()
+  const { id, role, state, created, balance, used, overdraft } = account
+  return (
+    <section class="card" aria-label={text('page.account')}>
+      <dl class="facts">
+        <dt>{text('personal.number')}</dt>
+        <dd>#{id}</dd>
+        <dt>{text('column.state')}</dt>
+        <dd>
+          <State state={state} />
+        </dd>
+        <dt>{text('column.role')}</dt>
+        <dd>{textOr(`accounts.${role}`, role)}</dd>
+        <dt>{text('column.created')}</dt>
+        <dd>{formatTime(created)}</dd>
+        <dt>{text('column.balance')}</dt>
+        <dd>
+          <Money amount={balance} /> {currency}
+        </dd>
+        <dt>{text('column.used')}</dt>
+        <dd>
+          <Money amount={used} /> {currency}
+        </dd>
+        <dt>{text('account.overdraft')}</dt>
+        <dd>
+          <Money amount={overdraft} /> {currency}
+        </dd>
+        <dt>{text('ledger.charges')}</dt>
+        <dd>
+          <a href={hrefOf('ledger', undefined, { account: String(id) })}>{text('account.calls')}</a>
+        </dd>
+      </dl>
+    </section>
+  )
+}
+
+interface MoneyDialogProps {
+  readonly kind: MoneyKind
+  readonly of: Account
+  onClose(): void
+  onDone(): void
+}
+const MoneyDialog = ({ kind, of: { id, name, overdraft }, onClose, onDone }: MoneyDialogProps) => {
+  const [amount, setAmount] = useState(kind === 'overdraft' ? String(overdraft) : '')
+  const [note, setNote] = useState('')
+  const currency = useCurrency()
+  const action = useAction(async () => {
+    const body = { account: id, amount, ...(note !== '' && { note }) }
+    await callData('POST', `/api/admin/accounts/${kind}`, body)
+    onDone()
+  })
+  const title = kind === 'credit' ? 'accounts.credit.title' : (`account.${kind}.title` as const)
+  return (
+    <Dialog title={text(title, { name })} onClose={onClose}>
+      <Form
+        action={action}
+        submit={labelOf(kind)}
+        params={['amount', 'note']}
+        onCancel={onClose}
+        isDanger={kind === 'debit'}
+      >
+        <Field
+          label={`${text('column.amount')} (${currency})`}
+          {...(kind === 'overdraft' && { help: text('account.overdraft.help') })}
+          value={amount}
+          onChange={setAmount}
+          param="amount"
+          error={action.error}
+          isRequired
+          hasFocus
+        />
+        {kind !== 'overdraft' && (
+          <Field
+            label={`${text('accounts.note')} (${text('optional')})`}
+            help={text('accounts.note.help')}
+            value={note}
+            onChange={setNote}
+            param="note"
+            error={action.error}
+          />
+        )}
+      </Form>
+    </Dialog>
+  )
+}
+
+const Keys = ({ account }: { account: number }) => {
+  const [round, setRound] = useState(0)
+  const [open, setOpen] = useState<{ key: Key; kind: 'limits' | 'revoke' }>()
+  const rows = useRows<Key>(`/api/admin/keys?account=${account}`, envelopePage, round)
+  const close = () => setOpen(undefined)
+  const onDone = () => {
+    toast(text('saved'))
+    setRound(round => round + 1)
+    close()
+  }
+  return (
+    <>
+      <Table
+        name={text('page.keys')}
+        of={rows}
+        columns={columnsOf((key, kind) => setOpen({ key, kind }))}
+        keyOf={({ id }) => id}
+        empty={<Empty title={text('account.no-keys')} help={text('account.no-keys.help')} />}
+      />
+      {open?.kind === 'limits' && <Limits of={open.key} onClose={close} onDone={onDone} />}
+      {open?.kind === 'revoke' && <Revoke of={open.key} onClose={close} onDone={onDone} />}
+    </>
+  )
+}
+
+const limitsOf = ({ limits }: Key): string =>
+  Object.entries(limits ?? {})
+    .map(([name, limit]) => `${name} ${limit}`)
+    .join(', ')
+const columnsOf = (
+  onOpen: (key: Key, kind: 'limits' | 'revoke') => void,
+): readonly Column<Key>[] => [
+  { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWide: true },
+  {
+    title: text('column.name'),
+    cell: ({ name }) => <span class="ellipsis">{name}</span>,
+    csv: ({ name }) => name,
+  },
+  {
+    title: text('column.key'),
+    cell: ({ key }) => <code>{key}</code>,
+    csv: ({ key }) => key,
+    isWide: true,
+  },
+  {
+    title: text('column.state'),
+    cell: ({ state }) => <State state={state} />,
+    csv: ({ state }) => state,
+  },
+  {
+    title: text('account.limits'),
+    cell: key => <span class="ellipsis">{limitsOf(key) || text('none')}</span>,
+    csv: limitsOf,
+    isWide: true,
+  },
+  {
+    title: text('keys.quota'),
+    cell: ({ quota, remaining }) => (quota === null ? text('none') : `${remaining} / ${quota}`),
+    csv: ({ quota }) => quota,
+    isNumber: true,
+    isWide: true,
+  },
+  {
+    title: text('column.used'),
+    cell: ({ used }) => <Money amount={Number(used ?? 0)} />,
+    csv: ({ used }) => used,
+    isNumber: true,
+  },
+  {
+    title: text('column.actions'),
+    cell: key =>
+      key.state === 'revoked' ? (
+        ''
+      ) : (
+        <span class="row">
+          <button type="button" class="button tiny" onClick={() => onOpen(key, 'limits')}>
+            {text('account.limits')}
+          </button>
+          <button type="button" class="button tiny danger" onClick={() => onOpen(key, 'revoke')}>
+            {text('keys.revoke')}
+          </button>
+        </span>
+      ),
+  },
+]
+
+interface KeyDialogProps {
+  readonly of: Key
+  onClose(): void
+  onDone(): void
+}
+const Limits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
+  const [requests, setRequests] = useState(key.limits?.requests ?? '')
+  const [concurrency, setConcurrency] = useState(String(key.limits?.concurrency ?? ''))
+  const [quota, setQuota] = useState(String(key.quota ?? ''))
+  const currency = useCurrency()
+  const action = useAction(async () => {
+    const { tokens } = key.limits ?? {}
+    const limits = {
+      ...(tokens !== undefined && { tokens }),
+      ...(requests !== '' && { requests }),
+      ...(concurrency !== '' && { concurrency: Number(concurrency) }),
+    }
+    await callData('POST', '/api/admin/keys/limits', {
+      key: key.id,
+      quota: quota === '' ? null : Number(quota),
+      limits: Object.keys(limits).length === 0 ? null : limits,
+    })
+    onDone()
+  })
+  const shared = { error: action.error }
+  return (
+    <Dialog title={text('account.limits.title', { name: key.name })} onClose={onClose}>
+      <Form
+        action={action}
+        submit={text('save')}
+        params={['limits.requests', 'limits.concurrency', 'quota']}
+        onCancel={onClose}
+      >
+        <Field
+          {...shared}
+          label={text('keys.requests')}
+          help={text('keys.requests.help')}
+          value={requests}
+          onChange={setRequests}
+          param="limits.requests"
+          hasFocus
+        />
+        <Field
+          {...shared}
+          label={text('keys.concurrency')}
+          help={text('keys.concurrency.help')}
+          value={concurrency}
+          onChange={setConcurrency}
+          param="limits.concurrency"
+        />
+        <Field
+          {...shared}
+          label={text('keys.quota')}
+          help={text('keys.quota.help', { currency })}
+          value={quota}
+          onChange={setQuota}
+          param="quota"
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+const Revoke = ({ of: { id, name }, onClose, onDone }: KeyDialogProps) => {
+  const action = useAction(async () => {
+    await callData('POST', '/api/admin/keys/revoke', { key: id })
+    onDone()
+  })
+  return (
+    <Confirm
+      title={text('keys.revoke.title', { name })}
+      help={text('keys.revoke.help')}
+      submit={text('keys.revoke')}
+      action={action}
+      onClose={onClose}
+    />
+  )
+}

@@ -1,0 +1,179 @@
+/** Batches: create from a file, watch, cancel, download the output. */
+import { useState } from 'preact/hooks'
+import { addressOf, call } from '../api.ts'
+import { useAction, useData, useEvents } from '../loading.ts'
+import { Dialog, Field, Form } from '../parts/form.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty } from '../parts/states.tsx'
+import { type Column, openaiPage, Table, useRows } from '../parts/table.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Id, Live, State, Time } from '../parts/values.tsx'
+import { hrefOf } from '../router.ts'
+import { text } from '../texts.ts'
+
+interface Batch {
+  readonly id: string
+  readonly endpoint: string
+  readonly status: string
+  readonly created_at: number
+  readonly output_file_id: string | null
+  readonly error_file_id: string | null
+  readonly request_counts: { readonly total: number; completed: number; failed: number }
+}
+const ENDPOINTS = [
+  '/v1/chat/completions',
+  '/v1/responses',
+  '/v1/embeddings',
+  '/v1/images/generations',
+]
+const FINAL = ['completed', 'failed', 'cancelled', 'expired']
+const isRunning = ({ status }: Batch): boolean => !FINAL.includes(status)
+
+const Batches = () => {
+  const [round, setRound] = useState(0)
+  const [isCreate, setCreate] = useState(false)
+  const rows = useRows<Batch>('/v1/batches?limit=50', openaiPage, round)
+  const reload = () => setRound(round => round + 1)
+  const live = useEvents('/api/batches/events', reload)
+  const cancel = (id: string) =>
+    call('POST', `/v1/batches/${id}/cancel`, { body: {} })
+      .then(reload)
+      .catch(error => toast(error.message))
+  const create = (
+    <button type="button" class="button primary" onClick={() => setCreate(true)}>
+      {text('batches.create')}
+    </button>
+  )
+  return (
+    <>
+      <PageHead title={text('page.batches')}>
+        <Live at={live} />
+        {create}
+      </PageHead>
+      <Table
+        name={text('page.batches')}
+        of={rows}
+        columns={columnsOf(cancel)}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty title={text('batches.empty')} help={text('batches.empty.help')}>
+            <a class="button" href={hrefOf('files')}>
+              {text('page.files')}
+            </a>
+          </Empty>
+        }
+      />
+      {isCreate && (
+        <Create
+          onClose={() => setCreate(false)}
+          onDone={() => {
+            setCreate(false)
+            reload()
+          }}
+        />
+      )}
+    </>
+  )
+}
+export default Batches
+
+const fileLink = (id: string | null, label: string) =>
+  id && (
+    <a class="button tiny" href={addressOf(`/v1/files/${id}/content`)} download>
+      {label}
+    </a>
+  )
+const columnsOf = (cancel: (id: string) => void): readonly Column<Batch>[] => [
+  {
+    title: text('column.created'),
+    cell: ({ created_at }) => <Time at={created_at * 1_000} />,
+    csv: ({ created_at }) => new Date(created_at * 1_000).toISOString(),
+  },
+  { title: 'id', cell: ({ id }) => <Id id={id} />, csv: ({ id }) => id, isWide: true },
+  {
+    title: text('batches.endpoint'),
+    cell: ({ endpoint }) => <code>{endpoint}</code>,
+    csv: ({ endpoint }) => endpoint,
+    isWide: true,
+  },
+  {
+    title: text('column.state'),
+    cell: ({ status }) => <State state={status} />,
+    csv: ({ status }) => status,
+  },
+  {
+    title: text('batches.done'),
+    cell: ({ request_counts: { completed, total } }) => `${completed} / ${total}`,
+    csv: ({ request_counts: { completed } }) => completed,
+    isNumber: true,
+  },
+  {
+    title: text('column.failed'),
+    cell: ({ request_counts: { failed } }) => failed,
+    csv: ({ request_counts: { failed } }) => failed,
+    isNumber: true,
+    isWide: true,
+  },
+  {
+    title: text('column.actions'),
+    cell: batch => (
+      <span class="row">
+        {fileLink(batch.output_file_id, text('batches.output'))}
+        {fileLink(batch.error_file_id, text('batches.errors'))}
+        {isRunning(batch) && (
+          <button type="button" class="button tiny danger" onClick={() => cancel(batch.id)}>
+            {text('batches.cancel')}
+          </button>
+        )}
+      </span>
+    ),
+  },
+]
+
+interface CreateProps {
+  onClose(): void
+  onDone(): void
+}
+const Create = ({ onClose, onDone }: CreateProps) => {
+  const files = useData<{ data: readonly { id: string; filename: string }[] }>(
+    '/v1/files?purpose=batch&limit=100',
+  )
+  const [chosenId, setChosenId] = useState('')
+  const [endpoint, setEndpoint] = useState(ENDPOINTS[0] ?? '')
+  const options = files.data?.data.map(({ id, filename }) => [id, filename] as const) ?? []
+  const file = chosenId || (options[0]?.[0] ?? '')
+  const action = useAction(async () => {
+    const body = { input_file_id: file, endpoint, completion_window: '24h' }
+    await call('POST', '/v1/batches', { body })
+    toast(text('saved'))
+    onDone()
+  })
+  return (
+    <Dialog title={text('batches.create')} onClose={onClose}>
+      <Form
+        action={action}
+        submit={text('batches.create')}
+        params={['input_file_id', 'endpoint']}
+        onCancel={onClose}
+      >
+        <Field
+          label={text('batches.file')}
+          help={text('batches.empty.help')}
+          value={file}
+          onChange={setChosenId}
+          options={options}
+          param="input_file_id"
+          error={action.error}
+        />
+        <Field
+          label={text('batches.endpoint')}
+          value={endpoint}
+          onChange={setEndpoint}
+          options={ENDPOINTS.map(each => [each, each])}
+          param="endpoint"
+          error={action.error}
+        />
+      </Form>
+    </Dialog>
+  )
+}

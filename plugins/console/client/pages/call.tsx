@@ -1,0 +1,119 @@
+/** A call's own page: when it ran, who made it, what it cost and why. */
+
+import { useContext } from 'preact/hooks'
+import { formatMoney } from '../format.ts'
+import { useData } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { PageHead } from '../parts/page.tsx'
+import { Price, type PriceLine } from '../parts/price.tsx'
+import { View } from '../parts/states.tsx'
+import { Story } from '../parts/story.tsx'
+import { type Step, TimeLine } from '../parts/time-line.tsx'
+import { Id, SessionContext, State, useCurrency } from '../parts/values.tsx'
+import { hrefOf } from '../router.ts'
+import { text } from '../texts.ts'
+
+interface Receipt {
+  readonly request_id: string
+  readonly at: string
+  readonly closed: string | null
+  readonly route: string
+  readonly model: string
+  readonly key: number | null
+  readonly state: string
+  readonly estimated: boolean
+  readonly cost: number
+  readonly refunded: number
+  readonly held: number
+  readonly uncollected: number
+  readonly task_id?: string
+  readonly settings?: Readonly<Record<string, unknown>>
+  readonly usage: Readonly<Record<string, number>> | null
+  readonly lines: readonly PriceLine[]
+  readonly unpriced: readonly string[]
+  readonly formula: string | null
+}
+
+const Call = ({ place }: PageProps) => {
+  const session = useContext(SessionContext)
+  const id = place.id ?? ''
+  return (
+    <>
+      <PageHead title={text('page.call')}>
+        <Id id={id} />
+      </PageHead>
+      {session?.admin ? <Story id={id} /> : <OwnCall id={id} />}
+    </>
+  )
+}
+export default Call
+
+const OwnCall = ({ id }: { id: string }) => {
+  const receipt = useData<{ data: Receipt }>(`/api/usage/${encodeURIComponent(id)}`)
+  return (
+    <View of={receipt} rows={8}>
+      {({ data }) => <Shown receipt={data} />}
+    </View>
+  )
+}
+
+/** What a customer sees of the journey of a call. */
+const stepsOf = (receipt: Receipt, currency: string): readonly Step[] => {
+  const { at, closed, held, cost, state } = receipt
+  const begin = Date.parse(at)
+  return [
+    { title: text('call.accepted'), at: begin },
+    { title: text('call.held'), at: begin, detail: formatMoney(held, currency) },
+    {
+      title: text(state === 'released' ? 'call.released' : 'call.settled'),
+      at: closed ? Date.parse(closed) : undefined,
+      detail: closed ? formatMoney(cost, currency) : text('state.open'),
+    },
+  ]
+}
+
+const Shown = ({ receipt }: { receipt: Receipt }) => {
+  const currency = useCurrency()
+  const { model, route, key, state, estimated, task_id, unpriced, settings } = receipt
+  return (
+    <>
+      <div class="two">
+        <section class="card" aria-label={text('call.what')}>
+          <h2>{text('call.what')}</h2>
+          <dl class="facts">
+            <dt>{text('column.state')}</dt>
+            <dd>
+              <State state={state} />
+            </dd>
+            <dt>{text('column.model')}</dt>
+            <dd>{model}</dd>
+            <dt>{text('column.route')}</dt>
+            <dd>{route}</dd>
+            <dt>{text('column.key')}</dt>
+            <dd>{key === null ? text('usage.console') : `#${key}`}</dd>
+            {task_id && (
+              <>
+                <dt>{text('page.task')}</dt>
+                <dd>
+                  <a href={hrefOf('task', task_id)}>{task_id}</a>
+                </dd>
+              </>
+            )}
+            {Object.entries(settings ?? {}).map(([name, value]) => (
+              <>
+                <dt key={name}>{name}</dt>
+                <dd>{String(value)}</dd>
+              </>
+            ))}
+          </dl>
+        </section>
+        <TimeLine steps={stepsOf(receipt, currency)} />
+      </div>
+      <Price {...receipt} />
+      {estimated && <p class="notice">{text('call.estimated')}</p>}
+      {unpriced.length > 0 && (
+        <p class="notice">{text('call.unpriced', { names: unpriced.join(', ') })}</p>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,118 @@
+/** Deliveries of webhooks, for operators, with replay. */
+import { useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import type { PageProps } from '../pages.ts'
+import { Filter } from '../parts/list.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty } from '../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Id, State, Time } from '../parts/values.tsx'
+import { hrefOf } from '../router.ts'
+import { type TextKey, text } from '../texts.ts'
+
+interface Delivery {
+  readonly id: string
+  readonly account: number
+  readonly receiver: string
+  readonly state: string
+  readonly attempts: number
+  readonly created: string
+  readonly last: string | null
+  readonly outcome: string | null
+  readonly status: number | null
+}
+const STATES = ['pending', 'delivered', 'failed'] as const
+
+const Deliveries = ({ place: { query } }: PageProps) => {
+  const [round, setRound] = useState(0)
+  const state = query.get('state') ?? ''
+  const path = `/api/admin/deliveries?${new URLSearchParams({ state })}`
+  const rows = useRows<Delivery>(path, envelopePage, round)
+  const replay = (event: string) =>
+    callData('POST', '/api/admin/deliveries/replay', { event })
+      .then(() => {
+        toast(text('deliveries.replayed'))
+        setRound(round => round + 1)
+      })
+      .catch(error => toast(error.message))
+  return (
+    <>
+      <PageHead title={text('page.deliveries')} />
+      <div class="filters">
+        <Filter
+          name="state"
+          label={text('column.state')}
+          query={query}
+          options={STATES.map(each => [each, text(`state.${each}` as TextKey)])}
+        />
+      </div>
+      <Table
+        name={text('page.deliveries')}
+        of={rows}
+        columns={columnsOf(replay)}
+        keyOf={({ id }) => id}
+        empty={<Empty title={text('deliveries.empty')} help={text('deliveries.empty.help')} />}
+      />
+    </>
+  )
+}
+export default Deliveries
+
+const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] => [
+  {
+    title: text('column.created'),
+    cell: ({ created }) => <Time at={created} />,
+    csv: ({ created }) => created,
+  },
+  {
+    title: text('deliveries.event'),
+    cell: ({ id }) => <Id id={id} />,
+    csv: ({ id }) => id,
+    isWide: true,
+  },
+  {
+    title: text('column.account'),
+    cell: ({ account }) => <a href={hrefOf('account', String(account))}>#{account}</a>,
+    csv: ({ account }) => account,
+    isWide: true,
+  },
+  {
+    title: text('deliveries.receiver'),
+    cell: ({ receiver }) => <span class="ellipsis">{receiver || '–'}</span>,
+    csv: ({ receiver }) => receiver,
+  },
+  {
+    title: text('column.state'),
+    cell: ({ state }) => <State state={state} />,
+    csv: ({ state }) => state,
+  },
+  {
+    title: text('notifications.attempts'),
+    cell: ({ attempts }) => attempts,
+    csv: ({ attempts }) => attempts,
+    isNumber: true,
+    isWide: true,
+  },
+  {
+    title: text('notifications.last'),
+    cell: ({ outcome, status, last }) => (
+      <span title={last ?? ''}>
+        {outcome ?? '–'} {status ?? ''}
+      </span>
+    ),
+    csv: ({ outcome }) => outcome,
+    isWide: true,
+  },
+  {
+    title: text('column.actions'),
+    cell: ({ id, state }) =>
+      state === 'pending' ? (
+        ''
+      ) : (
+        <button type="button" class="button tiny" onClick={() => onReplay(id)}>
+          {text('deliveries.replay')}
+        </button>
+      ),
+  },
+]

@@ -1,0 +1,310 @@
+/** API keys: create, limit, rotate, revoke. A key is shown once. */
+import { useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import { formatNumber } from '../format.ts'
+import { type Action, useAction, useData } from '../loading.ts'
+import { Confirm, Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty } from '../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
+import { text } from '../texts.ts'
+
+interface Key {
+  readonly id: number
+  readonly name: string
+  readonly key: string
+  readonly state: string
+  readonly created: string
+  readonly expires: string | null
+  readonly models: readonly string[] | null
+  readonly limits: { readonly requests?: string; readonly concurrency?: number } | null
+  readonly quota: number | null
+  readonly remaining_quota: number | null
+  readonly used_quota: number
+}
+type Open =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'edit' | 'rotate' | 'revoke'; readonly key: Key }
+  | { readonly kind: 'created'; readonly secret: string }
+
+const Keys = () => {
+  const [round, setRound] = useState(0)
+  const [open, setOpen] = useState<Open>()
+  const rows = useRows<Key>('/api/keys?limit=100', envelopePage, round)
+  const close = () => setOpen(undefined)
+  const onDone = (next?: Open) => {
+    setRound(round => round + 1)
+    setOpen(next)
+  }
+  const create = (
+    <button type="button" class="button primary" onClick={() => setOpen({ kind: 'create' })}>
+      {text('keys.create')}
+    </button>
+  )
+  return (
+    <>
+      <PageHead title={text('page.keys')}>{create}</PageHead>
+      <Table
+        name={text('page.keys')}
+        of={rows}
+        columns={columnsOf(setOpen)}
+        keyOf={({ id }) => id}
+        empty={
+          <Empty title={text('keys.empty')} help={text('keys.empty.help')}>
+            {create}
+          </Empty>
+        }
+      />
+      {open?.kind === 'create' && <KeyDialog onClose={close} onDone={onDone} />}
+      {open?.kind === 'edit' && <KeyDialog edited={open.key} onClose={close} onDone={onDone} />}
+      {open?.kind === 'rotate' && <Rotate of={open.key} onClose={close} onDone={onDone} />}
+      {open?.kind === 'revoke' && <Revoke of={open.key} onClose={close} onDone={onDone} />}
+      {open?.kind === 'created' && <Created secret={open.secret} onClose={close} />}
+    </>
+  )
+}
+export default Keys
+
+const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
+  {
+    title: text('column.name'),
+    cell: ({ name }) => <span class="ellipsis">{name}</span>,
+    csv: ({ name }) => name,
+  },
+  {
+    title: text('column.key'),
+    cell: ({ key }) => <code>{key}</code>,
+    csv: ({ key }) => key,
+    isWide: true,
+  },
+  {
+    title: text('column.state'),
+    cell: ({ state }) => <State state={state} />,
+    csv: ({ state }) => state,
+  },
+  {
+    title: text('keys.models'),
+    cell: ({ models }) => <span class="ellipsis">{models?.join(', ') ?? text('all')}</span>,
+    csv: ({ models }) => models?.join(' '),
+    isWide: true,
+  },
+  {
+    title: text('keys.quota'),
+    cell: ({ quota }) => (quota === null ? text('none') : formatNumber(quota)),
+    csv: ({ quota }) => quota,
+    isNumber: true,
+    isWide: true,
+  },
+  {
+    title: text('column.used'),
+    cell: ({ used_quota }) => formatNumber(used_quota),
+    csv: ({ used_quota }) => used_quota,
+    isNumber: true,
+    isWide: true,
+  },
+  {
+    title: text('column.expires'),
+    cell: ({ expires }) => <Time at={expires} />,
+    csv: ({ expires }) => expires,
+    isWide: true,
+  },
+  {
+    title: text('column.created'),
+    cell: ({ created }) => <Time at={created} />,
+    csv: ({ created }) => created,
+    isWide: true,
+  },
+  {
+    title: text('column.actions'),
+    cell: key =>
+      key.state === 'revoked' ? null : (
+        <span class="row">
+          {(['edit', 'rotate', 'revoke'] as const).map(kind => (
+            <button
+              key={kind}
+              type="button"
+              class={kind === 'revoke' ? 'button tiny danger' : 'button tiny'}
+              onClick={() => onOpen({ kind, key })}
+            >
+              {text(`keys.${kind}`)}
+            </button>
+          ))}
+        </span>
+      ),
+  },
+]
+
+interface Part {
+  onClose(): void
+  onDone(next?: Open): void
+}
+type Draft = Readonly<
+  Record<'name' | 'models' | 'quota' | 'expires' | 'requests' | 'concurrency', string>
+>
+const draftOf = (key?: Key): Draft => ({
+  name: key?.name ?? '',
+  models: key?.models?.join(', ') ?? '',
+  quota: key?.quota == null ? '' : String(key.quota),
+  expires: key?.expires?.slice(0, 10) ?? '',
+  requests: key?.limits?.requests ?? '',
+  concurrency: key?.limits?.concurrency === undefined ? '' : String(key.limits.concurrency),
+})
+/** What the API takes; an empty field removes a limit. */
+const bodyOf = ({ name, models, quota, expires, requests, concurrency }: Draft, before?: Key) => {
+  const names = models.split(/[\s,]+/).filter(Boolean)
+  const hasLimits = requests !== '' || concurrency !== ''
+  const isSameDay = before?.expires?.slice(0, 10) === expires
+  return {
+    ...(name !== '' && { name }),
+    models: names.length > 0 ? names : null,
+    quota: quota === '' ? null : Number(quota),
+    // The chosen day is the last one.
+    ...(!isSameDay && { expires: expires === '' ? null : `${expires}T23:59:59Z` }),
+    limits: hasLimits
+      ? {
+          ...(requests !== '' && { requests }),
+          ...(concurrency !== '' && { concurrency: Number(concurrency) }),
+        }
+      : null,
+  }
+}
+
+const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: Key }) => {
+  const [draft, setDraft] = useState(() => draftOf(edited))
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(draftOf(edited))
+  useUnsaved(isChanged)
+  const action = useAction(async () => {
+    const body = bodyOf(draft, edited)
+    if (edited) {
+      await callData('PATCH', `/api/keys/${edited.id}`, body)
+      toast(text('saved'))
+      onDone()
+    } else {
+      const { key } = await callData<Key>('POST', '/api/keys', body)
+      onDone({ kind: 'created', secret: key })
+    }
+  })
+  const title = edited ? text('keys.edit.title', { name: edited.name }) : text('keys.create')
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form
+        action={action}
+        submit={text(edited ? 'save' : 'keys.create')}
+        params={['name', 'models', 'quota', 'expires', 'limits.requests', 'limits.concurrency']}
+        onCancel={onClose}
+      >
+        <KeyFields draft={draft} setDraft={setDraft} action={action} />
+        {isChanged && edited && <p class="small muted">{text('unsaved')}</p>}
+      </Form>
+    </Dialog>
+  )
+}
+
+interface KeyFieldsProps {
+  readonly draft: Draft
+  setDraft(draft: Draft): void
+  readonly action: Action
+}
+const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
+  const models = useData<{ data: readonly { model_name: string }[] }>('/api/models')
+  const currency = useCurrency()
+  const change = (name: keyof Draft) => (value: string) => setDraft({ ...draft, [name]: value })
+  const bind = (name: keyof Draft, param: string = name) => ({
+    value: draft[name],
+    onChange: change(name),
+    param,
+    error,
+  })
+  return (
+    <>
+      <Field
+        label={text('column.name')}
+        help={text('keys.name.help')}
+        {...bind('name')}
+        isRequired
+        hasFocus
+      />
+      <Field
+        label={`${text('keys.models')} (${text('optional')})`}
+        help={text('keys.models.help')}
+        suggestions={models.data?.data.map(({ model_name }) => model_name) ?? []}
+        {...bind('models')}
+      />
+      <div class="columns">
+        <Field
+          label={`${text('keys.quota')} (${text('optional')})`}
+          help={text('keys.quota.help', { currency })}
+          type="number"
+          {...bind('quota')}
+        />
+        <Field
+          label={`${text('column.expires')} (${text('optional')})`}
+          help={text('keys.expires.help')}
+          type="date"
+          {...bind('expires')}
+        />
+        <Field
+          label={`${text('keys.requests')} (${text('optional')})`}
+          help={text('keys.requests.help')}
+          {...bind('requests', 'limits.requests')}
+        />
+        <Field
+          label={`${text('keys.concurrency')} (${text('optional')})`}
+          help={text('keys.concurrency.help')}
+          type="number"
+          {...bind('concurrency', 'limits.concurrency')}
+        />
+      </div>
+    </>
+  )
+}
+
+const Rotate = ({ of: key, onClose, onDone }: Part & { of: Key }) => {
+  const action = useAction(async () => {
+    const { name, models, limits, remaining_quota, expires } = key
+    const quota = remaining_quota === null ? null : Math.max(1, Math.floor(remaining_quota))
+    const body = { name, models, limits, quota, expires }
+    const created = await callData<Key>('POST', '/api/keys', body)
+    onDone({ kind: 'created', secret: created.key })
+  })
+  const { name } = key
+  return (
+    <Confirm
+      title={text('keys.rotate.title', { name })}
+      help={text('keys.rotate.help')}
+      submit={text('keys.rotate')}
+      action={action}
+      onClose={onClose}
+    />
+  )
+}
+
+const Revoke = ({ of: { id, name }, onClose, onDone }: Part & { of: Key }) => {
+  const action = useAction(async () => {
+    await callData('DELETE', `/api/keys/${id}`)
+    toast(text('keys.revoked', { name }))
+    onDone()
+  })
+  return (
+    <Confirm
+      title={text('keys.revoke.title', { name })}
+      help={text('keys.revoke.help')}
+      submit={text('keys.revoke')}
+      action={action}
+      onClose={onClose}
+    />
+  )
+}
+
+const Created = ({ secret, onClose }: { secret: string; onClose(): void }) => (
+  <Dialog title={text('keys.created')} onClose={onClose}>
+    <Secret value={secret} help={text('keys.once')} />
+    <div class="dialog-foot">
+      <button type="button" class="button primary" onClick={onClose}>
+        {text('close')}
+      </button>
+    </div>
+  </Dialog>
+)

@@ -1,0 +1,275 @@
+/** The ledger, for operators: charges of all accounts, audit, and tasks in an unknown state. */
+import { useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import { formatTime, shortenId } from '../format.ts'
+import { useAction } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Confirm } from '../parts/form.tsx'
+import { Filter } from '../parts/list.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty, FormError } from '../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Money, State, Time, useCurrency } from '../parts/values.tsx'
+import { hrefOf, setQuery } from '../router.ts'
+import { type TextKey, text } from '../texts.ts'
+
+interface Charge {
+  readonly request: string
+  readonly at: string
+  readonly account: number
+  readonly key: number | null
+  readonly model: string
+  readonly state: string
+  readonly cost: number
+  readonly uncollected: number
+}
+const VIEWS = ['charges', 'audit', 'tasks'] as const
+
+const Ledger = ({ place: { query } }: PageProps) => {
+  const view = VIEWS.find(each => each === query.get('view')) ?? 'charges'
+  return (
+    <>
+      <PageHead title={text('page.ledger')}>
+        <fieldset class="segments">
+          <legend class="hidden">{text('usage.by')}</legend>
+          {VIEWS.map(each => (
+            <button
+              key={each}
+              type="button"
+              class="button"
+              aria-pressed={view === each}
+              onClick={() => setQuery({ view: each })}
+            >
+              {text(`ledger.${each}` as TextKey)}
+            </button>
+          ))}
+        </fieldset>
+      </PageHead>
+      {view === 'charges' && <Charges query={query} />}
+      {view === 'audit' && <Audit />}
+      {view === 'tasks' && <UnknownTasks />}
+    </>
+  )
+}
+export default Ledger
+
+const FILTERS = ['account', 'key', 'model', 'state', 'uncollected'] as const
+const Charges = ({ query }: { query: URLSearchParams }) => {
+  const pairs = FILTERS.map(name => [name, query.get(name) ?? ''] as [string, string])
+  const search = new URLSearchParams(pairs.filter(([, value]) => value !== ''))
+  const rows = useRows<Charge>(`/api/admin/charges?${search}`, envelopePage)
+  return (
+    <>
+      <div class="filters">
+        <Filter name="account" label={text('column.account')} query={query} isSearch />
+        <Filter name="key" label={text('column.key')} query={query} />
+        <Filter name="model" label={text('column.model')} query={query} />
+        <Filter
+          name="state"
+          label={text('column.state')}
+          query={query}
+          options={['settled', 'open', 'released'].map(each => [
+            each,
+            text(`state.${each}` as TextKey),
+          ])}
+        />
+        <Filter
+          name="uncollected"
+          label={text('ledger.uncollected')}
+          query={query}
+          options={[['yes', text('ledger.uncollected.only')]]}
+        />
+      </div>
+      <Table
+        name={text('ledger.charges')}
+        of={rows}
+        columns={useChargeColumns()}
+        keyOf={({ request }) => request}
+        hrefOf={({ request }) => hrefOf('call', request)}
+        empty={<Empty title={text('usage.empty')} help={text('ledger.empty.help')} />}
+      />
+    </>
+  )
+}
+
+const useChargeColumns = (): readonly Column<Charge>[] => {
+  const currency = useCurrency()
+  return [
+    { title: text('column.time'), cell: ({ at }) => <Time at={at} />, csv: ({ at }) => at },
+    {
+      title: text('column.id'),
+      cell: ({ request }) => (
+        <a class="mono" href={hrefOf('call', request)} title={request}>
+          {shortenId(request)}
+        </a>
+      ),
+      csv: ({ request }) => request,
+    },
+    {
+      title: text('column.account'),
+      cell: ({ account }) => <a href={hrefOf('account', String(account))}>#{account}</a>,
+      csv: ({ account }) => account,
+      isWide: true,
+    },
+    {
+      title: text('column.model'),
+      cell: ({ model }) => <span class="ellipsis">{model}</span>,
+      csv: ({ model }) => model,
+      isWide: true,
+    },
+    {
+      title: text('column.state'),
+      cell: ({ state }) => <State state={state} />,
+      csv: ({ state }) => state,
+      isWide: true,
+    },
+    {
+      title: `${text('column.cost')} (${currency})`,
+      cell: ({ cost }) => <Money amount={cost} />,
+      csv: ({ cost }) => cost,
+      isNumber: true,
+    },
+    {
+      title: `${text('ledger.uncollected')} (${currency})`,
+      cell: ({ uncollected }) => <Money amount={uncollected} />,
+      csv: ({ uncollected }) => uncollected,
+      isNumber: true,
+      isWide: true,
+    },
+  ]
+}
+
+interface AuditResult {
+  readonly balanced: boolean
+  readonly time: string
+  readonly findings: readonly {
+    readonly rule: string
+    readonly subject: string
+    readonly detail: string
+  }[]
+}
+const Audit = () => {
+  const [result, setResult] = useState<AuditResult>()
+  const run = useAction(async () =>
+    setResult(await callData<AuditResult>('GET', '/api/admin/ledger/audit')),
+  )
+  return (
+    <section class="card" aria-label={text('ledger.audit')}>
+      <div class="card-head">
+        <h2>{text('ledger.audit')}</h2>
+        <button type="button" class="button primary" aria-busy={run.isBusy} onClick={run.start}>
+          {text('ledger.run')}
+        </button>
+      </div>
+      <p class="muted">{text('ledger.audit.help')}</p>
+      <FormError error={run.error} fields={[]} />
+      <div aria-live="polite">
+        {result && (
+          <p>
+            <span class={`badge ${result.balanced ? 'ok' : 'error'}`}>
+              {text(result.balanced ? 'ledger.balanced' : 'ledger.unbalanced')}
+            </span>{' '}
+            <span class="muted">{formatTime(result.time)}</span>
+          </p>
+        )}
+        {result?.findings.map(({ rule, subject, detail }) => (
+          <p key={`${rule} ${subject}`} class="notice error">
+            <strong>{rule}</strong>: {subject}: {detail}
+          </p>
+        ))}
+      </div>
+    </section>
+  )
+}
+
+interface UnknownTask {
+  readonly id: string
+  readonly account: number
+  readonly model: string
+  readonly state: string
+  readonly held: string
+  readonly created: string
+  readonly upstream: string
+}
+type Outcome = 'charge' | 'refund' | 'retry'
+const UnknownTasks = () => {
+  const [round, setRound] = useState(0)
+  const [open, setOpen] = useState<{ task: UnknownTask; outcome: Outcome }>()
+  const rows = useRows<UnknownTask>('/api/admin/tasks?state=unknown', envelopePage, round)
+  const action = useAction(async () => {
+    if (!open) return
+    const { task, outcome } = open
+    await callData('POST', '/api/admin/tasks/resolve', { task: task.id, outcome })
+    toast(text('saved'))
+    setOpen(undefined)
+    setRound(round => round + 1)
+  })
+  return (
+    <>
+      <p class="muted">{text('ledger.tasks.help')}</p>
+      <Table
+        name={text('ledger.tasks')}
+        of={rows}
+        columns={taskColumns((task, outcome) => setOpen({ task, outcome }))}
+        keyOf={({ id }) => id}
+        empty={<Empty title={text('ledger.tasks.empty')} help={text('ledger.tasks.empty.help')} />}
+      />
+      {open && (
+        <Confirm
+          title={text(`ledger.${open.outcome}.title`, { id: open.task.id })}
+          help={text(`ledger.${open.outcome}.help`)}
+          submit={text(`ledger.${open.outcome}`)}
+          action={action}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
+    </>
+  )
+}
+const OUTCOMES: readonly Outcome[] = ['charge', 'refund', 'retry']
+const taskColumns = (
+  onResolve: (task: UnknownTask, outcome: Outcome) => void,
+): readonly Column<UnknownTask>[] => [
+  {
+    title: text('page.task'),
+    cell: ({ id }) => <a href={hrefOf('call', id)}>{shortenId(id)}</a>,
+    csv: ({ id }) => id,
+  },
+  {
+    title: text('column.account'),
+    cell: ({ account }) => <a href={hrefOf('account', String(account))}>#{account}</a>,
+    csv: ({ account }) => account,
+    isWide: true,
+  },
+  { title: text('column.model'), cell: ({ model }) => model, csv: ({ model }) => model },
+  {
+    title: text('column.upstream'),
+    cell: ({ upstream }) => upstream,
+    csv: ({ upstream }) => upstream,
+    isWide: true,
+  },
+  {
+    title: text('call.held'),
+    cell: ({ held }) => <Money amount={Number(held)} />,
+    csv: ({ held }) => held,
+    isNumber: true,
+  },
+  {
+    title: text('column.actions'),
+    cell: task => (
+      <span class="row">
+        {OUTCOMES.map(outcome => (
+          <button
+            key={outcome}
+            type="button"
+            class="button tiny"
+            onClick={() => onResolve(task, outcome)}
+          >
+            {text(`ledger.${outcome}`)}
+          </button>
+        ))}
+      </span>
+    ),
+  },
+]

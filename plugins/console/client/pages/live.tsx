@@ -1,0 +1,145 @@
+/** Requests as they end, for operators. */
+import { useState } from 'preact/hooks'
+import { formatNumber, formatTime, shortenId } from '../format.ts'
+import { useLog } from '../live-log.ts'
+import { useData } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Filter, wholeList } from '../parts/list.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty } from '../parts/states.tsx'
+import type { RequestRecord } from '../parts/story.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { Money, StatusCode, useCurrency } from '../parts/values.tsx'
+import { hrefOf } from '../router.ts'
+import { text } from '../texts.ts'
+
+/** Rows that stay on the page. */
+const MOST = 500
+const FILTERS = ['account', 'key', 'model', 'status'] as const
+
+const Live = ({ place: { query } }: PageProps) => {
+  const pairs = FILTERS.map(name => [name, query.get(name) ?? ''] as [string, string])
+  const search = new URLSearchParams(pairs.filter(([, value]) => value !== '')).toString()
+  const before = useData<{ data: readonly RequestRecord[] }>(`/api/admin/requests?${search}`)
+  return (
+    <>
+      <PageHead title={text('page.live')} />
+      <div class="filters">
+        <Filter name="account" label={text('column.account')} query={query} isSearch />
+        <Filter name="key" label={text('column.key')} query={query} />
+        <Filter name="model" label={text('column.model')} query={query} />
+        <Filter
+          name="status"
+          label={text('column.status')}
+          query={query}
+          options={['2xx', '4xx', '429', '5xx'].map(each => [each, each])}
+        />
+      </div>
+      {before.error ? (
+        <Table
+          name={text('page.live')}
+          of={wholeList<RequestRecord>(before, undefined)}
+          columns={[]}
+          keyOf={({ id }) => id}
+          empty={null}
+        />
+      ) : (
+        <Stream key={search} search={search} before={before} />
+      )}
+    </>
+  )
+}
+export default Live
+
+interface StreamProps {
+  readonly search: string
+  readonly before: ReturnType<typeof useData<{ data: readonly RequestRecord[] }>>
+}
+const Stream = ({ search, before }: StreamProps) => {
+  const [added, setAdded] = useState<readonly RequestRecord[]>([])
+  const onEvent = (event: unknown) => {
+    const { rows } = event as { readonly rows: readonly RequestRecord[] }
+    setAdded(all => [...rows.toReversed(), ...all].slice(0, MOST))
+  }
+  const { isOpen, lastAt } = useLog(`/api/admin/requests/live?${search}`, onEvent, before.reload)
+  // What the first page and an event both have is shown once.
+  const all = new Map([...added, ...(before.data?.data ?? [])].map(each => [each.id, each]))
+  const rows = [...all.values()].sort((a, b) => b.time - a.time).slice(0, MOST)
+  return (
+    <>
+      <p class="small muted" role="status" data-live={isOpen ? 'open' : 'closed'}>
+        <span class={`badge ${isOpen ? 'ok' : 'warning'}`}>
+          {text(isOpen ? 'live.open' : 'live.closed')}
+        </span>{' '}
+        {lastAt === undefined ? text('live.none') : text('live.last', { time: formatTime(lastAt) })}
+      </p>
+      <Table
+        name={text('page.live')}
+        of={wholeList(before, before.data && rows)}
+        columns={useColumns()}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => hrefOf('call', id)}
+        empty={<Empty title={text('live.empty')} help={text('live.empty.help')} />}
+      />
+    </>
+  )
+}
+
+const clock = (time: number): string => new Date(time).toLocaleTimeString('en-GB')
+const useColumns = (): readonly Column<RequestRecord>[] => {
+  const currency = useCurrency()
+  return [
+    {
+      title: text('column.time'),
+      cell: ({ time }) => <time title={formatTime(time)}>{clock(time)}</time>,
+      csv: ({ time }) => new Date(time).toISOString(),
+    },
+    {
+      title: text('column.status'),
+      cell: ({ status, code }) => <StatusCode status={status} code={code} />,
+      csv: ({ status }) => status,
+    },
+    {
+      title: text('column.id'),
+      cell: ({ id }) => (
+        <a class="mono" href={hrefOf('call', id)} title={id}>
+          {shortenId(id)}
+        </a>
+      ),
+      csv: ({ id }) => id,
+      isWide: true,
+    },
+    {
+      title: text('column.account'),
+      cell: row => <span class="ellipsis">{row.account_name ?? '–'}</span>,
+      csv: row => row.account_name,
+      isWide: true,
+    },
+    {
+      title: text('column.model'),
+      cell: ({ model, method, path }) => (
+        <span class="ellipsis">{model ?? `${method} ${path}`}</span>
+      ),
+      csv: ({ model }) => model,
+    },
+    {
+      title: text('column.upstream'),
+      cell: ({ upstream }) => upstream ?? '–',
+      csv: ({ upstream }) => upstream,
+      isWide: true,
+    },
+    {
+      title: text('column.ms'),
+      cell: ({ ms }) => formatNumber(ms),
+      csv: ({ ms }) => ms,
+      isNumber: true,
+    },
+    {
+      title: `${text('column.cost')} (${currency})`,
+      cell: ({ cost }) => (cost === undefined ? '–' : <Money amount={cost} />),
+      csv: ({ cost }) => cost,
+      isNumber: true,
+      isWide: true,
+    },
+  ]
+}

@@ -1,0 +1,191 @@
+/** Notification settings: the webhook's URL and the balance threshold; save and test. */
+import { useState } from 'preact/hooks'
+import { call, callData } from '../api.ts'
+import { type Loaded, useAction, useData } from '../loading.ts'
+import { Confirm, Field, Form, useUnsaved } from '../parts/form.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { View } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
+import { text } from '../texts.ts'
+
+interface Delivery {
+  readonly id: string
+  readonly state: string
+  readonly attempts: number
+  readonly created: string
+  readonly next: string | null
+  readonly status: number | null
+  readonly message: string
+}
+interface Settings {
+  readonly url: string | null
+  readonly threshold: number | null
+  readonly secret: string | null
+  readonly disabled: string | null
+  readonly deliveries: readonly Delivery[]
+}
+interface TestResult {
+  readonly success: boolean
+  readonly message: string
+  readonly data: Delivery
+}
+
+const Notifications = () => {
+  const settings = useData<{ data: Settings }>('/api/notifications')
+  return (
+    <>
+      <PageHead title={text('page.notifications')} />
+      <View of={settings} rows={6}>
+        {({ data }) => <Editor saved={data} of={settings} />}
+      </View>
+    </>
+  )
+}
+export default Notifications
+
+const Editor = ({ saved, of }: { saved: Settings; of: Loaded<unknown> }) => {
+  const currency = useCurrency()
+  const [url, setUrl] = useState(saved.url ?? '')
+  const [threshold, setThreshold] = useState(saved.threshold === null ? '' : `${saved.threshold}`)
+  const [secret, setSecret] = useState<string>()
+  const [result, setResult] = useState<TestResult>()
+  const isChanged = url !== (saved.url ?? '') || threshold !== `${saved.threshold ?? ''}`
+  useUnsaved(isChanged)
+  const saveAndTest = useAction(async () => {
+    setResult(undefined)
+    const body = {
+      url: url.trim() === '' ? null : url.trim(),
+      threshold: threshold.trim() === '' ? null : threshold.trim(),
+    }
+    const after = await callData<Settings>('PUT', '/api/notifications', body)
+    setUrl(after.url ?? '')
+    setThreshold(after.threshold === null ? '' : `${after.threshold}`)
+    if (after.secret?.startsWith('whsec_') && !after.secret.includes('…')) setSecret(after.secret)
+    if (after.url) setResult(await call<TestResult>('POST', '/api/notifications/test'))
+    else toast(text('saved'))
+    of.reload()
+  })
+  return (
+    <>
+      <section class="card" aria-label={text('notifications.webhook')}>
+        <h2>{text('notifications.webhook')}</h2>
+        <p class="muted">{text('notifications.help')}</p>
+        {saved.disabled && <p class="notice error">{text('notifications.disabled')}</p>}
+        <Form
+          action={saveAndTest}
+          submit={text('notifications.save')}
+          params={['url', 'threshold']}
+        >
+          <Field
+            label={text('notifications.url')}
+            help={text('notifications.url.help')}
+            value={url}
+            onChange={setUrl}
+            type="url"
+            param="url"
+            error={saveAndTest.error}
+            placeholder="https://example.com/hooks?token=…"
+          />
+          <Field
+            label={`${text('notifications.threshold')} (${currency})`}
+            help={text('notifications.threshold.help')}
+            value={threshold}
+            onChange={setThreshold}
+            param="threshold"
+            error={saveAndTest.error}
+          />
+          {isChanged && <p class="small muted">{text('unsaved')}</p>}
+        </Form>
+        {saveAndTest.isBusy && <p role="status">{text('notifications.testing')}</p>}
+        {result && <Result result={result} />}
+        {secret && <Secret value={secret} help={text('notifications.secret.once')} />}
+      </section>
+      {saved.url && <SigningSecret saved={saved} onNew={setSecret} of={of} />}
+      {saved.deliveries.length > 0 && <Deliveries list={saved.deliveries} />}
+    </>
+  )
+}
+
+const Result = ({ result: { success, message, data } }: { result: TestResult }) => (
+  <div class={`notice ${success ? 'ok' : 'error'}`} role="status" data-test-result>
+    <p>
+      <State state={data.state} />
+      {data.status !== null && ` HTTP ${data.status}`}
+    </p>
+    <p>{message}</p>
+  </div>
+)
+
+interface SigningSecretProps {
+  readonly saved: Settings
+  readonly of: Loaded<unknown>
+  onNew(secret: string): void
+}
+const SigningSecret = ({ saved, of, onNew }: SigningSecretProps) => {
+  const [isOpen, setOpen] = useState(false)
+  const renew = useAction(async () => {
+    const body = { secret: null }
+    const { secret } = await callData<Settings>('PUT', '/api/notifications', body)
+    if (secret) onNew(secret)
+    setOpen(false)
+    of.reload()
+  })
+  return (
+    <section class="card" aria-label={text('notifications.secret')}>
+      <div class="card-head">
+        <h2>{text('notifications.secret')}</h2>
+        <button type="button" class="button tiny" onClick={() => setOpen(true)}>
+          {text('notifications.secret.renew')}
+        </button>
+      </div>
+      <p>
+        <code>{saved.secret}</code>
+      </p>
+      <p class="muted">{text('notifications.secret.help')}</p>
+      {isOpen && (
+        <Confirm
+          title={text('notifications.secret.renew')}
+          help={text('notifications.secret.confirm')}
+          submit={text('notifications.secret.renew')}
+          action={renew}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </section>
+  )
+}
+
+const Deliveries = ({ list }: { list: readonly Delivery[] }) => (
+  <section class="card" aria-label={text('notifications.deliveries')}>
+    <h2>{text('notifications.deliveries')}</h2>
+    <div class="table-box">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{text('column.time')}</th>
+            <th scope="col">{text('column.state')}</th>
+            <th scope="col" class="number">
+              {text('notifications.attempts')}
+            </th>
+            <th scope="col">{text('notifications.last')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map(({ id, created, state, attempts, message }) => (
+            <tr key={id}>
+              <td>
+                <Time at={created} />
+              </td>
+              <td>
+                <State state={state} />
+              </td>
+              <td class="number">{attempts}</td>
+              <td>{message}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </section>
+)

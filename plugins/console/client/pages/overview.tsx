@@ -1,0 +1,325 @@
+/** The overview of an account: balance, spend by day and by model, calls, errors, cached share. */
+import { useMemo, useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import { formatMoney, formatNumber, formatPercent } from '../format.ts'
+import { useAction, useData, useEvents } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Chart, type ChartData, type Series } from '../parts/chart.tsx'
+import { Dialog } from '../parts/form.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { formatsOf, type Model, SnippetTabs } from '../parts/snippets.tsx'
+import { Empty, FormError, View } from '../parts/states.tsx'
+import { Live, Money, Secret, useCurrency } from '../parts/values.tsx'
+import { hrefOf, setQuery } from '../router.ts'
+import { text } from '../texts.ts'
+
+interface Cell {
+  readonly day: string
+  readonly model: string
+  readonly calls: number
+  readonly failed: number
+  readonly cost: number
+  readonly input: number
+  readonly cached: number
+}
+interface Profile {
+  readonly balance: number
+  readonly held: number
+}
+interface Day {
+  readonly day: string
+  readonly cost: number
+  readonly calls: number
+  readonly failed: number
+}
+const PERIODS = [7, 30, 90]
+const DAY = 86_400_000
+/** Models with a colour of their own; the others are one series. */
+const MOST_MODELS = 6
+
+const Overview = ({ place }: PageProps) => {
+  const period = Number(place.query.get('days')) || 30
+  const today = new Date().toISOString().slice(0, 10)
+  const from = new Date(Date.parse(today) - (period - 1) * DAY).toISOString().slice(0, 10)
+  const usage = useData<{ data: readonly Cell[] }>(`/api/usage/overview?from=${from}`)
+  const profile = useData<{ data: Profile }>('/api/user/info')
+  const [secret, setSecret] = useState<string>()
+  const live = useEvents('/api/usage/events', () => {
+    usage.reload()
+    profile.reload()
+  })
+  return (
+    <>
+      <PageHead title={text('page.overview')}>
+        <Live at={live} />
+        <fieldset class="segments">
+          <legend class="hidden">{text('overview.period')}</legend>
+          {PERIODS.map(days => (
+            <button
+              key={days}
+              type="button"
+              class="button"
+              aria-pressed={period === days}
+              onClick={() => setQuery({ days: String(days) })}
+            >
+              {text('overview.days', { n: days })}
+            </button>
+          ))}
+        </fieldset>
+      </PageHead>
+      <View of={profile} rows={3}>
+        {({ data }) => <Tiles profile={data} cells={usage.data?.data ?? []} />}
+      </View>
+      <View of={usage} rows={8}>
+        {({ data }) =>
+          data.length === 0 ? <NoCalls onKey={setSecret} /> : <Charts cells={data} from={from} />
+        }
+      </View>
+      {secret && <FirstCall secret={secret} onClose={() => setSecret(undefined)} />}
+    </>
+  )
+}
+export default Overview
+
+/** Without calls: one click makes a key and a call to paste. */
+const NoCalls = ({ onKey }: { onKey(secret: string): void }) => {
+  const create = useAction(async () => {
+    const body = { name: text('first.name') }
+    onKey((await callData<{ key: string }>('POST', '/api/keys', body)).key)
+  })
+  return (
+    <Empty title={text('overview.empty')} help={text('overview.empty.help')}>
+      <div class="row">
+        <button type="button" class="button primary" onClick={create.start}>
+          {text('first.create')}
+        </button>
+        <a class="button" href={hrefOf('playground')}>
+          {text('page.playground')}
+        </a>
+      </div>
+      <FormError error={create.error} fields={[]} />
+    </Empty>
+  )
+}
+const FirstCall = ({ secret, onClose }: { secret: string; onClose(): void }) => {
+  const pricing = useData<{ data: readonly Model[] }>('/api/pricing')
+  const model = pricing.data?.data.find(
+    each => !each.model_name.includes('*') && formatsOf(each).length > 0,
+  )
+  return (
+    <Dialog title={text('first.title')} onClose={onClose}>
+      <Secret value={secret} help={text('keys.once')} />
+      <p>{text('first.help')}</p>
+      {model && <SnippetTabs model={model} secret={secret} />}
+      <div class="dialog-foot">
+        <button type="button" class="button primary" onClick={onClose}>
+          {text('close')}
+        </button>
+      </div>
+    </Dialog>
+  )
+}
+
+const sum = (cells: readonly Cell[], name: 'calls' | 'failed' | 'cost' | 'input' | 'cached') =>
+  cells.reduce((total, cell) => total + cell[name], 0)
+
+const Tiles = ({ profile, cells }: { profile: Profile; cells: readonly Cell[] }) => {
+  const currency = useCurrency()
+  const [input, cached] = [sum(cells, 'input'), sum(cells, 'cached')]
+  const tiles = [
+    {
+      title: text('overview.balance'),
+      value: <Money amount={profile.balance} isShort />,
+      unit: currency,
+      note:
+        profile.held > 0 && text('overview.held', { amount: formatMoney(profile.held, currency) }),
+    },
+    {
+      title: text('overview.spent'),
+      value: <Money amount={sum(cells, 'cost')} isShort />,
+      unit: currency,
+    },
+    { title: text('overview.calls'), value: formatNumber(sum(cells, 'calls')) },
+    {
+      title: text('overview.failed'),
+      value: formatNumber(sum(cells, 'failed')),
+      note: text('overview.failed.note'),
+      help: text('overview.failed.help'),
+    },
+    {
+      title: text('overview.cached'),
+      value: input + cached > 0 ? formatPercent(cached / (input + cached)) : '–',
+    },
+  ]
+  return (
+    <div class="tiles">
+      {tiles.map(({ title, value, unit, note, help }) => (
+        <div class="tile" key={title} title={help}>
+          <p class="small muted">{title}</p>
+          <p>
+            <span class="tile-value">{value}</span> {unit && <span class="muted">{unit}</span>}
+          </p>
+          {note && <p class="small muted">{note}</p>}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+const daysOf = (cells: readonly Cell[], from: string): readonly Day[] => {
+  const byDay = Map.groupBy(cells, ({ day }) => day)
+  const days: Day[] = []
+  for (let at = Date.parse(from); at <= Date.now(); at += DAY) {
+    const day = new Date(at).toISOString().slice(0, 10)
+    const list = byDay.get(day) ?? []
+    days.push({
+      day,
+      cost: sum(list, 'cost'),
+      calls: sum(list, 'calls'),
+      failed: sum(list, 'failed'),
+    })
+  }
+  return days
+}
+
+const Charts = ({ cells, from }: { cells: readonly Cell[]; from: string }) => {
+  const currency = useCurrency()
+  const charts = useMemo(() => {
+    const days = daysOf(cells, from)
+    const at = days.map(({ day }) => Date.parse(day) / 1_000)
+    const money = (value: number) => formatMoney(value, currency)
+    const chart = (kind: ChartData['kind'], series: readonly Series[], format = money) => ({
+      days: at,
+      series,
+      kind,
+      format,
+    })
+    const series = (name: string, member: 'cost' | 'calls' | 'failed'): Series => ({
+      name,
+      values: days.map(day => day[member]),
+    })
+    return {
+      days,
+      spend: chart('bars', [series(text('overview.spent'), 'cost')]),
+      models: chart('bars', seriesByModel(cells, days)),
+      calls: chart(
+        'lines',
+        [series(text('column.calls'), 'calls'), series(text('column.failed'), 'failed')],
+        value => formatNumber(value),
+      ),
+    }
+  }, [cells, from, currency])
+  return (
+    <>
+      <Chart
+        title={text('overview.by-day')}
+        data={charts.spend}
+        table={<DayTable days={charts.days} />}
+      />
+      <div class="two">
+        <Chart
+          title={text('overview.by-model')}
+          data={charts.models}
+          table={<ModelTable cells={cells} />}
+        />
+        <Chart
+          title={text('overview.calls-errors')}
+          data={charts.calls}
+          table={<DayTable days={charts.days} />}
+        />
+      </div>
+    </>
+  )
+}
+
+/** The models that cost most, and one series of all others. */
+const seriesByModel = (cells: readonly Cell[], days: readonly Day[]): readonly Series[] => {
+  const byModel = [...Map.groupBy(cells, ({ model }) => model)]
+    .map(([model, list]) => ({ model, list, cost: sum(list, 'cost') }))
+    .sort((a, b) => b.cost - a.cost)
+  const others = byModel.slice(MOST_MODELS).flatMap(({ list }) => list)
+  const groups = [
+    ...byModel.slice(0, MOST_MODELS).map(({ model, list }) => [model, list] as const),
+    ...(others.length > 0 ? [[text('overview.other'), others] as const] : []),
+  ]
+  return groups.map(([name, list]) => {
+    const byDay = Map.groupBy(list, ({ day }) => day)
+    return { name, values: days.map(({ day }) => sum(byDay.get(day) ?? [], 'cost')) }
+  })
+}
+
+const DayTable = ({ days }: { days: readonly Day[] }) => (
+  <div class="table-box">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{text('column.day')}</th>
+          <th scope="col" class="number">
+            {text('column.cost')} ({useCurrency()})
+          </th>
+          <th scope="col" class="number">
+            {text('column.calls')}
+          </th>
+          <th scope="col" class="number">
+            {text('column.failed')}
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {days
+          .filter(({ calls }) => calls > 0)
+          .toReversed()
+          .map(({ day, cost, calls, failed }) => (
+            <tr key={day}>
+              <td>
+                <a href={hrefOf('usage', undefined, { from: day, to: nextDay(day) })}>{day}</a>
+              </td>
+              <td class="number">
+                <Money amount={cost} />
+              </td>
+              <td class="number">{formatNumber(calls)}</td>
+              <td class="number">{formatNumber(failed)}</td>
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  </div>
+)
+const nextDay = (day: string): string => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10)
+
+const ModelTable = ({ cells }: { cells: readonly Cell[] }) => {
+  const currency = useCurrency()
+  const rows = [...Map.groupBy(cells, ({ model }) => model)]
+    .map(([model, list]) => ({ model, cost: sum(list, 'cost'), calls: sum(list, 'calls') }))
+    .sort((a, b) => b.cost - a.cost)
+  return (
+    <div class="table-box">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{text('column.model')}</th>
+            <th scope="col" class="number">
+              {text('column.cost')} ({currency})
+            </th>
+            <th scope="col" class="number">
+              {text('column.calls')}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ model, cost, calls }) => (
+            <tr key={model}>
+              <td>
+                <a href={hrefOf('usage', undefined, { model })}>{model}</a>
+              </td>
+              <td class="number">
+                <Money amount={cost} />
+              </td>
+              <td class="number">{formatNumber(calls)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

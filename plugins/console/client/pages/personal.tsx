@@ -1,0 +1,220 @@
+/** The personal center: the account, its system tokens, and where it is signed in. */
+import { useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import { formatMoney } from '../format.ts'
+import { useAction, useData } from '../loading.ts'
+import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty, View } from '../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
+import { text } from '../texts.ts'
+
+interface Token {
+  readonly id: number
+  readonly name: string
+  readonly token?: string
+  readonly session?: string
+  readonly state: string
+  readonly created: string
+  readonly expires: string | null
+}
+interface Profile {
+  readonly id: number
+  readonly username: string
+  readonly role: string
+  readonly balance: number
+  readonly quota: number
+}
+type Open =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'revoke'; readonly token: Token }
+  | { readonly kind: 'end'; readonly token: Token }
+  | { readonly kind: 'created'; readonly secret: string }
+
+const Personal = () => {
+  const [round, setRound] = useState(0)
+  const [open, setOpen] = useState<Open>()
+  const tokens = useRows<Token>('/api/system-tokens?limit=100', envelopePage, round)
+  const sessions = useRows<Token>('/api/sessions?limit=100', envelopePage, round)
+  const close = () => setOpen(undefined)
+  const onDone = (next?: Open) => {
+    setRound(round => round + 1)
+    setOpen(next)
+  }
+  return (
+    <>
+      <PageHead title={text('page.personal')}>
+        <button type="button" class="button primary" onClick={() => setOpen({ kind: 'create' })}>
+          {text('personal.create')}
+        </button>
+      </PageHead>
+      <Account />
+      <div>
+        <h2>{text('personal.tokens')}</h2>
+        <p class="muted">{text('personal.tokens.help')}</p>
+      </div>
+      <Table
+        name={text('personal.tokens')}
+        of={tokens}
+        columns={columnsOf(token => setOpen({ kind: 'revoke', token }))}
+        keyOf={({ id }) => id}
+        empty={<Empty title={text('personal.empty')} help={text('personal.empty.help')} />}
+      />
+      <h2>{text('personal.sessions')}</h2>
+      <Table
+        name={text('personal.sessions')}
+        of={sessions}
+        columns={columnsOf(token => setOpen({ kind: 'end', token }))}
+        keyOf={({ id }) => id}
+        empty={<Empty title={text('none')} help="" />}
+      />
+      {open?.kind === 'create' && <Create onClose={close} onDone={onDone} />}
+      {(open?.kind === 'revoke' || open?.kind === 'end') && (
+        <Revoke kind={open.kind} of={open.token} onClose={close} onDone={onDone} />
+      )}
+      {open?.kind === 'created' && (
+        <Dialog title={text('personal.created')} onClose={close}>
+          <Secret value={open.secret} help={text('personal.once')} />
+          <div class="dialog-foot">
+            <button type="button" class="button primary" onClick={close}>
+              {text('close')}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  )
+}
+export default Personal
+
+const Account = () => {
+  const profile = useData<{ data: Profile }>('/api/user/info')
+  const currency = useCurrency()
+  return (
+    <View of={profile} rows={3}>
+      {({ data }) => (
+        <section class="card" aria-label={text('personal.account')}>
+          <dl class="facts">
+            <dt>{text('column.name')}</dt>
+            <dd>{data.username}</dd>
+            <dt>{text('personal.number')}</dt>
+            <dd>{data.id}</dd>
+            <dt>{text('column.balance')}</dt>
+            <dd>{formatMoney(data.balance, currency)}</dd>
+          </dl>
+        </section>
+      )}
+    </View>
+  )
+}
+
+const columnsOf = (onRevoke: (token: Token) => void): readonly Column<Token>[] => [
+  {
+    title: text('column.name'),
+    cell: ({ name }) => (
+      <span class="ellipsis" title={name}>
+        {name}
+      </span>
+    ),
+    csv: ({ name }) => name,
+  },
+  {
+    title: text('personal.token'),
+    cell: ({ token, session }) => <code>{token ?? session}</code>,
+    isWide: true,
+  },
+  {
+    title: text('column.state'),
+    cell: ({ state }) => <State state={state} />,
+    csv: ({ state }) => state,
+  },
+  {
+    title: text('column.created'),
+    cell: ({ created }) => <Time at={created} />,
+    csv: ({ created }) => created,
+    isWide: true,
+  },
+  {
+    title: text('column.expires'),
+    cell: ({ expires }) => <Time at={expires} />,
+    csv: ({ expires }) => expires,
+    isWide: true,
+  },
+  {
+    title: text('column.actions'),
+    cell: token =>
+      token.state !== 'active' ? null : (
+        <button type="button" class="button tiny danger" onClick={() => onRevoke(token)}>
+          {text(token.session ? 'personal.end' : 'keys.revoke')}
+        </button>
+      ),
+  },
+]
+
+interface Part {
+  onClose(): void
+  onDone(next?: Open): void
+}
+const Create = ({ onClose, onDone }: Part) => {
+  const [name, setName] = useState('')
+  const [expires, setExpires] = useState('')
+  const action = useAction(async () => {
+    const body = {
+      ...(name !== '' && { name }),
+      ...(expires !== '' && { expires: `${expires}T23:59:59Z` }),
+    }
+    const { token = '' } = await callData<Token>('POST', '/api/system-tokens', body)
+    onDone({ kind: 'created', secret: token })
+  })
+  return (
+    <Dialog title={text('personal.create')} onClose={onClose}>
+      <Form
+        action={action}
+        submit={text('personal.create')}
+        params={['name', 'expires']}
+        onCancel={onClose}
+      >
+        <Field
+          label={text('column.name')}
+          help={text('keys.name.help')}
+          value={name}
+          onChange={setName}
+          param="name"
+          error={action.error}
+          hasFocus
+        />
+        <Field
+          label={`${text('column.expires')} (${text('optional')})`}
+          help={text('keys.expires.help')}
+          type="date"
+          value={expires}
+          onChange={setExpires}
+          param="expires"
+          error={action.error}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+interface RevokeProps extends Part {
+  readonly kind: 'revoke' | 'end'
+  readonly of: Token
+}
+const Revoke = ({ kind, of: { id, name }, onClose, onDone }: RevokeProps) => {
+  const action = useAction(async () => {
+    const list = kind === 'end' ? 'sessions' : 'system-tokens'
+    await callData('DELETE', `/api/${list}/${id}`)
+    onDone()
+  })
+  return (
+    <Confirm
+      title={kind === 'end' ? text('personal.end.title') : text('keys.revoke.title', { name })}
+      help={text(kind === 'end' ? 'personal.end.help' : 'personal.revoke.help')}
+      submit={text(kind === 'end' ? 'personal.end' : 'keys.revoke')}
+      action={action}
+      onClose={onClose}
+    />
+  )
+}

@@ -1,0 +1,260 @@
+/** The playground: a chat in any of the four formats, streamed, or a video task, with what was sent,
+ *  what came back and what it cost. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { type ApiError, call, callData, errorOf, send } from '../api.ts'
+import { type ChatFormat, FORMAT_NAMES, FORMATS, type FormatName, readEvents } from '../formats.ts'
+import { toApiError, useAction, useData } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Field, Form } from '../parts/form.tsx'
+import { PageHead } from '../parts/page.tsx'
+import type { Model } from '../parts/snippets.tsx'
+import { FormError } from '../parts/states.tsx'
+import { toast } from '../parts/toast.tsx'
+import { Id, Money, useCurrency } from '../parts/values.tsx'
+import { go, hrefOf, setQuery } from '../router.ts'
+import { text } from '../texts.ts'
+
+type Kind = FormatName | 'video'
+const KINDS: readonly Kind[] = [...FORMAT_NAMES, 'video']
+const VIDEO_ENDPOINT = 'vidu'
+const endpointOf = (kind: Kind): string =>
+  kind === 'video' ? VIDEO_ENDPOINT : FORMATS[kind].endpoint
+
+const Playground = ({ place: { query } }: PageProps) => {
+  const kind = KINDS.find(each => each === query.get('format')) ?? 'openai'
+  const models = useData<{ data: readonly Model[] }>('/api/pricing')
+  const usable = (models.data?.data ?? []).filter(
+    ({ model_name, supported_endpoint_types, video_prices }) =>
+      supported_endpoint_types.includes(endpointOf(kind)) &&
+      !model_name.includes('*') &&
+      (kind !== 'video' || video_prices !== undefined),
+  )
+  const names = usable.map(({ model_name }) => model_name)
+  const wish = query.get('model') ?? ''
+  const model = names.includes(wish) ? wish : (names[0] ?? '')
+  return (
+    <>
+      <PageHead title={text('page.playground')} />
+      <fieldset class="segments">
+        <legend class="hidden">{text('playground.format')}</legend>
+        {KINDS.map(each => (
+          <button
+            key={each}
+            type="button"
+            class="button"
+            aria-pressed={kind === each}
+            onClick={() => setQuery({ format: each })}
+          >
+            {each === 'video' ? text('playground.video') : FORMATS[each].title}
+          </button>
+        ))}
+      </fieldset>
+      {kind === 'video' ? (
+        <Video model={model} names={names} />
+      ) : (
+        <Chat key={kind} format={FORMATS[kind]} model={model} names={names} />
+      )}
+    </>
+  )
+}
+export default Playground
+
+interface ModelProps {
+  readonly model: string
+  readonly names: readonly string[]
+}
+const ModelField = ({ model, names }: ModelProps) => (
+  <Field
+    label={text('playground.model')}
+    value={model}
+    onChange={model => setQuery({ model })}
+    options={names.map(name => [name, name])}
+  />
+)
+
+/** One call: what was sent and what has come back so far. */
+interface Run {
+  readonly body: object
+  readonly answer: string
+  readonly requestId?: string
+  readonly error?: ApiError
+  readonly isOver?: boolean
+  readonly isStopped?: boolean
+}
+
+const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => {
+  const [message, setMessage] = useState('')
+  const [system, setSystem] = useState('')
+  const [most, setMost] = useState('1024')
+  const [run, setRun] = useState<Run>()
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
+  const action = useAction(async () => {
+    const body = format.body({ model, text: message, system, most: Number(most) || 1024 })
+    const controller = new AbortController()
+    abort.current = controller
+    setRun({ body, answer: '' })
+    const change = (part: Partial<Run>) => setRun(before => before && { ...before, ...part })
+    try {
+      const options = { body, signal: controller.signal }
+      const response = await send('POST', format.path(model), options)
+      const requestId = response.headers.get('x-request-id') ?? ''
+      change({ requestId })
+      if (!response.ok || !response.body) throw await errorOf(response)
+      await readEvents(response.body, event => {
+        const added = format.textIn(event)
+        if (added) setRun(before => before && { ...before, answer: before.answer + added })
+      })
+      change({ isOver: true })
+    } catch (error) {
+      const { aborted } = controller.signal
+      change(aborted ? { isOver: true, isStopped: true } : { error: toApiError(error) })
+    }
+  })
+  return (
+    <div class="two">
+      <section class="card" aria-label={text('playground.request')}>
+        <Form action={action} submit={text('playground.send')} isWide>
+          <ModelField model={model} names={names} />
+          <Field
+            label={text('playground.prompt')}
+            value={message}
+            onChange={setMessage}
+            lines={5}
+            isRequired
+          />
+          <Field
+            label={`${text('playground.system')} (${text('optional')})`}
+            value={system}
+            onChange={setSystem}
+            lines={2}
+          />
+          <Field label={text('playground.most')} value={most} onChange={setMost} type="number" />
+        </Form>
+      </section>
+      <Answer run={run} onStop={() => abort.current?.abort()} />
+    </div>
+  )
+}
+
+const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
+  <section class="card" aria-label={text('playground.answer')}>
+    <div class="card-head">
+      <h2>{text('playground.answer')}</h2>
+      {run && !run.isOver && !run.error && (
+        <button type="button" class="button tiny" onClick={onStop}>
+          {text('playground.stop')}
+        </button>
+      )}
+    </div>
+    {!run && <p class="muted answer">{text('playground.empty')}</p>}
+    {run && (
+      <>
+        <div class="answer" aria-live="polite" data-answer>
+          {run.answer}
+        </div>
+        {run.isStopped && <p class="muted">{text('playground.stopped')}</p>}
+        <FormError error={run.error} fields={[]} />
+        <Charge run={run} />
+        <details>
+          <summary>{text('playground.request')}</summary>
+          <pre>{JSON.stringify(run.body, null, 2)}</pre>
+        </details>
+      </>
+    )}
+  </section>
+)
+
+interface Receipt {
+  readonly state: string
+  readonly cost: number
+  readonly formula: string | null
+}
+/** ms between two looks for the receipt, and how many. */
+const [INTERVAL, LOOKS] = [300, 30]
+const Charge = ({ run: { requestId, isOver } }: { run: Run }) => {
+  const currency = useCurrency()
+  const [receipt, setReceipt] = useState<Receipt>()
+  useEffect(() => {
+    if (!isOver || !requestId) return
+    let looks = 0
+    const look = () =>
+      callData<Receipt>('GET', `/api/usage/${requestId}`)
+        .then(data => {
+          setReceipt(data)
+          if (data.state === 'open') throw new Error('the call is not settled yet')
+        })
+        .catch(() => {
+          if (++looks < LOOKS) timer = setTimeout(look, INTERVAL)
+        })
+    let timer = setTimeout(look, 0)
+    return () => clearTimeout(timer)
+  }, [isOver, requestId])
+  if (!requestId) return null
+  return (
+    <dl class="facts">
+      <dt>{text('column.id')}</dt>
+      <dd>
+        <a href={hrefOf('call', requestId)}>{text('page.call')}</a> <Id id={requestId} />
+      </dd>
+      <dt>{text('playground.charge')}</dt>
+      <dd data-charge>
+        {receipt ? (
+          <>
+            <Money amount={receipt.cost} /> {currency}
+            {receipt.formula && <div class="small muted">{receipt.formula}</div>}
+          </>
+        ) : (
+          <span class="muted">{text('playground.waiting')}</span>
+        )}
+      </dd>
+    </dl>
+  )
+}
+
+const RESOLUTIONS = ['540p', '720p', '1080p']
+const Video = ({ model, names }: ModelProps) => {
+  const [prompt, setPrompt] = useState('')
+  const [duration, setDuration] = useState('5')
+  const [resolution, setResolution] = useState('720p')
+  const body = { model, prompt, duration: Number(duration), resolution }
+  const action = useAction(async () => {
+    const { task_id } = await call<{ task_id: string }>('POST', '/ent/v2/text2video', { body })
+    toast(text('playground.created'))
+    go(hrefOf('task', task_id))
+  })
+  return (
+    <div class="two">
+      <section class="card" aria-label={text('playground.video')}>
+        <Form action={action} submit={text('playground.send')} isWide>
+          <ModelField model={model} names={names} />
+          <Field
+            label={text('tasks.prompt')}
+            value={prompt}
+            onChange={setPrompt}
+            lines={4}
+            isRequired
+          />
+          <div class="columns">
+            <Field
+              label={text('playground.duration')}
+              value={duration}
+              onChange={setDuration}
+              type="number"
+            />
+            <Field
+              label={text('playground.resolution')}
+              value={resolution}
+              onChange={setResolution}
+              options={RESOLUTIONS.map(each => [each, each])}
+            />
+          </div>
+        </Form>
+      </section>
+      <section class="card" aria-label={text('playground.request')}>
+        <h2>{text('playground.request')}</h2>
+        <pre>{`POST /ent/v2/text2video\n${JSON.stringify(body, null, 2)}`}</pre>
+      </section>
+    </div>
+  )
+}

@@ -1,0 +1,138 @@
+/** Routes, for operators: the pipeline of each as compiled, with its options and its place. */
+import { useData } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Filter, wholeList } from '../parts/list.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty, View } from '../parts/states.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { hrefOf } from '../router.ts'
+import { text } from '../texts.ts'
+
+interface Route {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly stages: readonly string[]
+  readonly options: Readonly<Record<string, unknown>>
+  readonly upstreams: readonly string[]
+  readonly place?: { readonly file: string; readonly line: number }
+  readonly summary?: string
+}
+
+const Routes = ({ place: { id, query } }: PageProps) => {
+  const routes = useData<{ data: readonly Route[] }>('/api/admin/routes')
+  if (id !== undefined)
+    return (
+      <View of={routes} rows={8}>
+        {({ data }) => <RouteView name={id} route={data.find(each => each.name === id)} />}
+      </View>
+    )
+  const search = (query.get('search') ?? '').toLowerCase()
+  const rows = routes.data?.data.filter(({ name, path, stages }) =>
+    `${name} ${path} ${stages.join(' ')}`.toLowerCase().includes(search),
+  )
+  return (
+    <>
+      <PageHead title={text('page.routes')} />
+      <div class="filters">
+        <Filter name="search" label={text('search')} query={query} isSearch />
+      </div>
+      <Table
+        name={text('page.routes')}
+        of={wholeList(routes, rows)}
+        columns={columns()}
+        keyOf={({ name }) => name}
+        hrefOf={({ name }) => hrefOf('routes', name)}
+        empty={<Empty title={text('routes.empty')} help={text('routes.empty.help')} />}
+      />
+    </>
+  )
+}
+export default Routes
+
+const placeOf = ({ place }: Route): string => (place ? `${place.file}:${place.line}` : '')
+const columns = (): readonly Column<Route>[] => [
+  {
+    title: text('column.route'),
+    cell: ({ name }) => <a href={hrefOf('routes', name)}>{name}</a>,
+    csv: ({ name }) => name,
+  },
+  {
+    title: text('routes.path'),
+    cell: ({ method, path }) => (
+      <span class="mono ellipsis">
+        {method} {path}
+      </span>
+    ),
+    csv: ({ method, path }) => `${method} ${path}`,
+  },
+  {
+    title: text('routes.stages'),
+    cell: ({ stages }) => <span class="ellipsis muted">{stages.join(' → ')}</span>,
+    csv: ({ stages }) => stages.join(' '),
+    isWide: true,
+  },
+  {
+    title: text('routes.place'),
+    cell: route => <span class="mono">{placeOf(route)}</span>,
+    csv: placeOf,
+    isWide: true,
+  },
+]
+
+const RouteView = ({ name, route }: { name: string; route: Route | undefined }) => {
+  if (!route)
+    return (
+      <>
+        <PageHead title={text('column.route')} />
+        <Empty title={text('routes.unknown')} help={name}>
+          <a class="button" href={hrefOf('routes')}>
+            {text('page.routes')}
+          </a>
+        </Empty>
+      </>
+    )
+  const { method, path, stages, options, upstreams, summary } = route
+  return (
+    <>
+      <PageHead title={name}>
+        <a class="button" href={hrefOf('routes')}>
+          {text('page.routes')}
+        </a>
+      </PageHead>
+      <section class="card" aria-label={text('column.route')}>
+        <dl class="facts">
+          <dt>{text('routes.path')}</dt>
+          <dd class="mono">
+            {method} {path}
+          </dd>
+          <dt>{text('routes.place')}</dt>
+          <dd class="mono">{placeOf(route)}</dd>
+          {summary && (
+            <>
+              <dt>{text('routes.summary')}</dt>
+              <dd>{summary}</dd>
+            </>
+          )}
+          {upstreams.length > 0 && (
+            <>
+              <dt>{text('page.upstreams')}</dt>
+              <dd>{upstreams.join(', ')}</dd>
+            </>
+          )}
+        </dl>
+      </section>
+      <section class="card" aria-label={text('routes.stages')}>
+        <h2>{text('routes.stages')}</h2>
+        <ol class="pipeline">
+          {stages.map(stage => (
+            <li key={stage}>
+              <strong>{stage}</strong>
+              <code>{JSON.stringify(options[stage])}</code>
+            </li>
+          ))}
+        </ol>
+      </section>
+    </>
+  )
+}

@@ -1,0 +1,94 @@
+/** One task: its state as it moves, its results played inline, its request; cancel. */
+import { callData } from '../api.ts'
+import { formatTime } from '../format.ts'
+import { useAction, useData, useEvents } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Media } from '../parts/media.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { FormError, View } from '../parts/states.tsx'
+import { Id, Live, State } from '../parts/values.tsx'
+import { hrefOf } from '../router.ts'
+import { text } from '../texts.ts'
+import { isOpen, type Task } from './tasks.tsx'
+
+const TaskPage = ({ place }: PageProps) => {
+  const id = encodeURIComponent(place.id ?? '')
+  const task = useData<{ data: Task }>(`/api/tasks/${id}`)
+  const running = task.data && isOpen(task.data.data)
+  const live = useEvents('/api/tasks/events', ({ rows }) => {
+    if (rows.length === 0 || rows.some(row => row.id === place.id)) task.reload()
+  })
+  const cancel = useAction(async () => {
+    await callData('POST', `/api/tasks/${id}/cancel`, {})
+    task.reload()
+  })
+  return (
+    <>
+      <PageHead title={text('page.task')}>
+        <Live at={live} />
+        <Id id={place.id ?? ''} />
+        {running && (
+          <button type="button" class="button danger" onClick={cancel.start}>
+            {text('tasks.cancel')}
+          </button>
+        )}
+      </PageHead>
+      <FormError error={cancel.error} fields={[]} />
+      <View of={task} rows={6}>
+        {({ data }) => <Shown task={data} />}
+      </View>
+    </>
+  )
+}
+export default TaskPage
+
+const Shown = ({ task }: { task: Task }) => {
+  const { state, progress, model, route, created, changed, expires, error, results } = task
+  return (
+    <>
+      {results.length > 0 && (
+        <section class="card" aria-label={text('tasks.results')}>
+          <h2>{text('tasks.results')}</h2>
+          {results.map((result, index) => (
+            <Media key={index} task={task.id} index={index} result={result} />
+          ))}
+        </section>
+      )}
+      {error && (
+        <p class="notice error">
+          {error.code}: {error.message || text('tasks.failed')}. {text('tasks.free')}
+        </p>
+      )}
+      <section class="card" aria-label={text('page.task')}>
+        <dl class="facts" aria-live="polite">
+          <dt>{text('column.state')}</dt>
+          <dd>
+            <State state={state} /> {isOpen(task) && `${progress} %`}
+          </dd>
+          <dt>{text('column.model')}</dt>
+          <dd>{model}</dd>
+          <dt>{text('column.route')}</dt>
+          <dd>{route}</dd>
+          <dt>{text('column.created')}</dt>
+          <dd>{formatTime(created)}</dd>
+          <dt>{text('tasks.changed')}</dt>
+          <dd>{formatTime(changed)}</dd>
+          {expires && (
+            <>
+              <dt>{text('tasks.kept')}</dt>
+              <dd>{formatTime(expires)}</dd>
+            </>
+          )}
+          <dt>{text('tasks.charge')}</dt>
+          <dd>
+            <a href={hrefOf('call', task.id)}>{text('tasks.receipt')}</a>
+          </dd>
+        </dl>
+      </section>
+      <section class="card" aria-label={text('tasks.request')}>
+        <h2>{text('tasks.request')}</h2>
+        <pre>{JSON.stringify(task.request, null, 2)}</pre>
+      </section>
+    </>
+  )
+}

@@ -1,0 +1,109 @@
+/** Tasks: their states, live while any of them runs. */
+import { useState } from 'preact/hooks'
+import { useEvents } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { PageHead } from '../parts/page.tsx'
+import { Empty } from '../parts/states.tsx'
+import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
+import { Live, State, Time } from '../parts/values.tsx'
+import { hrefOf, setQuery } from '../router.ts'
+import { type TextKey, text } from '../texts.ts'
+
+export interface Task {
+  readonly id: string
+  readonly request_id: string
+  readonly route: string
+  readonly model: string
+  readonly state: string
+  readonly progress: number
+  readonly error: { readonly code: string; readonly message: string } | null
+  readonly results: readonly Readonly<Record<string, unknown>>[]
+  readonly request: Readonly<Record<string, unknown>>
+  readonly created: string
+  readonly changed: string
+  readonly expires: string | null
+}
+export const isOpen = ({ state }: Task): boolean => state !== 'succeeded' && state !== 'failed'
+
+const FILTERS = ['', 'open', 'succeeded', 'failed'] as const
+
+const Tasks = ({ place: { query } }: PageProps) => {
+  const [round, setRound] = useState(0)
+  const state = FILTERS.find(each => each === query.get('state')) ?? ''
+  const rows = useRows<Task>(`/api/tasks${state && `?state=${state}`}`, envelopePage, round)
+  const live = useEvents('/api/tasks/events', () => setRound(round => round + 1))
+  return (
+    <>
+      <PageHead title={text('page.tasks')}>
+        <Live at={live} />
+        <fieldset class="segments">
+          <legend class="hidden">{text('column.state')}</legend>
+          {FILTERS.map(each => (
+            <button
+              key={each}
+              type="button"
+              class="button"
+              aria-pressed={state === each}
+              onClick={() => setQuery({ state: each })}
+            >
+              {each === '' ? text('all') : text(`state.${each}` as TextKey)}
+            </button>
+          ))}
+        </fieldset>
+      </PageHead>
+      <Table
+        name={text('page.tasks')}
+        of={rows}
+        columns={COLUMNS()}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => hrefOf('task', id)}
+        empty={
+          <Empty title={text('tasks.empty')} help={text('tasks.empty.help')}>
+            <a class="button" href={hrefOf('playground', undefined, { format: 'video' })}>
+              {text('page.playground')}
+            </a>
+          </Empty>
+        }
+      />
+    </>
+  )
+}
+export default Tasks
+
+const COLUMNS = (): readonly Column<Task>[] => [
+  {
+    title: text('column.created'),
+    cell: ({ created }) => <Time at={created} />,
+    csv: ({ created }) => created,
+  },
+  {
+    title: text('page.task'),
+    cell: ({ id }) => (
+      <a class="mono" href={hrefOf('task', id)}>
+        {id}
+      </a>
+    ),
+    csv: ({ id }) => id,
+  },
+  { title: text('column.model'), cell: ({ model }) => model, csv: ({ model }) => model },
+  {
+    title: text('tasks.prompt'),
+    cell: ({ request: { prompt } }) => (
+      <span class="ellipsis">{typeof prompt === 'string' ? prompt : ''}</span>
+    ),
+    csv: ({ request: { prompt } }) => (typeof prompt === 'string' ? prompt : ''),
+    isWide: true,
+  },
+  {
+    title: text('column.state'),
+    cell: ({ state }) => <State state={state} />,
+    csv: ({ state }) => state,
+  },
+  {
+    title: `${text('tasks.progress')} (%)`,
+    cell: ({ progress }) => progress,
+    csv: ({ progress }) => progress,
+    isNumber: true,
+    isWide: true,
+  },
+]

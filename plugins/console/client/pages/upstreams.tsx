@@ -1,0 +1,177 @@
+/** Upstreams, for operators: health over all workers, keys at rest, and a test. */
+import { useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import { useEvery } from '../live-log.ts'
+import { toApiError, useData } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { Filter } from '../parts/list.tsx'
+import { PageHead } from '../parts/page.tsx'
+import { Empty, View } from '../parts/states.tsx'
+import { State } from '../parts/values.tsx'
+import { text } from '../texts.ts'
+
+type Workers = Readonly<Record<string, number>>
+interface Upstream {
+  readonly name: string
+  readonly inside: string | null
+  readonly formats: readonly string[] | null
+  readonly addresses: readonly {
+    readonly address: string
+    readonly state: string
+    readonly busy: number
+    readonly workers: Workers
+  }[]
+  readonly keys: readonly {
+    readonly key: string
+    readonly state: string
+    readonly seconds: number
+    readonly limited: readonly string[]
+    readonly workers: Workers
+  }[]
+}
+interface Finding {
+  readonly address: string
+  readonly key: string
+  readonly answer: string
+  readonly fails: boolean
+}
+/** ms between two looks at the health. */
+const LIVE = 5_000
+
+const Upstreams = ({ place: { query } }: PageProps) => {
+  const upstreams = useData<{ data: readonly Upstream[] }>('/api/admin/upstreams')
+  useEvery(LIVE, upstreams.reload)
+  const search = (query.get('search') ?? '').toLowerCase()
+  return (
+    <>
+      <PageHead title={text('page.upstreams')} />
+      <div class="filters">
+        <Filter name="search" label={text('search')} query={query} isSearch />
+      </div>
+      <View of={upstreams} rows={10}>
+        {({ data }) => {
+          const rows = data.filter(({ name }) => name.toLowerCase().includes(search))
+          return rows.length === 0 ? (
+            <Empty title={text('upstreams.empty')} help={text('upstreams.empty.help')} />
+          ) : (
+            <List rows={rows} />
+          )
+        }}
+      </View>
+    </>
+  )
+}
+export default Upstreams
+
+const List = ({ rows }: { rows: readonly Upstream[] }) => (
+  <div class="table-box">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{text('column.upstream')}</th>
+          <th scope="col" class="wide-only">
+            {text('models.formats')}
+          </th>
+          <th scope="col">{text('upstreams.address')}</th>
+          <th scope="col">{text('column.state')}</th>
+          <th scope="col" class="number wide-only">
+            {text('upstreams.busy')}
+          </th>
+          <th scope="col">{text('column.actions')}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(each => (
+          <UpstreamRows key={each.name} upstream={each} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+const workersOf = (workers: Workers): string =>
+  Object.entries(workers)
+    .map(([state, count]) => `${count} × ${state}`)
+    .join(', ')
+
+const UpstreamRows = ({ upstream }: { upstream: Upstream }) => {
+  const [findings, setFindings] = useState<readonly Finding[]>()
+  const [isBusy, setBusy] = useState(false)
+  const { name, formats, addresses, keys } = upstream
+  const test = () => {
+    setBusy(true)
+    callData<readonly Finding[]>('POST', '/api/admin/upstreams/test', { upstream: name })
+      .then(setFindings)
+      .catch(error => {
+        const answer = toApiError(error).message
+        setFindings([{ address: name, key: '-', answer, fails: true }])
+      })
+      .finally(() => setBusy(false))
+  }
+  const [first, ...others] = addresses
+  return (
+    <>
+      <tr>
+        <td>
+          <strong>{name}</strong>
+        </td>
+        <td class="wide-only muted">{formats?.join(', ') ?? '–'}</td>
+        <td class="mono">{first?.address ?? '–'}</td>
+        <td title={first && workersOf(first.workers)}>{first && <State state={first.state} />}</td>
+        <td class="number wide-only">{first?.busy}</td>
+        <td>
+          <button type="button" class="button tiny" aria-busy={isBusy} onClick={test}>
+            {text('upstreams.test')}
+          </button>
+        </td>
+      </tr>
+      {others.map(each => (
+        <SubRow key={each.address} label={each.address} state={each.state} of={each.workers} />
+      ))}
+      {keys.map(({ key, state, seconds, limited, workers }) => (
+        <SubRow
+          key={key}
+          label={text('upstreams.key', { key })}
+          state={state}
+          of={workers}
+          note={[
+            seconds > 0 ? text('upstreams.rests', { n: seconds }) : '',
+            limited.length > 0 ? text('upstreams.limited', { names: limited.join(', ') }) : '',
+          ]
+            .filter(Boolean)
+            .join('; ')}
+        />
+      ))}
+      {findings?.map(({ address, key, answer, fails }) => (
+        <tr key={`${address} ${key}`} data-test>
+          <td />
+          <td class="wide-only" />
+          <td colSpan={4}>
+            <span class={`badge ${fails ? 'error' : 'ok'}`}>{answer}</span>{' '}
+            <span class="muted mono">
+              {address} {key}
+            </span>
+          </td>
+        </tr>
+      ))}
+    </>
+  )
+}
+interface SubRowProps {
+  readonly label: string
+  readonly state: string
+  readonly of: Workers
+  readonly note?: string
+}
+const SubRow = ({ label, state, of, note }: SubRowProps) => (
+  <tr>
+    <td />
+    <td class="wide-only" />
+    <td class="mono">{label}</td>
+    <td title={workersOf(of)}>
+      <State state={state} />
+    </td>
+    <td class="wide-only" />
+    <td class="muted">{note}</td>
+  </tr>
+)

@@ -1,0 +1,323 @@
+/** Usage: every call of the account, filtered, page by page. */
+import { useState } from 'preact/hooks'
+import { addressOf } from '../api.ts'
+import { formatNumber, shortenId } from '../format.ts'
+import { useData, useEvents } from '../loading.ts'
+import type { PageProps } from '../pages.ts'
+import { PageHead } from '../parts/page.tsx'
+import { Empty } from '../parts/states.tsx'
+import { type Column, envelopePage, type Sorting, Table, useRows } from '../parts/table.tsx'
+import { Live, Money, State, Time, useCurrency } from '../parts/values.tsx'
+import { go, hrefOf, setQuery } from '../router.ts'
+import { type TextKey, text } from '../texts.ts'
+
+interface Call {
+  readonly request_id: string
+  readonly at: string
+  readonly route: string
+  readonly model: string
+  readonly key: number | null
+  readonly state: string
+  readonly estimated: boolean
+  readonly cost: number
+  readonly refunded: number
+}
+interface Sum {
+  readonly day?: string
+  readonly model?: string
+  readonly key?: number | null
+  readonly name?: string | null
+  readonly calls: number
+  readonly cost: number
+  readonly refunded: number
+}
+const GROUPS = ['call', 'day', 'model', 'key'] as const
+/** The parameters of the address that are parameters of the API. */
+const FILTERS = ['from', 'to', 'model', 'key', 'state'] as const
+
+const Usage = ({ place: { query } }: PageProps) => {
+  const by = GROUPS.find(each => each === query.get('by')) ?? 'call'
+  const [round, setRound] = useState(0)
+  const [missed, setMissed] = useState(0)
+  const reload = () => {
+    setRound(round => round + 1)
+    setMissed(0)
+  }
+  const live = useEvents('/api/usage/events', ({ rows }) => {
+    // Rows that the user is reading stay where they are.
+    if (scrollY < READING) reload()
+    else setMissed(missed => missed + rows.length)
+  })
+  const [sort, order] = sortIn(query, by)
+  const parameters = new URLSearchParams({ by, sort, order, limit: '200' })
+  for (const name of FILTERS) {
+    const value = query.get(name)
+    const isRange = name === 'from' || name === 'to'
+    if (value && (isRange || by === 'call')) parameters.set(name, value)
+  }
+  const csv = new URLSearchParams(parameters)
+  csv.delete('limit')
+  csv.set('format', 'csv')
+  const list: List = {
+    path: `/api/usage?${parameters}`,
+    csvHref: addressOf(`/api/usage?${csv}`),
+    round,
+    sorting: { by: sort, order, onSort: (sort, order) => setQuery({ sort, order }) },
+  }
+  return (
+    <>
+      <PageHead title={text('page.usage')}>
+        <Live at={live} />
+        <fieldset class="segments">
+          <legend class="hidden">{text('usage.by')}</legend>
+          {GROUPS.map(each => (
+            <button
+              key={each}
+              type="button"
+              class="button"
+              aria-pressed={by === each}
+              onClick={() => setQuery({ by: each, sort: undefined, order: undefined })}
+            >
+              {text(`usage.by.${each}` as TextKey)}
+            </button>
+          ))}
+        </fieldset>
+      </PageHead>
+      <Filters query={query} isByCall={by === 'call'} />
+      {by === 'call' ? <Calls list={list} /> : <Sums list={list} by={by} />}
+      {missed > 0 && (
+        <button
+          type="button"
+          class="button primary missed"
+          onClick={() => {
+            scrollTo({ top: 0 })
+            reload()
+          }}
+        >
+          {text('usage.missed', { n: missed })}
+        </button>
+      )}
+    </>
+  )
+}
+export default Usage
+
+/** px below which the page counts as read from its top. */
+const READING = 200
+interface List {
+  readonly path: string
+  readonly csvHref: string
+  readonly round: number
+  readonly sorting: Sorting
+}
+const SORTS = { call: ['time', 'cost', 'model'], sum: ['name', 'calls', 'cost'] } as const
+/** The order of the address, or the usual one. */
+const sortIn = (
+  query: URLSearchParams,
+  by: (typeof GROUPS)[number],
+): readonly [sort: string, order: 'asc' | 'desc'] => {
+  const sorts = SORTS[by === 'call' ? 'call' : 'sum']
+  const sort = sorts.find(each => each === query.get('sort')) ?? sorts[0]
+  const usual = by === 'call' || by === 'day' ? 'desc' : 'asc'
+  const order = query.get('order')
+  return [sort, order === 'asc' || order === 'desc' ? order : usual]
+}
+
+interface Key {
+  readonly id: number
+  readonly name: string
+}
+const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolean }) => {
+  const keys = useData<{ data: readonly Key[] }>('/api/keys?limit=1000')
+  const day = (name: 'from' | 'to') => (
+    <label class="row small">
+      {text(name)}
+      <input
+        type="date"
+        class="input"
+        value={query.get(name) ?? ''}
+        onChange={event => setQuery({ [name]: event.currentTarget.value })}
+      />
+    </label>
+  )
+  return (
+    <div class="filters">
+      {isByCall && (
+        <input
+          type="search"
+          class="input"
+          aria-label={text('usage.search')}
+          placeholder={text('usage.search')}
+          onKeyDown={event => {
+            const id = event.currentTarget.value.trim()
+            if (event.key === 'Enter' && id) go(hrefOf('call', id))
+          }}
+        />
+      )}
+      {day('from')}
+      {day('to')}
+      {isByCall && (
+        <>
+          <input
+            class="input"
+            aria-label={text('column.model')}
+            placeholder={text('column.model')}
+            value={query.get('model') ?? ''}
+            onChange={event => setQuery({ model: event.currentTarget.value.trim() })}
+          />
+          <Select
+            name="key"
+            query={query}
+            options={(keys.data?.data ?? []).map(({ id, name }) => [String(id), name])}
+          />
+          <Select
+            name="state"
+            query={query}
+            options={['settled', 'open', 'released'].map(state => [
+              state,
+              text(`state.${state}` as TextKey),
+            ])}
+          />
+        </>
+      )}
+    </div>
+  )
+}
+interface SelectProps {
+  readonly name: 'key' | 'state'
+  readonly query: URLSearchParams
+  readonly options: readonly (readonly [value: string, label: string])[]
+}
+const Select = ({ name, query, options }: SelectProps) => (
+  <select
+    class="input"
+    aria-label={text(`column.${name}`)}
+    value={query.get(name) ?? ''}
+    onChange={event => setQuery({ [name]: event.currentTarget.value })}
+  >
+    <option value="">
+      {text(`column.${name}`)}: {text('all')}
+    </option>
+    {options.map(([value, label]) => (
+      <option key={value} value={value}>
+        {label}
+      </option>
+    ))}
+  </select>
+)
+
+const NoUsage = () => (
+  <Empty title={text('usage.empty')} help={text('usage.empty.help')}>
+    <a class="button" href={hrefOf('playground')}>
+      {text('page.playground')}
+    </a>
+  </Empty>
+)
+
+const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
+  const rows = useRows<Call>(path, envelopePage, round)
+  const currency = useCurrency()
+  const columns: readonly Column<Call>[] = [
+    {
+      title: text('column.time'),
+      cell: ({ at, request_id: id }) => (
+        <a class="quiet" href={hrefOf('call', id)}>
+          <Time at={at} />
+        </a>
+      ),
+      sort: 'time',
+    },
+    {
+      title: text('column.id'),
+      cell: ({ request_id: id }) => (
+        <a class="mono" href={hrefOf('call', id)} title={id}>
+          {shortenId(id)}
+        </a>
+      ),
+      isWide: true,
+    },
+    {
+      title: text('column.model'),
+      cell: ({ model }) => <span class="ellipsis">{model}</span>,
+      sort: 'model',
+    },
+    {
+      title: text('column.route'),
+      cell: ({ route }) => route,
+      isWide: true,
+    },
+    {
+      title: text('column.key'),
+      cell: ({ key }) => (key === null ? text('usage.console') : `#${key}`),
+      isWide: true,
+    },
+    {
+      title: text('column.state'),
+      cell: ({ state }) => <State state={state} />,
+      isWide: true,
+    },
+    {
+      title: `${text('column.cost')} (${currency})`,
+      cell: ({ cost }) => <Money amount={cost} />,
+      sort: 'cost',
+      isNumber: true,
+    },
+  ]
+  return (
+    <Table
+      name={text('page.usage')}
+      of={rows}
+      {...table}
+      columns={columns}
+      keyOf={call => call.request_id}
+      hrefOf={call => hrefOf('call', call.request_id)}
+      empty={<NoUsage />}
+    />
+  )
+}
+
+const nameOf = ({ day, model, key, name }: Sum): string =>
+  day ?? model ?? name ?? (key === null ? text('usage.console') : `#${key}`)
+interface SumsProps {
+  readonly list: List
+  readonly by: 'day' | 'model' | 'key'
+}
+const Sums = ({ list: { path, round, ...table }, by }: SumsProps) => {
+  const rows = useRows<Sum>(path, envelopePage, round)
+  const currency = useCurrency()
+  const columns: readonly Column<Sum>[] = [
+    {
+      title: text(`column.${by}`),
+      cell: sum => <span class="ellipsis">{nameOf(sum)}</span>,
+      sort: 'name',
+    },
+    {
+      title: text('column.calls'),
+      cell: ({ calls }) => formatNumber(calls),
+      sort: 'calls',
+      isNumber: true,
+    },
+    {
+      title: `${text('column.cost')} (${currency})`,
+      cell: ({ cost }) => <Money amount={cost} />,
+      sort: 'cost',
+      isNumber: true,
+    },
+    {
+      title: `${text('column.refunded')} (${currency})`,
+      cell: ({ refunded }) => <Money amount={refunded} />,
+      isNumber: true,
+      isWide: true,
+    },
+  ]
+  return (
+    <Table
+      name={`${text('page.usage')} ${by}`}
+      of={rows}
+      {...table}
+      columns={columns}
+      keyOf={nameOf}
+      empty={<NoUsage />}
+    />
+  )
+}

@@ -1,0 +1,27 @@
+/** Differences of configuration files, as lines of a unified diff. */
+import { text } from '../texts.ts'
+
+export interface FileDiff {
+  readonly file: string
+  readonly lines: readonly string[]
+}
+const KINDS: Readonly<Record<string, string>> = { '+': 'added', '-': 'removed', '@': 'hunk' }
+
+export const Diff = ({ files }: { files: readonly FileDiff[] }) =>
+  files.length === 0 ? (
+    <p class="muted">{text('configuration.same')}</p>
+  ) : (
+    files.map(({ file, lines }) => (
+      <figure key={file} class="diff">
+        <figcaption class="mono">{file}</figcaption>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable */}
+        <pre tabIndex={0}>
+          {lines.map((line, index) => (
+            <span key={index} class={KINDS[line[0] ?? ''] ?? ''}>
+              {`${line}\n`}
+            </span>
+          ))}
+        </pre>
+      </figure>
+    ))
+  )

@@ -1,0 +1,85 @@
+/** The price of a call: its lines, the formula, and what was given back or not covered. */
+import { text } from '../texts.ts'
+import { Money, useCurrency } from './values.tsx'
+
+export interface PriceLine {
+  readonly meter: string
+  readonly quantity?: number | string
+  readonly price?: string
+  readonly per?: string
+  readonly amount: number
+}
+interface PriceProps {
+  readonly lines: readonly PriceLine[]
+  readonly formula: string | null
+  readonly cost: number
+  readonly refunded: number
+  readonly uncollected: number
+  readonly usage: Readonly<Record<string, number>> | null
+}
+
+export const Price = (props: PriceProps) => {
+  const { lines, formula, refunded, uncollected } = props
+  const currency = useCurrency()
+  return (
+    <section class="card" aria-label={text('call.price')}>
+      <h2>{text('call.price')}</h2>
+      {lines.length === 0 ? <p class="muted">{text('call.no-lines')}</p> : <Lines {...props} />}
+      {formula && <pre>{formula}</pre>}
+      {refunded > 0 && (
+        <p>
+          {text('column.refunded')}: <Money amount={refunded} /> {currency}
+        </p>
+      )}
+      {uncollected > 0 && (
+        <p class="warning">
+          {text('call.uncollected')}: <Money amount={uncollected} /> {currency}
+        </p>
+      )}
+    </section>
+  )
+}
+
+const Lines = ({ lines, cost, usage }: PriceProps) => {
+  const currency = useCurrency()
+  return (
+    <div class="table-box">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{text('call.meter')}</th>
+            <th scope="col" class="number">
+              {text('call.quantity')}
+            </th>
+            <th scope="col" class="number">
+              {text('call.unit-price')}
+            </th>
+            <th scope="col" class="number">
+              {text('column.amount')} ({currency})
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map(({ meter, quantity, price, per, amount }) => (
+            <tr key={`${meter} ${price}`}>
+              <td>{meter}</td>
+              <td class="number">{String(quantity ?? usage?.[meter] ?? '')}</td>
+              <td class="number">{per ? `${price} / ${per}` : price}</td>
+              <td class="number">
+                <Money amount={amount} />
+              </td>
+            </tr>
+          ))}
+          <tr>
+            <td colSpan={3}>{text('column.cost')}</td>
+            <td class="number">
+              <strong>
+                <Money amount={cost} />
+              </strong>
+            </td>
+          </tr>
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,104 @@
+/** Code to paste that calls a model: in each format that it answers, by curl and by SDKs. */
+import { useContext, useState } from 'preact/hooks'
+import {
+  FORMAT_NAMES,
+  FORMATS,
+  type FormatName,
+  LANGUAGE_NAMES,
+  type LanguageName,
+  languageTitle,
+  snippetOf,
+} from '../formats.ts'
+import { text } from '../texts.ts'
+import { copyText, SessionContext } from './values.tsx'
+
+export interface Model {
+  readonly model_name: string
+  readonly description?: string
+  readonly supported_endpoint_types: readonly string[]
+  readonly free?: boolean
+  readonly prices: readonly { readonly meter: string; readonly price: string | object }[]
+  readonly video_prices?: readonly {
+    readonly resolution: string
+    readonly duration: number
+    readonly credits: number
+  }[]
+}
+
+/** The formats of chat that a model answers. */
+export const formatsOf = ({ supported_endpoint_types }: Model): readonly FormatName[] =>
+  FORMAT_NAMES.filter(name => supported_endpoint_types.includes(FORMATS[name].endpoint))
+
+export const Snippet = ({ code }: { code: string }) => (
+  <div class="snippet">
+    <pre data-snippet>{code}</pre>
+    <button type="button" class="button tiny" onClick={() => void copyText(code)}>
+      {text('copy')}
+    </button>
+  </div>
+)
+
+interface ChoiceProps<Name extends string> {
+  readonly label: string
+  readonly names: readonly Name[]
+  readonly present: Name | undefined
+  titleOf(name: Name): string
+  onChoose(name: Name): void
+}
+const Choice = <Name extends string>(props: ChoiceProps<Name>) => (
+  <fieldset class="segments">
+    <legend class="hidden">{props.label}</legend>
+    {props.names.map(name => (
+      <button
+        key={name}
+        type="button"
+        class="button tiny"
+        aria-pressed={props.present === name}
+        onClick={() => props.onChoose(name)}
+      >
+        {props.titleOf(name)}
+      </button>
+    ))}
+  </fieldset>
+)
+
+interface SnippetTabsProps {
+  readonly model: Model
+  /** A key to run the code with; without it the code reads the variable KEY. */
+  readonly secret?: string
+}
+export const SnippetTabs = ({ model, secret }: SnippetTabsProps) => {
+  const formats = formatsOf(model)
+  const [chosen, setChosen] = useState(formats[0])
+  const [language, setLanguage] = useState<LanguageName>('curl')
+  const base = useContext(SessionContext)?.url ?? ''
+  const format = chosen && formats.includes(chosen) ? chosen : formats[0]
+  if (!format) return null
+  const code = snippetOf(language, { base, model: model.model_name }, format)
+  return (
+    <div class="field">
+      <div class="row">
+        <Choice<FormatName>
+          label={text('playground.format')}
+          names={formats}
+          present={format}
+          titleOf={name => FORMATS[name].title}
+          onChoose={setChosen}
+        />
+        <Choice<LanguageName>
+          label={text('snippets.language')}
+          names={LANGUAGE_NAMES}
+          present={language}
+          titleOf={languageTitle}
+          onChoose={setLanguage}
+        />
+      </div>
+      {secret ? (
+        <Snippet code={`export KEY=${secret}\n${language === 'curl' ? code : ''}`.trim()} />
+      ) : (
+        <p class="field-help">{text('snippets.key')}</p>
+      )}
+      {(language !== 'curl' || !secret) && <Snippet code={code} />}
+    </div>
+  )
+}

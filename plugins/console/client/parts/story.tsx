@@ -1,0 +1,312 @@
+/** One request's whole story, for operators: its log line, its charges and its task. */
+import { useState } from 'preact/hooks'
+import { callData } from '../api.ts'
+import { formatTime } from '../format.ts'
+import { useAction, useData } from '../loading.ts'
+import { hrefOf } from '../router.ts'
+import { text } from '../texts.ts'
+import { Confirm } from './form.tsx'
+import { Media } from './media.tsx'
+import { Price } from './price.tsx'
+import { View } from './states.tsx'
+import { type Step, TimeLine } from './time-line.tsx'
+import { toast } from './toast.tsx'
+import { Id, Money, State, StatusCode, useCurrency } from './values.tsx'
+
+type Fields = Readonly<Record<string, unknown>>
+interface Attempt {
+  readonly upstream?: string
+  readonly target?: string
+  readonly result?: string | number
+  readonly ms?: number
+}
+export interface RequestRecord {
+  readonly id: string
+  readonly request_id?: string
+  readonly time: number
+  readonly status: number
+  readonly end: string
+  readonly ms: number
+  readonly added: number
+  readonly bytes?: number
+  readonly method: string
+  readonly path: string
+  readonly route?: string
+  readonly code?: string
+  readonly attempts: number
+  readonly tries?: readonly Attempt[]
+  readonly upstream?: string
+  readonly target?: string
+  readonly account?: number
+  readonly account_name?: string
+  readonly key?: number
+  readonly token?: number
+  readonly model?: string
+  readonly cost?: number
+  readonly first_byte?: number
+  readonly version: number
+  readonly trace?: string
+  readonly process?: string
+  readonly dropped?: unknown
+  readonly details?: unknown
+}
+interface Charge {
+  readonly request: string
+  readonly account_name: string | null
+  readonly account: number
+  readonly key: number | null
+  readonly route: string
+  readonly model: string
+  readonly version: number
+  readonly state: string
+  readonly opened: string
+  readonly closed: string | null
+  readonly hold: string
+  readonly cost: string
+  readonly uncollected: string
+  readonly refunded: string
+  readonly estimated: boolean
+  readonly usage: Readonly<Record<string, number>> | null
+  readonly lines: readonly {
+    readonly meter: string
+    readonly quantity?: string
+    readonly price?: string
+    readonly per?: string
+    readonly nanos: string
+  }[]
+  readonly formula: string | null
+  readonly task: string | null
+}
+interface StoryData {
+  readonly request: RequestRecord | null
+  /** Latest first. */
+  readonly charges: readonly Charge[]
+  readonly task: Fields | null
+}
+
+export const Story = ({ id }: { id: string }) => {
+  const path = `/api/admin/requests/story?${new URLSearchParams({ id })}`
+  const story = useData<{ data: StoryData }>(path)
+  return (
+    <View of={story} rows={10}>
+      {({ data }) => <Shown story={data} onChange={story.reload} />}
+    </View>
+  )
+}
+
+const Shown = ({ story, onChange }: { story: StoryData; onChange(): void }) => {
+  const { request, charges, task } = story
+  const charge = charges[0]
+  return (
+    <>
+      {!request && <p class="notice">{text('call.no-line')}</p>}
+      <div class="two">
+        <What request={request} charge={charge} />
+        <TimeLine steps={stepsOf(request, charges)} />
+      </div>
+      {charges.length === 0 && <p class="notice">{text('call.no-charge')}</p>}
+      {charges.map(each => (
+        <ChargeView key={each.request} charge={each} onChange={onChange} />
+      ))}
+      {task && <TaskView task={task} />}
+      {request?.dropped !== undefined && <Json title="call.dropped" value={request.dropped} />}
+      {request?.details !== undefined && <Json title="call.details" value={request.details} />}
+    </>
+  )
+}
+
+const Json = ({ title, value }: { title: 'call.dropped' | 'call.details'; value: unknown }) => (
+  <section class="card" aria-label={text(title)}>
+    <h2>{text(title)}</h2>
+    <pre>{JSON.stringify(value, null, 2)}</pre>
+  </section>
+)
+
+type Fact = readonly [name: string, value: preact.ComponentChildren]
+const What = ({
+  request,
+  charge,
+}: {
+  request: RequestRecord | null
+  charge?: Charge | undefined
+}) => {
+  const source = { ...charge, ...request } as Partial<RequestRecord & Charge>
+  const {
+    account_name: name,
+    account,
+    key,
+    token,
+    model,
+    route,
+    version,
+    upstream,
+    target,
+  } = source
+  const facts: readonly Fact[] = [
+    [text('column.status'), request && <StatusCode status={request.status} code={request.code} />],
+    [text('call.end'), request?.end],
+    [
+      text('column.account'),
+      account !== undefined && (
+        <a href={hrefOf('account', String(account))}>{name ?? `#${account}`}</a>
+      ),
+    ],
+    [
+      text('column.key'),
+      key ? `#${key}` : token ? `${text('personal.token')} #${token}` : undefined,
+    ],
+    [text('call.request'), request && `${request.method} ${request.path}`],
+    [text('column.route'), route && <a href={hrefOf('routes', route)}>{route}</a>],
+    [text('call.asked'), model],
+    [text('call.target'), upstream && `${upstream}${target ? ` / ${target}` : ''}`],
+    [
+      text('call.version'),
+      version !== undefined && (
+        <a href={hrefOf('configuration', undefined, { version: String(version) })}>#{version}</a>
+      ),
+    ],
+    [text('call.client-id'), request?.request_id],
+    [text('call.trace'), request?.trace && <Id id={request.trace} />],
+    [text('call.process'), request?.process],
+  ]
+  return (
+    <section class="card" aria-label={text('call.what')}>
+      <h2>{text('call.what')}</h2>
+      <dl class="facts">
+        {facts.map(([title, value]) =>
+          value ? (
+            <>
+              <dt key={title}>{title}</dt>
+              <dd>{value}</dd>
+            </>
+          ) : null,
+        )}
+      </dl>
+    </section>
+  )
+}
+
+const isFailed = (result: Attempt['result']): boolean =>
+  typeof result !== 'number' ? result !== 'ok' && result !== undefined : result >= 400
+
+/** The log line has the end and durations; the ledger has its own times. */
+const stepsOf = (request: RequestRecord | null, charges: readonly Charge[]): readonly Step[] => {
+  const first = charges.at(-1)
+  const start = request ? request.time - request.ms : first && Date.parse(first.opened)
+  const tries: readonly Attempt[] =
+    request?.tries ?? (request && request.attempts > 0 ? [request] : [])
+  return [
+    { title: text('call.accepted'), at: start },
+    ...(first
+      ? [{ title: text('call.held'), at: Date.parse(first.opened), detail: first.hold }]
+      : []),
+    ...tries.map((each, index): Step => {
+      const isOnly = each === request
+      const duration = isOnly ? undefined : `${each.result ?? ''} · ${each.ms ?? ''} ms`
+      return {
+        title: text('call.attempt', { n: index + 1 }),
+        detail: [each.upstream, each.target, duration].filter(Boolean).join(' · '),
+        tone: !isOnly && isFailed(each.result) ? 'warning' : undefined,
+        at: undefined,
+      }
+    }),
+    ...(request?.first_byte === undefined || start === undefined
+      ? []
+      : [{ title: text('call.first-byte'), at: start + request.first_byte }]),
+    ...(request
+      ? [
+          {
+            title: text('call.last-byte'),
+            at: request.time,
+            detail: `${request.status} · ${request.bytes ?? 0} B · ${text('call.added', { ms: request.added })}`,
+            tone: request.status >= 400 ? ('error' as const) : undefined,
+          },
+        ]
+      : []),
+    ...charges.toReversed().map(
+      (charge): Step => ({
+        title: text(charge.state === 'released' ? 'call.released' : 'call.settled'),
+        at: charge.closed ? Date.parse(charge.closed) : undefined,
+        detail: charge.closed ? charge.cost : text('state.open'),
+      }),
+    ),
+  ]
+}
+
+const NANOS = 1e9
+const ChargeView = ({ charge, onChange }: { charge: Charge; onChange(): void }) => {
+  const [isAsking, setAsking] = useState(false)
+  const currency = useCurrency()
+  const { request, state, cost, refunded, uncollected, formula, usage, estimated } = charge
+  const canRefund = state === 'settled' && Number(cost) > 0 && Number(refunded) === 0
+  const refund = useAction(async () => {
+    await callData('POST', '/api/admin/charges/refund', { request })
+    toast(text('call.refund.done'))
+    setAsking(false)
+    onChange()
+  })
+  return (
+    <>
+      <div class="card-head">
+        <span class="row">
+          <State state={state} /> <Money amount={Number(cost)} /> {currency}
+          {estimated && <span class="muted">{text('call.estimated')}</span>}
+        </span>
+        {canRefund && (
+          <button type="button" class="button danger" onClick={() => setAsking(true)}>
+            {text('call.refund')}
+          </button>
+        )}
+      </div>
+      <Price
+        lines={charge.lines.map(({ nanos, ...line }) => ({
+          ...line,
+          amount: Number(nanos) / NANOS,
+        }))}
+        formula={formula}
+        cost={Number(cost)}
+        refunded={Number(refunded)}
+        uncollected={Number(uncollected)}
+        usage={usage}
+      />
+      {isAsking && (
+        <Confirm
+          title={text('call.refund.title', { cost: `${cost} ${currency}` })}
+          help={text('call.refund.help', { name: charge.account_name ?? `#${charge.account}` })}
+          submit={text('call.refund')}
+          action={refund}
+          onClose={() => setAsking(false)}
+        />
+      )}
+    </>
+  )
+}
+
+const listIn = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value : [])
+const timeIn = (value: unknown): string => (typeof value === 'string' ? formatTime(value) : '')
+const TaskView = ({ task }: { task: Fields }) => (
+  <section class="card" aria-label={text('page.task')}>
+    <div class="card-head">
+      <h2>
+        {text('page.task')} <Id id={String(task.id)} />
+      </h2>
+      <State state={String(task.state)} />
+    </div>
+    <dl class="facts">
+      <dt>{text('column.created')}</dt>
+      <dd>{timeIn(task.created)}</dd>
+      <dt>{text('tasks.changed')}</dt>
+      <dd>{timeIn(task.changed)}</dd>
+      {Boolean(task.upstreamId) && (
+        <>
+          <dt>{text('call.upstream-id')}</dt>
+          <dd class="mono">{String(task.upstreamId)}</dd>
+        </>
+      )}
+    </dl>
+    {Boolean(task.error) && <pre>{JSON.stringify(task.error, null, 2)}</pre>}
+    {listIn(task.results).map((result, index) => (
+      <Media key={index} task={String(task.id)} index={index} result={result} />
+    ))}
+  </section>
+)

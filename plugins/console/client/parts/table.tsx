@@ -1,0 +1,267 @@
+/** A table of a list of the API: loaded page by page with cursors as it is scrolled, with only the
+ *  visible rows in the document, and exported as CSV. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { ApiError } from '../api.ts'
+import { call } from '../api.ts'
+import { toApiError } from '../loading.ts'
+import { text } from '../texts.ts'
+import { ErrorState, Skeleton } from './states.tsx'
+
+export interface Column<Row> {
+  readonly title: string
+  cell(row: Row): ComponentChildren
+  /** The value in the CSV; without it the column is not exported. */
+  csv?(row: Row): string | number | null | undefined
+  readonly isNumber?: boolean
+  /** Left out on narrow screens. */
+  readonly isWide?: boolean
+  /** The value of the parameter `sort` that orders the list by this column. */
+  readonly sort?: string
+}
+export interface Sorting {
+  readonly by: string
+  readonly order: 'asc' | 'desc'
+  onSort(by: string, order: 'asc' | 'desc'): void
+}
+interface Page<Row> {
+  readonly rows: readonly Row[]
+  /** The path of the next page. */
+  readonly next: string | undefined
+}
+/** Reads a page of the list at `path`. */
+export type ReadPage<Row> = (body: unknown, path: string) => Page<Row>
+
+/** The envelope of the gateway: `data`, and `next` for the parameter `cursor`. */
+export const envelopePage = <Row,>(body: unknown, path: string): Page<Row> => {
+  const { data, next } = body as { readonly data: readonly Row[]; readonly next?: string | null }
+  return { rows: data, next: next ? withParameter(path, 'cursor', next) : undefined }
+}
+/** A list of OpenAI's API: the parameter `after`. */
+export const openaiPage = <Row,>(body: unknown, path: string): Page<Row> => {
+  const list = body as { data: readonly (Row & { id: string })[]; has_more?: boolean }
+  const last = list.data.at(-1)?.id
+  const next = list.has_more && last ? withParameter(path, 'after', last) : undefined
+  return { rows: list.data, next }
+}
+const withParameter = (path: string, name: string, value: string): string => {
+  const [base = '', search = ''] = path.split('?')
+  const query = new URLSearchParams(search)
+  query.set(name, value)
+  return `${base}?${query}`
+}
+
+interface Rows<Row> {
+  readonly rows: readonly Row[] | undefined
+  readonly error: ApiError | undefined
+  readonly isSlow: boolean
+  readonly hasMore: boolean
+  loadMore(): void
+  reload(): void
+}
+const SLOW = 150
+/** The rows of a list so far. `round`: a change loads the list again. */
+export const useRows = <Row,>(path: string, read: ReadPage<Row>, round = 0): Rows<Row> => {
+  const [pages, setPages] = useState<{ path: string; list: readonly Page<Row>[] }>()
+  const [error, setError] = useState<ApiError>()
+  const [isSlow, setSlow] = useState(false)
+  const [own, setOwn] = useState(0)
+  const isBusy = useRef(false)
+  const load = (from: string, before: readonly Page<Row>[], signal?: AbortSignal) => {
+    isBusy.current = true
+    const timer = setTimeout(() => setSlow(true), SLOW)
+    call('GET', from, signal && { signal })
+      .then(body => {
+        setError(undefined)
+        setPages({ path, list: [...before, read(body, from)] })
+      })
+      .catch(error => {
+        if (!signal?.aborted) setError(toApiError(error))
+      })
+      .finally(() => {
+        clearTimeout(timer)
+        setSlow(false)
+        isBusy.current = false
+      })
+  }
+  useEffect(() => {
+    const abort = new AbortController()
+    load(path, [], abort.signal)
+    return () => abort.abort()
+  }, [path, round, own])
+  const list = pages?.path === path ? pages.list : undefined
+  const next = list?.at(-1)?.next
+  return {
+    rows: list?.flatMap(({ rows }) => rows),
+    error,
+    isSlow,
+    hasMore: next !== undefined,
+    loadMore: () => {
+      if (next !== undefined && list && !isBusy.current) load(next, list)
+    },
+    reload: () => setOwn(own => own + 1),
+  }
+}
+
+interface TableProps<Row> {
+  /** Names the table for screen readers, and the CSV file. */
+  readonly name: string
+  readonly of: Rows<Row>
+  readonly columns: readonly Column<Row>[]
+  keyOf(row: Row): string | number
+  hrefOf?(row: Row): string | undefined
+  readonly empty: ComponentChildren
+  /** Rows of different heights: all of them stay in the document. */
+  readonly isTall?: boolean
+  readonly sorting?: Sorting
+  /** Where the server writes the whole list as CSV. Without it the loaded rows are exported. */
+  readonly csvHref?: string
+}
+const ROW_HEIGHT = 41
+/** Rows beyond the screen that stay in the document. */
+const MARGIN = 20
+const ALL_BELOW = 120
+
+export const Table = <Row,>(props: TableProps<Row>) => {
+  const { name, of, columns, keyOf, hrefOf, empty, isTall = false } = props
+  const { rows, error, isSlow, hasMore, loadMore, reload } = of
+  const body = useRef<HTMLTableSectionElement>(null)
+  const count = rows?.length ?? 0
+  const range = useWindow(body, count, hasMore ? loadMore : undefined)
+  const [first, last] = isTall ? [0, count] : range
+  if (error && !rows) return <ErrorState error={error} onRetry={reload} />
+  if (!rows) return isSlow ? <Skeleton rows={8} /> : null
+  if (rows.length === 0) return <>{empty}</>
+  const open = (row: Row, event: MouseEvent) => {
+    const isControl = (event.target as Element).closest('a, button, input')
+    const href = hrefOf?.(row)
+    if (href && !isControl && !getSelection()?.toString()) location.hash = href
+  }
+  return (
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable */}
+      <section class="table-box" aria-label={name} tabIndex={0}>
+        <table aria-rowcount={rows.length + 1}>
+          <thead>
+            <tr>
+              {columns.map(column => (
+                <Head key={column.title} of={column} sorting={props.sorting} />
+              ))}
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            <Spacer height={first * ROW_HEIGHT} />
+            {rows.slice(first, last).map(row => (
+              <tr key={keyOf(row)} onClick={event => open(row, event)}>
+                {columns.map(({ title, cell, isNumber, isWide }) => (
+                  <td key={title} class={classOf(isNumber, isWide)}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+            <Spacer height={(rows.length - last) * ROW_HEIGHT} />
+          </tbody>
+        </table>
+      </section>
+      <div class="table-foot">
+        <span>{text(hasMore ? 'rows.more' : 'rows', { n: rows.length })}</span>
+        {props.csvHref ? (
+          <a class="button tiny" href={props.csvHref} download>
+            {text('csv')}
+          </a>
+        ) : (
+          <button type="button" class="button tiny" onClick={() => saveCsv(name, columns, rows)}>
+            {text('csv')}
+          </button>
+        )}
+      </div>
+      {error && <ErrorState error={error} onRetry={loadMore} />}
+    </>
+  )
+}
+interface HeadProps<Row> {
+  readonly of: Column<Row>
+  readonly sorting: Sorting | undefined
+}
+const Head = <Row,>({ of: { title, sort, isNumber, isWide }, sorting }: HeadProps<Row>) => {
+  const { by, order, onSort } = sorting ?? {}
+  const isSorted = sort !== undefined && sort === by
+  const direction = order === 'asc' ? ('ascending' as const) : ('descending' as const)
+  return (
+    <th scope="col" class={classOf(isNumber, isWide)} {...(isSorted && { 'aria-sort': direction })}>
+      {sort && onSort ? (
+        <button
+          type="button"
+          class="sort"
+          onClick={() => onSort(sort, isSorted && order === 'desc' ? 'asc' : 'desc')}
+        >
+          {title}
+          <span aria-hidden="true">{isSorted ? (order === 'asc' ? '↑' : '↓') : '↕'}</span>
+        </button>
+      ) : (
+        title
+      )}
+    </th>
+  )
+}
+const classOf = (isNumber = false, isWide = false): string =>
+  `${isNumber ? 'number ' : ''}${isWide ? 'wide-only' : ''}`.trim()
+const Spacer = ({ height }: { height: number }) =>
+  height <= 0 ? null : (
+    <tr class="spacer">
+      <td style={{ height: `${height}px` }} />
+    </tr>
+  )
+
+/** The indexes of the rows on the screen; loads more near the end. */
+const useWindow = (
+  body: { readonly current: HTMLElement | null },
+  count: number,
+  loadMore: (() => void) | undefined,
+): readonly [first: number, last: number] => {
+  const [range, setRange] = useState<readonly [number, number]>([0, ALL_BELOW])
+  useLayoutEffect(() => {
+    const update = () => {
+      const top = body.current?.getBoundingClientRect().top ?? 0
+      const firstSeen = Math.floor(-top / ROW_HEIGHT)
+      const lastSeen = firstSeen + Math.ceil(innerHeight / ROW_HEIGHT)
+      if (lastSeen + MARGIN >= count) loadMore?.()
+      const first = count <= ALL_BELOW ? 0 : Math.max(0, firstSeen - MARGIN)
+      const last = count <= ALL_BELOW ? count : Math.min(count, Math.max(lastSeen, 0) + MARGIN)
+      setRange(before => (before[0] === first && before[1] === last ? before : [first, last]))
+    }
+    update()
+    addEventListener('scroll', update, { passive: true })
+    addEventListener('resize', update)
+    return () => {
+      removeEventListener('scroll', update)
+      removeEventListener('resize', update)
+    }
+  }, [count, loadMore])
+  return range
+}
+
+/** A field that a spreadsheet would run as a formula begins with an apostrophe. */
+const csvField = (value: string | number | null | undefined): string => {
+  if (typeof value === 'number') return String(value)
+  const plain = /^[=+\-@\t\r]/.test(value ?? '') ? `'${value}` : (value ?? '')
+  return /[",\n\r]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+}
+const saveCsv = <Row,>(
+  name: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): void => {
+  const exported = columns.filter(({ csv }) => csv)
+  const lines = [
+    exported.map(({ title }) => csvField(title)),
+    ...rows.map(row => exported.map(({ csv }) => csvField(csv?.(row)))),
+  ]
+  const content = lines.map(fields => `${fields.join(',')}\r\n`).join('')
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob(['\ufeff', content], { type: 'text/csv' }))
+  link.download = `${name.toLowerCase().replace(/\W+/g, '-')}.csv`
+  link.click()
+  URL.revokeObjectURL(link.href)
+}

@@ -1,0 +1,52 @@
+/** The refusals of the console: sign-in, and the endpoints of operators. No refusal says which part
+ *  of a credential is wrong. */
+import { errors } from '../../engine/errors.ts'
+
+export const fault = errors({
+  SIGN_IN_ORIGIN: [403, 'Sign in on the page of the console itself, not from another site'],
+  SIGN_IN_TOKEN: [
+    401,
+    'This system token is invalid, expired or revoked; `tollgate keys create ACCOUNT --system` makes another',
+    { param: 'token' },
+  ],
+  SIGN_IN_KEY: [
+    401,
+    'This is an API key; sign in with a system token (st-…) of the account',
+    { param: 'token' },
+  ],
+  SIGN_IN_LINK: [
+    401,
+    'This sign-in link has expired or has been used; ask your operator for another',
+    { param: 'link' },
+  ],
+  SIGN_IN_SUSPENDED: [403, 'This account is suspended; ask your operator'],
+  SIGN_IN_LIMIT: [429, 'Too many failed sign-ins; try again in %d s'],
+  FILE_UNKNOWN: [404, 'No such file of the console; reload the page'],
+  ADMIN_OFF: [
+    404,
+    'The admin API is switched off here (console: { admin: false }); use the admin listener',
+  ],
+  ADMIN_UNKNOWN: [404, 'Unknown admin endpoint: %s; GET /api/admin/endpoints lists them'],
+  ADMIN_ACCOUNT: [404, 'Unknown account: %s'],
+  ADMIN_EXISTS: [409, 'The account "%s" exists already', { param: 'name' }],
+  ADMIN_NUMBER: [400, "Invalid 'name': a number alone is no name", { param: 'name' }],
+  ADMIN_AMOUNT: [400, '`amount` must be above 0', { param: 'amount' }],
+  ADMIN_STATUS: [
+    400,
+    'Invalid `status`: expected a status such as 429 or a class such as 5xx',
+    { param: 'status' },
+  ],
+  ADMIN_KEY: [409, 'The API key %d is revoked already'],
+  ADMIN_QUERY: [400, 'Invalid `%s`: expected %s'],
+  ADMIN_EVENT: [404, 'Unknown event "%s"'],
+  ADMIN_NO_RECEIVER: [
+    409,
+    'Event "%s" has no receiver: its account has no webhook URL, or the receiver answered 410; its owner must save the URL again',
+  ],
+  ADMIN_NO_TASKS: [409, 'No route of this configuration creates tasks'],
+  ADMIN_NO_TEST: [409, 'No route of this configuration translates between formats'],
+  ADMIN_STREAMS: [429, 'Too many live views are open in this process; close one and try again'],
+  ADMIN_EDIT: [403, 'Editing is switched off: set console: { edit: true } in routes.yaml'],
+  ADMIN_PROBLEMS: [409, 'Nothing was saved: %s:%d:%d %s', { param: 'text' }],
+  ADMIN_CREDIT: [409, 'The balance of "%s" would exceed 1 billion', { param: 'amount' }],
+})

@@ -1,0 +1,44 @@
+/** Plugin `console`: the page at /console and its files, sign-in, the endpoints of operators. */
+
+import type { Exchange, Host, Plugin, Stage } from '../../engine/plugin.ts'
+import { isValidated } from '../schema/route-option.ts'
+import { describeConsole } from './about.ts'
+import { adminListenerEndpoints, adminView } from './admin/serve.ts'
+import { file, page } from './app-files.ts'
+import { SECTION } from './section.ts'
+import { showSession, signIn, signOut } from './sessions.ts'
+
+const VIEWS: Readonly<Record<string, (host: Host) => (exchange: Exchange) => Promise<void>>> = {
+  page,
+  file,
+  'sign-in': signIn,
+  session: showSession,
+  'sign-out': signOut,
+  admin: adminView,
+}
+
+export default {
+  schema: {
+    description: 'The part of the console that this route serves.',
+    type: 'string',
+    enum: Object.keys(VIEWS),
+    examples: ['page'],
+  },
+  sections: { console: SECTION },
+  // `auth` sets the account and owns the sessions; `meter` owns the balances.
+  after: ['auth', 'validate'],
+  needs: ['auth', 'meter'],
+  admin: adminListenerEndpoints,
+  setup(name, host): Stage {
+    const view = VIEWS[name]
+    if (!view) throw new Error(`unknown view "${name}"`)
+    if (name === 'sign-in' && !isValidated(host.route))
+      throw new Error('"sign-in" takes a body: set its schema with `validate:`')
+    return {
+      answers: true,
+      handle: view(host),
+      describe: () => describeConsole(name, host.route.pattern),
+      explain: () => ({ view: name }),
+    }
+  },
+} satisfies Plugin<string>

@@ -1,0 +1,114 @@
+/** Sign-in with a system token or a one-time link, the present session, and sign-out. */
+import { isFields } from '../../engine/kit.ts'
+import type { Exchange, Host, Json, Row, Statement } from '../../engine/plugin.ts'
+import { configuredCurrency } from '../billing/currency.ts'
+import { claimedKind, digestOf, isWellFormed, makeSecret } from '../credentials/secret.ts'
+import { csrfTokenOf, sessionCookie, setSessionCookie } from '../credentials/session-cookie.ts'
+import { addSession, FIND, revoke } from '../credentials/statements.ts'
+import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { ACCOUNT, type Account } from '../slots.ts'
+import { fault } from './faults.ts'
+import { consoleSettings } from './section.ts'
+import { SignInLimits } from './sign-in-limits.ts'
+
+type Handle = (exchange: Exchange) => Promise<void>
+const PRIVATE = { 'cache-control': 'no-store' }
+/** Name of a session: what the browser says it is. */
+const LONGEST_NAME = 100
+
+const answer = (exchange: Exchange, data: Json, cookie?: string): void => {
+  const headers = { ...PRIVATE, ...(cookie !== undefined && { 'set-cookie': cookie }) }
+  exchange.answer(200, { success: true, message: '', data }, headers)
+}
+
+/** `POST /api/session` with `{ token }` or `{ link }`. */
+export const signIn = (host: Host): Handle => {
+  const limits = new SignInLimits(host)
+  return async exchange => {
+    const { request } = exchange
+    // A form of another site cannot send JSON; `validate` refuses other bodies.
+    const site = request.headers['sec-fetch-site']
+    if (site !== undefined && site !== 'same-origin' && site !== 'none')
+      throw fault('SIGN_IN_ORIGIN')
+    const { token, link } = fieldsOf(await request.json())
+    const credential = token ?? link ?? ''
+    const begin = () => beginSession(host, exchange, credential, token === undefined)
+    const { secret, account } = await limits.limit(request.client.address, credential, begin)
+    const seconds = Math.floor(consoleSettings(host).session / 1_000)
+    const cookie = setSessionCookie(secret, seconds, isSecure(host, exchange))
+    answer(exchange, sessionView(host, account, secret), cookie)
+  }
+}
+const fieldsOf = (body: Json): { readonly token?: string; readonly link?: string } =>
+  isFields(body) ? (body as { token?: string; link?: string }) : {}
+
+const beginSession = async (host: Host, exchange: Exchange, text: string, isLink: boolean) => {
+  const { database } = host
+  const kind = isLink ? 'sign-in-link' : 'system-token'
+  const refusal = () => fault(isLink ? 'SIGN_IN_LINK' : 'SIGN_IN_TOKEN')
+  if (!isLink && claimedKind(text) === 'key') throw fault('SIGN_IN_KEY')
+  if (!isWellFormed(text) || claimedKind(text) !== kind) throw refusal()
+  const now = await database.now()
+  const [row] = await database.read(FIND[kind], [digestOf(text)])
+  if (!row || row.revoked !== null || isOver(row, now)) throw refusal()
+  if (row.suspended !== null) throw fault('SIGN_IN_SUSPENDED')
+  const secret = makeSecret('session')
+  const account = Number(row.account)
+  const name = (exchange.request.headers['user-agent'] ?? '').slice(0, LONGEST_NAME)
+  const expires = now + consoleSettings(host).session
+  const session = { account, name, secret, expires }
+  const list: readonly Statement[] = [
+    // Of two uses of a link at once, one is refused by the store.
+    ...(isLink ? revoke(kind, Number(row.id), now) : []),
+    ...addSession(session, isLink ? undefined : Number(row.id), now),
+  ]
+  await writeWithRetry(database, list).catch(error => {
+    throw error.code === 'KEY_UNKNOWN' ? refusal() : error
+  })
+  host.log.info({ account, session: secret.prefix, by: kind }, 'signed in to the console')
+  const role = row.role === 'admin' ? 'admin' : 'customer'
+  return { secret: secret.text, account: { id: account, name: String(row.account_name), role } }
+}
+const isOver = ({ expires }: Row, now: number): boolean =>
+  expires !== null && Number(expires) <= now
+
+/** Whether the browser reaches the gateway by TLS: its own, or that of a proxy. */
+const isSecure = ({ url }: Pick<Host, 'url'>, { request }: Exchange): boolean =>
+  request.client.encrypted || url('/').startsWith('https:')
+
+const sessionView = (
+  host: Host,
+  { id, name, role }: Pick<Account, 'id' | 'name'> & { readonly role: string },
+  secret: string,
+): Json => {
+  const { admin, edit } = consoleSettings(host)
+  const isAdmin = role === 'admin'
+  return {
+    account: { id, name, role },
+    csrf: csrfTokenOf(secret),
+    url: host.url(''),
+    currency: configuredCurrency(host).name,
+    admin: isAdmin && admin,
+    edit: isAdmin && admin && edit,
+  }
+}
+
+/** `GET /api/session`: who is signed in, and the token for changes. */
+export const showSession =
+  (host: Host): Handle =>
+  async exchange => {
+    const secret = sessionCookie(exchange.request.headers) ?? ''
+    answer(exchange, sessionView(host, exchange.slots.need(ACCOUNT), secret))
+  }
+
+/** `DELETE /api/session`: the session ends in the store, so that a copied cookie is useless. */
+export const signOut =
+  (host: Host): Handle =>
+  async exchange => {
+    const { session = 0 } = exchange.slots.need(ACCOUNT)
+    const list = revoke('session', session, await host.database.now())
+    await writeWithRetry(host.database, list).catch(error => {
+      if (error.code !== 'KEY_UNKNOWN') throw error
+    })
+    answer(exchange, null, setSessionCookie('', 0, isSecure(host, exchange)))
+  }

@@ -1,0 +1,375 @@
+/** The console in a browser, against a real gateway with real calls, tasks, files and keys:
+ *  sign-in, every form, both themes and sizes, accessibility, and texts that must stay texts. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { seriousFindings } from '../../helpers/console/accessibility.ts'
+import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
+import { type ConsoleGateway, startConsole } from '../../helpers/console/console-gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { AUTHORITY, startReceiver } from '../../helpers/money/receiver.ts'
+
+const CUSTOMER_PAGES = [
+  'overview',
+  'keys',
+  'usage',
+  'usage?by=model',
+  'tasks',
+  'files',
+  'batches',
+  'models',
+  'playground',
+  'playground?format=video',
+  'notifications',
+  'personal',
+]
+/** Texts that would run if one of them were taken for markup or for code. */
+const HOSTILE = [
+  '<img src=x onerror=globalThis.hurt=1>',
+  '"><script>globalThis.hurt=1</script>',
+  "javascript:globalThis.hurt=1//'",
+  '<svg/onload=globalThis.hurt=1>',
+  '{{constructor.constructor("globalThis.hurt=1")()}}',
+]
+
+t.test('console in a browser', { skip: missingBrowser }, async t => {
+  const receiver = await startReceiver(t)
+  const env = { EGRESS_ALLOW: `127.0.0.1:${receiver.port}`, NODE_EXTRA_CA_CERTS: AUTHORITY }
+  const [gateway, browser] = await Promise.all([startConsole(t, { env }), startBrowser(t)])
+  const ann = await gateway.customer('ann', 100)
+  const operator = await gateway.signIn({ token: gateway.token })
+  const { body: key } = await ann.ask('POST', '/api/keys', { name: 'calls' })
+  const { taskId } = await useGateway(gateway, String(key.data.key))
+
+  t.test('sign-in: refuses a wrong token, accepts the right one, leaves no secret', async t => {
+    const { page, faults } = await openWindow(browser, gateway)
+    await page.goto(`${gateway.url}/console`)
+    await page.getByLabel('System token').fill('st-wrong')
+    await page.keyboard.press('Enter')
+    await page.getByText('invalid, expired or revoked').waitFor()
+    await page.getByLabel('System token').fill(gateway.token)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    t.equal(await page.evaluate('document.cookie'), '', 'scripts see no cookie')
+    t.notMatch(await page.evaluate('JSON.stringify({ ...localStorage })'), /st-|ss-/)
+    await page.getByRole('button', { name: 'Sign out' }).first().click()
+    await page.getByLabel('System token').waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('sign-in link: works once, and leaves the address', async t => {
+    const { page, faults } = await openWindow(browser, gateway)
+    await page.goto(`${gateway.url}/console#link=${gateway.link}`)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    t.notMatch(page.url(), /sl-/)
+    const { page: second } = await openWindow(browser, gateway)
+    await second.goto(`${gateway.url}/console#link=${gateway.link}`)
+    await second.getByText('has expired or has been used').waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('keys: created and shown once, edited, rotated, revoked', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('keys')
+    await page.getByRole('button', { name: 'Create a key' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('bad <name>')
+    await dialog.getByRole('button', { name: 'Create a key' }).click()
+    await dialog.getByText("Invalid 'name'").waitFor()
+    await dialog.getByLabel('Name').fill('laptop')
+    await dialog.getByLabel(/^Models/).fill('gp-4.1, cl-haiku-4-5')
+    await dialog.getByLabel(/^Quota/).fill('1000')
+    await dialog.getByLabel(/^Expires/).fill('2999-01-31')
+    await dialog.getByLabel(/^Requests/).fill('60/min')
+    await dialog.getByRole('button', { name: 'Create a key' }).click()
+    const secret = (await page.locator('[data-secret]').textContent()) ?? ''
+    t.match(secret, /^sk-\w{49}$/)
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('cell', { name: 'laptop' }).waitFor()
+    t.notOk((await page.content()).includes(secret), 'it is not shown again')
+    const { body } = await ann.ask('GET', '/api/keys')
+    t.match(
+      body.data.find(({ name }) => name === 'laptop'),
+      {
+        models: ['gp-4.1', 'cl-haiku-4-5'],
+        quota: 1000,
+        expires: '2999-01-31T23:59:59.000Z',
+        limits: { requests: '60/min' },
+      },
+    )
+    const row = page.getByRole('row').filter({ hasText: 'laptop' })
+    await row.getByRole('button', { name: 'Edit' }).click()
+    await dialog.getByLabel(/^Quota/).fill('-1')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByRole('alert').waitFor()
+    await dialog.getByLabel(/^Quota/).fill('2000')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await row.getByText('2,000').waitFor()
+    await row.getByRole('button', { name: 'Rotate' }).click()
+    await dialog.getByRole('button', { name: 'Rotate' }).click()
+    const rotated = (await page.locator('[data-secret]').textContent()) ?? ''
+    t.match(rotated, /^sk-\w{49}$/)
+    t.not(rotated, secret)
+    await page.getByRole('button', { name: 'Close' }).click()
+    await eventually(async () => (await row.count()) === 2)
+    await row.first().getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await row.getByText('revoked').waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('first call: one click makes a key and a call, whose charge appears live', async t => {
+    const eve = await gateway.customer('eve', 10)
+    const { page, faults, open } = await openWindow(browser, gateway, { as: eve })
+    await open('overview')
+    await page.getByRole('button', { name: 'Create a key and a first call' }).click()
+    const code = (await page.locator('[data-snippet]').textContent()) ?? ''
+    t.match(code, /^export KEY=sk-\w{49}\ncurl /)
+    t.match(await promisify(execFile)('sh', ['-c', code]), { stdout: /"choices"/ })
+    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('region', { name: 'Spend by day' }).waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('system tokens: created and shown once, revoked', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('personal')
+    await page.getByRole('button', { name: 'Create a system token' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('script')
+    await dialog.getByRole('button', { name: 'Create a system token' }).click()
+    const secret = (await page.locator('[data-secret]').textContent()) ?? ''
+    t.match(secret, /^st-\w{49}$/)
+    const bearer = { authorization: `Bearer ${secret}` }
+    t.equal((await gateway.ask('GET', '/api/user/info', undefined, bearer)).status, 200)
+    await page.getByRole('button', { name: 'Close' }).click()
+    const row = page.getByRole('row').filter({ hasText: 'script' })
+    await row.getByRole('button', { name: 'Revoke' }).click()
+    await dialog.getByRole('button', { name: 'Revoke' }).click()
+    await row.getByText('revoked').waitFor()
+    await eventually(
+      async () => (await gateway.ask('GET', '/api/user/info', undefined, bearer)).status === 401,
+    )
+    t.same(faults, [])
+  })
+
+  t.test('batches: created from a file, followed live until its output', async t => {
+    const form = new FormData()
+    const body = { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hello' }] }
+    const line = { custom_id: '1', method: 'POST', url: '/v1/chat/completions', body }
+    form.set('purpose', 'batch')
+    form.set('file', new Blob([`${JSON.stringify(line)}\n`]), 'requests.jsonl')
+    const headers = { authorization: `Bearer ${key.data.key}` }
+    await fetch(`${gateway.url}/v1/files`, { method: 'POST', headers, body: form })
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('batches')
+    await page.getByRole('button', { name: 'Create a batch' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('requests.jsonl').waitFor({ state: 'attached' })
+    await dialog.getByRole('button', { name: 'Create a batch' }).click()
+    await page.getByRole('link', { name: 'Output' }).waitFor()
+    await page.getByText('completed').waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('usage: a call appears live, columns sort, CSV has every row', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('usage')
+    await page.locator('[data-live=yes]').waitFor()
+    const body = { model: 'gx-2.5-pro', messages: [{ role: 'user', content: 'Hello' }] }
+    const headers = { authorization: `Bearer ${key.data.key}` }
+    await gateway.ask('POST', '/v1/chat/completions', body, headers)
+    await page.getByRole('cell', { name: 'gx-2.5-pro' }).first().waitFor()
+    await page.getByRole('button', { name: /^Cost/ }).click()
+    await page.getByRole('columnheader', { name: /^Cost/, includeHidden: true }).waitFor()
+    await page.locator('th[aria-sort=descending]').filter({ hasText: 'Cost' }).waitFor()
+    const waiting = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'CSV' }).click()
+    const download = await waiting
+    t.match(download.suggestedFilename(), /^usage-by-call-.*\.csv$/)
+    const text = await readFile(await download.path(), 'utf8')
+    const { body: whole } = await ann.ask('GET', '/api/usage?limit=1000')
+    t.equal(text.trimEnd().split('\r\n').length, whole.data.length + 1)
+    t.same(faults, [])
+  })
+
+  t.test('playground: streams an answer in each format and shows its charge', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    for (const format of ['openai', 'responses', 'anthropic', 'gemini']) {
+      await open(`playground?format=${format}&model=gp-4.1`)
+      await page.getByLabel('Message').fill('Say hello')
+      await page.getByRole('button', { name: 'Send' }).click()
+      await page.locator('[data-charge]').getByText('CNY').waitFor()
+      t.match(await page.locator('[data-answer]').textContent(), /\w{3}/, format)
+      t.match(await page.locator('[data-charge]').textContent(), /^0\.00\d*[1-9]/, format)
+    }
+    t.same(faults, [])
+  })
+
+  t.test('task: created in the playground, its clip plays on its page', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('playground?format=video&model=vdq3')
+    await page.getByLabel('Prompt').fill('A lighthouse')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('heading', { name: 'Task' }).first().waitFor()
+    await open(`task/${taskId}`)
+    await page.locator('video').waitFor()
+    await page.getByText('succeeded').waitFor()
+    await page.getByRole('link', { name: 'Receipt' }).click()
+    await page.getByText('seconds').first().waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('files: uploaded, refused with the reason, deleted', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('files')
+    const upload = async (name: string) => {
+      const file = { name, mimeType: 'text/plain', buffer: Buffer.from('{"a":1}\n') }
+      await page.locator('input[type=file]').setInputFiles(file)
+      await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click()
+    }
+    await page.getByRole('button', { name: 'Upload a file' }).first().click()
+    await upload('page.exe')
+    await page.getByRole('alert').waitFor()
+    await upload('notes.txt')
+    await page.getByRole('cell', { name: 'notes.txt' }).waitFor()
+    await page.getByRole('button', { name: 'Delete' }).first().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('cell', { name: 'notes.txt' }).waitFor({ state: 'detached' })
+    t.same(faults, [])
+  })
+
+  t.test('notifications: a refused URL is shown beside its field', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('notifications')
+    await page.getByLabel('Webhook URL').fill('http://example.com/')
+    await page.getByLabel('Balance threshold').fill('10')
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    await page.locator('.field-error').getByText('webhook URL').waitFor()
+    await page.getByRole('link', { name: 'Tasks' }).first().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Stay' }).click()
+    t.match(page.url(), /#\/notifications$/, 'unsaved changes are announced')
+    await page.getByLabel('Webhook URL').fill(`${receiver.origin}/hook?token=a`)
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    await page.locator('[data-test-result].ok').waitFor()
+    t.match(await page.locator('[data-test-result]').textContent(), /delivered.*200/)
+    t.match(await page.locator('[data-secret]').textContent(), /^whsec_/)
+    t.equal(receiver.received[0]?.url, '/hook?token=a')
+    await page.getByRole('link', { name: 'Tasks' }).first().click()
+    await page.getByRole('heading', { name: 'Tasks' }).waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('accounts: an operator creates, credits and suspends', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: operator })
+    await open('accounts')
+    await page.getByRole('button', { name: 'Create an account' }).first().click()
+    await page.getByRole('dialog').getByLabel('Name').fill('bob')
+    await page.getByRole('dialog').getByRole('button', { name: 'Create an account' }).click()
+    const row = page.getByRole('row').filter({ hasText: 'bob' })
+    await row.getByRole('button', { name: 'Credit' }).click()
+    await page.getByLabel(/^Amount/).fill('12.5')
+    await page.getByRole('dialog').getByRole('button', { name: 'Credit' }).click()
+    await row.getByText('12.500000').waitFor()
+    await row.getByRole('button', { name: 'Sign-in link' }).click()
+    t.match(await page.locator('[data-secret]').textContent(), /#link=sl-/)
+    await page.getByRole('button', { name: 'Close' }).click()
+    await row.getByRole('button', { name: 'Suspend' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
+    await row.getByText('suspended').waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('pages of operators: a customer does not reach them', async t => {
+    const { page, open } = await openWindow(browser, gateway, { as: ann })
+    await open('overview')
+    t.equal(await page.getByRole('link', { name: 'Accounts' }).count(), 0)
+    await page.goto(`${gateway.url}/console#/accounts`)
+    await page.getByText('There is no such page').waitFor()
+  })
+
+  t.test('hostile texts: stay texts wherever they are shown', async t => {
+    await useHostileTexts(gateway, String(key.data.key))
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    for (const address of ['files', 'tasks', 'usage', 'personal', 'overview', 'keys']) {
+      await open(address)
+      t.equal(await page.evaluate('globalThis.hurt'), undefined, address)
+    }
+    await open('files')
+    t.ok(await page.getByText('onerror').first().isVisible(), 'the text itself is shown')
+    for (const hostile of HOSTILE) {
+      await open(`call/${encodeURIComponent(hostile)}`)
+      await open(`usage?model=${encodeURIComponent(hostile)}&state=${encodeURIComponent(hostile)}`)
+      await open(`task/${encodeURIComponent(hostile)}`)
+    }
+    t.equal(await page.evaluate('globalThis.hurt'), undefined)
+    t.same(faults, [])
+  })
+
+  t.test('keyboard: goes to pages, focuses the search, lists the keys', async t => {
+    const { page, faults, open } = await openWindow(browser, gateway, { as: ann })
+    await open('overview')
+    await page.keyboard.press('g')
+    await page.keyboard.press('u')
+    await page.getByRole('heading', { name: 'Usage' }).waitFor()
+    await page.keyboard.press('/')
+    t.equal(await page.evaluate('document.activeElement.type'), 'search')
+    await page.keyboard.press('Tab')
+    await page.locator('main').click({ position: { x: 4, y: 4 } })
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').getByText('Go to Usage').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    t.same(faults, [])
+  })
+
+  for (const [width, theme] of [
+    [1440, 'light'],
+    [360, 'dark'],
+  ] as const)
+    t.test(`every page at ${width} px, ${theme}: accessible, without faults`, async t => {
+      const { page, faults, open } = await openWindow(browser, gateway, { width, theme, as: ann })
+      for (const address of [...CUSTOMER_PAGES, `task/${taskId}`, 'nowhere']) {
+        await open(address)
+        // Once per page: the texts and the structure are the same in both.
+        if (width > 720) t.same(await seriousFindings(page), [], address)
+        const isWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
+        t.notOk(isWide, `${address} does not scroll sideways`)
+      }
+      t.same(faults, [])
+    })
+})
+
+/** Real calls of each kind; resolves when the task has succeeded. */
+const useGateway = async (gateway: ConsoleGateway, key: string) => {
+  const headers = { authorization: `Bearer ${key}` }
+  for (const model of ['gp-4.1', 'cl-haiku-4-5', 'gx-2.5-flash']) {
+    const body = { model, messages: [{ role: 'user', content: 'Hello' }] }
+    await gateway.ask('POST', '/v1/chat/completions', body, headers)
+  }
+  const clip = { model: 'vdq3', prompt: 'A tree', duration: 1, resolution: '540p' }
+  const { body } = await gateway.ask('POST', '/ent/v2/text2video', clip, headers)
+  const taskId = (body as unknown as { task_id: string }).task_id
+  await eventually(async () => {
+    const path = `/ent/v2/tasks/${taskId}/creations`
+    const { body } = await gateway.ask('GET', path, undefined, headers)
+    return (body as unknown as { state: string }).state === 'success'
+  })
+  return { taskId }
+}
+
+/** Puts the texts wherever a customer's request can put a text that the console shows. */
+const useHostileTexts = async (gateway: ConsoleGateway, key: string): Promise<void> => {
+  const headers = { authorization: `Bearer ${key}` }
+  for (const hostile of HOSTILE) {
+    const form = new FormData()
+    form.set('purpose', 'assistants')
+    form.set('file', new Blob(['text']), `${hostile.replaceAll('/', '')}.txt`)
+    await fetch(`${gateway.url}/v1/files`, { method: 'POST', headers, body: form })
+    const clip = { model: 'vdq3', prompt: hostile, duration: 1, resolution: '540p' }
+    await gateway.ask('POST', '/ent/v2/text2video', clip, headers)
+    const body = { token: gateway.token }
+    await gateway.ask('POST', '/api/session', body, { 'user-agent': hostile })
+  }
+}

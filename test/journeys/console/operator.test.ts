@@ -1,0 +1,179 @@
+/** The pages of operators in a browser, against a real gateway with real calls: live requests, a
+ *  request's story, upstreams, routes, configuration and its editor, ledger, accounts. */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { seriousFindings } from '../../helpers/console/accessibility.ts'
+import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
+import { startConsole } from '../../helpers/console/console-gateway.ts'
+
+const HOSTILE = '"><img src=x onerror=globalThis.hurt=1>'
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const shipped = (name: string) => readFileSync(join(ROOT, name), 'utf8')
+const ROUTES = `
+include: [more/*.yaml]
+pipeline: [errors, observe, auth, validate, model, meter, account, console, translate, sandbox]
+console: { edit: true }
+upstreams:
+  up: { url: 'sandbox:', formats: [openai-chat] }
+models:
+  gp-4.1: { to: up/gpt-4.1, context: 9000, output: 1000, price: { input: 2.00 CNY / 1M, output: 8.00 CNY / 1M } }
+routes:
+  - { path: POST /v1/chat/completions, name: chat, auth: [key, session], model: body, meter: {}, translate: openai-chat, errors: openai }
+  - { path: GET /console, auth: none, console: page, errors: envelope }
+  - { path: 'GET /console/{file}', auth: none, console: file, errors: envelope }
+  - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
+  - { path: GET /api/session, auth: session, console: session, errors: envelope }
+  - path: GET|POST /api/admin/{resource}
+    name: admin
+    auth: { by: [system-token, session], role: admin }
+    console: admin
+    errors: envelope
+  - path: GET|POST /api/admin/{resource}/{action}
+    name: admin-action
+    auth: { by: [system-token, session], role: admin }
+    console: admin
+    errors: envelope
+`
+
+t.test('console of operators in a browser', { skip: missingBrowser }, async t => {
+  const [gateway, browser] = await Promise.all([
+    startConsole(t, {
+      routes: ROUTES,
+      files: {
+        'schemas/session.json': shipped('schemas/session.json'),
+        'more/some.yaml': `routes: [] # ${HOSTILE}\n`,
+      },
+    }),
+    startBrowser(t),
+  ])
+  const operator = await gateway.signIn({ token: gateway.token })
+  const call = (model: string) => {
+    const headers = { authorization: `Bearer ${gateway.apiKey}` }
+    const body = { model, messages: [{ role: 'user', content: 'Hello' }] }
+    return gateway.ask('POST', '/v1/chat/completions', body, headers)
+  }
+  t.match(await call('gp-4.1'), { status: 200 })
+  await call(HOSTILE)
+  const { page, faults, open } = await openWindow(browser, gateway, { as: operator })
+  // A frozen page of live events never ends its request: its pages wait for what they show.
+  const openLive = async () => {
+    await page.goto(`${gateway.url}/console#/live`)
+    await page.locator('[data-live=open]').waitFor()
+  }
+
+  t.test('live: shows a call as it ends, and its whole story', async t => {
+    await openLive()
+    await call('gp-4.1')
+    await page.getByText('Last event at').waitFor()
+    await page.getByRole('cell', { name: 'onerror' }).first().waitFor()
+    t.same(await seriousFindings(page), [])
+    await page.getByRole('row').filter({ hasText: 'gp-4.1' }).first().locator('a').first().click()
+    await page.getByText('First byte').waitFor()
+    await page.getByText('Held').first().waitFor()
+    await page.getByText('input x').waitFor()
+    t.same(await seriousFindings(page), [])
+    await page.getByRole('button', { name: 'Refund' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click()
+    await page.getByText('Refunded:').waitFor()
+    await page.getByRole('link', { name: '#1', exact: true }).click()
+    await page.getByText('The first stored version').waitFor()
+  })
+
+  t.test('upstreams, routes, ledger, deliveries: show what is there', async () => {
+    await open('upstreams')
+    await page.getByRole('button', { name: 'Test' }).first().click()
+    await page.getByText('inside the gateway').waitFor()
+    await open('routes/chat')
+    await page.getByText(/routes\.yaml:\d+/).waitFor()
+    await open('ledger?view=audit')
+    await page.getByRole('button', { name: 'Run the audit' }).click()
+    await page.getByText('The ledger balances').waitFor()
+    await open('ledger?account=admin')
+    await page.getByRole('cell', { name: 'gp-4.1' }).first().waitFor()
+    await open('account/admin')
+    await page.getByRole('button', { name: 'Limits' }).click()
+    await page.getByLabel('Requests').fill('fast')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').first().waitFor()
+    await page.getByLabel('Requests').fill('60/min')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('requests 60/min').waitFor()
+  })
+
+  t.test('editor: a typo is marked as it is typed; a key is completed; saved and live', async t => {
+    await open('editor')
+    const area = page.getByLabel('Text of routes.yaml')
+    await page.locator('[data-problems="0"]').waitFor()
+    const before = await area.inputValue()
+    await area.fill(before.replace('console: { edit: true }', 'consle: { edit: true }'))
+    const { body } = await operator.ask('POST', '/api/admin/editor/check', {
+      file: 'routes.yaml',
+      text: await area.inputValue(),
+    })
+    await page.getByText(String(body.data[0]?.message)).first().waitFor()
+    t.ok((await page.locator('.editor-lines .error').count()) > 0)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Nothing was saved').waitFor()
+    await area.fill(before)
+    await page.evaluate(`{
+      const area = document.querySelector('textarea')
+      const at = area.value.indexOf('edit: true')
+      area.focus()
+      area.setSelectionRange(at, at)
+    }`)
+    await page.keyboard.type('sess')
+    await page.keyboard.press('Control+Space')
+    await page.getByRole('button', { name: 'session' }).click()
+    await page.keyboard.type('1h, ')
+    t.match(await area.inputValue(), /console: \{ session: 1h, edit: true \}/)
+    await page.locator('[data-problems="0"]').waitFor()
+    t.same(await seriousFindings(page), [])
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The gateway loads it now').waitFor()
+    const file = join(dirname(gateway.data), 'routes.yaml')
+    t.match(readFileSync(file, 'utf8'), /session: 1h/)
+    await open('editor?file=more%2Fsome.yaml')
+    t.match(await page.getByLabel('Text of more/some.yaml').inputValue(), /onerror/)
+  })
+
+  t.test('configuration: reload, what a version changed, rollback asks once', async () => {
+    await operator.ask('POST', '/api/admin/configuration/reload', {})
+    await open('configuration?version=2')
+    await page.locator('.diff .added').filter({ hasText: 'session: 1h' }).waitFor()
+    await page.getByRole('button', { name: 'Roll back' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Roll back to version #1?').waitFor()
+    await dialog.getByRole('button', { name: 'Roll back' }).click()
+    await page.getByText('restored #1').waitFor()
+  })
+
+  for (const [width, theme] of [
+    [1440, 'light'],
+    [360, 'dark'],
+  ] as const)
+    t.test(`every page at ${width} px, ${theme}: accessible, without faults`, async t => {
+      const small = await openWindow(browser, gateway, { width, theme, as: operator })
+      const pages = 'upstreams routes routes/chat configuration editor ledger ledger?view=audit'
+      for (const address of `${pages} ledger?view=tasks deliveries account/admin`.split(' ')) {
+        await small.open(address)
+        t.same(await seriousFindings(small.page), [], address)
+        const isWide = 'document.documentElement.scrollWidth > innerWidth'
+        t.notOk(await small.page.evaluate(isWide), `${address} does not scroll sideways`)
+        if (process.env.SCREENSHOTS)
+          await small.page.screenshot({
+            path: `${process.env.SCREENSHOTS}/${address.replace(/\W/g, '-')}-${width}.png`,
+          })
+      }
+      t.same(small.faults, [])
+    })
+
+  t.test('hostile texts: stay texts', async t => {
+    await open(`call/${encodeURIComponent(HOSTILE)}`)
+    await open(`ledger?model=${encodeURIComponent(HOSTILE)}`)
+    await open(`routes/${encodeURIComponent(HOSTILE)}`)
+    t.equal(await page.evaluate('globalThis.hurt'), undefined)
+    t.same(faults, [])
+  })
+})

@@ -1,0 +1,207 @@
+/** Endpoints of operators over HTTP against the shipped gateway: requests, upstreams,
+ *  configuration, ledger, money, keys, deliveries; the bad input of each. */
+import t, { type Test } from 'tap'
+import { startConsole } from '../../helpers/console/console-gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+
+const gateway = await startConsole(t)
+const operator = await gateway.signIn({ token: gateway.token })
+const ann = await gateway.customer('ann', 10)
+const { body: key } = await ann.ask('POST', '/api/keys', { name: 'calls' })
+const callModel = async (model: string) => {
+  const headers = { authorization: `Bearer ${key.data.key}` }
+  const body = { model, messages: [{ role: 'user', content: 'Hello' }] }
+  return gateway.ask('POST', '/v1/chat/completions', body, headers)
+}
+await callModel('gp-4.1')
+await callModel('missing-model')
+
+const read = async (path: string) => (await operator.ask('GET', `/api/admin/${path}`)).body
+const refuse = async (t: Test, method: string, path: string, body: unknown, status: number) => {
+  const reply = await operator.ask(method, `/api/admin/${path}`, body)
+  t.equal(reply.status, status, `${path} ${JSON.stringify(body)}`)
+  t.ok(reply.body.message.length > 5)
+}
+
+t.test('requests: filtered by account, model, status and key; bad filters are refused', async t => {
+  const find = (query: string) =>
+    eventually(async () => {
+      const { data } = await read(`requests?${query}`)
+      return data.length > 0 && data
+    })
+  const [failed] = await find('account=ann&status=4xx&model=missing-model')
+  t.match(failed, { status: 404, account_name: 'ann', code: 'MODEL_UNKNOWN' })
+  const [good] = await find('model=gp-4.1&status=200')
+  t.match(good, { account_name: 'ann', upstream: 'gp', attempts: 1 })
+  t.same((await read('requests?account=nobody')).data, [])
+  for (const query of ['status=abc', 'status=9xx', 'cursor=zzz'])
+    await refuse(t, 'GET', `requests?${query}`, undefined, 400)
+})
+
+t.test('story: log line, charge and formula of one request; an unknown id is 404', async t => {
+  const { data: charges } = await read('charges?account=ann')
+  const id = String(charges[0]?.request)
+  const { data } = await read(`requests/story?id=${id}`)
+  t.match(data, {
+    request: { id, account_name: 'ann', version: 1, first_byte: Number },
+    charges: [{ request: id, state: 'settled', formula: /input x/, hold: /./ }],
+    task: null,
+  })
+  await refuse(t, 'GET', 'requests/story?id=req_nothing', undefined, 404)
+  await refuse(t, 'GET', 'requests/story', undefined, 404)
+})
+
+t.test('live: sends a request as it ends, and nothing that the filter leaves out', async t => {
+  const stop = new AbortController()
+  const response = await fetch(`${gateway.url}/api/admin/requests/live?account=ann&status=200`, {
+    headers: { cookie: operator.cookie },
+    signal: stop.signal,
+  })
+  t.equal(response.status, 200)
+  t.match(response.headers.get('content-type'), /^text\/event-stream/)
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
+  let text = decoder.decode((await reader.read()).value)
+  t.match(text, /^retry: \d+\n\n: open\n\n$/)
+  await callModel('missing-model')
+  await callModel('gp-4.1')
+  while (!text.includes('"rows"')) text += decoder.decode((await reader.read()).value)
+  stop.abort()
+  t.match(text, /data: \{"rows":\[\{.*"model":"gp-4\.1"/)
+  t.notMatch(text, /missing-model/)
+  const bad = await operator.ask('GET', '/api/admin/requests/live?status=x')
+  t.equal(bad.status, 400)
+})
+
+t.test('live: ends when the session of its viewer ends', async t => {
+  const other = await gateway.signIn({ token: gateway.token })
+  const response = await fetch(`${gateway.url}/api/admin/requests/live?account=nobody`, {
+    headers: { cookie: other.cookie },
+  })
+  await other.ask('DELETE', '/api/session')
+  t.match(await response.text(), /event: signed-out\ndata: \{\}\n\n$/)
+})
+
+t.test('live: at most twenty views in a process', async t => {
+  const stop = new AbortController()
+  const open = () =>
+    fetch(`${gateway.url}/api/admin/requests/live`, {
+      headers: { cookie: operator.cookie },
+      signal: stop.signal,
+    })
+  const views = await Promise.all(Array.from({ length: 20 }, open))
+  t.ok(views.every(({ status }) => status === 200))
+  t.equal((await open()).status, 429)
+  stop.abort()
+  await eventually(async () => {
+    const again = new AbortController()
+    const { status } = await fetch(`${gateway.url}/api/admin/requests/live`, {
+      headers: { cookie: operator.cookie },
+      signal: again.signal,
+    })
+    again.abort()
+    return status === 200
+  })
+})
+
+t.test('upstreams: lists health, tests one; an unknown one is 404', async t => {
+  const { data } = await read('upstreams')
+  t.match(data[0], { name: 'gp', inside: 'sandbox', addresses: [{ state: 'ready' }] })
+  const reply = await operator.ask('POST', '/api/admin/upstreams/test', { upstream: 'gp' })
+  t.match(reply.body.data, [{ upstream: 'gp', answer: 'inside the gateway', fails: false }])
+  await refuse(t, 'POST', 'upstreams/test', { upstream: 'pg' }, 404)
+  await refuse(t, 'POST', 'upstreams/test', { upstream: 1 }, 400)
+})
+
+t.test('configuration: routes with places, versions, differences; bad versions', async t => {
+  const { data: routes } = await read('routes')
+  t.match(
+    routes.find(({ name }) => name === 'chat'),
+    { path: '/v1/chat/completions', place: { file: 'routes.yaml', line: Number } },
+  )
+  t.match((await read('configuration')).data, { version: 1, failure: null, versions: [{}] })
+  t.same((await read('configuration/diff')).data, [])
+  t.match((await read('configuration/change?version=1')).data, { before: null, files: [] })
+  await refuse(t, 'GET', 'configuration/diff?from=x', undefined, 400)
+  await refuse(t, 'GET', 'configuration/change?version=999', undefined, 404)
+  await refuse(t, 'POST', 'configuration/rollback', { version: 0 }, 400)
+  const { body } = await operator.ask('POST', '/api/admin/configuration/reload', {})
+  t.match(body.data, { outcome: 'unchanged', version: 1 })
+})
+
+t.test('editor: is off by default', async t => {
+  for (const path of ['editor/files', 'editor/schema']) await refuse(t, 'GET', path, undefined, 403)
+  const edit = { file: 'routes.yaml', text: '', before: '' }
+  await refuse(t, 'POST', 'editor/save', edit, 403)
+  await refuse(t, 'POST', 'editor/check', { file: 'routes.yaml', text: '' }, 403)
+})
+
+t.test('money: debit, overdraft and refund change the ledger, and are logged', async t => {
+  const change = async (path: string, body: object) =>
+    (await operator.ask('POST', `/api/admin/${path}`, body)).body.data
+  const { balance } = (await read('account?account=ann')).data
+  const debited = await change('accounts/debit', { account: 'ann', amount: '2', note: 'mistake' })
+  t.equal(Number(debited.balance), Number((Number(balance) - 2).toFixed(9)))
+  t.match(await change('accounts/overdraft', { account: 'ann', amount: 5 }), { overdraft: 5 })
+  const { data } = await read('charges?account=ann&state=settled')
+  const { request, cost } = data[0] ?? {}
+  t.match(await change('charges/refund', { request }), { request, account: 'ann', refunded: cost })
+  await refuse(t, 'POST', 'charges/refund', { request }, 409)
+  await refuse(t, 'POST', 'charges/refund', { request: 'req_nothing' }, 404)
+  await refuse(t, 'POST', 'accounts/debit', { account: 'ann', amount: 0 }, 400)
+  await refuse(t, 'POST', 'accounts/debit', { account: 'ann', amount: 1e6 }, 409)
+  await refuse(t, 'POST', 'accounts/overdraft', { account: 'nobody', amount: 1 }, 404)
+  const entry = await eventually(() =>
+    gateway
+      .output()
+      .split('\n')
+      .find(line => line.includes('accounts/debit')),
+  )
+  t.match(JSON.parse(entry), { actor: 'admin', before: { balance }, after: { name: 'ann' } })
+  t.match((await read('ledger/audit')).data, { balanced: true, findings: [] })
+})
+
+t.test('charges: search by state, model and key; bad filters are refused', async t => {
+  t.equal((await read('charges?model=gp-4.1')).data.length > 0, true)
+  t.same((await read('charges?uncollected=yes')).data, [])
+  t.same((await read('charges?key=999')).data, [])
+  for (const query of ['state=lost', 'key=x', 'cursor=x'])
+    await refuse(t, 'GET', `charges?${query}`, undefined, 400)
+  await refuse(t, 'GET', 'charges?account=nobody', undefined, 404)
+})
+
+t.test('keys: an operator changes the limits of a key, and revokes it', async t => {
+  const { data } = await read('keys?account=ann')
+  const key = Number(data[0]?.id)
+  const limits = { requests: '60/min', concurrency: 2 }
+  const reply = await operator.ask('POST', '/api/admin/keys/limits', {
+    key,
+    quota: 900_000,
+    limits,
+  })
+  t.match(reply.body.data, { quota: 900_000, limits })
+  await refuse(t, 'POST', 'keys/limits', { key, limits: { requests: 'fast' } }, 400)
+  await refuse(t, 'POST', 'keys/limits', { key: 999, quota: 5 }, 404)
+  const ended = await operator.ask('POST', '/api/admin/keys/revoke', { key })
+  t.match(ended.body.data, { state: 'revoked' })
+  await refuse(t, 'POST', 'keys/revoke', { key }, 409)
+  await refuse(t, 'POST', 'keys/revoke', { key: 'x' }, 400)
+})
+
+t.test('tasks and deliveries: lists, and refusals of bad ids and states', async t => {
+  t.same((await read('tasks?state=unknown')).data, [])
+  t.same((await read('deliveries?state=failed')).data, [])
+  for (const path of ['tasks?state=lost', 'deliveries?state=lost'])
+    await refuse(t, 'GET', path, undefined, 400)
+  await refuse(t, 'POST', 'tasks/resolve', { task: 'none', outcome: 'charge' }, 404)
+  await refuse(t, 'POST', 'tasks/resolve', { task: 'none', outcome: 'keep' }, 400)
+  await refuse(t, 'POST', 'deliveries/replay', { event: 'msg_none' }, 404)
+})
+
+t.test('CSRF: a change with a session needs the token', async t => {
+  const headers = { cookie: operator.cookie, 'x-csrf-token': 'wrong' }
+  for (const path of ['configuration/rollback', 'accounts/debit', 'deliveries/replay']) {
+    const { status } = await gateway.ask('POST', `/api/admin/${path}`, {}, headers)
+    t.equal(status, 403, path)
+  }
+})

@@ -1,0 +1,62 @@
+/** The files of the console: compressed, cached, guarded by a CSP, and small. Also the section
+ *  `console:` and the Secure cookie behind TLS. */
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { startConsole } from '../../helpers/console/console-gateway.ts'
+import { rawGet } from '../../helpers/console/raw-get.ts'
+
+const LARGEST_FIRST_LOAD = 120 * 1024
+const gateway = await startConsole(t, { env: { PUBLIC_URL: 'https://example.com/tollgate' } })
+
+t.test('page: allows its own files only', async t => {
+  const { status, headers, text } = await rawGet(`${gateway.url}/console`)
+  t.equal(status, 200)
+  const policy = String(headers['content-security-policy'])
+  t.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/)
+  t.notMatch(policy, /unsafe|https?:|\*/)
+  t.match(headers, { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' })
+  t.notMatch(text, /<style|style=|<script(?![^>]* src=)|\son\w+=|https?:/)
+})
+
+t.test('files: compressed, immutable, with ETags', async t => {
+  const { text } = await rawGet(`${gateway.url}/console`)
+  const names = [...text.matchAll(/(?:src|href)="console\/([^"]+)"/g)].map(match => match[1] ?? '')
+  t.ok(names.length >= 2)
+  let total = 0
+  for (const name of names) {
+    const path = `${gateway.url}/console/${name}`
+    const plain = await rawGet(path)
+    const small = await rawGet(path, { 'accept-encoding': 'gzip, br' })
+    t.match(small.headers, {
+      'content-encoding': 'gzip',
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+      'content-type': name.endsWith('.js') ? /^text\/javascript/ : /^text\/css/,
+    })
+    t.equal(gunzipSync(small.bytes).toString(), plain.text)
+    total += small.bytes.length
+    const again = await rawGet(path, { 'if-none-match': String(plain.headers.etag) })
+    t.equal(again.status, 304)
+    t.equal(again.bytes.length, 0)
+  }
+  t.ok(total < LARGEST_FIRST_LOAD, `the first load is ${total} bytes`)
+})
+
+t.test('files: unknown names are refused', async t => {
+  for (const name of ['main.js', 'index.html', '..%2fpackage.json', 'constructor'])
+    t.equal((await rawGet(`${gateway.url}/console/${name}`)).status >= 400, true, name)
+})
+
+t.test('session cookie: Secure and bound to the host behind TLS', async t => {
+  const { headers } = await gateway.ask('POST', '/api/session', { token: gateway.token })
+  t.match(
+    headers.get('set-cookie'),
+    /^__Host-tollgate=ss-\w+; Path=\/; .*HttpOnly; SameSite=Strict; Secure$/,
+  )
+  const cookie = headers.get('set-cookie')?.split(';')[0]
+  t.equal((await gateway.ask('GET', '/api/session', undefined, { cookie })).status, 200)
+})
+
+t.test('first start: the link has the public address', async t => {
+  t.match(gateway.output(), /https:\/\/example\.com\/tollgate\/console#link=sl-/)
+})

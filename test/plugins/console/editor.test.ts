@@ -1,0 +1,119 @@
+/** The editor of routes.yaml over HTTP: files, schema, check as `tollgate check` says it, save. */
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { startConsole } from '../../helpers/console/console-gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const gateway = await startConsole(t, {
+  settings: 'public_url: http://127.0.0.1',
+  files: {
+    'more/some.yaml': 'routes: []\n',
+    'schemas/session.json': readFileSync(join(ROOT, 'schemas/session.json'), 'utf8'),
+  },
+  routes: `
+include: [more/*.yaml]
+pipeline: [errors, auth, validate, meter, console]
+console: { edit: true }
+routes:
+  - { path: POST /api/session, auth: none, validate: schemas/session.json, console: sign-in, errors: envelope }
+  - path: GET|POST /api/admin/{resource}
+    auth: { by: [system-token, session], role: admin }
+    console: admin
+    errors: envelope
+  - path: GET|POST /api/admin/{resource}/{action}
+    auth: { by: [system-token, session], role: admin }
+    console: admin
+    errors: envelope
+`,
+})
+const operator = await gateway.signIn({ token: gateway.token })
+const edit = (action: string, body: object) =>
+  operator.ask('POST', `/api/admin/editor/${action}`, body)
+const { body } = await operator.ask('GET', '/api/admin/editor/files')
+const texts = body.data as unknown as Readonly<Record<string, string>>
+const before = String(texts['routes.yaml'])
+const folder = dirname(gateway.data)
+const file = 'routes.yaml'
+
+t.test('files: the YAML texts as they are, and the schema with the keys of plugins', async t => {
+  t.same(Object.keys(texts).sort(), ['more/some.yaml', 'routes.yaml'])
+  t.equal(before, readFileSync(join(folder, file), 'utf8'))
+  const { body } = await operator.ask('GET', '/api/admin/editor/schema')
+  t.match(body.data, { properties: { console: { properties: { edit: {} } }, routes: {} } })
+})
+
+t.test('check: a typo has the same message and place as in tollgate check', async t => {
+  const text = before.replace('console: sign-in', 'consle: sign-in')
+  const { body } = await edit('check', { file, text })
+  const [problem] = body.data
+  t.match(problem, { file, message: /consle/, line: Number })
+
+  const config = join(folder, 'typo.yaml')
+  const command = cachedCommand(join(ROOT, 'engine/bin.cjs'), 'check', '--config', config)
+  writeFileSync(config, text)
+  const { stdout, stderr } = await promisify(execFile)(...command, {
+    env: operatorEnv({ NO_COLOR: '1' }),
+  }).catch(error => error)
+  const output = `${stdout}${stderr}`
+  t.ok(output.includes(String(problem?.message)), output)
+  t.ok(output.includes(`:${problem?.line}:${problem?.column}`), output)
+  t.same((await edit('check', { file, text: before })).body.data, [])
+})
+
+t.test(
+  'save: refuses problems, an unknown file, and a file that was changed meanwhile',
+  async t => {
+    const refusals = [
+      [{ file, text: 'routes: 1', before }, 409, /Nothing was saved: routes\.yaml:1:/],
+      [{ file, text: `${before}#\n`, before: 'other' }, 409, /was changed meanwhile/],
+      [{ file: '../evil.yaml', text: 'routes: []\n', before: '' }, 404, /does not read/],
+      [{ file: 'more/new.yaml', text: 'routes: []\n', before: '' }, 404, /does not read/],
+      [{ file, text: 1, before }, 400, /text/],
+      [{ file, text: before }, 400, /before/],
+    ] as const
+    for (const [body, status, message] of refusals) {
+      const reply = await edit('save', body)
+      t.equal(reply.status, status)
+      t.match(reply.body.message, message)
+    }
+    t.equal(readFileSync(join(folder, file), 'utf8'), before)
+    t.notOk(existsSync(join(folder, '../evil.yaml')))
+  },
+)
+
+t.test(
+  'save: replaces a file, also an include, goes live, and keeps texts out of the log',
+  async t => {
+    const text = `${before.replace('edit: true', 'edit: true, session: 1h')}# secret-comment\n`
+    t.equal((await edit('save', { file, text, before })).status, 200)
+    t.equal(readFileSync(join(folder, file), 'utf8'), text)
+    const include = 'routes: [] # changed\n'
+    const some = { file: 'more/some.yaml', text: include, before: texts['more/some.yaml'] }
+    t.equal((await edit('save', some)).status, 200)
+    t.equal(readFileSync(join(folder, 'more/some.yaml'), 'utf8'), include)
+    t.notOk(readdirSync(folder).some(name => name.endsWith('.draft')))
+    await operator.ask('POST', '/api/admin/configuration/reload', {})
+    const live = await eventually(async () => {
+      const { body } = await operator.ask('GET', '/api/admin/configuration')
+      return Number(body.data.version) > 1 && body.data
+    })
+    const { body } = await operator.ask(
+      'GET',
+      `/api/admin/configuration/diff?from=1&to=${live.version}`,
+    )
+    t.match(
+      body.data.find(each => each.file === file),
+      { lines: [/^@@/] },
+    )
+    const back = await operator.ask('POST', '/api/admin/configuration/rollback', { version: 1 })
+    t.match(back.body.data, { outcome: 'live' })
+    t.match(gateway.output(), /editor\/save/)
+    t.notMatch(gateway.output(), /secret-comment/)
+  },
+)
