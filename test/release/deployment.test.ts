@@ -1,0 +1,247 @@
+/** deploy/: its commands run outside of containers, its queries name metrics that exist, and its
+ *  files pass the linters that are installed. */
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse, parseAllDocuments } from 'yaml'
+import { freePort } from '../docs/clone.ts'
+import { installPackage, manifest, ROOT } from './installed-package.ts'
+
+const DEPLOY = join(ROOT, 'deploy')
+const text = (file: string): string => readFileSync(join(DEPLOY, file), 'utf8')
+
+/** The account of the image; other users than root stay themselves. */
+const USER = 1000
+const IS_ROOT = process.getuid?.() === 0
+const asUser = (command: string): string =>
+  IS_ROOT
+    ? `exec setpriv --reuid ${USER} --regid ${USER} --clear-groups ${command}`
+    : `exec ${command}`
+
+/** The instructions of the last stage of the Dockerfile. */
+const image = () => {
+  const [stage = ''] = text('Dockerfile')
+    .split(/^FROM /m)
+    .slice(-1)
+  const lines = stage.replaceAll('\\\n', ' ').split('\n')
+  const argumentsOf = (name: string) =>
+    lines.find(line => line.startsWith(`${name} `))?.slice(name.length + 1) ?? ''
+  const list = (value: string) =>
+    (JSON.parse(/\[.*\]/.exec(value)?.[0] ?? '[]') as string[]).join(' ')
+  const variables = argumentsOf('ENV').trim().split(/\s+/)
+  return {
+    user: argumentsOf('USER'),
+    start: `${list(argumentsOf('ENTRYPOINT'))} ${list(argumentsOf('CMD'))}`,
+    health: list(argumentsOf('HEALTHCHECK')),
+    env: Object.fromEntries(variables.map(each => each.split('=') as [string, string])),
+  }
+}
+
+/** A mounted ConfigMap: files are links through `..data`, which is replaced as a whole. */
+const writeConfigMap = (folder: string, version: string, routes: string): void => {
+  mkdirSync(join(folder, `..${version}`))
+  writeFileSync(join(folder, `..${version}`, 'routes.yaml'), routes)
+  symlinkSync(`..${version}`, join(folder, '..data_tmp'))
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  if (version === 'v1') symlinkSync('..data/routes.yaml', join(folder, 'routes.yaml'))
+}
+
+t.test('image: start and health check, read-only, without root; a ConfigMap reloads', async t => {
+  const { user, start, health, env } = image()
+  t.equal(user, `${USER}:${USER}`)
+  const [port, admin] = [`${await freePort()}`, `${await freePort()}`]
+  const own = { PORT: port, ADMIN_PORT: admin, WORKERS: '1', HOST: '127.0.0.1' }
+  const paths = { TOLLGATE_CONFIG: 'etc/routes.yaml', TOLLGATE_DATA: 'state', TMPDIR: 'tmp' }
+  t.same(
+    Object.keys(env).sort(),
+    [...Object.keys({ ...own, ...paths })]
+      .filter(name => !['WORKERS', 'TMPDIR'].includes(name))
+      .sort(),
+  )
+  const { folder, run, start: startGateway } = installPackage(t, { ...own, ...paths })
+  for (const name of ['etc', 'state', 'tmp']) mkdirSync(join(folder, name), { recursive: true })
+  if (IS_ROOT) for (const name of ['state', 'tmp']) chownSync(join(folder, name), USER, USER)
+  writeConfigMap(join(folder, 'etc'), 'v1', text('routes.yaml'))
+  copyFileSync(join(ROOT, 'test/fixtures/receive-datagram.py'), join(folder, 'receive.py'))
+  chmodSync(join(folder, 'etc'), 0o555)
+  chmodSync(folder, 0o555)
+  t.not(run(asUser('touch x')).status, 0, 'the root is read-only')
+  const ready =
+    hasProgram('systemd-notify') && startGateway('exec python3 receive.py tmp/notify', /READY=1/)
+  const gateway = await startGateway(
+    `export NOTIFY_SOCKET=$PWD/tmp/notify; ${asUser(start)}`,
+    /System token/,
+  )
+  t.equal((await fetch(`http://127.0.0.1:${port}/v1/models`)).status, 401)
+  t.match(run(asUser(health)), { status: 0, text: /serves #1/ })
+  if (ready) t.match((await ready).text(), /MAINPID=\d+[\s\S]*READY=1/)
+
+  chmodSync(join(folder, 'etc'), 0o755)
+  writeConfigMap(join(folder, 'etc'), 'v2', text('routes.yaml').replace('name: chat', 'name: talk'))
+  await gateway.until(/reload #2/)
+  const metrics = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text()
+  t.match(metrics, /tollgate_config_version 2/)
+})
+
+const hasProgram = (name: string): boolean => spawnSync('which', [name]).status === 0
+
+t.test('image: the health check fails where no gateway runs', async t => {
+  const { run } = installPackage(t, { TOLLGATE_DATA: 'data' })
+  t.match(run(image().health), { status: 3 })
+})
+
+t.test('dashboard: its queries name documented metrics, and their labels', async t => {
+  const rows = [
+    ...readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8').matchAll(
+      /^\| `(\w+)` \| (\w+) \| ([^|]*)\|/gm,
+    ),
+  ]
+  const labels = new Map(
+    rows.flatMap(([, name, kind, names = '']) => {
+      const own = [...names.matchAll(/`(\w+)`/g)].map(([, label]) => label ?? '')
+      return (
+        kind === 'histogram' ? [`${name}_bucket`, `${name}_count`, `${name}_sum`] : [`${name}`]
+      ).map(each => [each, [...own, 'le', 'instance']] as const)
+    }),
+  )
+  const { panels } = JSON.parse(text('grafana/tollgate.json')) as {
+    panels: readonly { targets: readonly { expr: string }[] }[]
+  }
+  t.ok(panels.length > 10)
+  for (const { expr } of panels.flatMap(({ targets }) => targets))
+    t.equal(faultOf(expr, labels), undefined, expr)
+  t.match(faultOf('sum(tollgate_wrong_total)', labels), 'wrong_total')
+  t.match(faultOf('sum by (model) (tollgate_workers)', labels), 'model')
+})
+/** The first name in a query that no metric has. */
+const faultOf = (expr: string, labels: ReadonlyMap<string, readonly string[]>) => {
+  for (const [, name = ''] of expr.matchAll(/tollgate_(\w+)/g)) {
+    const known = labels.get(name)
+    if (!known) return name
+    const by = /by \(([^)]*)\)/.exec(expr)?.[1]?.split(/, ?/) ?? []
+    const selected = [...expr.matchAll(/(\w+)=~?"/g)].map(([, label]) => label ?? '')
+    const wrong = [...by, ...selected].find(label => !known.includes(label))
+    if (wrong) return `${name} has no label ${wrong}`
+  }
+  return undefined
+}
+
+t.test('manifests: every YAML file parses, and names files and commands that exist', async t => {
+  for (const file of globSync('{*,grafana/*,kubernetes/*,helm/tollgate/*}.{yaml,yml}', {
+    cwd: DEPLOY,
+  }))
+    for (const document of parseAllDocuments(text(file), { merge: true }))
+      t.same(document.errors, [], file)
+  for (const file of ['compose.yaml', 'compose.machines.yaml']) {
+    const { services } = parse(text(file), { merge: true }) as {
+      services: Record<string, { volumes?: string[]; read_only?: boolean; image: string }>
+    }
+    for (const { volumes = [], image, read_only } of Object.values(services)) {
+      if (image === 'tollgate') t.equal(read_only, true, file)
+      for (const path of volumes.flatMap(each => /^(\.\/[^:]+)/.exec(each)?.[1] ?? []))
+        t.ok(text(path), path)
+    }
+  }
+  const [{ spec }] = parseAllDocuments(text('kubernetes/tollgate.yaml')).map(each =>
+    each.toJS(),
+  ) as [{ spec: { template: { spec: { containers: readonly Container[] } } } }]
+  const [container] = spec.template.spec.containers
+  t.equal(container?.readinessProbe.exec.command.join(' '), image().health)
+  t.same(container?.args, ['start'])
+  t.same(
+    renderChart('statefulset.yaml').replaceAll('"', ''),
+    sectionOf('StatefulSet'),
+    'the chart makes the same',
+  )
+  const map = parse(renderChart('configmap.yaml')) as { data: Record<string, string> }
+  t.equal(map.data['routes.yaml']?.trim(), text('routes.yaml').trim())
+})
+interface Container {
+  readonly args: readonly string[]
+  readonly readinessProbe: { readonly exec: { readonly command: readonly string[] } }
+}
+const sectionOf = (kind: string): string =>
+  text('kubernetes/tollgate.yaml')
+    .slice(text('kubernetes/tollgate.yaml').indexOf('apiVersion'))
+    .split('---\n')
+    .find(each => each.includes(`kind: ${kind}`)) ?? ''
+
+/** The few functions of Helm that the chart uses, with its default values. */
+const renderChart = (file: string): string => {
+  const values = { ...parse(text('helm/tollgate/values.yaml')), routes: text('routes.yaml') }
+  return text(`helm/tollgate/templates/${file}`)
+    .replaceAll('{{ .Release.Name }}', 'tollgate')
+    .replace(/\{\{ \.Values\.(\w+) \| indent 4 \}\}/, (_, name) =>
+      String(values[name]).replace(/^/gm, '    '),
+    )
+    .replace(
+      /\{\{ toJson \.Values\.resources \}\}/,
+      '{ requests: { cpu: 500m, memory: 512Mi }, limits: { memory: 2Gi } }',
+    )
+    .replace(/\{\{ \.Values\.(\w+) \}\}/g, (_, name) => String(values[name]))
+}
+
+t.test(
+  'unit: systemd accepts it',
+  { skip: !hasProgram('systemd-analyze') && 'systemd-analyze is not installed' },
+  async t => {
+    const { status, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', join(DEPLOY, 'tollgate.service')],
+      { encoding: 'utf8' },
+    )
+    t.equal(status, 0, stderr)
+    t.match(
+      text('tollgate.service'),
+      /^Type=notify$[\s\S]*^NotifyAccess=all$[\s\S]*^ExecStart=.* tollgate start$/m,
+    )
+  },
+)
+
+t.test(
+  'balancer: nginx accepts its configuration',
+  { skip: !hasProgram('nginx') && 'nginx is not installed' },
+  async t => {
+    const folder = t.testdir({
+      'nginx.conf': text('nginx.conf').replaceAll(/gateway-\d/g, '127.0.0.1'),
+    })
+    const { status, stderr } = spawnSync('nginx', ['-t', '-p', folder, '-c', 'nginx.conf'], {
+      encoding: 'utf8',
+    })
+    t.equal(status, 0, stderr)
+  },
+)
+
+t.test('documents: SBOM, provenance and audit of an archive', async t => {
+  const folder = t.testdir({ 'a.tgz': 'content' })
+  const args = [join(ROOT, 'release/documents.ts'), join(folder, 'a.tgz'), folder]
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    env: { ...process.env, npm_config_offline: 'true' },
+  })
+  t.equal(status, 0, stderr)
+  const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
+  const sbom = read('sbom.json') as {
+    bomFormat: string
+    components: readonly { name: string; group?: string }[]
+  }
+  t.equal(sbom.bomFormat, 'CycloneDX')
+  const names = sbom.components.map(({ name }) => name)
+  for (const name of Object.keys(manifest.dependencies)) t.ok(names.includes(name), name)
+  t.notOk(names.includes('tap'), 'no development packages')
+  const [subject] = read('provenance.json').subject
+  t.equal(subject.digest.sha256, 'ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73')
+  const audit = read('audit.json')
+  t.ok(audit.vulnerabilities || /npm audit was not run/.test(audit.skipped))
+})
