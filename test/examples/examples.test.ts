@@ -1,0 +1,132 @@
+/** examples/: each runs as its README says, on a real gateway and providers of their own. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { pageOf } from '../docs/blocks.ts'
+import { freePort } from '../docs/clone.ts'
+import { exampleFiles } from '../docs/examples.ts'
+import { sharedPostgres } from '../helpers/store/postgres.ts'
+import { credit, ROOT, runReadme, startExample, startProvider } from './run-example.ts'
+
+t.jobs = 3
+const FOLDERS = readdirSync(`${ROOT}/examples`, { withFileTypes: true })
+  .filter(entry => entry.isDirectory())
+  .map(({ name }) => name)
+
+t.test('examples: the index lists every folder, and each has a test here', async t => {
+  const own = readFileSync(new URL(import.meta.url), 'utf8')
+  t.ok(FOLDERS.length >= 8)
+  for (const name of FOLDERS) {
+    t.match(pageOf('examples/README.md'), `[${name}](${name}/)`)
+    t.match(own, `startExample(t, '${name}'`)
+  }
+})
+
+t.test('openai-pass-through: request and response pass byte for byte', async t => {
+  const provider = await startProvider(t)
+  const env = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'sk-of-the-provider' }
+  const gateway = await startExample(t, 'openai-pass-through', env)
+  await credit(t, 'openai-pass-through', gateway, env)
+  const out = await runReadme('openai-pass-through', gateway, await gateway.key())
+  t.match(out, /^\{"id":"chatcmpl-1",.*"content":"Hello from gpt-4\.1-mini\."/)
+  t.same(provider.requests(), [
+    'POST /v1/chat/completions {"model": "gpt-4.1-mini", "messages": [{"role": "user", "content": "Hello"}]}',
+  ])
+})
+
+t.test('anthropic-on-openai: the answer of OpenAI is a message of Anthropic', async t => {
+  const provider = await startProvider(t)
+  const env = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'sk-of-the-provider' }
+  const gateway = await startExample(t, 'anthropic-on-openai', env)
+  await credit(t, 'anthropic-on-openai', gateway, env)
+  const out = await runReadme('anthropic-on-openai', gateway, await gateway.key())
+  t.match(JSON.parse(out), {
+    type: 'message',
+    model: 'claude-sonnet',
+    content: [{ type: 'text', text: 'Hello from gpt-4.1.' }],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 10, output_tokens: 5 },
+  })
+  t.match(provider.requests(), [/^POST \/v1\/chat\/completions \{"model":"gpt-4\.1"/])
+})
+
+t.test('failover: the second provider answers what the first one refuses', async t => {
+  const [first, second] = [await startProvider(t, 500), await startProvider(t)]
+  const env = { FIRST_URL: first.url, SECOND_URL: second.url }
+  const gateway = await startExample(t, 'failover', env)
+  await credit(t, 'failover', gateway, env)
+  const out = await runReadme('failover', gateway, await gateway.key())
+  t.match(out, '"content":"Hello from model-b."')
+  t.match(first.requests(), [/"model": ?"model-a"/])
+  t.match(second.requests(), [/"model": ?"model-b"/])
+})
+
+t.test('video-task: the receiver gets a signed callback for each state', async t => {
+  const port = `${await freePort()}`
+  const gateway = await startExample(t, 'video-task', { EGRESS_ALLOW: `127.0.0.1:${port}` })
+  const receiver = pageOf('examples/video-task/receiver.mjs').replace('8443', port)
+  const path = `${t.testdir({})}/receiver.mjs`
+  writeFileSync(path, receiver)
+  const out = await runReadme('video-task', gateway, await gateway.key(), {
+    'examples/video-task/receiver.mjs': path,
+    '127.0.0.1:8443': `127.0.0.1:${port}`,
+  })
+  const id = /"task_id":"([^"]+)"/.exec(out)?.[1] ?? 'none'
+  t.match(out, `genuine ${id} success`)
+  t.notMatch(out, 'forged')
+})
+
+t.test('realtime: a session answers and counts its usage', async t => {
+  const gateway = await startExample(t, 'realtime')
+  const client = pageOf('examples/realtime/client.mjs')
+    .replace('127.0.0.1:8080', gateway.url.replace('http://', ''))
+    .replace("from 'ws'", `from '${import.meta.resolve('ws')}'`)
+  const path = `${t.testdir({})}/client.mjs`
+  writeFileSync(path, client)
+  const out = await runReadme('realtime', gateway, await gateway.key(), {
+    'examples/realtime/client.mjs': path,
+  })
+  t.match(
+    out,
+    /response\.output_text\.delta \S[\s\S]*response\.done[\s\S]*usage .*"input_tokens":\d+/,
+  )
+})
+
+t.test('jwt-auth: a token opens its account; one with another signature is refused', async t => {
+  const gateway = await startExample(t, 'jwt-auth')
+  const out = await runReadme('jwt-auth', gateway, '')
+  const [answer = '', refusal = ''] = out.trim().split('\n')
+  t.match(answer, '"object":"chat.completion"')
+  t.match(refusal, 'The token is not valid: its signature is wrong.')
+})
+
+t.test('jwt-auth: its plugin is that of docs/plugins.md', async t => {
+  const documented = exampleFiles.find(({ file }) => file === 'plugins/jwt.ts')?.text
+  t.equal(
+    pageOf('examples/jwt-auth/plugins/jwt.ts')
+      .replaceAll("from '../../../engine/", "from '../engine/")
+      .replaceAll("from '../../../plugins/", "from './"),
+    documented,
+  )
+})
+
+t.test('billing-line: the receipt has a line for the article', async t => {
+  const provider = await startProvider(t)
+  const env = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'sk-of-the-provider' }
+  const gateway = await startExample(t, 'billing-line', env)
+  await credit(t, 'billing-line', gateway, env)
+  const out = await runReadme('billing-line', gateway, await gateway.key())
+  t.match(provider.requests().join(''), 'A refund is paid within 14 days')
+  t.match(out, /"meter":"search_units"/)
+})
+
+t.test('several-machines: two gateways share keys and limits', async t => {
+  const DATABASE_URL = await (await sharedPostgres()).create()
+  const first = await startExample(t, 'several-machines', { DATABASE_URL })
+  await credit(t, 'several-machines', first, { DATABASE_URL })
+  const second = await startExample(t, 'several-machines', { DATABASE_URL })
+  const port = (gateway: typeof first): string => `${gateway.port}`
+  const out = await runReadme('several-machines', first, await first.key(), {
+    '8080 8081 8080 8081': `${port(first)} ${port(second)} ${port(first)} ${port(second)}`,
+  })
+  t.equal(out, '200\n200\n200\n429\n')
+})
