@@ -58,21 +58,26 @@ interface BuildOutput {
   readonly sources: Readonly<Record<string, string>>
 }
 
-/** Bundles all plugins together: code that several of them import exists once in a process.
- *  `folders` are relative to `root`; `folder` gets the files. */
+/** Bundles the plugins of each folder together: code that several of them import exists once in a
+ *  process, and an edited plugin of the operator does not bundle the shipped ones again. `folders`
+ *  are relative to `root`; `folder` gets the files. */
 export const bundlePlugins = async (
   folders: readonly string[],
   root: string,
   folder: string,
 ): Promise<BundledPlugins> => {
-  const entries = folders
-    .flatMap(each => entriesIn(each, root))
-    .sort((a, b) => Number(a.isShipped) - Number(b.isShipped))
   makeFolder(folder)
   // Source maps are relative to the real path of the bundle.
   const cacheFolder = realpathSync(folder)
-  const { candidates, sources } =
-    readCached(entries, cacheFolder) ?? (await buildPlugins(entries, root, cacheFolder))
+  const outputs = await bundleFolders(
+    folders.map(each => entriesIn(each, root)),
+    root,
+    cacheFolder,
+  )
+  const candidates = outputs
+    .flatMap(each => each.candidates)
+    .sort((a, b) => Number(a.entry.isShipped) - Number(b.entry.isShipped))
+  const sources = Object.assign({}, ...outputs.map(each => each.sources)) as BuildOutput['sources']
   const { plugins, problems } = selectPlugins(candidates)
   return {
     bundles: plugins.flatMap(({ bundle }) => bundle ?? []),
@@ -109,12 +114,30 @@ const nameFault = (name: string, other: PluginEntry | undefined): string | undef
 }
 const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 
+const bundleFolders = async (
+  folders: readonly (readonly PluginEntry[])[],
+  root: string,
+  cacheFolder: string,
+): Promise<readonly BuildOutput[]> => {
+  const cached = folders.map(entries => readCached(entries, cacheFolder))
+  if (cached.every(output => output !== undefined)) return cached
+  const { stop } = await import('esbuild')
+  try {
+    const outputs = folders.map(
+      (entries, index) => cached[index] ?? buildPlugins(entries, root, cacheFolder),
+    )
+    return await Promise.all(outputs)
+  } finally {
+    // Its process would otherwise stay, with 260 MiB after a build of the shipped plugins.
+    await stop()
+  }
+}
+
 const buildPlugins = async (
   entries: readonly PluginEntry[],
   root: string,
   cacheFolder: string,
 ): Promise<BuildOutput> => {
-  const { stop } = await import('esbuild')
   const sources = Object.fromEntries(entries.map(({ path }) => [path, '']))
   try {
     const result = await build(entries, cacheFolder, sourceReader(sources))
@@ -125,13 +148,10 @@ const buildPlugins = async (
     if (!isBuildFailure(error)) throw error
     const single = entries.map(entry => buildSingle(entry, sources, root, cacheFolder))
     return { candidates: await Promise.all(single), sources }
-  } finally {
-    // Its process would otherwise stay, with 260 MiB after a build of all plugins.
-    await stop()
   }
 }
 
-/** Bundles a plugin alone: after a failure of the build of all, this tells which are broken. */
+/** Bundles a plugin alone: after a failure of the build of its folder, this tells which are broken. */
 const buildSingle = async (
   entry: PluginEntry,
   sources: Record<string, string>,
