@@ -117,7 +117,7 @@ export const createMetrics = (process = 'worker'): GatewayMetrics => {
   const index = createSeriesIndex()
   const routes = new Map<string, RouteMeter>()
   const attempts = new Map<string, Map<string, Series>>()
-  const delay = monitorEventLoopDelay({ resolution: 20 })
+  const delay = monitorEventLoopDelay({ resolution: SAMPLING })
   delay.enable()
   return {
     count: (name, labels, by = 1) => index.open(name, 'counter', labels).add(by),
@@ -184,13 +184,17 @@ const createRouteMeter = (index: SeriesIndex, route: string): RouteMeter => {
 }
 
 type Delay = ReturnType<typeof monitorEventLoopDelay>
+/** ms between two samples of the loop's delay. */
+const SAMPLING = 20
 
 /** Records loop delay and memory of the process. The delay is that since the last report. */
 const observeProcess = (index: SeriesIndex, name: string, delay: Delay): void => {
   const quantiles = { p50: delay.percentile(50), p99: delay.percentile(99), max: delay.max }
   for (const [quantile, nanoseconds] of Object.entries(quantiles)) {
     const series = index.open('loop_delay_seconds', 'gauge', { process: name, quantile })
-    series.set(Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0)
+    // Node counts the time from sample to sample.
+    const seconds = nanoseconds / 1e9 - SAMPLING / 1e3
+    series.set(Number.isFinite(seconds) ? Math.max(0, seconds) : 0)
   }
   delay.reset()
   index.open('resident_bytes', 'gauge', { process: name }).set(process.memoryUsage.rss())

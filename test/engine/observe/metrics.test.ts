@@ -1,6 +1,7 @@
 /** Metrics of one process, and their sums over all processes, also ended ones. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { createMetrics, type GatewayMetrics } from '../../../engine/observe/metrics.ts'
@@ -104,6 +105,20 @@ t.test('metrics: sums include all workers, also ended ones', async t => {
     Number(seriesValue(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >=
       0,
   )
+})
+
+t.test('metrics: a loop that waits has no delay', async t => {
+  const metrics = metricsFor(t)
+  const exposition = createExposition()
+  const series = 'tollgate_loop_delay_seconds{process="w",quantile="p50"}'
+  const isIdle = async (): Promise<boolean> => {
+    await pause(200)
+    exposition.absorb('w', metrics.report())
+    return Number(seriesValue(await exposition.text(), series)) < 0.01
+  }
+  let reports = 0
+  while (reports < 100 && !(await isIdle())) reports++
+  t.ok(reports < 100, 'the interval between two samples is no delay')
 })
 
 t.test('metrics: plugins can have counters, timers and gauges', async t => {
