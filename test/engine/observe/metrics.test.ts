@@ -108,7 +108,7 @@ t.test('metrics: sums include all workers, also ended ones', async t => {
 })
 
 t.test('metrics: a loop that waits has no delay', async t => {
-  const metrics = metricsFor(t)
+  const metrics = metricsFor(t, 'w')
   const exposition = createExposition()
   const series = 'tollgate_loop_delay_seconds{process="w",quantile="p50"}'
   const isIdle = async (): Promise<boolean> => {
