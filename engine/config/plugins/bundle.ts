@@ -151,7 +151,7 @@ const buildPlugins = async (
   }
 }
 
-/** Bundles a plugin alone: after a failure of the build of its folder, this tells which are broken. */
+/** Bundles a plugin alone: after a failed build of its folder, this tells which are broken. */
 const buildSingle = async (
   entry: PluginEntry,
   sources: Record<string, string>,

@@ -48,3 +48,12 @@ for (const name of names)
     for (const block of blocks) t.match(block, /\| *\^+$/, 'a code frame with a caret')
     t.ok(error.watchedPaths.length > 0, 'the paths to watch for a fix')
   })
+
+t.test('broken configuration: an include that is a link to nothing', async t => {
+  const folder = t.testdir({
+    'routes.yaml': 'include: [more/*.yaml]\nroutes:\n  - { path: GET /a, upstream: main }\n',
+    more: { 'up.yaml': t.fixture('symlink', 'nowhere') },
+  })
+  const { problems } = await problemsOf(join(folder, 'routes.yaml'))
+  t.same(problems.map(summaryOf('routes.yaml')), ['1:11 FILE_MISSING'])
+})
