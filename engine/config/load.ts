@@ -1,6 +1,6 @@
 /** Loads a configuration: reads, bundles, checks and compiles it, or reports all problems. */
 import { createHash } from 'node:crypto'
-import { dirname, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Plugin } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
@@ -11,9 +11,9 @@ import { labelOf } from './faults.ts'
 import { type BundledPlugins, bundlePlugins } from './plugins/bundle.ts'
 import { importPlugins, placeInStack } from './plugins/import.ts'
 import {
-  folderPaths,
   folderProblems,
   ownPluginFolders,
+  pluginPaths,
   withShipped,
 } from './plugins/plugin-folders.ts'
 import { type Problem, ProblemsError } from './problem.ts'
@@ -95,10 +95,9 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const pathsToWatch = findWatchedPaths([
     ...[...reading.files.keys()].map(path => resolve(root, path)),
     ...includePatterns(reading),
-    ...folderPaths(folders, root),
+    ...pluginPaths(folders, inputs, root),
     ...reading.variableFiles,
     ...checkResult.paths,
-    ...codePatterns(inputs),
   ])
   const [main] = reading.files.keys()
   const fail = (problems: readonly Problem[]) =>
@@ -137,13 +136,6 @@ const placesOf = ({ document: { routes }, find }: Reading): Blueprint['places'] 
     const { file, line } = find(['routes', index]).place('value')
     return { file, line }
   })
-
-/** A file that a plugin imports may not exist yet. */
-const CODE = '*.{ts,mts,cts,js,mjs,cjs,json}'
-const codePatterns = (inputs: readonly string[]): string[] => [
-  ...inputs,
-  ...new Set(inputs.map(each => join(dirname(each), CODE))),
-]
 
 /** Texts of the files with problems, for code frames, with secrets masked. */
 const textsOf = (

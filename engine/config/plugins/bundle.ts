@@ -1,14 +1,5 @@
 /** Bundles the plugins with their imports into files that are named by their content. */
-import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
-import { createRequire } from 'node:module'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import type {
   BuildFailure,
@@ -19,16 +10,24 @@ import type {
   PluginBuild,
 } from 'esbuild'
 import { makeFolder } from '../../store/make-folder.ts'
-import { type Bundle, pathsOf } from '../compile/blueprint.ts'
+import type { Bundle } from '../compile/blueprint.ts'
 import { formatPath } from '../format-path.ts'
 import { defineProblems, type Place, type Problem } from '../problem.ts'
 import { RESERVED_NAMES } from '../schema.ts'
 import { browserPrograms } from './browser-program.ts'
+import {
+  type BuildOutput,
+  type Candidate,
+  digest,
+  readCached,
+  type SourceState,
+  stampOf,
+  UNREAD,
+  writeAtomically,
+  writeCached,
+} from './bundle-cache.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
 import { publicFile } from './program.ts'
-
-// esbuild is loaded on demand, since most starts find bundles.
-const require = createRequire(import.meta.url)
 
 const problem = defineProblems({
   PLUGIN_SYNTAX: '%s',
@@ -46,18 +45,6 @@ export interface BundledPlugins {
   /** Absolute paths of the bundled source files outside node_modules, to watch. */
   readonly inputs: readonly string[]
 }
-/** An entry and what became of it: a bundle, problems, or neither where it is no plugin. */
-interface Candidate {
-  readonly entry: PluginEntry
-  readonly bundle?: Bundle | undefined
-  readonly problems: readonly Problem[]
-}
-/** The bundles of all entries, with the hash of each source by path. */
-interface BuildOutput {
-  readonly candidates: readonly Candidate[]
-  readonly sources: Readonly<Record<string, string>>
-}
-
 /** Bundles the plugins of each folder together: code that several of them import exists once in a
  *  process, and an edited plugin of the operator does not bundle the shipped ones again. `folders`
  *  are relative to `root`; `folder` gets the files. */
@@ -119,8 +106,9 @@ const bundleFolders = async (
   root: string,
   cacheFolder: string,
 ): Promise<readonly BuildOutput[]> => {
-  const cached = folders.map(entries => readCached(entries, cacheFolder))
+  const cached = folders.map(entries => readCached(entries, cacheFolder, REQUIRE))
   if (cached.every(output => output !== undefined)) return cached
+  // esbuild is loaded on demand, since most starts find bundles.
   const { stop } = await import('esbuild')
   try {
     const outputs = folders.map(
@@ -138,11 +126,11 @@ const buildPlugins = async (
   root: string,
   cacheFolder: string,
 ): Promise<BuildOutput> => {
-  const sources = Object.fromEntries(entries.map(({ path }) => [path, '']))
+  const sources = Object.fromEntries(entries.map(({ path }) => [path, UNREAD]))
   try {
     const result = await build(entries, cacheFolder, sourceReader(sources))
     const output = { candidates: writeBundles(entries, result, cacheFolder), sources }
-    writeAtomically(cachePath(entries, cacheFolder), JSON.stringify(output))
+    writeCached(entries, cacheFolder, REQUIRE, output)
     return output
   } catch (error) {
     if (!isBuildFailure(error)) throw error
@@ -154,7 +142,7 @@ const buildPlugins = async (
 /** Bundles a plugin alone: after a failed build of its folder, this tells which are broken. */
 const buildSingle = async (
   entry: PluginEntry,
-  sources: Record<string, string>,
+  sources: Record<string, SourceState>,
   root: string,
   cacheFolder: string,
 ): Promise<Candidate> => {
@@ -218,12 +206,13 @@ const PUBLIC_FILES: BuildPlugin = {
 
 /** An esbuild plugin that reads and hashes the sources, so that each hash is of the bundled bytes
  *  even if a file is saved during the build. */
-const sourceReader = (sources: Record<string, string>) => ({
+const sourceReader = (sources: Record<string, SourceState>) => ({
   name: 'reader',
   setup({ onLoad }: PluginBuild) {
     onLoad({ filter: /./, namespace: 'file' }, ({ path }) => {
+      const stamp = stampOf(path)
       const contents = readFileSync(path)
-      sources[path] = digest(contents)
+      sources[path] = { hash: digest(contents), stamp }
       return { contents, loader: 'default' as const }
     })
   },
@@ -278,52 +267,6 @@ const importsOf = (base: string, outputs: Metafile['outputs']): readonly string[
   add(base)
   return [...imports].sort()
 }
-
-/** Writes a file atomically, since another process may read it at any time. */
-export const writeAtomically = (path: string, text: string): void => {
-  const temporary = `${path}.${process.pid}`
-  writeFileSync(temporary, text)
-  renameSync(temporary, path)
-}
-
-/** Path of the cached build result. It depends on the real paths of the sources, since a link may
- *  change. */
-const cachePath = (entries: readonly PluginEntry[], cacheFolder: string): string => {
-  const { version } = require('esbuild/package.json') as { version: string }
-  const paths = entries.map(({ path, file }) => [file, realpathSync(path)])
-  return join(cacheFolder, `plugins-${digest(JSON.stringify([version, REQUIRE, paths]))}.json`)
-}
-
-const readCached = (
-  entries: readonly PluginEntry[],
-  cacheFolder: string,
-): BuildOutput | undefined => {
-  try {
-    const path = cachePath(entries, cacheFolder)
-    const output = JSON.parse(readFileSync(path, 'utf8')) as BuildOutput
-    const isSame = Object.entries(output.sources).every(
-      ([path, hash]) => hash === '' || digest(readFileSync(path)) === hash,
-    )
-    const bundles = output.candidates.flatMap(({ bundle }) => bundle ?? [])
-    const files = new Set(bundles.flatMap(pathsOf))
-    if (!isSame || ![...files].every(path => existsSync(path))) return undefined
-    for (const path of files) touch(path)
-    return output
-  } catch {
-    // No cached result, or a source is missing: bundle again.
-    return undefined
-  }
-}
-/** Updates the time of a file in use, so that it is not pruned. */
-export const touch = (path: string): void => {
-  try {
-    utimesSync(path, new Date(), new Date())
-  } catch {
-    // The file belongs to another user.
-  }
-}
-const digest = (content: string | Uint8Array): string =>
-  createHash('sha256').update(content).digest('hex').slice(0, 16)
 
 const compileProblem = (
   { text, location }: Message,

@@ -1,11 +1,11 @@
 /** The plugin folders of a configuration: those of the operator, then that of the program. */
-import { resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Document, Json } from '../../plugin.ts'
 import { defineProblems, type Problem } from '../problem.ts'
 import type { Reading } from '../read.ts'
 import { isFolder } from '../watched-paths.ts'
 import { indexPaths } from './plugin-files.ts'
-import { shippedPlugins } from './program.ts'
+import { isProgramCode, PROGRAM, shippedPlugins } from './program.ts'
 
 const problem = defineProblems({
   PLUGIN_FOLDER: 'there is no folder %j; create it, or correct settings.plugins',
@@ -36,8 +36,22 @@ export const folderProblems = ({ document: { settings }, root, find }: Reading):
   )
 }
 
-/** Absolute paths to watch. */
-export const folderPaths = (folders: readonly string[], root: string): string[] => [
-  ...folders.map(folder => resolve(root, folder)),
-  ...indexPaths(folders, root),
-]
+/** Absolute paths to watch for added and changed plugins. The code of the program changes with an
+ *  upgrade only: it is watched only where routes.yaml lies beside it. `inputs`: absolute paths of
+ *  bundled files. */
+export const pluginPaths = (
+  folders: readonly string[],
+  inputs: readonly string[],
+  root: string,
+): string[] => {
+  const isWatched = (path: string) => root === PROGRAM || !isProgramCode(path)
+  const files = inputs.filter(isWatched)
+  return [
+    ...folders.map(folder => resolve(root, folder)),
+    ...indexPaths(folders, root).filter(isWatched),
+    ...files,
+    ...new Set(files.map(each => join(dirname(each), CODE))),
+  ]
+}
+/** A file that a plugin imports may not exist yet. */
+const CODE = '*.{ts,mts,cts,js,mjs,cjs,json}'

@@ -1,6 +1,6 @@
 /** Files of the program itself: its plugins, and the files that `tollgate:PATH` names in
  *  routes.yaml. */
-import { extname, join, relative, resolve } from 'node:path'
+import { extname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The folder of the program: the clone, or dist/ of the package. */
@@ -20,6 +20,10 @@ export const nameLike = (like: string, from: string, path: string): string =>
 /** The folder of the shipped plugins; undefined where TOLLGATE_PLUGINS leaves them out. */
 export const shippedPlugins = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.TOLLGATE_PLUGINS === 'none' ? undefined : join(PROGRAM, 'plugins')
+
+const CODE_FOLDERS = ['engine', 'exports', 'plugins'].map(name => join(PROGRAM, name) + sep)
+export const isProgramCode = (path: string): boolean =>
+  CODE_FOLDERS.some(folder => path.startsWith(folder))
 
 /** The files that plugins import as `tollgate/NAME`, by NAME. */
 export const publicFile = (name: string): string =>
