@@ -58,6 +58,7 @@ const compile = (schema: object, own: Formats, path: string | undefined): Valida
     verbose: true,
     strictTypes: false,
     strictTuples: false,
+    inlineRefs: false,
     // The code validates one document, so the time to compile it matters more than its speed.
     code: { optimize: false, source: path !== undefined, formats: _`formats` },
   })

@@ -1,6 +1,7 @@
 /** Validator of routes.yaml. Two formats collect file names and passwords during validation. */
 import type { ValidateFunction } from 'ajv'
 import { assembleSchema, type Plugins } from './schema.ts'
+import { splitSchema } from './split-schema.ts'
 import { compileSchema } from './validator-cache.ts'
 
 export interface Validator {
@@ -25,7 +26,8 @@ export const createValidator = (
     password: (value: string) => secrets.add(value).has(value),
   }
   try {
-    const validate = compileSchema(assembleSchema(plugins, brokenNames), formats, folder)
+    const schema = splitSchema(assembleSchema(plugins, brokenNames))
+    const validate = compileSchema(schema, formats, folder)
     return { validate, fileNames: fileNames, secrets, schemaErrors: new Map() }
   } catch (error) {
     // Compiles each schema alone, to find the invalid one.
