@@ -15,7 +15,7 @@ import type { Reading, Source } from './read.ts'
 import { checkRules } from './rules.ts'
 import type { Plugins } from './schema.ts'
 import type { Path } from './source-positions.ts'
-import { createValidator } from './validator.ts'
+import { createValidator } from './validation/validator.ts'
 
 const problem = defineProblems({
   PLUGIN_SCHEMA: 'the plugin %j has an invalid schema: %s',

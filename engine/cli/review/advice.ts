@@ -4,7 +4,7 @@
 import type { Problem } from '../../config/problem.ts'
 import type { Reading } from '../../config/read.ts'
 import type { Plugins } from '../../config/schema.ts'
-import { createValidator } from '../../config/validator.ts'
+import { createValidator } from '../../config/validation/validator.ts'
 import type { Advise, Document, Severity } from '../../plugin.ts'
 import { ENGINE_RULES } from './engine-rules.ts'
 

@@ -5,7 +5,7 @@ import { isFields } from '../../kit.ts'
 import type { Plugin, Stage } from '../../plugin.ts'
 import { ENDPOINT } from '../admin-endpoints.ts'
 import { nearest } from '../nearest.ts'
-import { compileSchema } from '../validator-cache.ts'
+import { compileSchema } from '../validation/validator-cache.ts'
 
 export interface MemberFault {
   readonly message: string

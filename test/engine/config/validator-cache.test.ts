@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { compileSchema } from '../../../engine/config/validator-cache.ts'
+import { compileSchema } from '../../../engine/config/validation/validator-cache.ts'
 
 const SCHEMA = {
   type: 'object',

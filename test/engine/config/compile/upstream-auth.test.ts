@@ -1,7 +1,7 @@
 /** `auth:` of an upstream that names a plugin: its options, its host, its order, its refusals. */
 import t from 'tap'
 import { assembleSchema } from '../../../../engine/config/schema.ts'
-import { createValidator } from '../../../../engine/config/validator.ts'
+import { createValidator } from '../../../../engine/config/validation/validator.ts'
 import { errors } from '../../../../engine/errors.ts'
 import type { Document, Plugin } from '../../../../engine/plugin.ts'
 import {

@@ -1,6 +1,6 @@
 /** Validator of routes.yaml. Two formats collect file names and passwords during validation. */
 import type { ValidateFunction } from 'ajv'
-import { assembleSchema, type Plugins } from './schema.ts'
+import { assembleSchema, type Plugins } from '../schema.ts'
 import { splitSchema } from './split-schema.ts'
 import { compileSchema } from './validator-cache.ts'
 

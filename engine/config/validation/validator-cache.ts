@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Format, ValidateFunction } from 'ajv'
-import { touch, writeAtomically } from './plugins/bundle-cache.ts'
+import { touch, writeAtomically } from '../plugins/bundle-cache.ts'
 
 type Formats = Readonly<Record<string, Format>>
 /** The export of a cached file. */
