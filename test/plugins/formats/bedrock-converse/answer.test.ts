@@ -11,6 +11,7 @@ import {
   FRAMES,
   PLAIN,
   PLAIN_CALLS,
+  RECORDED,
 } from '../../../fixtures/upstream/converse.ts'
 
 const { codec, stream } = bedrockConverse
@@ -176,4 +177,18 @@ t.test('converse answer: errors in streams and in replies', async t => {
   t.match(errorIn(damaged), { status: 502, body: { message: /damaged/ } })
   t.match(codec.decodeError(403, { Message: 'denied' }), { status: 403, message: 'denied' })
   t.match(codec.decodeError(500, undefined), { message: 'The upstream answered 500.' })
+})
+
+t.test('converse answer: recorded frames', async t => {
+  const { answer, isClosed } = decode([RECORDED])
+  t.ok(isClosed)
+  t.same(answer, {
+    choices: [
+      {
+        content: [{ type: 'text', text: 'The capital of France is Paris.' }],
+        stop: { reason: 'end', raw: 'end_turn' },
+      },
+    ],
+    meters: { input: 13, output: 82 },
+  })
 })

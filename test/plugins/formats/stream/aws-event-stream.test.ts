@@ -7,7 +7,7 @@ import {
   DAMAGED,
   EXCEPTION,
 } from '../../../../plugins/formats/stream/aws-event-stream.ts'
-import { CALLS, exception, FRAMES } from '../../../fixtures/upstream/converse.ts'
+import { CALLS, exception, FRAMES, RECORDED } from '../../../fixtures/upstream/converse.ts'
 import fc from '../../../helpers/property.ts'
 
 /** The events of a stream in chunks of these sizes. */
@@ -155,4 +155,22 @@ t.test('AWS event stream: replies are recognised by their content type', async t
   t.ok(isStream('Application/vnd.amazon.eventstream; x=1'))
   t.notOk(isStream('application/json'))
   t.notOk(AWS_FRAMING.isStream({ headers: {} }))
+})
+
+t.test('AWS event stream: recorded frames, whole and with each byte changed', async t => {
+  const whole = read(RECORDED)
+  const names = ['messageStart', 'contentBlockDelta', 'contentBlockDelta', 'contentBlockStop']
+  t.same(
+    whole.map(({ name }) => name),
+    [...names, 'messageStop', 'metadata'],
+  )
+  for (const [at, byte] of RECORDED.entries()) {
+    const changed = Buffer.from(RECORDED)
+    changed[at] = byte ^ 0x20
+    const events = read(changed)
+    const valid = events.slice(0, events.findIndex(isDamage))
+    if (!events.some(isDamage)) t.same(events.length, 0, `waits after a changed byte at ${at}`)
+    if (!valid.every((event, index) => isSame(event, whole[index])))
+      t.fail(`another event after a changed byte at ${at}`)
+  }
 })
