@@ -19,7 +19,6 @@ import { usedFolder } from '../../helpers/cache.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { operatorEnv, plainCommand } from '../../helpers/operator.ts'
 
-t.setTimeout(120_000)
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const PROGRAM = [
   'engine',
