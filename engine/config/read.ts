@@ -63,20 +63,18 @@ export const fileSource = (env: Source['env'] = process.env): Source => ({
     globSync(pattern, { cwd: root })
       .map(path => resolve(root, path))
       .filter(path => !isFolder(path)),
-  parse: createParser(),
+  parse: parseOnce,
 })
 /** Number of texts whose trees are kept. A reload then parses only the files that have changed. */
 const MAX_TREES = 200
-const createParser = (): Source['parse'] => {
-  const trees = new Map<string, ParsedText>()
-  return text => {
-    const parsed = trees.get(text) ?? parseText(text)
-    trees.delete(text)
-    trees.set(text, parsed)
-    const [oldest] = trees.keys()
-    if (trees.size > MAX_TREES && oldest !== undefined) trees.delete(oldest)
-    return parsed
-  }
+const trees = new Map<string, ParsedText>()
+const parseOnce = (text: string): ParsedText => {
+  const parsed = trees.get(text) ?? parseText(text)
+  trees.delete(text)
+  trees.set(text, parsed)
+  const [oldest] = trees.keys()
+  if (trees.size > MAX_TREES && oldest !== undefined) trees.delete(oldest)
+  return parsed
 }
 
 /** A link to nothing is no folder: it is a file that cannot be read. */
