@@ -7,6 +7,7 @@ import { readOnlyDatabase } from '../../../engine/cli/databases.ts'
 import { withLoadedConfig } from '../../../engine/cli/offline.ts'
 import { explain } from '../../../engine/config/explain.ts'
 import type { Headers } from '../../../engine/plugin.ts'
+import { usedFolder } from '../../helpers/cache.ts'
 import { recordingTerminal } from '../../helpers/gateway/command-line.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -75,9 +76,9 @@ export const explainPresets = async (
       .map(format => ({ preset, format, model: `${preset}-${format}` })),
   )
   const config = join(folder, 'routes.yaml')
-  writeFileSync(config, configText(cases, auth))
+  writeFileSync(config, configText(cases, auth, usedFolder(join(folder, 'data'))))
   copyFileSync(join(ROOT, 'presets.yaml'), join(folder, 'presets.yaml'))
-  const terminal = recordingTerminal({ TOLLGATE_DATA: join(folder, 'data') })
+  const terminal = recordingTerminal({})
   return withLoadedConfig(config, terminal, readOnlyDatabase, async ({ snapshot, resources }) => {
     const requests: Record<string, SentRequest> = {}
     for (const { preset, format, model } of cases) {
@@ -101,7 +102,11 @@ interface Case {
   readonly format: string
   readonly model: string
 }
-const configText = (cases: readonly Case[], auth: Readonly<Record<string, object>>): string => {
+const configText = (
+  cases: readonly Case[],
+  auth: Readonly<Record<string, object>>,
+  data: string,
+): string => {
   const upstreams = Object.fromEntries(
     Object.entries(PRESETS).map(([preset, { needs = {} }]) => [
       preset,
@@ -126,7 +131,7 @@ const configText = (cases: readonly Case[], auth: Readonly<Record<string, object
       format === 'openai-embeddings' ? 'openai' : format,
   }))
   return JSON.stringify({
-    settings: { plugins: [join(ROOT, 'plugins')] },
+    settings: { plugins: [join(ROOT, 'plugins')], data },
     include: ['presets.yaml'],
     pipeline: ['errors', 'model', 'translate', 'embed', 'sandbox', 'adapt'],
     upstreams,
