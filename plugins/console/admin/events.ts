@@ -11,6 +11,8 @@ const HEARTBEAT = 5_000
 /** ms after which the browser connects again, so that a view does not hold an old version. */
 const LONGEST = 300_000
 const MOST_VIEWS = 20
+/** The engine holds the last chunk back, since it may be the tail: this one, not the event. */
+const COMMENT = Buffer.from(':\n\n')
 
 class Views {
   open = 0
@@ -60,6 +62,7 @@ async function* encode(
   try {
     // The browser knows at once that the view is open.
     yield Buffer.from('retry: 1000\n\n: open\n\n')
+    yield COMMENT
     let checkedAt = Date.now()
     while (!stop.signal.aborted && Date.now() < ends) {
       const beat = Promise.withResolvers<undefined>()
@@ -67,7 +70,7 @@ async function* encode(
       const result = await Promise.race([next, beat.promise])
       clearTimeout(timer)
       if (result?.done) return
-      if (Date.now() - checkedAt >= HEARTBEAT) {
+      if (!result || Date.now() - checkedAt >= HEARTBEAT) {
         checkedAt = Date.now()
         if (!(await isValid())) {
           yield Buffer.from('event: signed-out\ndata: {}\n\n')
@@ -77,6 +80,7 @@ async function* encode(
       }
       if (!result) continue
       yield Buffer.from(`data: ${JSON.stringify(result.value)}\n\n`)
+      yield COMMENT
       next = events.next()
     }
   } finally {

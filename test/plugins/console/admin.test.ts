@@ -1,10 +1,9 @@
 /** Endpoints of operators over HTTP against the shipped gateway: requests, upstreams,
  *  configuration, ledger, money, keys, deliveries; the bad input of each. */
 import t, { type Test } from 'tap'
-import { startConsole } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { gateway } from './shipped-console.ts'
 
-const gateway = await startConsole(t)
 const operator = await gateway.signIn({ token: gateway.token })
 const ann = await gateway.customer('ann', 10)
 const { body: key } = await ann.ask('POST', '/api/keys', { name: 'calls' })
@@ -61,12 +60,16 @@ t.test('live: sends a request as it ends, and nothing that the filter leaves out
   t.match(response.headers.get('content-type'), /^text\/event-stream/)
   const reader = (response.body as ReadableStream<Uint8Array>).getReader()
   const decoder = new TextDecoder()
-  let text = decoder.decode((await reader.read()).value)
+  const read = async () => decoder.decode((await reader.read()).value)
+  let text = await read()
   t.match(text, /^retry: \d+\n\n: open\n\n$/)
   await callModel('missing-model')
   await callModel('gp-4.1')
-  while (!text.includes('"rows"')) text += decoder.decode((await reader.read()).value)
+  while (!text.includes('"rows"')) text += await read()
+  await callModel('gp-4.1')
+  while (text.split('"rows"').length < 3) text += await read()
   stop.abort()
+  t.match(text, /\}\n\n:\n\n/, 'a comment follows, so that no event waits for the next one')
   t.match(text, /data: \{"rows":\[\{.*"model":"gp-4\.1"/)
   t.notMatch(text, /missing-model/)
   const bad = await operator.ask('GET', '/api/admin/requests/live?status=x')

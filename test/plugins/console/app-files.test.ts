@@ -1,12 +1,34 @@
 /** The files of the console: compressed, cached, guarded by a CSP, and small. Also the section
  *  `console:` and the Secure cookie behind TLS. */
+import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
 import { rawGet } from '../../helpers/console/raw-get.ts'
 
 const LARGEST_FIRST_LOAD = 120 * 1024
-const gateway = await startConsole(t, { env: { PUBLIC_URL: 'https://example.com/tollgate' } })
+const schema = new URL('../../../schemas/session.json', import.meta.url)
+const gateway = await startConsole(t, {
+  settings: 'public_url: https://example.com/tollgate',
+  files: { 'schemas/session.json': readFileSync(schema, 'utf8') },
+  routes: `
+pipeline: [errors, auth, validate, meter, console]
+console: { admin: false, session: 1h }
+routes:
+  - { path: GET /console, auth: none, console: page, errors: envelope }
+  - { path: 'GET /console/{file}', auth: none, console: file, errors: envelope }
+  - path: POST /api/session
+    auth: none
+    validate: schemas/session.json
+    console: sign-in
+    errors: envelope
+  - { path: GET /api/session, auth: session, console: session, errors: envelope }
+  - path: GET|POST /api/admin/{resource}
+    auth: { by: [system-token, session], role: admin }
+    console: admin
+    errors: envelope
+`,
+})
 
 t.test('page: allows its own files only', async t => {
   const { status, headers, text } = await rawGet(`${gateway.url}/console`)
@@ -59,4 +81,22 @@ t.test('session cookie: Secure and bound to the host behind TLS', async t => {
 
 t.test('first start: the link has the public address', async t => {
   t.match(gateway.output(), /https:\/\/example\.com\/tollgate\/console#link=sl-/)
+})
+
+t.test('console.session: sets the life of the cookie', async t => {
+  const { headers } = await gateway.ask('POST', '/api/session', { token: gateway.token })
+  t.match(headers.get('set-cookie'), /; Max-Age=3600;/)
+})
+
+t.test('console.admin false: the public listener refuses, the admin listener serves', async t => {
+  const operator = await gateway.signIn({ token: gateway.token })
+  for (const [method, body] of [['GET'], ['POST', { name: 'ann' }]] as const) {
+    const reply = await operator.ask(method, '/api/admin/accounts', body)
+    t.equal(reply.status, 404)
+    t.match(reply.body.message, /switched off/)
+  }
+  const { body } = await gateway.ask('POST', '/api/session', { token: gateway.token })
+  t.match(body.data, { account: { role: 'admin' }, admin: false })
+  const response = await fetch(`${gateway.admin}/-/admin/accounts`)
+  t.match(await response.json(), { data: [{ name: 'admin' }] })
 })

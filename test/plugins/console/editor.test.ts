@@ -1,13 +1,11 @@
 /** The editor of routes.yaml over HTTP: files, schema, check as `tollgate check` says it, save. */
-import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const gateway = await startConsole(t, {
@@ -55,12 +53,9 @@ t.test('check: a typo has the same message and place as in tollgate check', asyn
   t.match(problem, { file, message: /consle/, line: Number })
 
   const config = join(folder, 'typo.yaml')
-  const command = cachedCommand(join(ROOT, 'engine/bin.cjs'), 'check', '--config', config)
   writeFileSync(config, text)
-  const { stdout, stderr } = await promisify(execFile)(...command, {
-    env: operatorEnv({ NO_COLOR: '1' }),
-  }).catch(error => error)
-  const output = `${stdout}${stderr}`
+  const { out, err } = await tollgate(['check', '--config', config], { NO_COLOR: '1' })
+  const output = `${out}${err}`
   t.ok(output.includes(String(problem?.message)), output)
   t.ok(output.includes(`:${problem?.line}:${problem?.column}`), output)
   t.same((await edit('check', { file, text: before })).body.data, [])

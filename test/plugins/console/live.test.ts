@@ -3,10 +3,9 @@
 import t from 'tap'
 import { type ConsoleClient, startConsole } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-import { startPostgres } from '../../helpers/store/postgres.ts'
+import { sharedPostgres } from '../../helpers/store/postgres.ts'
 
-const postgres = await startPostgres()
-t.teardown(() => postgres.stop())
+const postgres = await sharedPostgres()
 const gateway = await startConsole(t, { env: { DATABASE_URL: await postgres.create() } })
 const [ann, bob] = [await gateway.customer('ann', 100), await gateway.customer('bob', 100)]
 const keyOf = async (client: ConsoleClient): Promise<object> => {

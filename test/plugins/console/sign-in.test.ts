@@ -2,10 +2,9 @@
  *  over HTTP against the shipped gateway. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
-import { linkIn, startConsole } from '../../helpers/console/console-gateway.ts'
+import { linkIn } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
-
-const gateway = await startConsole(t)
+import { gateway } from './shipped-console.ts'
 
 t.test('first start: the link of the banner signs the admin in once', async t => {
   const first = await gateway.ask('POST', '/api/session', { link: gateway.link })
