@@ -1,9 +1,10 @@
 /** `tollgate lint`: prints advice on a configuration without problems. */
 
 import { configOf, type SingleCommand } from '../engine/cli/command.ts'
+import { withCache } from '../engine/cli/command-cache.ts'
 import { readOnlyDatabase } from '../engine/cli/databases.ts'
 import { EXIT, textOf, UsageError } from '../engine/cli/kit.ts'
-import { withCache, withLoadedConfig } from '../engine/cli/offline.ts'
+import { withLoadedConfig } from '../engine/cli/offline.ts'
 import { adviceOn, isAtLeast, SEVERITIES } from '../engine/cli/review/advice.ts'
 import { type Format, format } from '../engine/config/problem.ts'
 import { fileSource, read } from '../engine/config/read.ts'

@@ -1,7 +1,4 @@
 /** Loads a configuration for a CLI command, with or without a running gateway, and cleans up. */
-import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
 import { type LoadedConfig, load } from '../config/load.ts'
 import { fileSource, read, type Source } from '../config/read.ts'
 import type { Settings } from '../config/settings.ts'
@@ -16,6 +13,7 @@ import type { OpenDatabase } from '../store/database.ts'
 import { noJobs } from '../store/jobs.ts'
 import { createMembership } from '../store/membership.ts'
 import type { Terminal } from './command.ts'
+import { withCache } from './command-cache.ts'
 import type { LiveVersion } from './last-live.ts'
 
 /** Reads the settings without validation; invalid ones are replaced by the defaults. */
@@ -95,29 +93,3 @@ export const withResources = async <T>(
 }
 // stdout is for the result of the command.
 const stderr = { write: (line: string) => void process.stderr.write(line) }
-
-/** Calls `run` with the bundle folder of the data folder, otherwise with a temporary folder. */
-export const withCache = async <T>(
-  data: string,
-  run: (folder: string) => Promise<T>,
-): Promise<T> => {
-  if (isWritable(data)) return run(resolve(data, 'cache'))
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
-  try {
-    return await run(folder)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-/** Whether bundles can be written to a data folder; not so in a read-only checkout. */
-const isWritable = (data: string): boolean => {
-  const cache = resolve(data, 'cache')
-  try {
-    const folder = existsSync(cache) ? cache : data
-    accessSync(folder, constants.W_OK)
-    return statSync(folder).isDirectory()
-  } catch {
-    return false
-  }
-}

@@ -8,7 +8,8 @@ import { ProblemsError } from '../config/problem.ts'
 import { fileSource, read } from '../config/read.ts'
 import { schemaText } from '../config/schema.ts'
 import { configOf, type SingleCommand } from './command.ts'
-import { settingsOf, withCache } from './offline.ts'
+import { withCache } from './command-cache.ts'
+import { settingsOf } from './offline.ts'
 
 export default {
   summary: 'Prints the JSON Schema of routes.yaml, including the keys of plugins.',

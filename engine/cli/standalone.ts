@@ -12,8 +12,9 @@ import { readSettings, type Settings } from '../config/settings.ts'
 import type { CommandOf, HostBase } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Command, Terminal } from './command.ts'
+import { withCache } from './command-cache.ts'
 import { findLastLive, lastLiveNote } from './last-live.ts'
-import { type Open, withCache, withResources } from './offline.ts'
+import { type Open, withResources } from './offline.ts'
 import { bindHost } from './plugin-commands.ts'
 
 /** Calls `run` with the command; undefined if no plugin has it, or if it needs routes. */

@@ -67,15 +67,19 @@ export const fileSource = (env: Source['env'] = process.env): Source => ({
 })
 /** Number of texts whose trees are kept. A reload then parses only the files that have changed. */
 const MAX_TREES = 200
-const trees = new Map<string, ParsedText>()
-const parseOnce = (text: string): ParsedText => {
-  const parsed = trees.get(text) ?? parseText(text)
-  trees.delete(text)
-  trees.set(text, parsed)
-  const [oldest] = trees.keys()
-  if (trees.size > MAX_TREES && oldest !== undefined) trees.delete(oldest)
-  return parsed
+const createParser = (): Source['parse'] => {
+  const trees = new Map<string, ParsedText>()
+  return text => {
+    const parsed = trees.get(text) ?? parseText(text)
+    trees.delete(text)
+    trees.set(text, parsed)
+    const [oldest] = trees.keys()
+    if (trees.size > MAX_TREES && oldest !== undefined) trees.delete(oldest)
+    return parsed
+  }
 }
+/** One for the process: a tree depends on its text only. */
+const parseOnce = createParser()
 
 /** A link to nothing is no folder: it is a file that cannot be read. */
 const isFolder = (path: string): boolean =>

@@ -96,7 +96,7 @@ const namesIn = (folder: string): string[] => {
 
 /** Removes bundles, compiled schemas and memos that no stored version uses and that are older than
  *  `UNUSED_BUNDLE_AGE`. */
-const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
+export const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): void => {
   const usedNames = new Set(bundles.flatMap(pathsOf).map(path => basename(path)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)

@@ -6,7 +6,8 @@ import { errors } from '../../errors.ts'
 import { History, type HistoryEntry } from '../../processes/history.ts'
 import { findRunning, requestStatus } from '../../processes/running-gateway.ts'
 import type { Terminal } from '../command.ts'
-import { settingsOf, withCache } from '../offline.ts'
+import { withCache } from '../command-cache.ts'
+import { settingsOf } from '../offline.ts'
 
 export interface Side {
   /** `#12`, or the path of a file. */

@@ -11,7 +11,7 @@ import { shortOrLong } from '../../helpers/run-settings.ts'
 import { sharedPostgres } from '../../helpers/store/postgres.ts'
 import { seededStore } from './seeded-store.ts'
 
-const CONFIG = fileURLToPath(new URL('../../../routes.yaml', import.meta.url))
+const CONFIG = fileURLToPath(new URL('small.yaml', import.meta.url))
 const PROGRAM = fileURLToPath(new URL('../../../engine/cli.ts', import.meta.url))
 const SIZES = shortOrLong({ accounts: 40, charges: 26_000 }, { accounts: 100_000, charges: 1e6 })
 const server = await sharedPostgres()

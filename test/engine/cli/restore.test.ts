@@ -6,10 +6,11 @@ import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { usedFolder } from '../../helpers/cache.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { seededStore } from './seeded-store.ts'
 
-const CONFIG = fileURLToPath(new URL('../../../routes.yaml', import.meta.url))
+const CONFIG = fileURLToPath(new URL('small.yaml', import.meta.url))
 
 t.test('restore: a backup replaces the store, which is kept beside it', async t => {
   const dataFolder = await seededStore(t, CONFIG, { accounts: 3, charges: 20 })
@@ -30,30 +31,33 @@ t.test('restore: a backup replaces the store, which is kept beside it', async t 
   t.notOk(readdirSync(dataFolder).some(name => name.startsWith('restore-')))
 })
 
-t.test('restore: into an empty folder; damaged and unbalanced backups change nothing', async t => {
-  const from = await seededStore(t, CONFIG, { accounts: 2, charges: 5 })
-  const file = `${from}/../copy.db`
-  t.match(await tollgate(['backup', file], { TOLLGATE_DATA: from, TOLLGATE_CONFIG: CONFIG }), {
-    code: 0,
-  })
-  const env = { TOLLGATE_DATA: `${from}/../empty`, TOLLGATE_CONFIG: CONFIG }
-  const store = `${from}/../empty/tollgate.db`
-  t.match(await tollgate(['restore', `${file}.no`], env), { code: 3, err: /there is no file/ })
-  const wrong = `${from}/../wrong.db`
-  copyFileSync(file, wrong)
-  const open = new DatabaseSync(wrong)
-  open.exec('UPDATE wallets SET used = used + 1 WHERE id = 2')
-  open.close()
-  t.match(await tollgate(['restore', wrong], env), {
-    code: 1,
-    err: /used = sum of charges less refunds[\s\S]*nothing was restored/,
-  })
-  writeFileSync(wrong, 'no database')
-  t.match(await tollgate(['restore', wrong], env), { code: 3 })
-  t.notOk(existsSync(store))
-  t.match(await tollgate(['restore', file], env), { code: 0 })
-  t.match(await tollgate(['audit', 'ledger'], env), { code: 0 })
-})
+t.test(
+  'restore: where there is no store; damaged and unbalanced backups change nothing',
+  async t => {
+    const from = await seededStore(t, CONFIG, { accounts: 2, charges: 5 })
+    const file = `${from}/../copy.db`
+    t.match(await tollgate(['backup', file], { TOLLGATE_DATA: from, TOLLGATE_CONFIG: CONFIG }), {
+      code: 0,
+    })
+    const env = { TOLLGATE_DATA: usedFolder(`${from}/../empty`), TOLLGATE_CONFIG: CONFIG }
+    const store = `${from}/../empty/tollgate.db`
+    t.match(await tollgate(['restore', `${file}.no`], env), { code: 3, err: /there is no file/ })
+    const wrong = `${from}/../wrong.db`
+    copyFileSync(file, wrong)
+    const open = new DatabaseSync(wrong)
+    open.exec('UPDATE wallets SET used = used + 1 WHERE id = 2')
+    open.close()
+    t.match(await tollgate(['restore', wrong], env), {
+      code: 1,
+      err: /used = sum of charges less refunds[\s\S]*nothing was restored/,
+    })
+    writeFileSync(wrong, 'no database')
+    t.match(await tollgate(['restore', wrong], env), { code: 3 })
+    t.notOk(existsSync(store))
+    t.match(await tollgate(['restore', file], env), { code: 0 })
+    t.match(await tollgate(['audit', 'ledger'], env), { code: 0 })
+  },
+)
 
 t.test('restore: refuses PostgreSQL and a running gateway', async t => {
   const folder = t.testdir({ 'a.db': '' })

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { startThrowAwayGateway } from '../../../engine/cli/cases/throw-away-gateway.ts'
 import { usedFolder } from '../../helpers/cache.ts'
@@ -12,16 +12,17 @@ import { temporaryFolder } from '../../helpers/store/store.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures/litellm', import.meta.url))
 
-// A new configuration uses the shipped plugins.
-t.before(() => {
+/** A folder for a new configuration, which uses the shipped plugins until the end of the test. */
+const newFolder = (t: Test): string => {
   delete process.env.TOLLGATE_PLUGINS
-})
-t.teardown(() => {
-  process.env.TOLLGATE_PLUGINS = 'none'
-})
+  t.teardown(() => {
+    process.env.TOLLGATE_PLUGINS = 'none'
+  })
+  return temporaryFolder(t)
+}
 
 t.test('init: the result passes check, serves, and is never overwritten', async t => {
-  const folder = temporaryFolder(t)
+  const folder = newFolder(t)
   const config = `${folder}/routes.yaml`
   const env = { TOLLGATE_CONFIG: config, TOLLGATE_DATA: usedFolder(`${folder}/data`) }
   const result = await tollgate(['init', '--provider', 'openai, azure,ollama'], env)
@@ -55,7 +56,7 @@ t.test('init: the result passes check, serves, and is never overwritten', async 
 })
 
 t.test('init: nothing is written where one file exists; unknown presets are refused', async t => {
-  const folder = temporaryFolder(t)
+  const folder = newFolder(t)
   writeFileSync(`${folder}/.gitignore`, 'mine\n')
   const config = `${folder}/routes.yaml`
   t.match(await tollgate(['init', '-c', config]), { code: 2, err: /\.gitignore exists/ })
@@ -68,8 +69,8 @@ t.test('init: nothing is written where one file exists; unknown presets are refu
 })
 
 /** Converts a fixture and checks the result. */
-const convert = async (name: string) => {
-  const folder = temporaryFolder(t)
+const convert = async (t: Test, name: string) => {
+  const folder = newFolder(t)
   const config = `${folder}/routes.yaml`
   const env = { TOLLGATE_DATA: usedFolder(`${folder}/data`), TOLLGATE_CONFIG: config }
   const source = `${FIXTURES}/${name}.yaml`
@@ -81,7 +82,7 @@ const convert = async (name: string) => {
 }
 
 t.test('import litellm: carries models, keys and prices of a simple configuration', async t => {
-  const { result, checked, document, notes } = await convert('simple')
+  const { result, checked, document, notes } = await convert(t, 'simple')
   t.equal(result.code, 0)
   t.match(checked, { code: 0, out: /no problems/ })
   t.match(document.upstreams, {
@@ -98,7 +99,7 @@ t.test('import litellm: carries models, keys and prices of a simple configuratio
 })
 
 t.test('import litellm: carries deployments, weights, limits, fallbacks and aliases', async t => {
-  const { checked, document, notes } = await convert('balanced')
+  const { checked, document, notes } = await convert(t, 'balanced')
   t.match(checked, { code: 0 })
   t.match(document.models['gpt-4o'], {
     to: [
@@ -128,7 +129,7 @@ t.test('import litellm: carries deployments, weights, limits, fallbacks and alia
 })
 
 t.test('import litellm: names what clouds, wildcards and unknown providers need', async t => {
-  const { checked, document, notes, lines } = await convert('clouds')
+  const { checked, document, notes, lines } = await convert(t, 'clouds')
   t.match(checked, { code: 0 })
   t.match(document.upstreams, {
     bedrock: { preset: 'bedrock', region: 'eu-central-1' },
@@ -146,7 +147,7 @@ t.test('import litellm: names what clouds, wildcards and unknown providers need'
 t.test(
   'import litellm: refuses files that are missing, invalid, or would be overwritten',
   async t => {
-    const folder = temporaryFolder(t)
+    const folder = newFolder(t)
     const bad = `${folder}/bad.yaml`
     writeFileSync(bad, 'model_list: [\n')
     t.match(await tollgate(['import', 'litellm', `${folder}/none.yaml`]), {

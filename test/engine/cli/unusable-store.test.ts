@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { usedFolder } from '../../helpers/cache.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 
@@ -21,7 +22,7 @@ const files = { 'routes.yaml': ROUTES, plugins: { 'keeper.ts': KEEPER } }
 const start = (t: Test, ownFiles: object, data: string) => {
   const folder = t.testdir({ ...files, ...ownFiles })
   const [program, args] = cachedCommand(bin, 'start', '-c', join(folder, 'routes.yaml'))
-  const env = operatorEnv({ TOLLGATE_DATA: resolve(folder, data) })
+  const env = operatorEnv({ TOLLGATE_DATA: resolve(folder, data), TOLLGATE_PLUGINS: 'none' })
   const { status, stderr } = spawnSync(program, args, { env, encoding: 'utf8' })
   return { status, said: stderr.split('\n').filter(line => line !== '' && !line.startsWith('{')) }
 }
@@ -43,6 +44,7 @@ pipeline: [meter]
 routes: []
 `
     const folder = t.testdir({ 'routes.yaml': routes, data: { 'tollgate.db': 'x'.repeat(8192) } })
+    usedFolder(join(folder, 'data'))
     const env = {
       TOLLGATE_CONFIG: join(folder, 'routes.yaml'),
       TOLLGATE_DATA: join(folder, 'data'),
