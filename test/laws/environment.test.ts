@@ -9,7 +9,8 @@ import t from 'tap'
 import { plainCommand } from '../helpers/operator.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Settings alone, a gateway in the process of the test, and a whole process tree. */
+/** Settings alone, a gateway in the process of the test, and, with the runner only, a whole process
+ *  tree. */
 const FILES = [
   'test/engine/config/settings.test.ts',
   'test/engine/egress/public-address.test.ts',
@@ -93,7 +94,7 @@ t.test(
   'environment: exported settings, stores and keys do not reach tests that run alone',
   async t => {
     for (const nodeArgs of [[], ['--import=./test/helpers/code.ts']])
-      for (const file of FILES) {
+      for (const file of FILES.slice(0, -1)) {
         const { code, output } = await run(...nodeArgs, file)
         t.equal(code, 0, code === 0 ? 'exit code' : output)
         t.match(output, /^# \{ total: \d+, pass: \d+ \}$/m, file)
