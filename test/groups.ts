@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/*.test.ts',
-  'test/{laws,docs,examples,release,bench,chaos,chaos/tasks}/*.test.ts',
+  'test/{laws,docs,examples,bench,chaos,chaos/tasks}/*.test.ts',
   'test/journeys/{*,{clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 

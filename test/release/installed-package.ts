@@ -74,23 +74,37 @@ export const installPackage = (t: Test, variables: Record<string, string> = {}) 
   return { folder, pack, run, start } satisfies InstalledPackage
 }
 
-/** Builds and packs, and unpacks the archive. */
-const unpack = (target: string): InstalledPackage['pack'] => {
-  const stage = mkdtempSync(join(tmpdir(), 'tollgate-stage-'))
-  try {
-    const files = globSync([...manifest.files, 'package.json', 'LICENSE', 'README.md'], {
-      cwd: ROOT,
-    })
-    for (const file of files.filter(each => each !== 'dist'))
-      cpSync(join(ROOT, file), join(stage, file), { recursive: true })
-    execute(`${manifest.scripts.prepack} '${stage}'`, ROOT)
-    const [pack] = JSON.parse(execute('npm pack --ignore-scripts --offline --json', stage))
-    mkdirSync(target, { recursive: true })
-    execute(`tar -xzf ${pack.filename} -C '${target}' --strip-components=1`, stage)
-    return pack
-  } finally {
-    rmSync(stage, { recursive: true })
+interface Archive {
+  readonly file: string
+  readonly pack: InstalledPackage['pack']
+}
+/** Builds and packs, once for all tests of the process. */
+const createPacker = (): (() => Archive) => {
+  let archive: Archive | undefined
+  return () => {
+    archive ??= packProject()
+    return archive
   }
+}
+const packOnce = createPacker()
+const packProject = (): Archive => {
+  const stage = mkdtempSync(join(tmpdir(), 'tollgate-stage-'))
+  process.once('exit', () => rmSync(stage, { recursive: true, force: true }))
+  const files = globSync([...manifest.files, 'package.json', 'LICENSE', 'README.md'], {
+    cwd: ROOT,
+  })
+  for (const file of files.filter(each => each !== 'dist'))
+    cpSync(join(ROOT, file), join(stage, file), { recursive: true })
+  execute(`${manifest.scripts.prepack} '${stage}'`, ROOT)
+  const [pack] = JSON.parse(execute('npm pack --ignore-scripts --offline --json', stage))
+  return { file: join(stage, pack.filename), pack }
+}
+/** Unpacks the archive into a folder. */
+const unpack = (target: string): InstalledPackage['pack'] => {
+  const { file, pack } = packOnce()
+  mkdirSync(target, { recursive: true })
+  execute(`tar -xzf '${file}' -C '${target}' --strip-components=1`, ROOT)
+  return pack
 }
 const execute = (line: string, cwd: string): string => {
   const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
