@@ -103,7 +103,7 @@ try {
     const { name, address, width = 1000, theme = 'light', language = 'en' } = shot
     const key = `${width} ${theme}`
     const window =
-      windows.get(key) ?? (await openWindow(browser, gateway, { width, theme, as: ann }))
+      windows.get(key) ?? (await openWindow(t, browser, gateway, { width, theme, as: ann }))
     windows.set(key, window)
     await window.open(address)
     await window.page.evaluate(`localStorage.setItem('tollgate-language', '${language}')`)

@@ -27,15 +27,20 @@ interface WindowOptions {
   readonly as?: ConsoleClient
 }
 
+/** Without a processor for graphics, which a machine for tests would emulate; one process shows the
+ *  pages of all windows. */
+const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--renderer-process-limit=1']
 const FRAMES = 'new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))'
 
 export const startBrowser = async (t: Pick<Test, 'teardown'>): Promise<Browser> => {
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS })
   t.teardown(() => browser.close())
   return browser
 }
 
+/** Opens a window until the test ends: an open one goes on to draw and to follow events. */
 export const openWindow = async (
+  t: Pick<Test, 'teardown'>,
   browser: Browser,
   { url }: Pick<ConsoleGateway, 'url'>,
   { width = 1440, theme = 'light', as }: WindowOptions = {},
@@ -46,6 +51,7 @@ export const openWindow = async (
     locale: 'en-GB',
     reducedMotion: 'reduce',
   })
+  t.teardown(() => context.close())
   const [name = '', value = ''] = as?.cookie.split('=') ?? []
   if (as) await context.addCookies([{ name, value, url, httpOnly: true, sameSite: 'Strict' }])
   const page = await context.newPage()

@@ -7,6 +7,7 @@ import t from 'tap'
 import { seriousFindings } from '../../helpers/console/accessibility.ts'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
+import { LONG } from '../../helpers/run-settings.ts'
 
 const HOSTILE = '"><img src=x onerror=globalThis.hurt=1>'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
@@ -56,7 +57,7 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
   }
   t.match(await call('gp-4.1'), { status: 200 })
   await call(HOSTILE)
-  const { page, faults, open } = await openWindow(browser, gateway, { as: operator })
+  const { page, faults, open } = await openWindow(t, browser, gateway, { as: operator })
   // A frozen page of live events never ends its request: its pages wait for what they show.
   const openLive = async () => {
     await page.goto(`${gateway.url}/console#/live`)
@@ -154,11 +155,12 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     [360, 'dark'],
   ] as const)
     t.test(`every page at ${width} px, ${theme}: accessible, without faults`, async t => {
-      const small = await openWindow(browser, gateway, { width, theme, as: operator })
+      const small = await openWindow(t, browser, gateway, { width, theme, as: operator })
       const pages = 'upstreams routes routes/chat configuration editor ledger ledger?view=audit'
       for (const address of `${pages} ledger?view=tasks deliveries account/admin`.split(' ')) {
         await small.open(address)
-        t.same(await seriousFindings(small.page), [], address)
+        // Once per page: the texts and the structure are the same in both.
+        if (width > 720 || LONG) t.same(await seriousFindings(small.page), [], address)
         const isWide = 'document.documentElement.scrollWidth > innerWidth'
         t.notOk(await small.page.evaluate(isWide), `${address} does not scroll sideways`)
         if (process.env.SCREENSHOTS)
