@@ -1,17 +1,16 @@
 /** A route that requires the role `admin`: other accounts get 403 in the route's dialect, in every
  *  mode. */
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import auth from '../../../plugins/auth/index.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, addToken, createAccount } from '../../../plugins/credentials/statements.ts'
+import { usedFolder } from '../../helpers/cache.ts'
+import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
 import { openAccounts, passThrough } from '../../helpers/store/accounts.ts'
 
 const REFUSED = { code: 'AUTH_ROLE', status: 403 }
@@ -112,23 +111,19 @@ t.test('auth role: reports invalid options with their position', async t => {
   const root = fileURLToPath(new URL('../../../', import.meta.url))
   const folder = t.testdir({})
   const config = join(folder, 'routes.yaml')
+  const dataFolder = usedFolder(join(folder, 'data'))
   for (const [option, text] of INVALID_OPTIONS) {
     writeFileSync(
       config,
-      `settings: { plugins: [${join(root, 'plugins')}] }
+      `settings: { plugins: [${join(root, 'plugins')}], data: '${dataFolder}' }
 pipeline: [errors, auth]
 upstreams: { up: { url: http://127.0.0.1:1 } }
 routes:
   - { path: GET /x, upstream: up, auth: ${option} }
 `,
     )
-    const env = operatorEnv({ TOLLGATE_CONFIG: config, TOLLGATE_DATA: join(folder, 'data') })
-    const [program, args] = cachedCommand(join(root, 'engine/bin.cjs'), 'check')
-    const result = await promisify(execFile)(program, args, { env }).then(
-      ({ stdout }) => ({ code: 0, text: stdout }),
-      error => ({ code: error.code, text: `${error.stdout}${error.stderr}` }),
-    )
-    t.not(result.code, 0, option)
-    t.match(result.text, text, option)
+    const { code, out, err } = await tollgate(['check', '--config', config])
+    t.not(code, 0, option)
+    t.match(`${out}${err}`, text, option)
   }
 })
