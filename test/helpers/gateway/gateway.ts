@@ -4,7 +4,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { load } from '../../../engine/config/load.ts'
@@ -17,6 +16,7 @@ import { createGatewayServer } from '../../../engine/server.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
 import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
 import { CACHE, usedFolder } from '../cache.ts'
+import { inMemory } from '../in-memory.ts'
 import { measuredCommand } from '../operator.ts'
 
 const startInside = async (config: string) => {
@@ -110,7 +110,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const PATIENCE = 60_000
 
 export const startGateway = async (options: GatewayOptions = {}): Promise<TestGateway> => {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
+  const folder = mkdtempSync(join(inMemory(), 'tollgate-'))
   const config =
     options.routes === undefined ? join(ROOT, 'routes.yaml') : join(folder, 'routes.yaml')
   for (const [name, text] of Object.entries(options.files ?? {})) place(join(folder, name), text)

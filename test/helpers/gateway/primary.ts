@@ -4,12 +4,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { LiveView, ReloadReport } from '../../../engine/plugin.ts'
 import { usedFolder } from '../cache.ts'
+import { inMemory } from '../in-memory.ts'
 import { measuredCommand } from '../operator.ts'
 
 /** A process tree that may not serve yet. */
@@ -51,18 +51,24 @@ export interface PrimaryOptions {
 }
 
 const PATIENCE = 60_000
+/** Milliseconds. */
+const FIRST_PAUSE = 20
+const LONGEST_PAUSE = 150
 const PROGRAM = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
 
-/** Waits for a value other than `undefined` and `false`, ten times as long as it should take. */
+/** Waits for a value other than `undefined` and `false`, ten times as long as it should take. Each
+ *  look may be a request: the pauses between looks grow with the wait. */
 export const eventually = async <T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> => {
   const deadline = performance.now() + PATIENCE
+  let pause = FIRST_PAUSE
   for (;;) {
     const value = await look()
     if (value !== undefined && value !== false) return value
     if (performance.now() > deadline) throw new Error('it never came')
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await new Promise(resolve => setTimeout(resolve, pause))
+    pause = Math.min(pause * 1.3, LONGEST_PAUSE)
   }
 }
 
@@ -88,7 +94,7 @@ export const getAlone = (url: string, agent: Agent | false = false): Promise<Pla
 /** Spawns the tree without waiting. */
 export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary => {
   const { files, workers = 1, env = {} } = options
-  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'tollgate-'))
+  const folder = options.folder ?? mkdtempSync(join(inMemory(), 'tollgate-'))
   const write = (file: string, text: string): void => {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     writeFileSync(join(folder, file), text)

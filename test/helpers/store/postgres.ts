@@ -12,7 +12,6 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statfsSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -22,6 +21,7 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import pg from 'pg'
 import { CACHE } from '../cache.ts'
+import { inMemory } from '../in-memory.ts'
 
 export interface PostgresServer {
   readonly port: number
@@ -73,15 +73,6 @@ export const faultyPostgres = (): Promise<PostgresServer> => {
   return faulty
 }
 let faulty: Promise<PostgresServer> | undefined
-
-/** A disk costs up to a second of CPU for the hundreds of files of each server, and as much for
- *  each database. */
-export const inMemory = (): string => {
-  if (!existsSync('/dev/shm')) return tmpdir()
-  const { type, bavail, bsize } = statfsSync('/dev/shm')
-  return type === TMPFS && bavail * bsize > 2 ** 31 ? '/dev/shm' : tmpdir()
-}
-const TMPFS = 0x01021994
 
 /** Starts a server. */
 export const startPostgres = async (place = tmpdir()): Promise<PostgresServer> => {

@@ -3,7 +3,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Migration, Sql, Statement, Value } from '../../../engine/plugin.ts'
@@ -15,6 +14,7 @@ import {
   openDatabase,
 } from '../../../engine/store/database.ts'
 import type { Durability } from '../../../engine/store/open-database.ts'
+import { inMemory } from '../in-memory.ts'
 import { forkProgram } from '../operator.ts'
 import { sharedPostgres } from './postgres.ts'
 
@@ -30,7 +30,7 @@ export interface Store {
 }
 
 export const temporaryFolder = (t: Test): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-store-'))
+  const folder = mkdtempSync(join(inMemory(), 'tollgate-store-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
