@@ -28,6 +28,7 @@ export interface ThrowAwayGateway {
   stop(): Promise<void>
 }
 const PROGRAM = fileURLToPath(new URL('../../cli.ts', import.meta.url))
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** ms. */
 const START_TIMEOUT = 60_000
 const KEY = /\b(sk-[\w-]{16,})/
@@ -48,14 +49,21 @@ export const startThrowAwayGateway = async (
   const { env } = terminal
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
   let child: ChildProcess | undefined
-  const stop = async (): Promise<void> => {
+  const stop = async (atOnce = false): Promise<void> => {
     if (child && child.exitCode === null && child.signalCode === null) {
       const exit = once(child, 'exit')
       child.kill('SIGTERM')
+      // A second signal, of another kind so that both arrive, ends a gateway without draining.
+      if (atOnce) child.kill('SIGINT')
       await exit
     }
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    for (const signal of SIGNALS) process.off(signal, interrupt)
   }
+  const interrupt = (_: NodeJS.Signals, number: number): void =>
+    void stop(true).finally(() => process.exit(128 + number))
+  // Without listeners the signal would end this process only, not the gateway.
+  for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
     const copy = mirror(config, folder, upstreams, env)
     shareCache(resolve(settingsOf(config, terminal).data, 'cache'), join(folder, 'data'))
@@ -68,7 +76,7 @@ export const startThrowAwayGateway = async (
     if (url === undefined) throw fault('TEST_GATEWAY', ['it wrote no run.json'])
     // Where all upstreams are simulated, the first start gives credit by itself.
     if (Object.keys(upstreams).length > 0) await addCredit(copy, env)
-    return { url, key, stop }
+    return { url, key, stop: () => stop() }
   } catch (error) {
     await stop()
     throw error

@@ -1,7 +1,8 @@
 /** `tollgate test`: cases pass and fail with a diff, at sandbox and given upstreams. */
 
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -72,6 +73,39 @@ cases:
   t.match(out, / {2}charge\n {4}\+ expected "3"\n {4}- received "0\.000432"/)
   t.match(out, / {2}\/choices\/0\/message\/content\n {4}\+ expected "Bye"\n {4}- received "Hi"/)
   t.match(out, /1 passed, 1 failed$/)
+})
+
+t.test('test: a signal ends the gateway and removes its folder', async t => {
+  const upstream = createServer().listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  t.teardown(() => {
+    upstream.closeAllConnections()
+    upstream.close()
+  })
+  const { port } = upstream.address() as AddressInfo
+  const [folder, TMPDIR] = [temporaryFolder(t), temporaryFolder(t)]
+  const request =
+    '{ POST: /v1/chat/completions, body: { model: gp-4.1, messages: [{ role: user, content: Hello }] } }'
+  writeFileSync(
+    `${folder}/cases.yaml`,
+    `upstreams: { gp: 'http://127.0.0.1:${port}' }
+cases: [{ request: ${request}, expect: { status: 200 } }]
+`,
+  )
+  const isAsked = once(upstream, 'request')
+  const child = spawn(process.execPath, [`${ROOT}engine/cli.ts`, 'test', `${folder}/cases.yaml`], {
+    env: { ...env, TMPDIR },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const exit = once(child, 'exit')
+  await Promise.race([isAsked, exit])
+  const [name = ''] = readdirSync(TMPDIR)
+  const { pid } = JSON.parse(readFileSync(join(TMPDIR, name, 'data/run.json'), 'utf8'))
+  child.kill('SIGTERM')
+  t.same(await exit, [143, null])
+  t.same(readdirSync(TMPDIR), [])
+  t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
 t.test(
