@@ -223,6 +223,11 @@ t.test(
   },
 )
 
+interface LockedPackage {
+  readonly version: string
+  readonly dev?: boolean
+  readonly optional?: boolean
+}
 t.test('documents: SBOM, provenance and audit of an archive', async t => {
   const folder = t.testdir({ 'a.tgz': 'content' })
   const args = [join(ROOT, 'release/documents.ts'), join(folder, 'a.tgz'), folder]
@@ -234,12 +239,21 @@ t.test('documents: SBOM, provenance and audit of an archive', async t => {
   const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'))
   const sbom = read('sbom.json') as {
     bomFormat: string
-    components: readonly { name: string; group?: string }[]
+    components: readonly { name: string; purl: string }[]
   }
   t.equal(sbom.bomFormat, 'CycloneDX')
   const names = sbom.components.map(({ name }) => name)
   for (const name of Object.keys(manifest.dependencies)) t.ok(names.includes(name), name)
   t.notOk(names.includes('tap'), 'no development packages')
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+  for (const [place, { dev, optional, version }] of Object.entries<LockedPackage>(packages)) {
+    if (place === '' || dev || optional) continue
+    const name = place.split('node_modules/').at(-1)
+    const isListed = sbom.components.some(
+      each => each.name === name && each.purl.endsWith(`@${version}`),
+    )
+    t.ok(isListed, `${place} ${version}`)
+  }
   const [subject] = read('provenance.json').subject
   t.equal(subject.digest.sha256, 'ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73')
   const audit = read('audit.json')
