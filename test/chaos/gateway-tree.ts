@@ -38,23 +38,24 @@ export interface Tree {
 
 const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 const PLUGINS = fileURLToPath(new URL('../../plugins', import.meta.url))
-const WORKERS = 2
 
-/** `database` is its URL, `more` its further environment, and `plugins` its own plugin sources by
- *  file name. */
+/** `database` is its URL, `more` its further environment, `plugins` its own plugin sources by file
+ *  name, and `own` further settings. */
 export const createTree = (
   routes: string,
   database: string,
   more: Readonly<Record<string, string>>,
   plugins: Readonly<Record<string, string>> = {},
+  own: Readonly<Record<string, unknown>> & { readonly workers?: number } = {},
 ): Tree => {
+  const { workers = 2 } = own
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
   const store = usedFolder(join(folder, 'data'))
-  const settings = { listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers: WORKERS, data: store }
-  const own = Object.keys(plugins).length > 0
-  const folders = own ? [PLUGINS, 'plugins'] : [PLUGINS]
+  const settings = { ...own, listen: '127.0.0.1:0', admin: '127.0.0.1:0', workers, data: store }
+  const hasPlugins = Object.keys(plugins).length > 0
+  const folders = hasPlugins ? [PLUGINS, 'plugins'] : [PLUGINS]
   const text = JSON.stringify({ ...settings, database, plugins: folders })
-  if (own) mkdirSync(join(folder, 'plugins'))
+  if (hasPlugins) mkdirSync(join(folder, 'plugins'))
   for (const [name, source] of Object.entries(plugins))
     writeFileSync(join(folder, 'plugins', name), source)
   writeFileSync(join(folder, 'routes.yaml'), `settings: ${text}\n${routes}`)
@@ -73,7 +74,7 @@ export const createTree = (
     const gateway = await readyGateway()
     const view = gateway && (await requestStatus(gateway).catch(() => undefined))
     const pids = view?.workers.filter(({ state }) => state === 'serving').map(({ pid }) => pid)
-    return pids?.length === WORKERS ? pids : undefined
+    return pids?.length === workers ? pids : undefined
   }
   const signal = (group: number, name: NodeJS.Signals | 0): boolean => {
     try {

@@ -1,6 +1,6 @@
 /** Kills of any process while tasks run: one upstream create an intent, one final state, one
  *  closed hold. The long form is `node test/chaos/tasks/task-kills.ts --kills 300 --store
- *  postgres`. */
+ *  postgres --gateways 2`. */
 import t from 'tap'
 import { seed, shortOrLong } from '../../helpers/run-settings.ts'
 import { STORES, type StoreName } from '../stores.ts'
@@ -14,7 +14,8 @@ t.test(
     for (const store of Object.keys(STORES) as StoreName[])
       t.test(`${store}: processes killed at random instants`, async t => {
         const kills = shortOrLong(5, 100)
-        const outcome = await runTaskKills({ store, kills, seed: seed(), within: 500 })
+        const gateways = store === 'sqlite' ? 1 : 2
+        const outcome = await runTaskKills({ store, kills, seed: seed(), gateways, within: 500 })
         t.same(outcome.violations, [])
         t.ok((outcome.states.succeeded ?? 0) > kills, 'tasks succeeded between the kills')
         t.ok(outcome.acknowledged > kills)

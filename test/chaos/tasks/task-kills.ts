@@ -1,8 +1,11 @@
 /** Kills a gateway and its store at random instants while clients create tasks, and compares what
  *  the clients, the upstream and the ledger know:
- *  `node test/chaos/tasks/task-kills.ts --kills 300 --seed 1 --store postgres`. */
+ *  `node test/chaos/tasks/task-kills.ts --kills 300 --seed 1 --store postgres --gateways 2`. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { OpenDatabase } from '../../../engine/store/database.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
@@ -19,6 +22,8 @@ export interface TaskKillOptions {
   readonly store: StoreName
   readonly kills: number
   readonly seed: number
+  /** Gateways on the store, each of which is killed while the others go on; 1 with SQLite. */
+  readonly gateways?: number
   /** ms after a recovery until the next kill, at most. */
   readonly within?: number
   report?(line: string): void
@@ -120,7 +125,7 @@ const createTasks = async (
 
 const killAll = async (
   { kills, seed, within = 900, report = () => {} }: TaskKillOptions,
-  tree: Tree,
+  trees: readonly Tree[],
   setup: StoreSetup,
 ): Promise<readonly { readonly at: number; readonly kind: string }[]> => {
   const chance = createChance(seed)
@@ -129,11 +134,12 @@ const killAll = async (
   for (let kill = 0; kill < kills; kill++) {
     await pause(100 + chance() * within)
     const kind = kinds[kills < 20 ? kill % kinds.length : Math.floor(chance() * kinds.length)] ?? ''
-    report(`kill ${kill + 1} of ${kills}: ${kind}`)
+    const tree = trees[Math.floor(chance() * trees.length)] as Tree
+    report(`kill ${kill + 1} of ${kills}: ${kind} of gateway ${trees.indexOf(tree) + 1}`)
     log.push({ at: Date.now(), kind })
     if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
     if (kind === 'all' || kind === 'primary') await tree.start()
-    await tree.untilRecovered()
+    for (const each of trees) await each.untilRecovered()
   }
   return log
 }
@@ -206,23 +212,30 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
   process.once('exit', () => upstream.kill('SIGKILL'))
   const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
   const setup = await STORES[options.store]()
-  const tree = createTree(routesTo(port), setup.url, { EGRESS_ALLOW: '127.0.0.0/8' })
+  const { gateways = 1 } = options
+  const files = mkdtempSync(join(tmpdir(), 'tollgate-files-'))
+  const environment = { EGRESS_ALLOW: '127.0.0.0/8' }
+  const settings = { files: { store: `file:${files}` }, workers: gateways > 1 ? 1 : 2 }
+  const trees = Array.from({ length: gateways }, () =>
+    createTree(routesTo(port), setup.url, environment, {}, settings),
+  )
+  const [{ data, output }] = trees as [Tree]
   try {
-    await tree.start()
-    const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(tree.output())?.[1])
-    const before = await setup.open(tree.data)
+    for (const tree of trees) await tree.start()
+    const key = await eventually(() => /\b(sk-[A-Za-z0-9]{20,})/.exec(output())?.[1])
+    const before = await setup.open(data)
     await giveCredit(before, 1, CREDIT)
     await before.close()
     let isOver = false
     const creates: Creates = { acknowledged: new Map(), unanswered: 0, refused: [] }
     const clients = Array.from({ length: CLIENTS }, (_, client) =>
-      createTasks(tree, key, client, creates, () => isOver),
+      createTasks(trees[client % gateways] as Tree, key, client, creates, () => isOver),
     )
-    const kills = await killAll(options, tree, setup)
+    const kills = await killAll(options, trees, setup)
     isOver = true
     await Promise.all(clients)
     report(`${creates.acknowledged.size} tasks are created; waiting until none is open`)
-    const reader = await setup.open(tree.data)
+    const reader = await setup.open(data)
     await eventually(async () => {
       const [row] = await reader.read(sql('open', OPEN), [])
       return Number(row?.open) === 0 || undefined
@@ -231,12 +244,12 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
       throw new Error(`tasks stay open: ${JSON.stringify(rows)}`, { cause: error })
     })
     await reader.close()
-    await tree.stop()
+    for (const tree of trees) await tree.stop()
     const reply = once(upstream, 'message')
     upstream.send('log')
     const [{ log }] = (await reply) as [{ log: TaskUpstreamLog }]
     upstream.disconnect()
-    const { database, close } = await setup.openLast(tree.data)
+    const { database, close } = await setup.openLast(data)
     const { violations, states } = await violationsOf(database, log, creates)
     await close()
     const resumed: Record<string, number> = {}
@@ -254,8 +267,11 @@ export const runTaskKills = async (options: TaskKillOptions): Promise<TaskKillOu
       violations,
     }
   } finally {
-    await tree.stop().catch(() => {})
-    tree.remove()
+    for (const tree of trees) {
+      await tree.stop().catch(() => {})
+      tree.remove()
+    }
+    rmSync(files, { recursive: true, force: true })
     await setup.end()
   }
 }
@@ -266,6 +282,7 @@ const main = async (): Promise<void> => {
       kills: { type: 'string', default: '6' },
       seed: { type: 'string', default: '1' },
       store: { type: 'string', default: 'sqlite' },
+      gateways: { type: 'string', default: '1' },
     },
   })
   const print = (line: string): void =>
@@ -274,6 +291,7 @@ const main = async (): Promise<void> => {
     store: values.store as StoreName,
     kills: Number(values.kills),
     seed: Number(values.seed),
+    gateways: Number(values.gateways),
     report: print,
   })
   for (const violation of outcome.violations) print(violation)
