@@ -2,7 +2,7 @@
  *  field's name in OpenAI's dialect, without an upstream call or a charge. */
 import t, { type Test } from 'tap'
 import { sound, totalCharged } from './audio.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, sentCalls } from './shipped-gateway.ts'
 
 interface Refusal {
   readonly status: number
@@ -27,7 +27,7 @@ const requestSpeech = (more: object) => asJson('/v1/audio/speech', { ...speech, 
 const checkNoUpstreamCall = async (t: Test, ask: () => Promise<void>): Promise<void> => {
   const before = await totalCharged()
   await ask()
-  t.same(await upstream.events('request'), [], 'no upstream request')
+  t.same(await sentCalls(), [], 'no upstream request')
   t.equal(await totalCharged(), before, 'nothing charged')
 }
 const missing = 'missing_required_parameter'

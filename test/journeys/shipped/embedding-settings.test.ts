@@ -2,7 +2,7 @@
  *  fields are named or refused, and models without embeddings are not called. */
 import t, { type Test } from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
 
 const post = async (path: string, body: object | string, headers: object = {}) => {
   const response = await fetch(gateway.url + path, {
@@ -32,7 +32,7 @@ const sentBody = async (name: string): Promise<string> => {
   return Buffer.from(body?.body.bytes ?? []).toString()
 }
 const checkNoUpstreamCall = async (t: Test): Promise<void> =>
-  void t.same(await upstream.events('request'), [], 'no upstream request')
+  void t.same(await sentCalls(), [], 'no upstream request')
 
 const content = (text: string) => ({ parts: [{ text }] })
 const model = 'models/gx-embedding-001'

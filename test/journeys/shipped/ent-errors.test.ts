@@ -3,7 +3,7 @@
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
-import { database, gateway, key, upstream } from './shipped-gateway.ts'
+import { database, gateway, key, sentCalls } from './shipped-gateway.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const post = async (path: string, body: unknown, authorization = `Bearer ${key}`) => {
@@ -136,7 +136,7 @@ t.test('/ent/v2: refuses each invalid request with its body', async t => {
     t.same(body, { code: 400, reason, message: `${MESSAGES[reason]}${field}` }, name)
     t.match(metadata, { trace_id: /^[0-9a-f]{32}$/ }, name)
   }
-  t.same(await upstream.events('request'), [], 'nothing was sent')
+  t.same(await sentCalls(), [], 'nothing was sent')
 })
 
 t.test('/ent/v2: names all fields that are missing or empty', async t => {
@@ -194,7 +194,7 @@ t.test('/ent/v2: refuses a call that the balance does not cover before it is sen
     t.equal(status, 400, path)
     t.match(json, { code: 400, reason: 'CreditInsufficient' }, path)
   }
-  t.same(await upstream.events('request'), [], 'nothing was sent')
+  t.same(await sentCalls(), [], 'nothing was sent')
 })
 
 t.test('/ent/v2: an unknown task, a wrong page and a wrong path have their own bodies', async t => {

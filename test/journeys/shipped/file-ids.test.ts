@@ -10,7 +10,7 @@ import { plain, stream } from '../../fixtures/upstream/scenarios.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { giveCredit } from '../../helpers/money/credit.ts'
 import { sql } from '../../helpers/store/store.ts'
-import { database, gateway, key, upstream } from './shipped-gateway.ts'
+import { database, gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
 
 type Fields = { readonly [name: string]: unknown }
 const MIB = 2 ** 20
@@ -304,7 +304,7 @@ t.test('file ids: unknown, deleted, expired and others’ files are not found al
       t.match(messageOf(refusal.json), `no such file: ${id}`)
     }
   }
-  t.same(await upstream.events('request'), [], 'no upstream was asked')
+  t.same(await sentCalls(), [], 'no upstream was asked')
 })
 
 t.test('file ids: a table is refused where an image is expected', async t => {
@@ -330,7 +330,7 @@ t.test('file ids: a table is refused where an image is expected', async t => {
   t.equal(refusal.status, 400)
   const place = "'tools[0].container.file_ids': a stored file cannot be used here."
   t.match(messageOf(refusal.json), place)
-  t.same(await upstream.events('request'), [], 'no upstream was asked')
+  t.same(await sentCalls(), [], 'no upstream was asked')
 })
 
 t.test('file ids: the files of one request are limited together', async t => {
@@ -527,7 +527,7 @@ t.test('file ids: token counts of requests with files are estimated', async t =>
     ],
   })
   t.ok(tokens > 1_500, `${tokens} tokens`)
-  t.same(await upstream.events('request'), [], 'the upstream does not know the file')
+  t.same(await sentCalls(), [], 'the upstream does not know the file')
 })
 
 // ---------------------------------------------------------------- tasks

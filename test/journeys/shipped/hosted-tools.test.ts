@@ -2,7 +2,7 @@
  *  refused by the name that the client used. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
 
 const post = async (path: string, body: object) => {
   const response = await fetch(gateway.url + path, {
@@ -116,7 +116,7 @@ t.test('hosted tools: a model without a tool that must be called is refused', as
       t.equal(status, 400, model)
       t.match(text, name)
     }
-  t.same(await upstream.events('request'), [], 'no upstream request')
+  t.same(await sentCalls(), [], 'no upstream request')
 })
 t.test('hosted tools: one without a price is named, and costs nothing', async t => {
   await upstream.forget()

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { totalCharged } from './audio.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
 
 const headers = { authorization: `Bearer ${key}` }
 const post = async (path: string, body: object | FormData) => {
@@ -54,7 +54,7 @@ for (const model of ['flux-1.1-pro', 'dall-e-3'])
         { status: 400, param, message: `'${param}': an image cannot be sent to this model.` },
         what,
       )
-    t.same(await upstream.events('request'), [], 'no upstream request')
+    t.same(await sentCalls(), [], 'no upstream request')
     t.equal(await totalCharged(), before, 'nothing charged')
   })
 

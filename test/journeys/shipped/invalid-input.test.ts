@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
 import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
-import { database, gateway, key, upstream } from './shipped-gateway.ts'
+import { database, gateway, key, sentCalls } from './shipped-gateway.ts'
 
 interface Route {
   readonly path: string
@@ -186,6 +186,6 @@ for (const route of modelRoutes)
       )
     }
     await checkOversized(t, route)
-    t.same(await upstream.events('request'), [], 'no upstream request')
+    t.same(await sentCalls(), [], 'no upstream request')
     t.same(await database.read(CHARGES, []), before, 'nothing charged')
   })

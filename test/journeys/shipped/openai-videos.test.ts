@@ -8,7 +8,7 @@ import type { Step } from '../../fixtures/upstream/script.ts'
 import { withOutput } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { answers, errorOf } from './audio.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 const authorization = { authorization: `Bearer ${key}` }
@@ -313,7 +313,7 @@ t.test('videos: each invalid request is refused with its body, and nothing is se
     status: 400,
     param: 'extra',
   })
-  t.same(await upstream.events('request'), [])
+  t.same(await sentCalls(), [])
 })
 
 t.test('videos: an unknown id, another page and another path have their own bodies', async t => {

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
 import { answers, checkCharge, errorOf, openai } from './audio.ts'
-import { gateway, key, upstream } from './shipped-gateway.ts'
+import { gateway, key, sentCalls, upstream } from './shipped-gateway.ts'
 
 /** Nanos of a search unit: 2 USD for 1,000, at 7.2. */
 const UNIT = 14_400_000
@@ -90,7 +90,7 @@ t.test('rerank: refuses invalid requests without a call', async t => {
   }
   const chat = await rerank({ ...request, model: 'gp-4.1' })
   t.equal(chat.status, 404, 'a model of another kind')
-  t.same(await upstream.events('request'), [])
+  t.same(await sentCalls(), [])
 })
 
 const result = { flagged: true, categories: { violence: true }, category_scores: { violence: 0.9 } }
@@ -127,5 +127,5 @@ t.test('moderations: refuses invalid requests, and models of another kind', asyn
     status: 404,
     code: 'model_not_found',
   })
-  t.same(await upstream.events('request'), [])
+  t.same(await sentCalls(), [])
 })

@@ -37,3 +37,7 @@ t.teardown(async () => {
   await Promise.all([gateway.stop(), upstream.stop()])
 })
 t.beforeEach(() => upstream.forget())
+
+/** Requests that the upstream got in this test, without polls: tasks of earlier tests go on. */
+export const sentCalls = async () =>
+  (await upstream.events('request')).filter(({ head }) => head.method !== 'GET')
