@@ -8,6 +8,20 @@ export const FILES = [
   'test/journeys/{*,{clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
+/** Files that start many whole gateways, a browser or a packed program, beside others that test the
+ *  same parts: `npm test` leaves them to CI (`npm test -- --group ci`), to end in minutes. */
+export const CI_FILES = [
+  'test/examples/*.test.ts',
+  'test/suites/release.test.ts',
+  'test/docs/readme.test.ts',
+  'test/bench/bench.test.ts',
+  'test/chaos/{job-takeover,recovery-kills}.test.ts',
+  'test/journeys/concurrent-streams.test.ts',
+  'test/journeys/console/operator.test.ts',
+  'test/journeys/clients/openapi.test.ts',
+  'test/journeys/upstreams/request-lines.test.ts',
+]
+
 /** Files of each group. All other files belong to the engine. */
 const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
@@ -22,7 +36,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 const DEFAULT_GROUP = 'engine'
-export const GROUPS: readonly string[] = [DEFAULT_GROUP, ...Object.keys(PATTERNS), 'faults']
+export const GROUPS: readonly string[] = [DEFAULT_GROUP, ...Object.keys(PATTERNS), 'faults', 'ci']
 export const groupOf = (file: string): string =>
   Object.entries(PATTERNS).find(([, patterns]) =>
     patterns.some(pattern => matchesGlob(file, pattern)),

@@ -5,9 +5,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { matchesGlob } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { FAULTS, FILES, GROUPS, groupOf, inOrder } from './groups.ts'
+import { CI_FILES, FAULTS, FILES, GROUPS, groupOf, inOrder } from './groups.ts'
 import { CODE_ENV } from './helpers/cache.ts'
 import { judgeCoverage } from './laws/coverage.ts'
 import { COVERAGE, isMeasured } from './laws/covered.ts'
@@ -123,17 +124,22 @@ const printSummary = (results: readonly FileResult[], milliseconds: number): voi
   console.log(`# time=${Math.round(milliseconds)}ms`)
 }
 
-/** The test files of these paths, folders or patterns, all without any; only those of `group`. */
-const filesOf = (paths: readonly string[], group?: string): string[] => {
+/** The test files of these paths, folders or patterns; without any those of `group`, or all that
+ *  are not left to CI, and in the long form all. */
+const filesOf = (paths: readonly string[], isLong: boolean, group?: string): string[] => {
   const patterns = paths.map(each =>
     statSync(each, { throwIfNoEntry: false })?.isDirectory() ? `${each}/**/*.test.ts` : each,
   )
-  const faults = group === 'faults'
-  const all = faults ? Object.values(FAULTS).flat() : FILES
-  const matches = globSync(paths.length > 0 ? patterns : all, { cwd: ROOT })
+  const lists: Readonly<Record<string, readonly string[]>> = {
+    faults: Object.values(FAULTS).flat(),
+    ci: CI_FILES,
+  }
+  const list = lists[group ?? '']
+  const matches = globSync(paths.length > 0 ? patterns : (list ?? FILES), { cwd: ROOT })
   const files = matches.map(file => file.replaceAll('\\', '/'))
-  const whole = group === undefined || faults
-  return inOrder(whole ? files : files.filter(file => groupOf(file) === group))
+  if (paths.length > 0 || list || isLong) return inOrder(files)
+  const own = files.filter(file => !CI_FILES.some(pattern => matchesGlob(file, pattern)))
+  return inOrder(group === undefined ? own : own.filter(file => groupOf(file) === group))
 }
 
 const runAll = async (files: readonly string[], jobs: number, run: Run): Promise<FileResult[]> => {
@@ -171,12 +177,12 @@ const main = async (): Promise<boolean> => {
   const measuresCoverage = isWhole && process.env.COVERAGE !== undefined
   if (measuresCoverage) rmSync(COVERAGE, { recursive: true, force: true })
   mkdirSync(COVERAGE, { recursive: true })
-  const files = filesOf(positionals, values.group)
+  const files = filesOf(positionals, values.long === true, values.group)
   const startedAt = performance.now()
   console.log('TAP version 14')
   const environment = { ...process.env, TAP_TIMEOUT: String(seconds), ...long }
   // Test files wait for much of their time.
-  const jobs = Number(values.jobs ?? Math.ceil(availableParallelism() * 2.5))
+  const jobs = Number(values.jobs ?? Math.ceil(availableParallelism() * 3.5))
   const results = await runAll(files, jobs, { environment, seconds, measuresCoverage })
   printSummary(results, performance.now() - startedAt)
   if (results.length === 0 || results.some(({ hasPassed }) => !hasPassed)) return false

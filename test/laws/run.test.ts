@@ -40,7 +40,10 @@ t.test('test runner: prints a single file whole, and fails without files', async
   t.equal(spawnSync(...cachedCommand(RUN, `${folder}/none`)).status, 1)
   const other = spawnSync(...cachedCommand(RUN, '--group', 'monney'), { encoding: 'utf8' })
   t.equal(other.status, 1)
-  t.match(other.stdout, 'There is no group "monney"; the groups are engine, money, formats, faults')
+  t.match(
+    other.stdout,
+    'There is no group "monney"; the groups are engine, money, formats, faults, ci',
+  )
 })
 
 t.test('test runner: reads the counts of a test file', async t => {

@@ -120,7 +120,7 @@ const image = object({
   startTime: nullable(integer),
   finishTime: nullable(integer),
   imageUrl: nullable(text),
-  status: oneOf('NOT_START', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'),
+  status: oneOf('NOT_START', 'SUBMITTED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'),
   progress: text,
   failReason: nullable(text),
   properties: fields,
