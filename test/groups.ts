@@ -12,13 +12,16 @@ export const FILES = [
  *  same parts: `npm test` leaves them to CI (`npm test -- --group ci`), to end in minutes. */
 export const CI_FILES = [
   'test/examples/*.test.ts',
-  'test/suites/release.test.ts',
+  'test/suites/{commands,release}.test.ts',
   'test/docs/readme.test.ts',
   'test/bench/bench.test.ts',
+  'test/laws/{environment,laws}.test.ts',
   'test/chaos/{job-takeover,recovery-kills}.test.ts',
-  'test/journeys/concurrent-streams.test.ts',
-  'test/journeys/console/operator.test.ts',
+  'test/journeys/{batches,concurrent-streams}.test.ts',
+  'test/journeys/console/*.test.ts',
   'test/journeys/clients/openapi.test.ts',
+  'test/journeys/formats/{format-matrix,format-mutations}.test.ts',
+  'test/journeys/money/{notifications,two-machines}.test.ts',
   'test/journeys/upstreams/request-lines.test.ts',
 ]
 

@@ -15,6 +15,9 @@ export const UNMEASURED = [
 export const SUBSYSTEMS = ['engine/{cli,config,store}/**']
 export const CRASHES = ['engine/store/{on-crash-statements,sqlite/writer-killed}.test.ts']
 
+/** Commands that start gateways of their own or copy whole stores. */
+export const COMMANDS = ['engine/cli/{completion,move,restore,setup,test-cases}.test.ts']
+
 /** Tests of money and of crashing stores, which take longest: they run on both databases. */
 export const LEDGER = ['plugins/ledger/*.test.ts']
 export const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']

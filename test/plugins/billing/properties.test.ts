@@ -13,8 +13,8 @@ import { shortOrLong } from '../../helpers/run-settings.ts'
 import { oracle } from './price-oracle.ts'
 import { asOptions, type Call, calls, metersOf, rules } from './random-rules.ts'
 
-const RUNS = { numRuns: shortOrLong(1_000, 200_000) }
-const FEWER = { numRuns: shortOrLong(250, 20_000) }
+const RUNS = { numRuns: shortOrLong(400, 200_000) }
+const FEWER = { numRuns: shortOrLong(100, 20_000) }
 const priceOf = (rule: Rule, call: Call) => charge(rule, metersOf(call), call.attributes, call.at)
 
 t.test('price: equals the sum in fractions, and its lines add up to it', async () => {

@@ -83,7 +83,7 @@ for (const from of FORMATS)
       }
       if (matches.length > 0) throw new Error(matches.join('\n'))
     })
-    const numRuns = shortOrLong(50, 2_000)
+    const numRuns = shortOrLong(25, 2_000)
     t.doesNotThrow(() => fc.assert(property, { numRuns }), `${numRuns} requests`)
     t.end()
   })

@@ -115,7 +115,7 @@ t.test('messages decoder: accepts or rejects any body, and never throws anything
     fc.property(members, fc.jsonValue(), (members, content) =>
       isHandled({ ...requestWith(content as Json), ...(members as Fields) }),
     ),
-    { numRuns: shortOrLong(100, 10_000) },
+    { numRuns: shortOrLong(50, 10_000) },
   )
   t.end()
 })
@@ -139,7 +139,7 @@ t.test(
         odd,
         (which, path, value) => isHandled(replaceValue(bodies[which] ?? {}, path, value)),
       ),
-      { numRuns: shortOrLong(300, 10_000) },
+      { numRuns: shortOrLong(120, 10_000) },
     )
     t.end()
   },

@@ -121,7 +121,7 @@ t.test('Gemini decoder: accepts or rejects any body, and never throws anything e
     fc.property(members, fc.jsonValue(), (more, part) =>
       survives({ ...(requestWith(part as Json) as object), ...(more as object) } as Json),
     ),
-    { numRuns: shortOrLong(150, 10_000) },
+    { numRuns: shortOrLong(70, 10_000) },
   )
   t.end()
 })
@@ -159,7 +159,7 @@ t.test(
         const all = paths(request).filter(({ length }) => length > 0)
         return survives(mutateMember(request, all[at % all.length] as readonly string[], other))
       }),
-      { numRuns: shortOrLong(700, 20_000) },
+      { numRuns: shortOrLong(300, 20_000) },
     )
     t.end()
   },
@@ -213,7 +213,7 @@ t.test('Gemini decoder: never throws on answers, stream events or errors of upst
       const rejection = codec.decodeError(500, rest as Json)
       return rejection.message !== '' && rejection.status >= 400
     }),
-    { numRuns: shortOrLong(300, 10_000) },
+    { numRuns: shortOrLong(120, 10_000) },
   )
   t.end()
 })

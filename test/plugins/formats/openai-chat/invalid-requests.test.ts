@@ -57,7 +57,7 @@ t.test('chat decoder: accepts or rejects any body, and never throws anything els
       }
       return true
     }),
-    { numRuns: shortOrLong(150, 10_000) },
+    { numRuns: shortOrLong(70, 10_000) },
   )
   t.end()
 })

@@ -115,7 +115,7 @@ t.test('responses decoder: accepts or rejects any body, and never throws anythin
     fc.property(members, fc.array(items), (more, input) =>
       survives({ input, ...(more as object) } as Json),
     ),
-    { numRuns: shortOrLong(150, 10_000) },
+    { numRuns: shortOrLong(70, 10_000) },
   )
   t.end()
 })
@@ -136,7 +136,7 @@ t.test(
       fc.property(fc.constantFrom(...recorded), fc.nat(), wrong, (request, at, value) =>
         survives(changeValue(request, at, value)),
       ),
-      { numRuns: shortOrLong(500, 20_000) },
+      { numRuns: shortOrLong(200, 20_000) },
     )
     t.end()
   },
