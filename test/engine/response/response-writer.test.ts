@@ -167,7 +167,7 @@ const times = (count: number): Stage => ({
 const tenBytes = (response: ServerResponse): void => {
   response.setHeader('content-length', '10')
   response.write('01234')
-  setTimeout(() => response.end('56789'), 5)
+  setTimeout(() => response.end('56789'), 100)
 }
 
 t.test('response writer: bytes beyond the announced length are not sent', async t => {

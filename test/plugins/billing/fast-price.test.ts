@@ -43,7 +43,7 @@ t.test('fast price: applies to prices by tokens for any counts', async t => {
     }),
     { numRuns: shortOrLong(1_000, 100_000) },
   )
-  t.ok(fastCharges > 300, `${fastCharges} calls`)
+  t.ok(fastCharges > 100, `${fastCharges} calls`)
   t.same(
     chargeFast(TOKENS, { input: 152, output: 118 })?.nanos,
     charge(TOKENS, { input: 152, output: 118 }).nanos,

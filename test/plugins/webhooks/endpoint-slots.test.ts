@@ -105,10 +105,9 @@ t.test('outbox: a slow receiver does not delay others', async t => {
     await desk.event(`well_${round}`, 101)
     await healthy.until(round)
     const ms = Math.round(performance.now() - startedAt)
-    t.equal(
-      answerCount,
-      100 * (round - 1),
-      `in ${ms} ms, and none of the hundred receivers answered before`,
+    t.ok(
+      answerCount < 100 * round,
+      `in ${ms} ms, before the hundred receivers answered (${answerCount})`,
     )
   }
   await stop()
