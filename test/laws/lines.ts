@@ -37,6 +37,15 @@ export const linesRun = (text: string, { functions }: Script): boolean[] => {
 const hasCode = (text: string): boolean =>
   /^(?:export )?(?:default|const|let|class|function|async|await)\b|require\(/m.test(text)
 
+/** The scripts of a report; none if the process was killed while it wrote it. */
+const scriptsOf = (report: string): readonly Script[] => {
+  try {
+    return (JSON.parse(readFileSync(report, 'utf8')) as { result: Script[] }).result
+  } catch {
+    return []
+  }
+}
+
 /** The files of `folder` in `root`. In a file that no process loaded no line ran. */
 export const summaryOf = (reports: string, root: string, folder: string): Summary => {
   const texts = new Map(
@@ -48,8 +57,7 @@ export const summaryOf = (reports: string, root: string, folder: string): Summar
   )
   const run = new Map<string, boolean[]>()
   for (const name of readdirSync(reports)) {
-    const { result } = JSON.parse(readFileSync(join(reports, name), 'utf8')) as { result: Script[] }
-    for (const script of result) {
+    for (const script of scriptsOf(join(reports, name))) {
       const file = script.url.startsWith('file:') ? fileURLToPath(script.url) : ''
       const text = texts.get(file)
       if (text === undefined) continue

@@ -103,6 +103,7 @@ t.test(
     writeFileSync(`${root}/once/1.json`, report(0))
     for (const [name, count] of Object.entries({ 1: 0, 2: 1, 3: 0 }))
       writeFileSync(`${root}/twice/${name}.json`, report(count))
+    writeFileSync(`${root}/twice/cut.json`, report(0).slice(0, 20))
     const coverageIn = (reports: string) =>
       Object.entries(summaryOf(`${root}/${reports}`, root, 'engine')).map(([file, { lines }]) => [
         basename(file),
