@@ -171,8 +171,8 @@ const main = async (): Promise<boolean> => {
   }
   const seconds = values.long ? 3_600 : 300
   const long = values.long ? { LONG: '1' } : {}
-  // CI measures the coverage of `npm test` and of the files left to CI together, which takes a fifth
-  // more time.
+  // CI measures the coverage of `npm test` and of the files left to CI together: a fifth more
+  // time.
   const isWhole = values.group === undefined || values.group === 'ci'
   const measuresCoverage =
     positionals.length === 0 && !values.long && isWhole && process.env.COVERAGE !== undefined

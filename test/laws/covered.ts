@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url'
 
 const MEASURED =
-  /^test\/(?:suites\/(?:cli|config|engine|store)\.|journeys\/(?:reload|websocket\/websocket-messages)\.)/
+  /^test\/(?:suites\/(?:cli|commands|config|engine|store)\.|journeys\/(?:reload|websocket\/websocket-messages)\.)/
 export const isMeasured = (file: string): boolean => MEASURED.test(file)
 
 /** Each measured process writes its report here when it ends. */
