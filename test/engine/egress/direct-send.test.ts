@@ -1,6 +1,7 @@
 /** `host.send`: one request to a named upstream, without stages, within a timeout. */
 import t from 'tap'
 import type { Host, Outgoing, Plugin } from '../../../engine/plugin.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 import { startHttpUpstream, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const TRACE = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/
@@ -151,7 +152,7 @@ t.test('direct send: the timeout covers the whole reply', async t => {
     message: 'No whole answer of up within 1000 ms.',
   })
   const others = () => closedUrls.filter(each => !/\/(?:never|x)$/.test(each))
-  while (others().length < 2) await new Promise(resolve => setImmediate(resolve))
+  await eventually(() => others().length >= 2)
   t.same(others().sort(), ['/base/silent', '/base/stalls'], 'both upstream connections are closed')
   t.match(JSON.parse(await text(send({ timeout: 20_000 }))), { method: 'GET' })
 })
