@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import {
   type Arguments,
   configOf,
+  progressOn,
   type SingleCommand,
   type Terminal,
 } from '../engine/cli/command.ts'
@@ -74,7 +75,10 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
   const folder = mkdtempSync(join(dirname(file), 'restore-'))
   try {
     const candidate = join(folder, 'tollgate.db')
-    copyStore(backup, candidate)
+    const report = progressOn(terminal)
+    const copy = (from: string, to: string) =>
+      copyStore(from, to, (done, all) => report('copied', done, all, 'bytes'))
+    await copy(backup, candidate)
     const findings = await audit(candidate, config, terminal)
     if (findings.length > 0) {
       for (const finding of findings) terminal.printError(`${backup}: ${finding}`)
@@ -83,7 +87,7 @@ const restore = async (order: Order, { values }: Arguments, terminal: Terminal) 
     }
     // A copy has no log beside it that could be lost.
     const final = join(folder, 'final.db')
-    copyStore(candidate, final)
+    await copy(candidate, final)
     const previous = setAside(file)
     renameSync(final, file)
     const text = `${file} restored from ${backup}; the audit passed`

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { isPostgres, locate } from '../store/address.ts'
 import { copyStore } from '../store/sqlite/copy.ts'
-import { configOf, type SingleCommand } from './command.ts'
+import { configOf, progressOn, type SingleCommand } from './command.ts'
 import { EXIT, UsageError } from './kit.ts'
 import { settingsOf } from './offline.ts'
 
@@ -22,7 +22,8 @@ export default {
       return EXIT.runTime
     }
     if (existsSync(file)) throw new UsageError(`${file} exists; it was not overwritten`)
-    copyStore(source, file)
+    const report = progressOn(terminal)
+    await copyStore(source, file, (done, all) => report('copied', done, all, 'bytes'))
     const { size } = statSync(file)
     terminal.print(
       args.values.json ? JSON.stringify({ file, bytes: size }) : `${file}: ${size} bytes`,

@@ -1,6 +1,12 @@
 /** The types of the engine's own commands, and their access to the terminal. */
 import { styleText } from 'node:util'
-import type { CommandArguments, CommandOf, CommandOption, SingleCommandOf } from './contract.ts'
+import type {
+  CommandArguments,
+  CommandOf,
+  CommandOption,
+  ReportProgress,
+  SingleCommandOf,
+} from './contract.ts'
 import { columns, textOf } from './kit.ts'
 
 /** Commands of the engine run with the terminal. */
@@ -30,22 +36,22 @@ export interface Terminal {
   /** Applies colours if the terminal supports them and NO_COLOR is not set. */
   paint(style: Parameters<typeof styleText>[0], text: string): string
   readonly colors: boolean
-  /** Whether progress of long work is printed: a person reads stderr. */
-  readonly showsProgress: boolean
+  /** ms between two lines of progress of long work; undefined: nobody reads stderr, and no progress
+   *  is printed. */
+  readonly progressInterval: number | undefined
 }
 
-/** ms between two lines of progress. */
-const INTERVAL = 2_000
+const PROGRESS_INTERVAL = 2_000
 /** Prints how far long work is, now and then, where a person reads it. */
-export const progressOn = (
-  { showsProgress, printError }: Pick<Terminal, 'showsProgress' | 'printError'>,
-  interval = INTERVAL,
-) => {
+export const progressOn = ({
+  progressInterval,
+  printError,
+}: Pick<Terminal, 'progressInterval' | 'printError'>): ReportProgress => {
   let last = performance.now()
-  return (what: string, done: number, all: number): void => {
-    if (!showsProgress || performance.now() - last < interval) return
+  return (what, done, all, unit) => {
+    if (progressInterval === undefined || performance.now() - last < progressInterval) return
     last = performance.now()
-    printError(`${what}: ${done} of ${all} rows`)
+    printError(`${what}: ${done} of ${all} ${unit}`)
   }
 }
 
@@ -58,7 +64,7 @@ export const processTerminal = (): Terminal => {
     printError: text => process.stderr.write(`${text}\n`),
     paint,
     colors: paint('red', 'x') !== 'x',
-    showsProgress: process.stderr.isTTY === true,
+    progressInterval: process.stderr.isTTY ? PROGRESS_INTERVAL : undefined,
   }
 }
 

@@ -49,7 +49,12 @@ export interface CommandArguments {
   /** For commands of plugins: GETs a path of the admin listener of the running gateway of the data
    *  folder. Rejects with a Fault where none runs, or if it refuses. */
   ask?(path: string): Promise<Json>
+  /** For commands of plugins that take long: prints how far the work is. Call it as often as you
+   *  like; it prints every two seconds, and only in a terminal. */
+  readonly report?: ReportProgress
 }
+/** `report('audit', 3, 7, 'rules')`. */
+export type ReportProgress = (what: string, done: number, all: number, unit: string) => void
 export interface CommandResult {
   /** Printed as a table with the first row as header; `none` if there are no rows. */
   readonly rows?: readonly Readonly<Record<string, string | number>>[]

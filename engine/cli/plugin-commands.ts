@@ -1,7 +1,7 @@
 /** Commands of plugins: found in the configuration, run with its database and snapshot. */
 import { createDetachedHost } from '../config/compile/host.ts'
 import type { CommandOf, HostBase } from '../plugin.ts'
-import type { Command, SingleCommand, Terminal } from './command.ts'
+import { type Command, progressOn, type SingleCommand, type Terminal } from './command.ts'
 import type { CommandArguments, SingleCommandOf } from './contract.ts'
 import type { LiveVersion } from './last-live.ts'
 import { type OfflineConfig, type Open, withLoadedConfig } from './offline.ts'
@@ -62,7 +62,10 @@ export const bindHost = (
 ): Command => {
   const bindSingle = (single: SingleCommandOf<HostBase>): SingleCommand => ({
     ...single,
-    run: args => withHost(host => single.run(ask ? { ...args, ask } : args, host)),
+    run: (args, terminal) =>
+      withHost(host =>
+        single.run({ ...args, ...(ask && { ask }), report: progressOn(terminal) }, host),
+      ),
   })
   if (!('subcommands' in command)) return bindSingle(command)
   const subcommands = Object.entries(command.subcommands).map(

@@ -7,7 +7,7 @@ import type { StoredFile } from './stored-file.ts'
 
 export interface BackupCounts {
   copied: number
-  /** Copied by an earlier run. */
+  /** Right already, and not copied. */
   present: number
   /** Without bytes, or with others than were uploaded: not copied. */
   damaged: number
@@ -15,24 +15,27 @@ export interface BackupCounts {
   bytes: number
 }
 
-/** Verifies the SHA-256 of every file that it copies. `report`: called for each damaged one. */
+/** Called after each file, whether or not it had to be copied. */
+type Report = (file: StoredFile, isDamaged: boolean) => void
+
+/** Verifies the SHA-256 of every file that it copies. */
 export const copyFiles = async (
   store: FileStore,
   folder: string,
-  report: (file: StoredFile) => void,
+  report: Report,
 ): Promise<BackupCounts> => {
   await mkdir(folder, { recursive: true })
   const target = new DirectoryStore(folder, 0)
   const counts: BackupCounts = { copied: 0, present: 0, damaged: 0, bytes: 0 }
   for await (const file of store.all()) {
-    if ((await target.sizeOf(file.id)) === file.bytes) counts.present++
-    else if (await copyFile(store, file, target)) {
+    const isPresent = (await target.sizeOf(file.id)) === file.bytes
+    const isCopied = !isPresent && (await copyFile(store, file, target))
+    if (isPresent) counts.present++
+    else if (isCopied) {
       counts.copied++
       counts.bytes += file.bytes
-    } else {
-      counts.damaged++
-      report(file)
-    }
+    } else counts.damaged++
+    report(file, !isPresent && !isCopied)
   }
   return counts
 }
@@ -55,24 +58,31 @@ const copyFile = async (
   }
 }
 
-/** Puts the bytes of all files back from a folder made by `copyFiles`, and verifies them. */
+/** Puts the bytes of files that have lost theirs back from a folder made by `copyFiles`, and
+ *  verifies them. Bytes that are still right stay, whatever the folder holds. */
 export const restoreFiles = async (
   store: FileStore,
   folder: string,
-  report: (file: StoredFile) => void,
-): Promise<Pick<BackupCounts, 'copied' | 'damaged' | 'bytes'>> => {
+  report: Report,
+): Promise<BackupCounts> => {
   const source = new DirectoryStore(folder, 0)
-  const counts = { copied: 0, damaged: 0, bytes: 0 }
+  const counts = { copied: 0, present: 0, damaged: 0, bytes: 0 }
   for await (const file of store.all()) {
-    const isThere = (await source.sizeOf(file.id)) === file.bytes
-    const chunks = isThere ? await source.read(file.id, 0, file.bytes) : []
-    if (isThere && (await store.restore(file, chunks))) {
+    const isPresent = await store.isIntact(file)
+    const isRestored = !isPresent && (await restoreFile(store, file, source))
+    if (isPresent) counts.present++
+    else if (isRestored) {
       counts.copied++
       counts.bytes += file.bytes
-    } else {
-      counts.damaged++
-      report(file)
-    }
+    } else counts.damaged++
+    report(file, !isPresent && !isRestored)
   }
   return counts
 }
+const restoreFile = async (
+  store: FileStore,
+  file: StoredFile,
+  source: DirectoryStore,
+): Promise<boolean> =>
+  (await source.sizeOf(file.id)) === file.bytes &&
+  (await store.restore(file, await source.read(file.id, 0, file.bytes)))

@@ -13,6 +13,7 @@ import { type FileSettings, fileSettingsOf } from './settings.ts'
 import {
   ALL,
   addFile,
+  COUNT,
   EXPIRED,
   FIND,
   FIND_NAMED,
@@ -93,6 +94,17 @@ export class FileStore {
       throw error
     }
   }
+  /** Whether the stored bytes are those that were uploaded. */
+  async isIntact(file: StoredFile): Promise<boolean> {
+    const hash = createHash('sha256')
+    try {
+      for await (const chunk of await this.read(file, 0, file.bytes)) hash.update(chunk)
+    } catch (error) {
+      if (isCode(error, 'FILE_LOST')) return false
+      throw error
+    }
+    return hash.digest('hex') === file.sha256
+  }
   async exists(id: string): Promise<boolean> {
     return (await this.#database.read(KNOWN, [JSON.stringify([id])])).length > 0
   }
@@ -145,6 +157,10 @@ export class FileStore {
     await this.#removeBytes(file.id)
   }
   /** All files, of all accounts. */
+  async count(): Promise<number> {
+    const [row] = await this.#database.read(COUNT, [])
+    return Number(row?.files)
+  }
   async *all(): AsyncGenerator<StoredFile> {
     for await (const rows of this.#database.pages(ALL, [''], PAGE)) yield* rows.map(fileOf)
   }

@@ -111,6 +111,8 @@ export const ALL = sql(
   'all',
   `SELECT ${COLUMNS} FROM stored_files WHERE id > ? ORDER BY id LIMIT ?`,
 )
+/** The number of all files. */
+export const COUNT = sql('count', 'SELECT count(*) AS files FROM stored_files')
 /** Which of these ids belong to files (JSON list). */
 export const KNOWN: Sql = {
   name: 'files: known',

@@ -1,9 +1,9 @@
 /** The command `tollgate files`: lists stored files, and removes bytes without a file. */
 import { EXIT, textOf } from '../../engine/cli/kit.ts'
-import type { Command, SingleCommand } from '../../engine/plugin.ts'
+import type { Command, ReportProgress, SingleCommand } from '../../engine/plugin.ts'
 import { findAccount } from '../credentials/find.ts'
 import { copyFiles, restoreFiles } from '../file-store/backup.ts'
-import { fileStoreOf } from '../file-store/file-store.ts'
+import { type FileStore, fileStoreOf } from '../file-store/file-store.ts'
 import { LIST_ANY } from '../file-store/statements.ts'
 import { fileOf, NO_ACCOUNT, type StoredFile } from '../file-store/stored-file.ts'
 
@@ -20,6 +20,18 @@ const rowOf = (file: StoredFile) => ({
   expires: timeOf(file.expires),
   filename: file.filename,
 })
+
+/** Reports each file, and collects the ids of damaged ones. */
+const progressOf = async (store: FileStore, report: ReportProgress | undefined) => {
+  const all = await store.count()
+  const damaged: string[] = []
+  let done = 0
+  const add = ({ id }: StoredFile, isDamaged: boolean): void => {
+    if (isDamaged) damaged.push(id)
+    report?.('checked', ++done, all, 'files')
+  }
+  return { damaged, add }
+}
 
 const subcommands: Readonly<Record<string, SingleCommand>> = {
   list: {
@@ -40,9 +52,11 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
     summary:
       'Copies all files to a folder that it did not copy before, and verifies them; the gateway may keep running.',
     example: 'tollgate files backup /backup/files',
-    async run({ positionals: [folder = ''] }, host) {
-      const damaged: string[] = []
-      const counts = await copyFiles(fileStoreOf(host), folder, ({ id }) => damaged.push(id))
+    async run({ positionals: [folder = ''], report }, host) {
+      const store = fileStoreOf(host)
+      const progress = await progressOf(store, report)
+      const { damaged } = progress
+      const counts = await copyFiles(store, folder, progress.add)
       return {
         rows: [{ ...counts }],
         ...(damaged.length > 0 && {
@@ -55,11 +69,13 @@ const subcommands: Readonly<Record<string, SingleCommand>> = {
   restore: {
     arguments: 'FOLDER',
     summary:
-      'Puts the bytes of all files back from a folder made by `files backup`, and verifies them.',
+      'Puts bytes that are missing or damaged back from a folder made by `files backup`, and verifies them.',
     example: 'tollgate files restore /backup/files',
-    async run({ positionals: [folder = ''] }, host) {
-      const damaged: string[] = []
-      const counts = await restoreFiles(fileStoreOf(host), folder, ({ id }) => damaged.push(id))
+    async run({ positionals: [folder = ''], report }, host) {
+      const store = fileStoreOf(host)
+      const progress = await progressOf(store, report)
+      const { damaged } = progress
+      const counts = await restoreFiles(store, folder, progress.add)
       return {
         rows: [{ ...counts }],
         ...(damaged.length > 0 && {

@@ -1,6 +1,14 @@
 /** Audits the ledger: one query for each invariant. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
-import type { Command, Database, Host, Row, SingleCommand, Sql } from '../../engine/plugin.ts'
+import type {
+  Command,
+  Database,
+  Host,
+  ReportProgress,
+  Row,
+  SingleCommand,
+  Sql,
+} from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
 import { nanosOf } from './statements.ts'
@@ -155,11 +163,16 @@ const RULES: readonly Rule[] = [
 ]
 
 /** Empty: the ledger balances. */
-export const audit = async (database: Pick<Database, 'read'>): Promise<readonly Finding[]> => {
+export const audit = async (
+  database: Pick<Database, 'read'>,
+  report?: ReportProgress,
+): Promise<readonly Finding[]> => {
   const findings: Finding[] = []
-  for (const rule of RULES)
+  for (const [index, rule] of RULES.entries()) {
+    report?.('audit', index, RULES.length, 'rules')
     for (const row of await database.read(rule.sql, []))
       findings.push({ rule: rule.name, ...rule.describe(row) })
+  }
   return findings
 }
 
@@ -187,8 +200,8 @@ export const reportAudit = async ({ database, metrics, log }: Host): Promise<voi
 const auditLedger: SingleCommand = {
   summary: 'Checks whether the ledger balances.',
   example: 'tollgate audit ledger',
-  async run(_, { database }) {
-    const findings = await audit(database)
+  async run({ report }, { database }) {
+    const findings = await audit(database, report)
     const lines = findings.map(({ rule, subject, detail }) => `${rule}: ${subject}: ${detail}`)
     const isBalanced = findings.length === 0
     return {

@@ -1,7 +1,8 @@
 /** Memory, processor time, descendants, files and connections of a process tree, from Linux's
  *  /proc. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { isCode } from '../../engine/kit.ts'
 
 const KIB = 1024
 
@@ -100,12 +101,22 @@ export const processesOf = (pid: number): readonly number[] => {
 export const workersOf = (primary: number): readonly number[] =>
   processTree(primary).filter(pid => /worker\.ts/.test(read(pid, 'cmdline')))
 /** Every file of a folder, except compiled code in its cache, which all tests share. */
-export const filesIn = (folder: string, deep = true): readonly string[] =>
+const filesIn = (folder: string, deep = true): readonly string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
     const path = join(folder, entry.name)
     if (entry.name === 'cache') return filesIn(path, false)
     if (entry.isDirectory()) return deep ? filesIn(path) : []
     return entry.isFile() ? [path] : []
+  })
+/** Every file of a folder with its bytes, by its name. Left out: a file that is removed meanwhile. */
+export const contentsIn = (folder: string): readonly (readonly [name: string, bytes: Buffer])[] =>
+  filesIn(folder).flatMap(path => {
+    try {
+      return [[basename(path), readFileSync(path)] as const]
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return []
+      throw error
+    }
   })
 
 const ESTABLISHED = '01'

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { openDatabase } from '../../engine/store/database.ts'
 import { makeSecret } from '../../plugins/credentials/secret.ts'
@@ -13,7 +13,7 @@ import { walletOf } from '../../plugins/ledger/wallet.ts'
 import { tollgate } from '../helpers/gateway/command-line.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
-import { filesIn, processesOf } from '../helpers/process-tree.ts'
+import { contentsIn, processesOf } from '../helpers/process-tree.ts'
 
 const key = makeSecret('key')
 const token = makeSecret('system-token')
@@ -250,7 +250,7 @@ t.test('secrets: appear in no process, file, output or response', async t => {
   for (const pid of tree)
     for (const file of ['cmdline', 'comm'])
       clean(file, readFileSync(`/proc/${pid}/${file}`), everything)
-  const files = filesIn(gateway.data).map(path => [basename(path), readFileSync(path)] as const)
+  const files = contentsIn(gateway.data)
   const bytes = Buffer.concat(files.map(([, each]) => each))
   for (const there of [key.digest, token.digest, CLOSED, '${UP_KEY}'])
     t.ok(bytes.includes(there), `${there} is stored`)

@@ -115,12 +115,17 @@ const execute = (line: string, cwd: string): string => {
   return stdout
 }
 
+/** ms that a gateway may take until it prints what a test waits for. */
+const DEADLINE = 60_000
+
 const readOutput = (child: ChildProcess): Gateway => {
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', chunk => (text += chunk))
   const until = async (pattern: RegExp): Promise<void> => {
+    const deadline = performance.now() + DEADLINE
     while (!pattern.test(text)) {
       if (child.exitCode !== null) throw new Error(`it ended without ${pattern}:\n${text}`)
+      if (performance.now() > deadline) throw new Error(`it never said ${pattern}:\n${text}`)
       await new Promise(resolve => setTimeout(resolve, 20))
     }
   }

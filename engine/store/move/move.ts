@@ -15,7 +15,7 @@ export interface MoveOptions {
   /** Tables that stay behind. */
   readonly without: readonly string[]
   /** Called after each batch. */
-  report(table: string, done: number, rows: number): void
+  report(table: string, done: number, rows: number, unit: string): void
 }
 
 interface Pair {
@@ -81,7 +81,7 @@ const copyRows = async (
       throw fault('MOVE_FAILED', [from.name, (error as Error).message])
     }
     copied += batch.rows
-    report(from.name, copied, from.rows)
+    report(from.name, copied, from.rows, 'rows')
   }
   return copied
 }

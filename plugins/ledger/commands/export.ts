@@ -15,6 +15,11 @@ const CHARGES: Sql = {
   text: `SELECT request, closed, account, key, state, amount, uncollected, estimated, route, model, usage, lines, task, attributes
     FROM charges WHERE state <> 'open' AND request > ? ORDER BY request LIMIT ?`,
 }
+const COUNT: Sql = {
+  name: 'export: count',
+  text: `SELECT (SELECT count(*) FROM credits)
+    + (SELECT count(*) FROM charges WHERE state <> 'open') AS entries`,
+}
 
 /** The columns of an entry. Amounts are in units of the currency, negative where the account
  *  paid. */
@@ -90,13 +95,17 @@ const exportLedger: SingleCommand = {
     csv: { type: 'boolean', summary: 'CSV for spreadsheets (default)' },
     jsonl: { type: 'boolean', summary: 'one JSON object a line' },
   },
-  async run({ values }, { database }) {
+  async run({ values, report }, { database }) {
     if (values.csv === true && values.jsonl === true)
       throw new UsageError('use either --csv or --jsonl, not both')
     const lines = values.jsonl === true || values.json === true
     if (!lines) process.stdout.write(`${COLUMNS.join(',')}\n`)
-    for await (const entry of entries(database))
+    const [counted] = await database.read(COUNT, [])
+    let done = 0
+    for await (const entry of entries(database)) {
       process.stdout.write(`${lines ? JSON.stringify(entry) : csvLine(entry)}\n`)
+      report?.('exported', ++done, Number(counted?.entries), 'entries')
+    }
     return EXIT.ok
   },
 }

@@ -98,13 +98,14 @@ t.test(
 )
 
 t.test('progress: is printed where a person reads stderr', async t => {
-  const lines = (showsProgress: boolean): readonly string[] => {
+  const lines = (progressInterval: number | undefined): readonly string[] => {
     const terminal = recordingTerminal({})
-    progressOn({ ...terminal, showsProgress }, 0)('accounts', 5, 10)
+    progressOn({ ...terminal, progressInterval })('accounts', 5, 10, 'rows')
     return terminal.errs
   }
-  t.same(lines(true), ['accounts: 5 of 10 rows'])
-  t.same(lines(false), [])
+  t.same(lines(0), ['accounts: 5 of 10 rows'])
+  t.same(lines(60_000), [], 'not at once')
+  t.same(lines(undefined), [])
 })
 
 t.test('wrong use: the error suggests the nearest word or prints the usage', async t => {

@@ -1,22 +1,39 @@
 /** `tollgate restore`: puts a backup back after an audit; refuses what would lose data. */
+
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { withPluginCommands } from '../../../engine/cli/plugin-commands.ts'
+import { migratedDatabase } from '../../../engine/cli/store/store-audit.ts'
 import { usedFolder } from '../../helpers/cache.ts'
-import { tollgate } from '../../helpers/gateway/command-line.ts'
+import { recordingTerminal, tollgate, withOutput } from '../../helpers/gateway/command-line.ts'
 import { seededStore } from './seeded-store.ts'
 
+const PLUGINS = fileURLToPath(new URL('../../../plugins', import.meta.url))
+const FILE = `file-${'0'.repeat(30)}e0`
 const CONFIG = fileURLToPath(new URL('small.yaml', import.meta.url))
 
 t.test('restore: a backup replaces the store, which is kept beside it', async t => {
   const dataFolder = await seededStore(t, CONFIG, { accounts: 3, charges: 20 })
   const env = { TOLLGATE_DATA: dataFolder, TOLLGATE_CONFIG: CONFIG }
   const file = `${dataFolder}/../monday.db`
-  t.match(await tollgate(['backup', file], env), { code: 0 })
+  t.match(await tollgate(['backup', file], env, 0), { code: 0, err: /^copied: (\d+) of \1 bytes$/ })
+  t.match(await tollgate(['audit', 'ledger'], env, 0), {
+    err: /audit: 0 of (\d) rules[\s\S]*: 6 of \1/,
+  })
+  t.match((await withOutput(t, ['export', 'ledger'], env, 0)).err, 'exported: 23 of 23 entries')
   t.match(await tollgate(['accounts', 'create', 'later'], env), { code: 0 })
   t.match(await tollgate(['restore', file], env), { code: 3, err: /has data.*--replace/ })
   const result = await tollgate(['restore', file, '--replace'], env)
@@ -79,4 +96,34 @@ t.test('restore: refuses PostgreSQL and a running gateway', async t => {
   const refusal = { code: 3, err: /is in use by another gateway/ }
   t.match(await tollgate(['restore', `${folder}/a.db`], env), refusal)
   t.match(await tollgate(['move', '--to', 'postgres://me@127.0.0.1:1/x'], env), refusal)
+})
+
+t.test('restore: --files puts back the bytes of stored files too', async t => {
+  const root = t.testdir({ copy: { e0: { [FILE]: 'abc' } } })
+  const config = `${root}/files.yaml`
+  writeFileSync(
+    config,
+    `settings: { data: ${root}/data, plugins: [${PLUGINS}] }
+pipeline: [errors, auth, files]
+routes: [{ path: GET /v1/files, auth: key, files: list, errors: openai }]`,
+  )
+  usedFolder(`${root}/data`)
+  // Loading the configuration creates the tables.
+  await withPluginCommands(config, recordingTerminal({}), migratedDatabase, async () => {})
+  const store = new DatabaseSync(`${root}/data/tollgate.db`)
+  const sha256 = createHash('sha256').update('abc').digest('hex')
+  store.exec(`INSERT INTO stored_files VALUES
+    ('${FILE}', 1, 'assistants', 'a.txt', 'text/plain', 3, '${sha256}', 1, NULL)`)
+  store.close()
+  const argv = (verb: string, ...rest: string[]) => [verb, '--config', config, ...rest]
+  const copy = `${root}/monday.db`
+  t.match(await tollgate(argv('backup', copy)), { code: 0 })
+  const restore = argv('restore', copy, '--replace', '--files')
+  t.match(await tollgate([...restore, `${root}/nowhere`]), { code: 3, err: /there is no folder/ })
+  t.match(await tollgate([...restore, `${root}/copy`]), {
+    code: 0,
+    out: /the audit passed[\s\S]*copied +present +damaged +bytes\s+1 +0 +0 +3/,
+  })
+  t.equal(readFileSync(`${root}/data/files/e0/${FILE}`, 'utf8'), 'abc')
+  t.match(await tollgate([...restore, `${root}/data`]), { code: 0, out: /0 +1 +0 +0/ })
 })

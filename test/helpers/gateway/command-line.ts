@@ -29,15 +29,16 @@ export const recordingTerminal = (env: Readonly<Record<string, string>>): Record
     printError: text => errs.push(text),
     paint: (_, text) => text,
     colors: false,
-    showsProgress: false,
+    progressInterval: undefined,
   }
 }
 
 export const tollgate = async (
   argv: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  progressInterval?: number,
 ): Promise<CommandResult> => {
-  const terminal = recordingTerminal(env)
+  const terminal = { ...recordingTerminal(env), progressInterval }
   const code = await main(argv, terminal)
   return { code, out: terminal.outs.join('\n'), err: terminal.errs.join('\n') }
 }
@@ -47,9 +48,10 @@ export const withOutput = async (
   t: Test,
   argv: readonly string[],
   env: Readonly<Record<string, string>>,
+  progressInterval?: number,
 ): Promise<CommandResult> => {
   const [out, err] = [process.stdout, process.stderr].map(stream => t.capture(stream, 'write'))
-  const result = await tollgate(argv, env).finally(() => {
+  const result = await tollgate(argv, env, progressInterval).finally(() => {
     out?.restore()
     err?.restore()
   })

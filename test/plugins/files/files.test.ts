@@ -1,9 +1,9 @@
 /** The file endpoints over real stores: upload, list, show, delete, content, quotas, expiry. */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import t from 'tap'
-import type { HostBase } from '../../../engine/plugin.ts'
+import type { HostBase, ReportProgress } from '../../../engine/plugin.ts'
 import { signedUrl } from '../../../plugins/file-store/signed-url.ts'
 import { commands } from '../../../plugins/files/commands.ts'
 import { rawClient, replies } from '../../helpers/gateway/raw-client.ts'
@@ -14,10 +14,11 @@ const PNG = Buffer.from('\x89PNG\r\n\x1a\n0123456789', 'latin1')
 const DAY = 86_400
 
 /** Runs `tollgate files VERB …`. */
-const runCommand = (verb: string, host: HostBase, ...positionals: readonly string[]) => {
+const runCommand = (verb: string, host: HostBase, folder?: string, report?: ReportProgress) => {
   const group = commands.files
   const command = group && 'subcommands' in group ? group.subcommands[verb] : undefined
-  return command?.run({ values: {}, positionals }, host)
+  const positionals = folder === undefined ? [] : [folder]
+  return command?.run({ values: {}, positionals, ...(report && { report }) }, host)
 }
 
 for (const engine of ENGINES)
@@ -572,6 +573,40 @@ t.test('files: `tollgate files backup` copies and verifies what was not copied b
   t.match(damaged, { rows: [{ copied: 0, present: 1, damaged: 2 }], exit: 1 })
   for (const id of [first, second]) t.match(JSON.stringify(damaged), id)
   t.notOk(existsSync(copyOf(second)))
+})
+
+t.test('files: `tollgate files restore` puts back what is missing, and nothing else', async t => {
+  const gateway = await startFiles(t)
+  const ids: string[] = []
+  for (const content of ['a', 'bb', 'ccc', 'dddd']) {
+    const { json } = await gateway.upload({ purpose: 'assistants', file: ['a.txt', content] })
+    ids.push(String(json.id))
+  }
+  const folder = `${t.testdir({})}/copy`
+  await runCommand('backup', gateway.host(), folder)
+  const [missing = '', damaged = '', right = '', lost = ''] = ids
+  const pathOf = (id: string): string => `${folder}/${id.slice(-2)}/${id}`
+  const stored = new Map(gateway.stored().map(path => [basename(path), path]))
+  const remove = (id: string) => rmSync(stored.get(id) ?? '')
+  remove(missing)
+  writeFileSync(stored.get(damaged) ?? '', 'xx')
+  writeFileSync(pathOf(right), 'xxx')
+  remove(lost)
+  writeFileSync(pathOf(lost), 'xxxx')
+  const lines: string[] = []
+  const report: ReportProgress = (...parts) => lines.push(parts.join(' '))
+  const result = await runCommand('restore', gateway.host(), folder, report)
+  t.match(result, { rows: [{ copied: 2, present: 1, damaged: 1, bytes: 3 }], exit: 1 })
+  t.match(result, { after: lost })
+  t.same(lines, [
+    'checked 1 4 files',
+    'checked 2 4 files',
+    'checked 3 4 files',
+    'checked 4 4 files',
+  ])
+  const textOf = async (id: string) => (await gateway.call('GET', `/v1/files/${id}/content`)).text()
+  t.same(await Promise.all([missing, damaged, right].map(textOf)), ['a', 'bb', 'ccc'])
+  t.equal((await gateway.call('GET', `/v1/files/${lost}/content`)).status, 500)
 })
 
 t.test('files: bytes that are missing are an error of the operator', async t => {
