@@ -109,7 +109,8 @@ export interface Reply {
   /** The first bytes, without consuming them: one chunk, or as many as `enough` accepts. */
   peek(enough?: (bytes: Bytes) => boolean): Promise<Bytes | undefined>
 }
-/** Synchronous. For backpressure the engine pauses the source, never the filter. */
+/** Synchronous. For backpressure the engine pauses the source, never the filter. A filter that
+ *  has not passed the end on after `timeouts.stage` fails the reply (FILTER_STUCK). */
 export interface Filter {
   write?(chunk: Bytes, out: Out): void
   /** `tail` completes the reply. It is not sent before `exchange.writes` is durable. */

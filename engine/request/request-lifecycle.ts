@@ -19,9 +19,14 @@ const fault = errors({
     '%s of route "%s" took longer than %d ms outside of `next()` (settings.timeouts.stage): does it wait for something that never comes?',
     { expose: false },
   ],
+  FILTER_STUCK: [
+    500,
+    'a filter of route "%s" got the end of the reply and did not pass it on for %d ms (settings.timeouts.stage): does its `end` or `fail` miss a call of `out`?',
+    { expose: false },
+  ],
 })
 
-/** ms between two checks for stuck stages. */
+/** ms between two checks for stuck stages and filters. */
 const CHECK_EVERY = 500
 /** ms that the stages around a stuck one have to clean up before they count as stuck. */
 const UNWINDING = 2_000
@@ -37,7 +42,7 @@ export class ActiveRequests {
     this.resources = resources
     this.#timer = setInterval(() => {
       const now = performance.now()
-      for (const request of this.#active) request.checkStages(now)
+      for (const request of this.#active) request.checkProgress(now)
     }, CHECK_EVERY).unref()
   }
   get size(): number {
@@ -139,15 +144,29 @@ export class RequestLifecycle implements Indexed {
       (upgrade !== undefined && /\bupgrade\b/i.test(connection ?? ''))
     )
   }
-  /** The pipeline has returned or thrown: no stage is checked any more. */
+  /** The pipeline has returned or thrown: only filters are checked from now on. */
   endStages(): void {
     this.#phase = 'replying'
   }
+  /** Ends the request if a stage or a filter is stuck. */
+  checkProgress(now: number): void {
+    const { stage: limit } = this.#snapshot.settings.timeouts
+    if (limit === 0) return
+    if (this.#phase === 'running') this.#checkStages(now, limit)
+    else this.#checkFilters(now, limit)
+  }
+  #checkFilters(now: number, limit: number): void {
+    const { call } = this
+    if (!call.hasReply || !call.requireReply().isHeldByFilter) this.#idleAt = now
+    if (now - this.#idleAt <= limit) return
+    this.#idleAt = now
+    const reason = fault('FILTER_STUCK', [call.route.name, limit])
+    this.logFault(reason)
+    void this.refuser?.commitAndRefuse(reason)
+  }
   /** Ends a stage that takes too long by itself. Waiting for the client's body or for an upstream
    *  does not count: these have deadlines of their own. Reading a chunk of the body is progress. */
-  checkStages(now: number): void {
-    const { stage: limit } = this.#snapshot.settings.timeouts
-    if (this.#phase !== 'running' || limit === 0) return
+  #checkStages(now: number, limit: number): void {
     const { call, request } = this.acceptedRequest
     const isWaiting = call.waitsForUpstream || request.body.index >= 0
     this.#idleAt = isWaiting ? now : Math.max(this.#idleAt, request.body.handedAt)

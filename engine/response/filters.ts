@@ -16,25 +16,25 @@ class FilterLink implements Out {
   readonly #filter: Filter
   readonly #out: Out
   readonly #owner: FilteredReply
-  #ended = false
+  hasEnded = false
   constructor(filter: Filter, out: Out, owner: FilteredReply) {
     this.#filter = filter
     this.#out = out
     this.#owner = owner
   }
   write(chunk: Bytes): void {
-    if (this.#ended) return
+    if (this.hasEnded) return
     if (!this.#filter.write) return this.#out.write(chunk)
     try {
       this.#filter.write(chunk, this.#out)
     } catch (error) {
-      this.#ended = true
+      this.hasEnded = true
       this.#reportThrow(error)
     }
   }
   end(tail?: Bytes, reason?: Fault): void {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.hasEnded) return
+    this.hasEnded = true
     if (reason) this.#owner.endFault = reason
     if (!this.#filter.end) return this.#out.end(tail)
     try {
@@ -44,8 +44,8 @@ class FilterLink implements Out {
     }
   }
   fail(reason: Fault): void {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.hasEnded) return
+    this.hasEnded = true
     if (!this.#filter.fail) return this.#out.fail(reason)
     try {
       this.#filter.fail(reason, this.#out)
@@ -61,6 +61,9 @@ class FilterLink implements Out {
 const isBytes = (body: Body): body is Bytes => body instanceof Uint8Array
 
 const NO_FILTERS: readonly Filter[] = []
+const NO_CHAINS: readonly { readonly first: FilterLink; readonly last: FilterLink }[] = []
+/** Passes everything on. */
+const PASS: Filter = {}
 
 /** A status, headers, and a body that is bytes, an iterable or a source. */
 export class FilteredReply implements Reply {
@@ -73,6 +76,7 @@ export class FilteredReply implements Reply {
   #owner: FilteredReply = this
   #source: Source | undefined
   #filters: readonly Filter[] = NO_FILTERS
+  #chains = NO_CHAINS
 
   constructor(status: number, headers: Headers, body: Body, source?: Source) {
     this.status = status
@@ -82,6 +86,10 @@ export class FilteredReply implements Reply {
   }
   get source(): Source | undefined {
     return this.#source
+  }
+  /** Whether the source has ended, and a filter has not passed that on. */
+  get isHeldByFilter(): boolean {
+    return this.#chains.some(({ first, last }) => first.hasEnded && !last.hasEnded)
   }
   get body(): Body {
     if (this.#source === undefined && this.#filters.length === 0) return this.#body
@@ -104,10 +112,7 @@ export class FilteredReply implements Reply {
   }
   /** Connects source, filters and sink, the last filter next to the sink, and starts the source. */
   pipeTo(sink: Out): FlowControl {
-    let out = sink
-    for (let at = this.#filters.length - 1; at >= 0; at--)
-      out = new FilterLink(this.#filters[at] as Filter, out, this.#owner)
-    this.#filters = NO_FILTERS
+    const out = this.#filters.length === 0 ? sink : this.#connect(sink)
     if (!this.#source && this.#body && !isBytes(this.#body)) this.#source = fromIterable(this.#body)
     if (this.#source) {
       this.#source.start(out)
@@ -115,6 +120,16 @@ export class FilteredReply implements Reply {
     }
     out.end(this.#body as Bytes | undefined)
     return UNCONTROLLED
+  }
+  /** Puts the filters before the sink. Returns the first. */
+  #connect(sink: Out): Out {
+    const last = new FilterLink(PASS, sink, this.#owner)
+    let first = last
+    for (let at = this.#filters.length - 1; at >= 0; at--)
+      first = new FilterLink(this.#filters[at] as Filter, first, this.#owner)
+    this.#filters = NO_FILTERS
+    this.#chains = [...this.#chains, { first, last }]
+    return first
   }
   async bytes(limit: number): Promise<Bytes> {
     const bytes = await collect(this, limit)
@@ -137,6 +152,7 @@ export class FilteredReply implements Reply {
     this.#body = undefined
     this.#source = pipe
     pipe.attach(inner.pipeTo(pipe), reason => inner.cut(reason))
+    this.#chains = inner.#chains
     return pipe
   }
 }

@@ -108,7 +108,7 @@ const filesIn = (folder: string, deep = true): readonly string[] =>
     if (entry.isDirectory()) return deep ? filesIn(path) : []
     return entry.isFile() ? [path] : []
   })
-/** Every file of a folder with its bytes, by its name. Left out: a file that is removed meanwhile. */
+/** Every file of a folder with its name and bytes; without those that are removed meanwhile. */
 export const contentsIn = (folder: string): readonly (readonly [name: string, bytes: Buffer])[] =>
   filesIn(folder).flatMap(path => {
     try {

@@ -85,6 +85,36 @@ for (const [description, stage] of Object.entries(STUCK))
     t.equal(core.server.openRequests, 0)
   })
 
+const KEEPING: Record<string, [Stage, expected: object]> = {
+  'in `handle`': [
+    {
+      async handle(exchange, next) {
+        await next()
+        exchange.reply.through({ end() {}, fail() {} })
+      },
+    },
+    { status: 500, text: /FILTER_STUCK/ },
+  ],
+  'in an attempt, before a peek': [
+    {
+      async forward(attempt, next) {
+        await next()
+        attempt.reply.through({ end: (tail, out) => void (tail && out.write(tail)) })
+        await attempt.reply.peek()
+      },
+    },
+    { status: 200 },
+  ],
+}
+for (const [place, [stage, expected]] of Object.entries(KEEPING))
+  t.test(`stage timeout: a filter ${place} that keeps the end fails the reply`, async t => {
+    const { core, ask, errors } = await arrange(t, { keeping: pluginOf(stage) })
+    // The second reply has all bytes that its length announces before it is ended.
+    t.match(await ask(), expected)
+    while (core.server.openRequests > 0) await pause(10)
+    t.match(errors, [/a filter of route "own" got the end of the reply/])
+  })
+
 t.test('stage timeout: the log names the stage that waits', async t => {
   const passing = pluginOf({ handle: (_, next) => next() })
   const { ask, errors } = await arrange(t, {

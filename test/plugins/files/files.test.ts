@@ -584,20 +584,20 @@ t.test('files: `tollgate files restore` puts back what is missing, and nothing e
   }
   const folder = `${t.testdir({})}/copy`
   await runCommand('backup', gateway.host(), folder)
-  const [missing = '', damaged = '', right = '', lost = ''] = ids
+  const [missing = '', damaged = '', right = '', useless = ''] = ids
   const pathOf = (id: string): string => `${folder}/${id.slice(-2)}/${id}`
   const stored = new Map(gateway.stored().map(path => [basename(path), path]))
   const remove = (id: string) => rmSync(stored.get(id) ?? '')
   remove(missing)
   writeFileSync(stored.get(damaged) ?? '', 'xx')
   writeFileSync(pathOf(right), 'xxx')
-  remove(lost)
-  writeFileSync(pathOf(lost), 'xxxx')
+  remove(useless)
+  writeFileSync(pathOf(useless), 'xxxx')
   const lines: string[] = []
   const report: ReportProgress = (...parts) => lines.push(parts.join(' '))
   const result = await runCommand('restore', gateway.host(), folder, report)
   t.match(result, { rows: [{ copied: 2, present: 1, damaged: 1, bytes: 3 }], exit: 1 })
-  t.match(result, { after: lost })
+  t.match(result, { after: useless })
   t.same(lines, [
     'checked 1 4 files',
     'checked 2 4 files',
@@ -606,7 +606,7 @@ t.test('files: `tollgate files restore` puts back what is missing, and nothing e
   ])
   const textOf = async (id: string) => (await gateway.call('GET', `/v1/files/${id}/content`)).text()
   t.same(await Promise.all([missing, damaged, right].map(textOf)), ['a', 'bb', 'ccc'])
-  t.equal((await gateway.call('GET', `/v1/files/${lost}/content`)).status, 500)
+  t.equal((await gateway.call('GET', `/v1/files/${useless}/content`)).status, 500)
 })
 
 t.test('files: bytes that are missing are an error of the operator', async t => {
