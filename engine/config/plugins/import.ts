@@ -17,6 +17,8 @@ import { mapStacks } from './source-maps.ts'
 const problem = defineProblems({
   PLUGIN_THREW: 'the plugin %j threw while it was imported: %s',
   PLUGIN_SHAPE: 'the plugin %j %s',
+  PLUGIN_TIMER:
+    'the plugin %j starts a timer while it is imported: every reload and every worker would start one more; use `host.job`, or start it in `setup` and end it in `close` of a `host.share` object',
   PLUGIN_CLASH: 'the plugin %j adds the %s %j, which %s already defines',
 })
 /** Longest import or setup of a plugin, ms, so that a pending promise does not block a reload. */
@@ -79,8 +81,13 @@ export const importPlugins = async (
     const { name, file } = bundle
     const start = { file, line: 1, column: 1 }
     progress(file)
+    const timers = watchTimers()
     try {
       const plugin = await importPlugin(bundle)
+      for (const stack of timers.stacks) {
+        const place = placeInStack(stack, root, inputs)
+        if (place) problems.push(problem('PLUGIN_TIMER', place, [name]))
+      }
       plugins.set(name, withTimeLimit(plugin, { name, file }, progress))
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error(String(cause))
@@ -90,9 +97,26 @@ export const importPlugins = async (
         const place = placeInStack(error.stack, root, inputs) ?? start
         problems.push(problem('PLUGIN_THREW', place, [name, error.message]))
       }
+    } finally {
+      timers.stop()
     }
   }
   return { plugins, problems: [...problems, ...clashes(plugins, bundles)] }
+}
+
+/** Collects the stacks of timers that modules start at their top level, until `stop` is called. */
+const watchTimers = (): { readonly stacks: readonly string[]; stop(): void } => {
+  const stacks: string[] = []
+  const { setInterval, setTimeout } = globalThis
+  const record = <Start extends (...args: never[]) => unknown>(start: Start): Start =>
+    Object.assign((...args: Parameters<Start>) => {
+      const { stack = '' } = new Error('a timer')
+      // Node evaluates modules in this class; all other code runs concurrently.
+      if (stack.includes('ModuleJob')) stacks.push(stack)
+      return start(...args)
+    }, start) as unknown as Start
+  Object.assign(globalThis, { setInterval: record(setInterval), setTimeout: record(setTimeout) })
+  return { stacks, stop: () => Object.assign(globalThis, { setInterval, setTimeout }) }
 }
 
 /** Wraps a plugin so that `setup` reports its file and has a time limit. */

@@ -250,3 +250,22 @@ t.test('plugin import: any thrown value becomes a problem', async t => {
   const { problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})
   t.match(problems, [{ code: 'PLUGIN_THREW', file: 'plugins/odd.ts', line: 1 }])
 })
+
+t.test('plugin import: a timer at the top level of a module is a problem', async t => {
+  const { bundles, inputs } = await bundleFiles(t, {
+    plugins: {
+      'own.ts': `const flush = () => {}\nsetInterval(flush, 1_000).unref()\n${PLUGIN}`,
+      'deep.ts': `import './lib/later.ts'\n${PLUGIN}`,
+      'good.ts': 'export default { schema: {}, setup: () => void setTimeout(() => {}, 1) }\n',
+      lib: { 'later.ts': 'export const later = () => setTimeout(() => {}, 1)\nlater()\n' },
+    },
+  })
+  const [before, beforeInterval] = [setTimeout, setInterval]
+  const { plugins, problems } = await importPlugins(bundles, t.testdirName, inputs, () => {})
+  t.same(problems.map(({ code, file, line }) => `${code} ${file}:${line}`).toSorted(), [
+    'PLUGIN_TIMER plugins/lib/later.ts:1',
+    'PLUGIN_TIMER plugins/own.ts:2',
+  ])
+  await plugins.get('good')?.setup({}, host)
+  t.same([setTimeout, setInterval], [before, beforeInterval], 'the timers of Node are back')
+})
