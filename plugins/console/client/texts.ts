@@ -133,6 +133,7 @@ const TEXTS = {
   'column.balance': ['Balance', '余额'],
   'column.role': ['Role', '角色'],
   'column.actions': ['Actions', '操作'],
+  'actions.of': ['Actions of {name}', '{name} 的操作'],
   'column.amount': ['Amount', '金额'],
   // Keys
   'keys.create': ['Create a key', '创建密钥'],
@@ -507,6 +508,10 @@ const TEXTS = {
   'configuration.live': ['Live version', '当前版本'],
   'configuration.since': ['Live since', '生效于'],
   'configuration.workers': ['Workers', '工作进程'],
+  'configuration.worker': [
+    'worker {n} · pid {pid} · {version}',
+    '进程 {n} · pid {pid} · {version}',
+  ],
   'configuration.unready': ['Not ready', '未就绪'],
   'configuration.same': ['No difference.', '没有差异。'],
   'configuration.first': ['The first stored version.', '最早保存的版本。'],
@@ -606,6 +611,7 @@ const TEXTS = {
     'How far below zero the balance may go; 0: not at all.',
     '余额最多可低于零多少；0 表示不允许。',
   ],
+  'account.quota': ['Quota left', '剩余额度'],
   'account.limits': ['Limits', '限制'],
   'account.limits.title': ['Limits of {name}', '{name} 的限制'],
   'account.no-keys': ['No API keys', '没有 API 密钥'],

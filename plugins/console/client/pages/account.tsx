@@ -1,11 +1,12 @@
 /** One account, for operators: money, limits and keys. */
 import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
-import { formatTime } from '../format.ts'
+import { formatNumber, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -49,34 +50,37 @@ const AccountPage = ({ place }: PageProps) => {
     `/api/admin/account?${new URLSearchParams({ account: name })}`,
   )
   return (
-    <View of={account} rows={6}>
-      {({ data }) => (
-        <>
-          <PageHead title={data.name}>
-            {MONEY.map(each => (
-              <button key={each} type="button" class="button" onClick={() => setKind(each)}>
-                {labelOf(each)}
-              </button>
-            ))}
-          </PageHead>
-          <Facts account={data} />
-          <h2>{text('page.keys')}</h2>
-          <Keys account={data.id} />
-          {kind && (
-            <MoneyDialog
-              kind={kind}
-              of={data}
-              onClose={() => setKind(undefined)}
-              onDone={() => {
-                setKind(undefined)
-                toast(text('saved'))
-                account.reload()
-              }}
-            />
-          )}
-        </>
-      )}
-    </View>
+    <>
+      <PageHead title={account.data?.data.name ?? text('page.account')}>
+        {account.data &&
+          MONEY.map(each => (
+            <button key={each} type="button" class="button" onClick={() => setKind(each)}>
+              {labelOf(each)}
+            </button>
+          ))}
+      </PageHead>
+      <View of={account} rows={6}>
+        {({ data }) => (
+          <>
+            <Facts account={data} />
+            <h2>{text('page.keys')}</h2>
+            <Keys account={data.id} />
+            {kind && (
+              <MoneyDialog
+                kind={kind}
+                of={data}
+                onClose={() => setKind(undefined)}
+                onDone={() => {
+                  setKind(undefined)
+                  toast(text('saved'))
+                  account.reload()
+                }}
+              />
+            )}
+          </>
+        )}
+      </View>
+    </>
   )
 }
 export default AccountPage
@@ -183,7 +187,7 @@ const Keys = ({ account }: { account: number }) => {
       <Table
         name={text('page.keys')}
         of={rows}
-        columns={columnsOf((key, kind) => setOpen({ key, kind }))}
+        columns={columnsOf(useCurrency(), (key, kind) => setOpen({ key, kind }))}
         keyOf={({ id }) => id}
         empty={<Empty title={text('account.no-keys')} help={text('account.no-keys.help')} />}
       />
@@ -198,12 +202,17 @@ const limitsOf = ({ limits }: Key): string =>
     .map(([name, limit]) => `${name} ${limit}`)
     .join(', ')
 const columnsOf = (
+  currency: string,
   onOpen: (key: Key, kind: 'limits' | 'revoke') => void,
 ): readonly Column<Key>[] => [
   { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWide: true },
   {
     title: text('column.name'),
-    cell: ({ name }) => <span class="ellipsis">{name}</span>,
+    cell: ({ name }) => (
+      <span class="ellipsis" title={name}>
+        {name}
+      </span>
+    ),
     csv: ({ name }) => name,
   },
   {
@@ -219,39 +228,39 @@ const columnsOf = (
   },
   {
     title: text('account.limits'),
-    cell: key => <span class="ellipsis">{limitsOf(key) || text('none')}</span>,
+    cell: key => (
+      <span class="ellipsis" title={limitsOf(key)}>
+        {limitsOf(key) || text('none')}
+      </span>
+    ),
     csv: limitsOf,
     isWide: true,
   },
   {
-    title: text('keys.quota'),
-    cell: ({ quota, remaining }) => (quota === null ? text('none') : `${remaining} / ${quota}`),
+    title: text('account.quota'),
+    cell: ({ quota, remaining }) =>
+      quota === null ? text('none') : `${formatNumber(remaining ?? 0)} / ${formatNumber(quota)}`,
     csv: ({ quota }) => quota,
     isNumber: true,
     isWide: true,
   },
   {
-    title: text('column.used'),
+    title: `${text('column.used')} (${currency})`,
     cell: ({ used }) => <Money amount={Number(used ?? 0)} />,
     csv: ({ used }) => used,
     isNumber: true,
+    isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: key =>
-      key.state === 'revoked' ? (
-        ''
-      ) : (
-        <span class="row">
-          <button type="button" class="button tiny" onClick={() => onOpen(key, 'limits')}>
-            {text('account.limits')}
-          </button>
-          <button type="button" class="button tiny danger" onClick={() => onOpen(key, 'revoke')}>
-            {text('keys.revoke')}
-          </button>
-        </span>
-      ),
-  },
+  actionColumn(
+    ({ name }) => name,
+    key =>
+      key.state === 'revoked'
+        ? []
+        : [
+            { label: text('account.limits'), run: () => onOpen(key, 'limits') },
+            { label: text('keys.revoke'), isDanger: true, run: () => onOpen(key, 'revoke') },
+          ],
+  ),
 ]
 
 interface KeyDialogProps {

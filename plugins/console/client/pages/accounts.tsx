@@ -6,12 +6,13 @@ import { useAction } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { Money, Secret, State, Time, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
-import { text, textOr } from '../texts.ts'
+import { text } from '../texts.ts'
 
 interface Account {
   readonly id: number
@@ -75,7 +76,7 @@ const Accounts = ({ place }: PageProps) => {
       <Table
         name={text('page.accounts')}
         of={rows}
-        columns={columnsOf(setOpen, start)}
+        columns={columnsOf(useCurrency(), setOpen, start)}
         keyOf={({ id }) => id}
         empty={
           <Empty title={text('accounts.empty')} help={text('accounts.empty.help')}>
@@ -93,29 +94,33 @@ const Accounts = ({ place }: PageProps) => {
 export default Accounts
 
 const columnsOf = (
+  currency: string,
   onOpen: (open: Open) => void,
   start: (kind: 'link' | 'resume', account: Account) => void,
 ): readonly Column<Account>[] => [
   { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWide: true },
   {
     title: text('column.name'),
-    cell: ({ id, name }) => (
-      <a class="ellipsis" href={hrefOf('account', String(id))}>
-        {name}
-      </a>
+    cell: ({ id, name, role, state }) => (
+      <span class="beside">
+        <a class="ellipsis" href={hrefOf('account', String(id))} title={name}>
+          {name}
+        </a>
+        {role === 'admin' && <span class="muted wide-only">{text('accounts.admin')}</span>}
+        {state !== 'active' && (
+          <span class="narrow-only">
+            <State state={state} />
+          </span>
+        )}
+      </span>
     ),
     csv: ({ name }) => name,
-  },
-  {
-    title: text('column.role'),
-    cell: ({ role }) => textOr(`accounts.${role}`, role),
-    csv: ({ role }) => role,
-    isWide: true,
   },
   {
     title: text('column.state'),
     cell: ({ state }) => <State state={state} />,
     csv: ({ state }) => state,
+    isWide: true,
   },
   {
     title: text('page.keys'),
@@ -125,13 +130,13 @@ const columnsOf = (
     isWide: true,
   },
   {
-    title: text('column.balance'),
+    title: `${text('column.balance')} (${currency})`,
     cell: ({ balance }) => <Money amount={balance} />,
     csv: ({ balance }) => balance,
     isNumber: true,
   },
   {
-    title: text('column.used'),
+    title: `${text('column.used')} (${currency})`,
     cell: ({ used }) => <Money amount={used} />,
     csv: ({ used }) => used,
     isNumber: true,
@@ -143,36 +148,20 @@ const columnsOf = (
     csv: ({ created }) => created,
     isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: account => (
-      <span class="row">
-        <button
-          type="button"
-          class="button tiny"
-          onClick={() => onOpen({ kind: 'credit', account })}
-        >
-          {text('accounts.credit')}
-        </button>
-        <button type="button" class="button tiny" onClick={() => start('link', account)}>
-          {text('accounts.link')}
-        </button>
-        {account.state === 'suspended' ? (
-          <button type="button" class="button tiny" onClick={() => start('resume', account)}>
-            {text('accounts.resume')}
-          </button>
-        ) : (
-          <button
-            type="button"
-            class="button tiny danger"
-            onClick={() => onOpen({ kind: 'suspend', account })}
-          >
-            {text('accounts.suspend')}
-          </button>
-        )}
-      </span>
-    ),
-  },
+  actionColumn(
+    ({ name }) => name,
+    account => [
+      { label: text('accounts.credit'), run: () => onOpen({ kind: 'credit', account }) },
+      { label: text('accounts.link'), run: () => start('link', account) },
+      account.state === 'suspended'
+        ? { label: text('accounts.resume'), run: () => start('resume', account) }
+        : {
+            label: text('accounts.suspend'),
+            isDanger: true,
+            run: () => onOpen({ kind: 'suspend', account }),
+          },
+    ],
+  ),
 ]
 
 interface Part {

@@ -4,6 +4,7 @@ import { addressOf, call } from '../api.ts'
 import { useAction, useData, useEvents } from '../loading.ts'
 import { Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, openaiPage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -77,12 +78,8 @@ const Batches = () => {
 }
 export default Batches
 
-const fileLink = (id: string | null, label: string) =>
-  id && (
-    <a class="button tiny" href={addressOf(`/v1/files/${id}/content`)} download>
-      {label}
-    </a>
-  )
+const downloadOf = (id: string | null, label: string) =>
+  id ? [{ label, href: addressOf(`/v1/files/${id}/content`) }] : []
 const columnsOf = (cancel: (id: string) => void): readonly Column<Batch>[] => [
   {
     title: text('column.created'),
@@ -106,6 +103,7 @@ const columnsOf = (cancel: (id: string) => void): readonly Column<Batch>[] => [
     cell: ({ request_counts: { completed, total } }) => `${completed} / ${total}`,
     csv: ({ request_counts: { completed } }) => completed,
     isNumber: true,
+    isWide: true,
   },
   {
     title: text('column.failed'),
@@ -114,20 +112,16 @@ const columnsOf = (cancel: (id: string) => void): readonly Column<Batch>[] => [
     isNumber: true,
     isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: batch => (
-      <span class="row">
-        {fileLink(batch.output_file_id, text('batches.output'))}
-        {fileLink(batch.error_file_id, text('batches.errors'))}
-        {isRunning(batch) && (
-          <button type="button" class="button tiny danger" onClick={() => cancel(batch.id)}>
-            {text('batches.cancel')}
-          </button>
-        )}
-      </span>
-    ),
-  },
+  actionColumn(
+    ({ id }) => id,
+    batch => [
+      ...downloadOf(batch.output_file_id, text('batches.output')),
+      ...downloadOf(batch.error_file_id, text('batches.errors')),
+      ...(isRunning(batch)
+        ? [{ label: text('batches.cancel'), isDanger: true, run: () => cancel(batch.id) }]
+        : []),
+    ],
+  ),
 ]
 
 interface CreateProps {

@@ -7,6 +7,7 @@ import { Diff, type FileDiff } from '../parts/diff.tsx'
 import { Confirm } from '../parts/form.tsx'
 import { wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { FormError, View } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -111,7 +112,10 @@ const LiveVersion = ({ status }: { status: Status }) => (
       <dd>
         {status.workers.map(({ number, pid, state, version }) => (
           <span key={number} class="row">
-            <State state={state} /> {number} <span class="muted">pid {pid}</span> #{version}
+            <State state={state} />
+            <span class="muted">
+              {text('configuration.worker', { n: number, pid, version: `#${version}` })}
+            </span>
           </span>
         ))}
       </dd>
@@ -210,17 +214,19 @@ const columnsOf = (onRollback: (version: Version) => void): readonly Column<Vers
     csv: ({ hash }) => hash,
     isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: version =>
-      version.isLive ? (
-        ''
-      ) : (
-        <button type="button" class="button tiny danger" onClick={() => onRollback(version)}>
-          {text('configuration.rollback')}
-        </button>
-      ),
-  },
+  actionColumn(
+    ({ version }) => `#${version}`,
+    version =>
+      version.isLive
+        ? []
+        : [
+            {
+              label: text('configuration.rollback'),
+              isDanger: true,
+              run: () => onRollback(version),
+            },
+          ],
+  ),
 ]
 
 interface RollbackProps {

@@ -4,6 +4,7 @@ import { callData } from '../api.ts'
 import type { PageProps } from '../pages.ts'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -64,6 +65,7 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] 
     title: text('column.created'),
     cell: ({ created }) => <Time at={created} />,
     csv: ({ created }) => created,
+    isWide: true,
   },
   {
     title: text('deliveries.event'),
@@ -79,7 +81,11 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] 
   },
   {
     title: text('deliveries.receiver'),
-    cell: ({ receiver }) => <span class="ellipsis">{receiver || '–'}</span>,
+    cell: ({ receiver }) => (
+      <span class="ellipsis" title={receiver}>
+        {receiver || '–'}
+      </span>
+    ),
     csv: ({ receiver }) => receiver,
   },
   {
@@ -104,15 +110,9 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] 
     csv: ({ outcome }) => outcome,
     isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: ({ id, state }) =>
-      state === 'pending' ? (
-        ''
-      ) : (
-        <button type="button" class="button tiny" onClick={() => onReplay(id)}>
-          {text('deliveries.replay')}
-        </button>
-      ),
-  },
+  actionColumn(
+    ({ id }) => id,
+    ({ id, state }) =>
+      state === 'pending' ? [] : [{ label: text('deliveries.replay'), run: () => onReplay(id) }],
+  ),
 ]

@@ -38,21 +38,24 @@ const Editor = ({ place: { query } }: PageProps) => {
       </>
     )
   return (
-    <View of={files} rows={12}>
-      {({ data }) => {
-        const names = Object.keys(data)
-        const file = names.find(each => each === query.get('file')) ?? names[0] ?? ''
-        return (
-          <FileEditor
-            key={`${file} ${data[file]?.length}`}
-            names={names}
-            file={file}
-            before={data[file] ?? ''}
-            onSaved={files.reload}
-          />
-        )
-      }}
-    </View>
+    <>
+      {!files.data && <PageHead title={text('page.editor')} />}
+      <View of={files} rows={12}>
+        {({ data }) => {
+          const names = Object.keys(data)
+          const file = names.find(each => each === query.get('file')) ?? names[0] ?? ''
+          return (
+            <FileEditor
+              key={`${file} ${data[file]?.length}`}
+              names={names}
+              file={file}
+              before={data[file] ?? ''}
+              onSaved={files.reload}
+            />
+          )
+        }}
+      </View>
+    </>
   )
 }
 export default Editor

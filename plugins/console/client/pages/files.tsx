@@ -5,6 +5,7 @@ import { formatBytes } from '../format.ts'
 import { useAction } from '../loading.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, openaiPage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -89,19 +90,13 @@ const columnsOf = (onDelete: (file: StoredFile) => void): readonly Column<Stored
     csv: ({ created_at }) => new Date(created_at * 1_000).toISOString(),
     isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: file => (
-      <span class="row">
-        <a class="button tiny" href={addressOf(`/v1/files/${file.id}/content`)} download>
-          {text('files.download')}
-        </a>
-        <button type="button" class="button tiny danger" onClick={() => onDelete(file)}>
-          {text('files.delete')}
-        </button>
-      </span>
-    ),
-  },
+  actionColumn(
+    ({ filename }) => filename,
+    file => [
+      { label: text('files.download'), href: addressOf(`/v1/files/${file.id}/content`) },
+      { label: text('files.delete'), isDanger: true, run: () => onDelete(file) },
+    ],
+  ),
 ]
 
 interface Part {

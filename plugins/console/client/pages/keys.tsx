@@ -1,10 +1,11 @@
 /** API keys: create, limit, rotate, revoke. A key is shown once. */
 import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
-import { formatNumber } from '../format.ts'
+import { formatNumber, formatTime } from '../format.ts'
 import { type Action, useAction, useData } from '../loading.ts'
 import { Confirm, Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -70,7 +71,11 @@ export default Keys
 const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
   {
     title: text('column.name'),
-    cell: ({ name }) => <span class="ellipsis">{name}</span>,
+    cell: ({ name, created }) => (
+      <span class="ellipsis" title={`${name} · ${text('column.created')} ${formatTime(created)}`}>
+        {name}
+      </span>
+    ),
     csv: ({ name }) => name,
   },
   {
@@ -91,16 +96,10 @@ const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
     isWide: true,
   },
   {
-    title: text('keys.quota'),
-    cell: ({ quota }) => (quota === null ? text('none') : formatNumber(quota)),
-    csv: ({ quota }) => quota,
-    isNumber: true,
-    isWide: true,
-  },
-  {
-    title: text('column.used'),
-    cell: ({ used_quota }) => formatNumber(used_quota),
-    csv: ({ used_quota }) => used_quota,
+    title: `${text('column.used')} / ${text('keys.quota')}`,
+    cell: ({ used_quota, quota }) =>
+      `${formatNumber(used_quota)} / ${quota === null ? text('none') : formatNumber(quota)}`,
+    csv: ({ used_quota, quota }) => `${used_quota} / ${quota ?? ''}`,
     isNumber: true,
     isWide: true,
   },
@@ -110,30 +109,17 @@ const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
     csv: ({ expires }) => expires,
     isWide: true,
   },
-  {
-    title: text('column.created'),
-    cell: ({ created }) => <Time at={created} />,
-    csv: ({ created }) => created,
-    isWide: true,
-  },
-  {
-    title: text('column.actions'),
-    cell: key =>
-      key.state === 'revoked' ? null : (
-        <span class="row">
-          {(['edit', 'rotate', 'revoke'] as const).map(kind => (
-            <button
-              key={kind}
-              type="button"
-              class={kind === 'revoke' ? 'button tiny danger' : 'button tiny'}
-              onClick={() => onOpen({ kind, key })}
-            >
-              {text(`keys.${kind}`)}
-            </button>
-          ))}
-        </span>
-      ),
-  },
+  actionColumn(
+    ({ name }) => name,
+    key =>
+      key.state === 'revoked'
+        ? []
+        : (['edit', 'rotate', 'revoke'] as const).map(kind => ({
+            label: text(`keys.${kind}`),
+            isDanger: kind === 'revoke',
+            run: () => onOpen({ kind, key }),
+          })),
+  ),
 ]
 
 interface Part {

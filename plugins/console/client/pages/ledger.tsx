@@ -7,6 +7,7 @@ import type { PageProps } from '../pages.ts'
 import { Confirm } from '../parts/form.tsx'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, FormError } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -211,7 +212,7 @@ const UnknownTasks = () => {
       <Table
         name={text('ledger.tasks')}
         of={rows}
-        columns={taskColumns((task, outcome) => setOpen({ task, outcome }))}
+        columns={taskColumns(useCurrency(), (task, outcome) => setOpen({ task, outcome }))}
         keyOf={({ id }) => id}
         empty={<Empty title={text('ledger.tasks.empty')} help={text('ledger.tasks.empty.help')} />}
       />
@@ -229,11 +230,16 @@ const UnknownTasks = () => {
 }
 const OUTCOMES: readonly Outcome[] = ['charge', 'refund', 'retry']
 const taskColumns = (
+  currency: string,
   onResolve: (task: UnknownTask, outcome: Outcome) => void,
 ): readonly Column<UnknownTask>[] => [
   {
     title: text('page.task'),
-    cell: ({ id }) => <a href={hrefOf('call', id)}>{shortenId(id)}</a>,
+    cell: ({ id }) => (
+      <a class="mono ellipsis" href={hrefOf('call', id)} title={id}>
+        {shortenId(id)}
+      </a>
+    ),
     csv: ({ id }) => id,
   },
   {
@@ -242,7 +248,12 @@ const taskColumns = (
     csv: ({ account }) => account,
     isWide: true,
   },
-  { title: text('column.model'), cell: ({ model }) => model, csv: ({ model }) => model },
+  {
+    title: text('column.model'),
+    cell: ({ model }) => <span class="ellipsis">{model}</span>,
+    csv: ({ model }) => model,
+    isWide: true,
+  },
   {
     title: text('column.upstream'),
     cell: ({ upstream }) => upstream,
@@ -250,26 +261,17 @@ const taskColumns = (
     isWide: true,
   },
   {
-    title: text('call.held'),
+    title: `${text('call.held')} (${currency})`,
     cell: ({ held }) => <Money amount={Number(held)} />,
     csv: ({ held }) => held,
     isNumber: true,
   },
-  {
-    title: text('column.actions'),
-    cell: task => (
-      <span class="row">
-        {OUTCOMES.map(outcome => (
-          <button
-            key={outcome}
-            type="button"
-            class="button tiny"
-            onClick={() => onResolve(task, outcome)}
-          >
-            {text(`ledger.${outcome}`)}
-          </button>
-        ))}
-      </span>
-    ),
-  },
+  actionColumn(
+    ({ id }) => id,
+    task =>
+      OUTCOMES.map(outcome => ({
+        label: text(`ledger.${outcome}`),
+        run: () => onResolve(task, outcome),
+      })),
+  ),
 ]

@@ -70,7 +70,8 @@ const Stream = ({ search, before }: StreamProps) => {
       <p class="small muted" role="status" data-live={isOpen ? 'open' : 'closed'}>
         <span class={`badge ${isOpen ? 'ok' : 'warning'}`}>
           {text(isOpen ? 'live.open' : 'live.closed')}
-        </span>{' '}
+        </span>
+        {' · '}
         {lastAt === undefined ? text('live.none') : text('live.last', { time: formatTime(lastAt) })}
       </p>
       <Table
@@ -118,7 +119,9 @@ const useColumns = (): readonly Column<RequestRecord>[] => {
     {
       title: text('column.model'),
       cell: ({ model, method, path }) => (
-        <span class="ellipsis">{model ?? `${method} ${path}`}</span>
+        <span class="ellipsis" title={`${method} ${path}`}>
+          {model ?? `${method} ${path}`}
+        </span>
       ),
       csv: ({ model }) => model,
     },
@@ -130,7 +133,7 @@ const useColumns = (): readonly Column<RequestRecord>[] => {
     },
     {
       title: text('column.ms'),
-      cell: ({ ms }) => formatNumber(ms),
+      cell: ({ ms }) => formatNumber(ms, ms < 10 ? 1 : 0),
       csv: ({ ms }) => ms,
       isNumber: true,
     },

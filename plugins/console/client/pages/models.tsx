@@ -5,6 +5,7 @@ import { useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { formatsOf, type Model, Snippet, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
@@ -65,15 +66,22 @@ const Shown = ({ models, onSnippets }: ShownProps) => {
   )
 }
 
-const priceOf = (price: string | object): string =>
-  typeof price === 'string' ? price : JSON.stringify(price)
+/** Prices that depend on the request, one for each case: `images (low, 1024x1024) 0.08`. */
+const pricesIn = (
+  meter: string,
+  price: string | object,
+  cases: readonly string[] = [],
+): readonly string[] =>
+  typeof price === 'object'
+    ? Object.entries(price).flatMap(([name, each]) => pricesIn(meter, each, [...cases, name]))
+    : [`${meter} ${cases.length > 0 ? `(${cases.join(', ')}) ` : ''}${price}`]
 const pricesOf = ({ prices, video_prices = [], free }: Model): readonly string[] => {
   if (free) return [text('models.free')]
   const clips = video_prices.map(
     ({ resolution, duration, credits }) =>
       `${resolution}: ${text('models.credits', { credits, seconds: duration })}`,
   )
-  return clips.length > 0 ? clips : prices.map(({ meter, price }) => `${meter} ${priceOf(price)}`)
+  return clips.length > 0 ? clips : prices.flatMap(({ meter, price }) => pricesIn(meter, price))
 }
 const columnsOf = (
   currency: string,
@@ -112,14 +120,10 @@ const columnsOf = (
     csv: ({ supported_endpoint_types }) => supported_endpoint_types.join(' '),
     isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: model => (
-      <button type="button" class="button tiny" onClick={() => onSnippets(model)}>
-        {text('models.snippets')}
-      </button>
-    ),
-  },
+  actionColumn(
+    ({ model_name }) => model_name,
+    model => [{ label: text('models.snippets'), run: () => onSnippets(model) }],
+  ),
 ]
 
 const Snippets = ({ model, onClose }: { model: Model; onClose(): void }) => {

@@ -5,6 +5,7 @@ import { type Loaded, useAction, useData } from '../loading.ts'
 import { Confirm, Field, Form, useUnsaved } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { View } from '../parts/states.tsx'
+import { TableBox } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
 import { text } from '../texts.ts'
@@ -159,7 +160,7 @@ const SigningSecret = ({ saved, of, onNew }: SigningSecretProps) => {
 const Deliveries = ({ list }: { list: readonly Delivery[] }) => (
   <section class="card" aria-label={text('notifications.deliveries')}>
     <h2>{text('notifications.deliveries')}</h2>
-    <div class="table-box">
+    <TableBox name={text('notifications.deliveries')}>
       <table>
         <thead>
           <tr>
@@ -186,6 +187,6 @@ const Deliveries = ({ list }: { list: readonly Delivery[] }) => (
           ))}
         </tbody>
       </table>
-    </div>
+    </TableBox>
   </section>
 )

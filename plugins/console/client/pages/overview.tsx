@@ -9,6 +9,7 @@ import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { formatsOf, type Model, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, FormError, View } from '../parts/states.tsx'
+import { TableBox } from '../parts/table.tsx'
 import { Live, Money, Secret, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
@@ -208,7 +209,7 @@ const Charts = ({ cells, from }: { cells: readonly Cell[]; from: string }) => {
         value => formatNumber(value),
       ),
     }
-  }, [cells, from, currency])
+  }, [cells, from, currency, document.documentElement.lang])
   return (
     <>
       <Chart
@@ -249,7 +250,7 @@ const seriesByModel = (cells: readonly Cell[], days: readonly Day[]): readonly S
 }
 
 const DayTable = ({ days }: { days: readonly Day[] }) => (
-  <div class="table-box">
+  <TableBox name={text('overview.by-day')}>
     <table>
       <thead>
         <tr>
@@ -283,7 +284,7 @@ const DayTable = ({ days }: { days: readonly Day[] }) => (
           ))}
       </tbody>
     </table>
-  </div>
+  </TableBox>
 )
 const nextDay = (day: string): string => new Date(Date.parse(day) + DAY).toISOString().slice(0, 10)
 
@@ -293,7 +294,7 @@ const ModelTable = ({ cells }: { cells: readonly Cell[] }) => {
     .map(([model, list]) => ({ model, cost: sum(list, 'cost'), calls: sum(list, 'calls') }))
     .sort((a, b) => b.cost - a.cost)
   return (
-    <div class="table-box">
+    <TableBox name={text('overview.by-model')}>
       <table>
         <thead>
           <tr>
@@ -320,6 +321,6 @@ const ModelTable = ({ cells }: { cells: readonly Cell[] }) => {
           ))}
         </tbody>
       </table>
-    </div>
+    </TableBox>
   )
 }

@@ -5,6 +5,7 @@ import { formatMoney } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
@@ -141,15 +142,19 @@ const columnsOf = (onRevoke: (token: Token) => void): readonly Column<Token>[] =
     csv: ({ expires }) => expires,
     isWide: true,
   },
-  {
-    title: text('column.actions'),
-    cell: token =>
-      token.state !== 'active' ? null : (
-        <button type="button" class="button tiny danger" onClick={() => onRevoke(token)}>
-          {text(token.session ? 'personal.end' : 'keys.revoke')}
-        </button>
-      ),
-  },
+  actionColumn(
+    ({ name }) => name,
+    token =>
+      token.state !== 'active'
+        ? []
+        : [
+            {
+              label: text(token.session ? 'personal.end' : 'keys.revoke'),
+              isDanger: true,
+              run: () => onRevoke(token),
+            },
+          ],
+  ),
 ]
 
 interface Part {

@@ -10,7 +10,7 @@ import { PageHead } from '../parts/page.tsx'
 import type { Model } from '../parts/snippets.tsx'
 import { FormError } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Id, Money, useCurrency } from '../parts/values.tsx'
+import { CodeBox, Id, jsonOf, Money, useCurrency } from '../parts/values.tsx'
 import { go, hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
@@ -158,7 +158,7 @@ const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
         <Charge run={run} />
         <details>
           <summary>{text('playground.request')}</summary>
-          <pre>{JSON.stringify(run.body, null, 2)}</pre>
+          <CodeBox text={jsonOf(run.body)} />
         </details>
       </>
     )}
@@ -253,7 +253,7 @@ const Video = ({ model, names }: ModelProps) => {
       </section>
       <section class="card" aria-label={text('playground.request')}>
         <h2>{text('playground.request')}</h2>
-        <pre>{`POST /ent/v2/text2video\n${JSON.stringify(body, null, 2)}`}</pre>
+        <CodeBox text={`POST /ent/v2/text2video\n${jsonOf(body)}`} />
       </section>
     </div>
   )

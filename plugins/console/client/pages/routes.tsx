@@ -43,6 +43,7 @@ const Routes = ({ place: { id, query } }: PageProps) => {
         columns={columns()}
         keyOf={({ name }) => name}
         hrefOf={({ name }) => hrefOf('routes', name)}
+        isTall
         empty={<Empty title={text('routes.empty')} help={text('routes.empty.help')} />}
       />
     </>
@@ -60,7 +61,7 @@ const columns = (): readonly Column<Route>[] => [
   {
     title: text('routes.path'),
     cell: ({ method, path }) => (
-      <span class="mono ellipsis">
+      <span class="mono anywhere">
         {method} {path}
       </span>
     ),
@@ -68,7 +69,11 @@ const columns = (): readonly Column<Route>[] => [
   },
   {
     title: text('routes.stages'),
-    cell: ({ stages }) => <span class="ellipsis muted">{stages.join(' → ')}</span>,
+    cell: ({ stages }) => (
+      <span class="ellipsis muted" title={stages.join(' → ')}>
+        {stages.join(' → ')}
+      </span>
+    ),
     csv: ({ stages }) => stages.join(' '),
     isWide: true,
   },

@@ -6,7 +6,7 @@ import type { PageProps } from '../pages.ts'
 import { Media } from '../parts/media.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { FormError, View } from '../parts/states.tsx'
-import { Id, Live, State } from '../parts/values.tsx'
+import { CodeBox, Id, jsonOf, Live, State } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
 import { isOpen, type Task } from './tasks.tsx'
@@ -87,7 +87,7 @@ const Shown = ({ task }: { task: Task }) => {
       </section>
       <section class="card" aria-label={text('tasks.request')}>
         <h2>{text('tasks.request')}</h2>
-        <pre>{JSON.stringify(task.request, null, 2)}</pre>
+        <CodeBox text={jsonOf(task.request)} />
       </section>
     </>
   )

@@ -1,5 +1,6 @@
 /** Tasks: their states, live while any of them runs. */
 import { useState } from 'preact/hooks'
+import { shortenId } from '../format.ts'
 import { useEvents } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { PageHead } from '../parts/page.tsx'
@@ -75,17 +76,22 @@ const COLUMNS = (): readonly Column<Task>[] => [
     title: text('column.created'),
     cell: ({ created }) => <Time at={created} />,
     csv: ({ created }) => created,
+    isWide: true,
   },
   {
     title: text('page.task'),
     cell: ({ id }) => (
-      <a class="mono" href={hrefOf('task', id)}>
-        {id}
+      <a class="mono ellipsis" href={hrefOf('task', id)} title={id}>
+        {shortenId(id)}
       </a>
     ),
     csv: ({ id }) => id,
   },
-  { title: text('column.model'), cell: ({ model }) => model, csv: ({ model }) => model },
+  {
+    title: text('column.model'),
+    cell: ({ model }) => <span class="ellipsis">{model}</span>,
+    csv: ({ model }) => model,
+  },
   {
     title: text('tasks.prompt'),
     cell: ({ request: { prompt } }) => (

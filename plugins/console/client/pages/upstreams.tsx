@@ -7,6 +7,7 @@ import type { PageProps } from '../pages.ts'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'
+import { TableBox } from '../parts/table.tsx'
 import { State } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
@@ -64,7 +65,7 @@ const Upstreams = ({ place: { query } }: PageProps) => {
 export default Upstreams
 
 const List = ({ rows }: { rows: readonly Upstream[] }) => (
-  <div class="table-box">
+  <TableBox name={text('page.upstreams')}>
     <table>
       <thead>
         <tr>
@@ -77,7 +78,9 @@ const List = ({ rows }: { rows: readonly Upstream[] }) => (
           <th scope="col" class="number wide-only">
             {text('upstreams.busy')}
           </th>
-          <th scope="col">{text('column.actions')}</th>
+          <th scope="col" class="actions">
+            {text('column.actions')}
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -86,7 +89,7 @@ const List = ({ rows }: { rows: readonly Upstream[] }) => (
         ))}
       </tbody>
     </table>
-  </div>
+  </TableBox>
 )
 
 const workersOf = (workers: Workers): string =>
@@ -116,10 +119,10 @@ const UpstreamRows = ({ upstream }: { upstream: Upstream }) => {
           <strong>{name}</strong>
         </td>
         <td class="wide-only muted">{formats?.join(', ') ?? '–'}</td>
-        <td class="mono">{first?.address ?? '–'}</td>
+        <td class="mono anywhere">{first?.address ?? '–'}</td>
         <td title={first && workersOf(first.workers)}>{first && <State state={first.state} />}</td>
         <td class="number wide-only">{first?.busy}</td>
-        <td>
+        <td class="actions">
           <button type="button" class="button tiny" aria-busy={isBusy} onClick={test}>
             {text('upstreams.test')}
           </button>
@@ -148,7 +151,7 @@ const UpstreamRows = ({ upstream }: { upstream: Upstream }) => {
           <td class="wide-only" />
           <td colSpan={4}>
             <span class={`badge ${fails ? 'error' : 'ok'}`}>{answer}</span>{' '}
-            <span class="muted mono">
+            <span class="muted mono anywhere">
               {address} {key}
             </span>
           </td>
@@ -167,11 +170,11 @@ const SubRow = ({ label, state, of, note }: SubRowProps) => (
   <tr>
     <td />
     <td class="wide-only" />
-    <td class="mono">{label}</td>
+    <td class="mono anywhere">{label}</td>
     <td title={workersOf(of)}>
       <State state={state} />
     </td>
     <td class="wide-only" />
-    <td class="muted">{note}</td>
+    <td class="muted actions">{note}</td>
   </tr>
 )

@@ -1,6 +1,7 @@
 /** The price of a call: its lines, the formula, and what was given back or not covered. */
 import { text } from '../texts.ts'
-import { Money, useCurrency } from './values.tsx'
+import { TableBox } from './table.tsx'
+import { CodeBox, Money, useCurrency } from './values.tsx'
 
 export interface PriceLine {
   readonly meter: string
@@ -25,7 +26,7 @@ export const Price = (props: PriceProps) => {
     <section class="card" aria-label={text('call.price')}>
       <h2>{text('call.price')}</h2>
       {lines.length === 0 ? <p class="muted">{text('call.no-lines')}</p> : <Lines {...props} />}
-      {formula && <pre>{formula}</pre>}
+      {formula && <CodeBox text={formula} />}
       {refunded > 0 && (
         <p>
           {text('column.refunded')}: <Money amount={refunded} /> {currency}
@@ -43,7 +44,7 @@ export const Price = (props: PriceProps) => {
 const Lines = ({ lines, cost, usage }: PriceProps) => {
   const currency = useCurrency()
   return (
-    <div class="table-box">
+    <TableBox name={text('call.price')}>
       <table>
         <thead>
           <tr>
@@ -80,6 +81,6 @@ const Lines = ({ lines, cost, usage }: PriceProps) => {
           </tr>
         </tbody>
       </table>
-    </div>
+    </TableBox>
   )
 }

@@ -10,7 +10,7 @@ import {
   snippetOf,
 } from '../formats.ts'
 import { text } from '../texts.ts'
-import { copyText, SessionContext } from './values.tsx'
+import { CodeBox, copyText, SessionContext } from './values.tsx'
 
 export interface Model {
   readonly model_name: string
@@ -31,7 +31,7 @@ export const formatsOf = ({ supported_endpoint_types }: Model): readonly FormatN
 
 export const Snippet = ({ code }: { code: string }) => (
   <div class="snippet">
-    <pre data-snippet>{code}</pre>
+    <CodeBox text={code} data-snippet />
     <button type="button" class="button tiny" onClick={() => void copyText(code)}>
       {text('copy')}
     </button>

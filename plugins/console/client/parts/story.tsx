@@ -1,7 +1,7 @@
 /** One request's whole story, for operators: its log line, its charges and its task. */
-import { useState } from 'preact/hooks'
+import { useContext, useState } from 'preact/hooks'
 import { callData } from '../api.ts'
-import { formatTime } from '../format.ts'
+import { formatMoney, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
@@ -11,7 +11,16 @@ import { Price } from './price.tsx'
 import { View } from './states.tsx'
 import { type Step, TimeLine } from './time-line.tsx'
 import { toast } from './toast.tsx'
-import { Id, Money, State, StatusCode, useCurrency } from './values.tsx'
+import {
+  CodeBox,
+  Id,
+  jsonOf,
+  Money,
+  SessionContext,
+  State,
+  StatusCode,
+  useCurrency,
+} from './values.tsx'
 
 type Fields = Readonly<Record<string, unknown>>
 interface Attempt {
@@ -102,7 +111,7 @@ const Shown = ({ story, onChange }: { story: StoryData; onChange(): void }) => {
       {!request && <p class="notice">{text('call.no-line')}</p>}
       <div class="two">
         <What request={request} charge={charge} />
-        <TimeLine steps={stepsOf(request, charges)} />
+        <TimeLine steps={inOrder(stepsOf(request, charges, useCurrency()))} />
       </div>
       {charges.length === 0 && <p class="notice">{text('call.no-charge')}</p>}
       {charges.map(each => (
@@ -118,7 +127,7 @@ const Shown = ({ story, onChange }: { story: StoryData; onChange(): void }) => {
 const Json = ({ title, value }: { title: 'call.dropped' | 'call.details'; value: unknown }) => (
   <section class="card" aria-label={text(title)}>
     <h2>{text(title)}</h2>
-    <pre>{JSON.stringify(value, null, 2)}</pre>
+    <CodeBox text={jsonOf(value)} />
   </section>
 )
 
@@ -190,7 +199,12 @@ const isFailed = (result: Attempt['result']): boolean =>
   typeof result !== 'number' ? result !== 'ok' && result !== undefined : result >= 400
 
 /** The log line has the end and durations; the ledger has its own times. */
-const stepsOf = (request: RequestRecord | null, charges: readonly Charge[]): readonly Step[] => {
+const stepsOf = (
+  request: RequestRecord | null,
+  charges: readonly Charge[],
+  currency: string,
+): readonly Step[] => {
+  const money = (amount: string) => formatMoney(Number(amount), currency)
   const first = charges.at(-1)
   const start = request ? request.time - request.ms : first && Date.parse(first.opened)
   const tries: readonly Attempt[] =
@@ -198,7 +212,7 @@ const stepsOf = (request: RequestRecord | null, charges: readonly Charge[]): rea
   return [
     { title: text('call.accepted'), at: start },
     ...(first
-      ? [{ title: text('call.held'), at: Date.parse(first.opened), detail: first.hold }]
+      ? [{ title: text('call.held'), at: Date.parse(first.opened), detail: money(first.hold) }]
       : []),
     ...tries.map((each, index): Step => {
       const isOnly = each === request
@@ -227,10 +241,23 @@ const stepsOf = (request: RequestRecord | null, charges: readonly Charge[]): rea
       (charge): Step => ({
         title: text(charge.state === 'released' ? 'call.released' : 'call.settled'),
         at: charge.closed ? Date.parse(charge.closed) : undefined,
-        detail: charge.closed ? charge.cost : text('state.open'),
+        detail: charge.closed ? money(charge.cost) : text('state.open'),
       }),
     ),
   ]
+}
+
+/** By time; a step whose time is not known stays after the one before it. Times of the ledger are
+ *  whole ms, so that steps of the same ms stay in the order in which they happen. */
+const inOrder = (steps: readonly Step[]): readonly Step[] => {
+  let last = 0
+  const times = new Map(
+    steps.map(step => {
+      last = step.at === undefined ? last : Math.floor(step.at)
+      return [step, last]
+    }),
+  )
+  return steps.toSorted((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0))
 }
 
 const NANOS = 1e9
@@ -284,6 +311,16 @@ const ChargeView = ({ charge, onChange }: { charge: Charge; onChange(): void }) 
 
 const listIn = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value : [])
 const timeIn = (value: unknown): string => (typeof value === 'string' ? formatTime(value) : '')
+/** Results are fetched as their owner: an operator sees where those of others are. */
+const Results = ({ task }: { task: Fields }) => {
+  const session = useContext(SessionContext)
+  const results = listIn(task.results)
+  if (results.length === 0) return null
+  if (session?.account.id !== task.account) return <CodeBox text={jsonOf(results)} />
+  return results.map((result, index) => (
+    <Media key={index} task={String(task.id)} index={index} result={result} />
+  ))
+}
 const TaskView = ({ task }: { task: Fields }) => (
   <section class="card" aria-label={text('page.task')}>
     <div class="card-head">
@@ -304,9 +341,7 @@ const TaskView = ({ task }: { task: Fields }) => (
         </>
       )}
     </dl>
-    {Boolean(task.error) && <pre>{JSON.stringify(task.error, null, 2)}</pre>}
-    {listIn(task.results).map((result, index) => (
-      <Media key={index} task={String(task.id)} index={index} result={result} />
-    ))}
+    {Boolean(task.error) && <CodeBox text={jsonOf(task.error)} />}
+    <Results task={task} />
   </section>
 )

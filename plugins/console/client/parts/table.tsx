@@ -14,6 +14,8 @@ export interface Column<Row> {
   /** The value in the CSV; without it the column is not exported. */
   csv?(row: Row): string | number | null | undefined
   readonly isNumber?: boolean
+  /** Buttons: stays visible while the other columns scroll. */
+  readonly isActions?: boolean
   /** Left out on narrow screens. */
   readonly isWide?: boolean
   /** The value of the parameter `sort` that orders the list by this column. */
@@ -139,8 +141,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
   }
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable */}
-      <section class="table-box" aria-label={name} tabIndex={0}>
+      <TableBox name={name}>
         <table aria-rowcount={rows.length + 1}>
           <thead>
             <tr>
@@ -153,9 +154,9 @@ export const Table = <Row,>(props: TableProps<Row>) => {
             <Spacer height={first * ROW_HEIGHT} />
             {rows.slice(first, last).map(row => (
               <tr key={keyOf(row)} onClick={event => open(row, event)}>
-                {columns.map(({ title, cell, isNumber, isWide }) => (
-                  <td key={title} class={classOf(isNumber, isWide)}>
-                    {cell(row)}
+                {columns.map(column => (
+                  <td key={column.title} class={classOf(column)}>
+                    {column.cell(row)}
                   </td>
                 ))}
               </tr>
@@ -163,7 +164,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
             <Spacer height={(rows.length - last) * ROW_HEIGHT} />
           </tbody>
         </table>
-      </section>
+      </TableBox>
       <div class="table-foot">
         <span>{text(hasMore ? 'rows.more' : 'rows', { n: rows.length })}</span>
         {props.csvHref ? (
@@ -180,16 +181,24 @@ export const Table = <Row,>(props: TableProps<Row>) => {
     </>
   )
 }
+/** Scrolls a table that is wider than the screen; the keyboard reaches it. */
+export const TableBox = ({ name, children }: { name: string; children: ComponentChildren }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable
+  <section class="table-box" aria-label={name} tabIndex={0}>
+    {children}
+  </section>
+)
 interface HeadProps<Row> {
   readonly of: Column<Row>
   readonly sorting: Sorting | undefined
 }
-const Head = <Row,>({ of: { title, sort, isNumber, isWide }, sorting }: HeadProps<Row>) => {
+const Head = <Row,>({ of, sorting }: HeadProps<Row>) => {
+  const { title, sort } = of
   const { by, order, onSort } = sorting ?? {}
   const isSorted = sort !== undefined && sort === by
   const direction = order === 'asc' ? ('ascending' as const) : ('descending' as const)
   return (
-    <th scope="col" class={classOf(isNumber, isWide)} {...(isSorted && { 'aria-sort': direction })}>
+    <th scope="col" class={classOf(of)} {...(isSorted && { 'aria-sort': direction })}>
       {sort && onSort ? (
         <button
           type="button"
@@ -205,8 +214,12 @@ const Head = <Row,>({ of: { title, sort, isNumber, isWide }, sorting }: HeadProp
     </th>
   )
 }
-const classOf = (isNumber = false, isWide = false): string =>
-  `${isNumber ? 'number ' : ''}${isWide ? 'wide-only' : ''}`.trim()
+const classOf = (
+  column: Pick<Column<never>, 'isNumber' | 'isWide' | 'isActions'>,
+): string | undefined =>
+  [column.isNumber && 'number', column.isWide && 'wide-only', column.isActions && 'actions']
+    .filter(Boolean)
+    .join(' ') || undefined
 const Spacer = ({ height }: { height: number }) =>
   height <= 0 ? null : (
     <tr class="spacer">

@@ -107,9 +107,18 @@ const toneOf = (status: number): string =>
 export const StatusCode = ({ status, code }: { status: number; code?: string | undefined }) => (
   <span class={`badge ${toneOf(status)}`}>
     {status}
-    {code && <span class="muted">{code}</span>}
+    {code && <span class="muted wide-only">{code}</span>}
   </span>
 )
+
+/** Code or JSON. A box that scrolls must be reachable by the keyboard. */
+export const CodeBox = ({ text, ...rest }: { text: string; 'data-snippet'?: boolean }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: as above
+  <pre tabIndex={0} {...rest}>
+    {text}
+  </pre>
+)
+export const jsonOf = (value: unknown): string => JSON.stringify(value, null, 2)
 
 /** A secret that is shown once, with a button that copies it. */
 export const Secret = ({ value, help }: { value: string; help: string }) => (
