@@ -1,118 +1,119 @@
-/** Takes the pictures of the console for docs/images/console/, from a gateway with real calls:
- *  `npm run console:pictures -- [FOLDER]`. With `--all` every page in both themes, both sizes and
- *  both languages, to look at. */
+/** Takes the pictures of the console for docs/images/console/, from a gateway with real data:
+ *  `npm run console:pictures -- [FOLDER]`. With `--all` every view in both themes, both sizes and
+ *  both languages, to look at; with `--only TEXT` those whose name contains the text. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import type { Page } from 'playwright-core'
 import { openWindow, startBrowser, type Window } from '../helpers/console/browser.ts'
-import { type ConsoleClient, startConsole } from '../helpers/console/console-gateway.ts'
-import { eventually } from '../helpers/gateway/primary.ts'
+import { type SampleGateway, sessionOf, startSample } from '../helpers/console/sample-gateway.ts'
+import { show, type View, viewsOf } from '../helpers/console/views.ts'
 
-const isAll = process.argv.includes('--all')
-const folder = process.argv[2]?.startsWith('--') ? undefined : process.argv[2]
-const target = folder ?? join(import.meta.dirname, '../../docs/images/console')
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { all: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+})
+const target = positionals[0] ?? join(import.meta.dirname, '../../docs/images/console')
 const ends: (() => unknown)[] = []
 const t = { teardown: (end: () => unknown) => void ends.push(end) }
 
-const MODELS = ['gp-4.1', 'cl-haiku-4-5', 'gx-2.5-flash']
-/** Real calls, a task, a file, a key with limits. */
-const useAccount = async (ann: ConsoleClient, url: string) => {
-  const { body: key } = await ann.ask('POST', '/api/keys', { name: 'laptop' })
-  await ann.ask('POST', '/api/keys', { name: 'ci', quota: 500_000, limits: { requests: '60/min' } })
-  const headers = { authorization: `Bearer ${key.data.key}`, 'content-type': 'application/json' }
-  const post = (path: string, body: object) =>
-    fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-  for (let index = 0; index < 18; index++) {
-    const content = 'Hello '.repeat(1 + (index % 7) * 40)
-    const model = MODELS[index % 3] ?? ''
-    await (
-      await post('/v1/chat/completions', { model, messages: [{ role: 'user', content }] })
-    ).text()
-  }
-  const clip = { model: 'vdq3', prompt: 'A lighthouse at dawn', duration: 1, resolution: '540p' }
-  const { task_id: id } = (await (await post('/ent/v2/text2video', clip)).json()) as {
-    task_id: string
-  }
-  const form = new FormData()
-  form.set('purpose', 'batch')
-  form.set('file', new Blob(['{"custom_id":"1"}\n']), 'requests.jsonl')
-  const { authorization } = headers
-  await fetch(`${url}/v1/files`, { method: 'POST', headers: { authorization }, body: form })
-  await eventually(async () => {
-    const { body } = await ann.ask('GET', `/api/tasks/${id}`)
-    return body.data.state === 'succeeded'
+interface Look {
+  readonly width: number
+  readonly theme: 'light' | 'dark'
+  readonly language: 'en' | 'zh'
+}
+interface Shot extends Look {
+  readonly name: string
+  readonly view: View
+}
+const LOOKS: readonly Look[] = [
+  { width: 1440, theme: 'light', language: 'en' },
+  { width: 1440, theme: 'dark', language: 'zh' },
+  { width: 360, theme: 'light', language: 'en' },
+  { width: 360, theme: 'dark', language: 'zh' },
+]
+/** ms */
+const PATIENCE = 8_000
+/** px; of pictures to look at, which show what is below the screen as well. */
+const TALLEST = 1_600
+
+/** Name of the picture -> name of the view, and how it differs from light at 1000 px. */
+const OF_RECORD: Readonly<Record<string, readonly [view: string, look?: Partial<Look>]>> = {
+  overview: ['customer-overview'],
+  usage: ['customer-usage'],
+  call: ['customer-receipt'],
+  'keys-dark': ['customer-keys', { theme: 'dark' }],
+  task: ['customer-task'],
+  'models-360': ['customer-models', { width: 360, theme: 'dark' }],
+  'notifications-zh': ['customer-notifications', { language: 'zh' }],
+  accounts: ['operator-accounts'],
+  story: ['operator-story'],
+  'upstreams-dark': ['operator-upstreams-tested', { theme: 'dark' }],
+  configuration: ['operator-configuration'],
+  'editor-dark': ['operator-editor-file-notes-yaml-problems', { theme: 'dark' }],
+  'live-360': ['operator-live', { width: 360 }],
+}
+const shotsOfRecord = (views: readonly View[]): readonly Shot[] =>
+  Object.entries(OF_RECORD).flatMap(([name, [of, look]]) => {
+    const view = views.find(each => each.name === of)
+    if (!view) throw new Error(`no view ${of}`)
+    return [{ name, view, width: 1000, theme: 'light', language: 'en', ...look }]
   })
-  const { body: usage } = await ann.ask('GET', '/api/usage?limit=1&state=settled')
-  return { task: id, request: String(usage.data[0]?.request_id) }
+const allShots = (views: readonly View[]): readonly Shot[] =>
+  LOOKS.flatMap(look =>
+    views.map(view => ({ ...look, view, name: `${view.name}-${look.width}-${look.theme}` })),
+  )
+
+const SWITCH_LANGUAGE = `[...document.querySelectorAll('.side-tools button')].at(-1)?.click()`
+
+const save = async (page: Page, name: string): Promise<void> => {
+  await page.waitForTimeout(150)
+  const path = join(target, `${name}.png`)
+  if (!values.all) return void (await page.screenshot({ path }))
+  const { width = 0 } = page.viewportSize() ?? {}
+  const tall = Number(await page.evaluate('document.documentElement.scrollHeight'))
+  const isDialog = (await page.locator('dialog').count()) > 0
+  const height = Math.min(Math.max(tall, 900), isDialog ? 900 : TALLEST)
+  await page.setViewportSize({ width, height })
+  await page.waitForTimeout(50)
+  await page.screenshot({ path })
+  await page.setViewportSize({ width, height: 900 })
 }
 
-const save = async (page: Page, name: string) => {
-  await page.waitForTimeout(150)
-  await page.screenshot({ path: join(target, `${name}.png`) })
+const windowOf = async (
+  browser: Awaited<ReturnType<typeof startBrowser>>,
+  gateway: SampleGateway,
+  { width, theme, view }: Shot,
+): Promise<Window> => {
+  const window = await openWindow(t, browser, gateway, {
+    width,
+    theme,
+    ...sessionOf(gateway, view.role),
+  })
+  window.page.setDefaultTimeout(PATIENCE)
+  return window
 }
-interface Shot {
-  readonly name: string
-  readonly address: string
-  readonly width?: number
-  readonly theme?: 'light' | 'dark'
-  readonly language?: 'en' | 'zh'
-  act?(page: Page): Promise<void>
-}
-const OF_RECORD = (ids: { task: string; request: string }): readonly Shot[] => [
-  { name: 'overview', address: 'overview' },
-  { name: 'usage', address: 'usage' },
-  { name: 'call', address: `call/${ids.request}` },
-  { name: 'keys-dark', address: 'keys', theme: 'dark' },
-  { name: 'task', address: `task/${ids.task}` },
-  { name: 'models-360', address: 'models', width: 360, theme: 'dark' },
-  { name: 'notifications-zh', address: 'notifications', language: 'zh' },
-]
-const ADDRESSES = [
-  'overview',
-  'keys',
-  'usage',
-  'usage?by=model',
-  'tasks',
-  'files',
-  'batches',
-  'models',
-  'playground',
-  'playground?format=video',
-  'notifications',
-  'personal',
-  'call/nothing',
-]
-const allShots = (ids: { task: string; request: string }): readonly Shot[] =>
-  [...ADDRESSES, `call/${ids.request}`, `task/${ids.task}`].flatMap(address =>
-    ([1440, 360] as const).flatMap(width =>
-      (['light', 'dark'] as const).map((theme): Shot => {
-        const language = theme === 'dark' ? 'zh' : 'en'
-        const name = `${address.replace(/[^a-z]+/gi, '-').slice(0, 24)}-${width}-${theme}`
-        return { name, address, width, theme, language }
-      }),
-    ),
-  )
 
 mkdirSync(target, { recursive: true })
 try {
-  const [gateway, browser] = await Promise.all([startConsole(t), startBrowser(t)])
-  const ann = await gateway.customer('ann', 100)
-  const ids = await useAccount(ann, gateway.url)
+  const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
+  const views = viewsOf(gateway).filter(({ name }) => name.includes(values.only))
   const windows = new Map<string, Window>()
-  for (const shot of isAll ? allShots(ids) : OF_RECORD(ids)) {
-    const { name, address, width = 1000, theme = 'light', language = 'en' } = shot
-    const key = `${width} ${theme}`
-    const window =
-      windows.get(key) ?? (await openWindow(t, browser, gateway, { width, theme, as: ann }))
+  for (const shot of values.all ? allShots(views) : shotsOfRecord(viewsOf(gateway))) {
+    if (!shot.view.name.includes(values.only)) continue
+    const key = `${shot.width} ${shot.theme} ${shot.view.role}`
+    const window = windows.get(key) ?? (await windowOf(browser, gateway, shot))
     windows.set(key, window)
-    await window.open(address)
-    await window.page.evaluate(`localStorage.setItem('tollgate-language', '${language}')`)
-    // The page before is gone: what is there afterwards belongs to this address.
-    await window.page.reload()
-    await window.open(address)
-    await shot.act?.(window.page)
-    await save(window.page, name)
+    await show(window, gateway.url, shot.view).catch(error => {
+      process.stderr.write(`${shot.name}: ${error.message}\n`)
+    })
+    // Views are opened by their English texts.
+    if (shot.language === 'zh') await window.page.evaluate(SWITCH_LANGUAGE)
+    await save(window.page, shot.name)
+    if (shot.language === 'zh') await window.page.evaluate(`localStorage.clear()`)
   }
+  for (const { faults } of windows.values())
+    for (const each of faults) process.stderr.write(`${each}\n`)
 } finally {
   for (const end of ends.reverse()) await end()
 }

@@ -38,7 +38,7 @@ export const trustReceivers = (): void =>
   tls.setDefaultCACertificates([readFileSync(AUTHORITY, 'utf8')])
 
 export const startReceiver = async (
-  t: Test,
+  t: Pick<Test, 'teardown'>,
   answer: Answer = ok,
   address = '127.0.0.1',
 ): Promise<Receiver> => {

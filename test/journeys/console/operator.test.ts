@@ -7,7 +7,6 @@ import t from 'tap'
 import { seriousFindings } from '../../helpers/console/accessibility.ts'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
-import { LONG } from '../../helpers/run-settings.ts'
 
 const HOSTILE = '"><img src=x onerror=globalThis.hurt=1>'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
@@ -149,27 +148,6 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await dialog.getByRole('button', { name: 'Roll back' }).click()
     await page.getByText('restored #1').waitFor()
   })
-
-  for (const [width, theme] of [
-    [1440, 'light'],
-    [360, 'dark'],
-  ] as const)
-    t.test(`every page at ${width} px, ${theme}: accessible, without faults`, async t => {
-      const small = await openWindow(t, browser, gateway, { width, theme, as: operator })
-      const pages = 'upstreams routes routes/chat configuration editor ledger ledger?view=audit'
-      for (const address of `${pages} ledger?view=tasks deliveries account/admin`.split(' ')) {
-        await small.open(address)
-        // Once per page: the texts and the structure are the same in both.
-        if (width > 720 || LONG) t.same(await seriousFindings(small.page), [], address)
-        const isWide = 'document.documentElement.scrollWidth > innerWidth'
-        t.notOk(await small.page.evaluate(isWide), `${address} does not scroll sideways`)
-        if (process.env.SCREENSHOTS)
-          await small.page.screenshot({
-            path: `${process.env.SCREENSHOTS}/${address.replace(/\W/g, '-')}-${width}.png`,
-          })
-      }
-      t.same(small.faults, [])
-    })
 
   t.test('hostile texts: stay texts', async t => {
     await open(`call/${encodeURIComponent(HOSTILE)}`)

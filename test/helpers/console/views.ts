@@ -1,0 +1,249 @@
+/** Every view of the console: pages, dialogs, and what stands in place of data. */
+import type { Page, Route } from 'playwright-core'
+import type { Window } from './browser.ts'
+import type { SampleGateway } from './sample-gateway.ts'
+
+/** `newcomer`: a customer without data; `visitor`: not signed in. */
+export type Role = 'customer' | 'operator' | 'newcomer' | 'visitor'
+export interface View {
+  readonly name: string
+  readonly role: Role
+  readonly address: string
+  /** In place of data. */
+  readonly state?: 'loading' | 'failed' | 'empty'
+  /** After the page is shown: opens a dialog, fills a form. */
+  act?(page: Page): Promise<void>
+}
+
+const press =
+  (...names: readonly string[]) =>
+  async (page: Page): Promise<void> => {
+    for (const name of names) {
+      const button = page.getByRole('button', { name, exact: true }).first()
+      const more = page.getByRole('button', { name: /^Actions of/ }).first()
+      // Where the screen is narrow, one button lists the actions of a row.
+      await button.or(more).first().waitFor()
+      if (!(await button.isVisible())) await more.click()
+      await button.click()
+    }
+    await page.getByRole('dialog').waitFor()
+  }
+/** Opens a dialog and submits what the API refuses. */
+const refuse =
+  (open: string, field: RegExp, value: string) =>
+  async (page: Page): Promise<void> => {
+    await press(open)(page)
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel(field).fill(value)
+    await dialog.getByRole('button', { name: open }).click()
+    await dialog.getByRole('alert').first().waitFor()
+  }
+
+const CUSTOMER_PAGES = [
+  'overview',
+  'keys',
+  'usage',
+  'usage?by=day',
+  'usage?by=model',
+  'tasks',
+  'files',
+  'batches',
+  'models',
+  'playground',
+  'playground?format=video',
+  'notifications',
+  'personal',
+  'call/nothing',
+  'task/nothing',
+  'nowhere',
+]
+const OPERATOR_PAGES = [
+  'accounts',
+  'accounts?search=nobody',
+  'account/2',
+  'account/3',
+  'account/99',
+  'live',
+  'ledger',
+  'ledger?account=3',
+  'ledger?view=audit',
+  'ledger?view=tasks',
+  'upstreams',
+  'upstreams?search=nothing',
+  'routes',
+  'routes?search=nothing',
+  'routes/chat',
+  'routes/nothing',
+  'configuration',
+  'configuration?version=2',
+  'editor',
+  'editor?file=notes.yaml',
+  'deliveries',
+  'deliveries?state=failed',
+  'call/nothing',
+]
+const EMPTY_PAGES = ['overview', 'usage', 'tasks', 'files', 'batches', 'notifications']
+const EMPTY_OPERATOR_PAGES = ['live', 'ledger', 'ledger?view=tasks', 'deliveries']
+const LOADED_PAGES: Readonly<Record<'customer' | 'operator', readonly string[]>> = {
+  customer: ['overview', 'usage', 'models', 'notifications'],
+  operator: ['accounts', 'account/2', 'live', 'ledger', 'upstreams', 'routes', 'configuration'],
+}
+
+const nameOf = (address: string): string =>
+  address
+    .replace(/\W+/g, '-')
+    .replace(/-[0-9a-f]{12,}|-\d{10,}/g, '')
+    .replace(/^-|-$/g, '')
+
+const pageViews = (role: Role, addresses: readonly string[], state?: View['state']) =>
+  addresses.map(
+    (address): View => ({
+      role,
+      address,
+      name: `${role}-${nameOf(address)}${state ? `-${state}` : ''}`,
+      ...(state && { state }),
+    }),
+  )
+const dialog = (role: Role, address: string, name: string, act: View['act']): View => ({
+  role,
+  address,
+  name: `${role}-${nameOf(address)}-${name}`,
+  ...(act && { act }),
+})
+
+export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly View[] => [
+  ...pageViews('visitor', ['']),
+  ...pageViews('customer', CUSTOMER_PAGES),
+  ...pageViews('newcomer', EMPTY_PAGES),
+  ...pageViews('newcomer', ['keys'], 'empty'),
+  { role: 'customer', address: `call/${call}`, name: 'customer-receipt' },
+  { role: 'customer', address: `task/${task}`, name: 'customer-task' },
+  dialog('customer', 'overview', 'keyboard', async page => {
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').waitFor()
+  }),
+  dialog('customer', 'overview', 'tables', async page => {
+    const buttons = page.getByRole('button', { name: 'Table', exact: true })
+    while ((await buttons.count()) > 0) await buttons.first().click()
+  }),
+  dialog('newcomer', 'overview', 'first-call', async page => {
+    await press('Create a key and a first call')(page)
+    await page.locator('[data-snippet]').waitFor()
+  }),
+  dialog('customer', 'keys', 'create', refuse('Create a key', /^Name/, 'bad <name>')),
+  dialog('customer', 'keys', 'created', async page => {
+    await press('Create a key')(page)
+    await page.getByLabel('Name').fill('shown once')
+    await page.getByRole('dialog').getByRole('button', { name: 'Create a key' }).click()
+    await page.locator('[data-secret]').waitFor()
+  }),
+  dialog('customer', 'keys', 'edit', press('Edit')),
+  dialog('customer', 'keys', 'rotate', press('Rotate')),
+  dialog('customer', 'keys', 'revoke', press('Revoke')),
+  dialog('customer', 'files', 'upload', press('Upload a file')),
+  dialog('customer', 'files', 'delete', press('Delete')),
+  dialog('customer', 'batches', 'create', press('Create a batch')),
+  dialog('customer', 'personal', 'create', press('Create a system token')),
+  dialog('customer', 'personal', 'sign-out', async page => {
+    await page.locator('main').getByRole('button', { name: 'Sign out' }).first().click()
+    await page.getByRole('dialog').waitFor()
+  }),
+  dialog('customer', 'notifications', 'secret', press('Make a new secret')),
+  dialog('customer', 'notifications', 'refused', async page => {
+    await page.getByLabel('Webhook URL').fill('http://example.com/')
+    await page.getByRole('button', { name: 'Save and test' }).click()
+    await page.locator('.field-error').waitFor()
+  }),
+  dialog('customer', 'playground', 'answer', async page => {
+    await page.getByLabel('Message').fill('Say hello')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.locator('[data-charge]').getByText('CNY').waitFor()
+  }),
+  dialog('customer', 'playground', 'menu', async page => {
+    const more = page.getByRole('button', { name: 'More' })
+    if (await more.isVisible()) await more.click()
+  }),
+  ...pageViews('operator', OPERATOR_PAGES),
+  ...pageViews('operator', EMPTY_OPERATOR_PAGES, 'empty'),
+  { role: 'operator', address: `call/${call}`, name: 'operator-story' },
+  { role: 'operator', address: `call/${failedCall}`, name: 'operator-story-failed' },
+  { role: 'operator', address: `call/${task}`, name: 'operator-story-task' },
+  dialog('operator', 'accounts', 'create', refuse('Create an account', /^Name/, 'bad <name>')),
+  dialog('operator', 'accounts', 'credit', refuse('Credit', /^Amount/, 'much')),
+  dialog('operator', 'accounts', 'link', press('Sign-in link')),
+  dialog('operator', 'accounts', 'suspend', press('Suspend')),
+  dialog('operator', 'account/4', 'credit', press('Credit')),
+  dialog('operator', 'account/4', 'debit', press('Debit')),
+  dialog('operator', 'account/4', 'overdraft', press('Overdraft')),
+  dialog('operator', 'account/2', 'limits', press('Limits')),
+  dialog('operator', 'account/2', 'revoke', press('Revoke')),
+  dialog('operator', `call/${call}`, 'refund', press('Refund')),
+  dialog('operator', 'ledger?view=tasks', 'charge', press('Charge')),
+  dialog('operator', 'ledger?view=tasks', 'refund', press('Release')),
+  dialog('operator', 'ledger?view=audit', 'run', async page => {
+    await page.getByRole('button', { name: 'Run the audit' }).click()
+    await page.getByText('The ledger balances').waitFor()
+  }),
+  dialog('operator', 'upstreams', 'tested', async page => {
+    const row = page.getByRole('row').filter({ hasText: /^(?:rrcohere|gpopenai)/ })
+    for (const each of await row.getByRole('button').all()) await each.click()
+    await page.locator('[data-test]').nth(1).waitFor()
+  }),
+  dialog('operator', 'configuration', 'rollback', press('Roll back')),
+  dialog('operator', 'configuration', 'refused', async page => {
+    await page.getByRole('button', { name: 'Reload', exact: true }).click()
+    await page.locator('.toast').waitFor()
+  }),
+  dialog('operator', 'editor?file=notes.yaml', 'problems', async page => {
+    await page.locator('.editor-lines .error').first().waitFor()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').waitFor()
+  }),
+  dialog('operator', 'editor', 'completions', async page => {
+    await page.locator('[data-problems]').waitFor()
+    await page.locator('textarea').press('Control+Space')
+    await page.locator('.completions').waitFor()
+  }),
+  ...(['customer', 'operator'] as const).flatMap(role =>
+    (['loading', 'failed'] as const).flatMap(state => pageViews(role, LOADED_PAGES[role], state)),
+  ),
+]
+
+/** Requests for data; those of the session only open the page. */
+export const isData = ({ pathname }: URL): boolean =>
+  /^\/(?:api|v1)\//.test(pathname) && pathname !== '/api/session'
+const REFUSAL = {
+  success: false,
+  message: 'The store did not answer in time; try again.',
+  code: 'STORE_BUSY',
+}
+const ANSWERS: Readonly<Record<NonNullable<View['state']>, (route: Route) => Promise<void>>> = {
+  // Until the page is left: its data is still on the way.
+  loading: () => Promise.resolve(),
+  failed: route =>
+    route.fulfill({
+      status: 503,
+      json: REFUSAL,
+      headers: { 'x-request-id': 'req_01a209d7a1d127b8c14ca31e1d96b642' },
+    }),
+  empty: route => route.fulfill({ json: { success: true, message: '', data: [], next: null } }),
+}
+
+/** Shows a view. A page that follows events or waits for its data never ends its requests. */
+export const show = async (
+  window: Window,
+  url: string,
+  view: View,
+  prepare?: (page: Page) => Promise<void>,
+): Promise<void> => {
+  const { page, open } = window
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await page.goto('about:blank')
+  if (view.state) await page.route(isData, ANSWERS[view.state])
+  await prepare?.(page)
+  if (view.state === 'loading') {
+    await page.goto(`${url}/console#/${view.address}`)
+    await page.locator('.skeletons').first().waitFor()
+  } else await open(view.address)
+  await view.act?.(page)
+}

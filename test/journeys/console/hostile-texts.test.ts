@@ -1,0 +1,58 @@
+/** Hostile texts in every field of every answer that a page of the console shows: they stay texts,
+ *  and the content security policy has nothing to report. */
+import type { Page, Route } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
+import { sessionOf, startSample } from '../../helpers/console/sample-gateway.ts'
+import { isData, show, type View, viewsOf } from '../../helpers/console/views.ts'
+
+/** Runs if it is taken for markup, an attribute, a script or an address. */
+const HOSTILE = `javascript:globalThis.hurt=1//'"><img src=x onerror=globalThis.hurt=1><script>globalThis.hurt=1</script>`
+
+t.test('console: hostile texts in every answer', { skip: missingBrowser }, async t => {
+  const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
+  const views = viewsOf(gateway).filter(({ act, state }) => !act && !state)
+
+  for (const role of ['customer', 'operator'] as const)
+    t.test(`${role}: they stay texts`, async t => {
+      const window = await openWindow(t, browser, gateway, sessionOf(gateway, role))
+      const { page, faults } = window
+      let visible = 0
+      for (const view of views.filter(each => each.role === role)) {
+        await show(window, gateway.url, view, HOSTILE_ANSWERS)
+        await checkHarmless(t, page, view)
+        if ((await page.evaluate(IS_VISIBLE)) === true) visible++
+      }
+      t.ok(visible >= 12, `the text itself is visible on ${visible} pages`)
+      t.same(faults, [], 'no error, no report of the content security policy')
+    })
+})
+
+const IS_VISIBLE = `document.querySelector('main').innerText.includes('onerror=globalThis')
+  || document.querySelector('main textarea')?.value.includes('onerror=globalThis') === true`
+
+const checkHarmless = async (t: Test, page: Page, { name }: View): Promise<void> => {
+  t.equal(await page.evaluate('globalThis.hurt'), undefined, name)
+  const links = await page.locator('a[href^="javascript:" i], main img[src=x], main script').count()
+  t.equal(links, 0, `${name}: no element is made of a text`)
+}
+
+/** Replaces the texts of an answer, and adds a hostile member to each object of its data. */
+const poison = (value: unknown, depth = 0): unknown => {
+  if (typeof value === 'string') return isTime(value) || isNumber(value) ? value : HOSTILE
+  if (Array.isArray(value)) return value.map(each => poison(each, depth))
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, each]) => [key, poison(each, depth + 1)])
+  return { ...Object.fromEntries(entries), ...(depth > 1 && { [HOSTILE]: HOSTILE }) }
+}
+const isTime = (text: string): boolean => /^\d{4}-\d\d-\d\d/.test(text)
+const isNumber = (text: string): boolean => text !== '' && Number.isFinite(Number(text))
+const HOSTILE_ANSWERS = async (page: Page): Promise<void> => {
+  await page.route(isData, async (route: Route) => {
+    if (route.request().resourceType() === 'eventsource') return route.continue()
+    const response = await route.fetch()
+    const text = await response.text()
+    if (!text.startsWith('{')) return route.fulfill({ response })
+    return route.fulfill({ response, json: poison(JSON.parse(text)) })
+  })
+}
