@@ -31,6 +31,8 @@ export interface Clone {
   shell(text: string): Promise<string>
   /** Runs `npm start`; resolves when its banner is printed. */
   start(more?: Environment): Promise<ProcessOutput>
+  /** Ends the gateway that `start` started. */
+  stop(): Promise<void>
 }
 
 const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
@@ -42,6 +44,7 @@ export const clone = async (t: Test): Promise<Clone> => {
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   usedFolder(join(folder, 'data'))
   const env = createEnvironment(await freePort(), await freePort())
+  let gateway: ChildProcess | undefined
   const shell = async (text: string): Promise<string> => {
     const options = ['-euo', 'pipefail', '-O', 'expand_aliases']
     const child = spawn(...plainCommand('bash', ...options, '-c', useOwnPorts(text, env)), {
@@ -61,13 +64,14 @@ export const clone = async (t: Test): Promise<Clone> => {
       stdio,
     })
     const output = readOutput(child)
+    gateway = child
     t.teardown(() => stop(folder, child))
     await output.until(/System token/)
     env.KEY = /API key +(\S+)/.exec(output.text())?.[1] ?? ''
     env.TOKEN = /System token +(\S+)/.exec(output.text())?.[1] ?? ''
     return output
   }
-  return { folder, shell, start }
+  return { folder, shell, start, stop: async () => void (gateway && (await stop(folder, gateway))) }
 }
 
 /** The output of a process, and a wait for a pattern in it. */

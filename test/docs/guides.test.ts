@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
+import { certificateOf } from '../helpers/gateway/certificate.ts'
 import { tollgate } from '../helpers/gateway/command-line.ts'
 import { temporaryFolder } from '../helpers/store/store.ts'
 import { blocksOf, pageOf } from './blocks.ts'
@@ -56,7 +57,10 @@ t.test('guides: every YAML block is a valid part of a configuration', async t =>
         TOLLGATE_DATA: usedFolder(`${folder}/data`),
       }
       t.match(await tollgate(['init'], env), { code: 0 })
-      writeFileSync(`${folder}/part.yaml`, text)
+      const { cert, key } = certificateOf(t, 'example')
+      writeFileSync(`${folder}/fullchain.pem`, cert)
+      writeFileSync(`${folder}/privkey.pem`, key)
+      writeFileSync(`${folder}/part.yaml`, text.replaceAll('/etc/tollgate', folder))
       const yaml = readFileSync(env.TOLLGATE_CONFIG, 'utf8')
       writeFileSync(env.TOLLGATE_CONFIG, yaml.replace('include: [', 'include: [part.yaml, '))
       const result = await tollgate(['check'], env)

@@ -1,14 +1,12 @@
 /** TLS of the listener: HTTPS and WebSockets over the workers' certificate, which is replaced under
  *  load without a failed request; the client's address behind trusted proxies. */
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
-import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { WebSocketServer } from 'ws'
+import { certificateOf } from '../../helpers/gateway/certificate.ts'
 import { eventually, type Primary, startPrimary } from '../../helpers/gateway/primary.ts'
 import { openSocket } from '../../helpers/gateway/web-socket.ts'
 import { shortOrLong } from '../../helpers/run-settings.ts'
@@ -36,16 +34,6 @@ routes:
   - { path: GET /who, who: {} }
   - { path: WS /live, upstream: live }
 `
-/** A certificate of its own for 127.0.0.1, and its key. */
-const certificateOf = (t: Test, name: string) => {
-  const folder = t.testdir()
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
-  const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1']
-  const files = ['-keyout', key, '-out', cert, '-days', '2', '-nodes']
-  execFileSync('openssl', ['req', '-x509', ...curve, ...names, ...files], { stdio: 'ignore' })
-  return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
-}
 interface Reply {
   readonly status: number
   readonly body: { readonly address: string; readonly encrypted: boolean }

@@ -1,0 +1,100 @@
+/** docs/guides/: their commands run in order, in a fresh clone with a running gateway. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { certificateOf } from '../helpers/gateway/certificate.ts'
+import { sharedPostgres } from '../helpers/store/postgres.ts'
+import { blocksOf } from './blocks.ts'
+import { clone } from './clone.ts'
+
+const FOLDER = fileURLToPath(new URL('../../docs/guides', import.meta.url))
+const GUIDES = readdirSync(FOLDER).map(name => name.replace(/\.md$/, ''))
+const ALIAS = "alias tollgate='node engine/bin.cjs'\n"
+const server = await sharedPostgres()
+const copy = await clone(t)
+
+/** Runs the shell blocks of a guide. `change`: replaces names that exist only on the page. */
+const run = (guide: string, change = (text: string) => text, part?: number): Promise<string> => {
+  const blocks = blocksOf(`docs/guides/${guide}.md`).filter(({ language }) => language === 'sh')
+  const lines = blocks.filter((_, index) => part === undefined || part === index)
+  tried.add(guide)
+  return copy.shell(ALIAS + change(lines.map(({ text }) => text).join('')))
+}
+const tried = new Set<string>()
+
+t.test('guides: commands beside a running gateway', async t => {
+  await copy.start()
+  const body = { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hi' }] }
+  writeFileSync(join(copy.folder, 'request.json'), JSON.stringify(body))
+  t.match(await run('troubleshooting'), /serves #1[\s\S]*target +gp\/gpt-4\.1/)
+  t.match(await run('keys-and-fallback'), /inside the gateway[\s\S]*busy[\s\S]*no difference/)
+  t.match(await run('several-machines'), /serves #1/)
+  t.match(await run('tls-and-proxies'), /no problems/)
+  t.match(await run('upgrade', undefined, 0), /\d+ bytes[\s\S]*no problems/)
+  await copy.stop()
+})
+
+t.test('guides: commands for a gateway that is stopped', async t => {
+  const url = await server.create()
+  const move = await run('sqlite-to-postgresql', text =>
+    text.replace('postgres://tollgate@db.internal/tollgate', url),
+  )
+  t.match(move, /rows in \d+ tables moved[\s\S]*the ledger balances/)
+  t.match(await run('upgrade', undefined, 1), /restored from .*the audit passed/)
+})
+
+/** Starts a gateway with a data folder of its own, and ends it when its banner is printed. */
+const START = `export TOLLGATE_DATA=data
+$& > start.log 2>&1 &
+until grep -q "System token" start.log; do sleep 0.1; done
+kill $!
+wait $! || true
+cat start.log`
+
+t.test('guides: from LiteLLM', async t => {
+  const yaml = `model_list:
+  - model_name: fast
+    litellm_params:
+      model: openai/gpt-4.1-mini
+      api_key: os.environ/OPENAI_API_KEY
+      input_cost_per_token: 0.0000004
+      output_cost_per_token: 0.0000016`
+  mkdirSync(join(copy.folder, 'moved'))
+  writeFileSync(join(copy.folder, 'moved/config.yaml'), yaml)
+  const out = await run('from-litellm', text =>
+    `cd moved\nunset TOLLGATE_PLUGINS\n${text}`
+      .replaceAll('tollgate ', 'node ../engine/bin.cjs ')
+      .replace(/^.* start$/m, START),
+  )
+  t.match(out, /no problems[\s\S]*tollgate \d[\s\S]* serves/)
+})
+
+t.test('guides: all have been tried', async t => {
+  t.same([...tried].toSorted(), GUIDES.toSorted())
+})
+
+t.test(
+  'guides: the nginx server of the page is one that nginx accepts',
+  { skip: spawnSync('nginx', ['-v']).error !== undefined && 'nginx is not installed' },
+  async t => {
+    const { text = '' } =
+      blocksOf('docs/guides/tls-and-proxies.md').find(({ language }) => language === 'nginx') ?? {}
+    const folder = t.testdir({})
+    const keyFile = join(folder, 'key.pem')
+    const certificate = join(folder, 'cert.pem')
+    const { cert, key } = certificateOf(t, 'example')
+    writeFileSync(certificate, cert)
+    writeFileSync(keyFile, key)
+    const site = text
+      .replace('/etc/nginx/fullchain.pem', certificate)
+      .replace('/etc/nginx/privkey.pem', keyFile)
+    const config = join(folder, 'nginx.conf')
+    writeFileSync(config, `pid ${folder}/pid;\nevents {}\nhttp {\n${site}\n}\n`)
+    const result = spawnSync('nginx', ['-t', '-c', config, '-e', `${folder}/log`], {
+      encoding: 'utf8',
+    })
+    t.match(result, { status: 0, stderr: /test is successful/ })
+  },
+)
