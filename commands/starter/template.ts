@@ -54,7 +54,7 @@ const SETTINGS = `settings:
   currency: { name: CURRENCY } # currency of accounts and prices
 `
 const PIPELINE =
-  'pipeline: [errors, auth, form, validate, model, limit, idempotency, meter, account, translate, embed, sandbox, adapt]'
+  'pipeline: [errors, headers, auth, form, validate, model, limit, idempotency, meter, account, translate, embed, sandbox, adapt]'
 
 const routesOf = (route: Parts['route']): readonly Json[] => [
   {
