@@ -61,6 +61,26 @@ export const fillLedger = (data: string, { charges, accounts }: LedgerSize): Pro
     },
   ])
 
+/** Gives account 1, which the first start creates, settled charges: one a minute until now. */
+export const fillUsage = async (data: string, charges: number): Promise<void> => {
+  await creditBenchAccount(data)
+  await write(data, [
+    {
+      sql: {
+        name: 'bench: usage',
+        text: `WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < ?)
+          INSERT INTO charges (request, account, process, route, model, version, rule, state, held, amount, usage, lines,
+            opened, closed)
+          SELECT printf('req_%032x', at), 1, 'gone', 'chat', 'gp-4.1', 1,
+            '{"price":[]}', 'settled', 10000000, 93600 + at, '{"input":152,"output":118}',
+            '[{"meter":"input","quantity":"152","price":"0.15","per":"1M","nanos":"22800"}]',
+            ? - at * 60000, ? - at * 60000 FROM n`,
+      },
+      values: [charges, Date.now(), Date.now()],
+    },
+  ])
+}
+
 const write = async (data: string, list: readonly Statement[]): Promise<void> => {
   const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: WRITE_TIMEOUT })
   await database.write(list)

@@ -180,6 +180,29 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     t.same(faults, [])
   })
 
+  t.test('usage: columns keep their places while hundreds of rows are scrolled', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    const { body } = await ann.ask('GET', '/api/usage?limit=1')
+    // Longer names further down would move the columns after them.
+    const data = Array.from({ length: 400 }, (_, index) => ({
+      ...body.data[0],
+      request_id: `req_${index}`,
+      model: 'm'.repeat(1 + index / 20),
+    }))
+    await page.route(/\/api\/usage\?/, route =>
+      route.fulfill({ json: { ...body, data, next: null } }),
+    )
+    await open('usage')
+    const places =
+      "JSON.stringify([...document.querySelectorAll('th')].map(each => each.offsetLeft))"
+    const before = await page.evaluate(places)
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+    await page.locator('a[href*=req_399]').first().waitFor()
+    t.equal(await page.locator('a[href$=req_0]').count(), 0, 'rows far above are left out')
+    t.equal(await page.evaluate(places), before)
+    t.same(faults, [])
+  })
+
   t.test('playground: streams an answer in each format and shows its charge', async t => {
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
     for (const format of ['openai', 'responses', 'anthropic', 'gemini']) {

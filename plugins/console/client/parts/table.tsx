@@ -1,6 +1,6 @@
 /** A table of a list of the API: loaded page by page with cursors as it is scrolled, with only the
  *  visible rows in the document, and exported as CSV. */
-import type { ComponentChildren } from 'preact'
+import { Component, type ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api.ts'
 import { call } from '../api.ts'
@@ -121,7 +121,7 @@ interface TableProps<Row> {
 }
 const ROW_HEIGHT = 41
 /** Rows beyond the screen that stay in the document. */
-const MARGIN = 20
+const MARGIN = 24
 const ALL_BELOW = 120
 
 export const Table = <Row,>(props: TableProps<Row>) => {
@@ -131,14 +131,11 @@ export const Table = <Row,>(props: TableProps<Row>) => {
   const count = rows?.length ?? 0
   const range = useWindow(body, count, hasMore ? loadMore : undefined)
   const [first, last] = isTall ? [0, count] : range
+  const titles = columns.map(({ title }) => title).join()
+  useSteadyColumns(body, !isTall && count > ALL_BELOW ? titles : undefined)
   if (error && !rows) return <ErrorState error={error} onRetry={reload} />
   if (!rows) return isSlow ? <Skeleton rows={8} /> : null
   if (rows.length === 0) return <>{empty}</>
-  const open = (row: Row, event: MouseEvent) => {
-    const isControl = (event.target as Element).closest('a, button, input')
-    const href = hrefOf?.(row)
-    if (href && !isControl && !getSelection()?.toString()) location.hash = href
-  }
   return (
     <>
       <TableBox name={name}>
@@ -153,13 +150,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
           <tbody ref={body}>
             <Spacer height={first * ROW_HEIGHT} />
             {rows.slice(first, last).map(row => (
-              <tr key={keyOf(row)} onClick={event => open(row, event)}>
-                {columns.map(column => (
-                  <td key={column.title} class={classOf(column)}>
-                    {column.cell(row)}
-                  </td>
-                ))}
-              </tr>
+              <BodyRow key={keyOf(row)} row={row} columns={columns} hrefOf={hrefOf} />
             ))}
             <Spacer height={(rows.length - last) * ROW_HEIGHT} />
           </tbody>
@@ -180,6 +171,33 @@ export const Table = <Row,>(props: TableProps<Row>) => {
       {error && <ErrorState error={error} onRetry={loadMore} />}
     </>
   )
+}
+interface BodyRowProps<Row> {
+  readonly row: Row
+  readonly columns: readonly Column<Row>[]
+  readonly hrefOf: ((row: Row) => string | undefined) | undefined
+}
+/** Rendered once while it is scrolled: only a page that renders itself again makes new columns. */
+class BodyRow<Row> extends Component<BodyRowProps<Row>> {
+  override shouldComponentUpdate(next: BodyRowProps<Row>): boolean {
+    return next.row !== this.props.row || next.columns !== this.props.columns
+  }
+  override render({ row, columns, hrefOf }: BodyRowProps<Row>) {
+    const open = (event: MouseEvent) => {
+      const isControl = (event.target as Element).closest('a, button, input')
+      const href = hrefOf?.(row)
+      if (href && !isControl && !getSelection()?.toString()) location.hash = href
+    }
+    return (
+      <tr onClick={open}>
+        {columns.map(column => (
+          <td key={column.title} class={classOf(column)}>
+            {column.cell(row)}
+          </td>
+        ))}
+      </tr>
+    )
+  }
 }
 /** Scrolls a table that is wider than the screen; the keyboard reaches it. */
 export const TableBox = ({ name, children }: { name: string; children: ComponentChildren }) => (
@@ -254,6 +272,34 @@ const useWindow = (
   }, [count, loadMore])
   return range
 }
+
+/** Keeps the widths of the columns while their rows change. `titles` change with the columns;
+ *  undefined: all rows are in the document. */
+const useSteadyColumns = (
+  body: { readonly current: HTMLElement | null },
+  titles: string | undefined,
+): void =>
+  useLayoutEffect(() => {
+    const table = body.current?.closest('table')
+    if (!table || titles === undefined) return
+    const heads = [...table.querySelectorAll('th')]
+    const release = () => {
+      table.style.tableLayout = ''
+      for (const head of heads) head.style.width = ''
+    }
+    const measure = () => {
+      release()
+      const widths = heads.map(head => head.getBoundingClientRect().width)
+      for (const [index, head] of heads.entries()) head.style.width = `${widths[index]}px`
+      table.style.tableLayout = 'fixed'
+    }
+    measure()
+    addEventListener('resize', measure)
+    return () => {
+      removeEventListener('resize', measure)
+      release()
+    }
+  }, [titles])
 
 /** A field that a spreadsheet would run as a formula begins with an apostrophe. */
 const csvField = (value: string | number | null | undefined): string => {
