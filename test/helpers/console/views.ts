@@ -212,6 +212,7 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
 /** Requests for data; those of the session only open the page. */
 export const isData = ({ pathname }: URL): boolean =>
   /^\/(?:api|v1)\//.test(pathname) && pathname !== '/api/session'
+export const isStream = (route: Route): boolean => route.request().resourceType() === 'eventsource'
 const REFUSAL = {
   success: false,
   message: 'The store did not answer in time; try again.',
@@ -220,13 +221,18 @@ const REFUSAL = {
 const ANSWERS: Readonly<Record<NonNullable<View['state']>, (route: Route) => Promise<void>>> = {
   // Until the page is left: its data is still on the way.
   loading: () => Promise.resolve(),
-  failed: route =>
-    route.fulfill({
+  failed: route => {
+    if (isStream(route)) return route.abort()
+    return route.fulfill({
       status: 503,
       json: REFUSAL,
       headers: { 'x-request-id': 'req_01a209d7a1d127b8c14ca31e1d96b642' },
-    }),
-  empty: route => route.fulfill({ json: { success: true, message: '', data: [], next: null } }),
+    })
+  },
+  empty: route =>
+    isStream(route)
+      ? route.continue()
+      : route.fulfill({ json: { success: true, message: '', data: [], next: null } }),
 }
 
 /** Shows a view. A page that follows events or waits for its data never ends its requests. */

@@ -4,7 +4,7 @@ import type { Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
 import { sessionOf, startSample } from '../../helpers/console/sample-gateway.ts'
-import { isData, show, type View, viewsOf } from '../../helpers/console/views.ts'
+import { isData, isStream, show, type View, viewsOf } from '../../helpers/console/views.ts'
 
 /** Runs if it is taken for markup, an attribute, a script or an address. */
 const HOSTILE = `javascript:globalThis.hurt=1//'"><img src=x onerror=globalThis.hurt=1><script>globalThis.hurt=1</script>`
@@ -49,7 +49,7 @@ const isTime = (text: string): boolean => /^\d{4}-\d\d-\d\d/.test(text)
 const isNumber = (text: string): boolean => text !== '' && Number.isFinite(Number(text))
 const HOSTILE_ANSWERS = async (page: Page): Promise<void> => {
   await page.route(isData, async (route: Route) => {
-    if (route.request().resourceType() === 'eventsource') return route.continue()
+    if (isStream(route)) return route.continue()
     const response = await route.fetch()
     const text = await response.text()
     if (!text.startsWith('{')) return route.fulfill({ response })
