@@ -184,13 +184,13 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
     const { body } = await ann.ask('GET', '/api/usage?limit=1')
     // Longer names further down would move the columns after them.
-    const data = Array.from({ length: 400 }, (_, index) => ({
+    const rows = Array.from({ length: 400 }, (_, index) => ({
       ...body.data[0],
       request_id: `req_${index}`,
       model: 'm'.repeat(1 + index / 20),
     }))
     await page.route(/\/api\/usage\?/, route =>
-      route.fulfill({ json: { ...body, data, next: null } }),
+      route.fulfill({ json: { ...body, data: rows, next: null } }),
     )
     await open('usage')
     const places =
