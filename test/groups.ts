@@ -13,7 +13,7 @@ export const FILES = [
 export const CI_FILES = [
   'test/examples/*.test.ts',
   'test/suites/{commands,release}.test.ts',
-  'test/docs/{readme,guide-commands}.test.ts',
+  'test/docs/{readme,guide-commands,editor}.test.ts',
   'test/bench/bench.test.ts',
   'test/laws/{environment,laws}.test.ts',
   'test/chaos/{job-takeover,recovery-kills}.test.ts',

@@ -1,8 +1,8 @@
 /** The schema of routes.yaml: the keys of the engine (schemas/engine.json) and of all plugins. */
 import engine from '../../schemas/engine.json' with { type: 'json' }
 import type { Plugin } from '../plugin.ts'
-
 import { formatsIn } from './compile/snapshot-members.ts'
+import { editorSchema } from './editor-schema.ts'
 
 export type Plugins = ReadonlyMap<string, Plugin>
 const { settings, upstreams, presets, routes } = engine.properties
@@ -88,7 +88,7 @@ const authSchema = (plugins: readonly (readonly [string, Plugin])[]): object => 
 
 /** The text of schemas/routes.json. It depends only on the plugins, not on their order. */
 export const schemaText = (plugins: Plugins): string =>
-  `${JSON.stringify(assembleSchema(plugins), null, 2)}\n`
+  `${JSON.stringify(editorSchema(assembleSchema(plugins)), null, 2)}\n`
 
 /** A schema with internal references needs its own root id. */
 const optionsOf = (name: string, schema: object): object => ({

@@ -101,6 +101,15 @@ const code = (value: unknown): string => {
   return text.length > WIDTH ? '(below)' : `\`${cell(text) || "''"}\``
 }
 
+/** Reverses what `editorSchema` adds: that each value may be a variable. A reviver of JSON. */
+const withoutVariables = (_: string, value: Schema): Schema => {
+  if (typeof value?.pattern === 'string')
+    return { ...value, pattern: value.pattern.replace(/^\(\?:(.*)\)\|\\\$\\\{$/s, '$1') }
+  const forms = value?.anyOf?.filter(({ pattern }) => pattern !== '\\$\\{')
+  if (forms === undefined || forms.length === value.anyOf?.length) return value
+  const { anyOf: __, ...notes } = value
+  return { ...notes, ...forms[0] }
+}
 /** The kind of a value in words, with its unit or its words. */
 const typeOf = (schema: Schema): string => {
   const kinds = new Set(formsOf(schema).flatMap(form => kindOf(form) ?? []))
@@ -134,6 +143,6 @@ const unitOf = (pattern: string): string | undefined => {
 }
 
 export const shippedSchema = (): Schema =>
-  JSON.parse(readFileSync(`${root}/schemas/routes.json`, 'utf8')) as Schema
+  JSON.parse(readFileSync(`${root}/schemas/routes.json`, 'utf8'), withoutVariables) as Schema
 
 if (import.meta.main) writeFileSync(PAGE, configurationPage(shippedSchema()))

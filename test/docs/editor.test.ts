@@ -1,0 +1,55 @@
+/** schemas/routes.json in an editor: the shipped files are without errors, and a mistake is marked
+ *  where `tollgate check` names it. */
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { usedFolder } from '../helpers/cache.ts'
+import { tollgate } from '../helpers/gateway/command-line.ts'
+import { startLanguageServer } from '../helpers/language-server.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const HEAD = `# yaml-language-server: $schema=${ROOT}/schemas/routes.json\n`
+const diagnostics = await startLanguageServer(t)
+
+t.test('editor: shipped files have no errors, also where they have variables', async t => {
+  const files = ['routes.yaml', 'presets.yaml', 'deploy/routes.yaml', 'models/*.yaml'].flatMap(
+    pattern => globSync(pattern, { cwd: ROOT }),
+  )
+  t.ok(files.length > 10)
+  for (const file of [...files, ...globSync('examples/*/routes.yaml', { cwd: ROOT })]) {
+    const text = readFileSync(join(ROOT, file), 'utf8')
+    // A schema of the shipped plugins does not know the plugins of an example.
+    if (!text.includes('yaml-language-server')) continue
+    t.same(await diagnostics(join(ROOT, file), text), [], file)
+  }
+})
+
+t.test('editor: marks the places that `tollgate check` names', async t => {
+  const folder = t.testdir({})
+  const mistakes = `settings:
+  listn: 127.0.0.1:1
+  durability: pwer
+  admin: '\${ADMIN:-abc}'
+  workers: none
+upstreams:
+  a: { url: api.openai.com }
+routes:
+  - { path: POTS /x, upstream: a, limit: { requests: 60/minute } }
+`
+  const marks = await diagnostics(`${folder}/routes.yaml`, HEAD + mistakes)
+  writeFileSync(`${folder}/routes.yaml`, HEAD + mistakes)
+  usedFolder(`${folder}/data`)
+  delete process.env.TOLLGATE_PLUGINS
+  const argv = ['check', '--json', '-c', `${folder}/routes.yaml`]
+  const { out } = await tollgate(argv, { TOLLGATE_DATA: `${folder}/data` })
+  const { problems } = JSON.parse(out) as {
+    problems: { line: number; column: number; code: string }[]
+  }
+  const places = (texts: readonly string[]) =>
+    [...new Set(texts.map(each => each.split(' ')[0]))].toSorted()
+  // What `check` finds beyond the schema: a plugin that never runs, the value of a variable.
+  const bySchema = problems.filter(({ code, line }) => code !== 'NOT_IN_PIPELINE' && line !== 5)
+  t.same(places(marks), places(bySchema.map(({ line, column }) => `${line}:${column} `)))
+  for (const message of ['listn', 'write it like "https://', 'write it like "60/min"', '"power"'])
+    t.match(marks.join('\n'), message)
+})
