@@ -1,9 +1,8 @@
 /** Puts the text of an article in place of `[[name]]` in a prompt, and counts each article as one
  *  search unit: the receipt has a line for it. */
-import type { Plugin } from '../../../engine/plugin.ts'
-import { PROMPT } from '../../../plugins/formats/hub/slots.ts'
-import { mapPromptText } from '../../../plugins/formats/hub/text.ts'
-import { USAGE } from '../../../plugins/slots.ts'
+import { mapPromptText, PROMPT } from 'tollgate/formats'
+import type { Plugin } from 'tollgate/plugin'
+import { USAGE } from 'tollgate/slots'
 
 export default {
   schema: {

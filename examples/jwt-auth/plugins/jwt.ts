@@ -1,9 +1,7 @@
 /** Accepts signed tokens (JWT, HS256) of an identity provider; its claim `sub` names the account. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { errors } from '../../../engine/errors.ts'
-import type { Plugin } from '../../../engine/plugin.ts'
-import { ensureAccount } from '../../../plugins/credentials/find.ts'
-import { ACCOUNT } from '../../../plugins/slots.ts'
+import { errors, type Plugin } from 'tollgate/plugin'
+import { ACCOUNT, ensureAccount } from 'tollgate/slots'
 
 const fault = errors({ JWT_INVALID: [401, 'The token is not valid: %s.'] })
 const TOKEN = /^Bearer ([\w-]+\.[\w-]+)\.([\w-]+)$/
