@@ -1,6 +1,7 @@
 /** `tollgate/formats`: prompts and answers in any wire format, and what a format consists of. */
 
-export type * from '../plugins/formats/format.ts'
+export * from '../plugins/formats/fields.ts'
+export * from '../plugins/formats/format.ts'
 export type * from '../plugins/formats/hub/answer.ts'
 export type * from '../plugins/formats/hub/codec.ts'
 export type * from '../plugins/formats/hub/content.ts'
@@ -8,3 +9,6 @@ export type * from '../plugins/formats/hub/prompt.ts'
 export * from '../plugins/formats/hub/prompt-media.ts'
 export * from '../plugins/formats/hub/slots.ts'
 export * from '../plugins/formats/hub/text.ts'
+export * from '../plugins/formats/openai-error-reply.ts'
+export type * from '../plugins/formats/stream/sse.ts'
+export * from '../plugins/formats/stream/text-pattern.ts'

@@ -1,5 +1,6 @@
-/** The wire format of docs/plugins.md: for clients and targets, plain and streamed, charged, and
+/** The wire format of examples/own-format: for clients and targets, plain, streamed, charged; and
  *  checked when it is loaded. */
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { ProblemsError } from '../../engine/config/problem.ts'
@@ -11,12 +12,10 @@ import { checkFormat } from '../helpers/formats/conformance.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { chatAnswer, startMetered } from '../helpers/gateway/metered.ts'
 import { startHttpUpstream } from '../helpers/gateway/test-server.ts'
-import { exampleFiles, exampleOf } from './examples.ts'
+import { exampleOf } from './examples.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const source = (exampleFiles.find(({ file }) => file === 'plugins/ask.ts')?.text ?? '')
-  .replaceAll("from '../engine/", `from '${root}engine/`)
-  .replaceAll("from './", `from '${root}plugins/`)
+const source = readFileSync(`${root}examples/own-format/plugins/ask.ts`, 'utf8')
 
 /** Answers `/v1/ask` and `/v1/chat/completions`, plain and streamed. */
 const startBoth = async (t: Test) => {

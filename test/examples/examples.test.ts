@@ -75,6 +75,26 @@ t.test('video-task: the receiver gets a signed callback for each state', async t
   t.notMatch(out, 'forged')
 })
 
+t.test('own-format: a question and its answer, plain and as events, charged', async t => {
+  const provider = await startProvider(t)
+  const env = { OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: 'sk-of-the-provider' }
+  const gateway = await startExample(t, 'own-format', env)
+  await credit(t, 'own-format', gateway, env)
+  const out = await runReadme('own-format', gateway, await gateway.key())
+  t.match(
+    out,
+    /^\{"model":"gpt-4\.1-mini","text":"Hello from gpt-4\.1-mini\.","used":\{"in":10,"out":5\}\}/,
+  )
+  t.match(
+    out,
+    /data: \{"model":"gpt-4\.1-mini","text":"[\s\S]*data: \{.*"used":\{"in":\d+,"out":\d+\}\}/,
+  )
+  t.match(provider.requests(), [
+    /"content": ?"Hello\?".*100|100.*"content": ?"Hello\?"/,
+    /"stream": ?true/,
+  ])
+})
+
 t.test('realtime: a session answers and counts its usage', async t => {
   const gateway = await startExample(t, 'realtime')
   const client = pageOf('examples/realtime/client.mjs')
@@ -101,12 +121,7 @@ t.test('jwt-auth: a token opens its account; one with another signature is refus
 
 t.test('jwt-auth: its plugin is that of docs/plugins.md', async t => {
   const documented = exampleFiles.find(({ file }) => file === 'plugins/jwt.ts')?.text
-  t.equal(
-    pageOf('examples/jwt-auth/plugins/jwt.ts')
-      .replaceAll("from '../../../engine/", "from '../engine/")
-      .replaceAll("from '../../../plugins/", "from './"),
-    documented,
-  )
+  t.equal(pageOf('examples/jwt-auth/plugins/jwt.ts'), documented)
 })
 
 t.test('billing-line: the receipt has a line for the article', async t => {

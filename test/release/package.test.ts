@@ -1,5 +1,5 @@
 /** The package of `npm pack`: in an empty folder it starts, answers, and takes plugins. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort } from '../docs/clone.ts'
@@ -72,11 +72,15 @@ const checkFiles = (t: Test, { pack }: InstalledPackage): void => {
   t.comment(`${pack.size} bytes packed, ${pack.unpackedSize} unpacked, ${paths.length} files`)
   t.ok(pack.size < 1.5e6, `${pack.size} bytes`)
 }
-/** A plugin that uses every export has the right types; a wrong one is found. */
+/** A plugin that uses every export has the right types, and so have the plugins of the examples; a
+ *  wrong one is found. */
 const checkTypes = (t: Test, { folder, run }: InstalledPackage): void => {
   const options = { module: 'nodenext', target: 'esnext', strict: true, noEmit: true }
   const compilerOptions = { ...options, types: ['node'], allowImportingTsExtensions: true }
-  const files = ['types.ts', 'plugins/stamp.ts', 'test/plugins/stamp.test.ts']
+  const examples = globSync('examples/*/plugins/*.ts', { cwd: ROOT })
+  t.ok(examples.length >= 3)
+  for (const file of examples) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
+  const files = ['types.ts', 'plugins/stamp.ts', 'test/plugins/stamp.test.ts', ...examples]
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
   writeFileSync(join(folder, 'types.ts'), TYPES)
   const tsc = `node ${join(ROOT, 'node_modules/typescript/bin/tsc')} -p .`
