@@ -1,7 +1,7 @@
 /** Endpoints of operators for accounts: list, create, credit, suspend, resume, sign-in links. */
 
 import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
-import { parseMoney, printMoney } from '../../billing/money.ts'
+import { printMoney } from '../../billing/money.ts'
 import { makeSignInLink } from '../../credentials/sign-in-link.ts'
 import { accountRows, createAccount, suspendAccount } from '../../credentials/statements.ts'
 import { nanosOf } from '../../ledger/statements.ts'
@@ -9,7 +9,13 @@ import { creditAccount, withBalances } from '../../ledger/views/wallets.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { integer, list as listOf, number, object, text, time } from '../../shapes.ts'
 import { fault } from '../faults.ts'
-import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+import {
+  type AdminCall,
+  type AdminEndpoints,
+  type AdminResult,
+  amountIn,
+  bodyOf,
+} from './endpoint.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `console: ${name}`, text })
 /** Parameters: a part of the name (twice), the number to start after, row count. */
@@ -70,7 +76,7 @@ const create = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult>
 
 const credit = async ({ body, actor }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const before = await findAccountView(host, body.account)
-  const amount = parseMoney(String(body.amount))
+  const amount = amountIn({ body })
   if (amount <= 0n) throw fault('ADMIN_AMOUNT')
   const note = `${String(body.note ?? '')} (by ${actor})`.trim()
   const at = await host.database.now()

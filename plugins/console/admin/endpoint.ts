@@ -1,7 +1,9 @@
 /** The form of the endpoints of operators. One table of them serves `/api/admin/*` and the admin
  *  listener. */
 
+import { asFault } from '../../../engine/errors.ts'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
+import { parseMoney } from '../../billing/money.ts'
 import type { Shape } from '../../shapes.ts'
 
 export interface AdminCall {
@@ -48,3 +50,11 @@ export const bodyOf = (
 /** A text of a query: undefined where it is missing or empty. */
 export const textIn = (query: URLSearchParams, name: string): string | undefined =>
   query.get(name)?.trim() || undefined
+/** The amount of a body, in 1e-9 units. Its errors name the field. */
+export const amountIn = ({ body: { amount } }: Pick<AdminCall, 'body'>): bigint => {
+  try {
+    return parseMoney(String(amount))
+  } catch (error) {
+    throw Object.assign(asFault(error), { param: 'amount' })
+  }
+}

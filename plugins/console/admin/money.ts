@@ -1,10 +1,16 @@
 /** Endpoints of operators for the money of accounts: debit, refund, overdraft. */
 import type { HostBase } from '../../../engine/plugin.ts'
-import { parseMoney, printMoney } from '../../billing/money.ts'
+import { printMoney } from '../../billing/money.ts'
 import { changeOverdraft, refundCall, takeMoney } from '../../operator/money.ts'
 import { fault } from '../faults.ts'
 import { ACCOUNT, ACCOUNT_NAME, findAccountView } from './accounts.ts'
-import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+import {
+  type AdminCall,
+  type AdminEndpoints,
+  type AdminResult,
+  amountIn,
+  bodyOf,
+} from './endpoint.ts'
 
 const AMOUNT = { type: ['string', 'number'], maxLength: 24 } as const
 const NOTE = { type: 'string', maxLength: 120, description: 'The reason, for the ledger.' }
@@ -18,7 +24,7 @@ const accountOf = async ({ body }: AdminCall, host: HostBase) => {
 
 const debit = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
   const { view: before, account } = await accountOf(call, host)
-  const amount = parseMoney(String(call.body.amount))
+  const amount = amountIn(call)
   if (amount <= 0n) throw fault('ADMIN_AMOUNT')
   await takeMoney(host.database, { account, amount, note: noteOf(call) })
   const after = await findAccountView(host, account.id)
@@ -27,7 +33,7 @@ const debit = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
 
 const overdraft = async (call: AdminCall, host: HostBase): Promise<AdminResult> => {
   const { view: before, account } = await accountOf(call, host)
-  await changeOverdraft(host.database, account, parseMoney(String(call.body.amount)))
+  await changeOverdraft(host.database, account, amountIn(call))
   const after = await findAccountView(host, account.id)
   return { data: after, change: { before, after } }
 }

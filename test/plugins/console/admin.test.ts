@@ -154,6 +154,11 @@ t.test('money: debit, overdraft and refund change the ledger, and are logged', a
   await refuse(t, 'POST', 'accounts/debit', { account: 'ann', amount: 0 }, 400)
   await refuse(t, 'POST', 'accounts/debit', { account: 'ann', amount: 1e6 }, 409)
   await refuse(t, 'POST', 'accounts/overdraft', { account: 'nobody', amount: 1 }, 404)
+  for (const path of ['credit', 'debit', 'overdraft']) {
+    const body = { account: 'ann', amount: 'much' }
+    const reply = await operator.ask('POST', `/api/admin/accounts/${path}`, body)
+    t.match(reply, { status: 400, body: { param: 'amount' } }, `${path} names the field`)
+  }
   const entry = await eventually(() =>
     gateway
       .output()

@@ -205,7 +205,7 @@ const columnsOf = (
   currency: string,
   onOpen: (key: Key, kind: 'limits' | 'revoke') => void,
 ): readonly Column<Key>[] => [
-  { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWide: true },
+  { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWidest: true },
   {
     title: text('column.name'),
     cell: ({ name }) => (
@@ -219,7 +219,7 @@ const columnsOf = (
     title: text('column.key'),
     cell: ({ key }) => <code>{key}</code>,
     csv: ({ key }) => key,
-    isWide: true,
+    isWidest: true,
   },
   {
     title: text('column.state'),
@@ -234,7 +234,7 @@ const columnsOf = (
       </span>
     ),
     csv: limitsOf,
-    isWide: true,
+    isWidest: true,
   },
   {
     title: text('account.quota'),

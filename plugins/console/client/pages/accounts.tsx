@@ -98,7 +98,7 @@ const columnsOf = (
   onOpen: (open: Open) => void,
   start: (kind: 'link' | 'resume', account: Account) => void,
 ): readonly Column<Account>[] => [
-  { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWide: true },
+  { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWidest: true },
   {
     title: text('column.name'),
     cell: ({ id, name, role, state }) => (
@@ -140,13 +140,13 @@ const columnsOf = (
     cell: ({ used }) => <Money amount={used} />,
     csv: ({ used }) => used,
     isNumber: true,
-    isWide: true,
+    isWidest: true,
   },
   {
     title: text('column.created'),
     cell: ({ created }) => <Time at={created} />,
     csv: ({ created }) => created,
-    isWide: true,
+    isWidest: true,
   },
   actionColumn(
     ({ name }) => name,

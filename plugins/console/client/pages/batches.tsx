@@ -91,7 +91,7 @@ const columnsOf = (cancel: (id: string) => void): readonly Column<Batch>[] => [
     title: text('batches.endpoint'),
     cell: ({ endpoint }) => <code>{endpoint}</code>,
     csv: ({ endpoint }) => endpoint,
-    isWide: true,
+    isWidest: true,
   },
   {
     title: text('column.state'),

@@ -71,7 +71,7 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] 
     title: text('deliveries.event'),
     cell: ({ id }) => <Id id={id} />,
     csv: ({ id }) => id,
-    isWide: true,
+    isWidest: true,
   },
   {
     title: text('column.account'),
@@ -103,7 +103,7 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] 
   {
     title: text('notifications.last'),
     cell: ({ outcome, status, last }) => (
-      <span title={last ?? ''}>
+      <span class="nowrap" title={last ?? ''}>
         {outcome ?? '–'} {status ?? ''}
       </span>
     ),

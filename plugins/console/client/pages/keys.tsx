@@ -82,7 +82,7 @@ const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
     title: text('column.key'),
     cell: ({ key }) => <code>{key}</code>,
     csv: ({ key }) => key,
-    isWide: true,
+    isWidest: true,
   },
   {
     title: text('column.state'),
@@ -107,7 +107,7 @@ const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
     title: text('column.expires'),
     cell: ({ expires }) => <Time at={expires} />,
     csv: ({ expires }) => expires,
-    isWide: true,
+    isWidest: true,
   },
   actionColumn(
     ({ name }) => name,

@@ -101,7 +101,7 @@ const useChargeColumns = (): readonly Column<Charge>[] => {
     {
       title: text('column.id'),
       cell: ({ request }) => (
-        <a class="mono" href={hrefOf('call', request)} title={request}>
+        <a class="mono ellipsis" href={hrefOf('call', request)} title={request}>
           {shortenId(request)}
         </a>
       ),
@@ -136,7 +136,7 @@ const useChargeColumns = (): readonly Column<Charge>[] => {
       cell: ({ uncollected }) => <Money amount={uncollected} />,
       csv: ({ uncollected }) => uncollected,
       isNumber: true,
-      isWide: true,
+      isWidest: true,
     },
   ]
 }

@@ -108,7 +108,7 @@ const useColumns = (): readonly Column<RequestRecord>[] => {
         </a>
       ),
       csv: ({ id }) => id,
-      isWide: true,
+      isWidest: true,
     },
     {
       title: text('column.account'),
@@ -129,7 +129,7 @@ const useColumns = (): readonly Column<RequestRecord>[] => {
       title: text('column.upstream'),
       cell: ({ upstream }) => upstream ?? '–',
       csv: ({ upstream }) => upstream,
-      isWide: true,
+      isWidest: true,
     },
     {
       title: text('column.ms'),

@@ -166,7 +166,7 @@ const Deliveries = ({ list }: { list: readonly Delivery[] }) => (
           <tr>
             <th scope="col">{text('column.time')}</th>
             <th scope="col">{text('column.state')}</th>
-            <th scope="col" class="number">
+            <th scope="col" class="number wide-only">
               {text('notifications.attempts')}
             </th>
             <th scope="col">{text('notifications.last')}</th>
@@ -181,7 +181,7 @@ const Deliveries = ({ list }: { list: readonly Delivery[] }) => (
               <td>
                 <State state={state} />
               </td>
-              <td class="number">{attempts}</td>
+              <td class="number wide-only">{attempts}</td>
               <td>{message}</td>
             </tr>
           ))}

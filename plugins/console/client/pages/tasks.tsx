@@ -76,7 +76,7 @@ const COLUMNS = (): readonly Column<Task>[] => [
     title: text('column.created'),
     cell: ({ created }) => <Time at={created} />,
     csv: ({ created }) => created,
-    isWide: true,
+    isWidest: true,
   },
   {
     title: text('page.task'),

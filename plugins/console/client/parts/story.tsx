@@ -248,7 +248,8 @@ const stepsOf = (
 }
 
 /** By time; a step whose time is not known stays after the one before it. Times of the ledger are
- *  whole ms, so that steps of the same ms stay in the order in which they happen. */
+ *  whole ms: steps of the same ms stay in the order in which they happen, and none is shown before
+ *  the one before it. */
 const inOrder = (steps: readonly Step[]): readonly Step[] => {
   let last = 0
   const times = new Map(
@@ -257,7 +258,13 @@ const inOrder = (steps: readonly Step[]): readonly Step[] => {
       return [step, last]
     }),
   )
-  return steps.toSorted((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0))
+  let latest = 0
+  return steps
+    .toSorted((a, b) => (times.get(a) ?? 0) - (times.get(b) ?? 0))
+    .map(step => {
+      latest = Math.max(latest, step.at ?? 0)
+      return step.at === undefined ? step : { ...step, at: latest }
+    })
 }
 
 const NANOS = 1e9

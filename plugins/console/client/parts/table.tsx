@@ -16,8 +16,10 @@ export interface Column<Row> {
   readonly isNumber?: boolean
   /** Buttons: stays visible while the other columns scroll. */
   readonly isActions?: boolean
-  /** Left out on narrow screens. */
+  /** Left out on narrow screens, 920 px. */
   readonly isWide?: boolean
+  /** Left out below 1420 px. */
+  readonly isWidest?: boolean
   /** The value of the parameter `sort` that orders the list by this column. */
   readonly sort?: string
 }
@@ -233,9 +235,14 @@ const Head = <Row,>({ of, sorting }: HeadProps<Row>) => {
   )
 }
 const classOf = (
-  column: Pick<Column<never>, 'isNumber' | 'isWide' | 'isActions'>,
+  column: Pick<Column<never>, 'isNumber' | 'isWide' | 'isWidest' | 'isActions'>,
 ): string | undefined =>
-  [column.isNumber && 'number', column.isWide && 'wide-only', column.isActions && 'actions']
+  [
+    column.isNumber && 'number',
+    column.isWide && 'wide-only',
+    column.isWidest && 'widest-only',
+    column.isActions && 'actions',
+  ]
     .filter(Boolean)
     .join(' ') || undefined
 const Spacer = ({ height }: { height: number }) =>

@@ -107,7 +107,7 @@ const toneOf = (status: number): string =>
 export const StatusCode = ({ status, code }: { status: number; code?: string | undefined }) => (
   <span class={`badge ${toneOf(status)}`}>
     {status}
-    {code && <span class="muted wide-only">{code}</span>}
+    {code && <span class="muted error-code">{code}</span>}
   </span>
 )
 
