@@ -24,6 +24,8 @@ export const object = (required: Shapes, optional: Shapes = {}): Shape => ({
   required: Object.keys(required),
   properties: { ...required, ...optional },
 })
+/** Says that there are more members than those that are named. */
+export const open = (shape: Shape): Shape => ({ ...shape, additionalProperties: true })
 /** The same members, all of which may be null. */
 export const nullables = (...names: readonly string[]): ((shape: Shape) => Shapes) => {
   return shape => Object.fromEntries(names.map(name => [name, nullable(shape)]))

@@ -49,7 +49,7 @@ const describeAdmin = (pattern: string): RouteDescription => {
   const depth = pattern.split('/').length
   const operations = Object.entries({ ...LIST, ...ADMIN_ENDPOINTS }).flatMap(([name, endpoint]) => {
     const [method = '', path = ''] = name.split(' ')
-    const { summary, query = {}, body, data = any } = endpoint
+    const { summary, query = {}, body, data } = endpoint
     const operation = {
       name: `admin-${name.toLowerCase().replace(/[ /]/g, '-')}`,
       method,

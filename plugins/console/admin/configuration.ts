@@ -1,5 +1,17 @@
 /** Endpoints of operators for the configuration: routes as compiled, versions, reload, rollback. */
 import type { HostBase, Json } from '../../../engine/plugin.ts'
+import {
+  boolean,
+  described,
+  fields,
+  integer,
+  list as listOf,
+  nullable,
+  object,
+  oneOf,
+  text,
+  time,
+} from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
@@ -28,20 +40,18 @@ const routes = async (_: AdminCall, { gateway }: HostBase): Promise<AdminResult>
 })
 
 const status = async (_: AdminCall, { gateway }: HostBase): Promise<AdminResult> => {
-  const [{ url, version, hash, time, workers, unready, failure }, versions] = await Promise.all([
-    gateway.status(),
-    gateway.history(),
-  ])
-  const view = { url, version, hash, time, workers, unready, failure, versions }
+  const [live, versions] = await Promise.all([gateway.status(), gateway.history()])
+  const { url, version, hash, workers, unready, failure } = live
+  const view = { url, version, hash, time: live.time, workers, unready, failure, versions }
   return { data: asJson(view) }
 }
 
 const versionIn = (query: URLSearchParams, name: string): number | undefined => {
-  const text = textIn(query, name)
-  if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,8}$/.test(text))
+  const number = textIn(query, name)
+  if (number === undefined) return undefined
+  if (!/^[1-9]\d{0,8}$/.test(number))
     throw fault('ADMIN_QUERY', [name, 'the number of a version'], { param: name })
-  return Number(text)
+  return Number(number)
 }
 const diff = async ({ query }: AdminCall, { gateway }: HostBase): Promise<AdminResult> => {
   const to = versionIn(query, 'to')
@@ -73,13 +83,51 @@ const rollback = async ({ body }: AdminCall, { gateway }: HostBase): Promise<Adm
   return { data: asJson(report), change: { before, after: { outcome, version } } }
 }
 
+export const PROBLEM = object(
+  { code: text, message: text, file: text, line: integer, column: integer },
+  { length: integer, suggestion: text },
+)
+const ROUTE = object(
+  {
+    name: text,
+    method: text,
+    path: text,
+    stages: listOf(text),
+    options: described('By plugin, with defaults.', fields),
+    upstreams: listOf(text),
+  },
+  { place: object({ file: text, line: integer }), summary: text },
+)
+const WORKER = object({ number: integer, pid: integer, state: text, version: integer })
+const VERSION = object(
+  { version: integer, hash: text, time, isLive: boolean, files: listOf(text) },
+  { from: integer, change: text },
+)
+const STATUS = object({
+  url: text,
+  version: integer,
+  hash: text,
+  time,
+  workers: listOf(WORKER),
+  unready: listOf(text),
+  failure: nullable(object({ time, problems: listOf(PROBLEM), text })),
+  versions: listOf(VERSION),
+})
+const FILE_DIFF = object({ file: text, lines: described('Of a unified diff.', listOf(text)) })
+const REPORT = object(
+  { outcome: oneOf('live', 'unchanged', 'problems'), version: integer, text },
+  { time, problems: listOf(PROBLEM) },
+)
+
 export const configurationEndpoints: AdminEndpoints = {
   'GET routes': {
     summary: 'Lists the routes as compiled: stages, options, upstreams, file and line.',
+    data: listOf(ROUTE),
     run: routes,
   },
   'GET configuration': {
     summary: 'Shows the live version, its workers, the last failed reload and the stored versions.',
+    data: STATUS,
     run: status,
   },
   'GET configuration/diff': {
@@ -88,21 +136,25 @@ export const configurationEndpoints: AdminEndpoints = {
       from: 'a version; the live one by default',
       to: 'a version; the files on the disk by default',
     },
+    data: listOf(FILE_DIFF),
     run: diff,
   },
   'GET configuration/change': {
     summary: 'Shows what a version changed, against the stored version before it.',
     query: { version: 'a version' },
+    data: object({ version: integer, before: nullable(integer), files: listOf(FILE_DIFF) }),
     run: change,
   },
   'POST configuration/reload': {
     summary: 'Loads the files, and puts them live unless they have problems.',
     body: bodyOf({}, []),
+    data: REPORT,
     run: reload,
   },
   'POST configuration/rollback': {
     summary: 'Puts a stored version live; by default the one before the live version.',
     body: bodyOf({ version: { type: 'integer', minimum: 1 } }, []),
+    data: REPORT,
     run: rollback,
   },
 }

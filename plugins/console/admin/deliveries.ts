@@ -1,5 +1,15 @@
 /** Endpoints of operators for webhooks: the last events, and a replay. */
 import type { HostBase, Json, Row } from '../../../engine/plugin.ts'
+import {
+  described,
+  integer,
+  list as listOf,
+  nullable,
+  object,
+  oneOf,
+  text,
+  time,
+} from '../../shapes.ts'
 import { hostOf } from '../../webhooks/address.ts'
 import { ATTEMPTS } from '../../webhooks/schedule.ts'
 import { FIND, LIST, replay } from '../../webhooks/statements.ts'
@@ -49,15 +59,30 @@ const sendAgain = async ({ body }: AdminCall, { database }: HostBase): Promise<A
   return { data: rowOf(after), change: { before: rowOf(row), after: rowOf(after) } }
 }
 
+const DELIVERY = object({
+  id: text,
+  account: integer,
+  receiver: described('The host of its URL.', text),
+  state: oneOf(...STATES),
+  attempts: integer,
+  created: nullable(time),
+  last: nullable(time),
+  next: nullable(time),
+  outcome: nullable(text),
+  status: nullable(integer),
+})
+
 export const deliveryEndpoints: AdminEndpoints = {
   'GET deliveries': {
     summary: 'Lists the last events of webhooks with their last attempts, newest first.',
     query: { state: STATES.join(', ') },
+    data: listOf(DELIVERY),
     run: list,
   },
   'POST deliveries/replay': {
     summary: 'Sends an event again, from the start of the schedule.',
     body: bodyOf({ event: { type: 'string', maxLength: 128 } }, ['event']),
+    data: DELIVERY,
     run: sendAgain,
   },
 }

@@ -2,8 +2,10 @@
  *  schema, check, save. */
 import { createHash } from 'node:crypto'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
+import { fields, list as listOf, map, object, text } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { consoleSettings } from '../section.ts'
+import { PROBLEM } from './configuration.ts'
 import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
 
 type Run = (call: AdminCall, host: HostBase) => Promise<AdminResult>
@@ -51,16 +53,19 @@ const TEXT = { type: 'string', maxLength: 4_000_000 }
 export const editorEndpoints: AdminEndpoints = {
   'GET editor/files': {
     summary: 'Returns the texts of routes.yaml and its includes as they are on the disk.',
+    data: map(text),
     run: onlyWhereOn(files),
   },
   'GET editor/schema': {
     summary: 'Returns the JSON Schema of routes.yaml with the keys of all plugins.',
+    data: fields,
     run: onlyWhereOn(schema),
   },
   'POST editor/check': {
     summary: 'Returns the problems that the configuration would have with this text of a file.',
     body: bodyOf({ file: FILE, text: TEXT }, ['file', 'text']),
     isQuiet: true,
+    data: listOf(PROBLEM),
     run: onlyWhereOn(check),
   },
   'POST editor/save': {
@@ -73,6 +78,7 @@ export const editorEndpoints: AdminEndpoints = {
       },
       ['file', 'text', 'before'],
     ),
+    data: object({ file: text, sha256: text }),
     run: onlyWhereOn(save),
   },
 }

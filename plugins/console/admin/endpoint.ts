@@ -21,7 +21,7 @@ export interface AdminEndpoint {
   /** JSON Schema of the body. Endpoints with a body change something. */
   readonly body?: { readonly [name: string]: Json }
   /** JSON Schema of `data` in its response. */
-  readonly data?: Shape
+  readonly data: Shape
   run(call: AdminCall, host: HostBase): Promise<AdminResult>
   /** Its changes are too small or too many for the log: a check of a text. */
   readonly isQuiet?: boolean

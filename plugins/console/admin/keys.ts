@@ -3,6 +3,16 @@ import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { revoke } from '../../credentials/statements.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { changeKey, type KeyView, keyDetails, listKeys } from '../../operator/keys.ts'
+import {
+  described,
+  integer,
+  list as listOf,
+  nullable,
+  object,
+  oneOf,
+  text,
+  time,
+} from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { findAccountView } from './accounts.ts'
 import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
@@ -41,12 +51,27 @@ const end = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> =>
   return { data: after, change: { before, after } }
 }
 
+const VIEW = object({
+  id: integer,
+  account: text,
+  name: text,
+  key: described('Its beginning and its end.', text),
+  state: oneOf('active', 'expired', 'revoked', 'suspended'),
+  created: time,
+  expires: nullable(time),
+  models: nullable(listOf(text)),
+  limits: nullable(object({}, { requests: text, tokens: text, concurrency: integer })),
+  quota: described('Quota units that it may spend in its lifetime.', nullable(integer)),
+  remaining: nullable(integer),
+  used: described('Units of the currency.', nullable(text)),
+})
 const KEY = { type: 'integer', minimum: 1 }
 const RATE = { type: 'string', maxLength: 16, pattern: '^[1-9][0-9]{0,8}/(s|min|h)$' }
 export const keyEndpoints: AdminEndpoints = {
   'GET keys': {
     summary: 'Lists the API keys of an account with their limits and use.',
     query: { account: 'its name or number' },
+    data: listOf(VIEW),
     run: list,
   },
   'POST keys/limits': {
@@ -72,11 +97,13 @@ export const keyEndpoints: AdminEndpoints = {
       },
       ['key'],
     ),
+    data: VIEW,
     run: change,
   },
   'POST keys/revoke': {
     summary: 'Revokes an API key.',
     body: bodyOf({ key: KEY }, ['key']),
+    data: VIEW,
     run: end,
   },
 }

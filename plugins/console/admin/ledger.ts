@@ -4,6 +4,17 @@ import { printMoney } from '../../billing/money.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
 import { ALL_CALLS } from '../../ledger/views/usage.ts'
+import {
+  boolean,
+  integer,
+  list as listOf,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+  time,
+} from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { findAccountView } from './accounts.ts'
 import { type AdminCall, type AdminEndpoints, type AdminResult, textIn } from './endpoint.ts'
@@ -13,9 +24,13 @@ const STATES: readonly string[] = ['open', 'settled', 'released']
 
 const runAudit = async (_: AdminCall, { database }: HostBase): Promise<AdminResult> => {
   const findings = await audit(database)
-  const time = new Date(await database.now()).toISOString()
+  const now = new Date(await database.now()).toISOString()
   return {
-    data: { balanced: findings.length === 0, time, findings: findings.map(each => ({ ...each })) },
+    data: {
+      balanced: findings.length === 0,
+      time: now,
+      findings: findings.map(each => ({ ...each })),
+    },
   }
 }
 
@@ -80,9 +95,26 @@ const markIn = (query: URLSearchParams): readonly [opened: number, request: stri
   return [Number(opened), request]
 }
 
+const FINDING = object({ rule: text, subject: text, detail: text })
+const CHARGE = object({
+  request: text,
+  at: time,
+  account: integer,
+  key: nullable(integer),
+  route: text,
+  model: text,
+  state: oneOf(...STATES),
+  task: nullable(text),
+  cost: number,
+  held: number,
+  refunded: number,
+  uncollected: number,
+})
+
 export const ledgerEndpoints: AdminEndpoints = {
   'GET ledger/audit': {
     summary: 'Checks every invariant of the ledger; an empty list of findings: it balances.',
+    data: object({ balanced: boolean, time, findings: listOf(FINDING) }),
     run: runAudit,
   },
   'GET charges': {
@@ -95,6 +127,7 @@ export const ledgerEndpoints: AdminEndpoints = {
       uncollected: 'yes: only those that a balance did not cover',
       cursor: '`next` of the page before',
     },
+    data: listOf(CHARGE),
     run: charges,
   },
 }

@@ -2,6 +2,7 @@
 import type { HostBase } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { changeOverdraft, refundCall, takeMoney } from '../../operator/money.ts'
+import { number, object, text } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { ACCOUNT, ACCOUNT_NAME, findAccountView } from './accounts.ts'
 import {
@@ -71,6 +72,7 @@ export const moneyEndpoints: AdminEndpoints = {
   'POST charges/refund': {
     summary: 'Refunds the charge of a call, once.',
     body: bodyOf({ request: { type: 'string', maxLength: 128 }, note: NOTE }, ['request']),
+    data: object({ request: text, account: text, refunded: number }),
     run: refund,
   },
 }

@@ -3,6 +3,20 @@
 import type { HostBase, Json, RequestFilter } from '../../../engine/plugin.ts'
 import { operatorParts } from '../../operator/contributions.ts'
 import { requestDetails } from '../../operator/requests.ts'
+import {
+  any,
+  boolean,
+  integer,
+  list as listOf,
+  map,
+  nullable,
+  number,
+  object,
+  oneOf,
+  open,
+  text,
+  time,
+} from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
@@ -11,6 +25,7 @@ import {
   type EventEndpoints,
   textIn,
 } from './endpoint.ts'
+import { TASK } from './tasks.ts'
 
 const PAGE = 100
 const FILTERS = {
@@ -57,15 +72,74 @@ const story = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult>
   }
 }
 
+/** A line of the request log. Plugins add fields of their own. */
+const RECORD = open(
+  object(
+    { time: number, id: text, route: text, method: text, path: text, status: integer },
+    {
+      level: text,
+      process: text,
+      pid: integer,
+      trace: text,
+      requestId: text,
+      end: oneOf('complete', 'cut', 'hangup', 'refused'),
+      ms: number,
+      added: number,
+      bytes: integer,
+      attempts: integer,
+      upstream: text,
+      target: text,
+      code: text,
+      account: integer,
+      account_name: text,
+      key: integer,
+      model: text,
+      cost: number,
+      first_byte: number,
+      version: integer,
+      msg: text,
+    },
+  ),
+)
+const LINE = object(
+  { meter: text, quantity: text, price: text, nanos: text },
+  { per: text, with: map(text) },
+)
+/** Amounts are decimals in units of the currency. */
+const CHARGE = object({
+  request: text,
+  account: integer,
+  account_name: nullable(text),
+  key: nullable(integer),
+  route: text,
+  model: text,
+  version: integer,
+  state: text,
+  opened: time,
+  closed: nullable(time),
+  hold: text,
+  cost: text,
+  uncollected: text,
+  refunded: text,
+  estimated: boolean,
+  usage: nullable(map(number)),
+  lines: listOf(LINE),
+  formula: nullable(text),
+  task: nullable(text),
+  settings: any,
+})
+
 export const requestEndpoints: AdminEndpoints = {
   'GET requests': {
     summary: 'Lists the requests of this machine, latest first, a hundred a page.',
     query: { ...FILTERS, cursor: '`next` of the page before' },
+    data: listOf(RECORD),
     run: list,
   },
   'GET requests/story': {
     summary: 'Shows one request: its log line, its charges and its task.',
     query: { id: 'of a request or a task, or the id that the client sent' },
+    data: object({ request: nullable(RECORD), charges: listOf(CHARGE), task: nullable(TASK) }),
     run: story,
   },
 }

@@ -1,6 +1,20 @@
 /** Endpoints of operators for tasks: list, and the end of those in the state `unknown`. */
 import type { HostBase } from '../../../engine/plugin.ts'
 import { operatorParts } from '../../operator/contributions.ts'
+import {
+  any,
+  boolean,
+  described,
+  fields,
+  integer,
+  list as listOf,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+  time,
+} from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
@@ -35,10 +49,51 @@ const resolve = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult
   return { data: after, change: { before: { task: id, state: state ?? null }, after } }
 }
 
+const ROW = object({
+  id: text,
+  account: integer,
+  model: text,
+  state: oneOf(...STATES),
+  held: described('Units of the currency.', text),
+  created: time,
+  upstream: text,
+  upstream_id: text,
+  error: text,
+})
+/** A task as it is stored. */
+export const TASK = object(
+  { id: text, account: integer, route: text, model: text, state: oneOf(...STATES), created: time },
+  {
+    key: nullable(integer),
+    request: text,
+    path: text,
+    body: any,
+    target: any,
+    upstreamId: text,
+    attempts: integer,
+    failures: integer,
+    progress: nullable(number),
+    error: any,
+    results: any,
+    copies: any,
+    isCopying: boolean,
+    changed: time,
+    deadline: time,
+    expires: time,
+    late: boolean,
+    isCall: boolean,
+    started: nullable(number),
+    callback: any,
+    callbacks: any,
+    held: text,
+  },
+)
+
 export const taskEndpoints: AdminEndpoints = {
   'GET tasks': {
     summary: 'Lists the latest tasks of all accounts, newest first.',
     query: { state: STATES.join(', ') },
+    data: listOf(ROW),
     run: list,
   },
   'POST tasks/resolve': {
@@ -55,6 +110,7 @@ export const taskEndpoints: AdminEndpoints = {
       },
       ['task', 'outcome'],
     ),
+    data: fields,
     run: resolve,
   },
 }

@@ -1,6 +1,18 @@
 /** Endpoints of operators for upstreams: health, keys at rest, and a test. */
 import type { HostBase } from '../../../engine/plugin.ts'
 import { operatorParts } from '../../operator/contributions.ts'
+import {
+  boolean,
+  described,
+  integer,
+  list as listOf,
+  map,
+  nullable,
+  number,
+  object,
+  oneOf,
+  text,
+} from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
 
@@ -23,14 +35,46 @@ const test = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> =
   return { data: await testUpstream(host, String(body.upstream)) }
 }
 
+const ADDRESS = object({
+  address: text,
+  state: oneOf('ready', 'ejected', 'probing', 'paused'),
+  busy: integer,
+  conversations: object({ own: integer, moved: integer }),
+  workers: described('How many workers see each state.', map(integer)),
+})
+const KEY = object({
+  key: described('The first digits of its SHA-256.', text),
+  state: oneOf('ready', 'resting', 'probing', 'limited'),
+  seconds: number,
+  limited: listOf(text),
+  workers: map(integer),
+})
+const UPSTREAM = object({
+  name: text,
+  inside: described('The plugin that answers for it.', nullable(text)),
+  formats: nullable(listOf(text)),
+  addresses: listOf(ADDRESS),
+  keys: listOf(KEY),
+})
+const ANSWER = object({
+  upstream: text,
+  address: text,
+  key: text,
+  answer: text,
+  fails: boolean,
+  models: described('How many it has.', nullable(integer)),
+})
+
 export const upstreamEndpoints: AdminEndpoints = {
   'GET upstreams': {
     summary: 'Lists the upstreams with the health of their addresses and keys over all workers.',
+    data: listOf(UPSTREAM),
     run: list,
   },
   'POST upstreams/test': {
     summary: 'Asks an upstream for its models with each of its keys. Nothing is charged.',
     body: bodyOf({ upstream: { type: 'string', maxLength: 200 } }, ['upstream']),
+    data: listOf(ANSWER),
     run: test,
   },
 }

@@ -35,8 +35,18 @@ export const operationsIn = (document: OpenApiDocument) =>
   )
 
 const JSON_TYPE = 'application/json'
-/** The errors of a body by a schema of the document; empty: it is valid. */
-export const createChecker = (document: OpenApiDocument) => {
+/** Members that a schema does not name are refused, unless it says that there are more. */
+const closed = (document: OpenApiDocument): OpenApiDocument =>
+  JSON.parse(JSON.stringify(document), (_, value) =>
+    value?.type === 'object' && value.properties && value.additionalProperties === undefined
+      ? { ...value, additionalProperties: false }
+      : value,
+  )
+
+/** The errors of a body by a schema of the document; empty: it is valid. `isClosed`: a member that
+ *  its schema does not name is an error. */
+export const createChecker = (open: OpenApiDocument, { isClosed = false } = {}) => {
+  const document = isClosed ? closed(open) : open
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true })
   addFormats.default(ajv)
   ajv.addSchema({ ...document, $id: 'document' })

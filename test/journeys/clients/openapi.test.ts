@@ -270,10 +270,73 @@ t.test('OpenAPI: what account and admin endpoints answer fits the schemas', asyn
   await call(t, { id: 'token-usage', path: '/api/usage/token' })
   await call(t, { id: 'subscription', path: '/v1/dashboard/billing/subscription' })
   await call(t, { id: 'dashboard-usage', path: '/v1/dashboard/billing/usage' })
-  await get('admin-get-accounts', '/api/admin/accounts')
-  await get('admin-get-account', '/api/admin/account?account=admin')
-  await get('admin-get-endpoints', '/api/admin/endpoints')
 })
+
+t.test(
+  'OpenAPI: what admin endpoints answer fits the schemas, which name every member',
+  async t => {
+    const strict = createChecker(document, { isClosed: true })
+    const checkedIds: string[] = []
+    const ask = async (name: string, query = '', body?: object) => {
+      const [method = '', path = ''] = name.split(' ')
+      const id = `admin-${name.toLowerCase().replace(/[ /]/g, '-')}`
+      const response = await fetch(`${gateway.url}/api/admin/${path}${query}`, {
+        method,
+        headers: { authorization: `Bearer ${systemToken}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      const answer = (await response.json()) as { readonly data: never }
+      t.equal(response.status, 200, `${name}: ${JSON.stringify(answer).slice(0, 200)}`)
+      t.same(strict.response(id, '200', answer), [], name)
+      checkedIds.push(id)
+      return answer.data as never as readonly { readonly [name: string]: string }[]
+    }
+    for (const name of [
+      'accounts',
+      'endpoints',
+      'requests',
+      'upstreams',
+      'routes',
+      'configuration',
+    ])
+      await ask(`GET ${name}`)
+    await ask('GET account', '?account=admin')
+    await ask('POST accounts', '', { name: 'closed' })
+    for (const name of ['suspend', 'resume', 'link'])
+      await ask(`POST accounts/${name}`, '', { account: 'closed' })
+    await ask('POST accounts/credit', '', { account: 'closed', amount: '5' })
+    await ask('POST accounts/debit', '', { account: 'closed', amount: '2' })
+    await ask('POST accounts/overdraft', '', { account: 'closed', amount: '1' })
+    const charges = await ask('GET charges')
+    const charge = charges.find(({ task, cost }) => task === null && Number(cost) > 0)
+    await ask('GET requests/story', `?id=${charge?.request}`)
+    await ask('GET requests/story', `?id=${charges.find(({ task }) => task !== null)?.task}`)
+    await ask('POST charges/refund', '', { request: charge?.request })
+    await ask('GET ledger/audit')
+    const [first] = await ask('GET keys', '?account=admin')
+    await ask('POST keys/limits', '', {
+      key: first?.id,
+      limits: { requests: '60/min' },
+      quota: null,
+    })
+    const keys = await ask('GET keys', '?account=admin')
+    await ask('POST keys/revoke', '', { key: keys.at(-1)?.id })
+    t.ok((await ask('GET tasks')).length > 0)
+    await ask('GET deliveries')
+    await ask('POST upstreams/test', '', { upstream: 'gp' })
+    await ask('POST configuration/reload', '', {})
+    await ask('GET configuration/diff')
+    await ask('GET configuration/change', '?version=1')
+    const ids = operationsIn(document)
+      .map(({ operation }) => operation.operationId)
+      .filter(id => id.startsWith('admin-'))
+    const elsewhere = /editor|rollback|replay|resolve|live|events|rename|delete/ // their tests start other gateways
+    t.same(
+      ids.filter(id => !checkedIds.includes(id) && !elsewhere.test(id)),
+      [],
+    )
+  },
+)
 
 t.test('OpenAPI: a wrong answer and a wrong request are found', async t => {
   const [{ body } = { body: {} }] = answers
