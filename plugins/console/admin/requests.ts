@@ -102,8 +102,8 @@ const RECORD = open(
   ),
 )
 const LINE = object(
-  { meter: text, quantity: text, price: text, nanos: text },
-  { per: text, with: map(text) },
+  { meter: text, quantity: text, price: text, per: text, nanos: text },
+  { with: map(text), by: map(text), min: text, step: text, factor: text },
 )
 /** Amounts are decimals in units of the currency. */
 const CHARGE = object({
