@@ -28,6 +28,13 @@ const press =
     }
     await page.getByRole('dialog').waitFor()
   }
+/** Presses a button that only narrow screens have. */
+const openIfNarrow =
+  (name: string | RegExp) =>
+  async (page: Page): Promise<void> => {
+    const button = page.getByRole('button', { name }).first()
+    if (await button.isVisible()) await button.click()
+  }
 /** Opens a dialog and submits what the API refuses. */
 const refuse =
   (open: string, field: RegExp, value: string) =>
@@ -159,15 +166,14 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
     await page.getByRole('button', { name: 'Send' }).click()
     await page.locator('[data-charge]').getByText('CNY').waitFor()
   }),
-  dialog('customer', 'playground', 'menu', async page => {
-    const more = page.getByRole('button', { name: 'More' })
-    if (await more.isVisible()) await more.click()
-  }),
+  dialog('customer', 'playground', 'menu', openIfNarrow('More')),
   ...pageViews('operator', OPERATOR_PAGES),
   ...pageViews('operator', EMPTY_OPERATOR_PAGES, 'empty'),
   { role: 'operator', address: `call/${call}`, name: 'operator-story' },
   { role: 'operator', address: `call/${failedCall}`, name: 'operator-story-failed' },
   { role: 'operator', address: `call/${task}`, name: 'operator-story-task' },
+  dialog('operator', 'accounts', 'menu', openIfNarrow('More')),
+  dialog('operator', 'accounts', 'actions', openIfNarrow(/^Actions of/)),
   dialog('operator', 'accounts', 'create', refuse('Create an account', /^Name/, 'bad <name>')),
   dialog('operator', 'accounts', 'credit', refuse('Credit', /^Amount/, 'much')),
   dialog('operator', 'accounts', 'link', press('Sign-in link')),

@@ -1,0 +1,45 @@
+/** Checks views of the console in a browser: accessible in both themes and sizes, and nothing wider
+ *  than the screen. */
+import type { Test } from 'tap'
+import { LONG } from '../run-settings.ts'
+import { contrastFindings, seriousFindings } from './accessibility.ts'
+import { openWindow, startBrowser } from './browser.ts'
+import { sessionOf, startSample } from './sample-gateway.ts'
+import { type Role, show, viewsOf } from './views.ts'
+
+export const checkViews = async (t: Test, roles: readonly Role[]): Promise<void> => {
+  const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
+  // What a dialog or a state adds to its page is looked at in long runs.
+  const views = viewsOf(gateway).filter(({ act, state }) => LONG || (!act && !state))
+  for (const role of roles)
+    t.test(`${role}: accessible and within the screen, in both themes and sizes`, async t => {
+      const window = await openWindow(t, browser, gateway, sessionOf(gateway, role))
+      const { page, faults } = window
+      for (const view of views.filter(each => each.role === role)) {
+        await page.setViewportSize({ width: 1440, height: 900 })
+        await page.emulateMedia({ colorScheme: 'light' })
+        await show(window, gateway.url, view)
+        for (const width of [1440, 360]) {
+          await page.setViewportSize({ width, height: 900 })
+          await page.emulateMedia({ colorScheme: 'light' })
+          t.same(await seriousFindings(page), [], `${view.name}, ${width} px, light`)
+          await page.emulateMedia({ colorScheme: 'dark' })
+          t.same(await contrastFindings(page), [], `${view.name}, ${width} px, dark`)
+          t.same(await page.evaluate(WIDER), [], `${view.name}, ${width} px: nothing is wider`)
+        }
+      }
+      t.same(faults, [])
+    })
+}
+
+/** Elements that are wider than the screen, outside of boxes that scroll. */
+const WIDER = `(() => {
+  const scrolls = element => {
+    for (let each = element; each; each = each.parentElement)
+      if (/auto|scroll|hidden/.test(getComputedStyle(each).overflowX) && each !== document.body) return true
+    return false
+  }
+  return [...document.querySelectorAll('main *, dialog *')]
+    .filter(each => each.getBoundingClientRect().right > innerWidth + 0.5 && !scrolls(each))
+    .map(each => each.outerHTML.slice(0, 120))
+})()`
