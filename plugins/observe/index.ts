@@ -5,6 +5,7 @@ import type {
   Attempt,
   Exchange,
   Fault,
+  Headers,
   Host,
   Json,
   Metrics,
@@ -25,7 +26,14 @@ type Try = {
   target: string | null
   /** Status of its response, or code of its fault. */
   result: number | string
+  /** From the head of the request to the begin of the attempt. Until the request ends: a time of
+   *  `performance.now()`. */
+  start: number
   ms: number
+  /** What support of the provider asks for: the id of its response. */
+  id?: string
+  /** When the provider allows the next request: seconds, or a date. */
+  retry_after?: string
 }
 const TRIES: Slot<Try[]> = { name: 'tries' }
 
@@ -62,7 +70,8 @@ class Observer implements Stage {
     const start = performance.now()
     try {
       await next()
-      addTry(attempt, attempt.reply.status, start)
+      const { status, headers } = attempt.reply
+      addTry(attempt, status, start, headers)
     } catch (error) {
       addTry(attempt, (error as Fault).code ?? 'ERROR', start)
       throw error
@@ -70,9 +79,11 @@ class Observer implements Stage {
   }
   #report(exchange: Exchange, { ms }: Outcome): void {
     const { slots } = exchange
+    const requestStart = performance.now() - ms.whole
+    for (const each of slots.get(TRIES) ?? []) each.start = round(each.start - requestStart)
     const fields = fieldsOf(exchange)
     fields.version = this.#version
-    if (ms.first !== undefined) fields.first_byte = Math.round(ms.first * 100) / 100
+    if (ms.first !== undefined) fields.first_byte = round(ms.first)
     slots.set(LOG_FIELDS, fields)
     const model = slots.get(MODEL)?.entry
     if (model === undefined) return
@@ -93,9 +104,23 @@ const KINDS = [
   ['output', 'output_tokens'],
 ] as const
 
-const addTry = ({ exchange, target }: Attempt, result: number | string, start: number): void => {
+const round = (ms: number): number => Math.round(ms * 100) / 100
+/** Headers with the id of a response, by provider; the engine renames `x-request-id`. */
+const ID_HEADERS = ['x-upstream-request-id', 'request-id', 'apim-request-id', 'x-amzn-requestid']
+const MAX_HEADER = 200
+
+const addTry = (
+  { exchange, target }: Attempt,
+  result: number | string,
+  start: number,
+  headers: Headers = {},
+): void => {
   const ms = Math.round(performance.now() - start)
-  const each = { upstream: target.upstream, target: target.name ?? null, result, ms }
+  const each: Try = { upstream: target.upstream, target: target.name ?? null, result, start, ms }
+  const idHeader = ID_HEADERS.find(name => headers[name] !== undefined)
+  if (idHeader !== undefined) each.id = String(headers[idHeader]).slice(0, MAX_HEADER)
+  const retryAfter = headers['retry-after']
+  if (retryAfter !== undefined) each.retry_after = String(retryAfter).slice(0, MAX_HEADER)
   const tries = exchange.slots.get(TRIES)
   if (tries) tries.push(each)
   else exchange.slots.set(TRIES, [each])
@@ -119,10 +144,18 @@ const fieldsOf = (exchange: Exchange): Record<string, Json> => {
   if (usage) addTokens(fields, usage.meters)
   if (usage?.estimated) fields.estimated = true
   if (charge) fields.cost = Number(printMoney(charge.nanos))
-  if (tries && (tries.length > 1 || typeof tries[0]?.result === 'string')) fields.tries = tries
+  const [first] = tries ?? []
+  if (tries && first && (tries.length > 1 || isFailed(first))) fields.tries = tries
+  else if (first) addOnlyTry(fields, first)
   const dropped = exchange.hasReply ? exchange.reply.headers['x-tollgate-dropped'] : undefined
   if (dropped !== undefined) fields.dropped = dropped
   return fields
+}
+const isFailed = ({ result }: Try): boolean => typeof result === 'string' || result >= 400
+/** A line has less of a single attempt that succeeded. */
+const addOnlyTry = (fields: Record<string, Json>, { start, id }: Try): void => {
+  fields.sent_ms = start
+  if (id !== undefined) fields.upstream_id = id
 }
 /** The model that a refused request names, which may be unknown. */
 const namedModel = (body: Json | undefined): string | undefined => {

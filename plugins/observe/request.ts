@@ -95,16 +95,28 @@ const tokens = (record: RequestRecord): string => {
 }
 /** Each attempt, where the line has them: it has where there were several or one failed. */
 const attemptLines = (record: RequestRecord): readonly string[] => {
-  const { tries, attempts, upstream, target } = record
+  const { tries, attempts, upstream, target, sent_ms: start, upstream_id: id } = record
   if (!Array.isArray(tries))
-    return [field('upstream', attempts === 0 ? 'none was asked' : placeOf(upstream, target))]
+    return [
+      field(
+        'upstream',
+        attempts === 0 ? 'none was asked' : placeOf(upstream, target) + remarksOf({ start, id }),
+      ),
+    ]
   return (tries as readonly Readonly<Record<string, Json>>[]).map((each, index) =>
     field(
       `attempt ${index + 1}`,
-      ` ${placeOf(each.upstream, each.target)}: ${show(each.result)} after ${show(each.ms)} ms`,
+      ` ${placeOf(each.upstream, each.target)}: ${show(each.result)} after ${show(each.ms)} ms${remarksOf(each)}`,
     ),
   )
 }
+type Fields = Readonly<Record<string, Json | undefined>>
+const remarksOf = ({ start, id, retry_after: retryAfter }: Fields) =>
+  [
+    ...(start === undefined ? [] : [`, sent at ${show(start)} ms`]),
+    ...(retryAfter === undefined ? [] : [`, retry-after ${show(retryAfter)}`]),
+    ...(id === undefined ? [] : [`, its id ${show(id)}`]),
+  ].join('')
 const placeOf = (upstream: Json | undefined, target: Json | undefined): string =>
   `${show(upstream)}${target === undefined || target === null ? '' : `/${show(target)}`}`
 

@@ -25,11 +25,13 @@ const ANSWER = JSON.stringify({
 const up = await startHttpUpstream(t, async (request, response) => {
   for await (const _ of request);
   response.setHeader('content-type', 'application/json')
+  response.setHeader('x-request-id', 'of the other one')
   response.end(ANSWER)
 })
 const busy = await startHttpUpstream(t, async (request, response) => {
   for await (const _ of request);
-  response.writeHead(503, { 'content-type': 'application/json' }).end('{}')
+  const headers = { 'content-type': 'application/json', 'retry-after': '0' }
+  response.writeHead(503, { ...headers, 'request-id': 'of the busy one' }).end('{}')
 })
 const routes = `
 pipeline: [errors, observe, auth, model, meter, translate]
@@ -118,19 +120,37 @@ t.test('request ID: shows who, the attempts of a retried call, and its price', a
     return text.includes('attempt 1') ? text : undefined
   })
   t.match(out, /^who +admin \(1\), key 1$/m)
-  t.match(out, /^attempt 1 +busy\/m: 503 after \d+ ms$/m)
-  t.match(out, /^attempt 2 +up\/m: 200 after \d+ ms$/m)
+  t.match(
+    out,
+    /^attempt 1 +busy\/m: 503 after \d+ ms, sent at [\d.]+ ms, retry-after 0, its id of the busy one$/m,
+  )
+  t.match(out, /^attempt 2 +up\/m: 200 after \d+ ms, sent at [\d.]+ ms, its id of the other one$/m)
   t.match(out, /^times .*first byte after [\d.]+ ms/m)
   t.match(out, /^tokens +7 in, 3 out$/m)
   t.match(out, /input: 7 x/)
   const { request } = JSON.parse(await run('request', id, '--json')) as {
-    readonly request: { readonly first_byte: number; readonly ms: number; readonly tries: object }
+    readonly request: {
+      readonly first_byte: number
+      readonly ms: number
+      readonly tries: { start: number }[]
+    }
   }
   t.match(request.tries, [
     { upstream: 'busy', result: 503 },
     { upstream: 'up', result: 200 },
   ])
+  const [one, two] = request.tries
+  t.ok(one && two && one.start < two.start && two.start < request.ms, 'times of the attempts')
   t.ok(request.first_byte > 0 && request.first_byte <= request.ms, 'the first byte comes before')
+})
+
+t.test('request ID: of a single attempt, its time and the id of its response', async t => {
+  const id = await call('m')
+  const out = await eventually(async () => {
+    const text = await run('request', id)
+    return text.includes('upstream') ? text : undefined
+  })
+  t.match(out, /^upstream +up\/m, sent at [\d.]+ ms, its id of the other one$/m)
 })
 
 t.test('metrics: count tokens and charges, and show addresses and keys at hand', async t => {

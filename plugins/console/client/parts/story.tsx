@@ -28,6 +28,10 @@ interface Attempt {
   readonly target?: string
   readonly result?: string | number
   readonly ms?: number
+  /** ms after the head of the request. */
+  readonly start?: number
+  readonly id?: string
+  readonly retry_after?: string
 }
 export interface RequestRecord {
   readonly id: string
@@ -44,6 +48,9 @@ export interface RequestRecord {
   readonly code?: string
   readonly attempts: number
   readonly tries?: readonly Attempt[]
+  /** Of a single attempt that succeeded: its start, in ms, and the id of the upstream's response. */
+  readonly sent_ms?: number
+  readonly upstream_id?: string
   readonly upstream?: string
   readonly target?: string
   readonly account?: number
@@ -198,6 +205,19 @@ const What = ({
 const isFailed = (result: Attempt['result']): boolean =>
   typeof result !== 'number' ? result !== 'ok' && result !== undefined : result >= 400
 
+/** Its status and duration are those of the request. */
+const onlyAttemptOf = ({
+  upstream,
+  target,
+  sent_ms: start,
+  upstream_id: id,
+}: RequestRecord): Attempt => ({
+  ...(upstream !== undefined && { upstream }),
+  ...(target !== undefined && { target }),
+  ...(start !== undefined && { start }),
+  ...(id !== undefined && { id }),
+})
+
 /** The log line has the end and durations; the ledger has its own times. */
 const stepsOf = (
   request: RequestRecord | null,
@@ -208,20 +228,22 @@ const stepsOf = (
   const first = charges.at(-1)
   const start = request ? request.time - request.ms : first && Date.parse(first.opened)
   const tries: readonly Attempt[] =
-    request?.tries ?? (request && request.attempts > 0 ? [request] : [])
+    request?.tries ?? (request && request.attempts > 0 ? [onlyAttemptOf(request)] : [])
   return [
     { title: text('call.accepted'), at: start },
     ...(first
       ? [{ title: text('call.held'), at: Date.parse(first.opened), detail: money(first.hold) }]
       : []),
     ...tries.map((each, index): Step => {
-      const isOnly = each === request
-      const duration = isOnly ? undefined : `${each.result ?? ''} · ${each.ms ?? ''} ms`
+      const duration = each.result === undefined ? '' : `${each.result} · ${each.ms ?? ''} ms`
+      const retryAfter = each.retry_after === undefined ? '' : `retry-after ${each.retry_after}`
       return {
         title: text('call.attempt', { n: index + 1 }),
-        detail: [each.upstream, each.target, duration].filter(Boolean).join(' · '),
-        tone: !isOnly && isFailed(each.result) ? 'warning' : undefined,
-        at: undefined,
+        detail: [each.upstream, each.target, duration, retryAfter, each.id]
+          .filter(Boolean)
+          .join(' · '),
+        tone: isFailed(each.result) ? 'warning' : undefined,
+        at: start === undefined || each.start === undefined ? undefined : start + each.start,
       }
     }),
     ...(request?.first_byte === undefined || start === undefined
