@@ -15,6 +15,7 @@ const COPIED = [
   'engine',
   'commands',
   'examples',
+  'exports',
   'plugins',
   'models',
   'schemas',
@@ -77,6 +78,7 @@ export const clone = async (t: Test): Promise<Clone> => {
 /** The output of a process, and a wait for a pattern in it. */
 export interface ProcessOutput {
   text(): string
+  /** Rejects with the output if the pattern is not there after a minute. */
   until(pattern: RegExp): Promise<void>
 }
 const readOutput = (child: ChildProcess): ProcessOutput => {
@@ -91,13 +93,16 @@ const readOutput = (child: ChildProcess): ProcessOutput => {
     text: () => text,
     until: pattern =>
       new Promise((resolve, reject) => {
+        const fail = (what: string) => () => reject(new Error(`${what} ${pattern}:\n${text}`))
+        const deadline = setTimeout(fail('a minute without'), 60_000)
         const check = (): void => {
           if (!pattern.test(text)) return
           waiting.delete(check)
+          clearTimeout(deadline)
           resolve()
         }
         waiting.add(check)
-        child.on('exit', () => reject(new Error(`it ended without ${pattern}:\n${text}`)))
+        child.on('exit', fail('it ended without'))
         check()
       }),
   }
