@@ -10,6 +10,7 @@ import {
   startByteUpstream,
   testClients,
 } from '../../helpers/gateway/direct-client.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
 
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n'
 testClients(
@@ -35,9 +36,10 @@ const CHUNKS = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\
 testClients(
   'transport: without a length the last bytes are the tail if their end arrived with them',
   async (t, openOrigin) => {
+    let writeEnd = (): void => {}
     const upstream = await startByteUpstream(t, (socket, request) => {
       if (request.startsWith('GET /whole')) return `${CHUNKS}0\r\n\r\n`
-      setTimeout(() => socket.write('0\r\n\r\n'), 20)
+      writeEnd = () => void socket.write('0\r\n\r\n')
       return CHUNKS
     })
     const { ask } = openOrigin(t, upstream.url)
@@ -45,6 +47,8 @@ testClients(
     await whole.over
     t.same(whole.log, ['end abc'])
     const late = recordBody(await ask({ path: '/late' }))
+    await eventually(() => late.log.length > 0)
+    writeEnd()
     await late.over
     t.same(late.log, ['abc', 'end '], 'passed on at once where the end came later')
   },
