@@ -108,7 +108,7 @@ const main = async () => {
   const isSource = existsSync(path.join(__dirname, 'cli.ts'))
   const cli = await import(isSource ? './cli.ts' : '../dist/engine/cli.js')
   // Handles that a fault left open must not keep the process running after the command ended.
-  process.exit(await cli.main(process.argv.slice(2)))
+  await cli.mainAndExit(process.argv.slice(2))
 }
 
 module.exports = { judge, flagsOf }

@@ -35,6 +35,15 @@ export const main = async (
   }
 }
 
+/** Runs `tollgate …argv` and ends the process when its output is written: a pipe takes long output
+ *  in parts, and exiting drops the rest. */
+export const mainAndExit = async (argv: readonly string[]): Promise<never> => {
+  const code = await main(argv)
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<void>(resolve => stream.write('', () => resolve()))
+  process.exit(code)
+}
+
 /** With the variables of `.env`: also for processes that this one starts. */
 const withEnvFile = (config: string, terminal: Terminal): Terminal => {
   const variables = readEnvFile(config)
@@ -146,4 +155,4 @@ const formatIn = (argv: readonly string[]): Format => {
   return value === 'json' || value === 'github' ? value : 'pretty'
 }
 
-if (import.meta.main) process.exit(await main(process.argv.slice(2)))
+if (import.meta.main) await mainAndExit(process.argv.slice(2))
