@@ -80,6 +80,12 @@ export const callData = async <T>(
 ): Promise<T> =>
   (await call<{ readonly data: T }>(method, path, { body, ...(signal && { signal }) })).data
 
+/** Shows the sign-in if the session has ended. */
+export const checkSession = async (): Promise<void> => {
+  const response = await send('GET', '/api/session').catch(() => undefined)
+  if (response?.status === 401) state.onSignedOut()
+}
+
 /** The error of a refusal, in whichever dialect it was sent. */
 export const errorOf = async (response: Response): Promise<ApiError> => {
   const text = await response.text()

@@ -1,6 +1,6 @@
 /** Data of the gateway in components: loaded once, shown again at once, reloaded on demand. */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, addressOf, call } from './api.ts'
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import { ApiError, call } from './api.ts'
 
 export interface Loaded<T> {
   readonly data: T | undefined
@@ -54,47 +54,6 @@ export const useData = <T>(path: string | undefined): Loaded<T> => {
   const reload = useCallback(() => setRound(round => round + 1), [])
   const value = path === undefined ? undefined : (cache[path] as T | undefined)
   return { data: value, error: path === undefined ? undefined : error, isSlow, reload }
-}
-
-/** What a stream reports: the changed rows by their ids; none at its beginning. */
-export interface Change {
-  readonly at: number
-  readonly rows: readonly { readonly id: string }[]
-}
-/** Changes of a stream as they happen. It is closed while the tab is hidden, and opened again when
- *  it is shown: `onChange` then runs, since something may have changed meanwhile. Returns the time
- *  of the last event, in ms. */
-export const useEvents = (
-  path: string | undefined,
-  onChange: (change: Change) => void,
-): number | undefined => {
-  const [at, setAt] = useState<number>()
-  const listener = useRef(onChange)
-  listener.current = onChange
-  useEffect(() => {
-    if (path === undefined) return
-    let source: EventSource | undefined
-    let isFirst = true
-    const open = () => {
-      source?.close()
-      source = undefined
-      if (document.hidden) return
-      source = new EventSource(addressOf(path))
-      source.onmessage = ({ data }) => {
-        setAt(Date.now())
-        // The page has just loaded what the first event of the first connection stands for.
-        if (!isFirst) listener.current(JSON.parse(data) as Change)
-        isFirst = false
-      }
-    }
-    open()
-    document.addEventListener('visibilitychange', open)
-    return () => {
-      document.removeEventListener('visibilitychange', open)
-      source?.close()
-    }
-  }, [path])
-  return at
 }
 
 export interface Action {

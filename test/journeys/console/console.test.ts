@@ -316,6 +316,22 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     t.same(faults, [])
   })
 
+  t.test('session: its end elsewhere is noticed by streams, and shows the sign-in', async t => {
+    for (const address of ['usage', 'live']) {
+      const client = await gateway.signIn({ token: gateway.token })
+      const { page, open } = await openWindow(t, browser, gateway, { as: client })
+      const opened = page.waitForRequest(request => request.resourceType() === 'eventsource')
+      await open(address)
+      await opened
+      t.match(await client.ask('DELETE', '/api/session'), { status: 200 })
+      // The stream is opened again, as after the tab was hidden, until each worker knows.
+      await eventually(async () => {
+        await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        return page.getByText('Your session has ended').isVisible()
+      })
+    }
+  })
+
   t.test('keyboard: goes to pages, focuses the search, lists the keys', async t => {
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
     await open('overview')

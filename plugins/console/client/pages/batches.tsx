@@ -1,7 +1,8 @@
 /** Batches: create from a file, watch, cancel, download the output. */
 import { useState } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
-import { useAction, useData, useEvents } from '../loading.ts'
+import { useChanges } from '../events.ts'
+import { useAction, useData } from '../loading.ts'
 import { Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
@@ -35,7 +36,7 @@ const Batches = () => {
   const [isCreate, setCreate] = useState(false)
   const rows = useRows<Batch>('/v1/batches?limit=50', openaiPage, round)
   const reload = () => setRound(round => round + 1)
-  const live = useEvents('/api/batches/events', reload)
+  const live = useChanges('/api/batches/events', reload)
   const cancel = (id: string) =>
     call('POST', `/v1/batches/${id}/cancel`, { body: {} })
       .then(reload)

@@ -1,7 +1,7 @@
 /** Requests as they end, for operators. */
 import { useState } from 'preact/hooks'
+import { useStream } from '../events.ts'
 import { formatNumber, formatTime, shortenId } from '../format.ts'
-import { useLog } from '../live-log.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Filter, wholeList } from '../parts/list.tsx'
@@ -57,11 +57,10 @@ interface StreamProps {
 }
 const Stream = ({ search, before }: StreamProps) => {
   const [added, setAdded] = useState<readonly RequestRecord[]>([])
-  const onEvent = (event: unknown) => {
-    const { rows } = event as { readonly rows: readonly RequestRecord[] }
+  const onEvent = ({ rows }: { readonly rows: readonly RequestRecord[] }) => {
     setAdded(all => [...rows.toReversed(), ...all].slice(0, MOST))
   }
-  const { isOpen, lastAt } = useLog(`/api/admin/requests/live?${search}`, onEvent, before.reload)
+  const { isOpen, lastAt } = useStream(`/api/admin/requests/live?${search}`, onEvent, before.reload)
   // What the first page and an event both have is shown once.
   const all = new Map([...added, ...(before.data?.data ?? [])].map(each => [each.id, each]))
   const rows = [...all.values()].sort((a, b) => b.time - a.time).slice(0, MOST)

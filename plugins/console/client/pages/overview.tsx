@@ -1,8 +1,9 @@
 /** The overview of an account: balance, spend by day and by model, calls, errors, cached share. */
 import { useMemo, useState } from 'preact/hooks'
 import { callData } from '../api.ts'
+import { useChanges } from '../events.ts'
 import { formatMoney, formatNumber, formatPercent } from '../format.ts'
-import { useAction, useData, useEvents } from '../loading.ts'
+import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Chart, type ChartData, type Series } from '../parts/chart.tsx'
 import { Dialog } from '../parts/form.tsx'
@@ -45,7 +46,7 @@ const Overview = ({ place }: PageProps) => {
   const usage = useData<{ data: readonly Cell[] }>(`/api/usage/overview?from=${from}`)
   const profile = useData<{ data: Profile }>('/api/user/info')
   const [secret, setSecret] = useState<string>()
-  const live = useEvents('/api/usage/events', () => {
+  const live = useChanges('/api/usage/events', () => {
     usage.reload()
     profile.reload()
   })

@@ -1,7 +1,8 @@
 /** One task: its state as it moves, its results played inline, its request; cancel. */
 import { callData } from '../api.ts'
+import { useChanges } from '../events.ts'
 import { formatTime } from '../format.ts'
-import { useAction, useData, useEvents } from '../loading.ts'
+import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Media } from '../parts/media.tsx'
 import { PageHead } from '../parts/page.tsx'
@@ -15,7 +16,7 @@ const TaskPage = ({ place }: PageProps) => {
   const id = encodeURIComponent(place.id ?? '')
   const task = useData<{ data: Task }>(`/api/tasks/${id}`)
   const running = task.data && isOpen(task.data.data)
-  const live = useEvents('/api/tasks/events', ({ rows }) => {
+  const live = useChanges('/api/tasks/events', ({ rows }) => {
     if (rows.length === 0 || rows.some(row => row.id === place.id)) task.reload()
   })
   const cancel = useAction(async () => {

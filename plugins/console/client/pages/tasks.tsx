@@ -1,7 +1,7 @@
 /** Tasks: their states, live while any of them runs. */
 import { useState } from 'preact/hooks'
+import { useChanges } from '../events.ts'
 import { shortenId } from '../format.ts'
-import { useEvents } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Empty } from '../parts/states.tsx'
@@ -32,7 +32,7 @@ const Tasks = ({ place: { query } }: PageProps) => {
   const [round, setRound] = useState(0)
   const state = FILTERS.find(each => each === query.get('state')) ?? ''
   const rows = useRows<Task>(`/api/tasks${state && `?state=${state}`}`, envelopePage, round)
-  const live = useEvents('/api/tasks/events', () => setRound(round => round + 1))
+  const live = useChanges('/api/tasks/events', () => setRound(round => round + 1))
   return (
     <>
       <PageHead title={text('page.tasks')}>

@@ -1,7 +1,7 @@
 /** Upstreams, for operators: health over all workers, keys at rest, and a test. */
 import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
-import { useEvery } from '../live-log.ts'
+import { useEvery } from '../events.ts'
 import { toApiError, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Filter } from '../parts/list.tsx'

@@ -1,8 +1,9 @@
 /** Usage: every call of the account, filtered, page by page. */
 import { useState } from 'preact/hooks'
 import { addressOf } from '../api.ts'
+import { useChanges } from '../events.ts'
 import { formatNumber, shortenId } from '../format.ts'
-import { useData, useEvents } from '../loading.ts'
+import { useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Empty } from '../parts/states.tsx'
@@ -43,7 +44,7 @@ const Usage = ({ place: { query } }: PageProps) => {
     setRound(round => round + 1)
     setMissed(0)
   }
-  const live = useEvents('/api/usage/events', ({ rows }) => {
+  const live = useChanges('/api/usage/events', ({ rows }) => {
     // Rows that the user is reading stay where they are.
     if (scrollY < READING) reload()
     else setMissed(missed => missed + rows.length)
