@@ -25,6 +25,7 @@ export const PAGES = {
     load: () => import('./pages/batches.tsx'),
   },
   models: { key: 'm', icon: 'models', group: 'customer', load: () => import('./pages/models.tsx') },
+  api: { key: 'i', icon: 'api', group: 'customer', load: () => import('./pages/api.tsx') },
   playground: {
     key: 'p',
     icon: 'playground',

@@ -332,6 +332,29 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     }
   })
 
+  t.test('API: lists the calls of the running routes, and shows one with its bodies', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    await open('api')
+    await page.getByLabel('Search').fill('chat/comp')
+    await page.getByRole('link', { name: 'POST /v1/messages' }).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'POST /v1/chat/completions' }).click()
+    const section = (name: string) => page.getByRole('region', { name, exact: true })
+    const call = section('POST /v1/chat/completions')
+    await call.getByText('header x-api-key').waitFor()
+    await call.getByText('idempotency-key').waitFor()
+    await call.getByRole('link', { name: /by model/ }).waitFor()
+    const request = section('Request · application/json')
+    await request.getByText('messages[].tool_calls[].function.arguments').waitFor()
+    const role = request.locator('dt', { hasText: /^messages\[\]\.role$/ })
+    t.match(await role.locator('+ dd').textContent(), /"assistant".*required$/)
+    await section('200 Success · application/json').getByText('choices[].finish_reason').waitFor()
+    await section('Errors').getByText('The balance does not cover the call').waitFor()
+    await section('Errors').getByText('error.message').waitFor()
+    await open('api/nothing')
+    await page.getByText('There is no such call').waitFor()
+    t.same(faults, [])
+  })
+
   t.test('keyboard: goes to pages, focuses the search, lists the keys', async t => {
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
     await open('overview')

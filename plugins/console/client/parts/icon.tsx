@@ -7,6 +7,7 @@ const ICONS = {
   files: 'M4 1.5h5l3.5 3.5v9.5H4zM9 1.5V5h3.5',
   batches: 'M2 5l6-3 6 3-6 3zM2 8.5l6 3 6-3M2 12l6 3 6-3',
   models: 'M8 1.5l6 3.2v6.6l-6 3.2-6-3.2V4.7zM2 4.7l6 3.3 6-3.3M8 8v6.5',
+  api: 'M5 4L1.5 8L5 12M11 4l3.5 4L11 12M9.5 2.5l-3 11',
   playground: 'M4 2.5l9 5.5-9 5.5z',
   notifications: 'M8 2a4 4 0 0 1 4 4v3l1.5 3h-11L4 9V6a4 4 0 0 1 4-4zM6.5 14h3',
   personal: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14.5a5.5 5.5 0 0 1 11 0',
