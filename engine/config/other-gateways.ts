@@ -5,6 +5,9 @@ const RETRY = 'a route has `retries: 2` and `retry_on: [500]`'
 const BALANCE = 'a route has `balance: round-robin`, and its targets have `weight:`'
 const TLS = 'the listener has `settings.tls: { cert, key }`, an upstream `tls: { ca, cert, key }`'
 const CORS = 'there is no CORS: let the balancer in front answer pages of other origins'
+const UPSTREAMS = 'a route has `upstream: NAME`, whose `url:` is under `upstreams:`'
+const REWRITE = 'a route has `rewrite: /v2/items/{id}`'
+const PROXY = 'an upstream has `proxy: http://HOST:PORT`'
 const URL = 'an upstream has `url:`'
 const KEY = 'an upstream has `key:`, one or a list'
 const LISTEN = '`settings.listen` is HOST:PORT'
@@ -26,6 +29,25 @@ const HINTS: Hints = {
   ssl: TLS,
   https: TLS,
   ssl_certificate: TLS,
+  ssl_verify: TLS,
+  cert: TLS,
+  certificate: TLS,
+  certificates: TLS,
+  tls_cert: TLS,
+  services: UPSTREAMS,
+  service: UPSTREAMS,
+  server: UPSTREAMS,
+  servers: UPSTREAMS,
+  backend: UPSTREAMS,
+  backends: UPSTREAMS,
+  proxy_pass: UPSTREAMS,
+  reverse_proxy: UPSTREAMS,
+  strip_path: REWRITE,
+  strip_prefix: REWRITE,
+  path_rewrite: REWRITE,
+  http_proxy: PROXY,
+  https_proxy: PROXY,
+  proxies: PROXY,
   cors: CORS,
   cors_origins: CORS,
   allowed_origins: CORS,
@@ -48,6 +70,8 @@ const HINTS: Hints = {
   trusted_ips: PROXIES,
   trust_proxy: PROXIES,
   real_ip: PROXIES,
+  x_forwarded_for: PROXIES,
+  trusted_proxy: PROXIES,
 }
 
 export type Hints = Readonly<Record<string, string>>

@@ -47,7 +47,8 @@ const TOO_DEEP = 'RESOURCE_EXHAUSTION'
 const MESSAGES: Readonly<Record<string, string>> = {
   BLOCK_AS_IMPLICIT_KEY:
     'a key cannot follow a value; indent it on a line of its own, or quote a value that holds ": "',
-  BAD_INDENT: 'the indentation matches none of the lines above',
+  BAD_INDENT:
+    'the indentation is wrong: the keys of a map begin in one column, as do the dashes of a list',
   MULTILINE_IMPLICIT_KEY: 'a key needs ": " after it, on the same line',
   BAD_SCALAR_START: 'a value cannot start with this character; put it in quotes',
   MULTIPLE_DOCS: 'a file may contain one document only; remove the line ---',

@@ -31,6 +31,13 @@ t.test('messages: a word of another gateway gets the key of this one', async t =
     retry: /`retries: 2`/,
     cors: /no CORS/,
     tls: /settings\.tls/,
+    certificate: /settings\.tls/,
+    ssl_verify: /settings\.tls/,
+    service: /`upstream: NAME`/,
+    proxy_pass: /`upstream: NAME`/,
+    strip_path: /`rewrite:/,
+    http_proxy: /`proxy: http/,
+    x_forwarded_for: /`settings\.trusted_proxies:/,
   }
   const keys = Object.keys(words).map(word => `${word}: 1`)
   const messages = await messagesOf(
@@ -46,6 +53,27 @@ t.test('messages: a word of another gateway gets the key of this one', async t =
     `${UP}\nroutes: [{ path: GET /a, upstream: main, whatever: 1 }]`,
   )
   t.equal(plain, 'unknown key "whatever" in routes[0]')
+})
+
+t.test('messages: a wrong indentation says what to do', async t => {
+  const wrong = async (...lines: string[]) => (await messagesOf(t, [UP, ...lines].join('\n')))[0]
+  t.match(
+    await wrong('routes:', '    - path: GET /a', '   - path: GET /b'),
+    /^the indentation is wrong: the keys of a map begin in one column/,
+  )
+  t.match(
+    await wrong('routes:', '  - path: GET /a', '    upstream: main', '  name: a'),
+    /^the indentation is wrong: .*, as do the dashes of a list/,
+  )
+  t.match(
+    await wrong('routes:', '  - path: GET /a', '    retry_on:', '      - 500', '   name: a'),
+    /^an item of this list must begin with "- " in the column of the others; indent this line/,
+  )
+  t.match(
+    await wrong('routes:', '  - path: GET /a', '\tupstream: main'),
+    /tab/,
+    'a tab is named as such',
+  )
 })
 
 t.test('messages: an unknown upstream without a neighbour gets the list', async t => {

@@ -70,13 +70,13 @@ t.test('outbox: a hanging receiver does not delay others', async t => {
   await healthy.until(10)
   t.equal(hanging.received.length, 58, 'all still hang after one attempt each')
   await stop()
-  t.match(
-    await desk.rows('SELECT outcome, count(*) AS times FROM webhook_attempts GROUP BY outcome'),
-    [
-      { outcome: 'SEND_TIMEOUT', times: 59 },
-      { outcome: 'delivered', times: 11 },
-    ],
-  )
+  // A busy machine may reach the second event of the slow receiver.
+  const first = "event <> 'dead_1_b'"
+  const counts = `SELECT outcome, count(*) AS times FROM webhook_attempts WHERE ${first}`
+  t.match(await desk.rows(`${counts} GROUP BY outcome`), [
+    { outcome: 'SEND_TIMEOUT', times: 59 },
+    { outcome: 'delivered', times: 11 },
+  ])
   const hangingAttempts = "outcome = 'SEND_TIMEOUT' OR event = 'dead_1_a'"
   const [took] = await desk.rows(
     `SELECT min(ms) AS least, max(ms) AS most FROM webhook_attempts WHERE ${hangingAttempts}`,
