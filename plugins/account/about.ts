@@ -151,8 +151,9 @@ const key = object({
   models: nullable(list(text)),
   limits: nullable(fields),
   quota: nullable(number),
+  quota_period: described('null: the quota is for life', nullable(oneOf('day', 'month'))),
   remaining_quota: nullable(number),
-  used_quota: number,
+  used_quota: described('In the period of the quota', number),
 })
 const token = object({ ...credential, token: secret })
 const session = object({ ...credential, session: secret })

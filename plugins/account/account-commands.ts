@@ -87,13 +87,16 @@ const keyLine = ({
   models,
   limits,
   quota,
+  quota_period: period,
   remaining,
   used,
 }: KeyView) =>
   [
     `${id}  ${printable(name)}  ${key}  ${state}`,
     `used ${used}`,
-    ...(quota === null ? [] : [`quota ${remaining} of ${quota} left`]),
+    ...(quota === null
+      ? []
+      : [`quota ${remaining} of ${quota}${period ? ` a ${period}` : ''} left`]),
     ...(models ? [`models ${printable(models.join(', '))}`] : []),
     ...Object.entries(limits ?? {}).map(([kind, limit]) => `${kind} ${limit}`),
     ...(expires === null ? [] : [`until ${expires}`]),

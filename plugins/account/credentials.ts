@@ -1,11 +1,12 @@
 /** Endpoints that list, create, change and revoke the API keys, system tokens and sessions of the
  *  calling account. */
-import type { Database, Exchange, Host, Json, Row, Statement, Value } from '../../engine/plugin.ts'
-import { parseQuota, quotasOf } from '../billing/money.ts'
+import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts'
+import { quotasOf } from '../billing/money.ts'
+import { type QuotaChange, quotaFrom, quotaIn } from '../credentials/quota.ts'
 import { makeSecret } from '../credentials/secret.ts'
 import { addKey, addToken, changeCredential, revoke } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { changeQuota } from '../ledger/views/wallets.ts'
+import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, type AccountKey } from '../slots.ts'
 import { fault } from './faults.ts'
@@ -15,12 +16,11 @@ import { answerSuccess, exactNumber, isoTime, type ViewFactory } from './respons
 import { CREDENTIAL, CREDENTIALS, type OwnKind } from './statements.ts'
 
 /** A body that schemas/api-key.json or schemas/system-token.json accepts. */
-interface CredentialRequest {
+interface CredentialRequest extends QuotaChange {
   readonly name?: string
   readonly expires?: string | null
   readonly models?: readonly string[] | null
   readonly limits?: AccountKey['limits'] | null
-  readonly quota?: number | null
 }
 type Fields = { readonly [name: string]: Json }
 
@@ -67,7 +67,7 @@ const create =
     const { id: account } = exchange.slots.need(ACCOUNT)
     const now = Date.now()
     const secret = makeSecret(kind)
-    const { name = 'unnamed', models, limits, quota } = body
+    const { name = 'unnamed', models, limits } = body
     const credential = {
       account,
       name,
@@ -75,7 +75,7 @@ const create =
       expires: expiryOf(body.expires, now) ?? undefined,
       ...(models && { models }),
       ...(limits && { limits }),
-      ...(quota && { quota }),
+      quota: quotaFrom(body, 0, now),
     }
     const add = kind === 'key' ? addKey : addToken
     const rows = await writeWithRetry(database, add(credential, now))
@@ -97,21 +97,11 @@ const update =
     const changes = { ...body, expires: expiryOf(body.expires, now) }
     const list = [
       ...changeCredential(kind, id, account, changes),
-      ...quotaStatements(kind, before, body.quota),
+      ...(kind === 'key' ? changeKeyQuota(before, body, now) : []),
     ]
     await writeWithRetry(database, list).catch(mapStoreError)
     answerSuccess(exchange, { data: viewOf(kind, await find(database, kind, account, id), now) })
   }
-const quotaStatements = (
-  kind: OwnKind,
-  before: Row,
-  quota: CredentialRequest['quota'],
-): readonly Statement[] => {
-  if (kind !== 'key' || quota === undefined) return []
-  return changeQuota(Number(before.id), nanosIn(before.quota), nanosIn(quota))
-}
-const nanosIn = (quota: Value | undefined): bigint | undefined =>
-  quota === null ? undefined : parseQuota(quota)
 
 const remove =
   (kind: OwnKind): ViewFactory<Host> =>
@@ -187,14 +177,17 @@ const stateOf = ({ revoked, expires }: Row, now: number): string => {
 }
 const keyMembers = (row: Row): Fields => {
   const { hasQuota, remaining } = keyFunds(row)
+  const { quota, quota_period } = quotaIn(row)
   // A key without a quota counts its usage too.
   const amounts = quotasOf(hasQuota ? remaining : 0n, nanosOf(row.own_used))
+  const ofPeriod = BigInt(quota ?? 0) - amounts.remaining
   return {
     models: jsonOf(row.models),
     limits: jsonOf(row.limits),
-    quota: hasQuota ? Number(row.quota) : null,
+    quota,
+    quota_period,
     remaining_quota: hasQuota ? exactNumber(amounts.remaining) : null,
-    used_quota: exactNumber(amounts.used),
+    used_quota: exactNumber(quota_period === null ? amounts.used : ofPeriod),
   }
 }
 const jsonOf = (text: unknown): Json => (typeof text === 'string' ? JSON.parse(text) : null)

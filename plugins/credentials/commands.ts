@@ -4,6 +4,7 @@ import type { CommandArguments, HostBase, Row, SingleCommand } from '../../engin
 import { fault } from './faults.ts'
 import { findAccount } from './find.ts'
 import { expiryOf, limitsOf, modelsOf, nameOf, numberOf, quotaOf, roleOf } from './input.ts'
+import { quotaFrom, quotaIn } from './quota.ts'
 import { makeSecret, maskSecret } from './secret.ts'
 import { makeSignInLink } from './sign-in-link.ts'
 import { addKey, addToken, createAccount, FIND_BY_ID, revoke } from './statements.ts'
@@ -53,7 +54,8 @@ const KEY_OPTIONS = {
   quota: {
     type: 'string',
     value: 'UNITS',
-    summary: 'lifetime spending limit; 500000 units are 1 of the currency',
+    summary:
+      'what it may spend: 500000 in its life, 500000/day or 500000/month; 500000 units are 1 of the currency',
   },
   requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
   tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
@@ -103,7 +105,8 @@ export const keySubcommands = (
       })
       const models = modelsOf(textOf(values.models))
       checkModels(models, host)
-      const quota = quotaOf(textOf(values.quota))
+      const quotaText = textOf(values.quota)
+      const quota = quotaText === undefined ? undefined : quotaOf(quotaText)
       if (kind === 'system-token' && (limits || models || quota)) {
         throw new UsageError('a system token calls no models: it has no models, quota or limits')
       }
@@ -118,7 +121,7 @@ export const keySubcommands = (
         expires,
         ...(models && { models }),
         ...(limits && { limits }),
-        ...(quota !== undefined && { quota }),
+        ...(quota && { quota: quotaFrom(quota, 0, now) }),
       }
       const rows = await database.write((kind === 'key' ? addKey : addToken)(credential, now))
       const id = Number(rows.at(-1)?.[0]?.id)
@@ -153,7 +156,7 @@ const detailOf = (row: Row, now: number) => ({
   expires: row.expires === null ? null : timeOf(row.expires),
   models: jsonOf(row.models),
   limits: jsonOf(row.limits),
-  quota: row.quota,
+  ...quotaIn(row),
 })
 const stateOf = ({ revoked, expires, suspended }: Row, now: number): string => {
   if (revoked !== null) return 'revoked'

@@ -2,6 +2,7 @@
  *  valid values. */
 import { UsageError } from '../../engine/cli/kit.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
+import type { PeriodName } from './quota.ts'
 
 export const nameOf = (text: string | undefined, what: string): string => {
   const name = text?.trim() ?? ''
@@ -62,5 +63,10 @@ export const limitsOf = ({
     ...(concurrency !== undefined && { concurrency: numberOf(concurrency, '--concurrency') }),
   }
 }
-export const quotaOf = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : numberOf(text, '--quota')
+/** `5000000`: for life; `5000000/day`, `5000000/month`: for each of them. */
+export const quotaOf = (text: string) => {
+  const [, units, period] = /^([1-9]\d{0,14})(?:\/(day|month))?$/.exec(text) ?? []
+  if (units === undefined)
+    throw new UsageError('--quota must be a whole number above 0, alone or with /day or /month')
+  return { quota: Number(units), quota_period: (period ?? null) as PeriodName | null }
+}

@@ -2,6 +2,7 @@
  *  Pure: callers combine them in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
 import type { Account, AccountKey } from '../slots.ts'
+import type { Quota, QuotaPeriod } from './quota.ts'
 import type { Kind, Secret } from './secret.ts'
 
 const TABLES: Readonly<Record<Kind, string>> = {
@@ -32,8 +33,10 @@ const CREATE_FIRST = sql(
 )
 const ADD_KEY = sql(
   'add key',
-  `INSERT INTO api_keys (id, account, name, digest, prefix, last_four, created, expires, models, limits, quota, change)
-   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM api_keys), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
+  `INSERT INTO api_keys (id, account, name, digest, prefix, last_four, created, expires, models, limits,
+     quota, quota_period, period_quota, period_start, change)
+   VALUES ((SELECT coalesce(max(id), 0) + 1 FROM api_keys), ?, ?, ?, ?, ?, ?, ?, ?, ?,
+     ?, ?, ?, ?, ${NOW_AT}) RETURNING id`,
 )
 /** Credentials without limits. */
 const ADD = perKind(kind =>
@@ -62,7 +65,19 @@ const OWN = 'WHERE id = ? AND account = ? AND revoked IS NULL'
 const set = (column: string, type: 'TEXT' | 'BIGINT'): string =>
   `${column} = CASE WHEN CAST(? AS BIGINT) = 1 THEN CAST(? AS ${type}) ELSE ${column} END`
 const NAMED = `${set('name', 'TEXT')}, ${set('expires', 'BIGINT')}`
-const LIMITED = `${set('models', 'TEXT')}, ${set('limits', 'TEXT')}, ${set('quota', 'BIGINT')}`
+const LIMITED = `${set('models', 'TEXT')}, ${set('limits', 'TEXT')}`
+const QUOTA =
+  'quota = CAST(? AS BIGINT), quota_period = ?, period_quota = CAST(? AS BIGINT), period_start = CAST(? AS BIGINT)'
+const SET_QUOTA = sql(
+  'set quota',
+  `UPDATE api_keys SET ${QUOTA}, change = ${NOW_AT} WHERE id = ? AND revoked IS NULL`,
+)
+const RENEW_QUOTA = sql(
+  'renew quota',
+  `UPDATE api_keys SET quota = CAST(? AS BIGINT), period_start = CAST(? AS BIGINT), change = ${NOW_AT}
+   WHERE id = ? AND quota_period = ? AND period_quota = CAST(? AS BIGINT) AND period_start < CAST(? AS BIGINT)
+     AND revoked IS NULL`,
+)
 const CHANGE_CREDENTIAL: Readonly<Record<Kind, Sql>> = {
   ...perKind(kind =>
     sql(
@@ -131,8 +146,40 @@ export const createFirstAccount = (now: number): readonly Statement[] => [
   { sql: CREATE_FIRST, values: [now], rows: 1, otherwise: 'ACCOUNT_EXISTS' },
 ]
 
-export interface NewCredential extends Pick<AccountKey, 'name' | 'models' | 'limits' | 'quota'> {
+const quotaValues = ({ total, period }: Quota): readonly Value[] => [
+  total,
+  period?.name ?? null,
+  period?.units ?? null,
+  period?.start ?? null,
+]
+/** Replaces the quota of a key. Rejects with KEY_UNKNOWN when no unrevoked key has this number. */
+export const setQuota = (key: number, quota: Quota): readonly Statement[] => [
+  change,
+  {
+    sql: SET_QUOTA,
+    values: [...quotaValues(quota), key],
+    rows: 1,
+    otherwise: 'KEY_UNKNOWN',
+  },
+]
+/** Begins a period. Rejects with KEY_UNKNOWN when the key has begun it, or has another quota. */
+export const renewQuota = (
+  key: number,
+  total: number,
+  { name, units, start }: QuotaPeriod,
+): readonly Statement[] => [
+  change,
+  {
+    sql: RENEW_QUOTA,
+    values: [total, start, key, name, units, start],
+    rows: 1,
+    otherwise: 'KEY_UNKNOWN',
+  },
+]
+
+export interface NewCredential extends Pick<AccountKey, 'name' | 'models' | 'limits'> {
   readonly account: number
+  readonly quota?: Quota | undefined
   readonly secret: Secret
   /** ms since 1970. */
   readonly expires?: number | undefined
@@ -146,7 +193,7 @@ export const addKey = (key: NewCredential, now: number): readonly Statement[] =>
       ...sharedOf(key, now),
       key.models ? JSON.stringify(key.models) : null,
       key.limits ? JSON.stringify(key.limits) : null,
-      key.quota ?? null,
+      ...quotaValues(key.quota ?? { total: null, period: null }),
     ],
     rows: 1,
     violates: { 'FOREIGN KEY': 'ACCOUNT_UNKNOWN' },
@@ -196,21 +243,16 @@ export interface CredentialChanges {
   readonly expires?: number | null | undefined
   readonly models?: AccountKey['models'] | null | undefined
   readonly limits?: AccountKey['limits'] | null | undefined
-  readonly quota?: number | null | undefined
 }
 /** Rejects with KEY_UNKNOWN when the account has no such unrevoked credential. */
 export const changeCredential = (
   kind: Kind,
   id: number,
   account: number,
-  { name, expires, models, limits, quota }: CredentialChanges,
+  { name, expires, models, limits }: CredentialChanges,
 ): readonly Statement[] => {
   const shared = [...assignment(name), ...assignment(expires)]
-  const keyOnly = [
-    ...assignment(asJson(models)),
-    ...assignment(asJson(limits)),
-    ...assignment(quota),
-  ]
+  const keyOnly = [...assignment(asJson(models)), ...assignment(asJson(limits))]
   const values = [...shared, ...(kind === 'key' ? keyOnly : []), id, account]
   return [change, { sql: CHANGE_CREDENTIAL[kind], values, rows: 1, otherwise: 'KEY_UNKNOWN' }]
 }
@@ -302,9 +344,10 @@ export const replaceSecret = (
   ]
 }
 
-const NO_LIMITS = 'NULL AS models, NULL AS limits, NULL AS quota'
+const NO_LIMITS =
+  'NULL AS models, NULL AS limits, NULL AS quota, NULL AS quota_period, NULL AS period_quota'
 const COLUMNS: Readonly<Record<Kind, string>> = {
-  key: 'c.models, c.limits, c.quota',
+  key: 'c.models, c.limits, c.quota, c.quota_period, c.period_quota',
   'system-token': NO_LIMITS,
   session: NO_LIMITS,
   'sign-in-link': NO_LIMITS,
@@ -359,7 +402,12 @@ export const ANY_ACCOUNT = sql('any', 'SELECT id FROM accounts LIMIT 1')
 const OWN_COLUMNS =
   'k.id, k.account, k.name, k.prefix, k.last_four, k.created, k.expires, k.revoked'
 export const keyRows = (where: string): string =>
-  `SELECT ${OWN_COLUMNS}, k.models, k.limits, k.quota FROM api_keys k WHERE ${where}`
+  `SELECT ${OWN_COLUMNS}, k.models, k.limits, k.quota, k.quota_period, k.period_quota
+   FROM api_keys k WHERE ${where}`
+/** Keys whose period began before an instant. Parameters: name of the period, ms since 1970, the
+ *  number to start after, row count. */
+export const endedPeriods =
+  'SELECT k.id, k.account, k.quota, k.period_quota FROM api_keys k WHERE k.quota_period = ? AND k.period_start < ? AND k.revoked IS NULL AND k.id > ? ORDER BY k.id LIMIT ?'
 export const tokenRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS} FROM system_tokens k WHERE ${where}`
 export const sessionRows = (where: string): string =>

@@ -49,4 +49,14 @@ export const migrations: readonly Migration[] = [
   CREATE TABLE sign_in_links (${SECRET});
   CREATE INDEX sign_in_links_account ON sign_in_links (account)`,
   },
+  {
+    // A quota that is renewed: `quota` is what the key may spend in all until the next renewal,
+    // `period_quota` what it may spend in each period, `period_start` when the last one began, ms.
+    number: 3,
+    text: `
+  ALTER TABLE api_keys ADD COLUMN quota_period TEXT;
+  ALTER TABLE api_keys ADD COLUMN period_quota BIGINT;
+  ALTER TABLE api_keys ADD COLUMN period_start BIGINT;
+  CREATE INDEX api_keys_period ON api_keys (quota_period, period_start) WHERE quota_period IS NOT NULL`,
+  },
 ]

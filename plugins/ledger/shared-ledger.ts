@@ -1,17 +1,21 @@
-/** The ledger of this process, and its two jobs, which one process of the installation runs. */
+/** The ledger of this process, and its jobs, which one process of the installation runs. */
 import type { Host } from '../../engine/plugin.ts'
 import { reportAudit } from './audit.ts'
 import { settleCheckpoints } from './crash-settlement.ts'
 import { Ledger } from './ledger.ts'
+import { renewQuotas } from './views/key-quotas.ts'
 
 /** ms between two audits. */
 const AUDIT_INTERVAL = 3_600_000
 /** ms between two searches for streams whose process crashed. */
 const SETTLEMENT_INTERVAL = 5_000
+/** ms between two searches for quotas whose period has ended. */
+const RENEWAL_INTERVAL = 5_000
 
 export const sharedLedger = (host: Host): Ledger => {
   const { database, log, membership } = host
   host.job('ledger notes', SETTLEMENT_INTERVAL, () => settleCheckpoints(database, log, Date.now()))
+  host.job('key quotas', RENEWAL_INTERVAL, signal => renewQuotas(host, Date.now(), signal))
   host.job('ledger audit', AUDIT_INTERVAL, () => reportAudit(host))
   return host.share('ledger', '1', () => new Ledger(database, log, membership))
 }

@@ -7,6 +7,7 @@ const CACHE =
   'there is no response cache; a plugin that answers in front of `meter` is one (docs/plugins.md)'
 const USERS =
   'accounts and keys are in the database: tollgate accounts create, tollgate keys create'
+const BUDGET = 'a key has a budget: tollgate keys create ann --quota 5000000/month'
 
 export const HINTS = {
   fallbacks: FALLBACK,
@@ -26,6 +27,7 @@ export const HINTS = {
   consumers: USERS,
   virtual_keys: USERS,
   master_key: USERS,
-  budget: USERS,
-  max_budget: USERS,
+  budget: BUDGET,
+  max_budget: BUDGET,
+  budget_duration: BUDGET,
 }

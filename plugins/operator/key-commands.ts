@@ -13,6 +13,7 @@ import {
   numberOf,
   quotaOf,
 } from '../credentials/input.ts'
+import type { QuotaChange } from '../credentials/quota.ts'
 import type { CredentialChanges, Rotated } from '../credentials/statements.ts'
 import { changeKey, type KeyView, keyDetails, listKeys, NOUNS, rotateKey } from './keys.ts'
 
@@ -42,7 +43,7 @@ const changeOptions = {
   name: { type: 'string', value: 'NAME', summary: 'another name' },
   expires: { type: 'string', value: 'TIME', summary: 'expiry: 30d, 12h, a date, or never' },
   models: { type: 'string', value: 'NAMES', summary: 'only these models, comma-separated, or all' },
-  quota: { type: 'string', value: 'UNITS', summary: 'lifetime spending limit, or none' },
+  quota: { type: 'string', value: 'UNITS', summary: '500000, 500000/day, 500000/month, or none' },
   requests: { type: 'string', value: 'RATE', summary: "60/min, or none: the route's limit counts" },
   tokens: { type: 'string', value: 'RATE', summary: '100000/min, or none' },
   concurrency: { type: 'string', value: 'NUMBER', summary: '5, or none' },
@@ -136,9 +137,14 @@ const rowOf = (key: KeyView) => ({
     Object.entries(key.limits ?? {})
       .map(([kind, limit]) => `${kind}=${limit}`)
       .join(',') || '-',
-  quota: key.quota === null ? '-' : `${key.remaining} of ${key.quota}`,
+  quota: quotaText(key),
   used: key.used ?? '-',
 })
+
+const quotaText = ({ quota, quota_period: period, remaining }: KeyView): string => {
+  if (quota === null) return '-'
+  return `${remaining} of ${quota}${period === null ? '' : `/${period}`}`
+}
 
 /** The members to change. The options of one limit keep the others. */
 const changesOf = (
@@ -146,7 +152,7 @@ const changesOf = (
   kind: Rotated,
   before: KeyView,
   now: number,
-): CredentialChanges => {
+): CredentialChanges & QuotaChange => {
   const text = (name: keyof typeof changeOptions): string | undefined => textOf(values[name])
   /** `word` removes the member. */
   const change = <T>(name: keyof typeof changeOptions, word: string, read: (text: string) => T) => {
@@ -171,11 +177,12 @@ const changesOf = (
     }),
   }
   const hasLimits = limitTexts.some(([, each]) => each !== undefined)
-  const changes: CredentialChanges = {
+  const quota = text('quota')
+  const changes: CredentialChanges & QuotaChange = {
     ...change('name', '', name => nameOf(name, '--name')),
     ...change('expires', 'never', expires => expiryOf(expires, now)),
     ...change('models', 'all', modelNamesOf),
-    ...change('quota', 'none', quotaOf),
+    ...(quota !== undefined && (quota === 'none' ? { quota: null } : quotaOf(quota))),
     ...(hasLimits && { limits: Object.keys(limits).length > 0 ? limits : null }),
   }
   if (Object.keys(changes).length === 0)

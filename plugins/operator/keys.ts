@@ -1,8 +1,9 @@
 /** API keys and system tokens as an operator sees and changes them, for commands and admin
  *  endpoints. */
-import type { Database, Row, Sql, Statement, Value } from '../../engine/plugin.ts'
+import type { Database, Row, Sql, Value } from '../../engine/plugin.ts'
 import { parseQuota, printMoney, quotaOf } from '../billing/money.ts'
 import { fault } from '../credentials/faults.ts'
+import { type PeriodName, type QuotaChange, quotaIn } from '../credentials/quota.ts'
 import { makeSecret, maskSecret } from '../credentials/secret.ts'
 import {
   type CredentialChanges,
@@ -14,13 +15,14 @@ import {
   replaceSecret,
 } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { changeQuota, withFunds } from '../ledger/views/wallets.ts'
+import { changeKeyQuota } from '../ledger/views/key-quotas.ts'
+import { withFunds } from '../ledger/views/wallets.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import type { AccountKey } from '../slots.ts'
 import { isoTime, jsonOf, readAll, whenCode } from './rows.ts'
 
 type Reads = Pick<Database, 'read' | 'pages'>
-type Writes = Pick<Database, 'read' | 'pages' | 'write'>
+type Writes = Pick<Database, 'read' | 'pages' | 'write' | 'now'>
 
 export const NOUNS: Readonly<Record<Rotated, string>> = {
   key: 'API key',
@@ -38,8 +40,10 @@ export interface KeyView {
   readonly expires: string | null
   readonly models: readonly string[] | null
   readonly limits: AccountKey['limits'] | null
-  /** Lifetime limit and what is left of it, in quota units; null: none. */
+  /** What it may spend in its life or in each period, and what is left, in quota units; null:
+   *  no quota. */
   readonly quota: number | null
+  readonly quota_period: PeriodName | null
   readonly remaining: number | null
   /** What it spent, in units of the currency; null for a system token. */
   readonly used: string | null
@@ -72,11 +76,11 @@ export const keyDetails = async (
   now: number,
 ): Promise<KeyView> => {
   const row = await findKey(database, kind, id)
-  const [funds] =
-    kind === 'key'
-      ? await database.read(FUNDS, [row.account ?? null, row.account ?? null, id - 1, 1])
-      : []
-  return viewOf(row, funds, now)
+  return viewOf(row, kind === 'key' ? await fundsOf(database, row) : undefined, now)
+}
+const fundsOf = async (database: Reads, { id, account = null }: Row): Promise<Row | undefined> => {
+  const [row] = await database.read(FUNDS, [account, account, Number(id) - 1, 1])
+  return row
 }
 const findKey = async (
   database: Pick<Database, 'read'>,
@@ -98,7 +102,7 @@ const viewOf = (row: Row, funds: Row | undefined, now: number): KeyView => ({
   expires: row.expires === null ? null : isoTime(row.expires),
   models: jsonOf<readonly string[]>(row.models),
   limits: jsonOf<NonNullable<AccountKey['limits']>>(row.limits),
-  quota: row.quota === null ? null : Number(row.quota),
+  ...quotaIn(row),
   remaining: row.quota === null ? null : Number(quotaOf(remainingOf(row, funds))),
   used: funds ? printMoney(nanosOf(funds.own_used)) : null,
 })
@@ -119,28 +123,20 @@ export const changeKey = async (
   database: Writes,
   kind: Rotated,
   id: number,
-  changes: CredentialChanges,
+  changes: CredentialChanges & QuotaChange,
 ): Promise<void> => {
   const row = await findKey(database, kind, id)
   if (row.revoked !== null) throw fault('KEY_REVOKED', [NOUNS[kind], id])
+  const funds = kind === 'key' ? await fundsOf(database, row) : undefined
+  const now = await database.now()
   const list = [
     ...changeCredential(kind, id, Number(row.account), changes),
-    ...quotaChange(kind, row, changes.quota),
+    ...(funds ? changeKeyQuota(funds, changes, now) : []),
   ]
   await writeWithRetry(database, list)
     .catch(whenCode('QUOTA_IN_USE', () => fault('QUOTA_IN_USE', [id])))
     .catch(whenCode('KEY_UNKNOWN', () => fault('KEY_REVOKED', [NOUNS[kind], id])))
 }
-const quotaChange = (
-  kind: Rotated,
-  row: Row,
-  quota: CredentialChanges['quota'],
-): readonly Statement[] => {
-  if (kind !== 'key' || quota === undefined) return []
-  return changeQuota(Number(row.id), nanosIn(row.quota), nanosIn(quota))
-}
-const nanosIn = (quota: Value | undefined): bigint | undefined =>
-  quota === null ? undefined : parseQuota(quota)
 
 export interface Rotation {
   /** Shown once. */

@@ -61,7 +61,8 @@ const VIEW = object({
   expires: nullable(time),
   models: nullable(listOf(text)),
   limits: nullable(object({}, { requests: text, tokens: text, concurrency: integer })),
-  quota: described('Quota units that it may spend in its lifetime.', nullable(integer)),
+  quota: described('Quota units that it may spend.', nullable(integer)),
+  quota_period: described('null: the quota is for life.', nullable(oneOf('day', 'month'))),
   remaining: nullable(integer),
   used: described('Units of the currency.', nullable(text)),
 })
@@ -83,8 +84,9 @@ export const keyEndpoints: AdminEndpoints = {
           type: ['integer', 'null'],
           minimum: 1,
           maximum: 500_000_000_000_000,
-          description: 'The most it may spend in its lifetime, in quota units.',
+          description: 'The most it may spend in its life, or in each period, in quota units.',
         },
+        quota_period: { enum: ['day', 'month', null], description: 'null: for life.' },
         limits: {
           type: ['object', 'null'],
           additionalProperties: false,

@@ -154,9 +154,16 @@ const TEXTS = {
   ],
   'keys.quota': ['Quota', '额度'],
   'keys.quota.help': [
-    'The most it may spend in its lifetime, in quota units (500,000 = 1 {currency}); empty: only the balance limits it.',
-    '该密钥一生最多可花费的额度单位（500,000 = 1 {currency}）；留空则只受余额限制。',
+    'The most it may spend, in quota units (500,000 = 1 {currency}); empty: only the balance limits it.',
+    '最多可花费的额度单位（500,000 = 1 {currency}）；留空则只受余额限制。',
   ],
+  'keys.period': ['Quota is for', '额度周期'],
+  'keys.period.help': ['Days and months begin at midnight UTC.', '每天和每月从 UTC 零点开始。'],
+  'keys.period.life': ['its whole life', '永久'],
+  'keys.period.day': ['each day', '每天'],
+  'keys.period.month': ['each month', '每月'],
+  'keys.period.of.day': ['{quota} a day', '{quota} / 天'],
+  'keys.period.of.month': ['{quota} a month', '{quota} / 月'],
   'keys.expires.help': [
     'The last day on which it works; empty: never expires.',
     '有效的最后一天；留空表示永不过期。',
@@ -625,6 +632,11 @@ const TEXTS = {
   'account.overdraft.help': [
     'How far below zero the balance may go; 0: not at all.',
     '余额最多可低于零多少；0 表示不允许。',
+  ],
+  'account.tokens': ['Tokens', 'Token 速率'],
+  'account.tokens.help': [
+    'Such as 100000/min; empty: the limit of the route.',
+    '如 100000/min；留空则用路由的限制。',
   ],
   'account.quota': ['Quota left', '剩余额度'],
   'account.limits': ['Limits', '限制'],

@@ -28,6 +28,7 @@ t.test('messages: a word of another gateway gets the key of this one', async t =
     rate_limit: /`limit: \{ requests: 60\/min \}`/,
     rpm: /`limit:/,
     alias: /`models:`/,
+    max_budget: /--quota 5000000\/month/,
     retry: /`retries: 2`/,
     cors: /no CORS/,
     tls: /settings\.tls/,

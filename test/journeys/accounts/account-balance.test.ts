@@ -85,7 +85,7 @@ t.test('token balance: a key without a quota reports the balance of its account'
 })
 
 t.test('token balance: a key with a quota reports its own quota', async t => {
-  const own = await gateway.addKey(ann, { quota: 1_000 })
+  const own = await gateway.addKey(ann, { quota: { total: 1_000, period: null } })
   t.match((await balanceOf(own.text)).body.data, {
     remaining_quota: 1_000,
     used_quota: 0,
@@ -99,7 +99,7 @@ t.test('token balance: a key with a quota reports its own quota', async t => {
 })
 
 t.test('token balance: exhausted and expired keys get their balance', async t => {
-  const exhaustedKey = await gateway.addKey(ann, { quota: 10 })
+  const exhaustedKey = await gateway.addKey(ann, { quota: { total: 10, period: null } })
   await gateway.payCall({
     account: ann,
     key: exhaustedKey.id,
@@ -148,7 +148,12 @@ t.test('token balance: invalid credentials all get the same 401', async t => {
 
 t.test('token usage: has the shape of new-api', async t => {
   const expires = Date.UTC(2100, 0, 1)
-  const own = await gateway.addKey(ann, { quota: 500, models: ['plain'], expires, name: 'laptop' })
+  const own = await gateway.addKey(ann, {
+    quota: { total: 500, period: null },
+    models: ['plain'],
+    expires,
+    name: 'laptop',
+  })
   const { body } = await ask('GET', '/api/usage/token', own.text)
   t.same(body, {
     code: true,

@@ -103,6 +103,21 @@ t.test(
   },
 )
 
+t.test('API key: a quota for each month', async t => {
+  const month = { quota: 100, quota_period: 'month' }
+  const key = (await ask('POST', '/api/keys', token, month)).body.data
+  t.match(key, { ...month, remaining_quota: 100, used_quota: 0 })
+  const call = { account: ann, key: key.id, quota: 200_000n }
+  await gateway.payCall({ ...call, request: 'month', cost: 60_000n })
+  const change = (body: object) => ask('PATCH', `/api/keys/${key.id}`, token, body)
+  t.match((await change({ name: 'n' })).body.data, { ...month, remaining_quota: 70 })
+  const day = { quota: 40, quota_period: 'day' }
+  t.match((await change(day)).body.data, { ...day, remaining_quota: 40, used_quota: 0 })
+  t.match((await change({ quota: null })).body.data, { quota: null, quota_period: null })
+  for (const wrong of [{ quota_period: 'month' }, { quota: 5, quota_period: 'week' }])
+    t.match(await change(wrong), { status: 400, body: { success: false, message: /quota/ } })
+})
+
 t.test('API key: a new quota keeps the used amount', async t => {
   const key = (await ask('POST', '/api/keys', token, { quota: 100 })).body.data
   const change = (quota: unknown) => ask('PATCH', `/api/keys/${key.id}`, token, { quota })

@@ -211,7 +211,7 @@ t.test('call over HTTP: receipt, sums, key and account report the same cost', as
   const fay = await gateway.account('fay')
   await gateway.credit(fay, 10n * UNIT)
   const own = {
-    key: await gateway.addKey(fay, { quota: 1_000_000 }),
+    key: await gateway.addKey(fay, { quota: { total: 1_000_000, period: null } }),
     token: await gateway.addToken(fay),
   }
   const messages = [{ role: 'user', content: 'Hello' }]

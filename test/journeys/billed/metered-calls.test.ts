@@ -206,7 +206,15 @@ routes:
     t.match(await refusal.json(), { error: { message: /no price for .*web_search/ } })
     const secret = makeSecret('key')
     await database.write(
-      addKey({ account: customer.account, name: 'small', secret, quota: 500_000 }, Date.now()),
+      addKey(
+        {
+          account: customer.account,
+          name: 'small',
+          secret,
+          quota: { total: 500_000, period: null },
+        },
+        Date.now(),
+      ),
     )
     const call = () =>
       fetch(`${gateway.url}/v1/chat/completions`, {

@@ -65,7 +65,8 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await dialog.getByText("Invalid 'name'").waitFor()
     await dialog.getByLabel('Name').fill('laptop')
     await dialog.getByLabel(/^Models/).fill('gp-4.1, cl-haiku-4-5')
-    await dialog.getByLabel(/^Quota/).fill('1000')
+    await dialog.getByLabel(/^Quota \(/).fill('1000')
+    await dialog.getByLabel('Quota is for').selectOption('each month')
     await dialog.getByLabel(/^Expires/).fill('2999-01-31')
     await dialog.getByLabel(/^Requests/).fill('60/min')
     await dialog.getByRole('button', { name: 'Create a key' }).click()
@@ -80,18 +81,19 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
       {
         models: ['gp-4.1', 'cl-haiku-4-5'],
         quota: 1000,
+        quota_period: 'month',
         expires: '2999-01-31T23:59:59.000Z',
         limits: { requests: '60/min' },
       },
     )
     const row = page.getByRole('row').filter({ hasText: 'laptop' })
     await row.getByRole('button', { name: 'Edit' }).click()
-    await dialog.getByLabel(/^Quota/).fill('-1')
+    await dialog.getByLabel(/^Quota \(/).fill('-1')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByRole('alert').waitFor()
-    await dialog.getByLabel(/^Quota/).fill('2000')
+    await dialog.getByLabel(/^Quota \(/).fill('2000')
     await dialog.getByRole('button', { name: 'Save' }).click()
-    await row.getByText('2,000').waitFor()
+    await row.getByText('2,000 a month').waitFor()
     await row.getByRole('button', { name: 'Rotate' }).click()
     await dialog.getByRole('button', { name: 'Rotate' }).click()
     const rotated = (await page.locator('[data-secret]').textContent()) ?? ''

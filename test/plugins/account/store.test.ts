@@ -12,6 +12,7 @@ import {
   addToken,
   changeCredential,
   createAccount,
+  setQuota,
 } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
@@ -51,7 +52,9 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
   const now = Date.now()
   await database.write(createAccount({ name: 'ann', role: 'customer' }, now))
   const secret = makeSecret('key')
-  await database.write(addKey({ account: 1, name: 'k', secret, quota: 50_000 }, now))
+  await database.write(
+    addKey({ account: 1, name: 'k', secret, quota: { total: 50_000, period: null } }, now),
+  )
   await database.write(addToken({ account: 1, name: 't', secret: makeSecret('system-token') }, now))
 
   t.match((await accounts('credit', 'ann', '10')).json(), { balance: '10' })
@@ -116,10 +119,10 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
     expires: now + DAY,
     models: ['m'],
     limits: { concurrency: 1 },
-    quota: 9_000,
   }
   await database.write([
     ...changeCredential('key', 1, 1, all),
+    ...setQuota(1, { total: 9_000, period: null }),
     ...changeQuota(1, 100_000_000n, 18_000_000n),
   ])
   t.match(await fundsOfSecret(database, secret.text), {
@@ -134,10 +137,7 @@ const check = async (t: Test, engine: Engine): Promise<void> => {
       quota: 9_000,
     },
   })
-  const less = [
-    ...changeCredential('key', 1, 1, { quota: 1 }),
-    ...changeQuota(1, 18_000_000n, 2_000n),
-  ]
+  const less = [...setQuota(1, { total: 1, period: null }), ...changeQuota(1, 18_000_000n, 2_000n)]
   await t.rejects(database.write(less), { code: 'QUOTA_IN_USE' })
   const none = { expires: null, models: null, limits: null }
   await database.write(changeCredential('key', 1, 1, none))

@@ -182,6 +182,11 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       exit: 0,
       out: /never +all +concurrency=5 +500 of 500 +0/,
     })
+    t.match(await update('--quota', '900/month'), { exit: 0, out: / 900 of 900\/month +0/ })
+    t.match(await json(t, 'keys', 'show', String(id)), { quota: 900, quota_period: 'month' })
+    t.match(await run(t, 'accounts', 'show', 'dan'), { out: /quota 900 of 900 a month left/ })
+    await update('--quota', '500')
+    t.match(await json(t, 'keys', 'show', String(id)), { quota: 500, quota_period: null })
     await update('--concurrency', 'none', '--quota', 'none')
     t.match(await json(t, 'keys', 'show', String(id)), { limits: null, quota: null, models: null })
     const before = await json(t, 'keys', 'show', String(id))
@@ -191,6 +196,11 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       [['--models', 'gp-4o,cl-*'], 2, /there is no model "cl-\*"/],
       [['--requests', 'many'], 2, /--requests must be a rate/],
       [['--quota', '0'], 2, /--quota must be/],
+      [
+        ['--quota', '5/week'],
+        2,
+        /--quota must be a whole number above 0, alone or with \/day or \/month/,
+      ],
       [['--expires', '2001-01-01'], 2, /in the past/],
       [['--name', '7'], 2, /--name needs a name/],
     ]

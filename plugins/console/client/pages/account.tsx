@@ -6,6 +6,7 @@ import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { type Quota, QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
@@ -24,7 +25,7 @@ interface Account {
   readonly used: number
   readonly overdraft: number
 }
-interface Key {
+interface Key extends Quota {
   readonly id: number
   readonly name: string
   readonly key: string
@@ -34,7 +35,6 @@ interface Key {
     readonly tokens?: string
     readonly concurrency?: number
   } | null
-  readonly quota: number | null
   readonly remaining: number | null
   readonly used: string | null
 }
@@ -238,8 +238,8 @@ const columnsOf = (
   },
   {
     title: text('account.quota'),
-    cell: ({ quota, remaining }) =>
-      quota === null ? text('none') : `${formatNumber(remaining ?? 0)} / ${formatNumber(quota)}`,
+    cell: key =>
+      key.quota === null ? text('none') : `${formatNumber(key.remaining ?? 0)} / ${quotaText(key)}`,
     csv: ({ quota }) => quota,
     isNumber: true,
     isWide: true,
@@ -270,19 +270,18 @@ interface KeyDialogProps {
 }
 const Limits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
   const [requests, setRequests] = useState(key.limits?.requests ?? '')
+  const [tokens, setTokens] = useState(key.limits?.tokens ?? '')
   const [concurrency, setConcurrency] = useState(String(key.limits?.concurrency ?? ''))
-  const [quota, setQuota] = useState(String(key.quota ?? ''))
-  const currency = useCurrency()
+  const [quota, setQuota] = useState(() => quotaDraft(key))
   const action = useAction(async () => {
-    const { tokens } = key.limits ?? {}
     const limits = {
-      ...(tokens !== undefined && { tokens }),
+      ...(tokens !== '' && { tokens }),
       ...(requests !== '' && { requests }),
       ...(concurrency !== '' && { concurrency: Number(concurrency) }),
     }
     await callData('POST', '/api/admin/keys/limits', {
       key: key.id,
-      quota: quota === '' ? null : Number(quota),
+      ...quotaBody(quota),
       limits: Object.keys(limits).length === 0 ? null : limits,
     })
     onDone()
@@ -293,7 +292,7 @@ const Limits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
       <Form
         action={action}
         submit={text('save')}
-        params={['limits.requests', 'limits.concurrency', 'quota']}
+        params={['limits.requests', 'limits.tokens', 'limits.concurrency', 'quota', 'quota_period']}
         onCancel={onClose}
       >
         <Field
@@ -307,19 +306,24 @@ const Limits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
         />
         <Field
           {...shared}
+          label={text('account.tokens')}
+          help={text('account.tokens.help')}
+          value={tokens}
+          onChange={setTokens}
+          param="limits.tokens"
+        />
+        <Field
+          {...shared}
           label={text('keys.concurrency')}
           help={text('keys.concurrency.help')}
           value={concurrency}
           onChange={setConcurrency}
           param="limits.concurrency"
         />
-        <Field
+        <QuotaFields
           {...shared}
-          label={text('keys.quota')}
-          help={text('keys.quota.help', { currency })}
-          value={quota}
-          onChange={setQuota}
-          param="quota"
+          draft={quota}
+          onChange={part => setQuota(before => ({ ...before, ...part }))}
         />
       </Form>
     </Dialog>

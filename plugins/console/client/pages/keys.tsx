@@ -5,14 +5,15 @@ import { formatNumber, formatTime } from '../format.ts'
 import { type Action, useAction, useData } from '../loading.ts'
 import { Confirm, Dialog, Field, Form, useUnsaved } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { type Quota, QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Secret, State, Time, useCurrency } from '../parts/values.tsx'
+import { Secret, State, Time } from '../parts/values.tsx'
 import { text } from '../texts.ts'
 
-interface Key {
+interface Key extends Quota {
   readonly id: number
   readonly name: string
   readonly key: string
@@ -21,7 +22,6 @@ interface Key {
   readonly expires: string | null
   readonly models: readonly string[] | null
   readonly limits: { readonly requests?: string; readonly concurrency?: number } | null
-  readonly quota: number | null
   readonly remaining_quota: number | null
   readonly used_quota: number
 }
@@ -97,8 +97,7 @@ const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
   },
   {
     title: `${text('column.used')} / ${text('keys.quota')}`,
-    cell: ({ used_quota, quota }) =>
-      `${formatNumber(used_quota)} / ${quota === null ? text('none') : formatNumber(quota)}`,
+    cell: key => `${formatNumber(key.used_quota)} / ${quotaText(key)}`,
     csv: ({ used_quota, quota }) => `${used_quota} / ${quota ?? ''}`,
     isNumber: true,
     isWide: true,
@@ -127,25 +126,26 @@ interface Part {
   onDone(next?: Open): void
 }
 type Draft = Readonly<
-  Record<'name' | 'models' | 'quota' | 'expires' | 'requests' | 'concurrency', string>
+  Record<'name' | 'models' | 'quota' | 'period' | 'expires' | 'requests' | 'concurrency', string>
 >
 const draftOf = (key?: Key): Draft => ({
   name: key?.name ?? '',
   models: key?.models?.join(', ') ?? '',
-  quota: key?.quota == null ? '' : String(key.quota),
+  ...quotaDraft(key),
   expires: key?.expires?.slice(0, 10) ?? '',
   requests: key?.limits?.requests ?? '',
   concurrency: key?.limits?.concurrency === undefined ? '' : String(key.limits.concurrency),
 })
 /** What the API takes; an empty field removes a limit. */
-const bodyOf = ({ name, models, quota, expires, requests, concurrency }: Draft, before?: Key) => {
+const bodyOf = (draft: Draft, before?: Key) => {
+  const { name, models, expires, requests, concurrency } = draft
   const names = models.split(/[\s,]+/).filter(Boolean)
   const hasLimits = requests !== '' || concurrency !== ''
   const isSameDay = before?.expires?.slice(0, 10) === expires
   return {
     ...(name !== '' && { name }),
     models: names.length > 0 ? names : null,
-    quota: quota === '' ? null : Number(quota),
+    ...quotaBody(draft),
     // The chosen day is the last one.
     ...(!isSameDay && { expires: expires === '' ? null : `${expires}T23:59:59Z` }),
     limits: hasLimits
@@ -157,6 +157,15 @@ const bodyOf = ({ name, models, quota, expires, requests, concurrency }: Draft, 
   }
 }
 
+const PARAMS = [
+  'name',
+  'models',
+  'quota',
+  'quota_period',
+  'expires',
+  'limits.requests',
+  'limits.concurrency',
+]
 const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: Key }) => {
   const [draft, setDraft] = useState(() => draftOf(edited))
   const isChanged = JSON.stringify(draft) !== JSON.stringify(draftOf(edited))
@@ -178,7 +187,7 @@ const KeyDialog = ({ edited, onClose, onDone }: Part & { edited?: Key }) => {
       <Form
         action={action}
         submit={text(edited ? 'save' : 'keys.create')}
-        params={['name', 'models', 'quota', 'expires', 'limits.requests', 'limits.concurrency']}
+        params={PARAMS}
         onCancel={onClose}
       >
         <KeyFields draft={draft} setDraft={setDraft} action={action} />
@@ -195,7 +204,6 @@ interface KeyFieldsProps {
 }
 const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
   const models = useData<{ data: readonly { model_name: string }[] }>('/api/models')
-  const currency = useCurrency()
   const change = (name: keyof Draft) => (value: string) => setDraft({ ...draft, [name]: value })
   const bind = (name: keyof Draft, param: string = name) => ({
     value: draft[name],
@@ -219,11 +227,10 @@ const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
         {...bind('models')}
       />
       <div class="columns">
-        <Field
-          label={`${text('keys.quota')} (${text('optional')})`}
-          help={text('keys.quota.help', { currency })}
-          type="number"
-          {...bind('quota')}
+        <QuotaFields
+          draft={draft}
+          onChange={part => setDraft({ ...draft, ...part })}
+          error={error}
         />
         <Field
           label={`${text('column.expires')} (${text('optional')})`}
@@ -249,9 +256,10 @@ const KeyFields = ({ draft, setDraft, action: { error } }: KeyFieldsProps) => {
 
 const Rotate = ({ of: key, onClose, onDone }: Part & { of: Key }) => {
   const action = useAction(async () => {
-    const { name, models, limits, remaining_quota, expires } = key
+    const { name, models, limits, remaining_quota, quota_period, expires } = key
     const quota = remaining_quota === null ? null : Math.max(1, Math.floor(remaining_quota))
-    const body = { name, models, limits, quota, expires }
+    const period = quota_period === null ? {} : { quota: key.quota, quota_period }
+    const body = { name, models, limits, quota, ...period, expires }
     const created = await callData<Key>('POST', '/api/keys', body)
     onDone({ kind: 'created', secret: created.key })
   })

@@ -1,0 +1,44 @@
+/** The quota of an API key: for life, or for each day or month by UTC. Pure. */
+import type { Row } from '../../engine/plugin.ts'
+
+/** What the store has, in quota units. */
+export interface Quota {
+  /** What the key may spend in all until the next renewal; null: no quota. */
+  readonly total: number | null
+  readonly period: QuotaPeriod | null
+}
+export interface QuotaPeriod {
+  readonly name: 'day' | 'month'
+  /** What the key may spend in each. */
+  readonly units: number
+  /** ms since 1970. */
+  readonly start: number
+}
+export type PeriodName = QuotaPeriod['name']
+
+/** What an owner sets, in quota units. Members that are undefined stay; null removes. */
+export interface QuotaChange {
+  readonly quota?: number | null | undefined
+  readonly quota_period?: PeriodName | null | undefined
+}
+/** The quota of a row of keys as its owner set it. */
+export const quotaIn = ({ quota, quota_period: name, period_quota: units }: Row) => ({
+  quota: quota === null ? null : Number(units ?? quota),
+  quota_period: (name ?? null) as PeriodName | null,
+})
+
+/** `base`: what the key had used when the period began. */
+export const quotaFrom = (
+  { quota = null, quota_period: name = null }: QuotaChange,
+  base: number,
+  now: number,
+): Quota => {
+  if (quota === null || name === null) return { total: quota, period: null }
+  return { total: base + quota, period: { name, units: quota, start: startOf(name, now) } }
+}
+/** The first instant of the period that holds `now`, ms since 1970. */
+export const startOf = (name: PeriodName, now: number): number => {
+  const date = new Date(now)
+  const day = name === 'day' ? date.getUTCDate() : 1
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), day)
+}
