@@ -1,9 +1,8 @@
 /** Serves every request of a server with the current snapshot, from its head to its response. */
-import type http from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { asFault, errors } from './errors.ts'
-import type { Fault } from './plugin.ts'
+import type { Bytes, Fault } from './plugin.ts'
 import {
   type AcceptContext,
   type AcceptedRequest,
@@ -71,10 +70,8 @@ export class Gateway {
     this.#startInOrder(incoming, socket, () => this.#upgrade(incoming, socket, head))
   }
   refuseConnect(incoming: IncomingMessage, socket: Duplex): void {
-    this.#startInOrder(incoming, socket, () => {
-      const call = anonymousCall(incoming, this.#context)
-      refuseSocket(socket, plainRefusal(fault('CONNECT_REFUSED'), call))
-    })
+    const reason = fault('CONNECT_REFUSED')
+    this.#startInOrder(incoming, socket, () => this.#refuseSocket(incoming, socket, reason))
   }
   #accept(incoming: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     // Bytes after a refusal that ends its connection are not a request.
@@ -111,31 +108,32 @@ export class Gateway {
     try {
       arrival = acceptRequest(incoming, snapshot, 'websocket', this.#context)
     } catch (error) {
-      const call = anonymousCall(incoming, this.#context)
-      return refuseSocket(socket, plainRefusal(asFault(error), call))
+      return this.#refuseSocket(incoming, socket, asFault(error))
     }
     const refusal = this.#shed(arrival.call.startedAt)
     if (refusal) arrival = { ...arrival, refusal }
     const lifecycle = new RequestLifecycle(arrival, snapshot, this.#requests)
     const commitAndRefuse = async (reason: Fault): Promise<void> => {
       socket.destroy()
-      const { status } = reason
-      lifecycle.end({ end: 'refused', status, bytes: 0, fault: reason }, 0)
+      lifecycle.end({ end: 'refused', status: reason.status, bytes: 0, fault: reason }, 0)
     }
     lifecycle.refuser = { commitAndRefuse }
     this.#webSockets
       .upgrade({ lifecycle, incoming, socket, head })
       .catch(error => commitAndRefuse(asFault(error)))
   }
-  handleMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-    this.#closing.refuseMalformed(error, socket)
+  handleMalformed(error: NodeJS.ErrnoException, socket: Duplex & { remoteAddress?: string }): void {
+    const refusal = this.#closing.refuseMalformed(error, socket)
+    if (!refusal) return
+    const { body, ...fields } = refusal
+    this.#logRefusal(body, { client: socket.remoteAddress, ...fields })
   }
   /** Makes every reply from now on end its connection. */
   stopKeepAlive(): void {
     this.#requests.drain()
   }
   /** Waits up to `grace` ms for open requests, then ends them. */
-  async drain(server: http.Server, grace: number): Promise<void> {
+  async drain(server: Server, grace: number): Promise<void> {
     this.#requests.drain()
     await drain(server, grace, this.#requests)
     this.#requests.close()
@@ -157,7 +155,6 @@ export class Gateway {
   ): void {
     this.#closing.add(incoming.socket)
     const call = anonymousCall(incoming, this.#context)
-    const { id } = call
     const nearest = snapshot.findNearest(roughPath(incoming.url ?? '/'))
     const { status, body, headers } = nearest
       ? nearest.fail(reason, call)
@@ -166,13 +163,23 @@ export class Gateway {
       ...(headers as Record<string, string>),
       connection: 'close',
       'content-length': body.length,
-      'x-request-id': id,
+      'x-request-id': call.id,
       'x-tollgate-version': String(snapshot.version),
     })
     endAndClose(response, body)
+    this.#logRefusal(body, { id: call.id, status, code: reason.code })
+  }
+  /** Refuses a request that has no response object. */
+  #refuseSocket(incoming: IncomingMessage, socket: Duplex, reason: Fault): void {
+    const call = anonymousCall(incoming, this.#context)
+    const { status, body } = plainRefusal(reason, call)
+    refuseSocket(socket, { status, body })
+    this.#logRefusal(body, { id: call.id, status, code: reason.code })
+  }
+  #logRefusal({ length }: Bytes, fields: { status: number; [name: string]: unknown }): void {
     const { metrics, log } = this.#requests.resources
-    metrics.route('none').end(status, 0, 0, 0, body.length)
-    log.info({ id, status, code: reason.code }, 'request')
+    metrics.route('none').end(fields.status, 0, 0, 0, length)
+    log.info(fields, 'request')
   }
 }
 

@@ -2,6 +2,7 @@
 import { fstatSync } from 'node:fs'
 import pino from 'pino'
 import type { Log } from '../plugin.ts'
+import { memoizeByName } from '../response/headers.ts'
 import { createRequestLines, type RequestLine } from './request-line.ts'
 import { HIDDEN, hideKeys } from './secret-text.ts'
 
@@ -34,7 +35,7 @@ export const createLog = (options: LogOptions): ProcessLog => {
     {
       level: options.level,
       base,
-      formatters: { level: label => ({ level: label }), log: createFieldMask() },
+      formatters: { level: label => ({ level: label }), log: fields => maskFields(fields) },
       hooks: { streamWrite: values.apply },
     },
     destination,
@@ -100,41 +101,29 @@ const TO_FILE = { minLength: 65_536, maxWrite: 131_072 }
 const TO_PIPE = { minLength: 3584, maxWrite: 4096 }
 
 const SECRET_NAME = /(?:authorization|cookie|secret|password|api[-_]?key)$/i
-const MAX_NAMES = 1000
 const MAX_DEPTH = 8
 
+const isSecret = memoizeByName(name => SECRET_NAME.test(name))
+const mask = (value: unknown, depth: number): unknown => {
+  if (typeof value !== 'object' || value === null) return value
+  // This also ends circular references.
+  if (depth > MAX_DEPTH) return '[deeper]'
+  if (Array.isArray(value)) return value.map(item => mask(item, depth + 1))
+  // The serializer adds the messages and stacks of the whole `cause` chain.
+  return maskFields(value instanceof Error ? pino.stdSerializers.err(value) : value, depth)
+}
 /** Hides fields with the name of a secret, at any depth. Copies only objects that have one. */
-const createFieldMask = (): ((fields: object) => Record<string, unknown>) => {
-  // Cached, since every line has the same few names.
-  const secretNames = new Map<string, boolean>()
-  const isSecret = (name: string): boolean => {
-    const isKnownSecret = secretNames.get(name)
-    if (isKnownSecret !== undefined) return isKnownSecret
-    const result = SECRET_NAME.test(name)
-    if (secretNames.size < MAX_NAMES) secretNames.set(name, result)
-    return result
+const maskFields = (fields: object, depth = 0): Record<string, unknown> => {
+  const source = fields as Record<string, unknown>
+  let copy: Record<string, unknown> | undefined
+  for (const name in source) {
+    const value = source[name]
+    const maskedValue = isSecret(name) ? HIDDEN : mask(value, depth + 1)
+    if (maskedValue === value) continue
+    copy ??= { ...source }
+    copy[name] = maskedValue
   }
-  const mask = (value: unknown, depth: number): unknown => {
-    if (typeof value !== 'object' || value === null) return value
-    // This also ends circular references.
-    if (depth > MAX_DEPTH) return '[deeper]'
-    if (Array.isArray(value)) return value.map(item => mask(item, depth + 1))
-    // The serializer adds the messages and stacks of the whole `cause` chain.
-    return hide(value instanceof Error ? pino.stdSerializers.err(value) : value, depth)
-  }
-  const hide = (fields: object, depth: number): Record<string, unknown> => {
-    const source = fields as Record<string, unknown>
-    let copy: Record<string, unknown> | undefined
-    for (const name in source) {
-      const value = source[name]
-      const maskedValue = isSecret(name) ? HIDDEN : mask(value, depth + 1)
-      if (maskedValue === value) continue
-      copy ??= { ...source }
-      copy[name] = maskedValue
-    }
-    return copy ?? source
-  }
-  return fields => hide(fields, 0)
+  return copy ?? source
 }
 
 // Any query parameter may be a credential (`?key=`), and so may the text before an `@`.

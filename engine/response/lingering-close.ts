@@ -71,16 +71,19 @@ export class ClosingConnections {
   add(socket: Duplex): void {
     this.#sockets.add(socket)
   }
-  /** Handles bytes that the parser refused. There is no request to take a dialect from. */
-  refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  /** Handles bytes that the parser refused. There is no request to take a dialect from. Returns the
+   *  refusal that it sent; undefined where it only closed the connection. */
+  refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): ParserRefusal | undefined {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     // It is being closed already.
-    if (this.#sockets.has(socket) || this.#malformedSockets.has(socket)) return
+    if (this.#sockets.has(socket) || this.#malformedSockets.has(socket)) return undefined
     this.#malformedSockets.add(socket)
     const reply = openResponse(socket)
-    if (reply?.req.complete) return closeAfterResponses(socket)
+    if (reply?.req.complete) return void closeAfterResponses(socket)
     if (reply?.headersSent) return void socket.destroy() // a 400 would be written into it
-    refuseSocket(socket, parserRefusal(error.code))
+    const refusal = parserRefusal(error.code)
+    refuseSocket(socket, refusal)
+    return refusal
   }
 }
 
@@ -95,9 +98,10 @@ const closeAfterResponses = (socket: Duplex): void => {
   else lingeringClose(socket)
 }
 
-const parserRefusal = (code = 'BAD_REQUEST'): Pick<Refusal, 'status' | 'body'> => {
+type ParserRefusal = ReturnType<typeof parserRefusal>
+const parserRefusal = (code = 'BAD_REQUEST') => {
   const [status, message] = PARSER_ERRORS[code] ?? NOT_HTTP
-  return { status, body: Buffer.from(JSON.stringify({ error: { code, message } })) }
+  return { code, status, body: Buffer.from(JSON.stringify({ error: { code, message } })) }
 }
 const NOT_HTTP = [400, 'The bytes received are no HTTP/1.1 request.'] as const
 const PARSER_ERRORS: Readonly<Record<string, readonly [status: number, message: string]>> = {

@@ -2,13 +2,15 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { type RawClient, rawClient, replies } from '../../helpers/gateway/raw-client.ts'
-import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
+import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/gateway/test-server.ts'
 
 const GET = 'GET /plain HTTP/1.1\r\nhost: x\r\n\r\n'
 
 /** A gateway that records the paths it serves; `/slow` and the second half of `/stream` wait for
  *  `release`. */
 const arrange = async (t: Test, settings: object = {}) => {
+  const logLines: object[] = []
+  const log = { ...SILENT_LOG, info: (fields: object) => void logLines.push(fields) }
   const servedPaths: string[] = []
   const release = Promise.withResolvers<void>()
   const requestArrived = Promise.withResolvers<void>()
@@ -34,18 +36,24 @@ const arrange = async (t: Test, settings: object = {}) => {
       exchange.answer(200, Buffer.from(`served ${path}`))
     },
   })
-  const core = await startTestServer(t, { own }, {
-    settings,
-    routes: [
-      ...['/plain', '/slow', '/stream'].map(path => ({ path: `GET ${path}` })),
-      { path: 'POST /body', body: { limit: '1KiB' } },
-      { path: 'POST /upload', body: { limit: '1KiB' } },
-      { path: 'POST /unread' },
-    ],
-  } as never)
+  const core = await startTestServer(
+    t,
+    { own },
+    {
+      settings,
+      routes: [
+        ...['/plain', '/slow', '/stream'].map(path => ({ path: `GET ${path}` })),
+        { path: 'POST /body', body: { limit: '1KiB' } },
+        { path: 'POST /upload', body: { limit: '1KiB' } },
+        { path: 'POST /unread' },
+      ],
+    } as never,
+    log,
+  )
   const client = await rawClient({ port: Number(new URL(core.url).port) })
   return {
     core,
+    logLines,
     client,
     servedPaths,
     release: release.resolve,
@@ -85,9 +93,15 @@ const MALFORMED: Readonly<Record<string, readonly [bytes: string, status: number
   }
 for (const [what, [bytes, status, code]] of Object.entries(MALFORMED))
   t.test(`lingering close, ${what}: refused with a response, and the connection ends`, async t => {
-    const { client, servedPaths, core } = await arrange(t)
+    const { client, servedPaths, core, logLines } = await arrange(t)
     await client.send(bytes + GET)
     const [reply, ...more] = await readReplies(client)
+    t.match(logLines, [{ status, code }], 'it has a log line')
+    if (!('id' in (logLines[0] ?? {}))) t.match(logLines, [{ client: /127\.0\.0\.1/ }])
+    const samples = core.resources.metrics.report()
+    const labels = { route: 'none', status: String(status) }
+    const counted = samples.filter(({ name }) => name === 'requests_total')
+    t.match(counted, [{ labels, values: [1] }], 'it is counted')
     t.match(reply, { status, whole: true, headers: { connection: 'close' } })
     t.match(JSON.parse(reply?.body ?? ''), { error: { code, message: /\w+/ } })
     t.same(more, [])
