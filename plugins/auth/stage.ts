@@ -14,7 +14,7 @@ import type { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
 import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
-import { isFromConsole, PLAIN_NAME } from '../credentials/session-cookie.ts'
+import { cookieName, isFromConsole } from '../credentials/session-cookie.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 
 const NAMES: Readonly<Record<Kind, string>> = {
@@ -31,6 +31,8 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly limiter: FailedAuthLimiter
   readonly isWebSocket: boolean
   readonly isRead: boolean
+  /** Whether browsers reach the gateway by TLS. */
+  readonly isSecure: boolean
 }
 
 const requireRole = (role: Account['role'], account: Account | undefined): void => {
@@ -38,8 +40,8 @@ const requireRole = (role: Account['role'], account: Account | undefined): void 
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
-  const { modes, plugins, role, kinds, credentials, limiter } = options
-  const read = readerOf(modes)
+  const { modes, plugins, role, kinds, credentials, limiter, isSecure } = options
+  const read = readerOf(modes, isSecure)
   const isOptional = modes.includes('none')
   const [firstKind = 'key'] = kinds
   /** The credential to look up; undefined: the request has none. Throws AUTH_… if the route does
@@ -100,21 +102,28 @@ export const createAuthStage = (options: AuthStageOptions): Stage => {
 const HEADERS = ['authorization', ...CREDENTIAL_HEADERS]
 const inHeader = (kind: string) => (name: string) => ({ kind, in: 'header' as const, name })
 /** Where each mode looks for a credential. */
-const PLACES: Readonly<Record<Mode, NonNullable<RouteDescription['credentials']>>> = {
+const placesOf = (
+  isSecure: boolean,
+): Readonly<Record<Mode, NonNullable<RouteDescription['credentials']>>> => ({
   key: HEADERS.map(inHeader('API key')),
   'query-key': [{ kind: 'API key', in: 'query', name: 'key' }],
   'system-token': [inHeader('system token')('authorization')],
-  session: [{ kind: 'session', in: 'cookie', name: PLAIN_NAME }],
+  session: [{ kind: 'session', in: 'cookie', name: cookieName(isSecure) }],
   none: [],
-}
+})
 const CSRF = {
   name: 'x-csrf-token',
   in: 'header',
   description: 'With a session: `csrf` of GET /api/session',
   schema: { type: 'string' },
 } as const
-const describeCredentials = ({ modes, role, isRead }: AuthStageOptions): RouteDescription => ({
-  credentials: modes.flatMap(mode => PLACES[mode]),
+const describeCredentials = ({
+  modes,
+  role,
+  isRead,
+  isSecure,
+}: AuthStageOptions): RouteDescription => ({
+  credentials: modes.flatMap(mode => placesOf(isSecure)[mode]),
   ...(modes.includes('none') && { isOpen: true }),
   ...(modes.includes('session') && !isRead && { parameters: [CSRF] }),
   refusals: {

@@ -3,7 +3,12 @@ import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Host, Json, Row, Statement } from '../../engine/plugin.ts'
 import { configuredCurrency } from '../billing/currency.ts'
 import { claimedKind, digestOf, isWellFormed, makeSecret } from '../credentials/secret.ts'
-import { csrfTokenOf, sessionCookie, setSessionCookie } from '../credentials/session-cookie.ts'
+import {
+  csrfTokenOf,
+  hasSecureUrl,
+  sessionCookie,
+  setSessionCookie,
+} from '../credentials/session-cookie.ts'
 import { addSession, FIND, revoke } from '../credentials/statements.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
@@ -72,9 +77,8 @@ const beginSession = async (host: Host, exchange: Exchange, text: string, isLink
 const isOver = ({ expires }: Row, now: number): boolean =>
   expires !== null && Number(expires) <= now
 
-/** Whether the browser reaches the gateway by TLS: its own, or that of a proxy. */
-const isSecure = ({ url }: Pick<Host, 'url'>, { request }: Exchange): boolean =>
-  request.client.encrypted || url('/').startsWith('https:')
+const isSecure = (host: Host, { request }: Exchange): boolean =>
+  request.client.encrypted || hasSecureUrl(host)
 
 const sessionView = (
   host: Host,
@@ -97,7 +101,7 @@ const sessionView = (
 export const showSession =
   (host: Host): Handle =>
   async exchange => {
-    const secret = sessionCookie(exchange.request.headers) ?? ''
+    const secret = sessionCookie(exchange.request, hasSecureUrl(host)) ?? ''
     answer(exchange, sessionView(host, exchange.slots.need(ACCOUNT), secret))
   }
 

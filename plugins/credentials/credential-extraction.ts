@@ -1,7 +1,7 @@
 /** Extracts the credential of a request: one reader per source, one list of sources per mode. */
-import type { Exchange, Headers, Request, Route } from '../../engine/plugin.ts'
+import type { Exchange, Headers, HostBase, Request, Route } from '../../engine/plugin.ts'
 import type { Account } from '../slots.ts'
-import { sessionCookie } from './session-cookie.ts'
+import { hasSecureUrl, sessionCookie } from './session-cookie.ts'
 
 export type Mode = 'key' | 'query-key' | 'system-token' | 'session' | 'none'
 /** Any of these modes, for any account: those of `auth`, and names of plugins that set the account
@@ -40,17 +40,20 @@ export const isOpen = (route: Pick<Route, 'option'>): boolean => {
 const NO_REQUIREMENT: AuthRequirement = { modes: [], plugins: [], role: 'customer' }
 
 /** Reads the credential that a request of this route carries, as `auth` reads it. */
-export const routeCredentialReader = (route: Pick<Route, 'option'>): CredentialReader => {
-  const options = (route.option('auth') ?? 'key') as AuthOptions
-  return readerOf(authRequirementOf(options).modes)
+export const routeCredentialReader = (host: {
+  readonly route: Pick<Route, 'option'>
+  readonly url: HostBase['url']
+}): CredentialReader => {
+  const options = (host.route.option('auth') ?? 'key') as AuthOptions
+  return readerOf(authRequirementOf(options).modes, hasSecureUrl(host))
 }
 
 /** `null`: two different credentials; undefined: none. */
 type ExtractedCredential = string | undefined | null
 type CredentialReader = (exchange: Exchange) => ExtractedCredential
 
-/** Creates the reader for all modes of a route. */
-export const readerOf = (modes: readonly Mode[]): CredentialReader => {
+/** Creates the reader for all modes of a route. `isSecure`: browsers reach the gateway by TLS. */
+export const readerOf = (modes: readonly Mode[], isSecure: boolean): CredentialReader => {
   const sources = [...new Set(modes.flatMap(mode => SOURCES[mode]))]
   const inHeaders: CredentialReader = exchange => {
     let credential: string | undefined
@@ -67,7 +70,7 @@ export const readerOf = (modes: readonly Mode[]): CredentialReader => {
   const readers = [
     ...(modes.includes('query-key') ? [fromQuery] : []),
     inHeaders,
-    ...(modes.includes('session') ? [fromCookie] : []),
+    ...(modes.includes('session') ? [fromCookie(isSecure)] : []),
   ]
   return readers.length === 1 ? inHeaders : exchange => firstCredential(readers, exchange)
 }
@@ -82,7 +85,10 @@ const firstCredential = (
   return undefined
 }
 const fromQuery: CredentialReader = ({ request }) => queryCredential(request)
-const fromCookie: CredentialReader = ({ request }) => sessionCookie(request.headers)
+const fromCookie =
+  (isSecure: boolean): CredentialReader =>
+  ({ request }) =>
+    sessionCookie(request, isSecure)
 
 const queryCredential = ({ query }: Request): ExtractedCredential => {
   const [key, ...more] = new Set(query.getAll('key').filter(Boolean))

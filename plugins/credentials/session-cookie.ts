@@ -1,29 +1,34 @@
 /** The cookie of a session of the console, and the token that shows that a change was made by the
  *  console's own page. */
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { Exchange, Request } from '../../engine/plugin.ts'
+import type { Exchange, HostBase, Request } from '../../engine/plugin.ts'
 
 /** Browsers accept a `__Host-` cookie only from this host, encrypted. */
 const SECURE_NAME = '__Host-tollgate'
-export const PLAIN_NAME = 'tollgate-session'
+const PLAIN_NAME = 'tollgate-session'
+export const cookieName = (isSecure: boolean): string => (isSecure ? SECURE_NAME : PLAIN_NAME)
 const LONGEST = 64
 
-type RequestHeaders = Request['headers']
+/** Whether browsers reach the gateway by TLS, its own or that of a proxy. */
+export const hasSecureUrl = ({ url }: Pick<HostBase, 'url'>): boolean =>
+  url('/').startsWith('https:')
 
-export const sessionCookie = ({ cookie }: RequestHeaders): string | undefined => {
+/** The secret of the session. Over TLS a cookie without the prefix is none of ours: a page of a
+ *  sibling domain can set one, to sign a browser in to another account. */
+export const sessionCookie = (
+  { headers: { cookie }, client }: Pick<Request, 'headers' | 'client'>,
+  isSecure: boolean,
+): string | undefined => {
   if (cookie === undefined) return undefined
-  const pairs = cookie.split(/; */)
-  for (const name of [SECURE_NAME, PLAIN_NAME]) {
-    const pair = pairs.find(each => each.startsWith(`${name}=`))
-    const value = pair?.slice(name.length + 1)
-    if (value && value.length <= LONGEST) return value
-  }
-  return undefined
+  const name = cookieName(isSecure || client.encrypted)
+  const pair = cookie.split(/; */).find(each => each.startsWith(`${name}=`))
+  const value = pair?.slice(name.length + 1)
+  return value && value.length <= LONGEST ? value : undefined
 }
 
 /** The header that stores a session, or with an empty text removes it. `seconds`: its life. */
 export const setSessionCookie = (secret: string, seconds: number, isSecure: boolean): string => {
-  const name = isSecure ? SECURE_NAME : PLAIN_NAME
+  const name = cookieName(isSecure)
   const attributes = `Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict`
   return `${name}=${secret}; ${attributes}${isSecure ? '; Secure' : ''}`
 }

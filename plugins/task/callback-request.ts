@@ -21,7 +21,7 @@ export type CallbackReader = (
 export const callbackReaderOf = (host: Host, name: TaskDialectName): CallbackReader => {
   const { callback } = taskDialects[name]
   if (!callback) return async () => undefined
-  const readCredential = routeCredentialReader(host.route)
+  const readCredential = routeCredentialReader(host)
   return async (exchange, body) => {
     const text = body[callback.member] ?? ''
     if (text === '') return undefined

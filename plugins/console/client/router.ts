@@ -19,7 +19,15 @@ export const hrefOf = (page: string, id?: string, query: Query = {}): string => 
 const read = (): Place => {
   const [path = '', search = ''] = location.hash.replace(/^#\/?/, '').split('?')
   const [page = '', id] = path.split('/')
-  return { page, id: id && decodeURIComponent(id), query: new URLSearchParams(search) }
+  return { page, id: id && decoded(id), query: new URLSearchParams(search) }
+}
+/** An address that somebody typed may contain a single `%`. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 export const go = (href: string): void => {

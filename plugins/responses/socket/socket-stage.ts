@@ -62,7 +62,7 @@ export class SocketStage implements Stage {
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(exchange.request.headers))
       if (value !== undefined && !OWN_HEADERS.test(name)) headers[name] = value
-    const credential = routeCredentialReader(this.#host.route)(exchange)
+    const credential = routeCredentialReader(this.#host)(exchange)
     if (credential && protocolsIn(exchange.request).some(isKeyProtocol))
       headers.authorization = `Bearer ${credential}`
     return { ...headers, 'content-type': 'application/json', accept: 'text/event-stream' }

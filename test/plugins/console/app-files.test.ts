@@ -77,6 +77,12 @@ t.test('session cookie: Secure and bound to the host behind TLS', async t => {
   )
   const cookie = headers.get('set-cookie')?.split(';')[0]
   t.equal((await gateway.ask('GET', '/api/session', undefined, { cookie })).status, 200)
+  // A page of a sibling domain can set a cookie without the prefix.
+  const planted = cookie?.replace('__Host-tollgate', 'tollgate-session')
+  for (const each of [planted, `other=1; ${planted}`])
+    t.equal((await gateway.ask('GET', '/api/session', undefined, { cookie: each })).status, 401)
+  const both = `${planted?.replace(/=ss-/, '=ss-x')}; ${cookie}`
+  t.equal((await gateway.ask('GET', '/api/session', undefined, { cookie: both })).status, 200)
 })
 
 t.test('first start: the link has the public address', async t => {
