@@ -121,7 +121,7 @@ const FORMATS: Readonly<
   Record<Format, (all: readonly Problem[], limit: number, texts: Texts, o: FormatOptions) => string>
 > = {
   pretty: (all, limit, texts, options) => {
-    const groups = [...Map.groupBy(all, each => `${each.code} ${sentence(each)}`).values()]
+    const groups = [...Map.groupBy(all, each => `${each.code} ${problemText(each)}`).values()]
     const visible = groups.slice(0, limit)
     const blocks = visible.map(([first, ...others]) =>
       first === undefined
@@ -158,7 +158,8 @@ const placeOf = ({ file, line, column }: Problem, options: FormatOptions): strin
 const shownFile = (file: string, { root }: FormatOptions) =>
   root === undefined ? file : formatPath(resolve(), resolve(root, file))
 
-const sentence = ({ message, suggestion }: Problem) =>
+/** Its message with the suggestion, wherever it is shown. */
+export const problemText = ({ message, suggestion }: Problem): string =>
   suggestion === undefined ? message : `${message}; did you mean "${suggestion}"?`
 
 const pretty = (problem: Problem, text: string | undefined, options: FormatOptions) => {
@@ -166,7 +167,7 @@ const pretty = (problem: Problem, text: string | undefined, options: FormatOptio
     options.color ? styleText(style, text, { validateStream: false }) : text
   const { severity } = problem
   const code = severity === undefined ? problem.code : `${severity} ${problem.code}`
-  const head = `${paint('bold', placeOf(problem, options))}  ${paint('red', code)}  ${printable(sentence(problem))}`
+  const head = `${paint('bold', placeOf(problem, options))}  ${paint('red', code)}  ${printable(problemText(problem))}`
   const lines = text === undefined ? [] : frame(problem, text)
   return [
     head,
@@ -214,7 +215,7 @@ const annotation = (problem: Problem, options: FormatOptions) => {
   const file = property(shownFile(problem.file, options))
   return (
     `::${ANNOTATIONS[problem.severity ?? 'error']} file=${file},line=${problem.line},col=${problem.column},endColumn=${end}` +
-    `,title=${property(problem.code)}::${command(sentence(problem))}`
+    `,title=${property(problem.code)}::${command(problemText(problem))}`
   )
 }
 const ANNOTATIONS = { error: 'error', warning: 'warning', info: 'notice' } as const

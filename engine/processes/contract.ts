@@ -210,4 +210,6 @@ export interface ProblemView {
   readonly length?: number
   /** The word probably meant. */
   readonly suggestion?: string
+  /** Of `check`: the message with the suggestion, as `tollgate check` prints it. */
+  readonly text?: string
 }

@@ -14,7 +14,6 @@ import { Credentials } from '../credentials/credentials.ts'
 import { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { bootstrap } from '../credentials/first-run-bootstrap.ts'
 import type { Kind } from '../credentials/secret.ts'
-import { hasSecureUrl } from '../credentials/session-cookie.ts'
 import { migrations } from '../credentials/tables.ts'
 import { formatsOf } from '../formats/index.ts'
 import { creditAccount } from '../ledger/views/wallets.ts'
@@ -64,7 +63,7 @@ export default {
       limiter: host.share('accounts/failed-auth-limiter', '1', () => new FailedAuthLimiter()),
       isWebSocket: host.route.method === 'WS',
       isRead: host.route.method === 'GET',
-      isSecure: hasSecureUrl(host),
+      url: host.url,
     })
   },
 } satisfies Plugin<AuthOptions>

@@ -1,6 +1,6 @@
 /** The stage of a route that requires a credential: extracts it, looks up its account, and refuses
  *  invalid ones. */
-import type { Exchange, Next, RouteDescription, Stage } from '../../engine/plugin.ts'
+import type { Exchange, HostBase, Next, RouteDescription, Stage } from '../../engine/plugin.ts'
 import {
   type AuthRequirement,
   CREDENTIAL_HEADERS,
@@ -14,7 +14,7 @@ import type { FailedAuthLimiter } from '../credentials/failed-auth-limiter.ts'
 import { refusal } from '../credentials/faults.ts'
 import { missingCredentialText } from '../credentials/missing-credential.ts'
 import { claimedKind, type Kind } from '../credentials/secret.ts'
-import { cookieName, isFromConsole } from '../credentials/session-cookie.ts'
+import { cookieName, hasSecureUrl, isFromConsole } from '../credentials/session-cookie.ts'
 import { ACCOUNT, type Account } from '../slots.ts'
 
 const NAMES: Readonly<Record<Kind, string>> = {
@@ -31,8 +31,7 @@ export interface AuthStageOptions extends AuthRequirement {
   readonly limiter: FailedAuthLimiter
   readonly isWebSocket: boolean
   readonly isRead: boolean
-  /** Whether browsers reach the gateway by TLS. */
-  readonly isSecure: boolean
+  readonly url: HostBase['url']
 }
 
 const requireRole = (role: Account['role'], account: Account | undefined): void => {
@@ -40,8 +39,8 @@ const requireRole = (role: Account['role'], account: Account | undefined): void 
 }
 
 export const createAuthStage = (options: AuthStageOptions): Stage => {
-  const { modes, plugins, role, kinds, credentials, limiter, isSecure } = options
-  const read = readerOf(modes, isSecure)
+  const { modes, plugins, role, kinds, credentials, limiter } = options
+  const read = readerOf(modes, hasSecureUrl(options))
   const isOptional = modes.includes('none')
   const [firstKind = 'key'] = kinds
   /** The credential to look up; undefined: the request has none. Throws AUTH_… if the route does
@@ -117,13 +116,8 @@ const CSRF = {
   description: 'With a session: `csrf` of GET /api/session',
   schema: { type: 'string' },
 } as const
-const describeCredentials = ({
-  modes,
-  role,
-  isRead,
-  isSecure,
-}: AuthStageOptions): RouteDescription => ({
-  credentials: modes.flatMap(mode => placesOf(isSecure)[mode]),
+const describeCredentials = ({ modes, role, isRead, url }: AuthStageOptions): RouteDescription => ({
+  credentials: modes.flatMap(mode => placesOf(hasSecureUrl({ url }))[mode]),
   ...(modes.includes('none') && { isOpen: true }),
   ...(modes.includes('session') && !isRead && { parameters: [CSRF] }),
   refusals: {

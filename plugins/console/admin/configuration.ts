@@ -85,7 +85,7 @@ const rollback = async ({ body }: AdminCall, { gateway }: HostBase): Promise<Adm
 
 export const PROBLEM = object(
   { code: text, message: text, file: text, line: integer, column: integer },
-  { length: integer, suggestion: text },
+  { length: integer, suggestion: text, text: described('Its message with the suggestion.', text) },
 )
 const ROUTE = object(
   {

@@ -40,8 +40,8 @@ const save: Run = async ({ body }, { gateway }) => {
   ]
   const [problem] = (await gateway.check(text, file)).filter(each => each.file === file)
   if (problem) {
-    const { line, column, message } = problem
-    throw fault('ADMIN_PROBLEMS', [file, line, column, message])
+    const { line, column, message, text = message } = problem
+    throw fault('ADMIN_PROBLEMS', [file, line, column, text])
   }
   await gateway.save(file, text, before)
   const change = { before: { file, sha256: digestOf(before) }, after: { sha256: digestOf(text) } }

@@ -1,8 +1,12 @@
-/** Completion of keys of YAML by a JSON Schema: where the cursor stands, and which keys may stand
- *  there. Pure. */
+/** Completion of YAML by a JSON Schema: where the cursor stands, and which keys and values may
+ *  stand there. Pure. */
 
 interface Schema {
   readonly description?: string
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly examples?: readonly unknown[]
   readonly properties?: Readonly<Record<string, Schema>>
   readonly additionalProperties?: Schema | boolean
   readonly items?: Schema
@@ -11,45 +15,74 @@ interface Schema {
   readonly allOf?: readonly Schema[]
 }
 export interface Completion {
-  readonly key: string
+  /** A key or a value. */
+  readonly name: string
   readonly description: string
+  /** What takes the place of the part that is typed already. */
+  readonly insert: string
 }
 interface Position {
   /** Keys from the root; `[]` for an element of a list. */
   readonly path: readonly string[]
-  /** The part of the key before the cursor. */
+  /** The part before the cursor. */
   readonly prefix: string
+  /** Whether the value of a key stands here, and no key. */
+  readonly isValue: boolean
 }
 const LIST = '[]'
 
-/** The keys that may stand at an offset of the text, with the part that is typed already. */
+/** What may stand at an offset of the text, with the part that is typed already. */
 export const completionsAt = (
   text: string,
   offset: number,
   schema: unknown,
-): { readonly prefix: string; readonly keys: readonly Completion[] } => {
-  const { path, prefix } = positionAt(text, offset)
-  const descriptions = new Map<string, string>()
-  for (const each of schemasAt([schema as Schema], path))
-    for (const [key, { description = '' }] of Object.entries(each.properties ?? {}))
-      if (key.startsWith(prefix) && key !== prefix && !descriptions.has(key))
-        descriptions.set(key, description)
-  const keys = [...descriptions].map(([key, description]) => ({ key, description }))
-  return { prefix, keys: keys.sort((a, b) => (a.key < b.key ? -1 : 1)) }
+): { readonly prefix: string; readonly completions: readonly Completion[] } => {
+  const { path, prefix, isValue } = positionAt(text, offset)
+  const schemas = schemasAt([schema as Schema], path)
+  const all = [...(isValue ? [] : schemas.flatMap(keysOf)), ...schemas.flatMap(valuesOf)]
+  const byName = new Map(
+    all
+      .filter(({ name }) => name.startsWith(prefix) && name !== prefix)
+      .toReversed()
+      .map(each => [each.name, each]),
+  )
+  const completions = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  return { prefix, completions }
 }
+const keysOf = ({ properties = {} }: Schema): readonly Completion[] =>
+  Object.entries(properties).map(([name, { description = '' }]) => ({
+    name,
+    description,
+    insert: `${name}: `,
+  }))
+const valuesOf = (schema: Schema): readonly Completion[] => {
+  const { type = [], enum: choices = [], const: only, examples = [], description = '' } = schema
+  const flags = [type].flat().includes('boolean') ? [true, false] : []
+  return [...choices, ...(only === undefined ? [] : [only]), ...flags, ...examples]
+    .filter(each => ['string', 'number', 'boolean'].includes(typeof each))
+    .map(each => ({ name: String(each), description, insert: scalarOf(each) }))
+}
+/** As YAML writes it: a text that would be something else is quoted. */
+const scalarOf = (value: unknown): string =>
+  typeof value !== 'string' || /^[A-Za-z][\w./ -]*$|^\d+\/\w+$/.test(value)
+    ? String(value)
+    : `'${value.replaceAll("'", "''")}'`
 
 const positionAt = (text: string, offset: number): Position => {
   const lines = text.slice(0, offset).split('\n')
   const present = lines.pop() ?? ''
-  const flow = flowPath(present)
-  const typed = /[\w.-]*$/.exec(present)?.[0] ?? ''
   const { indent, isItem } = shapeOf(present)
-  // In a flow map the block path is that of the line's own key.
   const parents = blockPath(lines, indent)
-  const own = isItem ? [LIST] : []
-  if (flow) return { path: [...parents, ...own, ...flow], prefix: typed }
-  return { path: [...parents, ...own], prefix: typed }
+  // In a flow map the block path is that of the line's own key.
+  const flow = flowPath(present) ?? []
+  const path = [...parents, ...(isItem ? [LIST] : []), ...flow]
+  const [, key, value = ''] =
+    /([\w.-]+|'[^']*'|"[^"]*"):[ \t]+([^\s,{}[\]'"]*)$/.exec(present) ?? []
+  if (key !== undefined) return { path: [...path, unquoted(key)], prefix: value, isValue: true }
+  const prefix = /[\w./-]*$/.exec(present)?.[0] ?? ''
+  return { path, prefix, isValue: flow.at(-1) === LIST }
 }
+const unquoted = (key: string): string => key.replace(/^['"]|['"]$/g, '')
 const shapeOf = (line: string): { readonly indent: number; readonly isItem: boolean } => {
   const [, spaces = '', dash = ''] = /^( *)((?:- +)?)/.exec(line) ?? []
   return { indent: spaces.length, isItem: dash !== '' }
@@ -65,13 +98,13 @@ const blockPath = (lines: readonly string[], indent: number): readonly string[] 
       /^( *)((?:- +)?)(?:([\w.-]+|'[^']*'|"[^"]*"):)?/.exec(line) ?? []
     const keyIndent = spaces.length + dash.length
     if (dash !== '' && spaces.length < limit) {
-      if (key !== undefined && keyIndent < limit) path.unshift(key.replace(/^['"]|['"]$/g, ''))
+      if (key !== undefined && keyIndent < limit) path.unshift(unquoted(key))
       path.unshift(LIST)
       limit = spaces.length
       // The key of the list may be as far left as its dashes.
       limit += 1
     } else if (dash === '' && key !== undefined && keyIndent < limit) {
-      path.unshift(key.replace(/^['"]|['"]$/g, ''))
+      path.unshift(unquoted(key))
       limit = keyIndent
     }
     if (limit <= 0) break

@@ -564,13 +564,13 @@ const TEXTS = {
   'editor.clean': ['No problems', '没有问题'],
   'editor.checking': ['Checking…', '检查中…'],
   'editor.problems': ['Problems: {n}', '{n} 个问题'],
-  'editor.problem': ['Line {line}: {message}', '第 {line} 行：{message}'],
+  'editor.replace': ['Replace by {word}', '替换为 {word}'],
   'editor.saved': ['Saved. The gateway loads it now.', '已保存，网关正在加载。'],
   'editor.help': [
-    'Ctrl+Space completes a key. Saving needs a text without problems.',
-    'Ctrl+空格 补全键名。没有问题时才能保存。',
+    'Ctrl+Space completes a key or a value. Saving needs a text without problems.',
+    'Ctrl+空格 补全键名或值。没有问题时才能保存。',
   ],
-  'editor.completions': ['Keys that may stand here', '此处可用的键'],
+  'editor.completions': ['What may stand here', '此处可用的内容'],
   'editor.off': ['Editing is switched off', '编辑功能已关闭'],
   'editor.off.help': [
     'Set console: { edit: true } in routes.yaml to edit the configuration here.',

@@ -112,8 +112,13 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
       file: 'routes.yaml',
       text: await area.inputValue(),
     })
-    await page.getByText(String(body.data[0]?.message)).first().waitFor()
+    await page.getByText(String(body.data[0]?.text)).first().waitFor()
     t.ok((await page.locator('.editor-lines .error').count()) > 0)
+    await page.getByRole('button', { name: 'Replace by console' }).click()
+    t.equal(await area.inputValue(), before)
+    await page.locator('[data-problems="0"]').waitFor()
+    await page.keyboard.press('Control+z')
+    await page.getByText(String(body.data[0]?.text)).first().waitFor()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Nothing was saved').waitFor()
     await area.fill(before)
@@ -125,7 +130,7 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     }`)
     await page.keyboard.type('sess')
     await page.keyboard.press('Control+Space')
-    await page.getByRole('button', { name: 'session' }).click()
+    await page.getByRole('list', { name: 'What may stand here' }).press('Enter')
     await page.keyboard.type('1h, ')
     t.match(await area.inputValue(), /console: \{ session: 1h, edit: true \}/)
     await page.locator('[data-problems="0"]').waitFor()

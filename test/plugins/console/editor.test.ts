@@ -6,6 +6,7 @@ import t from 'tap'
 import { startConsole } from '../../helpers/console/console-gateway.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { startLanguageServer } from '../../helpers/language-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const gateway = await startConsole(t, {
@@ -46,18 +47,43 @@ t.test('files: the YAML texts as they are, and the schema with the keys of plugi
   t.match(body.data, { properties: { console: { properties: { edit: {} } }, routes: {} } })
 })
 
-t.test('check: a typo has the same message and place as in tollgate check', async t => {
+t.test('typo: one message in the editor, tollgate check, the console and the terminal', async t => {
   const text = before.replace('console: sign-in', 'consle: sign-in')
   const { body } = await edit('check', { file, text })
   const [problem] = body.data
-  t.match(problem, { file, message: /consle/, line: Number })
+  t.match(problem, { file, suggestion: 'console', line: Number })
+  const sentence = String(problem?.text)
+  t.match(sentence, /^unknown key "consle" in routes\[0\]; did you mean "console"\?$/)
+  const place = `${problem?.line}:${problem?.column}`
+  const shows = (output: string, where: string) => {
+    t.ok(output.includes(sentence), `${where}: ${output}`)
+    t.ok(output.includes(`:${place}`), `${where}: ${output}`)
+  }
 
   const config = join(folder, 'typo.yaml')
   writeFileSync(config, text)
   const { out, err } = await tollgate(['check', '--config', config], { NO_COLOR: '1' })
-  const output = `${out}${err}`
-  t.ok(output.includes(String(problem?.message)), output)
-  t.ok(output.includes(`:${problem?.line}:${problem?.column}`), output)
+  shows(`${out}${err}`, 'tollgate check')
+
+  writeFileSync(join(folder, file), text)
+  t.teardown(() => writeFileSync(join(folder, file), before))
+  const reload = await operator.ask('POST', '/api/admin/configuration/reload', {})
+  t.match(reload.body.data, { outcome: 'problems' })
+  const status = await operator.ask('GET', '/api/admin/configuration')
+  shows(String((status.body.data.failure as { readonly text: string }).text), 'console')
+  shows(await eventually(() => gateway.output().includes(sentence) && gateway.output()), 'terminal')
+
+  const { body: schema } = await operator.ask('GET', '/api/admin/editor/schema')
+  const schemaFile = join(folder, 'schema.json')
+  writeFileSync(schemaFile, JSON.stringify(schema.data))
+  const diagnostics = await startLanguageServer(t)
+  const head = `# yaml-language-server: $schema=${schemaFile}\n`
+  const marks = await diagnostics(config, head + text)
+  const below = `${Number(problem?.line) + 1}:${problem?.column} `
+  t.ok(
+    marks.some(each => each.startsWith(below) && each.includes('consle')),
+    `editor schema: ${marks}`,
+  )
   t.same((await edit('check', { file, text: before })).body.data, [])
 })
 

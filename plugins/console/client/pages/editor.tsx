@@ -1,5 +1,6 @@
 /** The editor of routes.yaml and its includes: line numbers, problems beside the lines as they are
- *  typed, completion of keys, a save that overwrites no change of another editor. */
+ *  typed, completion of keys and values, a save that overwrites no change of another editor. */
+import type { RefObject } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { callData } from '../api.ts'
 import { type Completion, completionsAt } from '../completion.ts'
@@ -16,10 +17,15 @@ import { text } from '../texts.ts'
 type Files = Readonly<Record<string, string>>
 interface Problem {
   readonly message: string
+  /** With the suggestion, as `tollgate check` prints it. */
+  readonly text?: string
   readonly file: string
   readonly line: number
   readonly column: number
+  readonly length?: number
+  readonly suggestion?: string
 }
+const sentenceOf = ({ message, text = message }: Problem): string => text
 /** ms without a key before the text is checked. */
 const PAUSE = 400
 
@@ -76,7 +82,7 @@ const FileEditor = ({ names, file, before, onSaved }: FileEditorProps) => {
     toast(text('editor.saved'))
     onSaved()
   })
-  const own = problems.filter(each => each.file === file)
+  const area = useRef<HTMLTextAreaElement>(null)
   return (
     <>
       <PageHead title={text('page.editor')}>
@@ -98,8 +104,14 @@ const FileEditor = ({ names, file, before, onSaved }: FileEditorProps) => {
       </PageHead>
       <FormError error={save.error} fields={[]} />
       <p class="small muted">{isChanged ? text('unsaved') : text('editor.help')}</p>
-      <Area file={file} content={content} problems={own} onChange={setContent} />
-      <Problems problems={problems} isChecking={isChecking} />
+      <Area
+        area={area}
+        file={file}
+        content={content}
+        problems={problems.filter(each => each.file === file)}
+        onChange={setContent}
+      />
+      <Problems file={file} area={area} problems={problems} isChecking={isChecking} />
     </>
   )
 }
@@ -120,8 +132,7 @@ const useProblems = (file: string, content: string) => {
         })
         .catch(error => {
           if (abort.signal.aborted) return
-          const { message } = toApiError(error)
-          setProblems([{ message, file, line: 1, column: 1 }])
+          setProblems([{ message: toApiError(error).message, file, line: 1, column: 1 }])
           setChecking(false)
         })
     }, PAUSE)
@@ -133,38 +144,55 @@ const useProblems = (file: string, content: string) => {
   return { problems, isChecking }
 }
 
+/** Replaces the selection as if it were typed, so that it can be undone. */
+const type = (area: HTMLTextAreaElement, content: string): void => {
+  area.focus()
+  document.execCommand('insertText', false, content)
+}
+const LINE_HEIGHT = 19
+/** Selects what a problem means and scrolls there. */
+const select = (area: HTMLTextAreaElement, { line, column, length = 0 }: Problem): void => {
+  const before = area.value.split('\n').slice(0, line - 1)
+  const start = before.reduce((sum, each) => sum + each.length + 1, 0) + column - 1
+  area.focus()
+  area.setSelectionRange(start, start + length)
+  area.scrollTop = Math.max(0, (line - 5) * LINE_HEIGHT)
+}
+
 interface AreaProps {
+  readonly area: RefObject<HTMLTextAreaElement | null>
   readonly file: string
   readonly content: string
   readonly problems: readonly Problem[]
   onChange(content: string): void
 }
-const Area = ({ file, content, problems, onChange }: AreaProps) => {
-  const area = useRef<HTMLTextAreaElement>(null)
+const Area = ({ area, file, content, problems, onChange }: AreaProps) => {
   const gutter = useRef<HTMLPreElement>(null)
   const [completions, setCompletions] = useState<readonly Completion[]>([])
   const schema = useData<{ data: unknown }>('/api/admin/editor/schema')
-  const marked = new Map(problems.map(each => [each.line, each.message]))
-  const complete = (key: string) => {
+  const marked = new Map(problems.map(each => [each.line, sentenceOf(each)]))
+  const complete = ({ insert }: Completion) => {
     const element = area.current
     if (!element) return
-    const { prefix } = completionsAt(content, element.selectionStart, schema.data?.data)
-    element.setRangeText(
-      `${key.slice(prefix.length)}: `,
-      element.selectionStart,
-      element.selectionEnd,
-      'end',
-    )
+    const { selectionStart: end, selectionEnd } = element
+    const { prefix } = completionsAt(content, end, schema.data?.data)
     setCompletions([])
-    onChange(element.value)
-    element.focus()
+    element.setSelectionRange(end - prefix.length, selectionEnd)
+    type(element, insert)
   }
   const onKey = (event: KeyboardEvent) => {
+    const element = event.currentTarget as HTMLTextAreaElement
+    const { selectionStart: offset } = element
     if (event.key === 'Escape') setCompletions([])
+    if (event.key === 'Enter') {
+      // The next line begins below this one.
+      const line = content.slice(content.lastIndexOf('\n', offset - 1) + 1, offset)
+      event.preventDefault()
+      type(element, `\n${/^ */.exec(line)?.[0] ?? ''}`)
+    }
     if (event.key !== ' ' || !event.ctrlKey) return
     event.preventDefault()
-    const offset = area.current?.selectionStart ?? 0
-    setCompletions(completionsAt(content, offset, schema.data?.data).keys)
+    setCompletions(completionsAt(content, offset, schema.data?.data).completions)
   }
   return (
     <>
@@ -189,7 +217,10 @@ const Area = ({ file, content, problems, onChange }: AreaProps) => {
           autocapitalize="off"
           wrap="off"
           value={content}
-          onInput={event => onChange(event.currentTarget.value)}
+          onInput={event => {
+            setCompletions([])
+            onChange(event.currentTarget.value)
+          }}
           onKeyDown={onKey}
           onScroll={event => {
             if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop
@@ -197,28 +228,58 @@ const Area = ({ file, content, problems, onChange }: AreaProps) => {
         />
       </div>
       {completions.length > 0 && (
-        <ul class="completions" aria-label={text('editor.completions')}>
-          {completions.map(({ key, description }) => (
-            <li key={key}>
-              <button type="button" class="button tiny mono" onClick={() => complete(key)}>
-                {key}
-              </button>
-              <span class="small muted">{description}</span>
-            </li>
-          ))}
-        </ul>
+        <Completions
+          of={completions}
+          onChoose={complete}
+          onClose={() => {
+            setCompletions([])
+            area.current?.focus()
+          }}
+        />
       )}
     </>
   )
 }
 
-const Problems = ({
-  problems,
-  isChecking,
-}: {
-  problems: readonly Problem[]
-  isChecking: boolean
-}) => (
+interface CompletionsProps {
+  readonly of: readonly Completion[]
+  onChoose(completion: Completion): void
+  onClose(): void
+}
+/** A list below the text: arrows move in it, Enter chooses, Escape goes back. */
+const Completions = ({ of, onChoose, onClose }: CompletionsProps) => {
+  const list = useRef<HTMLUListElement>(null)
+  useEffect(() => list.current?.querySelector('button')?.focus(), [of])
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (event.key === 'Escape') onClose()
+    if (step === undefined) return
+    event.preventDefault()
+    const buttons = [...(list.current?.querySelectorAll('button') ?? [])]
+    const index = buttons.indexOf(document.activeElement as HTMLButtonElement)
+    buttons[(index + step + buttons.length) % buttons.length]?.focus()
+  }
+  return (
+    <ul class="completions" aria-label={text('editor.completions')} ref={list} onKeyDown={onKey}>
+      {of.map(each => (
+        <li key={each.name}>
+          <button type="button" class="button tiny mono" onClick={() => onChoose(each)}>
+            {each.name}
+          </button>
+          <span class="small muted">{each.description}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+interface ProblemsProps {
+  readonly file: string
+  readonly area: RefObject<HTMLTextAreaElement | null>
+  readonly problems: readonly Problem[]
+  readonly isChecking: boolean
+}
+const Problems = ({ file, area, problems, isChecking }: ProblemsProps) => (
   <section class="card" aria-label={text('editor.problems', { n: problems.length })}>
     <div aria-live="polite" data-problems={isChecking ? 'checking' : problems.length}>
       {isChecking ? (
@@ -226,15 +287,45 @@ const Problems = ({
       ) : problems.length === 0 ? (
         <span class="badge ok">{text('editor.clean')}</span>
       ) : (
-        problems.map(({ file, line, column, message }, index) => (
-          <p key={index} class="error">
-            <span class="mono">
-              {file}:{line}:{column}
-            </span>{' '}
-            {message}
-          </p>
+        problems.map((problem, index) => (
+          <ProblemLine key={index} of={problem} area={area} isHere={problem.file === file} />
         ))
       )}
     </div>
   </section>
 )
+
+interface ProblemLineProps {
+  readonly of: Problem
+  readonly area: RefObject<HTMLTextAreaElement | null>
+  /** Whether it is in the file that is shown. */
+  readonly isHere: boolean
+}
+const ProblemLine = ({ of: problem, area, isHere }: ProblemLineProps) => {
+  const { file, line, column, length, suggestion } = problem
+  const place = `${file}:${line}:${column}`
+  const show = () => area.current && select(area.current, problem)
+  const replace = () => {
+    show()
+    if (area.current && suggestion) type(area.current, suggestion)
+  }
+  return (
+    <p class="problem">
+      {isHere ? (
+        <button type="button" class="link mono" onClick={show}>
+          {place}
+        </button>
+      ) : (
+        <a class="mono" href={hrefOf('editor', undefined, { file })}>
+          {place}
+        </a>
+      )}{' '}
+      <span class="error">{sentenceOf(problem)}</span>{' '}
+      {isHere && suggestion && length && (
+        <button type="button" class="button tiny" onClick={replace}>
+          {text('editor.replace', { word: suggestion })}
+        </button>
+      )}
+    </p>
+  )
+}
