@@ -396,6 +396,9 @@ export const FIND_ACCOUNT = sql(
   'find',
   'SELECT id, name, role, suspended FROM accounts WHERE name = ? OR id = CAST(? AS BIGINT)',
 )
+/** Adds the names of accounts, whose numbers are in a column, to the rows of a query. */
+export const withAccountNames = (rows: string, column: string): string =>
+  `SELECT r.*, (SELECT a.name FROM accounts a WHERE a.id = r.${column}) AS account_name FROM (${rows}) r`
 export const ANY_ACCOUNT = sql('any', 'SELECT id FROM accounts LIMIT 1')
 
 /** The columns that the owner may see, without the digest. `where` refers to the table as `k`. */

@@ -151,7 +151,8 @@ export const PENDING = sql(
   'pending',
   "SELECT count(*) AS number, min(due) AS oldest FROM webhook_events WHERE state = 'pending'",
 )
-const EVENTS = `SELECT e.id, e.endpoint, e.state, e.attempts, e.created, e.due, a.at, a.outcome, a.status, p.url
+/** Events with their last attempts and the URLs of their endpoints. */
+export const EVENTS = `SELECT e.id, e.endpoint, e.state, e.attempts, e.created, e.due, a.at, a.outcome, a.status, p.url
    FROM webhook_events e LEFT JOIN webhook_attempts a ON a.event = e.id AND a.number = e.attempts
      LEFT JOIN webhook_endpoints p ON p.id = e.endpoint`
 /** Events of one state, or of all (twice null), newest first. */

@@ -1,5 +1,6 @@
 /** Endpoints of operators for webhooks: the last events, and a replay. */
-import type { HostBase, Json, Row } from '../../../engine/plugin.ts'
+import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
+import { withAccountNames } from '../../credentials/statements.ts'
 import {
   described,
   integer,
@@ -12,8 +13,9 @@ import {
 } from '../../shapes.ts'
 import { hostOf } from '../../webhooks/address.ts'
 import { ATTEMPTS } from '../../webhooks/schedule.ts'
-import { FIND, LIST, replay } from '../../webhooks/statements.ts'
+import { EVENTS, replay } from '../../webhooks/statements.ts'
 import { fault } from '../faults.ts'
+import { findAccountView } from './accounts.ts'
 import {
   type AdminCall,
   type AdminEndpoints,
@@ -22,8 +24,21 @@ import {
   textIn,
 } from './endpoint.ts'
 
-const MOST = 200
+const PAGE = 100
 const STATES: readonly string[] = ['pending', 'delivered', 'failed']
+
+const events = (name: string, filter: string): Sql => ({
+  name: `console: ${name}`,
+  text: `${withAccountNames(`${EVENTS} WHERE ${filter}`, 'endpoint')} ORDER BY r.id DESC`,
+})
+/** Parameters: state, account and the last event of the page before, twice each, null for all;
+ *  row count. */
+const LIST = events(
+  'events',
+  `(CAST(? AS TEXT) IS NULL OR e.state = ?) AND (CAST(? AS BIGINT) IS NULL OR e.endpoint = ?)
+   AND (CAST(? AS TEXT) IS NULL OR e.id < ?) ORDER BY e.id DESC LIMIT ?`,
+)
+const FIND = events('event', 'e.id = ?')
 
 const timeOf = (value: unknown): string | null =>
   value === null || value === undefined ? null : new Date(Number(value)).toISOString()
@@ -31,6 +46,7 @@ const timeOf = (value: unknown): string | null =>
 const rowOf = (row: Row): { readonly [name: string]: Json } => ({
   id: String(row.id),
   account: Number(row.endpoint),
+  account_name: row.account_name === null ? null : String(row.account_name),
   receiver: hostOf(String(row.url ?? '')),
   state: String(row.state),
   attempts: Number(row.attempts),
@@ -41,11 +57,17 @@ const rowOf = (row: Row): { readonly [name: string]: Json } => ({
   status: row.status === null ? null : Number(row.status),
 })
 
-const list = async ({ query }: AdminCall, { database }: HostBase): Promise<AdminResult> => {
+const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const name = textIn(query, 'account')
+  const account = name === undefined ? null : Number((await findAccountView(host, name)).id)
+  const cursor = textIn(query, 'cursor') ?? null
   const state = textIn(query, 'state') ?? null
   if (state !== null && !STATES.includes(state))
     throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
-  return { data: (await database.read(LIST, [state, state, MOST])).map(rowOf) }
+  const values = [state, state, account, account, cursor, cursor, PAGE + 1]
+  const rows = await host.database.read(LIST, values)
+  const page = rows.slice(0, PAGE)
+  return { data: page.map(rowOf), next: rows.length > PAGE ? String(page.at(-1)?.id) : null }
 }
 
 const sendAgain = async ({ body }: AdminCall, { database }: HostBase): Promise<AdminResult> => {
@@ -62,6 +84,7 @@ const sendAgain = async ({ body }: AdminCall, { database }: HostBase): Promise<A
 const DELIVERY = object({
   id: text,
   account: integer,
+  account_name: nullable(text),
   receiver: described('The host of its URL.', text),
   state: oneOf(...STATES),
   attempts: integer,
@@ -74,8 +97,13 @@ const DELIVERY = object({
 
 export const deliveryEndpoints: AdminEndpoints = {
   'GET deliveries': {
-    summary: 'Lists the last events of webhooks with their last attempts, newest first.',
-    query: { state: STATES.join(', ') },
+    summary:
+      'Lists the events of webhooks with their last attempts, newest first, a hundred a page.',
+    query: {
+      state: STATES.join(', '),
+      account: 'name or number of an account',
+      cursor: '`next` of the page before',
+    },
     data: listOf(DELIVERY),
     run: list,
   },

@@ -1,6 +1,7 @@
 /** Endpoints of operators for the ledger: audit, and charges of all accounts. */
-import type { HostBase, Json, Row } from '../../../engine/plugin.ts'
+import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
+import { withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
 import { ALL_CALLS } from '../../ledger/views/usage.ts'
@@ -40,6 +41,7 @@ const chargeOf = (row: Row): { readonly [name: string]: Json } => {
     request: String(row.request),
     at: new Date(Number(row.opened)).toISOString(),
     account: Number(row.account),
+    account_name: row.account_name === null ? null : String(row.account_name),
     key: row.key === null ? null : Number(row.key),
     route: String(row.route),
     model: String(row.model),
@@ -52,6 +54,10 @@ const chargeOf = (row: Row): { readonly [name: string]: Json } => {
   }
 }
 
+const CHARGES: Sql = {
+  name: 'console: charges',
+  text: `${withAccountNames(ALL_CALLS, 'account')} ORDER BY r.opened DESC, r.request DESC`,
+}
 const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const name = textIn(query, 'account')
   const account = name === undefined ? null : Number((await findAccountView(host, name)).id)
@@ -63,7 +69,7 @@ const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResul
   const [opened, request] = markIn(query)
   const isUncollected = query.get('uncollected') === 'yes'
   const filters = [model, model, key, key, state, state]
-  const rows = await host.database.read(ALL_CALLS, [
+  const rows = await host.database.read(CHARGES, [
     opened,
     opened,
     request,
@@ -100,6 +106,7 @@ const CHARGE = object({
   request: text,
   at: time,
   account: integer,
+  account_name: nullable(text),
   key: nullable(integer),
   route: text,
   model: text,

@@ -33,9 +33,10 @@ const FILTERS = {
   key: 'number of an API key',
   model: 'a model as the client named it',
   status: 'a status such as 429, or a class such as 5xx',
+  calls: 'yes: only requests of routes with a price',
 }
 
-const filterOf = (query: URLSearchParams): RequestFilter => {
+const filterOf = (query: URLSearchParams, { gateway }: HostBase): RequestFilter => {
   const [account, key, model, status] = ['account', 'key', 'model', 'status'].map(name =>
     textIn(query, name),
   )
@@ -46,14 +47,19 @@ const filterOf = (query: URLSearchParams): RequestFilter => {
       ...(account !== undefined && { [isNumber ? 'account' : 'account_name']: [account] }),
       ...(key !== undefined && { key: [key] }),
       ...(model !== undefined && { model: [model] }),
+      ...(query.get('calls') === 'yes' && {
+        route: gateway.routes
+          .filter(({ about: { price } }) => price !== undefined)
+          .map(each => each.name),
+      }),
     },
     ...(status !== undefined && { status }),
   }
 }
 
-const list = async ({ query }: AdminCall, { requests }: HostBase): Promise<AdminResult> => {
+const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const cursor = textIn(query, 'cursor')
-  const { rows, next } = await requests.page(filterOf(query), PAGE, cursor)
+  const { rows, next } = await host.requests.page(filterOf(query, host), PAGE, cursor)
   return { data: rows, next }
 }
 
@@ -150,8 +156,8 @@ export const requestEvents: EventEndpoints = {
   'GET requests/live': {
     summary: 'Sends the requests of this machine as they end, in lists (text/event-stream).',
     query: FILTERS,
-    follow(query, { requests }, signal) {
-      const batches = requests.follow(filterOf(query), signal)
+    follow(query, host, signal) {
+      const batches = host.requests.follow(filterOf(query, host), signal)
       return (async function* () {
         for await (const records of batches) {
           const rows = records.slice(-MOST)

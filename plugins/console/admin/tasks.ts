@@ -1,5 +1,6 @@
 /** Endpoints of operators for tasks: list, and the end of those in the state `unknown`. */
 import type { HostBase } from '../../../engine/plugin.ts'
+import { ACCOUNT_BY_ID } from '../../credentials/statements.ts'
 import { operatorParts } from '../../operator/contributions.ts'
 import {
   any,
@@ -35,7 +36,13 @@ const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> 
   const state = textIn(query, 'state') ?? null
   if (state !== null && !STATES.includes(state))
     throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
-  return { data: await taskPartOf(host).list(host, state) }
+  const rows = await taskPartOf(host).list(host, state)
+  const ids = [...new Set(rows.map(({ account }) => Number(account)))]
+  const accounts = await Promise.all(ids.map(id => host.database.read(ACCOUNT_BY_ID, [id])))
+  const names = new Map(accounts.flat().map(({ id, name }) => [Number(id), String(name)]))
+  return {
+    data: rows.map(row => ({ ...row, account_name: names.get(Number(row.account)) ?? null })),
+  }
 }
 
 const resolve = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
@@ -52,6 +59,7 @@ const resolve = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult
 const ROW = object({
   id: text,
   account: integer,
+  account_name: nullable(text),
   model: text,
   state: oneOf(...STATES),
   held: described('Units of the currency.', text),

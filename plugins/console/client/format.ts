@@ -84,6 +84,28 @@ export const formatBytes = (bytes: number): string => {
   return `${formatNumber(bytes / 1024 ** step, step === 0 ? 0 : 1)} ${SIZES[step]}`
 }
 
+const BROWSERS: readonly (readonly [name: string, pattern: RegExp])[] = [
+  ['Edge', /Edg(?:e|A|iOS)?\//],
+  ['Opera', /OPR\//],
+  ['Firefox', /(?:Firefox|FxiOS)\//],
+  ['Chrome', /(?:Chrome|CriOS)\//],
+  ['Safari', /Safari\//],
+]
+const SYSTEMS: readonly (readonly [name: string, pattern: RegExp])[] = [
+  ['Android', /Android/],
+  ['iOS', /iPhone|iPad/],
+  ['macOS', /Mac OS X/],
+  ['Windows', /Windows/],
+  ['ChromeOS', /CrOS/],
+  ['Linux', /Linux/],
+]
+/** The names in what a browser says it is; undefined: it says something else. */
+export const browserOf = (agent: string): { browser: string; system: string } | undefined => {
+  const [browser] = BROWSERS.find(([, pattern]) => pattern.test(agent)) ?? []
+  const [system] = SYSTEMS.find(([, pattern]) => pattern.test(agent)) ?? []
+  return browser && system ? { browser, system } : undefined
+}
+
 /** The middle of a long id is left out. */
 export const shortenId = (id: string): string =>
   id.length <= 18 ? id : `${id.slice(0, 9)}…${id.slice(-6)}`

@@ -35,15 +35,12 @@ export const CALL_STATES = sql(
 /** Calls of all accounts, latest first. Parameters: the end of the last page (opened twice,
  *  request), filters (account, model, key and state, twice each, null for all), 1 for only those
  *  with an uncollected part, row count. */
-export const ALL_CALLS = sql(
-  'all calls',
-  `${CALL} WHERE (c.opened < ? OR (c.opened = ? AND c.request < ?))
+export const ALL_CALLS = `${CALL} WHERE (c.opened < ? OR (c.opened = ? AND c.request < ?))
      AND (CAST(? AS BIGINT) IS NULL OR c.account = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
      AND (CAST(? AS BIGINT) = 0 OR c.uncollected > 0)
-   ORDER BY c.opened DESC, c.request DESC LIMIT ?`,
-)
+   ORDER BY c.opened DESC, c.request DESC LIMIT ?`
 /** The charge of a request, for a refund. */
 export const CHARGE = sql(
   'charge',

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { eventually } from '../gateway/primary.ts'
-import { AUTHORITY, startReceiver, status } from '../money/receiver.ts'
+import { AUTHORITY, type Receiver, startReceiver, status } from '../money/receiver.ts'
 import { type ConsoleClient, type ConsoleGateway, startConsole } from './console-gateway.ts'
 
 export interface SampleGateway extends Omit<ConsoleGateway, 'customer'> {
@@ -18,6 +18,8 @@ export interface SampleGateway extends Omit<ConsoleGateway, 'customer'> {
   readonly call: string
   readonly failedCall: string
   readonly task: string
+  /** The webhooks of `customer`, and of the account `hooks`, which refuses all. */
+  readonly receivers: readonly Receiver[]
 }
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -94,7 +96,7 @@ export const startSample = async (t: Pick<Test, 'teardown'>): Promise<SampleGate
   for (const [index, { origin }] of receivers.entries())
     await saveWebhook(index === 0 ? customer : await gateway.customer('hooks', 1), origin)
   await useConfiguration(gateway, admin)
-  return { ...gateway, operator, customer, newcomer, ...ids }
+  return { ...gateway, operator, customer, newcomer, receivers, ...ids }
 }
 
 /** The options of a window with the session of a role; none: not signed in. */

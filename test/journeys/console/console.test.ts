@@ -168,7 +168,8 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     const body = { model: 'gx-2.5-pro', messages: [{ role: 'user', content: 'Hello' }] }
     const headers = { authorization: `Bearer ${key.data.key}` }
     await gateway.ask('POST', '/v1/chat/completions', body, headers)
-    await page.getByRole('cell', { name: 'gx-2.5-pro' }).first().waitFor()
+    const row = page.getByRole('row').filter({ hasText: 'gx-2.5-pro' })
+    await row.getByRole('cell', { name: 'calls', exact: true }).waitFor()
     await page.getByRole('button', { name: /^Cost/ }).click()
     await page.getByRole('columnheader', { name: /^Cost/, includeHidden: true }).waitFor()
     await page.locator('th[aria-sort=descending]').filter({ hasText: 'Cost' }).waitFor()
@@ -371,6 +372,41 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await page.getByRole('dialog').getByText('Go to Usage').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
+    t.same(faults, [])
+  })
+
+  t.test('addresses: what does not exist is said, also where the address is broken', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    await open('call/100%')
+    await page.getByText('The path is not acceptable').waitFor()
+    for (const address of ['call/nothing', 'task/nothing']) {
+      await open(address)
+      await page.getByText('Not found').waitFor()
+      t.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0, address)
+    }
+    await open('models?search=gp-4.1')
+    const row = page.getByRole('row').filter({ hasText: 'GP 4.1' }).first()
+    t.same((await row.locator('td.number').allTextContents()).slice(0, 3), [
+      '14.400000',
+      '3.600000',
+      '57.600000',
+    ])
+    t.same(faults, [])
+  })
+
+  // The last one: it uses up the sign-ins of this address.
+  t.test('sign-in: is throttled after many failures, and says for how long', async t => {
+    const { page, faults } = await openWindow(t, browser, gateway)
+    await page.goto(`${gateway.url}/console`)
+    const field = page.getByLabel('System token')
+    const refused = async () => {
+      const response = page.waitForResponse(/\/api\/session$/)
+      await field.fill('st-wrong')
+      await field.press('Enter')
+      return (await response).status()
+    }
+    while ((await refused()) !== 429);
+    await page.getByText(/Too many failed sign-ins; try again in \d+ s/).waitFor()
     t.same(faults, [])
   })
 })

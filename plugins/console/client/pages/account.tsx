@@ -13,7 +13,8 @@ import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { Money, State, useCurrency } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
-import { text, textOr } from '../texts.ts'
+import { type TextKey, text, textOr } from '../texts.ts'
+import { type Link, LinkDialog, Suspend } from './accounts.tsx'
 
 interface Account {
   readonly id: number
@@ -40,11 +41,15 @@ interface Key extends Quota {
 }
 type MoneyKind = 'credit' | 'debit' | 'overdraft'
 const MONEY: readonly MoneyKind[] = ['credit', 'debit', 'overdraft']
-const labelOf = (kind: MoneyKind): string =>
-  text(kind === 'credit' ? 'accounts.credit' : `account.${kind}`)
+const LABELS: Readonly<Record<MoneyKind, TextKey>> = {
+  credit: 'accounts.credit',
+  debit: 'account.debit',
+  overdraft: 'account.overdraft.set',
+}
+type Open = MoneyKind | 'suspend' | Link
 
 const AccountPage = ({ place }: PageProps) => {
-  const [kind, setKind] = useState<MoneyKind>()
+  const [open, setOpen] = useState<Open>()
   const name = place.id ?? ''
   const account = useData<{ data: Account }>(
     `/api/admin/account?${new URLSearchParams({ account: name })}`,
@@ -52,12 +57,9 @@ const AccountPage = ({ place }: PageProps) => {
   return (
     <>
       <PageHead title={account.data?.data.name ?? text('page.account')}>
-        {account.data &&
-          MONEY.map(each => (
-            <button key={each} type="button" class="button" onClick={() => setKind(each)}>
-              {labelOf(each)}
-            </button>
-          ))}
+        {account.data && (
+          <Actions of={account.data.data} onOpen={setOpen} onChange={account.reload} />
+        )}
       </PageHead>
       <View of={account} rows={6}>
         {({ data }) => (
@@ -65,14 +67,14 @@ const AccountPage = ({ place }: PageProps) => {
             <Facts account={data} />
             <h2>{text('page.keys')}</h2>
             <Keys account={data.id} />
-            {kind && (
-              <MoneyDialog
-                kind={kind}
+            {open && (
+              <Opened
+                open={open}
                 of={data}
-                onClose={() => setKind(undefined)}
-                onDone={() => {
-                  setKind(undefined)
-                  toast(text('saved'))
+                onClose={() => setOpen(undefined)}
+                onDone={message => {
+                  setOpen(undefined)
+                  toast(message)
                   account.reload()
                 }}
               />
@@ -84,6 +86,61 @@ const AccountPage = ({ place }: PageProps) => {
   )
 }
 export default AccountPage
+
+interface ActionsProps {
+  readonly of: Account
+  onOpen(open: Open): void
+  onChange(): void
+}
+const Actions = ({ of: { id, name, state }, onOpen, onChange }: ActionsProps) => {
+  const post = <T,>(path: string) =>
+    callData<T>('POST', `/api/admin/accounts/${path}`, { account: id })
+  const fail = (error: Error) => toast(error.message)
+  const makeLink = () => void post<Link>('link').then(onOpen, fail)
+  const resume = () =>
+    void post('resume').then(() => {
+      toast(text('accounts.resumed', { name }))
+      onChange()
+    }, fail)
+  return (
+    <>
+      {state === 'suspended' ? (
+        <button type="button" class="button" onClick={resume}>
+          {text('accounts.resume')}
+        </button>
+      ) : (
+        <button type="button" class="button danger" onClick={() => onOpen('suspend')}>
+          {text('accounts.suspend')}
+        </button>
+      )}
+      <button type="button" class="button" onClick={makeLink}>
+        {text('accounts.link')}
+      </button>
+      {MONEY.toReversed().map(each => (
+        <button
+          key={each}
+          type="button"
+          class={each === 'credit' ? 'button primary' : 'button'}
+          onClick={() => onOpen(each)}
+        >
+          {text(LABELS[each])}
+        </button>
+      ))}
+    </>
+  )
+}
+
+interface OpenedProps {
+  readonly open: Open
+  readonly of: Account
+  onClose(): void
+  onDone(message: string): void
+}
+const Opened = ({ open, ...rest }: OpenedProps) => {
+  if (open === 'suspend') return <Suspend {...rest} />
+  if (typeof open === 'object') return <LinkDialog link={open} {...rest} />
+  return <MoneyDialog kind={open} {...rest} />
+}
 
 const Facts = ({ account }: { account: Account }) => {
   const currency = useCurrency()
@@ -126,7 +183,7 @@ interface MoneyDialogProps {
   readonly kind: MoneyKind
   readonly of: Account
   onClose(): void
-  onDone(): void
+  onDone(message: string): void
 }
 const MoneyDialog = ({ kind, of: { id, name, overdraft }, onClose, onDone }: MoneyDialogProps) => {
   const [amount, setAmount] = useState(kind === 'overdraft' ? String(overdraft) : '')
@@ -135,14 +192,14 @@ const MoneyDialog = ({ kind, of: { id, name, overdraft }, onClose, onDone }: Mon
   const action = useAction(async () => {
     const body = { account: id, amount, ...(note !== '' && { note }) }
     await callData('POST', `/api/admin/accounts/${kind}`, body)
-    onDone()
+    onDone(text('saved'))
   })
   const title = kind === 'credit' ? 'accounts.credit.title' : (`account.${kind}.title` as const)
   return (
     <Dialog title={text(title, { name })} onClose={onClose}>
       <Form
         action={action}
-        submit={labelOf(kind)}
+        submit={text(LABELS[kind])}
         params={['amount', 'note']}
         onCancel={onClose}
         isDanger={kind === 'debit'}

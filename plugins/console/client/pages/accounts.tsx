@@ -24,7 +24,7 @@ interface Account {
   readonly balance: number
   readonly used: number
 }
-interface Link {
+export interface Link {
   readonly url: string
   readonly expires: string
 }
@@ -242,7 +242,8 @@ const Credit = ({ of: account, onClose, onDone }: Part & { of: Account }) => {
   )
 }
 
-const Suspend = ({ of: { id, name }, onClose, onDone }: Part & { of: Account }) => {
+type Named = Pick<Account, 'id' | 'name'>
+export const Suspend = ({ of: { id, name }, onClose, onDone }: Part & { of: Named }) => {
   const action = useAction(async () => {
     await callData('POST', '/api/admin/accounts/suspend', { account: id })
     onDone(text('accounts.suspended', { name }))
@@ -259,11 +260,11 @@ const Suspend = ({ of: { id, name }, onClose, onDone }: Part & { of: Account }) 
 }
 
 interface LinkDialogProps {
-  readonly of: Account
+  readonly of: Named
   readonly link: Link
   onClose(): void
 }
-const LinkDialog = ({ of: { name }, link: { url, expires }, onClose }: LinkDialogProps) => (
+export const LinkDialog = ({ of: { name }, link: { url, expires }, onClose }: LinkDialogProps) => (
   <Dialog title={text('accounts.link.title', { name })} onClose={onClose}>
     <Secret value={url} help={text('accounts.link.help', { time: formatTime(expires) })} />
     <div class="dialog-foot">

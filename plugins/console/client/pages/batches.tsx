@@ -2,8 +2,9 @@
 import { useState } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
 import { useChanges } from '../events.ts'
+import { shortenId } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
-import { Dialog, Field, Form } from '../parts/form.tsx'
+import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
@@ -37,10 +38,12 @@ const Batches = () => {
   const rows = useRows<Batch>('/v1/batches?limit=50', openaiPage, round)
   const reload = () => setRound(round => round + 1)
   const live = useChanges('/api/batches/events', reload)
-  const cancel = (id: string) =>
-    call('POST', `/v1/batches/${id}/cancel`, { body: {} })
-      .then(reload)
-      .catch(error => toast(error.message))
+  const [cancelled, setCancelled] = useState<string>()
+  const cancel = useAction(async () => {
+    await call('POST', `/v1/batches/${cancelled}/cancel`, { body: {} })
+    setCancelled(undefined)
+    reload()
+  })
   const create = (
     <button type="button" class="button primary" onClick={() => setCreate(true)}>
       {text('batches.create')}
@@ -55,7 +58,7 @@ const Batches = () => {
       <Table
         name={text('page.batches')}
         of={rows}
-        columns={columnsOf(cancel)}
+        columns={columnsOf(setCancelled)}
         keyOf={({ id }) => id}
         empty={
           <Empty title={text('batches.empty')} help={text('batches.empty.help')}>
@@ -74,6 +77,15 @@ const Batches = () => {
           }}
         />
       )}
+      {cancelled !== undefined && (
+        <Confirm
+          title={text('batches.cancel.title', { id: shortenId(cancelled) })}
+          help={text('batches.cancel.help')}
+          submit={text('batches.cancel')}
+          action={cancel}
+          onClose={() => setCancelled(undefined)}
+        />
+      )}
     </>
   )
 }
@@ -87,7 +99,12 @@ const columnsOf = (cancel: (id: string) => void): readonly Column<Batch>[] => [
     cell: ({ created_at }) => <Time at={created_at * 1_000} />,
     csv: ({ created_at }) => new Date(created_at * 1_000).toISOString(),
   },
-  { title: 'id', cell: ({ id }) => <Id id={id} />, csv: ({ id }) => id, isWide: true },
+  {
+    title: text('batches.id'),
+    cell: ({ id }) => <Id id={id} />,
+    csv: ({ id }) => id,
+    isWide: true,
+  },
   {
     title: text('batches.endpoint'),
     cell: ({ endpoint }) => <code>{endpoint}</code>,

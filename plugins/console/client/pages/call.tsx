@@ -4,6 +4,7 @@ import { useContext } from 'preact/hooks'
 import { formatMoney } from '../format.ts'
 import { useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
+import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Price, type PriceLine } from '../parts/price.tsx'
 import { View } from '../parts/states.tsx'
@@ -90,7 +91,7 @@ const Shown = ({ receipt }: { receipt: Receipt }) => {
             <dt>{text('column.route')}</dt>
             <dd>{route}</dd>
             <dt>{text('column.key')}</dt>
-            <dd>{key === null ? text('usage.console') : `#${key}`}</dd>
+            <dd>{keyNameOf(key, useKeyNames())}</dd>
             {task_id && (
               <>
                 <dt>{text('page.task')}</dt>

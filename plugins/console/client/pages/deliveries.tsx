@@ -8,13 +8,13 @@ import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Id, State, Time } from '../parts/values.tsx'
-import { hrefOf } from '../router.ts'
+import { AccountLink, Id, State, Time } from '../parts/values.tsx'
 import { type TextKey, text } from '../texts.ts'
 
 interface Delivery {
   readonly id: string
   readonly account: number
+  readonly account_name: string | null
   readonly receiver: string
   readonly state: string
   readonly attempts: number
@@ -28,7 +28,8 @@ const STATES = ['pending', 'delivered', 'failed'] as const
 const Deliveries = ({ place: { query } }: PageProps) => {
   const [round, setRound] = useState(0)
   const state = query.get('state') ?? ''
-  const path = `/api/admin/deliveries?${new URLSearchParams({ state })}`
+  const account = query.get('account') ?? ''
+  const path = `/api/admin/deliveries?${new URLSearchParams({ state, account })}`
   const rows = useRows<Delivery>(path, envelopePage, round)
   const replay = (event: string) =>
     callData('POST', '/api/admin/deliveries/replay', { event })
@@ -41,6 +42,7 @@ const Deliveries = ({ place: { query } }: PageProps) => {
     <>
       <PageHead title={text('page.deliveries')} />
       <div class="filters">
+        <Filter name="account" label={text('column.account')} query={query} isSearch />
         <Filter
           name="state"
           label={text('column.state')}
@@ -75,8 +77,8 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] 
   },
   {
     title: text('column.account'),
-    cell: ({ account }) => <a href={hrefOf('account', String(account))}>#{account}</a>,
-    csv: ({ account }) => account,
+    cell: row => <AccountLink of={row} />,
+    csv: ({ account, account_name: name }) => name ?? account,
     isWide: true,
   },
   {
@@ -107,7 +109,7 @@ const columnsOf = (onReplay: (id: string) => void): readonly Column<Delivery>[] 
         {outcome ?? '–'} {status ?? ''}
       </span>
     ),
-    csv: ({ outcome }) => outcome,
+    csv: ({ outcome, status }) => [outcome, status].filter(each => each !== null).join(' '),
     isWide: true,
   },
   actionColumn(

@@ -71,7 +71,12 @@ const columnsOf = (onDelete: (file: StoredFile) => void): readonly Column<Stored
     ),
     csv: ({ filename }) => filename,
   },
-  { title: 'id', cell: ({ id }) => <Id id={id} />, csv: ({ id }) => id, isWidest: true },
+  {
+    title: text('files.id'),
+    cell: ({ id }) => <Id id={id} />,
+    csv: ({ id }) => id,
+    isWidest: true,
+  },
   {
     title: text('files.purpose'),
     cell: ({ purpose }) => purpose,

@@ -96,7 +96,7 @@ const columnsOf = (onOpen: (open: Open) => void): readonly Column<Key>[] => [
     isWide: true,
   },
   {
-    title: `${text('column.used')} / ${text('keys.quota')}`,
+    title: text('keys.used'),
     cell: key => `${formatNumber(key.used_quota)} / ${quotaText(key)}`,
     csv: ({ used_quota, quota }) => `${used_quota} / ${quota ?? ''}`,
     isNumber: true,

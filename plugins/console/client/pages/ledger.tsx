@@ -11,7 +11,7 @@ import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, FormError } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Money, State, Time, useCurrency } from '../parts/values.tsx'
+import { AccountLink, Money, State, Time, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { type TextKey, text } from '../texts.ts'
 
@@ -19,6 +19,7 @@ interface Charge {
   readonly request: string
   readonly at: string
   readonly account: number
+  readonly account_name: string | null
   readonly key: number | null
   readonly model: string
   readonly state: string
@@ -109,8 +110,8 @@ const useChargeColumns = (): readonly Column<Charge>[] => {
     },
     {
       title: text('column.account'),
-      cell: ({ account }) => <a href={hrefOf('account', String(account))}>#{account}</a>,
-      csv: ({ account }) => account,
+      cell: row => <AccountLink of={row} />,
+      csv: ({ account, account_name: name }) => name ?? account,
       isWide: true,
     },
     {
@@ -187,6 +188,7 @@ const Audit = () => {
 interface UnknownTask {
   readonly id: string
   readonly account: number
+  readonly account_name: string | null
   readonly model: string
   readonly state: string
   readonly held: string
@@ -244,8 +246,8 @@ const taskColumns = (
   },
   {
     title: text('column.account'),
-    cell: ({ account }) => <a href={hrefOf('account', String(account))}>#{account}</a>,
-    csv: ({ account }) => account,
+    cell: row => <AccountLink of={row} />,
+    csv: ({ account, account_name: name }) => name ?? account,
     isWide: true,
   },
   {

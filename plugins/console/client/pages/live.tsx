@@ -10,20 +10,40 @@ import { Empty } from '../parts/states.tsx'
 import type { RequestRecord } from '../parts/story.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Money, StatusCode, useCurrency } from '../parts/values.tsx'
-import { hrefOf } from '../router.ts'
+import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
 /** Rows that stay on the page. */
 const MOST = 500
 const FILTERS = ['account', 'key', 'model', 'status'] as const
+const KINDS = ['calls', 'all'] as const
 
 const Live = ({ place: { query } }: PageProps) => {
   const pairs = FILTERS.map(name => [name, query.get(name) ?? ''] as [string, string])
-  const search = new URLSearchParams(pairs.filter(([, value]) => value !== '')).toString()
+  const kind = query.get('kind') === 'all' ? 'all' : 'calls'
+  const parameters = new URLSearchParams(pairs.filter(([, value]) => value !== ''))
+  // Pages and lists of the console are requests too, and far more than calls.
+  if (kind === 'calls') parameters.set('calls', 'yes')
+  const search = parameters.toString()
   const before = useData<{ data: readonly RequestRecord[] }>(`/api/admin/requests?${search}`)
   return (
     <>
-      <PageHead title={text('page.live')} />
+      <PageHead title={text('page.live')}>
+        <fieldset class="segments">
+          <legend class="hidden">{text('live.kind')}</legend>
+          {KINDS.map(each => (
+            <button
+              key={each}
+              type="button"
+              class="button"
+              aria-pressed={kind === each}
+              onClick={() => setQuery({ kind: each === 'calls' ? undefined : each })}
+            >
+              {text(`live.kind.${each}`)}
+            </button>
+          ))}
+        </fieldset>
+      </PageHead>
       <div class="filters">
         <Filter name="account" label={text('column.account')} query={query} isSearch />
         <Filter name="key" label={text('column.key')} query={query} />
@@ -122,7 +142,7 @@ const useColumns = (): readonly Column<RequestRecord>[] => {
           {model ?? `${method} ${path}`}
         </span>
       ),
-      csv: ({ model }) => model,
+      csv: ({ model, method, path }) => model ?? `${method} ${path}`,
     },
     {
       title: text('column.upstream'),

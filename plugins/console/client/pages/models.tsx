@@ -9,7 +9,7 @@ import { actionColumn } from '../parts/row-actions.tsx'
 import { formatsOf, type Model, Snippet, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
-import { SessionContext, useCurrency } from '../parts/values.tsx'
+import { Money, SessionContext, useCurrency } from '../parts/values.tsx'
 import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
@@ -75,42 +75,74 @@ const pricesIn = (
   typeof price === 'object'
     ? Object.entries(price).flatMap(([name, each]) => pricesIn(meter, each, [...cases, name]))
     : [`${meter} ${cases.length > 0 ? `(${cases.join(', ')}) ` : ''}${price}`]
-const pricesOf = ({ prices, video_prices = [], free }: Model): readonly string[] => {
+/** Meters whose prices are compared between models: each has a column. */
+const COMPARED = ['input', 'cached', 'output'] as const
+const PER_MILLION = /^(\d+(?:\.\d+)?) \/ 1M$/
+/** The price of a million; undefined: none, or one that depends on the request. */
+const millionOf = ({ prices, free }: Model, name: string): number | undefined => {
+  const price = free ? undefined : prices.find(({ meter }) => meter === name)?.price
+  const [, amount] = PER_MILLION.exec(typeof price === 'string' ? price : '') ?? []
+  return amount === undefined ? undefined : Number(amount)
+}
+/** All prices without a column of their own. */
+const otherPricesOf = (model: Model): readonly string[] => {
+  const { prices, video_prices = [], free } = model
   if (free) return [text('models.free')]
   const clips = video_prices.map(
     ({ resolution, duration, credits }) =>
       `${resolution}: ${text('models.credits', { credits, seconds: duration })}`,
   )
-  return clips.length > 0 ? clips : prices.flatMap(({ meter, price }) => pricesIn(meter, price))
+  if (clips.length > 0) return clips
+  const hasColumn = (meter: string) =>
+    COMPARED.some(each => each === meter) && millionOf(model, meter) !== undefined
+  return prices
+    .filter(({ meter }) => !hasColumn(meter))
+    .flatMap(({ meter, price }) => pricesIn(meter, price))
 }
+const PriceList = ({ of: model }: { of: Model }) => (
+  <span class="price-list small">
+    {otherPricesOf(model).map(price => (
+      <span key={price} class="nowrap">
+        {price}
+      </span>
+    ))}
+  </span>
+)
+const priceColumn = (name: (typeof COMPARED)[number], currency: string): Column<Model> => ({
+  title: `${text(`models.${name}`)} (${currency} / 1M)`,
+  cell: model => {
+    const amount = millionOf(model, name)
+    return amount === undefined ? <span class="faint">–</span> : <Money amount={amount} />
+  },
+  csv: model => millionOf(model, name),
+  isNumber: true,
+  isWide: name === 'cached',
+})
 const columnsOf = (
   currency: string,
   onSnippets: (model: Model) => void,
 ): readonly Column<Model>[] => [
   {
     title: text('column.model'),
-    cell: ({ model_name, description }) => (
+    cell: model => (
       <>
-        <strong class="nowrap">{model_name}</strong>
-        {description && description !== model_name && (
-          <div class="small muted wide-only">{description}</div>
+        <strong>{model.model_name}</strong>
+        {model.description && model.description !== model.model_name && (
+          <div class="small muted wide-only">{model.description}</div>
         )}
+        <div class="narrow-only">
+          <PriceList of={model} />
+        </div>
       </>
     ),
     csv: ({ model_name }) => model_name,
   },
+  ...COMPARED.map(name => priceColumn(name, currency)),
   {
-    title: `${text('models.prices')} (${currency})`,
-    cell: model => (
-      <span class="price-list">
-        {pricesOf(model).map(price => (
-          <span key={price} class="nowrap">
-            {price}
-          </span>
-        ))}
-      </span>
-    ),
-    csv: model => pricesOf(model).join('; '),
+    title: `${text('models.other')} (${currency})`,
+    cell: model => <PriceList of={model} />,
+    csv: model => otherPricesOf(model).join('; '),
+    isWide: true,
   },
   {
     title: text('models.formats'),
@@ -118,7 +150,7 @@ const columnsOf = (
       <span class="muted small">{supported_endpoint_types.join(', ')}</span>
     ),
     csv: ({ supported_endpoint_types }) => supported_endpoint_types.join(' '),
-    isWide: true,
+    isWidest: true,
   },
   actionColumn(
     ({ model_name }) => model_name,

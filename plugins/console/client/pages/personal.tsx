@@ -1,7 +1,7 @@
 /** The personal center: the account, its system tokens, and where it is signed in. */
 import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
-import { formatMoney } from '../format.ts'
+import { browserOf, formatMoney } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
@@ -110,19 +110,25 @@ const Account = () => {
   )
 }
 
+/** A session is named by what its browser says it is. */
+const nameOf = ({ name, session }: Token): string => {
+  const browser = session === undefined ? undefined : browserOf(name)
+  return browser ? text('personal.browser', browser) : name
+}
 const columnsOf = (onRevoke: (token: Token) => void): readonly Column<Token>[] => [
   {
     title: text('column.name'),
-    cell: ({ name }) => (
-      <span class="ellipsis" title={name}>
-        {name}
+    cell: token => (
+      <span class="ellipsis" title={token.name}>
+        {nameOf(token)}
       </span>
     ),
-    csv: ({ name }) => name,
+    csv: nameOf,
   },
   {
     title: text('personal.token'),
     cell: ({ token, session }) => <code>{token ?? session}</code>,
+    csv: ({ token, session }) => token ?? session,
     isWide: true,
   },
   {

@@ -70,7 +70,7 @@ const columns = (): readonly Column<Route>[] => [
   {
     title: text('routes.stages'),
     cell: ({ stages }) => (
-      <span class="ellipsis muted" title={stages.join(' → ')}>
+      <span class="ellipsis long muted" title={stages.join(' → ')}>
         {stages.join(' → ')}
       </span>
     ),

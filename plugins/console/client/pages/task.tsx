@@ -1,12 +1,14 @@
 /** One task: its state as it moves, its results played inline, its request; cancel. */
+import { useState } from 'preact/hooks'
 import { callData } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
+import { Confirm } from '../parts/form.tsx'
 import { Media } from '../parts/media.tsx'
 import { PageHead } from '../parts/page.tsx'
-import { FormError, View } from '../parts/states.tsx'
+import { View } from '../parts/states.tsx'
 import { CodeBox, Id, jsonOf, Live, State } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
@@ -19,8 +21,10 @@ const TaskPage = ({ place }: PageProps) => {
   const live = useChanges('/api/tasks/events', ({ rows }) => {
     if (rows.length === 0 || rows.some(row => row.id === place.id)) task.reload()
   })
+  const [isAsking, setAsking] = useState(false)
   const cancel = useAction(async () => {
     await callData('POST', `/api/tasks/${id}/cancel`, {})
+    setAsking(false)
     task.reload()
   })
   return (
@@ -29,15 +33,23 @@ const TaskPage = ({ place }: PageProps) => {
         <Live at={live} />
         <Id id={place.id ?? ''} />
         {running && (
-          <button type="button" class="button danger" onClick={cancel.start}>
+          <button type="button" class="button danger" onClick={() => setAsking(true)}>
             {text('tasks.cancel')}
           </button>
         )}
       </PageHead>
-      <FormError error={cancel.error} fields={[]} />
       <View of={task} rows={6}>
         {({ data }) => <Shown task={data} />}
       </View>
+      {isAsking && (
+        <Confirm
+          title={text('tasks.cancel.title', { id: place.id ?? '' })}
+          help={text('tasks.cancel.help')}
+          submit={text('tasks.cancel')}
+          action={cancel}
+          onClose={() => setAsking(false)}
+        />
+      )}
     </>
   )
 }

@@ -152,7 +152,7 @@ const UpstreamRows = ({ upstream }: { upstream: Upstream }) => {
           <td colSpan={4}>
             <span class={`badge ${fails ? 'error' : 'ok'}`}>{answer}</span>{' '}
             <span class="muted mono anywhere">
-              {address} {key}
+              {address} {key !== '-' && key}
             </span>
           </td>
         </tr>

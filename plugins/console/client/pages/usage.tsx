@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import { addressOf } from '../api.ts'
 import { useChanges } from '../events.ts'
 import { formatNumber, shortenId } from '../format.ts'
-import { useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
+import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, type Sorting, Table, useRows } from '../parts/table.tsx'
@@ -124,12 +124,8 @@ const sortIn = (
   return [sort, order === 'asc' || order === 'desc' ? order : usual]
 }
 
-interface Key {
-  readonly id: number
-  readonly name: string
-}
 const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolean }) => {
-  const keys = useData<{ data: readonly Key[] }>('/api/keys?limit=1000')
+  const keys = useKeyNames()
   const day = (name: 'from' | 'to') => (
     <label class="row small">
       {text(name)}
@@ -169,7 +165,7 @@ const Filters = ({ query, isByCall }: { query: URLSearchParams; isByCall: boolea
           <Select
             name="key"
             query={query}
-            options={(keys.data?.data ?? []).map(({ id, name }) => [String(id), name])}
+            options={[...keys].map(([id, name]) => [String(id), name])}
           />
           <Select
             name="state"
@@ -218,6 +214,7 @@ const NoUsage = () => (
 const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
   const rows = useRows<Call>(path, envelopePage, round)
   const currency = useCurrency()
+  const keys = useKeyNames()
   const columns: readonly Column<Call>[] = [
     {
       title: text('column.time'),
@@ -249,7 +246,7 @@ const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
     },
     {
       title: text('column.key'),
-      cell: ({ key }) => (key === null ? text('usage.console') : `#${key}`),
+      cell: ({ key }) => <span class="ellipsis">{keyNameOf(key, keys)}</span>,
       isWide: true,
     },
     {

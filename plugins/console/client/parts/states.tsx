@@ -31,7 +31,21 @@ const adviceOf = (status: number): string => {
   if (status === 0) return text('error.offline')
   return status >= 500 ? text('error.server') : text('error.read')
 }
-export const ErrorState = ({ error, onRetry }: { error: ApiError; onRetry?: () => void }) => (
+/** What an address names does not exist, or no longer. */
+const Missing = ({ message }: { message: string }) => (
+  <div class="state" role="alert">
+    <h2>{text('error.missing')}</h2>
+    <p>{message}</p>
+    <p class="muted">{text('error.missing.help')}</p>
+  </div>
+)
+export const ErrorState = ({ error, onRetry }: { error: ApiError; onRetry?: () => void }) =>
+  error.status === 404 ? (
+    <Missing message={error.message} />
+  ) : (
+    <Failed error={error} {...(onRetry && { onRetry })} />
+  )
+const Failed = ({ error, onRetry }: { error: ApiError; onRetry?: () => void }) => (
   <div class="state" role="alert">
     <h2 class="error">{text('error.title')}</h2>
     <p>{error.status === 0 ? '' : error.message}</p>

@@ -4,6 +4,7 @@ import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Session } from '../api.ts'
 import { formatRelative, formatTime, shortenId, splitMoney } from '../format.ts'
+import { hrefOf } from '../router.ts'
 import { text, textOr } from '../texts.ts'
 import { toast } from './toast.tsx'
 
@@ -71,6 +72,17 @@ export const Id = ({ id }: { id: string }) => (
     {shortenId(id)}
     <span class="hidden"> {text('copy')}</span>
   </button>
+)
+
+interface Owned {
+  readonly account: number
+  readonly account_name: string | null
+}
+/** The account of a row, for operators. */
+export const AccountLink = ({ of: { account, account_name: name } }: { of: Owned }) => (
+  <a class="ellipsis" href={hrefOf('account', String(account))} title={name ?? ''}>
+    {name ?? `#${account}`}
+  </a>
 )
 
 const TONES: Readonly<Record<string, string>> = {

@@ -1,0 +1,87 @@
+/** The work of an operator in a browser, on a gateway with data of every kind: an account's money
+ *  and state, a task in an unknown state, a failed delivery, and calls among other requests. */
+import t from 'tap'
+import { missingBrowser, openWindow, startBrowser } from '../../helpers/console/browser.ts'
+import { startSample } from '../../helpers/console/sample-gateway.ts'
+import { eventually } from '../../helpers/gateway/primary.ts'
+
+t.test('work of an operator in a browser', { skip: missingBrowser }, async t => {
+  const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
+  const { operator, receivers } = gateway
+  const { page, faults, open } = await openWindow(t, browser, gateway, { as: operator })
+  const dialog = page.getByRole('dialog')
+  const read = async (path: string) => (await operator.ask('GET', `/api/admin/${path}`)).body.data
+
+  t.test('account: suspended, resumed, debited, given an overdraft and a link', async t => {
+    await open('account/studio.example')
+    await page.getByRole('button', { name: 'Suspend' }).click()
+    await dialog.getByText('Suspend studio.example?').waitFor()
+    await dialog.getByRole('button', { name: 'Suspend' }).click()
+    await page.locator('dl').getByText('suspended').waitFor()
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.locator('dl').getByText('active').waitFor()
+    await page.getByRole('button', { name: 'Debit' }).click()
+    await dialog.getByLabel(/^Amount/).fill('300')
+    await dialog.getByRole('button', { name: 'Debit' }).click()
+    await dialog.getByRole('alert').waitFor()
+    await dialog.getByLabel(/^Amount/).fill('200')
+    await dialog.getByRole('button', { name: 'Debit' }).click()
+    await page.locator('dl').getByText('-200.00').waitFor()
+    await page.getByRole('button', { name: 'Set overdraft' }).click()
+    await dialog.getByLabel(/^Amount/).fill('500')
+    await dialog.getByRole('button', { name: 'Set overdraft' }).click()
+    await page.locator('dl').getByText('500.00').waitFor()
+    t.match(await read('account?account=studio.example'), { balance: -200, overdraft: 500 })
+    await page.getByRole('button', { name: 'Sign-in link' }).click()
+    t.match(await page.locator('[data-secret]').textContent(), /#link=sl-/)
+    await page.getByRole('button', { name: 'Close' }).click()
+  })
+
+  t.test('unknown task: released after a question, its hold returns', async t => {
+    const before = await read('account?account=ann')
+    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: 0.72 })
+    await open('ledger?view=tasks')
+    const row = page.getByRole('row').filter({ hasText: 'mj-fast' })
+    await row.getByText('ann').waitFor()
+    await row.getByRole('button', { name: 'Release' }).click()
+    await dialog.getByText('Release the hold of task').waitFor()
+    await dialog.getByRole('button', { name: 'Release' }).click()
+    await page.getByText('No unknown tasks').waitFor()
+    t.equal((await read('account?account=ann')).balance, before.balance)
+    t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: 0 })
+  })
+
+  t.test('deliveries: found by account, and sent again', async () => {
+    await open('deliveries?account=hooks&state=failed')
+    const row = page.getByRole('row').filter({ hasText: 'failed' })
+    await row.getByText('hooks').waitFor()
+    const before = receivers[1]?.received.length ?? 0
+    await row.getByRole('button', { name: 'Send again' }).click()
+    await page.getByText('No events').waitFor()
+    await eventually(() => (receivers[1]?.received.length ?? 0) > before)
+    await open('deliveries?account=nobody')
+    await page.getByText('Unknown account: nobody').waitFor()
+  })
+
+  t.test('live: shows calls, and all requests when asked to', async t => {
+    await page.goto(`${gateway.url}/console#/live?account=ann`)
+    await page.getByRole('cell', { name: 'rerank-v3.5' }).first().waitFor()
+    t.equal(await page.getByRole('cell', { name: '/api/keys' }).count(), 0)
+    await page.getByRole('button', { name: 'All requests' }).click()
+    await page.getByRole('cell', { name: 'POST /api/keys' }).first().waitFor()
+  })
+
+  t.test('CSV: has the columns and rows that the table has', async t => {
+    for (const address of ['accounts', 'ledger?account=ann', 'deliveries', 'routes?search=chat']) {
+      await open(address)
+      const waiting = page.waitForEvent('download')
+      await page.getByRole('button', { name: 'CSV' }).click()
+      const stream = await (await waiting).createReadStream()
+      const lines = (await stream.setEncoding('utf8').toArray()).join('').trim().split('\r\n')
+      const titles = await page.locator('thead th:not(.actions)').allTextContents()
+      t.equal(lines[0]?.replace('\ufeff', ''), titles.join(','), address)
+      t.equal(lines.length - 1, await page.locator('tbody tr').count(), address)
+    }
+  })
+  t.same(faults, [])
+})
