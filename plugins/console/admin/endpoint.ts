@@ -23,7 +23,7 @@ export interface AdminEndpoint {
   /** JSON Schema of `data` in its response. */
   readonly data: Shape
   run(call: AdminCall, host: HostBase): Promise<AdminResult>
-  /** Its changes are too small or too many for the log: a check of a text. */
+  /** It changes nothing: a check of a text, a test of an upstream. */
   readonly isQuiet?: boolean
 }
 /** An endpoint that sends events until the client leaves, in the format of server-sent events. The

@@ -74,6 +74,7 @@ export const upstreamEndpoints: AdminEndpoints = {
   'POST upstreams/test': {
     summary: 'Asks an upstream for its models with each of its keys. Nothing is charged.',
     body: bodyOf({ upstream: { type: 'string', maxLength: 200 } }, ['upstream']),
+    isQuiet: true,
     data: listOf(ANSWER),
     run: test,
   },

@@ -6,6 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
+import { openDatabase } from '../../../engine/store/database.ts'
 import { eventually } from '../gateway/primary.ts'
 import { AUTHORITY, type Receiver, startReceiver, status } from '../money/receiver.ts'
 import { type ConsoleClient, type ConsoleGateway, startConsole } from './console-gateway.ts'
@@ -26,6 +27,7 @@ const ROOT = join(import.meta.dirname, '../../..')
 const LONG_NAME = 'Northwind Research and Development, Machine Learning Department'.replace(',', '')
 const LONG_KEY = 'continuous-integration-of-the-recommendation-service-eu-west-1'
 const MODELS = ['gp-4.1', 'cl-haiku-4-5', 'gx-2.5-flash']
+const CALLED = [...MODELS, 'gp-4.1-mini', 'gp-4o', 'cl-sonnet-4-5', 'gx-2.5-pro', 'gp-4o-mini']
 /** Text beside routes.yaml that gives every reload something to change. */
 const NOTE = 'notes.yaml'
 
@@ -137,10 +139,11 @@ const useAccount = async (gateway: ConsoleGateway, client: ConsoleClient) => {
   await client.ask('POST', '/api/system-tokens', { name: 'script' })
   const authorization = `Bearer ${key.data.key}`
   const post = (path: string, body: unknown) => gateway.ask('POST', path, body, { authorization })
-  for (let index = 0; index < 18; index++) {
+  for (let index = 0; index < 24; index++) {
     const content = 'Hello '.repeat(1 + (index % 7) * 40)
-    await post('/v1/chat/completions', chatOf(MODELS[index % 3] ?? '', content))
+    await post('/v1/chat/completions', chatOf(CALLED[(index * 3) % CALLED.length] ?? '', content))
   }
+  await addPast(gateway)
   await post('/v1/chat/completions', chatOf('no-such-model-with-a-rather-long-name-2026-11', 'Hi'))
   const rerank = { model: 'rerank-v3.5', query: 'tea', documents: ['green', 'black'] }
   const failed = await post('/v1/rerank', rerank)
@@ -159,6 +162,32 @@ const useAccount = async (gateway: ConsoleGateway, client: ConsoleClient) => {
     call: String(usage.data[0]?.request_id),
     failedCall: failed.headers.get('x-request-id') ?? '',
   }
+}
+/** Adds calls of the past weeks, as copies of those of today: a closed charge does not change. */
+const addPast = async ({ data }: ConsoleGateway): Promise<void> => {
+  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
+  await database.write([
+    { sql: COPIES, values: [] },
+    { sql: PAID, values: [] },
+  ])
+  await database.close()
+}
+// Some days have many calls, some have none.
+const COPIES = {
+  name: 'sample: past calls',
+  text: `WITH RECURSIVE n (day) AS (SELECT 1 UNION ALL SELECT day + 1 FROM n WHERE day < 29)
+    INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held, amount, usage, lines,
+      opened, closed)
+    SELECT printf('req_%024x%08x', day, c.rowid), account, key, process, route, model, version, rule, state, held,
+      amount, usage, lines, opened - day * 86400000, closed - day * 86400000
+    FROM n JOIN charges c ON c.route = 'chat' AND c.account = 2 AND (c.rowid * 7 + day * day * 5) % 11 < day * 3 % 8`,
+}
+const PAID = {
+  name: 'sample: past calls are paid',
+  text: `UPDATE wallets SET balance = balance - total, used = used + total
+    FROM (SELECT account, sum(amount) AS total FROM charges WHERE opened < (
+      SELECT max(opened) - 80000000 FROM charges) GROUP BY account) past
+    WHERE wallets.account = past.account`,
 }
 const useFiles = async ({ url, ask }: ConsoleGateway, authorization: string): Promise<void> => {
   const upload = async (name: string, purpose: string, text: string) => {

@@ -72,7 +72,7 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
   })
 
   t.test('CSV: has the columns and rows that the table has', async t => {
-    for (const address of ['accounts', 'ledger?account=ann', 'deliveries', 'routes?search=chat']) {
+    for (const address of ['accounts', 'ledger?model=vdq3', 'deliveries', 'routes?search=chat']) {
       await open(address)
       const waiting = page.waitForEvent('download')
       await page.getByRole('button', { name: 'CSV' }).click()
@@ -82,6 +82,40 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
       t.equal(lines[0]?.replace('\ufeff', ''), titles.join(','), address)
       t.equal(lines.length - 1, await page.locator('tbody tr').count(), address)
     }
+  })
+  t.test('log: has each change of an operator with its actor, before and after', async t => {
+    const change = async (path: string, body: object) => {
+      const reply = await operator.ask('POST', `/api/admin/${path}`, body)
+      t.match(reply, { status: 200 }, path)
+    }
+    const [key] = await read('keys?account=ann')
+    const [charge] = await read('charges?account=ann&state=settled')
+    const files = await read('editor/files')
+    const text = '# saved\nroutes: []\n'
+    await change('keys/limits', { key: key?.id, quota: 900_000_000 })
+    await change('keys/revoke', { key: key?.id })
+    await change('charges/refund', { request: charge?.request })
+    await change('editor/save', { file: 'notes.yaml', text, before: files['notes.yaml'] })
+    await change('configuration/rollback', { version: 1 })
+    const { body } = await operator.ask('GET', '/api/admin/endpoints')
+    const changes = body.data
+      .filter(({ method }) => method === 'POST')
+      .map(({ path }) => `POST ${String(path).replace('/api/admin/', '')}`)
+      .filter(name => name !== 'POST editor/check' && name !== 'POST upstreams/test')
+    t.ok(changes.length >= 15)
+    const lines = await eventually(() => {
+      const all = gateway
+        .output()
+        .split('\n')
+        .filter(line => line.includes('an admin change'))
+      return changes.every(name => all.some(line => line.includes(`"${name}"`))) && all
+    })
+    for (const line of lines) {
+      const entry = JSON.parse(line) as Readonly<Record<string, unknown>>
+      t.equal(entry.actor, 'admin', line)
+      t.ok(Object.hasOwn(entry, 'before') && Object.hasOwn(entry, 'after'), line)
+    }
+    t.notMatch(lines.join(), /sl-\w{20}|whsec_|sk-\w{20}/, 'no secret')
   })
   t.same(faults, [])
 })

@@ -206,7 +206,10 @@ const Charts = ({ cells, from }: { cells: readonly Cell[]; from: string }) => {
       models: chart('bars', seriesByModel(cells, days)),
       calls: chart(
         'lines',
-        [series(text('column.calls'), 'calls'), series(text('column.failed'), 'failed')],
+        [
+          series(text('column.calls'), 'calls'),
+          { ...series(text('column.failed'), 'failed'), isError: true },
+        ],
         value => formatNumber(value),
       ),
     }

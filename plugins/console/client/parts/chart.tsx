@@ -7,7 +7,12 @@ import { text } from '../texts.ts'
 export interface Series {
   readonly name: string
   readonly values: readonly number[]
+  /** Of something that went wrong. */
+  readonly isError?: boolean
 }
+/** The variable of its colour. */
+export const variableOf = ({ isError = false }: Series, index: number): string =>
+  isError ? '--error' : `--series-${index + 1}`
 export interface ChartData {
   /** Seconds since 1970, at midnight UTC. */
   readonly days: readonly number[]
@@ -71,11 +76,11 @@ const Legend = ({ data, day }: { data: ChartData; day: number | undefined }) => 
   return (
     <p class="legend">
       {at !== undefined && <strong>{new Date(at * 1_000).toISOString().slice(0, 10)}</strong>}
-      {series.map(({ name, values }, index) => (
-        <span key={name}>
-          <span class="legend-mark" style={{ background: `var(--series-${index + 1})` }} />
-          {name}
-          {day !== undefined && <strong> {format(values[day] ?? 0)}</strong>}
+      {series.map((each, index) => (
+        <span key={each.name}>
+          <span class="legend-mark" style={{ background: `var(${variableOf(each, index)})` }} />
+          {each.name}
+          {day !== undefined && <strong> {format(each.values[day] ?? 0)}</strong>}
         </span>
       ))}
     </p>

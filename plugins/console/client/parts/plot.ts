@@ -2,9 +2,11 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { formatDay } from '../format.ts'
-import type { ChartData } from './chart.tsx'
+import { type ChartData, variableOf } from './chart.tsx'
 
 const HEIGHT = 220
+/** s */
+const HALF_DAY = 43_200
 
 /** Draws into `box`; returns a function that removes the chart. `onDay`: the index below the
  *  pointer. */
@@ -59,7 +61,7 @@ const draw = (
   const colour = (name: string): string => resolved(box, style.getPropertyValue(name))
   const [line, muted] = [colour('--line'), colour('--muted')]
   const axis = { stroke: muted, ticks: { show: false }, font: `12px ${style.fontFamily}` }
-  const names = series.map((each, index) => ({ ...each, fill: colour(`--series-${index + 1}`) }))
+  const names = series.map((each, index) => ({ ...each, fill: colour(variableOf(each, index)) }))
   if (kind === 'bars') names.reverse()
   const bars = uPlot.paths.bars?.({ size: [0.7, 40], gap: 1 })
   return new uPlot(
@@ -69,7 +71,11 @@ const draw = (
       tzDate: at => uPlot.tzDate(new Date(at * 1_000), 'UTC'),
       legend: { show: false },
       cursor: { y: false, points: { show: kind === 'lines' } },
-      scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
+      scales: {
+        // The bars of the first and the last day are as wide as the others.
+        x: { range: (_, first, last) => [first - HALF_DAY, last + HALF_DAY] },
+        y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
+      },
       axes: [
         {
           ...axis,
@@ -84,7 +90,7 @@ const draw = (
           ...axis,
           grid: { stroke: line, width: 1 },
           values: (_, splits) => splits.map(format),
-          size: 84,
+          size: kind === 'lines' ? 48 : 84,
           gap: 8,
         },
       ],
