@@ -183,7 +183,7 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
   dialog('operator', 'accounts', 'suspend', press('Suspend')),
   dialog('operator', 'account/4', 'credit', press('Credit')),
   dialog('operator', 'account/4', 'debit', press('Debit')),
-  dialog('operator', 'account/4', 'overdraft', press('Overdraft')),
+  dialog('operator', 'account/4', 'overdraft', press('Set overdraft')),
   dialog('operator', 'account/2', 'limits', press('Limits')),
   dialog('operator', 'account/2', 'revoke', press('Revoke')),
   dialog('operator', `call/${call}`, 'refund', press('Refund')),

@@ -84,24 +84,30 @@ const millionOf = ({ prices, free }: Model, name: string): number | undefined =>
   const [, amount] = PER_MILLION.exec(typeof price === 'string' ? price : '') ?? []
   return amount === undefined ? undefined : Number(amount)
 }
-/** All prices without a column of their own. */
-const otherPricesOf = (model: Model): readonly string[] => {
-  const { prices, video_prices = [], free } = model
+/** The prices of meters that `isShown` accepts. */
+const pricesOf = (
+  { prices, video_prices = [], free }: Model,
+  isShown: (meter: string) => boolean = () => true,
+): readonly string[] => {
   if (free) return [text('models.free')]
   const clips = video_prices.map(
     ({ resolution, duration, credits }) =>
       `${resolution}: ${text('models.credits', { credits, seconds: duration })}`,
   )
   if (clips.length > 0) return clips
-  const hasColumn = (meter: string) =>
-    COMPARED.some(each => each === meter) && millionOf(model, meter) !== undefined
   return prices
-    .filter(({ meter }) => !hasColumn(meter))
+    .filter(({ meter }) => isShown(meter))
     .flatMap(({ meter, price }) => pricesIn(meter, price))
 }
-const PriceList = ({ of: model }: { of: Model }) => (
+/** Those without a column of their own. */
+const otherPricesOf = (model: Model): readonly string[] =>
+  pricesOf(
+    model,
+    meter => !COMPARED.some(each => each === meter) || millionOf(model, meter) === undefined,
+  )
+const PriceList = ({ of: prices }: { of: readonly string[] }) => (
   <span class="price-list small">
-    {otherPricesOf(model).map(price => (
+    {prices.map(price => (
       <span key={price} class="nowrap">
         {price}
       </span>
@@ -109,14 +115,15 @@ const PriceList = ({ of: model }: { of: Model }) => (
   </span>
 )
 const priceColumn = (name: (typeof COMPARED)[number], currency: string): Column<Model> => ({
-  title: `${text(`models.${name}`)} (${currency} / 1M)`,
+  // The unit stays together where the header has two lines.
+  title: `${text(`models.${name}`)} (${currency}\u00a0/\u00a01M)`,
   cell: model => {
     const amount = millionOf(model, name)
     return amount === undefined ? <span class="faint">–</span> : <Money amount={amount} />
   },
   csv: model => millionOf(model, name),
   isNumber: true,
-  isWide: name === 'cached',
+  isWide: true,
 })
 const columnsOf = (
   currency: string,
@@ -126,12 +133,12 @@ const columnsOf = (
     title: text('column.model'),
     cell: model => (
       <>
-        <strong>{model.model_name}</strong>
+        <strong class="nowrap">{model.model_name}</strong>
         {model.description && model.description !== model.model_name && (
           <div class="small muted wide-only">{model.description}</div>
         )}
-        <div class="narrow-only">
-          <PriceList of={model} />
+        <div class="narrow-block">
+          <PriceList of={pricesOf(model)} />
         </div>
       </>
     ),
@@ -140,14 +147,14 @@ const columnsOf = (
   ...COMPARED.map(name => priceColumn(name, currency)),
   {
     title: `${text('models.other')} (${currency})`,
-    cell: model => <PriceList of={model} />,
+    cell: model => <PriceList of={otherPricesOf(model)} />,
     csv: model => otherPricesOf(model).join('; '),
     isWide: true,
   },
   {
     title: text('models.formats'),
     cell: ({ supported_endpoint_types }) => (
-      <span class="muted small">{supported_endpoint_types.join(', ')}</span>
+      <span class="muted small formats">{supported_endpoint_types.join(', ')}</span>
     ),
     csv: ({ supported_endpoint_types }) => supported_endpoint_types.join(' '),
     isWidest: true,

@@ -141,7 +141,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
   return (
     <>
       <TableBox name={name}>
-        <table aria-rowcount={rows.length + 1}>
+        <table aria-rowcount={rows.length + 1} class={isTall ? 'tall' : ''}>
           <thead>
             <tr>
               {columns.map(column => (
