@@ -37,6 +37,7 @@ export const hostOver = (database: Database, method = 'POST'): Host => {
     route: { name: 'x', method, pattern: '/v1/x', has: () => true, option: () => undefined },
     section: <T>() => ({}) as T,
     upstreams: {},
+    url: path => `http://127.0.0.1${path}`,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     share: <T extends object>(key: string, version: string, create: (previous?: T) => T) => {
       const at = `${key} ${version}`
