@@ -7,6 +7,8 @@ export interface Account {
   readonly id: number
   readonly name: string
   readonly role: 'customer' | 'admin'
+  /** Limits that replace those of routes for accounts. */
+  readonly limits?: OwnLimits
   /** The API key of the request; absent with a system token or a session. */
   readonly key?: AccountKey
   /** The number of the system token of the request. */
@@ -14,17 +16,19 @@ export interface Account {
   /** The number of the console's session of the request. */
   readonly session?: number
 }
+/** Rates such as `60/min`. */
+export interface OwnLimits {
+  readonly requests?: string
+  readonly tokens?: string
+  readonly concurrency?: number
+}
 export interface AccountKey {
   readonly id: number
   readonly name: string
   /** Names of the models it may use; absent: all. */
   readonly models?: readonly string[]
   /** Limits that replace those of routes for keys. */
-  readonly limits?: {
-    readonly requests?: string
-    readonly tokens?: string
-    readonly concurrency?: number
-  }
+  readonly limits?: OwnLimits
   /** The spending limit, in quota units; absent: only the account's balance limits the key. */
   readonly quota?: number
 }

@@ -7,10 +7,15 @@ import { expiryOf, limitsOf, modelsOf, nameOf, numberOf, quotaOf, roleOf } from 
 import { quotaFrom, quotaIn } from './quota.ts'
 import { makeSecret, maskSecret } from './secret.ts'
 import { makeSignInLink } from './sign-in-link.ts'
-import { addKey, addToken, createAccount, FIND_BY_ID, revoke } from './statements.ts'
+import { addKey, addToken, createAccount, FIND_BY_ID, limitAccount, revoke } from './statements.ts'
 
 const NOUNS = { key: 'API key', 'system-token': 'system token' } as const
 
+const LIMIT_OPTIONS = {
+  requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
+  tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
+  concurrency: { type: 'string', value: 'NUMBER', summary: "in place of the route's limit" },
+} as const
 /** Commands of `tollgate accounts` that do not change money. */
 export const accountSubcommands: Readonly<Record<string, SingleCommand>> = {
   create: {
@@ -40,7 +45,25 @@ export const accountSubcommands: Readonly<Record<string, SingleCommand>> = {
       return { rows: [json], json }
     },
   },
+  limit: {
+    arguments: 'NAME',
+    summary: 'Sets the limits of an account over all its keys; without options it removes them.',
+    example: 'tollgate accounts limit ann --requests 600/min --concurrency 20',
+    options: LIMIT_OPTIONS,
+    async run({ positionals: [nameOrId = ''], values }, { database }) {
+      const { id, name } = await findAccount(database, nameOrId)
+      const limits = limitsIn(values) ?? null
+      await database.write(limitAccount(id, limits))
+      return { rows: [{ account: name, ...limits }], json: { account: name, limits } }
+    },
+  },
 }
+const limitsIn = (values: CommandArguments['values']) =>
+  limitsOf({
+    requests: textOf(values.requests),
+    tokens: textOf(values.tokens),
+    concurrency: textOf(values.concurrency),
+  })
 
 const SYSTEM = { type: 'boolean', summary: 'a system token instead of an API key' } as const
 const KEY_OPTIONS = {
@@ -57,9 +80,7 @@ const KEY_OPTIONS = {
     summary:
       'what it may spend: 500000 in its life, 500000/day or 500000/month; 500000 units are 1 of the currency',
   },
-  requests: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 60/min" },
-  tokens: { type: 'string', value: 'RATE', summary: "in place of the route's limit: 100000/min" },
-  concurrency: { type: 'string', value: 'NUMBER', summary: "in place of the route's limit" },
+  ...LIMIT_OPTIONS,
   system: SYSTEM,
 } as const
 
@@ -98,11 +119,7 @@ export const keySubcommands = (
       const { database } = host
       const kind = kindOf(values)
       const now = await database.now()
-      const limits = limitsOf({
-        requests: textOf(values.requests),
-        tokens: textOf(values.tokens),
-        concurrency: textOf(values.concurrency),
-      })
+      const limits = limitsIn(values)
       const models = modelsOf(textOf(values.models))
       checkModels(models, host)
       const quotaText = textOf(values.quota)

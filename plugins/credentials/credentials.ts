@@ -145,6 +145,7 @@ const toEntry = (row: Row, digest: string, kind: Kind): Entry => {
     id: Number(row.account),
     name: String(row.account_name),
     role: row.role === 'admin' ? 'admin' : 'customer',
+    ...(typeof row.account_limits === 'string' && { limits: JSON.parse(row.account_limits) }),
     ...(kind === 'key' && { key: toKey(row) }),
     ...(kind === 'system-token' && { token: Number(row.id) }),
     ...(kind === 'session' && { session: Number(row.id) }),

@@ -1,7 +1,7 @@
 /** The statements of accounts and their credentials: keys, system tokens, sessions, sign-in links.
  *  Pure: callers combine them in one list. */
 import type { Sql, Statement, Value } from '../../engine/plugin.ts'
-import type { Account, AccountKey } from '../slots.ts'
+import type { Account, AccountKey, OwnLimits } from '../slots.ts'
 import type { Quota, QuotaPeriod } from './quota.ts'
 import type { Kind, Secret } from './secret.ts'
 
@@ -119,6 +119,7 @@ const KEEP_SECRET: Readonly<Record<Rotated, Sql>> = {
   ),
 }
 const SUSPEND = sql('suspend', 'UPDATE accounts SET suspended = ? WHERE id = ?')
+const LIMIT = sql('limit', 'UPDATE accounts SET limits = ? WHERE id = ?')
 const TOUCH = perKind(kind =>
   sql(`touch ${kind}`, `UPDATE ${TABLES[kind]} SET change = ${NOW_AT} WHERE account = ?`),
 )
@@ -269,9 +270,15 @@ export const revoke = (kind: Kind, id: number, now: number): readonly Statement[
 ]
 /** `since`: ms, or null to resume. Marks all credentials of the account as changed, so that every
  *  process reads them again. */
-export const suspendAccount = (id: number, since: number | null): readonly Statement[] => [
+export const suspendAccount = (id: number, since: number | null): readonly Statement[] =>
+  changeAccount({ sql: SUSPEND, values: [since, id] }, id)
+/** `limits`: null to remove them. */
+export const limitAccount = (id: number, limits: OwnLimits | null): readonly Statement[] =>
+  changeAccount({ sql: LIMIT, values: [limits && JSON.stringify(limits), id] }, id)
+
+const changeAccount = (statement: Statement, id: number): readonly Statement[] => [
   change,
-  { sql: SUSPEND, values: [since, id], rows: 1, otherwise: 'ACCOUNT_UNKNOWN' },
+  { ...statement, rows: 1, otherwise: 'ACCOUNT_UNKNOWN' },
   { sql: TOUCH.key, values: [id] },
   { sql: TOUCH['system-token'], values: [id] },
   { sql: TOUCH.session, values: [id] },
@@ -354,7 +361,7 @@ const COLUMNS: Readonly<Record<Kind, string>> = {
 }
 const select = (kind: Kind): string => `
   SELECT c.id, c.digest, c.name, c.prefix, c.last_four, c.created, c.expires, c.revoked, ${COLUMNS[kind]},
-    a.id AS account, a.name AS account_name, a.role, a.suspended
+    a.id AS account, a.name AS account_name, a.role, a.suspended, a.limits AS account_limits
   FROM ${TABLES[kind]} c JOIN accounts a ON a.id = c.account`
 /** By digest. */
 export const FIND = perKind(kind => sql(`find ${kind}`, `${select(kind)} WHERE c.digest = ?`))
@@ -385,7 +392,7 @@ export const CHANGED = sql(
 )
 /** Accounts with the number of their keys. `where` refers to the table as `a`. */
 export const accountRows = (where: string): string =>
-  `SELECT a.id, a.name, a.role, a.created, a.suspended,
+  `SELECT a.id, a.name, a.role, a.created, a.suspended, a.limits,
      (SELECT count(*) FROM api_keys k WHERE k.account = a.id AND k.revoked IS NULL) AS keys
    FROM accounts a WHERE ${where}`
 /** Parameters: the number to start after, row count. */

@@ -59,4 +59,5 @@ export const migrations: readonly Migration[] = [
   ALTER TABLE api_keys ADD COLUMN period_start BIGINT;
   CREATE INDEX api_keys_period ON api_keys (quota_period, period_start) WHERE quota_period IS NOT NULL`,
   },
+  { number: 4, text: 'ALTER TABLE accounts ADD COLUMN limits TEXT' },
 ]

@@ -42,7 +42,10 @@ export default {
           ? next()
           : passGates(exchangeGates, toHeaders, exchange, next)
       },
-      explain: exchange => ({ ...options, ...exchange.slots.get(ACCOUNT)?.key?.limits }),
+      explain({ slots }) {
+        const { key, limits } = slots.get(ACCOUNT) ?? {}
+        return { ...options, ...(limits && { account: { ...limits } }), ...key?.limits }
+      },
     }
   },
 } satisfies Plugin<RouteLimits>
@@ -68,8 +71,8 @@ class Gates {
   readonly #section: Section
   readonly #defaultGates: readonly Gate[]
   readonly #hasNamedModels: boolean
-  /** Gates by the limits object of a key (else the section), then by the model named in
-   *  `limits:`. */
+  /** Gates by the account that has limits of its own, or whose key has (else the section), then by
+   *  the model named in `limits:`. */
   readonly #gatesByLimits = new WeakMap<object, Map<string, readonly Gate[]>>()
 
   constructor(route: RouteLimits, host: Host) {
@@ -80,7 +83,8 @@ class Gates {
     this.#defaultGates = this.#build(undefined, '')
   }
   of({ slots }: Exchange): readonly Gate[] {
-    const own = slots.get(ACCOUNT)?.key?.limits
+    const account = slots.get(ACCOUNT)
+    const own = account?.limits || account?.key?.limits ? account : undefined
     const model = this.#hasNamedModels ? (slots.get(MODEL)?.entry ?? '') : ''
     const limitedModel =
       this.#hasNamedModels && this.#section.models?.[model] !== undefined ? model : ''
@@ -92,7 +96,7 @@ class Gates {
     gatesByModel.set(limitedModel, gates)
     return gates
   }
-  #build(own: Limits | undefined, model: string): readonly Gate[] {
+  #build(own: Account | undefined, model: string): readonly Gate[] {
     const { account, model: perModel, ...key } = this.#route
     const section = this.#section
     const where = `route ${this.#host.route.name}`
@@ -103,16 +107,16 @@ class Gates {
         const name = `limit/${member}/${scope}/${at}`
         return limit === undefined ? [] : [GATES[member](this.#host, scope, name, String(limit))]
       }
-      // A key's own limit replaces the other limits for keys.
+      // A key's own limit replaces the other limits for keys, and an account's those for accounts.
       const keys =
-        own?.[member] !== undefined
-          ? gate('key', 'own', own)
+        own?.key?.limits?.[member] !== undefined
+          ? gate('key', 'own', own.key.limits)
           : [...gate('key', where, key), ...gate('key', 'all', section.key)]
       const models = gate('model', 'all', { ...section.model, ...modelLimits })
-      const accounts = [
-        ...gate('account', where, account),
-        ...gate('account', 'all', section.account),
-      ]
+      const accounts =
+        own?.limits?.[member] !== undefined
+          ? gate('account', 'own', own.limits)
+          : [...gate('account', where, account), ...gate('account', 'all', section.account)]
       return [...keys, ...accounts, ...gate('model', where, perModel), ...models]
     })
   }

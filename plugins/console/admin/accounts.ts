@@ -1,13 +1,18 @@
 /** Endpoints of operators for accounts: list, create, credit, suspend, resume, sign-in links. */
-
+import { isFields } from '../../../engine/kit.ts'
 import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { makeSignInLink } from '../../credentials/sign-in-link.ts'
-import { accountRows, createAccount, suspendAccount } from '../../credentials/statements.ts'
+import {
+  accountRows,
+  createAccount,
+  limitAccount,
+  suspendAccount,
+} from '../../credentials/statements.ts'
 import { nanosOf } from '../../ledger/statements.ts'
 import { creditAccount, withBalances } from '../../ledger/views/wallets.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
-import { integer, list as listOf, number, object, text, time } from '../../shapes.ts'
+import { integer, list as listOf, nullable, number, object, text, time } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import {
   type AdminCall,
@@ -15,6 +20,7 @@ import {
   type AdminResult,
   amountIn,
   bodyOf,
+  LIMITS,
 } from './endpoint.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `console: ${name}`, text })
@@ -40,6 +46,7 @@ const viewOf = (row: Row): { readonly [name: string]: Json } => ({
   balance: Number(printMoney(nanosOf(row.balance ?? 0))),
   used: Number(printMoney(nanosOf(row.used ?? 0))),
   overdraft: Number(printMoney(nanosOf(row.overdraft ?? 0))),
+  limits: typeof row.limits === 'string' ? JSON.parse(row.limits) : null,
 })
 
 /** The account that a body or a query names, by name or number. */
@@ -98,6 +105,14 @@ const suspension =
     return { data: after, change: { before, after } }
   }
 
+const limit = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  const before = await findAccountView(host, body.account)
+  const limits = isFields(body.limits) && Object.keys(body.limits).length > 0 ? body.limits : null
+  await writeWithRetry(host.database, limitAccount(Number(before.id), limits))
+  const after = await findAccountView(host, before.id)
+  return { data: after, change: { before, after } }
+}
+
 const link = async ({ body, actor }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const account = await findAccountView(host, body.account)
   const now = await host.database.now()
@@ -112,6 +127,7 @@ const link = async ({ body, actor }: AdminCall, host: HostBase): Promise<AdminRe
   return { data: { url, expires: time }, change: { before: null, after } }
 }
 
+const LIMITS_VIEW = object({}, { requests: text, tokens: text, concurrency: integer })
 export const ACCOUNT = object({
   id: integer,
   name: text,
@@ -122,6 +138,7 @@ export const ACCOUNT = object({
   balance: number,
   used: number,
   overdraft: number,
+  limits: nullable(LIMITS_VIEW),
 })
 export const ACCOUNT_NAME = { type: ['string', 'integer'], maxLength: 64 } as const
 const ONLY_ACCOUNT = bodyOf({ account: ACCOUNT_NAME }, ['account'])
@@ -186,6 +203,13 @@ export const accountEndpoints: AdminEndpoints = {
     body: ONLY_ACCOUNT,
     data: ACCOUNT,
     run: suspension(false),
+  },
+  'POST accounts/limits': {
+    summary:
+      'Sets the limits of an account over all its keys, in place of those of routes for accounts.',
+    body: bodyOf({ account: ACCOUNT_NAME, limits: LIMITS }, ['account', 'limits']),
+    data: ACCOUNT,
+    run: limit,
   },
   'POST accounts/link': {
     summary: 'Makes a link that signs in to the console once, within 24 hours.',

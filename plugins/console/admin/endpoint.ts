@@ -47,6 +47,17 @@ export const bodyOf = (
   properties: { readonly [name: string]: Json },
   required: readonly string[],
 ) => ({ type: 'object', additionalProperties: false, required, properties })
+const RATE = { type: 'string', maxLength: 16, pattern: '^[1-9][0-9]{0,8}/(s|min|h)$' }
+/** JSON Schema of the limits of a key or an account; null removes them. */
+export const LIMITS = {
+  type: ['object', 'null'],
+  additionalProperties: false,
+  properties: {
+    requests: RATE,
+    tokens: RATE,
+    concurrency: { type: 'integer', minimum: 1, maximum: 1_000_000 },
+  },
+} as const
 /** A text of a query: undefined where it is missing or empty. */
 export const textIn = (query: URLSearchParams, name: string): string | undefined =>
   query.get(name)?.trim() || undefined

@@ -15,7 +15,13 @@ import {
 } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { findAccountView } from './accounts.ts'
-import { type AdminCall, type AdminEndpoints, type AdminResult, bodyOf } from './endpoint.ts'
+import {
+  type AdminCall,
+  type AdminEndpoints,
+  type AdminResult,
+  bodyOf,
+  LIMITS,
+} from './endpoint.ts'
 
 const rowOf = (key: KeyView): { readonly [name: string]: Json } => ({
   ...key,
@@ -67,7 +73,6 @@ const VIEW = object({
   used: described('Units of the currency.', nullable(text)),
 })
 const KEY = { type: 'integer', minimum: 1 }
-const RATE = { type: 'string', maxLength: 16, pattern: '^[1-9][0-9]{0,8}/(s|min|h)$' }
 export const keyEndpoints: AdminEndpoints = {
   'GET keys': {
     summary: 'Lists the API keys of an account with their limits and use.',
@@ -87,15 +92,7 @@ export const keyEndpoints: AdminEndpoints = {
           description: 'The most it may spend in its life, or in each period, in quota units.',
         },
         quota_period: { enum: ['day', 'month', null], description: 'null: for life.' },
-        limits: {
-          type: ['object', 'null'],
-          additionalProperties: false,
-          properties: {
-            requests: RATE,
-            tokens: RATE,
-            concurrency: { type: 'integer', minimum: 1, maximum: 1_000_000 },
-          },
-        },
+        limits: LIMITS,
       },
       ['key'],
     ),

@@ -665,6 +665,10 @@ const TEXTS = {
   ],
   'account.quota': ['Quota left', '剩余额度'],
   'account.limits': ['Limits', '限制'],
+  'account.limits.help': [
+    'For all keys of the account together, in place of the limits of routes for accounts.',
+    '适用于该账户的全部密钥，替代路由对账户的限制。',
+  ],
   'account.limits.title': ['Limits of {name}', '{name} 的限制'],
   'account.no-keys': ['No API keys', '没有 API 密钥'],
   'account.no-keys.help': [

@@ -27,7 +27,8 @@ export const seededStore = async (
   store.exec("BEGIN; DELETE FROM accounts; INSERT INTO tollgate_secrets VALUES ('seed', 'c2VlZA')")
   const run = (text: string, ...values: number[]) => store.prepare(text).run(...values)
   run(
-    `${digits} INSERT INTO accounts SELECT n, 'account ' || n || ' é✓', 'customer', n, NULL FROM n`,
+    `${digits} INSERT INTO accounts (id, name, role, created, suspended)
+       SELECT n, 'account ' || n || ' é✓', 'customer', n, NULL FROM n`,
     accounts,
   )
   run(

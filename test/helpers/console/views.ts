@@ -28,6 +28,19 @@ const press =
     }
     await page.getByRole('dialog').waitFor()
   }
+/** Presses a button of a row, or of the list of its actions. */
+const pressInTable =
+  (name: string) =>
+  async (page: Page): Promise<void> => {
+    const table = page.locator('table')
+    const button = table.getByRole('button', { name, exact: true }).first()
+    const more = table.getByRole('button', { name: /^Actions of/ }).first()
+    await button.or(more).first().waitFor()
+    if (await button.isVisible()) return button.click()
+    await more.click()
+    await page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
+    await page.getByRole('dialog').getByLabel('Requests').waitFor()
+  }
 /** Presses a button that only narrow screens have. */
 const openIfNarrow =
   (name: string | RegExp) =>
@@ -184,7 +197,9 @@ export const viewsOf = ({ call, failedCall, task }: SampleGateway): readonly Vie
   dialog('operator', 'account/4', 'credit', press('Credit')),
   dialog('operator', 'account/4', 'debit', press('Debit')),
   dialog('operator', 'account/4', 'overdraft', press('Set overdraft')),
-  dialog('operator', 'account/2', 'limits', press('Limits')),
+  dialog('operator', 'account/4', 'limits', press('Limits')),
+  dialog('operator', 'account/4', 'suspend', press('Suspend')),
+  dialog('operator', 'account/2', 'key-limits', pressInTable('Limits')),
   dialog('operator', 'account/2', 'revoke', press('Revoke')),
   dialog('operator', `call/${call}`, 'refund', press('Refund')),
   dialog('operator', 'ledger?view=tasks', 'charge', press('Charge')),

@@ -93,7 +93,7 @@ t.test('console of operators in a browser', { skip: missingBrowser }, async t =>
     await open('ledger?account=admin')
     await page.getByRole('cell', { name: 'gp-4.1' }).first().waitFor()
     await open('account/admin')
-    await page.getByRole('button', { name: 'Limits' }).click()
+    await page.locator('table').getByRole('button', { name: 'Limits' }).click()
     await page.getByLabel('Requests').fill('fast')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').first().waitFor()

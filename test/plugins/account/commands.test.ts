@@ -123,7 +123,7 @@ for (const { engine, host, ...accountHelpers } of both) {
           accounts,
           '',
           2,
-          /^Usage: tollgate accounts create NAME \[--role ROLE\]\n +tollgate accounts link NAME\n +tollgate accounts list \[--all\]\n/,
+          /^Usage: tollgate accounts create NAME \[--role ROLE\]\n +tollgate accounts link NAME\n +tollgate accounts limit NAME .*\n +tollgate accounts list \[--all\]\n/,
         ],
         [accounts, 'expel ann', 2, /^unknown command "expel"; Usage: tollgate accounts create/],
         [accounts, 'creat ann', 2, /^unknown command "creat"; did you mean "create"\?/],

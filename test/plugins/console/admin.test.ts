@@ -178,6 +178,37 @@ t.test('charges: search by state, model and key; bad filters are refused', async
   await refuse(t, 'GET', 'charges?account=nobody', undefined, 404)
 })
 
+t.test(
+  'account limits: hold for all keys of the account at once, until they are removed',
+  async t => {
+    const bob = await gateway.customer('bob', 10)
+    const keys = await Promise.all(
+      ['one', 'two'].map(
+        async name => (await bob.ask('POST', '/api/keys', { name })).body.data.key,
+      ),
+    )
+    const call = async (key: unknown) => {
+      const body = { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hello' }] }
+      const headers = { authorization: `Bearer ${key}` }
+      return (await gateway.ask('POST', '/v1/chat/completions', body, headers)).status
+    }
+    t.equal(await call(keys[0]), 200)
+    const limits = { requests: '2/h' }
+    const set = (limits: object | null) =>
+      operator.ask('POST', '/api/admin/accounts/limits', { account: 'bob', limits })
+    t.match((await set(limits)).body.data, { name: 'bob', limits })
+    t.match((await read('account?account=bob')).data, { limits })
+    await eventually(async () => (await call(keys[0])) === 429)
+    t.equal(await call(keys[1]), 429, 'of the other key, too')
+    t.match((await set(null)).body.data, { limits: null })
+    await eventually(async () => (await call(keys[1])) === 200)
+    await refuse(t, 'POST', 'accounts/limits', { account: 'bob', limits: { requests: 'x' } }, 400)
+    await refuse(t, 'POST', 'accounts/limits', { account: 'bob', limits: { rpm: 1 } }, 400)
+    await refuse(t, 'POST', 'accounts/limits', { account: 'nobody', limits: null }, 404)
+    await refuse(t, 'POST', 'accounts/limits', { account: 'bob' }, 400)
+  },
+)
+
 t.test('keys: an operator changes the limits of a key, and revokes it', async t => {
   const { data } = await read('keys?account=ann')
   const key = Number(data[0]?.id)

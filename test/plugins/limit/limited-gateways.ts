@@ -10,15 +10,16 @@ import { ACCOUNT, MODEL, USAGE } from '../../../plugins/slots.ts'
 import { channelPair } from '../../helpers/gateway/machines.ts'
 import { pluginOf, SILENT_LOG, startTestServer } from '../../helpers/gateway/test-server.ts'
 
-/** `key: 7`, `account: 2` (else 1), `limits` of the key as JSON, `model`. */
+/** `key: 7`, `account: 2` (else 1), `limits` of the key and `account-limits` as JSON, `model`. */
 const caller: Stage = {
   async handle({ request, slots }, next) {
-    const { key, account, limits, model } = request.headers
+    const { key, account, limits, model, 'account-limits': own } = request.headers
     if (key || account)
       slots.set(ACCOUNT, {
         id: Number(account ?? 1),
         name: 'ann',
         role: 'customer',
+        ...(own && { limits: JSON.parse(own) }),
         ...(key && {
           key: { id: Number(key), name: 'k', ...(limits && { limits: JSON.parse(limits) }) },
         }),

@@ -57,6 +57,24 @@ t.test('key limit: counts across routes, and is replaced by limits of the key', 
   ]),
 )
 
+t.test('account limit: is replaced by limits of the account, setting by setting', async t => {
+  const many = { 'account-limits': '{"requests":"4/h"}' }
+  await calls(t, { account: { requests: '1/h' } }, { account: { requests: '2/h' } }, [
+    ['/x', one('1', '1'), 200],
+    ['/x', one('2', '1'), 429],
+    ['/x', { ...one('1', '2'), ...many }, 200],
+    ['/y', { ...one('2', '2'), ...many }, 200],
+    ['/x', { ...one('2', '2'), ...many, limits: '{"requests":"9/h"}' }, 200],
+    ['/y', { account: '2', ...many }, 200],
+    ['/x', { ...one('1', '2'), ...many }, 429],
+  ])
+  const idle = { 'account-limits': '{"concurrency":4}' }
+  await calls(t, { account: { requests: '1/h' } }, {}, [
+    ['/x', { ...one('1', '3'), ...idle }, 200],
+    ['/x', { ...one('1', '3'), ...idle }, 429],
+  ])
+})
+
 t.test('account limit: applies to a key with limits of its own', t =>
   calls(t, {}, { account: { requests: '1/h' } }, [
     ['/x', { ...one('9', '1'), limits: '{"requests":"3/h"}' }, 200],

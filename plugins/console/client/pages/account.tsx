@@ -5,6 +5,14 @@ import { formatNumber, formatTime } from '../format.ts'
 import { useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
+import {
+  LIMIT_PARAMS,
+  LimitFields,
+  type Limits,
+  limitsBody,
+  limitsDraft,
+  limitsText,
+} from '../parts/limits.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { type Quota, QuotaFields, quotaBody, quotaDraft, quotaText } from '../parts/quota.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
@@ -25,17 +33,14 @@ interface Account {
   readonly balance: number
   readonly used: number
   readonly overdraft: number
+  readonly limits: Limits | null
 }
 interface Key extends Quota {
   readonly id: number
   readonly name: string
   readonly key: string
   readonly state: string
-  readonly limits: {
-    readonly requests?: string
-    readonly tokens?: string
-    readonly concurrency?: number
-  } | null
+  readonly limits: Limits | null
   readonly remaining: number | null
   readonly used: string | null
 }
@@ -46,7 +51,7 @@ const LABELS: Readonly<Record<MoneyKind, TextKey>> = {
   debit: 'account.debit',
   overdraft: 'account.overdraft.set',
 }
-type Open = MoneyKind | 'suspend' | Link
+type Open = MoneyKind | 'limits' | 'suspend' | Link
 
 const AccountPage = ({ place }: PageProps) => {
   const [open, setOpen] = useState<Open>()
@@ -116,6 +121,9 @@ const Actions = ({ of: { id, name, state }, onOpen, onChange }: ActionsProps) =>
       <button type="button" class="button" onClick={makeLink}>
         {text('accounts.link')}
       </button>
+      <button type="button" class="button" onClick={() => onOpen('limits')}>
+        {text('account.limits')}
+      </button>
       {MONEY.toReversed().map(each => (
         <button
           key={each}
@@ -138,13 +146,14 @@ interface OpenedProps {
 }
 const Opened = ({ open, ...rest }: OpenedProps) => {
   if (open === 'suspend') return <Suspend {...rest} />
+  if (open === 'limits') return <AccountLimits {...rest} />
   if (typeof open === 'object') return <LinkDialog link={open} {...rest} />
   return <MoneyDialog kind={open} {...rest} />
 }
 
 const Facts = ({ account }: { account: Account }) => {
   const currency = useCurrency()
-  const { id, role, state, created, balance, used, overdraft } = account
+  const { id, role, state, created, balance, used, overdraft, limits } = account
   return (
     <section class="card" aria-label={text('page.account')}>
       <dl class="facts">
@@ -170,6 +179,8 @@ const Facts = ({ account }: { account: Account }) => {
         <dd>
           <Money amount={overdraft} /> {currency}
         </dd>
+        <dt>{text('account.limits')}</dt>
+        <dd>{limitsText(limits) || text('none')}</dd>
         <dt>{text('ledger.charges')}</dt>
         <dd>
           <a href={hrefOf('ledger', undefined, { account: String(id) })}>{text('account.calls')}</a>
@@ -229,6 +240,31 @@ const MoneyDialog = ({ kind, of: { id, name, overdraft }, onClose, onDone }: Mon
   )
 }
 
+const AccountLimits = ({
+  of: { id, name, limits },
+  onClose,
+  onDone,
+}: Omit<OpenedProps, 'open'>) => {
+  const [draft, setDraft] = useState(() => limitsDraft(limits))
+  const action = useAction(async () => {
+    const body = { account: id, limits: limitsBody(draft) }
+    await callData('POST', '/api/admin/accounts/limits', body)
+    onDone(text('saved'))
+  })
+  return (
+    <Dialog title={text('account.limits.title', { name })} onClose={onClose}>
+      <p class="muted">{text('account.limits.help')}</p>
+      <Form action={action} submit={text('save')} params={LIMIT_PARAMS} onCancel={onClose}>
+        <LimitFields
+          draft={draft}
+          onChange={part => setDraft(before => ({ ...before, ...part }))}
+          error={action.error}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
 const Keys = ({ account }: { account: number }) => {
   const [round, setRound] = useState(0)
   const [open, setOpen] = useState<{ key: Key; kind: 'limits' | 'revoke' }>()
@@ -248,16 +284,12 @@ const Keys = ({ account }: { account: number }) => {
         keyOf={({ id }) => id}
         empty={<Empty title={text('account.no-keys')} help={text('account.no-keys.help')} />}
       />
-      {open?.kind === 'limits' && <Limits of={open.key} onClose={close} onDone={onDone} />}
+      {open?.kind === 'limits' && <KeyLimits of={open.key} onClose={close} onDone={onDone} />}
       {open?.kind === 'revoke' && <Revoke of={open.key} onClose={close} onDone={onDone} />}
     </>
   )
 }
 
-const limitsOf = ({ limits }: Key): string =>
-  Object.entries(limits ?? {})
-    .map(([name, limit]) => `${name} ${limit}`)
-    .join(', ')
 const columnsOf = (
   currency: string,
   onOpen: (key: Key, kind: 'limits' | 'revoke') => void,
@@ -286,11 +318,11 @@ const columnsOf = (
   {
     title: text('account.limits'),
     cell: key => (
-      <span class="ellipsis" title={limitsOf(key)}>
-        {limitsOf(key) || text('none')}
+      <span class="ellipsis" title={limitsText(key.limits)}>
+        {limitsText(key.limits) || text('none')}
       </span>
     ),
-    csv: limitsOf,
+    csv: ({ limits }) => limitsText(limits),
     isWidest: true,
   },
   {
@@ -325,62 +357,31 @@ interface KeyDialogProps {
   onClose(): void
   onDone(): void
 }
-const Limits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
-  const [requests, setRequests] = useState(key.limits?.requests ?? '')
-  const [tokens, setTokens] = useState(key.limits?.tokens ?? '')
-  const [concurrency, setConcurrency] = useState(String(key.limits?.concurrency ?? ''))
+const KeyLimits = ({ of: key, onClose, onDone }: KeyDialogProps) => {
+  const [limits, setLimits] = useState(() => limitsDraft(key.limits))
   const [quota, setQuota] = useState(() => quotaDraft(key))
   const action = useAction(async () => {
-    const limits = {
-      ...(tokens !== '' && { tokens }),
-      ...(requests !== '' && { requests }),
-      ...(concurrency !== '' && { concurrency: Number(concurrency) }),
-    }
-    await callData('POST', '/api/admin/keys/limits', {
-      key: key.id,
-      ...quotaBody(quota),
-      limits: Object.keys(limits).length === 0 ? null : limits,
-    })
+    const body = { key: key.id, ...quotaBody(quota), limits: limitsBody(limits) }
+    await callData('POST', '/api/admin/keys/limits', body)
     onDone()
   })
-  const shared = { error: action.error }
   return (
     <Dialog title={text('account.limits.title', { name: key.name })} onClose={onClose}>
       <Form
         action={action}
         submit={text('save')}
-        params={['limits.requests', 'limits.tokens', 'limits.concurrency', 'quota', 'quota_period']}
+        params={[...LIMIT_PARAMS, 'quota', 'quota_period']}
         onCancel={onClose}
       >
-        <Field
-          {...shared}
-          label={text('keys.requests')}
-          help={text('keys.requests.help')}
-          value={requests}
-          onChange={setRequests}
-          param="limits.requests"
-          hasFocus
-        />
-        <Field
-          {...shared}
-          label={text('account.tokens')}
-          help={text('account.tokens.help')}
-          value={tokens}
-          onChange={setTokens}
-          param="limits.tokens"
-        />
-        <Field
-          {...shared}
-          label={text('keys.concurrency')}
-          help={text('keys.concurrency.help')}
-          value={concurrency}
-          onChange={setConcurrency}
-          param="limits.concurrency"
+        <LimitFields
+          draft={limits}
+          onChange={part => setLimits(before => ({ ...before, ...part }))}
+          error={action.error}
         />
         <QuotaFields
-          {...shared}
           draft={quota}
           onChange={part => setQuota(before => ({ ...before, ...part }))}
+          error={action.error}
         />
       </Form>
     </Dialog>

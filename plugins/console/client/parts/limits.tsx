@@ -1,0 +1,59 @@
+/** The limits of a key or an account, for operators: rates and concurrency. */
+import type { ApiError } from '../api.ts'
+import { text } from '../texts.ts'
+import { Field } from './form.tsx'
+
+export interface Limits {
+  readonly requests?: string
+  readonly tokens?: string
+  readonly concurrency?: number
+}
+export const limitsText = (limits: Limits | null): string =>
+  Object.entries(limits ?? {})
+    .map(([name, limit]) => `${name} ${limit}`)
+    .join(', ')
+
+/** As the form has them: empty for the limit of the route. */
+export type LimitsDraft = Readonly<Record<keyof Limits, string>>
+export const limitsDraft = (limits: Limits | null): LimitsDraft => ({
+  requests: limits?.requests ?? '',
+  tokens: limits?.tokens ?? '',
+  concurrency: String(limits?.concurrency ?? ''),
+})
+/** What the API takes. */
+export const limitsBody = ({ requests, tokens, concurrency }: LimitsDraft): Limits | null => {
+  const limits = {
+    ...(requests !== '' && { requests }),
+    ...(tokens !== '' && { tokens }),
+    ...(concurrency !== '' && { concurrency: Number(concurrency) }),
+  }
+  return Object.keys(limits).length === 0 ? null : limits
+}
+export const LIMIT_PARAMS = ['limits.requests', 'limits.tokens', 'limits.concurrency']
+
+const FIELDS = [
+  ['requests', 'keys.requests', 'keys.requests.help'],
+  ['tokens', 'account.tokens', 'account.tokens.help'],
+  ['concurrency', 'keys.concurrency', 'keys.concurrency.help'],
+] as const
+interface LimitFieldsProps {
+  readonly draft: LimitsDraft
+  onChange(part: Partial<LimitsDraft>): void
+  readonly error: ApiError | undefined
+}
+export const LimitFields = ({ draft, onChange, error }: LimitFieldsProps) => (
+  <>
+    {FIELDS.map(([name, label, help], index) => (
+      <Field
+        key={name}
+        label={text(label)}
+        help={text(help)}
+        value={draft[name]}
+        onChange={value => onChange({ [name]: value })}
+        param={`limits.${name}`}
+        error={error}
+        hasFocus={index === 0}
+      />
+    ))}
+  </>
+)
