@@ -21,20 +21,26 @@ import {
   amountIn,
   bodyOf,
   LIMITS,
+  textIn,
 } from './endpoint.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `console: ${name}`, text })
-/** Parameters: a part of the name (twice), the number to start after, row count. */
+/** Parameters: a part of the name (twice), the state (three times, or empty), the number to start
+ *  after, row count. */
 const LIST = sql(
   'accounts',
   withBalances(
     accountRows(
-      "(CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?) AND a.id > ? ORDER BY a.id LIMIT ?",
+      `(CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?)
+       AND (CAST(? AS TEXT) = '' OR (? = 'active' AND a.suspended IS NULL)
+         OR (? = 'suspended' AND a.suspended IS NOT NULL))
+       AND a.id > ? ORDER BY a.id LIMIT ?`,
     ),
   ),
 )
 const BY_NAME = sql('account', withBalances(accountRows('a.name = ? OR a.id = CAST(? AS BIGINT)')))
 const PAGE = 100
+const STATES: readonly string[] = ['active', 'suspended']
 
 const viewOf = (row: Row): { readonly [name: string]: Json } => ({
   id: Number(row.id),
@@ -61,8 +67,12 @@ export const findAccountView = async ({ database }: HostBase, nameOrId: Json | u
 const list = async ({ query }: AdminCall, { database }: HostBase): Promise<AdminResult> => {
   const search = (query.get('search') ?? '').toLowerCase()
   const pattern = `%${search.replace(/[%_]/g, '')}%`
+  const state = textIn(query, 'state') ?? ''
+  if (state !== '' && !STATES.includes(state))
+    throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
   const after = Number(query.get('cursor') ?? 0) || 0
-  const rows = await database.read(LIST, [search, pattern, after, PAGE + 1])
+  const states = [state, state, state]
+  const rows = await database.read(LIST, [search, pattern, ...states, after, PAGE + 1])
   const page = rows.slice(0, PAGE)
   const next = rows.length > PAGE ? String(page.at(-1)?.id) : null
   return { data: page.map(viewOf), next }
@@ -146,7 +156,11 @@ const ONLY_ACCOUNT = bodyOf({ account: ACCOUNT_NAME }, ['account'])
 export const accountEndpoints: AdminEndpoints = {
   'GET accounts': {
     summary: 'Lists accounts with their balances, a hundred a page.',
-    query: { search: 'a part of the name', cursor: '`next` of the page before' },
+    query: {
+      search: 'a part of the name',
+      state: STATES.join(', '),
+      cursor: '`next` of the page before',
+    },
     data: listOf(ACCOUNT),
     run: list,
   },

@@ -498,6 +498,7 @@ const TEXTS = {
   'call.released': ['Hold released, nothing charged', '已释放冻结，未计费'],
   'call.dropped': ['Dropped fields', '丢弃的字段'],
   'call.details': ['Details', '详情'],
+  'call.callbacks': ['Callbacks', '回调'],
   'call.upstream-id': ['Id at the upstream', '上游 ID'],
   'call.no-line': [
     'This machine has no log line of this request: another one served it, or the line was removed.',

@@ -178,6 +178,19 @@ t.test('charges: search by state, model and key; bad filters are refused', async
   await refuse(t, 'GET', 'charges?account=nobody', undefined, 404)
 })
 
+t.test('accounts: found by a part of the name and by state', async t => {
+  await operator.ask('POST', '/api/admin/accounts', { name: 'idle' })
+  await operator.ask('POST', '/api/admin/accounts/suspend', { account: 'idle' })
+  const names = async (query: string) =>
+    (await read(`accounts?${query}`)).data.map(({ name }) => String(name))
+  t.same(await names('state=suspended'), ['idle'])
+  t.ok((await names('state=active')).includes('ann'))
+  t.notOk((await names('state=active')).includes('idle'))
+  t.same(await names('search=ID&state=suspended'), ['idle'])
+  t.same(await names('search=id&state=active'), [])
+  await refuse(t, 'GET', 'accounts?state=lost', undefined, 400)
+})
+
 t.test(
   'account limits: hold for all keys of the account at once, until they are removed',
   async t => {

@@ -5,13 +5,14 @@ import { formatMoney, formatTime } from '../format.ts'
 import { useAction } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Confirm, Dialog, Field, Form } from '../parts/form.tsx'
+import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
 import { Money, Secret, State, Time, useCurrency } from '../parts/values.tsx'
-import { hrefOf, setQuery } from '../router.ts'
+import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
 
 interface Account {
@@ -37,7 +38,8 @@ const Accounts = ({ place }: PageProps) => {
   const [round, setRound] = useState(0)
   const [open, setOpen] = useState<Open>()
   const search = place.query.get('search') ?? ''
-  const path = `/api/admin/accounts?${new URLSearchParams({ search })}`
+  const state = place.query.get('state') ?? ''
+  const path = `/api/admin/accounts?${new URLSearchParams({ search, state })}`
   const rows = useRows<Account>(path, envelopePage, round)
   const close = () => setOpen(undefined)
   const onDone = (message: string) => {
@@ -64,13 +66,12 @@ const Accounts = ({ place }: PageProps) => {
     <>
       <PageHead title={text('page.accounts')}>{create}</PageHead>
       <div class="filters">
-        <input
-          type="search"
-          class="input"
-          aria-label={text('search')}
-          placeholder={text('search')}
-          value={search}
-          onInput={event => setQuery({ search: event.currentTarget.value })}
+        <Filter name="search" label={text('search')} query={place.query} isSearch />
+        <Filter
+          name="state"
+          label={text('column.state')}
+          query={place.query}
+          options={(['active', 'suspended'] as const).map(each => [each, text(`state.${each}`)])}
         />
       </div>
       <Table

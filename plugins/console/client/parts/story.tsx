@@ -371,6 +371,12 @@ const TaskView = ({ task }: { task: Fields }) => (
       )}
     </dl>
     {Boolean(task.error) && <CodeBox text={jsonOf(task.error)} />}
+    {listIn(task.callbacks).length > 0 && (
+      <>
+        <h3>{text('call.callbacks')}</h3>
+        <CodeBox text={jsonOf(task.callbacks)} />
+      </>
+    )}
     <Results task={task} />
   </section>
 )
