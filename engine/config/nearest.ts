@@ -13,6 +13,13 @@ export const nearest = (word: string, words: Iterable<string>): string | undefin
   return best
 }
 
+/** A part of a message with the first 12 of the names under `section`, where none is near. */
+export const listed = (section: string, names: readonly string[]): string => {
+  if (names.length === 0) return `; \`${section}:\` has none`
+  const rest = names.length > 12 ? `, and ${names.length - 12} more` : ''
+  return `; \`${section}:\` has ${names.slice(0, 12).join(', ')}${rest}`
+}
+
 /** Removes case, `-`, `_` and spaces. */
 const simplify = (word: string): string => word.toLowerCase().replace(/[-_ ]/g, '')
 

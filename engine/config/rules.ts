@@ -3,7 +3,7 @@ import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { readTarget } from '../request/path.ts'
 import { type KeyOptions, readKeys } from './compile/keys.ts'
-import { nearest } from './nearest.ts'
+import { listed, nearest } from './nearest.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import { type Plugins, RESERVED_NAMES } from './schema.ts'
@@ -125,7 +125,12 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
   const checkName = (name: Json | undefined, where: Path) => {
     if (typeof name !== 'string' || names.includes(name)) return
     const suggestion = nearest(name, names)
-    report('UNKNOWN_UPSTREAM', where, [name, suggestion ? '' : listed(names)], suggestion)
+    report(
+      'UNKNOWN_UPSTREAM',
+      where,
+      [name, suggestion ? '' : listed('upstreams', names)],
+      suggestion,
+    )
   }
   for (const [index, { upstream }] of routes.entries()) {
     const where = ['routes', index, 'upstream']
@@ -134,13 +139,6 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
       if (isFields(each)) checkName(each.to, [...where, position, 'to'])
       else checkName(each, [...where, position])
   }
-}
-
-/** Names to choose from, where none is near. */
-const listed = (names: readonly string[]): string => {
-  const first = names.slice(0, 12).join(', ')
-  if (names.length === 0) return '; `upstreams:` has none'
-  return `; \`upstreams:\` has ${first}${names.length > 12 ? `, and ${names.length - 12} more` : ''}`
 }
 
 /** Checks that no upstream has both a key and a plugin that signs. */

@@ -3,6 +3,7 @@
 const MODEL = 'an entry of `models:` is the public name, and its `to:` names upstream and model'
 const FALLBACK =
   'list several targets in `to:` of a model or `upstream:` of a route, or models in `fallback:` of a model'
+const WEIGHT = 'the targets have weights: `to: [{ to: gp/gpt-4.1, weight: 3 }, …]`'
 const CACHE =
   'there is no response cache; a plugin that answers in front of `meter` is one (docs/plugins.md)'
 const USERS =
@@ -14,6 +15,8 @@ export const HINTS = {
   fallback: FALLBACK,
   failover: FALLBACK,
   context_window_fallbacks: FALLBACK,
+  weight: WEIGHT,
+  weights: WEIGHT,
   alias: MODEL,
   aliases: MODEL,
   model_list: MODEL,

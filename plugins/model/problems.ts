@@ -1,6 +1,6 @@
 /** Problems of `models:` that a schema cannot find: unknown upstreams and routes, unusable or
  *  shadowed patterns. Pure. */
-import { nearest } from '../../engine/config/nearest.ts'
+import { listed, nearest } from '../../engine/config/nearest.ts'
 import type { Document, HostBase, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, fallbacksOf, targetsOf } from '../catalogue/catalogue.ts'
 import { modelsIn } from '../catalogue/configured.ts'
@@ -74,13 +74,12 @@ const checkTargets = (
 ): void => {
   for (const [index, target] of targetsOf(options).entries()) {
     const where = positionOf(name, options, index)
-    if (!upstreams.has(target.upstream))
-      report(
-        where,
-        'UNKNOWN_UPSTREAM',
-        `there is no upstream named ${JSON.stringify(target.upstream)}`,
-        nearest(target.upstream, upstreams),
-      )
+    if (!upstreams.has(target.upstream)) {
+      const suggestion = nearest(target.upstream, upstreams)
+      const choices = suggestion ? '' : listed('upstreams', [...upstreams])
+      const message = `no upstream is named ${JSON.stringify(target.upstream)}${choices}`
+      report(where, 'UNKNOWN_UPSTREAM', message, suggestion)
+    }
     // An invalid pattern has been reported already.
     if (target.name === undefined || (isPattern(name) && !pattern)) continue
     const stars = target.name.split('*').length - 1

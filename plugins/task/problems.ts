@@ -1,5 +1,5 @@
 /** Problems of the configuration of tasks that no schema can express. Pure. */
-import { nearest } from '../../engine/config/nearest.ts'
+import { listed, nearest } from '../../engine/config/nearest.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
 import { servesSignedUrls } from '../file-store/signed-url.ts'
 import { takesNotices } from './endpoints/change-notices.ts'
@@ -29,9 +29,11 @@ export const checkRoutes = (document: Document, report: Report): void => {
       )
     for (const [at, name] of (task?.upstreams ?? []).entries()) {
       if (known.includes(name)) continue
-      const message = `there is no upstream named ${JSON.stringify(name)}`
+      const suggestion = nearest(name, known)
+      const choices = suggestion ? '' : listed('upstreams', known)
+      const message = `no upstream is named ${JSON.stringify(name)}${choices}`
       const where = ['routes', index, 'task', 'upstreams', at]
-      report(where, 'UNKNOWN_UPSTREAM', message, nearest(name, known))
+      report(where, 'UNKNOWN_UPSTREAM', message, suggestion)
     }
     if (task?.submit?.callback !== undefined && !takesNotices(document.routes))
       report(

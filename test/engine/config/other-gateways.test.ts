@@ -30,6 +30,7 @@ t.test('messages: a word of another gateway gets the key of this one', async t =
     alias: /`models:`/,
     max_budget: /--quota 5000000\/month/,
     retry: /`retries: 2`/,
+    weight: /weight: 3/,
     cors: /no CORS/,
     tls: /settings\.tls/,
     certificate: /settings\.tls/,

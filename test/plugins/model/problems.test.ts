@@ -39,7 +39,7 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
   [
     'an unknown upstream',
     { a: { to: 'gq/a' } },
-    /^models\.a\.to UNKNOWN_UPSTREAM there is no upstream named "gq" -> gp$/,
+    /^models\.a\.to UNKNOWN_UPSTREAM no upstream is named "gq" -> gp$/,
   ],
   [
     'an unknown upstream in a list',
@@ -54,7 +54,7 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
   [
     'an unknown upstream without a similar name',
     { a: { to: 'somewhere/a' } },
-    /UNKNOWN_UPSTREAM there is no upstream named "somewhere"$/,
+    /UNKNOWN_UPSTREAM no upstream is named "somewhere"; `upstreams:` has gp, claude$/,
   ],
   [
     'a broken pattern',

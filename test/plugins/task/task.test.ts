@@ -514,7 +514,7 @@ t.test('tasks: tollgate check reports unknown upstreams, and forms as tasks', as
     problems.push(`${where.join('.')} ${code} ${message} -> ${suggestion}`),
   )
   t.same(problems, [
-    'routes.0.task.upstreams.1 UNKNOWN_UPSTREAM there is no upstream named "vb" -> vd',
+    'routes.0.task.upstreams.1 UNKNOWN_UPSTREAM no upstream is named "vb" -> vd',
     'routes.2.task.call FORM_AS_TASK a form cannot run as a task; remove `task` or `form` -> undefined',
   ])
 })
