@@ -1,4 +1,5 @@
-/** docs/guides/: their commands run in order, in a fresh clone with a running gateway. */
+/** docs/guides/ and docs/files.md: their commands run in order, in a fresh clone with a running
+ *  gateway. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { certificateOf } from '../helpers/gateway/certificate.ts'
 import { sharedPostgres } from '../helpers/store/postgres.ts'
-import { blocksOf } from './blocks.ts'
+import { blocksOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 
 const FOLDER = fileURLToPath(new URL('../../docs/guides', import.meta.url))
@@ -33,6 +34,10 @@ t.test('guides: commands beside a running gateway', async t => {
   t.match(await run('several-machines'), /serves #1/)
   t.match(await run('tls-and-proxies'), /no problems/)
   t.match(await run('upgrade', undefined, 0), /\d+ bytes[\s\S]*no problems/)
+  const line = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body }
+  writeFileSync(join(copy.folder, 'lines.jsonl'), JSON.stringify(line))
+  const files = await copy.shell(ALIAS + sessionOf('docs/files.md'))
+  t.match(files, /"purpose":"batch"[\s\S]*\nfile-[^\n]*lines\.jsonl/)
   await copy.stop()
 })
 
