@@ -1,9 +1,48 @@
-/** docs/cli.md is the help of the program; commands that other places run do run there. */
+/** docs/cli.md is the help of the program. Commands on pages exist with their options, and run in a
+ *  test. */
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
-import { ELSEWHERE, pageOf } from './blocks.ts'
+import { blocksOf, ELSEWHERE, pageOf } from './blocks.ts'
 import { cliPage } from './cli-page.ts'
 import { configurationPage, shippedSchema } from './configuration-page.ts'
+
+const cwd = fileURLToPath(new URL('../..', import.meta.url))
+// docs/cli.md is generated, and decisions are about what was.
+const PAGES = globSync(['README.md', 'docs/**/*.md', 'examples/**/README.md'], {
+  cwd,
+  exclude: ['docs/cli.md', 'docs/decisions.md'],
+})
+/** A command that a plugin on a page adds. */
+const ADDED = /^tollgate addresses /
+
+/** The help of each command, by `NAME` or `NAME SUBCOMMAND`. */
+const helpPages = new Map(
+  pageOf('docs/cli.md')
+    .split(/^##+ /m)
+    .slice(1)
+    .map(section => [section.split('\n')[0] ?? '', section]),
+)
+
+const shellOf = (page: string): string =>
+  blocksOf(page)
+    .filter(({ language }) => language === 'sh')
+    .map(({ text }) => text)
+    .join('')
+
+/** What is wrong with `tollgate NAME SUBCOMMAND --option …`; undefined if nothing is. */
+const problemOf = (line: string): string | undefined => {
+  const [, name = '', second = '', ...rest] = line.split(/\s+/)
+  const help = helpPages.get(`${name} ${second}`) ?? helpPages.get(name)
+  if (help === undefined) return `no command: ${line}`
+  const isGroup = [...helpPages.keys()].some(key => key.startsWith(`${name} `))
+  const isWord = /^[a-z]+$/.test(second)
+  if (isGroup && isWord && !helpPages.has(`${name} ${second}`)) return `no subcommand: ${line}`
+  const options = [second, ...rest].filter(word => word.startsWith('--'))
+  const missing = options.find(option => !help.includes(option))
+  return missing && `${name} has no ${missing}: ${line}`
+}
 
 t.test('docs/cli.md: is the help of the program', async t => {
   t.equal(
@@ -42,4 +81,41 @@ t.test('pages: commands that are skipped here run in CI or in another test', asy
     const text = pageOf(file)
     t.ok(text.includes(command) || text.includes(script), `${command} in ${file}`)
   }
+})
+
+t.test('pages: every command and its options exist', async t => {
+  let count = 0
+  for (const page of PAGES) {
+    const inText = [...pageOf(page).matchAll(/`(?:npx )?(tollgate [a-z][^`]*)`/g)]
+    const inBlocks = shellOf(page).matchAll(/^(?:npx )?(tollgate [a-z].*)$/gm)
+    const lines = [...inText, ...inBlocks].map(([, line = '']) => line)
+    for (const line of lines.filter(each => !ADDED.test(each))) {
+      count++
+      // `tollgate keys show | update` names two.
+      const [first = '', ...others] = line.split(/ \| (?=[a-z]+(?: |$))/)
+      const group = first.split(' ').slice(0, 2).join(' ')
+      for (const command of [first, ...others.map(each => `${group} ${each}`)])
+        t.equal(problemOf(command), undefined, `${page}: ${command}`)
+    }
+  }
+  t.ok(count > 100, `${count} commands`)
+  t.match(problemOf('tollgate keys shw 7'), /no subcommand/)
+  t.match(problemOf('tollgate check --formt github'), /no --formt/)
+  t.match(problemOf('tollgate chek'), /no command/)
+})
+
+t.test('pages: the shell blocks of each page run in a test', async t => {
+  const texts = globSync('test/**/*.test.ts', { cwd }).map(name =>
+    readFileSync(`${cwd}/${name}`, 'utf8'),
+  )
+  const runs = (page: string): boolean =>
+    texts.some(
+      text =>
+        text.includes(`sessionOf('${page}')`) ||
+        (text.includes(`PAGE = '${page}'`) && /(sessionOf|blocksOf)\(PAGE\)/.test(text)),
+    )
+  // Tests list these two folders, so that each page in them runs.
+  const pages = PAGES.filter(page => !/^(docs\/guides|examples)\//.test(page) && shellOf(page))
+  t.ok(pages.length > 8, `${pages.length} pages`)
+  for (const page of pages) t.ok(runs(page), page)
 })
