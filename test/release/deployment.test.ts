@@ -1,5 +1,5 @@
-/** deploy/: its commands run outside of containers, its queries name metrics that exist, and its
- *  files pass the linters that are installed. */
+/** deploy/: its commands run outside of containers, and its files name commands, files and metrics
+ *  that exist. */
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -15,11 +15,10 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
+import { blocksOf } from '../docs/blocks.ts'
 import { freePort } from '../docs/clone.ts'
+import { DEPLOY, renderChart, textOf } from './deployment-files.ts'
 import { installPackage, manifest, ROOT } from './installed-package.ts'
-
-const DEPLOY = join(ROOT, 'deploy')
-const text = (file: string): string => readFileSync(join(DEPLOY, file), 'utf8')
 
 /** The account of the image; other users than root stay themselves. */
 const USER = 1000
@@ -31,7 +30,7 @@ const asUser = (command: string): string =>
 
 /** The instructions of the last stage of the Dockerfile. */
 const image = () => {
-  const [stage = ''] = text('Dockerfile')
+  const [stage = ''] = textOf('Dockerfile')
     .split(/^FROM /m)
     .slice(-1)
   const lines = stage.replaceAll('\\\n', ' ').split('\n')
@@ -72,7 +71,7 @@ t.test('image: start and health check, read-only, without root; a ConfigMap relo
   const { folder, run, start: startGateway } = installPackage(t, { ...own, ...paths })
   for (const name of ['etc', 'state', 'tmp']) mkdirSync(join(folder, name), { recursive: true })
   if (IS_ROOT) for (const name of ['state', 'tmp']) chownSync(join(folder, name), USER, USER)
-  writeConfigMap(join(folder, 'etc'), 'v1', text('routes.yaml'))
+  writeConfigMap(join(folder, 'etc'), 'v1', textOf('routes.yaml'))
   copyFileSync(join(ROOT, 'test/fixtures/receive-datagram.py'), join(folder, 'receive.py'))
   chmodSync(join(folder, 'etc'), 0o555)
   chmodSync(folder, 0o555)
@@ -88,7 +87,11 @@ t.test('image: start and health check, read-only, without root; a ConfigMap relo
   if (ready) t.match((await ready).text(), /MAINPID=\d+[\s\S]*READY=1/)
 
   chmodSync(join(folder, 'etc'), 0o755)
-  writeConfigMap(join(folder, 'etc'), 'v2', text('routes.yaml').replace('name: chat', 'name: talk'))
+  writeConfigMap(
+    join(folder, 'etc'),
+    'v2',
+    textOf('routes.yaml').replace('name: chat', 'name: talk'),
+  )
   await gateway.until(/reload #2/)
   const metrics = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text()
   t.match(metrics, /tollgate_config_version 2/)
@@ -115,7 +118,7 @@ t.test('dashboard: its queries name documented metrics, and their labels', async
       ).map(each => [each, [...own, 'le', 'instance']] as const)
     }),
   )
-  const { panels } = JSON.parse(text('grafana/tollgate.json')) as {
+  const { panels } = JSON.parse(textOf('grafana/tollgate.json')) as {
     panels: readonly { targets: readonly { expr: string }[] }[]
   }
   t.ok(panels.length > 10)
@@ -141,19 +144,19 @@ t.test('manifests: every YAML file parses, and names files and commands that exi
   for (const file of globSync('{*,grafana/*,kubernetes/*,helm/tollgate/*}.{yaml,yml}', {
     cwd: DEPLOY,
   }))
-    for (const document of parseAllDocuments(text(file), { merge: true }))
+    for (const document of parseAllDocuments(textOf(file), { merge: true }))
       t.same(document.errors, [], file)
   for (const file of ['compose.yaml', 'compose.machines.yaml']) {
-    const { services } = parse(text(file), { merge: true }) as {
+    const { services } = parse(textOf(file), { merge: true }) as {
       services: Record<string, { volumes?: string[]; read_only?: boolean; image: string }>
     }
     for (const { volumes = [], image, read_only } of Object.values(services)) {
       if (image === 'tollgate') t.equal(read_only, true, file)
       for (const path of volumes.flatMap(each => /^(\.\/[^:]+)/.exec(each)?.[1] ?? []))
-        t.ok(text(path), path)
+        t.ok(textOf(path), path)
     }
   }
-  const [{ spec }] = parseAllDocuments(text('kubernetes/tollgate.yaml')).map(each =>
+  const [{ spec }] = parseAllDocuments(textOf('kubernetes/tollgate.yaml')).map(each =>
     each.toJS(),
   ) as [{ spec: { template: { spec: { containers: readonly Container[] } } } }]
   const [container] = spec.template.spec.containers
@@ -165,32 +168,17 @@ t.test('manifests: every YAML file parses, and names files and commands that exi
     'the chart makes the same',
   )
   const map = parse(renderChart('configmap.yaml')) as { data: Record<string, string> }
-  t.equal(map.data['routes.yaml']?.trim(), text('routes.yaml').trim())
+  t.equal(map.data['routes.yaml']?.trim(), textOf('routes.yaml').trim())
 })
 interface Container {
   readonly args: readonly string[]
   readonly readinessProbe: { readonly exec: { readonly command: readonly string[] } }
 }
 const sectionOf = (kind: string): string =>
-  text('kubernetes/tollgate.yaml')
-    .slice(text('kubernetes/tollgate.yaml').indexOf('apiVersion'))
+  textOf('kubernetes/tollgate.yaml')
+    .slice(textOf('kubernetes/tollgate.yaml').indexOf('apiVersion'))
     .split('---\n')
     .find(each => each.includes(`kind: ${kind}`)) ?? ''
-
-/** The few functions of Helm that the chart uses, with its default values. */
-const renderChart = (file: string): string => {
-  const values = { ...parse(text('helm/tollgate/values.yaml')), routes: text('routes.yaml') }
-  return text(`helm/tollgate/templates/${file}`)
-    .replaceAll('{{ .Release.Name }}', 'tollgate')
-    .replace(/\{\{ \.Values\.(\w+) \| indent 4 \}\}/, (_, name) =>
-      String(values[name]).replace(/^/gm, '    '),
-    )
-    .replace(
-      /\{\{ toJson \.Values\.resources \}\}/,
-      '{ requests: { cpu: 500m, memory: 512Mi }, limits: { memory: 2Gi } }',
-    )
-    .replace(/\{\{ \.Values\.(\w+) \}\}/g, (_, name) => String(values[name]))
-}
 
 t.test(
   'unit: systemd accepts it',
@@ -203,7 +191,7 @@ t.test(
     )
     t.equal(status, 0, stderr)
     t.match(
-      text('tollgate.service'),
+      textOf('tollgate.service'),
       /^Type=notify$[\s\S]*^NotifyAccess=all$[\s\S]*^ExecStart=.* tollgate start$/m,
     )
   },
@@ -214,7 +202,7 @@ t.test(
   { skip: !hasProgram('nginx') && 'nginx is not installed' },
   async t => {
     const folder = t.testdir({
-      'nginx.conf': text('nginx.conf').replaceAll(/gateway-\d/g, '127.0.0.1'),
+      'nginx.conf': textOf('nginx.conf').replaceAll(/gateway-\d/g, '127.0.0.1'),
     })
     const { status, stderr } = spawnSync('nginx', ['-t', '-p', folder, '-c', 'nginx.conf'], {
       encoding: 'utf8',
@@ -222,6 +210,18 @@ t.test(
     t.equal(status, 0, stderr)
   },
 )
+
+t.test('docs/deployment.md: its commands for Docker name files and variables', async t => {
+  const [, { text } = { text: '' }] = blocksOf('docs/deployment.md')
+  const lines = text.trim().split('\n')
+  t.equal(lines.length, 2)
+  for (const line of lines) {
+    const [, variable = '', file = ''] =
+      /^(?:(\w+)=\S+ )?docker compose -f deploy\/(\S+) up$/.exec(line) ?? []
+    const required = /\$\{(\w+):\?/.exec(textOf(file))?.[1] ?? ''
+    t.equal(variable, required, file)
+  }
+})
 
 interface LockedPackage {
   readonly version: string

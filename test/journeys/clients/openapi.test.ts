@@ -1,7 +1,7 @@
 /** The OpenAPI document of the shipped routes: it is valid and complete, and both its schemas and
  *  the types that a generator makes of it fit what the gateway really answers. */
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
+import { ciPackages } from '../../helpers/ci-packages.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { createChecker, operationsIn, readDocument } from '../../helpers/gateway/openapi.ts'
 
@@ -416,16 +417,6 @@ t.test('price sheet: has every price of the price page with all digits', async t
 
 // ---------------------------------------------------------------- generated types
 
-const tools = join(root, '.ci/openapi')
-/** Installs the generator once; undefined where packages cannot be had. */
-const generatorModule = async (): Promise<string | undefined> => {
-  const path = join(tools, 'node_modules/openapi-typescript/dist/index.mjs')
-  if (!existsSync(path))
-    await run('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: tools }).catch(
-      () => undefined,
-    )
-  return existsSync(path) ? path : undefined
-}
 interface Generator {
   default(source: string, options: object): Promise<object>
   astToString(tree: object): string
@@ -435,12 +426,14 @@ const typeOf = ({ id, status }: Answer): string =>
   `operations['${id}']['responses'][${status === 'default' ? "'default'" : status}]['content']['application/json']`
 
 t.test('OpenAPI: generated types accept every real answer', { timeout: 240_000 }, async t => {
-  const path = await generatorModule()
-  if (!path) {
+  const packages = await ciPackages('openapi')
+  if (!packages) {
     t.pass('skipped: the packages of .ci/openapi cannot be installed here')
     return
   }
-  const generator = (await import(pathToFileURL(path).href)) as Generator
+  const generator = (await import(
+    pathToFileURL(`${packages}/openapi-typescript/dist/index.mjs`).href
+  )) as Generator
   const options = { immutable: true, emptyObjectsUnknown: true }
   const tree = await generator.default(JSON.stringify(document), options)
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
