@@ -21,6 +21,7 @@ import { operatorEnv, plainCommand } from '../helpers/operator.ts'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly version: string
   readonly scripts: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly files: readonly string[]

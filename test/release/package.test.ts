@@ -2,6 +2,7 @@
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { blockOf } from '../docs/blocks.ts'
 import { freePort } from '../docs/clone.ts'
 import { type InstalledPackage, installPackage, manifest, ROOT } from './installed-package.ts'
 
@@ -10,10 +11,12 @@ t.test('package: serves in an empty folder and takes own plugins beside its own'
   const package_ = installPackage(t, { PORT: `${port}`, ADMIN_PORT: `${admin}`, WORKERS: '1' })
   const { folder, run, start } = package_
   checkFiles(t, package_)
-  t.match(run('npx tollgate init'), { status: 0, text: /routes\.yaml/ })
+  const [install, init = '', begin = ''] = blockOf('docs/deployment.md', 'sh').split('\n')
+  t.equal(install, `npm install ./tollgate-${manifest.version}.tgz`)
+  t.match(run(init), { status: 0, text: /routes\.yaml/ })
   mkdirSync(join(folder, 'plugins'))
   writeFileSync(join(folder, 'plugins/form.ts'), OWN_FORM)
-  const gateway = await start('npx tollgate start', /System token/)
+  const gateway = await start(begin, /System token/)
   t.match(gateway.text(), /plugins +replaced by your own: plugins\/form\.ts\n/)
   const key = /API key +(\S+)/.exec(gateway.text())?.[1] ?? ''
   const call = () =>
@@ -119,10 +122,11 @@ const edit = (folder: string, file: string, from: string, to: string): void => {
   writeFileSync(path, text.replace(from, to))
 }
 
-t.test('package: has at most 18 runtime packages, each with its reason', async t => {
+t.test('package: has at most 18 runtime packages, each exact and with its reason', async t => {
   const names = Object.keys(manifest.dependencies)
   t.ok(names.length <= 18, `${names.length} packages`)
   const decisions = readFileSync(join(ROOT, 'docs/decisions.md'), 'utf8')
   const rows = decisions.slice(decisions.indexOf('## Runtime packages'))
+  for (const version of Object.values(manifest.dependencies)) t.match(version, /^\d+\.\d+\.\d+$/)
   for (const name of names) t.match(rows, new RegExp(`^\\| \`${name}\` \\|`, 'm'))
 })
