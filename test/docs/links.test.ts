@@ -43,3 +43,12 @@ t.test('docs/README.md: lists every page', async t => {
   const missing = pages.filter(page => !listed.has(page))
   t.same(missing, [], `add a link to ${missing.map(page => relative('docs', page))}`)
 })
+
+t.test('docs/security.md: each test that it names exists', async t => {
+  const tests = pageOf('docs/security.md').match(/(?<=`)test\/[^`]+(?=`)/g) ?? []
+  t.ok(tests.length > 10)
+  t.same(
+    tests.filter(test => !existsSync(join(root, test))),
+    [],
+  )
+})
