@@ -1,5 +1,5 @@
-/** docs/guides/ and docs/files.md: their commands run in order, in a fresh clone with a running
- *  gateway. */
+/** docs/guides/, docs/files.md and docs/openapi.md: their commands run in order, in a fresh clone
+ *  with a running gateway. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { certificateOf } from '../helpers/gateway/certificate.ts'
 import { sharedPostgres } from '../helpers/store/postgres.ts'
-import { blocksOf, sessionOf } from './blocks.ts'
+import { blockOf, blocksOf, sessionOf } from './blocks.ts'
 import { clone } from './clone.ts'
 
 const FOLDER = fileURLToPath(new URL('../../docs/guides', import.meta.url))
@@ -25,6 +25,16 @@ const run = (guide: string, change = (text: string) => text, part?: number): Pro
 }
 const runGuides = new Set<string>()
 
+/** Pages with a few commands, for the same gateway. */
+const runPages = async (): Promise<void> => {
+  writeFileSync(join(copy.folder, 'lines.jsonl'), blockOf('docs/batches.md', 'json'))
+  const files = await copy.shell(ALIAS + sessionOf('docs/files.md'))
+  t.match(files, /"object":"file"[\s\S]*lines\.jsonl[\s\S]*unfinished +orphans/)
+  // The generator is a package that test/journeys/clients/openapi.test.ts runs.
+  const documents = await copy.shell(sessionOf('docs/openapi.md').replace(/^npx .*$/m, ''))
+  t.match(documents, /"openapi":"3\.1[\s\S]*# Tollgate[\s\S]*model,title,owner,meter/)
+}
+
 t.test('guides: commands beside a running gateway', async t => {
   await copy.start()
   const body = { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hi' }] }
@@ -34,10 +44,7 @@ t.test('guides: commands beside a running gateway', async t => {
   t.match(await run('several-machines'), /serves #1/)
   t.match(await run('tls-and-proxies'), /no problems/)
   t.match(await run('upgrade', undefined, 0), /\d+ bytes[\s\S]*no problems/)
-  const line = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body }
-  writeFileSync(join(copy.folder, 'lines.jsonl'), JSON.stringify(line))
-  const files = await copy.shell(ALIAS + sessionOf('docs/files.md'))
-  t.match(files, /"purpose":"batch"[\s\S]*\nfile-[^\n]*lines\.jsonl/)
+  await runPages()
   await copy.stop()
 })
 

@@ -9,7 +9,7 @@ import { type GenerateContentResponse, GoogleGenAI } from '@google/genai'
 import OpenAI, { toFile } from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import t from 'tap'
-import { pageOf, sessionOf } from '../../docs/blocks.ts'
+import { blockOf, sessionOf } from '../../docs/blocks.ts'
 import type { Case } from '../../fixtures/upstream/cases/case.ts'
 import { writePng } from '../../helpers/formats/png.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
@@ -153,20 +153,20 @@ t.test('sandbox: an image can be asked for as a task', async t => {
 })
 
 t.test('sandbox: the commands of docs/tasks.md make a clip and an image', async t => {
-  const run = async (command: string, id = '') => {
-    const own = command.replace('localhost:8080', new URL(gateway.url).host)
+  const outputOf = async (command: string, id = '') => {
+    const own = command.replace('127.0.0.1:8080', new URL(gateway.url).host)
     const env = { ...process.env, KEY: key, ID: id }
-    const { stdout } = await promisify(execFile)('bash', ['-c', `${own} -sS`], { env })
-    return JSON.parse(stdout) as Readonly<Record<string, unknown>>
+    return (await promisify(execFile)('bash', ['-c', own], { env })).stdout
   }
-  const commands = pageOf('docs/tasks.md').match(/(?<=^ {4})curl (?:.*\\\n)*.*$/gm) ?? []
-  const [createClip, query, imagine, fetchImage, speed, ...others] = commands.filter(each =>
-    /\/(?:ent|mj)\//.test(each),
-  )
+  const run = async (command: string, id = '') =>
+    JSON.parse(await outputOf(command, id)) as Readonly<Record<string, unknown>>
+  const commands = sessionOf('docs/tasks.md').match(/^curl (?:.*\\\n)*.*$/gm) ?? []
+  const [createClip, query, imagine, fetchImage, speed, respondAsync = '', ...others] = commands
   t.same(others, [])
   const [clip, image] = [await run(createClip ?? ''), await run(imagine ?? '')]
   t.match(clip, { task_id: /^\d{18}$/, state: 'created' })
   t.match(image, { code: 1, description: '成功', result: /^\d{18}$/ })
+  t.match(await outputOf(respondAsync), /^HTTP\/1\.1 202 [\s\S]*^location: /im)
   t.match(await run(speed ?? ''), { code: 1, result: { running: Number, capacity: 27 } })
   const end = (command = '', id: unknown = '') =>
     eventually(async () => {
@@ -184,8 +184,7 @@ t.test('sandbox: the commands of docs/tasks.md make a clip and an image', async 
 })
 
 t.test('sandbox: the commands of docs/batches.md run the requests of its file', async t => {
-  const [line = ''] = /^ {4}\{"custom_id.*$/m.exec(pageOf('docs/batches.md')) ?? []
-  const cwd = t.testdir({ 'lines.jsonl': line.trim() })
+  const cwd = t.testdir({ 'lines.jsonl': blockOf('docs/batches.md', 'json').trim() })
   const session = sessionOf('docs/batches.md').replaceAll(
     '127.0.0.1:8080',
     new URL(gateway.url).host,

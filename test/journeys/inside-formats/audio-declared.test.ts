@@ -16,7 +16,7 @@ const url = await startHttpUpstream(t, async (request, response) => {
   response.writeHead(200, { 'content-type': speech ? 'audio/opus' : 'application/json' })
   response.end(speech ? Buffer.from([0, 255, 128]) : '{"text":"x"}')
 })
-const entries = pageOf('docs/formats.md').match(/^ {4}my-(?:voice|ears): .*$/gm) ?? []
+const entries = pageOf('docs/formats.md').match(/^ {2}my-(?:voice|ears): .*$/gm) ?? []
 const schema = (name: string) =>
   fileURLToPath(new URL(`../../../schemas/audio-${name}.json`, import.meta.url))
 const gateway = await startGateway({
@@ -28,7 +28,7 @@ upstreams:
   ears: { url: '${url}', key: k, formats: [openai-transcription] }
   anything: { url: '${url}', key: k }
 models:
-${entries.map(each => each.slice(2)).join('\n')}
+${entries.join('\n')}
   whisper: { to: ears/large-v3, free: true }
   local: { to: anything, free: true }
   words: { to: gp/words, free: true }
