@@ -31,7 +31,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/tasks.md', 'json sh ts', 'journeys/formats/sandbox-routes'],
   ['docs/webhooks.md', 'js json sh', 'docs/webhooks'],
   ['docs/guides/*.md', 'nginx sh', 'docs/guide-commands'],
-  ['examples/*.md', 'sh', 'examples/examples'],
+  ['examples/*.md', 'sh', 'examples/run-example'],
   ['examples/*/README.md', 'sh', 'examples/run-example'],
 ]
 const testOf = (page: string, language: string): string | undefined =>
@@ -58,7 +58,9 @@ t.test('pages: a test runs, loads or compares every block', async t => {
     const path = ['.test.ts', '.ts']
       .map(end => `test/${test}${end}`)
       .find(each => existsSync(join(ROOT, each)))
-    t.ok(pageOf(path ?? test).includes(pages.split('*')[0] ?? ''), `${test} reads ${pages}`)
+    const text = pageOf(path ?? test)
+    t.ok(text.includes(pages.split('*')[0] ?? ''), `${test} names ${pages}`)
+    t.match(text, /\b(?:sessionOf|blocksOf|blockOf)\(/, `${test} reads blocks`)
     for (const language of languages.split(' '))
       t.ok(
         blocks.some(block => block.language === language && testOf(block.page, language) === test),

@@ -1,6 +1,5 @@
-/** docs/cli.md is the help of the program. Commands on pages exist with their options, and run in a
- *  test. */
-import { globSync, readFileSync } from 'node:fs'
+/** docs/cli.md is the help of the program. Commands on pages exist with their options. */
+import { globSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { usedFolder } from '../helpers/cache.ts'
@@ -102,20 +101,4 @@ t.test('pages: every command and its options exist', async t => {
   t.match(problemOf('tollgate keys shw 7'), /no subcommand/)
   t.match(problemOf('tollgate check --formt github'), /no --formt/)
   t.match(problemOf('tollgate chek'), /no command/)
-})
-
-t.test('pages: the shell blocks of each page run in a test', async t => {
-  const texts = globSync('test/**/*.test.ts', { cwd }).map(name =>
-    readFileSync(`${cwd}/${name}`, 'utf8'),
-  )
-  const runs = (page: string): boolean =>
-    texts.some(
-      text =>
-        text.includes(`sessionOf('${page}')`) ||
-        (text.includes(`PAGE = '${page}'`) && /(sessionOf|blocksOf)\(PAGE\)/.test(text)),
-    )
-  // Tests list these two folders, so that each page in them runs.
-  const pages = PAGES.filter(page => !/^(docs\/guides|examples)\//.test(page) && shellOf(page))
-  t.ok(pages.length > 8, `${pages.length} pages`)
-  for (const page of pages) t.ok(runs(page), page)
 })
