@@ -189,9 +189,9 @@ const SAMPLING = 20
 
 /** Records loop delay and memory of the process. The delay is that since the last report. */
 const observeProcess = (index: SeriesIndex, name: string, delay: Delay): void => {
-  const quantiles = { p50: delay.percentile(50), p99: delay.percentile(99), max: delay.max }
-  for (const [quantile, nanoseconds] of Object.entries(quantiles)) {
-    const series = index.open('loop_delay_seconds', 'gauge', { process: name, quantile })
+  const statistics = { p50: delay.percentile(50), p99: delay.percentile(99), max: delay.max }
+  for (const [statistic, nanoseconds] of Object.entries(statistics)) {
+    const series = index.open('loop_delay_seconds', 'gauge', { process: name, statistic })
     // Node counts the time from sample to sample.
     const seconds = nanoseconds / 1e9 - SAMPLING / 1e3
     series.set(Number.isFinite(seconds) ? Math.max(0, seconds) : 0)

@@ -154,7 +154,7 @@ export const METRIC_FAMILIES: Readonly<Record<string, Family>> = {
   loop_delay_seconds: gauge(
     'Delay of the event loop in seconds since the last report.',
     'process',
-    'quantile',
+    'statistic',
   ),
   resident_bytes: gauge('Resident memory of a process in bytes.', 'process'),
 }

@@ -100,6 +100,6 @@ const loopDelayOf = async (data: string): Promise<number> => {
   const text = await (await fetch(`${admin}/metrics`)).text()
   const line = text
     .split('\n')
-    .find(each => /loop_delay_seconds\{.*worker.*quantile="p99"/.test(each))
+    .find(each => /loop_delay_seconds\{.*worker.*statistic="p99"/.test(each))
   return Number(line?.split(' ').at(-1) ?? Number.NaN) * 1_000
 }

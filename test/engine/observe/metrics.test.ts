@@ -102,7 +102,7 @@ t.test('metrics: sums include all workers, also ended ones', async t => {
   t.equal(seriesValue(text, 'tollgate_resident_bytes{process="worker 1"}'), undefined)
   t.ok(seriesValue(text, 'tollgate_resident_bytes{process="worker 2"}'))
   t.ok(
-    Number(seriesValue(text, 'tollgate_loop_delay_seconds{process="worker 2",quantile="p99"}')) >=
+    Number(seriesValue(text, 'tollgate_loop_delay_seconds{process="worker 2",statistic="p99"}')) >=
       0,
   )
 })
@@ -110,7 +110,7 @@ t.test('metrics: sums include all workers, also ended ones', async t => {
 t.test('metrics: a loop that waits has no delay', async t => {
   const metrics = metricsFor(t, 'w')
   const exposition = createExposition()
-  const series = 'tollgate_loop_delay_seconds{process="w",quantile="p50"}'
+  const series = 'tollgate_loop_delay_seconds{process="w",statistic="p50"}'
   const isIdle = async (): Promise<boolean> => {
     await pause(200)
     exposition.absorb('w', metrics.report())
