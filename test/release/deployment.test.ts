@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   copyFileSync,
+  existsSync,
   globSync,
   mkdirSync,
   readFileSync,
@@ -211,16 +212,39 @@ t.test(
   },
 )
 
-t.test('docs/deployment.md: its commands for Docker name files and variables', async t => {
-  const [, { text } = { text: '' }] = blocksOf('docs/deployment.md')
-  const lines = text.trim().split('\n')
-  t.equal(lines.length, 2)
-  for (const line of lines) {
-    const [, variable = '', file = ''] =
-      /^(?:(\w+)=\S+ )?docker compose -f deploy\/(\S+) up$/.exec(line) ?? []
-    const required = /\$\{(\w+):\?/.exec(textOf(file))?.[1] ?? ''
-    t.equal(variable, required, file)
+t.test('docs/deployment.md: its commands name files, objects and variables', async t => {
+  const lines = blocksOf('docs/deployment.md').flatMap(({ text }) => text.trim().split('\n'))
+  const starting = (word: string) => lines.filter(line => line.includes(word))
+  for (const line of lines)
+    for (const path of line.match(/deploy\/[\w./-]+/g) ?? [])
+      t.ok(existsSync(join(ROOT, path)), line)
+  t.equal(starting('docker compose').length, 2)
+  for (const line of starting('docker compose')) {
+    const [, variable = '', file = ''] = /^(?:(\w+)=\S+ )?.* -f deploy\/(\S+) up$/.exec(line) ?? []
+    t.equal(variable, /\$\{(\w+):\?/.exec(textOf(file))?.[1] ?? '', line)
   }
+  const manifest = textOf('kubernetes/tollgate.yaml')
+  t.equal(starting('kubectl').length, 4)
+  for (const line of starting('kubectl')) {
+    const [, kind = '', name = ''] = /create (configmap|secret generic) (\w+) /.exec(line) ?? []
+    const reference =
+      kind === 'configmap' ? `configMap: { name: ${name} }` : `secretRef: { name: ${name} }`
+    if (name) t.ok(manifest.includes(reference), line)
+    t.ok(manifest.includes(`# ${line.replace('tollgate@db.internal/tollgate', '…')}`), line)
+  }
+  for (const line of starting('helm '))
+    t.match(line, / tollgate deploy\/helm\/tollgate --set-file routes=/)
+})
+
+t.test('docs/deployment.md: `init` writes where the unit reads', async t => {
+  const { folder, run } = installPackage(t, {})
+  const line = blocksOf('docs/deployment.md')
+    .flatMap(({ text }) => text.split('\n'))
+    .find(each => each.startsWith('tollgate init'))
+  const path = /--config (\S+)/.exec(line ?? '')?.[1] ?? ''
+  t.ok(textOf('tollgate.service').includes(`TOLLGATE_CONFIG=${path} `))
+  t.match(run(line?.replace('/etc', 'etc') ?? 'false'), { status: 0 })
+  t.match(run('TOLLGATE_CONFIG=etc/tollgate/routes.yaml tollgate check'), { status: 0 }, folder)
 })
 
 interface LockedPackage {
