@@ -1,9 +1,11 @@
 /** examples/: each runs as its README says, on a real gateway and providers of their own. */
+import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { pageOf } from '../docs/blocks.ts'
 import { freePort } from '../docs/clone.ts'
 import { exampleFiles } from '../docs/examples.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
 import { sharedPostgres } from '../helpers/store/postgres.ts'
 import { credit, ROOT, runReadme, startExample, startProvider } from './run-example.ts'
 
@@ -144,4 +146,35 @@ t.test('several-machines: two gateways share keys and limits', async t => {
     '8080 8081 8080 8081': `${port(first)} ${port(second)} ${port(first)} ${port(second)}`,
   })
   t.equal(out, '200\n200\n200\n429\n')
+  await t.test('a balancer of deploy/nginx.conf reaches both', { skip: NO_NGINX }, async t => {
+    const url = await startBalancer(t, [first.port, second.port])
+    const call = () => fetch(`${url}/v1/chat/completions`, { method: 'POST' })
+    for (const { status } of await Promise.all(Array.from({ length: 8 }, call)))
+      t.equal(status, 401, 'a call without a key')
+    for (const { admin } of [first, second])
+      t.match(await (await fetch(`${admin}/metrics`)).text(), /requests_total\{.*status="401"/)
+  })
 })
+
+const NO_NGINX = spawnSync('nginx', ['-v']).error !== undefined && 'nginx is not installed'
+/** nginx with the file of deploy/, between the given gateways. */
+const startBalancer = async (t: Test, ports: readonly number[]): Promise<string> => {
+  const listen = await freePort()
+  const config = ports
+    .reduce(
+      (text, port, index) => text.replace(`gateway-${index + 1}:8080`, `127.0.0.1:${port}`),
+      pageOf('deploy/nginx.conf'),
+    )
+    .replace('listen 8080', `listen 127.0.0.1:${listen}`)
+    .replace('http {', 'http {\n  access_log off;')
+  const folder = t.testdir({ 'nginx.conf': `pid nginx.pid;\ndaemon off;\n${config}` })
+  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'])
+  t.teardown(() => child.kill())
+  await eventually(() =>
+    fetch(`http://127.0.0.1:${listen}/`).then(
+      () => true,
+      () => false,
+    ),
+  )
+  return `http://127.0.0.1:${listen}`
+}
