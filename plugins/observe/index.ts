@@ -30,6 +30,8 @@ type Try = {
    *  `performance.now()`. */
   start: number
   ms: number
+  /** Why there was no response: `getaddrinfo ENOTFOUND api.example.com`. */
+  cause?: string
   /** What support of the provider asks for: the id of its response. */
   id?: string
   /** When the provider allows the next request: seconds, or a date. */
@@ -71,9 +73,9 @@ class Observer implements Stage {
     try {
       await next()
       const { status, headers } = attempt.reply
-      addTry(attempt, status, start, headers)
+      addTry(attempt, status, start, { headers })
     } catch (error) {
-      addTry(attempt, (error as Fault).code ?? 'ERROR', start)
+      addTry(attempt, (error as Fault).code ?? 'ERROR', start, { error })
       throw error
     }
   }
@@ -107,23 +109,33 @@ const KINDS = [
 const round = (ms: number): number => Math.round(ms * 100) / 100
 /** Headers with the id of a response, by provider; the engine renames `x-request-id`. */
 const ID_HEADERS = ['x-upstream-request-id', 'request-id', 'apim-request-id', 'x-amzn-requestid']
-const MAX_HEADER = 200
+const MAX_TEXT = 200
 
 const addTry = (
   { exchange, target }: Attempt,
   result: number | string,
   start: number,
-  headers: Headers = {},
+  { headers = {}, error }: { readonly headers?: Headers; readonly error?: unknown },
 ): void => {
   const ms = Math.round(performance.now() - start)
   const each: Try = { upstream: target.upstream, target: target.name ?? null, result, start, ms }
+  const cause = causeOf(error)
+  if (cause !== undefined) each.cause = cause.slice(0, MAX_TEXT)
   const idHeader = ID_HEADERS.find(name => headers[name] !== undefined)
-  if (idHeader !== undefined) each.id = String(headers[idHeader]).slice(0, MAX_HEADER)
+  if (idHeader !== undefined) each.id = String(headers[idHeader]).slice(0, MAX_TEXT)
   const retryAfter = headers['retry-after']
-  if (retryAfter !== undefined) each.retry_after = String(retryAfter).slice(0, MAX_HEADER)
+  if (retryAfter !== undefined) each.retry_after = String(retryAfter).slice(0, MAX_TEXT)
   const tries = exchange.slots.get(TRIES)
   if (tries) tries.push(each)
   else exchange.slots.set(TRIES, [each])
+}
+
+/** The message of the system's error behind a fault. Causes without a code may quote content. */
+const causeOf = (error: unknown): string | undefined => {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (!(cause instanceof Error)) return undefined
+  const { code, message } = cause as NodeJS.ErrnoException
+  return causeOf(cause) ?? (typeof code === 'string' ? message || code : undefined)
 }
 
 const fieldsOf = (exchange: Exchange): Record<string, Json> => {

@@ -106,7 +106,7 @@ const attemptLines = (record: RequestRecord): readonly string[] => {
   return (tries as readonly Readonly<Record<string, Json>>[]).map((each, index) =>
     field(
       `attempt ${index + 1}`,
-      ` ${placeOf(each.upstream, each.target)}: ${show(each.result)} after ${show(each.ms)} ms${remarksOf(each)}`,
+      ` ${placeOf(each.upstream, each.target)}: ${show(each.result)}${each.cause === undefined ? '' : ` (${show(each.cause)})`} after ${show(each.ms)} ms${remarksOf(each)}`,
     ),
   )
 }

@@ -37,10 +37,12 @@ const routes = `
 pipeline: [errors, observe, auth, model, meter, translate]
 upstreams:
   busy: { url: '${busy}', key: sk-busy, formats: [openai-chat], health: { failures: 100000 } }
+  gone: { url: 'http://127.0.0.1:1', key: sk-gone, formats: [openai-chat] }
   up: { url: '${up}', key: sk-up, formats: [openai-chat] }
 models:
   m: { to: up/m, price: { input: 1.00 / 1M, output: 2.00 / 1M } }
   moved: { to: [busy/m, up/m], price: { input: 1.00 / 1M, output: 2.00 / 1M } }
+  lost: { to: [gone/m, up/m], free: true }
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
 `
@@ -142,6 +144,18 @@ t.test('request ID: shows who, the attempts of a retried call, and its price', a
   const [one, two] = request.tries
   t.ok(one && two && one.start < two.start && two.start < request.ms, 'times of the attempts')
   t.ok(request.first_byte > 0 && request.first_byte <= request.ms, 'the first byte comes before')
+})
+
+t.test('request ID: of an upstream that cannot be reached, the reason', async t => {
+  const id = await call('lost')
+  const out = await eventually(async () => {
+    const text = await run('request', id)
+    return text.includes('attempt 1') ? text : undefined
+  })
+  t.match(
+    out,
+    /^attempt 1 +gone\/m: TARGET_UNREACHABLE \(connect ECONNREFUSED 127\.0\.0\.1:1\) after/m,
+  )
 })
 
 t.test('request ID: of a single attempt, its time and the id of its response', async t => {
