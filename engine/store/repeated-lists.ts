@@ -1,5 +1,5 @@
-/** Lists whose result was lost. A repeated list keeps its number, by which the writer detects the
- *  repetition. */
+/** Statement lists whose result was lost, so that the client may send them again. A repeated list
+ *  keeps its number, by which the writer detects the repetition. */
 import type { Statement } from '../plugin.ts'
 
 // ms in which a caller may repeat a list; until then the writer remembers its number.

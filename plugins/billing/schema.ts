@@ -96,7 +96,7 @@ const discount = {
 /** `price:` of a model and of a route. */
 export const PRICE = {
   description:
-    'The price of each meter, as a map or as a list of lines; the first line of a meter whose condition holds applies. discount, min: of the whole.',
+    'The price of each meter, as a map or as a list of lines; of several lines of a meter, the first whose condition holds applies. `discount` and `min` apply to the whole charge.',
   type: ['object', 'array'],
   minProperties: 1,
   propertyNames: { enum: [...METERS, 'discount', 'min'] },
