@@ -1,6 +1,7 @@
 /** deploy/: its files fit the schemas of Compose and Kubernetes, and pass the linters of
- *  Dockerfiles, Prometheus and Helm. */
+ *  Dockerfiles, Prometheus and Helm. The SBOM of a release fits its schema. */
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -77,6 +78,27 @@ t.test('manifests: the objects have the types of Kubernetes', { skip }, async t 
   t.equal(typeErrors(t, [...manifests, ...chart]), '')
   const mistaken = JSON.stringify(manifests).replace('readinessProbe', 'readynessProbe')
   t.match(typeErrors(t, JSON.parse(mistaken)), /readynessProbe/)
+})
+
+t.test('SBOM: fits the schema of CycloneDX', { skip }, async t => {
+  const folder = t.testdir({ 'a.tgz': 'content' })
+  const args = [join(ROOT, 'release/documents.ts'), join(folder, 'a.tgz'), folder]
+  const env = { ...process.env, npm_config_offline: 'true' }
+  t.equal(spawnSync(process.execPath, args, { env }).status, 0)
+  const sbom = JSON.parse(readFileSync(join(folder, 'sbom.json'), 'utf8'))
+  interface Library {
+    readonly Validation: {
+      readonly JsonStrictValidator: new (
+        version: string,
+      ) => {
+        validate(text: string): Promise<object | null>
+      }
+    }
+  }
+  const { Validation } = load<Library>('@cyclonedx/cyclonedx-library')
+  const validator = new Validation.JsonStrictValidator(sbom.specVersion)
+  t.equal(await validator.validate(JSON.stringify(sbom)), null)
+  t.not(await validator.validate(JSON.stringify({ ...sbom, serialNumber: 7 })), null)
 })
 
 /** Linters that run where they are installed: arguments, in the folder deploy/. */
