@@ -308,6 +308,7 @@ t.test(
     await ask('POST accounts/credit', '', { account: 'closed', amount: '5' })
     await ask('POST accounts/debit', '', { account: 'closed', amount: '2' })
     await ask('POST accounts/overdraft', '', { account: 'closed', amount: '1' })
+    await ask('POST accounts/limits', '', { account: 'closed', limits: { requests: '60/min' } })
     const charges = await ask('GET charges')
     const charge = charges.find(({ task, cost }) => task === null && Number(cost) > 0)
     await ask('GET requests/story', `?id=${charge?.request}`)
