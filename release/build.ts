@@ -12,7 +12,14 @@ import { browserPrograms } from '../engine/config/plugins/browser-program.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLIENT = 'plugins/console/client'
 /** Files beside the code, at the same paths in dist/. */
-const DATA = ['presets.yaml', 'routes.yaml', 'models', 'schemas', 'commands/**/*.yaml']
+const DATA = [
+  'presets.yaml',
+  'console.yaml',
+  'routes.yaml',
+  'models',
+  'schemas',
+  'commands/**/*.yaml',
+]
 
 const main = async (folder: string): Promise<void> => {
   const dist = join(folder, 'dist')

@@ -24,7 +24,7 @@ export const routesYaml = (parts: Parts): string => {
     `# yaml-language-server: $schema=${schemaPath(parts.folder)}`,
     ...remark.split('\n').map(line => `# ${line}`),
     SETTINGS.replace('CURRENCY', currency),
-    'include: [tollgate:presets.yaml] # presets of providers; tollgate: is the folder of the program',
+    'include: [tollgate:presets.yaml, tollgate:console.yaml] # presets of providers; routes of accounts and of the console at /console',
     '',
     `# The order in which requests pass the plugins.\n${PIPELINE}`,
     '',
@@ -54,7 +54,7 @@ const SETTINGS = `settings:
   currency: { name: CURRENCY } # currency of accounts and prices
 `
 const PIPELINE =
-  'pipeline: [errors, headers, auth, form, validate, model, limit, idempotency, meter, account, translate, embed, sandbox, adapt]'
+  'pipeline: [errors, headers, observe, auth, form, validate, model, limit, idempotency, meter, account, console, openapi, translate, embed, notify, sandbox, adapt]'
 
 const routesOf = (route: Parts['route']): readonly Json[] => [
   {

@@ -30,7 +30,7 @@ const unknownOf = ({ record, charges }: RequestDetails): readonly string[] => [
 const textOf = (details: RequestDetails, folder: string): string => {
   const { record, charges } = details
   const sections = [
-    ...(record ? recordLines(record) : []),
+    ...(record ? recordLines(record, charges) : []),
     ...(record
       ? []
       : [
@@ -51,7 +51,7 @@ const show = (value: Json | undefined): string =>
     : printable(typeof value === 'string' ? value : JSON.stringify(value))
 const field = (name: string, text: string): string => `${name.padEnd(10)}${text}`
 
-const recordLines = (record: RequestRecord): readonly string[] => {
+const recordLines = (record: RequestRecord, charges: readonly ChargeView[]): readonly string[] => {
   const { id, request_id: clientId, time, method, path, route, status, end, code } = record
   const first =
     record.first_byte === undefined ? '' : `, first byte after ${show(record.first_byte)} ms`
@@ -61,7 +61,7 @@ const recordLines = (record: RequestRecord): readonly string[] => {
       `${show(id)}${clientId === undefined ? '' : `, of the client: ${show(clientId)}`}`,
     ),
     field('ended', `${new Date(time).toISOString()} (${show(end)})`),
-    field('who', who(record)),
+    field('who', who(record, charges)),
     field(
       'what',
       `${show(method)} ${show(path)}, route ${show(route)}, model ${show(record.model)}`,
@@ -79,8 +79,12 @@ const recordLines = (record: RequestRecord): readonly string[] => {
     field('trace', `${show(record.trace)}, ${show(record.process)} (pid ${show(record.pid)})`),
   ]
 }
-const who = (record: RequestRecord): string => {
-  if (record.account === undefined) return 'unknown: no valid credential'
+const who = (record: RequestRecord, [charge]: readonly ChargeView[]): string => {
+  if (record.account === undefined) {
+    if (record.status === 401) return 'unknown: no valid credential'
+    if (charge) return `${show(charge.account_name)} (${charge.account}), key ${charge.key ?? '-'}`
+    return 'unknown: the route takes no credential, or `pipeline:` has no `observe`'
+  }
   const credential =
     record.key === undefined ? `token ${show(record.token)}` : `key ${show(record.key)}`
   return `${show(record.account_name)} (${show(record.account)}), ${credential}`

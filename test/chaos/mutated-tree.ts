@@ -16,6 +16,7 @@ const COPIED_PATHS = [
   'test',
   'routes.yaml',
   'presets.yaml',
+  'console.yaml',
   'package.json',
   'tsconfig.json',
 ]

@@ -26,9 +26,9 @@ t.test(
   },
 )
 
-t.test('docs/accounts.md: its paths are in the shipped routes.yaml', async t => {
+t.test('docs/accounts.md: its paths are in the shipped console.yaml', async t => {
   const shippedPaths = [
-    ...pageOf('routes.yaml').matchAll(/path: '?(?:GET|POST|PATCH|DELETE) ([^',\s]+)/g),
+    ...pageOf('console.yaml').matchAll(/path: '?(?:GET|POST|PATCH|DELETE) ([^',\s]+)/g),
   ]
   const paths = new Set(shippedPaths.map(([, path = '']) => path))
   const mentions = [...pageOf(PAGE).matchAll(/`(?:(?:GET|POST|PATCH|DELETE) )(\/[^`?]+)/g)]
@@ -36,8 +36,8 @@ t.test('docs/accounts.md: its paths are in the shipped routes.yaml', async t => 
   for (const [, path = ''] of mentions) t.ok(paths.has(path), path)
 })
 
-t.test('routes.yaml: every account view has a route', async t => {
-  const routes = pageOf('routes.yaml')
+t.test('console.yaml: every account view has a route', async t => {
+  const routes = pageOf('console.yaml')
   for (const view of account.schema.enum)
     t.match(routes, new RegExp(`account: ${view}(?![\\w-])`), view)
 })

@@ -21,6 +21,7 @@ const COPIED = [
   'schemas',
   'routes.yaml',
   'presets.yaml',
+  'console.yaml',
   'package.json',
   // Files that `npx tap` loads by its settings in package.json.
   ...['code', 'no-domain', 'cache', 'environment'].map(name => `test/helpers/${name}.ts`),

@@ -12,9 +12,13 @@ const HEAD = `# yaml-language-server: $schema=${ROOT}/schemas/routes.json\n`
 const diagnostics = await startLanguageServer(t)
 
 t.test('editor: shipped files have no errors, also where they have variables', async t => {
-  const files = ['routes.yaml', 'presets.yaml', 'deploy/routes.yaml', 'models/*.yaml'].flatMap(
-    pattern => globSync(pattern, { cwd: ROOT }),
-  )
+  const files = [
+    'routes.yaml',
+    'presets.yaml',
+    'console.yaml',
+    'deploy/routes.yaml',
+    'models/*.yaml',
+  ].flatMap(pattern => globSync(pattern, { cwd: ROOT }))
   t.ok(files.length > 10)
   for (const file of [...files, ...globSync('examples/*/routes.yaml', { cwd: ROOT })]) {
     const text = readFileSync(join(ROOT, file), 'utf8')

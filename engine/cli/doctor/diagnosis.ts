@@ -116,7 +116,7 @@ const secrets: Check = ({ secretFiles }) => {
   const open = secretFiles.filter(isOpen).map(({ path }) => path)
   return open.length > 0
     ? failure(`others may read ${open.join(', ')}`, `chmod 600 ${open.join(' ')}`)
-    : ok(`${secretFiles.length} files with secrets, all private`)
+    : ok(`files with secrets: ${secretFiles.length}, all private`)
 }
 
 const gateway: Check = ({ running, data: { path } }) =>

@@ -29,6 +29,7 @@ const PROGRAM = [
   'schemas',
   'routes.yaml',
   'presets.yaml',
+  'console.yaml',
   'package.json',
 ]
 interface Lock {

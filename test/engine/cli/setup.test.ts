@@ -49,6 +49,9 @@ t.test('init: the result passes check, serves, and is never overwritten', async 
   })
   t.match(await response.json(), { type: 'message', model: 'gpt-4.1' })
   t.ok(Number(response.headers.get('x-tollgate-charge')) > 0, 'the call is charged')
+  t.equal((await fetch(`${gateway.url}/console`)).status, 200, 'the console is there')
+  const text = await (await fetch(`${gateway.url}/openapi.json`)).text()
+  t.match(text, '/v1/messages', 'the document describes the routes')
 
   const before = readFileSync(config, 'utf8')
   t.match(await tollgate(['init'], env), { code: 2, err: /exists; nothing was written/ })

@@ -38,7 +38,10 @@ const shippedFiles = (): Record<string, string> => {
       .map(name => join(folder, name)),
   )
   return Object.fromEntries(
-    [...names, 'presets.yaml'].map(name => [name, readFileSync(join(ROOT, name), 'utf8')]),
+    [...names, 'presets.yaml', 'console.yaml'].map(name => [
+      name,
+      readFileSync(join(ROOT, name), 'utf8'),
+    ]),
   )
 }
 /** The shipped routes, whose editor is on. */

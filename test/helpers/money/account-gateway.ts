@@ -20,10 +20,9 @@ import type { Meters } from '../../../plugins/slots.ts'
 import { startGateway, type TestGateway } from '../gateway/gateway.ts'
 import { ledgerOn, makeLedger } from '../store/membership.ts'
 
-const root = new URL('../../../', import.meta.url)
-const readShipped = (path: string): string => readFileSync(new URL(path, root), 'utf8')
-/** The account routes of the shipped routes.yaml, unchanged. */
-const [, ROUTES = ''] = readShipped('routes.yaml').split(
+const SHIPPED = readFileSync(new URL('../../../console.yaml', import.meta.url), 'utf8')
+/** The account routes of the shipped console.yaml, unchanged. */
+const [, ROUTES = ''] = SHIPPED.split(
   /(?=^ {2}# (?:Balance, usage and credentials of an account|The console))/m,
 )
 const CONFIG = `
@@ -90,11 +89,9 @@ interface Body {
 }
 
 export const startAccountGateway = async (t: Test): Promise<AccountGateway> => {
-  const files = ['schemas/api-key.json', 'schemas/system-token.json']
   const gateway = await startGateway({
     routes: CONFIG,
     settings: 'currency: { name: CNY, rates: { USD: 7.2 } }',
-    files: Object.fromEntries(files.map(path => [path, readShipped(path)])),
   })
   const database = await openDatabase({ url: 'sqlite:', data: gateway.data, writeTimeout: 10_000 })
   // The owner of the ledger creates its tables in the same way.

@@ -304,6 +304,7 @@ for (const { engine, database, host: base, account, key, token, route } of both)
           tries: undefined,
           attempts: 0,
         },
+        { ...record, id: 'req_open', request_id: undefined, account: undefined, status: 200 },
       ]
       writeFileSync(
         join(folder, nameAt(1, 1, 0)),
@@ -329,6 +330,10 @@ for (const { engine, database, host: base, account, key, token, route } of both)
       t.match(
         (await run(t, 'request', 'req_refused')).out,
         /who +unknown: no valid credential[\s\S]*upstream +none was asked[\s\S]*charge +none in the ledger: the request failed/,
+      )
+      t.match(
+        (await run(t, 'request', 'req_open')).out,
+        /who +unknown: the route takes no credential, or `pipeline:` has no `observe`/,
       )
       const elsewhere = await run(t, 'request', `req_${engine}_2`)
       t.match(
