@@ -197,14 +197,17 @@ export const startGateway = async (
 /** ms. */
 const START = 60_000
 
-/** Reads the port and the API key from the banner of the first start. */
-const readBanner = (child: ChildProcess): Promise<{ port: number; key: string }> =>
+/** Reads the port from the banner and, of the first start, the API key. */
+export const readBanner = (
+  child: ChildProcess,
+  isFirst = true,
+): Promise<{ port: number; key: string }> =>
   new Promise((resolve, reject) => {
     let text = ''
     child.stderr?.on('data', chunk => {
       text += chunk
       const port = /url +http:.*:(\d+)/.exec(text)?.[1]
-      const key = /API key +(\S+)/.exec(text)?.[1]
+      const key = isFirst ? /API key +(\S+)/.exec(text)?.[1] : 'none'
       if (!port || !key) return
       clearTimeout(late)
       resolve({ port: Number(port), key })

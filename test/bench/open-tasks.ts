@@ -1,11 +1,10 @@
 /** Measures what open tasks cost: memory, the polls that are in time, and creates beside them. */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { findRunning } from '../../engine/processes/running-gateway.ts'
 import { openDatabase } from '../../engine/store/database.ts'
 import type { Outcome } from './load.ts'
-import { type Part, treeOf } from './processes.ts'
+import { memoryOf, type Part } from './processes.ts'
 import type { OpenTasks } from './report.ts'
 import { type Load, requestOf, type Subject } from './rounds.ts'
 import type { Polls } from './task-upstream.ts'
@@ -85,15 +84,7 @@ const addTasks = async (data: string, count: number): Promise<void> => {
   await database.close()
 }
 
-const pssOf = (pid: number): number =>
-  treeOf(pid).reduce((sum, each) => {
-    try {
-      const text = readFileSync(`/proc/${each}/smaps_rollup`, 'utf8')
-      return sum + Number(/^Pss:\s+(\d+)/m.exec(text)?.[1] ?? 0)
-    } catch {
-      return sum
-    }
-  }, 0)
+const pssOf = (pid: number): number => memoryOf(pid).reduce((sum, { pss }) => sum + pss, 0)
 
 const loopDelayOf = async (data: string): Promise<number> => {
   const admin = (await findRunning(data))?.admin ?? ''

@@ -57,6 +57,22 @@ export const residentOf = (pid: number): number =>
 export const residentIn = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(read(`/proc/${pid}/status`))?.[1] ?? 0)
 
+export interface ProcessMemory {
+  /** The program that the process runs. */
+  readonly role: string
+  /** KiB. */
+  readonly pss: number
+  readonly rss: number
+}
+/** Memory of each process of a tree: pages that several of them map count once in `pss`. */
+export const memoryOf = (pid: number): ProcessMemory[] =>
+  treeOf(pid).flatMap(each => {
+    const text = read(`/proc/${each}/smaps_rollup`)
+    const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1])
+    const role = /\/(\w+)\.[cm]?[tj]s\0/.exec(read(`/proc/${each}/cmdline`))?.[1] ?? 'other'
+    return text === '' ? [] : [{ role, pss: field('Pss'), rss: field('Rss') }]
+  })
+
 /** The id of the worker in the tree of a gateway; 0 without one. */
 export const workerOf = (pid: number): number =>
   treeOf(pid).find(each => read(`/proc/${each}/cmdline`).includes('/worker.ts')) ?? 0
