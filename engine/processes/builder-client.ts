@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import { format, type Problem } from '../config/problem.ts'
 import { errors, TollgateError } from '../errors.ts'
 import type { Log } from '../plugin.ts'
+import { clearStep, openRunningFile, readStep } from './builder/running-file.ts'
 import { Child } from './child.ts'
 import { heapFlags } from './heap-flags.ts'
 import { ofType } from './message-waiter.ts'
@@ -59,8 +60,10 @@ export class BuilderClient {
   #up = Promise.withResolvers<boolean>()
   #idleTimer: NodeJS.Timeout | undefined
   #serving: EncodedVersion | undefined
-  /** The last file that the builder reported to run. */
-  #runningFile: string
+  /** Descriptor of the file that names the code which the builder runs. */
+  readonly #runningFile = openRunningFile()
+  /** The last step that the watchdog saw. */
+  #step = 0
   #failure: keyof typeof FAILURES = 'PLUGIN_ENDS'
   #serial = 0
   #isStopping = false
@@ -68,19 +71,20 @@ export class BuilderClient {
   constructor(options: BuilderClientOptions) {
     const { config, log, heartbeatTimeout = 10_000 } = options
     this.#options = options
-    this.#runningFile = config
     this.#child = new Child({
       name: 'builder',
       log,
       start: () =>
         fork(new URL('./builder.ts', import.meta.url), [config], {
           execArgv: [...heapFlags(SEMI_SPACE, SEMI_SPACE)],
+          stdio: ['inherit', 'inherit', 'inherit', 'ipc', this.#runningFile],
         }),
       onMessage: message => this.#onMessage(message),
       onExit: () => this.#onExit(),
     })
     this.#timer = setInterval(() => {
       this.#watchdog.tick()
+      if (this.#watchdog.silence(BUILDER_ID) > HEARTBEAT) this.#watchSteps()
       if (this.#watchdog.silence(BUILDER_ID) >= heartbeatTimeout) this.#kill('PLUGIN_HANGS')
     }, HEARTBEAT)
   }
@@ -89,7 +93,7 @@ export class BuilderClient {
   ): Promise<BuiltVersion | UnchangedBuild | BuildProblems> {
     const { config } = this.#options
     if (!(await this.#ready())) return failedBuild(config, 'BUILDER_ENDS')
-    this.#runningFile = config
+    clearStep(this.#runningFile)
     this.#failure = 'PLUGIN_ENDS'
     const pending = this.#child.messages.next(ofType('built', 'unchanged', 'problems'))
     this.#child.send({ type: 'build', ...request })
@@ -99,7 +103,7 @@ export class BuilderClient {
     // A built version is saved by the process that built it, once it is live.
     if (outcome?.type !== 'built') this.#restWhenIdle()
     if (!outcome && this.#isStopping) return { type: 'unchanged', watchedPaths: [] }
-    return outcome ?? failedBuild(this.#runningFile, this.#failure)
+    return outcome ?? failedBuild(readStep(this.#runningFile).file || config, this.#failure)
   }
   /** Reports to the builder that the version it built is live. */
   markLive(encodedVersion: EncodedVersion): void {
@@ -156,7 +160,6 @@ export class BuilderClient {
   #onMessage(message: FromBuilder): void {
     const { exposition, needsStore } = this.#options
     this.#watchdog.beat(BUILDER_ID)
-    if (message.type === 'step') this.#runningFile = message.file
     if (message.type === 'store') needsStore(message.store)
     if (message.type === 'metrics') exposition.absorb('builder', message.samples)
     if (message.type !== 'up') return
@@ -168,6 +171,12 @@ export class BuilderClient {
     this.#options.exposition.forget('builder')
     this.#up.resolve(false)
     this.#up = Promise.withResolvers()
+  }
+  /** A build blocks the heartbeats of its process: its steps count as such. */
+  #watchSteps(): void {
+    const { count } = readStep(this.#runningFile)
+    if (count !== this.#step) this.#watchdog.beat(BUILDER_ID)
+    this.#step = count
   }
   /** Kills the builder and keeps the reason for the problem. */
   #kill(why: keyof typeof FAILURES): void {

@@ -91,8 +91,6 @@ export type FromBuilder =
   | { readonly type: 'up' | 'beat' }
   /** The builder is about to open this store. */
   | { readonly type: 'store'; readonly store: StoreSettings }
-  /** The file whose code runs next: it is to blame if the builder then hangs. */
-  | { readonly type: 'step'; readonly file: string }
   | { readonly type: 'welcomed'; readonly texts: readonly string[] }
   | ({ readonly type: 'inspected' } & GatewayResult)
   | { readonly type: 'metrics'; readonly samples: readonly Sample[] }

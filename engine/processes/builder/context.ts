@@ -15,6 +15,7 @@ import { createLazyDatabase } from '../../store/lazy-database.ts'
 import { createMembership } from '../../store/membership.ts'
 import { History } from '../history.ts'
 import type { FromBuilder } from '../messages.ts'
+import { RUNNING_FILE_FD, stepWriter } from './running-file.ts'
 
 export interface BuilderContext {
   /** Path of routes.yaml. */
@@ -25,6 +26,8 @@ export interface BuilderContext {
   readonly log: ProcessLog
   readonly resources: Resources
   readonly source: Source
+  /** Records that code of this plugin file runs next. */
+  recordStep(file: string): void
   /** Sends a message to the primary. */
   send(message: FromBuilder): void
 }
@@ -72,6 +75,7 @@ export const createContext = (config: string, send: BuilderContext['send']): Bui
       membership: createMembership({ database, log }),
     },
     source,
+    recordStep: stepWriter(RUNNING_FILE_FD),
     send,
   }
 }

@@ -18,7 +18,7 @@ export const loadVersion = async (
   serving: Blueprint | undefined,
   { rollback }: Build,
 ): Promise<LoadedVersion> => {
-  const { config, cacheFolder, resources, history, source, send } = context
+  const { config, cacheFolder, resources, history, source, recordStep } = context
   const last = history.last
   const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
   const archivedVersion = rollback && findArchived(context, serving?.version ?? 0, rollback)
@@ -30,7 +30,7 @@ export const loadVersion = async (
       resources,
       source,
       ...archivedVersion,
-      progress: file => send({ type: 'step', file }),
+      progress: recordStep,
     })),
     ...(archivedVersion && { from: archivedVersion.from }),
   }
