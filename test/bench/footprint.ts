@@ -56,16 +56,35 @@ const copyConfig = (): string => {
   return join(copy, 'routes.yaml')
 }
 
-const startShipped = async (data: string, more: NodeJS.ProcessEnv = {}, config = copyConfig()) => {
+const startShipped = async (
+  dataFolder: string,
+  more: NodeJS.ProcessEnv = {},
+  config = copyConfig(),
+) => {
   const began = performance.now()
   const child = spawn(node, [program, 'start', '--config', config], {
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...environment, WORKERS: '1', ...more, PORT: '0', ADMIN_PORT: '0', TOLLGATE_DATA: data },
+    env: {
+      ...environment,
+      WORKERS: '1',
+      ...more,
+      PORT: '0',
+      ADMIN_PORT: '0',
+      TOLLGATE_DATA: dataFolder,
+    },
   })
   // Only the first start prints a key.
   const { port, key = '' } = await readBanner(child, !('KEY' in more))
   const ready = performance.now() - began
-  return { child, pid: child.pid ?? 0, port, key, data, config, ready } satisfies Running
+  return {
+    child,
+    pid: child.pid ?? 0,
+    port,
+    key,
+    data: dataFolder,
+    config,
+    ready,
+  } satisfies Running
 }
 const stop = async ({ child }: Running): Promise<void> => {
   const ended = new Promise(resolve => child.on('exit', resolve))
@@ -89,9 +108,9 @@ const MEMORY_HEAD = ['process tree', 'Pss MiB', 'RSS MiB', 'of these, Pss/RSS']
 
 const atRest = async (workers: number): Promise<string[][]> => {
   const rows: string[][] = []
-  const data = emptyFolder()
+  const dataFolder = emptyFolder()
   for (const which of ['first start', 'later start']) {
-    const running = await startShipped(data, {
+    const running = await startShipped(dataFolder, {
       WORKERS: `${workers}`,
       ...(which !== 'first start' && LATER),
     })
@@ -150,9 +169,9 @@ const PARTS: Readonly<Record<string, (options: Options) => Promise<string>>> = {
     const first: number[] = []
     const later: number[] = []
     for (let round = 0; round < rounds; round++) {
-      const data = emptyFolder()
+      const dataFolder = emptyFolder()
       for (const times of [first, undefined, later]) {
-        const running = await startShipped(data, times === first ? {} : LATER)
+        const running = await startShipped(dataFolder, times === first ? {} : LATER)
         times?.push(running.ready)
         await pause(1_000)
         await stop(running)
@@ -167,12 +186,12 @@ const PARTS: Readonly<Record<string, (options: Options) => Promise<string>>> = {
     return timesTable({ [name]: small, [`${name}, ${MODELS} more models`]: large })
   },
   async commands({ rounds }) {
-    const [data, config] = [emptyFolder(), copyConfig()]
-    await stop(await startShipped(data, {}, config))
+    const [dataFolder, config] = [emptyFolder(), copyConfig()]
+    await stop(await startShipped(dataFolder, {}, config))
     const time = (...args: string[]): number => {
       const began = performance.now()
       const { status } = spawnSync(node, [program, ...args], {
-        env: { ...environment, TOLLGATE_DATA: data },
+        env: { ...environment, TOLLGATE_DATA: dataFolder },
       })
       if (status !== 0) throw new Error(`${args[0]} ended with ${status}`)
       return performance.now() - began
