@@ -46,7 +46,7 @@ const runUsageOfAll = async (
   nameOrId: string | undefined,
   values: CommandArguments['values'],
   { from, to }: Period,
-  database: Pick<Database, 'read' | 'pages'>,
+  database: Pick<Database, 'read'>,
 ) => {
   if (nameOrId !== undefined) throw new UsageError('--all takes no NAME')
   const top = countOf(textOf(values.top), 'top', MAX_TOP) ?? DEFAULT_TOP

@@ -1,6 +1,7 @@
 /** Pages of the usage of an account, by call or summed by day, model or key, in any order. */
 import type { Database, Json, Row, Sql, Value } from '../../engine/plugin.ts'
 import { nanosOf } from '../ledger/statements.ts'
+import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { CALL_SORTS, CALLS, type Order, SUM_SORTS, sumsBy } from '../ledger/views/usage-lists.ts'
 import { fault } from './faults.ts'
 import { maskKey } from './funds.ts'
@@ -121,13 +122,15 @@ export const usagePage = async (
   checkMark(grouping, { [sort.by]: place, [grouping.last]: last })
   const { from, to } = isFirst ? query : restOf(query, sort, Number(place))
   const { model, key, state } = filters
-  const filterValues = by === 'call' ? [model, model, key, key, state, state] : []
+  const isOfCalls = by === 'call'
+  const period = isOfCalls
+    ? [account, from, to]
+    : accountValuesIn(account, { from, to }, Date.now())
+  const filterValues = isOfCalls ? [model, model, key, key, state, state] : []
   const statement = grouping.statements[`${sort.by} ${sort.order}`]
   if (!statement) throw fault('USAGE_SORT', [grouping.sorts.join(', ')])
   const rows = await database.read(statement, [
-    account,
-    from,
-    to,
+    ...period,
     isFirst ? 1 : 0,
     place,
     last,

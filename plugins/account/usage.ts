@@ -6,6 +6,7 @@ import { printMoney } from '../billing/money.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { BY_DAY_AND_MODEL } from '../ledger/views/overview.ts'
 import { CALL_STATES } from '../ledger/views/usage.ts'
+import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { ACCOUNT } from '../slots.ts'
 import { csvHead, csvRows } from './csv.ts'
 import { fault } from './faults.ts'
@@ -117,8 +118,10 @@ export const overview: ViewFactory<Host> =
     const { query } = exchange.request
     const { id } = exchange.slots.need(ACCOUNT)
     const range = { from: singleParameter(query, 'from'), to: singleParameter(query, 'to') }
-    const { from, to } = periodOf(range, Date.now())
-    const rows = await database.read(BY_DAY_AND_MODEL, [id, from, to, MOST_CELLS])
+    const now = Date.now()
+    const { from, to } = periodOf(range, now)
+    const values = accountValuesIn(id, { from, to }, now)
+    const rows = await database.read(BY_DAY_AND_MODEL, [...values, MOST_CELLS])
     const cells = rows.map(row => ({
       day: isoTime(Number(row.day) * 86_400_000).slice(0, 10),
       model: String(row.model),

@@ -373,13 +373,13 @@ export const FIND_BATCH = perKind(kind =>
     `${select(kind)} WHERE c.digest IN (${Array(BATCH_SIZE).fill('?').join(', ')})`,
   ),
 )
-/** Pages of the credentials of one account (twice) or of all (twice null). */
+/** Pages of all credentials. */
 export const LIST_CREDENTIALS = perKind(kind =>
-  sql(
-    `list ${kind}`,
-    `${select(kind)} WHERE (CAST(? AS BIGINT) IS NULL OR c.account = ?) AND c.id > ?
-     ORDER BY c.id LIMIT ?`,
-  ),
+  sql(`list ${kind}`, `${select(kind)} WHERE c.id > ? ORDER BY c.id LIMIT ?`),
+)
+/** Pages of the credentials of one account. */
+export const LIST_CREDENTIALS_OF = perKind(kind =>
+  sql(`list ${kind} of`, `${select(kind)} WHERE c.account = ? AND c.id > ? ORDER BY c.id LIMIT ?`),
 )
 /** By number. */
 export const FIND_BY_ID = perKind(kind => sql(`id ${kind}`, `${select(kind)} WHERE c.id = ?`))
@@ -424,5 +424,5 @@ export const sessionRows = (where: string): string =>
   `SELECT ${OWN_COLUMNS} FROM sessions k WHERE ${where}`
 /** Adds the names of keys to rows whose `name` is the number of a key. */
 export const withKeyNames = (rows: string, order: string): string =>
-  `SELECT s.*, k.name AS key_name, k.prefix, k.last_four
+  `SELECT s.*, k.name AS key_name, k.account AS key_account, k.prefix, k.last_four
    FROM (${rows}) s LEFT JOIN api_keys k ON k.id = s.name ORDER BY ${order}`

@@ -1,5 +1,6 @@
 /** Audits the ledger: one query for each invariant. Reports findings and changes nothing. */
 import { EXIT } from '../../engine/cli/kit.ts'
+import { DURATIONS } from '../../engine/kit.ts'
 import type {
   Command,
   Database,
@@ -8,6 +9,7 @@ import type {
   Row,
   SingleCommand,
   Sql,
+  Value,
 } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { printMoney } from '../billing/money.ts'
@@ -20,33 +22,51 @@ export interface Finding {
   readonly subject: string
   readonly detail: string
 }
+/** A query of one invariant. It returns at most 100 rows: those that break it. */
 interface Rule {
   readonly name: string
   readonly sql: Sql
   describe(row: Row): Omit<Finding, 'rule'>
 }
+/** A rule that is checked part by part, so that no read keeps others waiting. */
+interface PartialRule<Part> extends Rule {
+  values(part: Part): readonly Value[]
+}
+/** Wallets from one number to another, both included. */
+type Wallets = readonly [first: number, last: number]
+
 const sql = (name: string, text: string): Sql => ({ name: `audit: ${name}`, text })
 
-/** All credits and charges of every account. */
+const IN_RANGE = 'account BETWEEN ? AND ?'
+const accountsIn = ([first, last]: Wallets): Wallets => [Math.ceil(first / 2), Math.floor(last / 2)]
+
+/** All credits and charges of accounts, and the charges that are archived. */
 const BALANCE_ENTRIES = `
-  SELECT account, amount FROM credits
+  SELECT account, amount FROM credits WHERE ${IN_RANGE}
   UNION ALL
-  SELECT account, -amount FROM charges WHERE state = 'settled'`
+  SELECT account, -amount FROM charges WHERE ${IN_RANGE} AND state = 'settled'
+  UNION ALL
+  SELECT account, -amount FROM archived_charges WHERE ${IN_RANGE}`
 
 /** The same in an order independent of clocks: a credit by its id, then the charges settled after
- *  it. Charges older than the column `serial` come before all others and after the older credits,
- *  since their order among those is unknown. */
+ *  it. Charges older than the column `serial` come before the others of their account, since their
+ *  order among its older credits is unknown. */
 const ORDERED_ENTRIES = `
-  SELECT account, id AS serial, 0 AS turn, amount FROM credits
+  SELECT account, id AS serial, 0 AS turn, amount FROM credits WHERE ${IN_RANGE}
   UNION ALL
-  SELECT account, coalesce(serial, earliest), 1, -amount FROM charges,
-    (SELECT coalesce(min(serial), (SELECT max(id) FROM credits)) AS earliest FROM charges) first
-  WHERE state = 'settled'`
+  SELECT account, coalesce(serial, min(serial) OVER (PARTITION BY account), (SELECT max(id) FROM credits)),
+    1, -amount
+  FROM (SELECT account, serial, sum(amount) AS amount FROM charges
+    WHERE ${IN_RANGE} AND state = 'settled' GROUP BY account, serial) charged
+  UNION ALL
+  SELECT account, serial, 1, -amount FROM archived_charges WHERE ${IN_RANGE}`
 
 const USE_ENTRIES = `
-  SELECT account, amount FROM charges WHERE state = 'settled'
+  SELECT account, amount FROM charges WHERE ${IN_RANGE} AND state = 'settled'
   UNION ALL
-  SELECT account, -amount FROM credits WHERE kind = 'refund'`
+  SELECT account, amount FROM archived_charges WHERE ${IN_RANGE}
+  UNION ALL
+  SELECT account, -amount FROM credits WHERE ${IN_RANGE} AND kind = 'refund'`
 
 /** The shares of processes, and the holds that the books keep. */
 const RESERVATIONS = `
@@ -58,8 +78,14 @@ const RESERVATIONS = `
   SELECT ${walletInSql.key('key')}, held FROM charges
   WHERE state = 'open' AND process IS NULL AND key IS NOT NULL AND key_held = 1`
 
+/** The values of three entry queries, and of the wallets that they belong to. */
+const entriesAndWallets = (wallets: Wallets): readonly Value[] => {
+  const accounts = accountsIn(wallets)
+  return [...accounts, ...accounts, ...accounts, ...wallets]
+}
+
 // Joins use an owner column: with an expression SQLite computes all sums again for every wallet.
-const RULES: readonly Rule[] = [
+const WALLET_RULES: readonly PartialRule<Wallets>[] = [
   {
     name: 'balance = sum of entries',
     sql: sql(
@@ -67,8 +93,9 @@ const RULES: readonly Rule[] = [
       `SELECT w.account, w.balance, coalesce(e.total, 0) AS total FROM wallets w
        LEFT JOIN (SELECT account, sum(amount) AS total FROM (${BALANCE_ENTRIES}) entries GROUP BY account) e
          ON e.account = w.account
-       WHERE w.account IS NOT NULL AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
+       WHERE w.id BETWEEN ? AND ? AND w.account IS NOT NULL AND w.balance <> coalesce(e.total, 0) LIMIT 100`,
     ),
+    values: entriesAndWallets,
     describe: ({ account, balance, total }) => ({
       subject: `account ${account}`,
       detail: `its balance is ${balance}, the sum of its entries is ${total}`,
@@ -82,11 +109,28 @@ const RULES: readonly Rule[] = [
          SELECT account, sum(amount) OVER (PARTITION BY account ORDER BY serial, turn) AS running
          FROM (${ORDERED_ENTRIES}) entries) p
        JOIN wallets w ON w.account = p.account
+       WHERE w.id BETWEEN ? AND ?
        GROUP BY p.account, w.deepest HAVING min(p.running) < -w.deepest LIMIT 100`,
     ),
+    values: entriesAndWallets,
     describe: ({ account, least, deepest }) => ({
       subject: `account ${account}`,
       detail: `its balance was ${least} at one time; its overdraft was never above ${deepest}`,
+    }),
+  },
+  {
+    name: 'used = sum of charges less refunds',
+    sql: sql(
+      'used',
+      `SELECT w.account, w.used, coalesce(s.total, 0) AS total FROM wallets w
+       LEFT JOIN (SELECT account, sum(amount) AS total FROM (${USE_ENTRIES}) spent GROUP BY account) s
+         ON s.account = w.account
+       WHERE w.id BETWEEN ? AND ? AND w.account IS NOT NULL AND w.used <> coalesce(s.total, 0) LIMIT 100`,
+    ),
+    values: entriesAndWallets,
+    describe: ({ account, used, total }) => ({
+      subject: `account ${account}`,
+      detail: `it has used ${used}, the sum of its charges is ${total}`,
     }),
   },
   {
@@ -96,13 +140,18 @@ const RULES: readonly Rule[] = [
       `SELECT w.id, w.reserved, coalesce(s.total, 0) AS total FROM wallets w
        LEFT JOIN (SELECT wallet, sum(amount) AS total FROM (${RESERVATIONS}) reservations
          GROUP BY wallet) s ON s.wallet = w.id
-       WHERE w.reserved <> coalesce(s.total, 0) LIMIT 100`,
+       WHERE w.id BETWEEN ? AND ? AND w.reserved <> coalesce(s.total, 0) LIMIT 100`,
     ),
+    values: wallets => wallets,
     describe: ({ id, reserved, total }) => ({
       subject: `wallet ${id}`,
       detail: `${reserved} is reserved, the sum of its leases and kept holds is ${total}`,
     }),
   },
+]
+
+/** Of charges that are open, and of tasks: few rows, which an index has. */
+const RULES: readonly Rule[] = [
   {
     name: 'open holds are within leases',
     sql: sql(
@@ -146,39 +195,77 @@ const RULES: readonly Rule[] = [
       detail: `it has ${number} charges that are open or settled`,
     }),
   },
-  {
-    name: 'used = sum of charges less refunds',
-    sql: sql(
-      'used',
-      `SELECT w.account, w.used, coalesce(s.total, 0) AS total FROM wallets w
-       LEFT JOIN (SELECT account, sum(amount) AS total FROM (${USE_ENTRIES}) spent GROUP BY account) s
-         ON s.account = w.account
-       WHERE w.account IS NOT NULL AND w.used <> coalesce(s.total, 0) LIMIT 100`,
-    ),
-    describe: ({ account, used, total }) => ({
-      subject: `account ${account}`,
-      detail: `it has used ${used}, the sum of its charges is ${total}`,
-    }),
-  },
 ]
 
-/** Empty: the ledger balances. */
+const CLOSED = `FROM charges WHERE opened >= ? AND opened < ? AND state <> 'open'`
+const DAY_RULE: PartialRule<number> = {
+  name: 'sums of a day = its charges',
+  sql: sql(
+    'day',
+    `SELECT d.calls, d.failed, d.amount, e.calls AS closed, e.failed AS released, e.amount AS charged FROM
+       (SELECT coalesce(sum(calls), 0) AS calls, coalesce(sum(failed), 0) AS failed,
+          coalesce(sum(amount), 0) AS amount FROM usage_days WHERE day = ?) d,
+       (SELECT coalesce(sum(calls), 0) AS calls, coalesce(sum(failed), 0) AS failed,
+          coalesce(sum(amount), 0) AS amount FROM (
+            SELECT CASE WHEN state = 'settled' THEN 1 ELSE 0 END AS calls,
+              CASE WHEN state = 'released' THEN 1 ELSE 0 END AS failed, amount ${CLOSED}
+            UNION ALL SELECT calls, failed, amount FROM archived_days WHERE day = ?) entries) e
+     WHERE d.calls <> e.calls OR d.failed <> e.failed OR d.amount <> e.amount`,
+  ),
+  values: day => [day, day * DAY, (day + 1) * DAY, day],
+  describe: row => ({
+    subject: new Date(Number(row.day) * DAY).toISOString().slice(0, 10),
+    detail: `its sums are ${row.calls} calls, ${row.failed} failed, ${row.amount}; its charges are ${row.closed}, ${row.released}, ${row.charged}`,
+  }),
+}
+const DAY = DURATIONS.d
+
+const WALLET_PAGE = 2_000
+const WALLETS = sql('wallets', 'SELECT id FROM wallets WHERE id > ? ORDER BY id LIMIT ?')
+const WALLET_COUNT = sql('wallet count', 'SELECT count(*) AS number FROM wallets')
+/** The first day after another that has charges or sums. */
+const NEXT_DAY = sql(
+  'next day',
+  `SELECT min(day) AS day FROM (
+     SELECT min(day) AS day FROM usage_days WHERE day > ?
+     UNION ALL SELECT min(opened) / ${DAY} FROM charges WHERE opened >= ? AND state <> 'open') days`,
+)
+
+/** Empty: the ledger balances. Each read takes a part of the accounts or one day, and sees one
+ *  snapshot. */
 export const audit = async (
   database: Pick<Database, 'read'>,
   report?: ReportProgress,
 ): Promise<readonly Finding[]> => {
   const findings: Finding[] = []
-  for (const [index, rule] of RULES.entries()) {
-    report?.('audit', index, RULES.length, 'rules')
-    for (const row of await database.read(rule.sql, []))
-      findings.push({ rule: rule.name, ...rule.describe(row) })
+  const check = async (rule: Rule, values: readonly Value[], more: Row = {}) => {
+    for (const row of await database.read(rule.sql, values))
+      findings.push({ rule: rule.name, ...rule.describe({ ...row, ...more }) })
   }
-  return findings
+  for (const rule of RULES) await check(rule, [])
+  const [counted] = report ? await database.read(WALLET_COUNT, []) : []
+  let done = 0
+  for (let last = -1; ; ) {
+    const rows = await database.read(WALLETS, [last, WALLET_PAGE])
+    if (rows.length === 0) break
+    const part = [last + 1, Number(rows.at(-1)?.id)] as const
+    for (const rule of WALLET_RULES) await check(rule, rule.values(part))
+    last = part[1]
+    done += rows.length
+    report?.('audited', done, Number(counted?.number), 'wallets')
+  }
+  for (let day = -1; ; ) {
+    const [next] = await database.read(NEXT_DAY, [day, (day + 1) * DAY])
+    if (next?.day == null) return findings
+    day = Number(next.day)
+    await check(DAY_RULE, DAY_RULE.values(day), { day })
+  }
 }
 
 const TOTAL_CHARGED = sql(
   'charged',
-  "SELECT sum(amount) AS total FROM charges WHERE state = 'settled'",
+  `SELECT CAST((SELECT coalesce(sum(used), 0) FROM wallets WHERE account IS NOT NULL)
+     + (SELECT coalesce(sum(amount), 0) FROM credits WHERE kind = 'refund') AS BIGINT) AS total`,
 )
 /** The total of all charges, in units of the currency. */
 const totalCharged = async (database: Pick<Database, 'read'>): Promise<number> => {

@@ -12,10 +12,11 @@ import { writeWithRetry } from './write-with-retry.ts'
 
 /** The maximum number of rows in one read. */
 const BATCH = 500
+// In any order: for the order of requests SQLite would read all charges.
 const CHECKPOINTS: Sql = {
   name: 'ledger: checkpoints',
   text: `SELECT request, account, key, rule, held, opened, noted, usage, attributes FROM charges
-    WHERE state = 'open' AND noted IS NOT NULL ORDER BY request LIMIT ${BATCH}`,
+    WHERE state = 'open' AND noted IS NOT NULL LIMIT ${BATCH}`,
 }
 const CHECKPOINTS_OF: Sql = {
   name: 'ledger: checkpoints of a process',

@@ -218,7 +218,7 @@ export class MeteredCall {
     const end =
       this.#state.at === 'held'
         ? [settleCharge(settlement)]
-        : singleRowCharge(this.#row(), settlement)
+        : singleRowCharge(this.#row(), settlement, usage.meters)
     reportUnpriced(this.#context, id, this.#terms.model, charge.unpriced)
     const uncollected = charge.nanos - chargedAmount
     const { lines } = charge

@@ -3,12 +3,13 @@
 import type { Sql, Statement } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE, whileRegistered } from '../../engine/store/while-registered.ts'
 import { type Hold, lockOf, SERIAL_NOW, type Settlement } from './statements.ts'
+import { addToDay, type PromptTokens } from './views/usage-days.ts'
 import { walletOf } from './wallet.ts'
 
 const COLUMNS = `request, account, key, route, model, version, rule, state, held, opened,
-     amount, uncollected, estimated, usage, lines, closed, key_held, serial, process`
+     amount, uncollected, estimated, usage, lines, closed, key_held, serial, summed, process`
 // No rule: the lines have the prices, and nothing prices this call again.
-const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}`
+const VALUES = `?, ?, ?, ?, ?, ?, '', 'settled', ?, ?, ?, ?, ?, ?, ?, ?, CAST(? AS BIGINT), ${SERIAL_NOW}, 1`
 const INSERT_IF_REGISTERED = `INSERT INTO charges (${COLUMNS}) SELECT ${VALUES}, id FROM ${PROCESSES_TABLE} WHERE id = ?`
 /** A free call takes nothing from a lease: only the process table shows that the process is
  *  registered. */
@@ -40,6 +41,7 @@ const VIOLATES = { 'charges.request': 'CHARGE_EXISTS', charges_pkey: 'CHARGE_EXI
 export const singleRowCharge = (
   hold: Hold,
   settlement: Omit<Settlement, 'request'>,
+  tokens: PromptTokens,
 ): readonly Statement[] => {
   const { amount } = settlement
   const account = walletOf.account(hold.account)
@@ -54,6 +56,7 @@ export const singleRowCharge = (
       ...(hold.heldAmount > 0n && { rows: 'some' as const, otherwise: 'SHARE_GONE' }),
     },
     { sql: REDUCE_WALLETS, values: [amount, amount, amount, account, quotaWallet, account, key] },
+    addToDay(hold, amount, tokens),
   ]
 }
 const insertOf = (hold: Hold, settlement: Omit<Settlement, 'request'>): Statement => ({

@@ -2,6 +2,7 @@
  *  closes a charge, so that no code path can omit it. */
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
+import { BACKFILL, SUM_REFUND, SUM_RELEASED, SUM_SETTLED, USAGE_DAYS } from './views/usage-days.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
 
 /** The columns of the first version. `process`: the type of that column. */
@@ -163,6 +164,51 @@ const owners = (kind: 'VIRTUAL' | 'STORED'): string =>
     )
     .join(';')
 
+/** Without table rows: sums of an account's charges (the audit), lists of all accounts by time. */
+const COVERING_INDEX = `
+  DROP INDEX charges_account;
+  CREATE INDEX charges_account ON charges (account, opened, state, amount, serial)`
+const TIME_INDEXES = `
+  CREATE INDEX charges_opened ON charges (opened, state, amount);
+  CREATE INDEX charges_uncollected ON charges (opened) WHERE uncollected > 0`
+
+/** `summed` 1: the list that wrote the row has added it to `usage_days`. Other rows, as those of
+ *  earlier versions beside this one, are added by a trigger. */
+const SUMMED = 'ALTER TABLE charges ADD COLUMN summed BIGINT'
+const IS_UNSUMMED = "NEW.state = 'settled' AND NEW.summed IS NULL"
+const IS_RELEASED = "OLD.state = 'open' AND NEW.state = 'released'"
+const IS_REFUND = "NEW.kind = 'refund' AND NEW.request IS NOT NULL"
+
+/** What `tollgate archive` has moved to files. `archives`: the files; `removed`: how many of their
+ *  charges the ledger no longer has. `archived_charges`: sums for the balance of accounts, by the
+ *  credit that they follow; `archived_days`: for the sums of days; `archived_ids`: 64 bits of a
+ *  digest of each request and task. */
+const ARCHIVES = `
+  CREATE TABLE archives (
+    id BIGINT PRIMARY KEY,
+    file TEXT UNIQUE,
+    before BIGINT NOT NULL,
+    owner TEXT NOT NULL,
+    digest TEXT,
+    charges BIGINT NOT NULL DEFAULT 0,
+    amount BIGINT NOT NULL DEFAULT 0,
+    removed BIGINT NOT NULL DEFAULT 0,
+    at BIGINT NOT NULL);
+  CREATE TABLE archived_charges (
+    account BIGINT NOT NULL,
+    serial BIGINT NOT NULL,
+    amount BIGINT NOT NULL,
+    PRIMARY KEY (account, serial)) WITHOUT ROWID;
+  CREATE TABLE archived_days (
+    day BIGINT PRIMARY KEY,
+    calls BIGINT NOT NULL,
+    failed BIGINT NOT NULL,
+    amount BIGINT NOT NULL);
+  CREATE TABLE archived_ids (
+    id BIGINT PRIMARY KEY,
+    account BIGINT NOT NULL,
+    archive BIGINT NOT NULL) WITHOUT ROWID`
+
 export const migrations: readonly Migration[] = [
   {
     number: 1,
@@ -235,4 +281,42 @@ export const migrations: readonly Migration[] = [
     WHEN (${IS_RELEASED_KEPT}) EXECUTE FUNCTION tollgate_released()`,
   },
   { number: 11, text: TASK },
+  // Three steps, since each takes minutes with many millions of charges.
+  { number: 12, text: COVERING_INDEX },
+  { number: 13, text: TIME_INDEXES },
+  {
+    number: 14,
+    text: `${SUMMED};
+  ${USAGE_DAYS.sqlite};
+  ${BACKFILL.sqlite};
+  CREATE TRIGGER charges_inserted AFTER INSERT ON charges
+    WHEN ${IS_UNSUMMED} BEGIN ${SUM_SETTLED.sqlite}; END;
+  CREATE TRIGGER charges_settled_sum AFTER UPDATE OF state ON charges
+    WHEN OLD.state = 'open' AND ${IS_UNSUMMED} BEGIN ${SUM_SETTLED.sqlite}; END;
+  CREATE TRIGGER charges_released_sum AFTER UPDATE OF state ON charges
+    WHEN ${IS_RELEASED} BEGIN ${SUM_RELEASED}; END;
+  CREATE TRIGGER credits_refunded AFTER INSERT ON credits
+    WHEN ${IS_REFUND} BEGIN ${SUM_REFUND}; END`,
+    // Triggers fire in the order of their names: the wallet is locked before the sum.
+    postgres: `LOCK TABLE charges IN SHARE ROW EXCLUSIVE MODE;
+  LOCK TABLE credits IN SHARE ROW EXCLUSIVE MODE;
+  ${SUMMED};
+  ${USAGE_DAYS.postgres};
+  ${BACKFILL.postgres};
+  CREATE FUNCTION tollgate_sum_settled() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SUM_SETTLED.postgres}; RETURN NULL; END $$;
+  CREATE FUNCTION tollgate_sum_released() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SUM_RELEASED}; RETURN NULL; END $$;
+  CREATE FUNCTION tollgate_sum_refund() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    ${SUM_REFUND}; RETURN NULL; END $$;
+  CREATE TRIGGER charges_inserted AFTER INSERT ON charges FOR EACH ROW
+    WHEN (${IS_UNSUMMED}) EXECUTE FUNCTION tollgate_sum_settled();
+  CREATE TRIGGER charges_settled_sum AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (OLD.state = 'open' AND ${IS_UNSUMMED}) EXECUTE FUNCTION tollgate_sum_settled();
+  CREATE TRIGGER charges_released_sum AFTER UPDATE OF state ON charges FOR EACH ROW
+    WHEN (${IS_RELEASED}) EXECUTE FUNCTION tollgate_sum_released();
+  CREATE TRIGGER credits_refunded AFTER INSERT ON credits FOR EACH ROW
+    WHEN (${IS_REFUND}) EXECUTE FUNCTION tollgate_sum_refund()`,
+  },
+  { number: 15, text: ARCHIVES },
 ]

@@ -11,6 +11,7 @@ import {
 } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { LAST_CALLS, OPEN_HOLDS, SPENT } from '../ledger/views/usage.ts'
+import { accountValuesIn } from '../ledger/views/usage-days.ts'
 import { balanceInSql, readWallet } from '../ledger/views/wallets.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
 import { type KeyView, listKeys } from './keys.ts'
@@ -111,7 +112,7 @@ const spent = async (
   from: number,
   now: number,
 ): Promise<Spending> => {
-  const [row] = await database.read(SPENT, [account, from, now + 1])
+  const [row] = await database.read(SPENT, accountValuesIn(account, { from, to: now + 1 }, now))
   return { calls: Number(row?.calls ?? 0), cost: printMoney(nanosOf(row?.amount)) }
 }
 const startOf = (now: number, span: 'day' | 'month'): number => {

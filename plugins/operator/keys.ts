@@ -11,6 +11,7 @@ import {
   FIND_BY_ID,
   keyRows,
   LIST_CREDENTIALS,
+  LIST_CREDENTIALS_OF,
   type Rotated,
   replaceSecret,
 } from '../credentials/statements.ts'
@@ -49,21 +50,22 @@ export interface KeyView {
   readonly used: string | null
 }
 
-const FUNDS: Sql = {
-  name: 'operator: key funds',
-  text: withFunds(
-    keyRows('(CAST(? AS BIGINT) IS NULL OR k.account = ?) AND k.id > ? ORDER BY k.id LIMIT ?'),
-  ),
+const PAGE = 'k.id > ? ORDER BY k.id LIMIT ?'
+const FUNDS: Sql = { name: 'operator: key funds', text: withFunds(keyRows(PAGE)) }
+const FUNDS_OF: Sql = {
+  name: 'operator: key funds of',
+  text: withFunds(keyRows(`k.account = ? AND ${PAGE}`)),
 }
 /** By number. `account`: of this account only. */
 export const listKeys = async (
   database: Reads,
   { account, kind = 'key', now }: { account?: number | undefined; kind?: Rotated; now: number },
 ): Promise<readonly KeyView[]> => {
-  const values = [account ?? null, account ?? null, 0]
+  const all = account === undefined
+  const values = all ? [0] : [account, 0]
   const [rows, funds] = await Promise.all([
-    readAll(database, LIST_CREDENTIALS[kind], values),
-    kind === 'key' ? readAll(database, FUNDS, values) : [],
+    readAll(database, (all ? LIST_CREDENTIALS : LIST_CREDENTIALS_OF)[kind], values),
+    kind === 'key' ? readAll(database, all ? FUNDS : FUNDS_OF, values) : [],
   ])
   const fundsById = new Map(funds.map(row => [Number(row.id), row]))
   return rows.map(row => viewOf(row, fundsById.get(Number(row.id)), now))
@@ -78,8 +80,8 @@ export const keyDetails = async (
   const row = await findKey(database, kind, id)
   return viewOf(row, kind === 'key' ? await fundsOf(database, row) : undefined, now)
 }
-const fundsOf = async (database: Reads, { id, account = null }: Row): Promise<Row | undefined> => {
-  const [row] = await database.read(FUNDS, [account, account, Number(id) - 1, 1])
+const fundsOf = async (database: Reads, { id }: Row): Promise<Row | undefined> => {
+  const [row] = await database.read(FUNDS, [Number(id) - 1, 1])
   return row
 }
 const findKey = async (

@@ -1,14 +1,32 @@
 /** Who and what costs most, over all accounts, for commands and admin endpoints. */
 import type { Database, Row } from '../../engine/plugin.ts'
 import { printMoney } from '../billing/money.ts'
+import { withAccountNames, withKeyNames } from '../credentials/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
-import { TOP } from '../ledger/views/usage.ts'
-import { listAccounts } from './accounts.ts'
-import { listKeys } from './keys.ts'
+import { topUsage } from '../ledger/views/usage.ts'
+import { valuesIn } from '../ledger/views/usage-days.ts'
 import { isoTime } from './rows.ts'
 
-export type UsageGroup = keyof typeof TOP
-export const USAGE_GROUPS = Object.keys(TOP) as readonly UsageGroup[]
+const BY_COST = 'ORDER BY r.amount DESC, r.name'
+const ACCOUNTS = topUsage('account', text => `${withAccountNames(text, 'name')} ${BY_COST}`)
+const KEYS = topUsage('key', text => {
+  const withKeys = withKeyNames(text, 's.amount DESC, s.name')
+  return `${withAccountNames(withKeys, 'key_account')} ${BY_COST}`
+})
+
+const NAMES = {
+  account: row => ({ id: Number(row.name), account: String(row.account_name ?? 'unknown') }),
+  model: row => ({ model: String(row.name) }),
+  key: row => ({
+    key: Number(row.name),
+    name: String(row.key_name ?? 'no key'),
+    account: String(row.account_name ?? ''),
+  }),
+  day: row => ({ day: isoTime(Number(row.name) * 86_400_000).slice(0, 10) }),
+} satisfies Readonly<Record<string, (row: Row) => UsageRow>>
+export type UsageGroup = keyof typeof NAMES
+export const USAGE_GROUPS = Object.keys(NAMES) as readonly UsageGroup[]
+const STATEMENTS = { account: ACCOUNTS, model: topUsage('model'), key: KEYS, day: topUsage('day') }
 
 /** A type, so that commands can print it as rows. */
 export type UsageRow = {
@@ -23,33 +41,14 @@ export interface UsageQuery {
 }
 /** The largest first. Costs are decimals in units of the currency. */
 export const usageOfAll = async (
-  database: Pick<Database, 'read' | 'pages'>,
-  { by, from, to, top }: UsageQuery,
+  database: Pick<Database, 'read'>,
+  { by, top, ...period }: UsageQuery,
 ): Promise<readonly UsageRow[]> => {
-  const rows = await database.read(TOP[by], [from, to, top])
-  const name = await namesOf(database, by, to)
+  const rows = await database.read(STATEMENTS[by], [...valuesIn(period, Date.now()), top])
   return rows.map(row => ({
-    ...name(row),
+    ...NAMES[by](row),
     calls: Number(row.calls),
     cost: printMoney(nanosOf(row.amount)),
     refunded: printMoney(nanosOf(row.refunded)),
   }))
-}
-
-const namesOf = async (
-  database: Pick<Database, 'read' | 'pages'>,
-  by: UsageGroup,
-  now: number,
-): Promise<(row: Row) => UsageRow> => {
-  if (by === 'model') return ({ name }) => ({ model: String(name) })
-  if (by === 'day') return ({ name }) => ({ day: isoTime(Number(name) * 86_400_000).slice(0, 10) })
-  if (by === 'account') {
-    const accounts = new Map((await listAccounts(database)).map(each => [each.id, each.name]))
-    return ({ name }) => ({ id: Number(name), account: accounts.get(Number(name)) ?? 'unknown' })
-  }
-  const keys = new Map((await listKeys(database, { now })).map(each => [each.id, each]))
-  return ({ name }) => {
-    const key = keys.get(Number(name))
-    return { key: Number(name), name: key?.name ?? 'no key', account: key?.account ?? '' }
-  }
 }

@@ -4,9 +4,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
-import type { Row } from '../../engine/plugin.ts'
+import type { Row, Value } from '../../engine/plugin.ts'
 import type { OpenDatabase } from '../../engine/store/database.ts'
 import type { Durability } from '../../engine/store/open-database.ts'
+import { toSqlite } from '../../engine/store/values.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
 import type { Ledger } from '../../plugins/ledger/ledger.ts'
 import { singleRowCharge } from '../../plugins/ledger/single-row-charge.ts'
@@ -77,6 +78,7 @@ const chargeInOneRow = async (
     singleRowCharge(
       { request, account: 1, key: undefined, holdsKeyQuota: false, heldAmount: 1_000n, ...row },
       { ...settled, closedAt: Date.now(), wallets: [walletOf.account(1)] },
+      {},
     ),
   )
   ledger.give(payerOf(1), 600n, process)
@@ -92,7 +94,8 @@ const faultsOf = async (
   writeFileSync(`${file}-wal`, files.wal)
   const database = new DatabaseSync(file)
   try {
-    const ask = (text: string) => database.prepare(text).all() as Row[]
+    const ask = (text: string, values: readonly Value[] = []) =>
+      database.prepare(text).all(...values.map(toSqlite)) as Row[]
     const whole = ask('PRAGMA integrity_check').map(row => String(row.integrity_check))
     const states = new Map(
       ask('SELECT request, state FROM charges').map(row => [String(row.request), row.state]),
@@ -100,7 +103,7 @@ const faultsOf = async (
     const lostCharges = acknowledged.filter(
       ({ request, closed }) => !states.has(request) || (closed && states.get(request) === 'open'),
     )
-    const findings = await audit({ read: async ({ text }) => ask(text) })
+    const findings = await audit({ read: async ({ text }, values) => ask(text, values) })
     return [
       ...whole.filter(each => each !== 'ok'),
       ...lostCharges.map(({ request }) => `${request} was acknowledged, and is lost`),

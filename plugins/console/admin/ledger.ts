@@ -1,10 +1,10 @@
 /** Endpoints of operators for the ledger: audit, and charges of all accounts. */
 import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
-import { withAccountNames } from '../../credentials/statements.ts'
+import { FIND_BY_ID, withAccountNames } from '../../credentials/statements.ts'
 import { audit } from '../../ledger/audit.ts'
 import { nanosOf } from '../../ledger/statements.ts'
-import { ALL_CALLS } from '../../ledger/views/usage.ts'
+import { ALL_CALLS, CALLS_OF } from '../../ledger/views/usage.ts'
 import {
   boolean,
   integer,
@@ -54,35 +54,52 @@ const chargeOf = (row: Row): { readonly [name: string]: Json } => {
   }
 }
 
-const CHARGES: Sql = {
-  name: 'console: charges',
-  text: `${withAccountNames(ALL_CALLS, 'account')} ORDER BY r.opened DESC, r.request DESC`,
-}
+const withNames = (calls: Sql): Sql => ({
+  name: `console: ${calls.name}`,
+  text: `${withAccountNames(calls.text, 'account')} ORDER BY r.opened DESC, r.request DESC`,
+})
+type Calls = typeof ALL_CALLS
+const namedCalls = ({ all, open, uncollected }: Calls): Calls => ({
+  all: withNames(all),
+  open: withNames(open),
+  uncollected: withNames(uncollected),
+})
+const CHARGES = namedCalls(ALL_CALLS)
+const CHARGES_OF = namedCalls(CALLS_OF)
+
 const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
-  const name = textIn(query, 'account')
-  const account = name === undefined ? null : Number((await findAccountView(host, name)).id)
   const model = textIn(query, 'model') ?? null
   const state = textIn(query, 'state') ?? null
   if (state !== null && !STATES.includes(state))
     throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
   const key = numberIn(query, 'key')
+  const account = await accountIn(query, key, host)
   const [opened, request] = markIn(query)
-  const isUncollected = query.get('uncollected') === 'yes'
-  const filters = [model, model, key, key, state, state]
-  const rows = await host.database.read(CHARGES, [
-    opened,
-    opened,
-    request,
-    account,
-    account,
-    ...filters,
-    isUncollected ? 1 : 0,
-    PAGE + 1,
-  ])
+  const kind =
+    query.get('uncollected') === 'yes' ? 'uncollected' : state === 'open' ? 'open' : 'all'
+  const filters = [account, account, model, model, key, key, state, state]
+  const values = [opened, opened, request, ...filters, PAGE + 1]
+  const rows =
+    account === null
+      ? await host.database.read(CHARGES[kind], values)
+      : await host.database.read(CHARGES_OF[kind], [account, ...values])
   const page = rows.slice(0, PAGE)
   const last = page.at(-1)
   const next = rows.length > PAGE && last ? `${last.opened}:${last.request}` : null
   return { data: page.map(chargeOf), next }
+}
+/** The account that the query names, or that of its key: an index finds the charges of an
+ *  account. */
+const accountIn = async (
+  query: URLSearchParams,
+  key: number | null,
+  host: HostBase,
+): Promise<number | null> => {
+  const name = textIn(query, 'account')
+  if (name !== undefined) return Number((await findAccountView(host, name)).id)
+  if (key === null) return null
+  const [row] = await host.database.read(FIND_BY_ID.key, [key])
+  return row ? Number(row.account) : null
 }
 const LATEST = Number.MAX_SAFE_INTEGER
 const numberIn = (query: URLSearchParams, name: string): number | null => {

@@ -1,6 +1,7 @@
 /** Lists of an account's usage in any order, page by page: its calls, and sums of them. */
 import type { Sql } from '../../../engine/plugin.ts'
-import { CALL } from './usage.ts'
+import { CALL, USAGE_SUMS } from './usage.ts'
+import { usageOfAccount } from './usage-days.ts'
 
 export type Order = 'asc' | 'desc'
 const ORDERS: readonly Order[] = ['asc', 'desc']
@@ -17,10 +18,10 @@ export type CallSort = keyof typeof CALL_COLUMNS
 export const CALL_SORTS = Object.keys(CALL_COLUMNS) as readonly CallSort[]
 
 const GROUPS = {
-  day: { text: 'c.opened / 86400000', type: 'BIGINT' },
-  model: { text: 'c.model', type: 'TEXT' },
+  day: { text: 'u.day', type: 'BIGINT' },
+  model: { text: 'u.model', type: 'TEXT' },
   /** Key 0 is usage without a key. */
-  key: { text: 'coalesce(c.key, 0)', type: 'BIGINT' },
+  key: { text: 'u.key', type: 'BIGINT' },
 } as const satisfies Readonly<Record<string, SortColumn>>
 export type Group = keyof typeof GROUPS
 export type SumSort = 'name' | 'calls' | 'cost'
@@ -41,17 +42,14 @@ const callsText = (sort: CallSort, order: Order): string => {
      AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
    ORDER BY ${column.text} ${order}, c.request ${order} LIMIT ?`
 }
-const sumsText = (group: Group, sort: SumSort, order: Order): string => {
+const sumsText = (group: Group, sort: SumSort, order: Order, usage: string): string => {
   const { text, type } = GROUPS[group]
   const name: SortColumn = { text: 's.name', type }
   const column: SortColumn =
     sort === 'name' ? name : { text: sort === 'cost' ? 's.amount' : 's.calls', type: 'BIGINT' }
   return `SELECT s.* FROM (
-    SELECT ${text} AS name, count(*) AS calls, CAST(sum(c.amount) AS BIGINT) AS amount,
-      CAST(coalesce(sum(r.amount), 0) AS BIGINT) AS refunded
-    FROM charges c LEFT JOIN credits r ON r.request = c.request
-    WHERE c.account = ? AND c.opened >= ? AND c.opened < ? AND c.state = 'settled'
-    GROUP BY ${text}) s
+    SELECT ${text} AS name, ${USAGE_SUMS}
+    FROM (${usage}) u GROUP BY ${text} HAVING sum(u.calls) > 0) s
   WHERE ${behind(column, name, order)}
   ORDER BY ${column.text} ${order}, s.name ${order} LIMIT ?`
 }
@@ -59,13 +57,17 @@ const sumsText = (group: Group, sort: SumSort, order: Order): string => {
 const statementsOf = <Sort extends string>(
   sorts: readonly Sort[],
   name: string,
-  textOf: (sort: Sort, order: Order) => string,
+  textOf: (sort: Sort, order: Order, dialect: 'sqlite' | 'postgres') => string,
 ): Readonly<Record<string, Sql>> =>
   Object.fromEntries(
     sorts.flatMap(sort =>
       ORDERS.map(order => [
         `${sort} ${order}`,
-        { name: `ledger: ${name} by ${sort} ${order}`, text: textOf(sort, order) },
+        {
+          name: `ledger: ${name} by ${sort} ${order}`,
+          text: textOf(sort, order, 'sqlite'),
+          postgres: textOf(sort, order, 'postgres'),
+        },
       ]),
     ),
   )
@@ -73,13 +75,14 @@ const statementsOf = <Sort extends string>(
 /** By sort and order, such as `time desc`. Parameters: account, from, to, the end of the last page
  *  (see `behind`), filters (model, key and state, twice each, null for all), row count. */
 export const CALLS = statementsOf(CALL_SORTS, 'calls', callsText)
-/** Of `day` (days since 1970, UTC), `model` and `key`. Parameters: account, from, to, the end of
+/** Of `day` (days since 1970, UTC), `model` and `key`. Parameters: `accountValuesIn`, the end of
  *  the last page, row count. `withNames` adds columns to the rows of a statement. */
 export const sumsBy = (
   group: Group,
   withNames: (text: string, order: string) => string = text => text,
 ): Readonly<Record<string, Sql>> =>
-  statementsOf(SUM_SORTS, `sums of each ${group}`, (sort, order) => {
+  statementsOf(SUM_SORTS, `sums of each ${group}`, (sort, order, dialect) => {
     const column = { name: 's.name', calls: 's.calls', cost: 's.amount' }[sort]
-    return withNames(sumsText(group, sort, order), `${column} ${order}, s.name ${order}`)
+    const text = sumsText(group, sort, order, usageOfAccount[dialect])
+    return withNames(text, `${column} ${order}, s.name ${order}`)
   })

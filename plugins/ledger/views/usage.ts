@@ -1,5 +1,6 @@
 /** Queries of charges for display: single calls and sums. */
 import type { Sql } from '../../../engine/plugin.ts'
+import { usageOfAccount, usageOfAll } from './usage-days.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `ledger: ${name}`, text })
 
@@ -32,42 +33,68 @@ export const CALL_STATES = sql(
   `SELECT request AS id, state, amount FROM charges WHERE account = ?
    ORDER BY opened DESC, request DESC LIMIT ?`,
 )
-/** Calls of all accounts, latest first. Parameters: the end of the last page (opened twice,
- *  request), filters (account, model, key and state, twice each, null for all), 1 for only those
- *  with an uncollected part, row count. */
-export const ALL_CALLS = `${CALL} WHERE (c.opened < ? OR (c.opened = ? AND c.request < ?))
+/** `opened`: the column, or an expression that keeps SQLite from a search in order of time. */
+const allCalls = (name: string, source: string, opened = 'c.opened'): Sql =>
+  sql(
+    `all calls ${name}`,
+    `${CALL} WHERE ${source} ${opened} <= ? AND (c.opened < ? OR c.request < ?)
      AND (CAST(? AS BIGINT) IS NULL OR c.account = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.model = ?) AND (CAST(? AS BIGINT) IS NULL OR c.key = ?)
      AND (CAST(? AS TEXT) IS NULL OR c.state = ?)
-     AND (CAST(? AS BIGINT) = 0 OR c.uncollected > 0)
-   ORDER BY c.opened DESC, c.request DESC LIMIT ?`
+   ORDER BY ${opened} DESC, c.request DESC LIMIT ?`,
+  )
+/** Calls of all accounts, latest first: `uncollected`, those with an uncollected part; `open`,
+ *  the running ones. Parameters: the end of the last page (opened twice, request), filters
+ *  (account, model, key and state, twice each, null for all), row count. */
+export const ALL_CALLS = {
+  all: allCalls('by time', ''),
+  open: allCalls('open', "c.state = 'open' AND", '+c.opened'),
+  uncollected: allCalls('uncollected', 'c.uncollected > 0 AND'),
+}
+/** Those of one account: the parameters begin with its number. */
+export const CALLS_OF = {
+  all: allCalls('of an account', 'c.account = ? AND'),
+  open: allCalls('open of an account', "c.account = ? AND c.state = 'open' AND", '+c.opened'),
+  uncollected: allCalls('uncollected of an account', 'c.account = ? AND c.uncollected > 0 AND'),
+}
 /** The charge of a request, for a refund. */
 export const CHARGE = sql(
   'charge',
   'SELECT request, account, state, amount FROM charges WHERE request = ?',
 )
 
-/** Parameters: account, from, to. */
-export const SPENT = sql(
+/** Columns of a sum of rows `u` of `usageOfAccount` or `usageOfAll`. */
+export const USAGE_SUMS = `CAST(sum(u.calls) AS BIGINT) AS calls, CAST(sum(u.amount) AS BIGINT) AS amount,
+  CAST(sum(u.refunded) AS BIGINT) AS refunded`
+const overUsage = (
+  name: string,
+  usage: typeof usageOfAll,
+  textOver: (usage: string) => string,
+): Sql => ({
+  name: `ledger: ${name}`,
+  text: textOver(usage.sqlite),
+  postgres: textOver(usage.postgres),
+})
+/** Parameters: `accountValuesIn`. */
+export const SPENT = overUsage(
   'spent',
-  `SELECT count(*) AS calls, CAST(coalesce(sum(amount), 0) AS BIGINT) AS amount FROM charges
-   WHERE account = ? AND opened >= ? AND opened < ? AND state = 'settled'`,
+  usageOfAccount,
+  usage => `SELECT ${USAGE_SUMS} FROM (${usage}) u`,
 )
 /** The charges of a request or a task, latest first. Parameters: the id, three times. */
 export const CHARGES_OF = sql(
   'charges of',
   `${CALL} WHERE c.request = ? OR c.task = ? OR c.request = ? ORDER BY c.opened DESC, c.request DESC`,
 )
-const topSums = (group: string): string => `
-  SELECT ${group} AS name, count(*) AS calls, CAST(sum(c.amount) AS BIGINT) AS amount,
-    CAST(coalesce(sum(r.amount), 0) AS BIGINT) AS refunded
-  FROM charges c LEFT JOIN credits r ON r.request = c.request
-  WHERE c.opened >= ? AND c.opened < ? AND c.state = 'settled'
-  GROUP BY ${group} ORDER BY amount DESC, name LIMIT ?`
-/** The largest sums of all accounts. Parameters: from, to, row count. Key 0: without a key. */
-export const TOP = {
-  account: sql('top accounts', topSums('c.account')),
-  model: sql('top models', topSums('c.model')),
-  key: sql('top keys', topSums('coalesce(c.key, 0)')),
-  day: sql('top days', topSums('c.opened / 86400000')),
-}
+const topSums =
+  (group: string) =>
+  (usage: string): string =>
+    `
+  SELECT ${group} AS name, ${USAGE_SUMS} FROM (${usage}) u
+  GROUP BY ${group} HAVING sum(u.calls) > 0 ORDER BY amount DESC, name LIMIT ?`
+/** The largest sums of all accounts. Parameters: `valuesIn`, row count. Key 0: without a key.
+ *  `withNames` adds columns to the rows of a statement. */
+export const topUsage = (
+  group: 'account' | 'model' | 'key' | 'day',
+  withNames: (text: string) => string = text => text,
+): Sql => overUsage(`top ${group}s`, usageOfAll, usage => withNames(topSums(`u.${group}`)(usage)))

@@ -76,7 +76,7 @@ for (const engine of ENGINES)
           rule: '',
           openedAt: now - HOUR,
         }
-        await database.write(singleRowCharge(hold, settlementAt(now - HOUR)))
+        await database.write(singleRowCharge(hold, settlementAt(now - HOUR), {}))
         const next = now - 2 * HOUR
         await giveCredit(database, 1, 50n, next)
         t.same(await audit(database), [])

@@ -135,7 +135,7 @@ for (const [when, patience] of [
         const atOnce = kind === 'charged at once'
         if (!atOnce) await direct.write([openCharge(hold)])
         const list = atOnce
-          ? singleRowCharge(hold, settlement)
+          ? singleRowCharge(hold, settlement, {})
           : [settleCharge({ request: 'a', ...settlement })]
         const resultLoss = proxy.swallow()
         const write = database.write(list)

@@ -10,7 +10,7 @@ import type { Sqlite } from '../../../../engine/store/sqlite/sqlite.ts'
 import { encodeRows, normalizeRow, toSqlite } from '../../../../engine/store/values.ts'
 import { migrations } from '../../../../plugins/ledger/tables.ts'
 
-const TABLES = ['charges', 'credits', 'shares', 'tollgate_processes', 'wallets']
+const TABLES = ['charges', 'credits', 'shares', 'tollgate_processes', 'usage_days', 'wallets']
 
 export interface Memory extends Pick<Database, 'read'> {
   /** Applies a list; returns the code of the refusal, if it is refused. */

@@ -232,7 +232,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const facts = { route: 'r', model: 'm', version: 1, rule: '{}', openedAt: play.now }
     const how = { isEstimated: false, usage: '{}', lines: '[]', wallets: [], closedAt: play.now }
     const hold = { ...row, ...facts, heldAmount: row.heldAmount, holdsKeyQuota: keyHeld(row.key) }
-    const list = singleRowCharge(hold, { ...how, amount, uncollected: 0n })
+    const list = singleRowCharge(hold, { ...how, amount, uncollected: 0n }, {})
     if (!charge) return { list, expected: opening?.expected }
     const expected = play.model.settle(charge.request, amount, 0n)
     const back = expected ? charge.heldAmount : charge.heldAmount - amount

@@ -1,0 +1,175 @@
+/** Sums of calls by day, account, key and model (table `usage_days`), written in the transaction
+ *  that closes a charge: lists and charts need not read the charges. */
+import { DURATIONS } from '../../../engine/kit.ts'
+import type { Sql, Statement, Value } from '../../../engine/plugin.ts'
+import type { Hold } from '../statements.ts'
+
+const DAY = DURATIONS.d
+
+/** `key` 0: without a key. `failed`: calls that were not charged. The days come first in the key:
+ *  the rows of today lie together. */
+const TABLE = `
+  CREATE TABLE usage_days (
+    day BIGINT NOT NULL,
+    account BIGINT NOT NULL,
+    key BIGINT NOT NULL,
+    model TEXT NOT NULL,
+    calls BIGINT NOT NULL DEFAULT 0,
+    failed BIGINT NOT NULL DEFAULT 0,
+    amount BIGINT NOT NULL DEFAULT 0,
+    refunded BIGINT NOT NULL DEFAULT 0,
+    input BIGINT NOT NULL DEFAULT 0,
+    cached BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (day, account, key, model))`
+/** Free space in each page lets PostgreSQL update a row without touching the index. */
+export const USAGE_DAYS = {
+  sqlite: `${TABLE} WITHOUT ROWID`,
+  postgres: `${TABLE} WITH (fillfactor = 70)`,
+} as const
+
+interface Dialect {
+  meter(row: string, name: string): string
+}
+/** No upstream can make the sum of a day overflow, so that no settlement fails because of it. */
+const MOST_TOKENS = 10 ** 13
+const SQLITE: Dialect = {
+  meter: (row, name) =>
+    `min(CAST(coalesce(json_extract(${row}.usage, '$.${name}'), 0) AS INTEGER), ${MOST_TOKENS})`,
+}
+const POSTGRES: Dialect = {
+  meter: (row, name) =>
+    `CAST(least(coalesce(CAST(CAST(${row}.usage AS json) ->> '${name}' AS NUMERIC), 0), ${MOST_TOKENS}) AS BIGINT)`,
+}
+const perDialect = (make: (dialect: Dialect) => string) => ({
+  sqlite: make(SQLITE),
+  postgres: make(POSTGRES),
+})
+const GROUP = (row: string): string =>
+  `${row}.opened / ${DAY}, ${row}.account, coalesce(${row}.key, 0), ${row}.model`
+const ON_SAME = 'ON CONFLICT (day, account, key, model) DO UPDATE SET'
+const plus = (...columns: readonly string[]): string =>
+  columns.map(each => `${each} = usage_days.${each} + excluded.${each}`).join(', ')
+
+/** The sums of all closed charges, for a store of an earlier version. */
+export const BACKFILL = perDialect(
+  ({ meter }) => `
+  INSERT INTO usage_days (day, account, key, model, calls, failed, amount, input, cached)
+  SELECT ${GROUP('c')}, sum(CASE WHEN c.state = 'settled' THEN 1 ELSE 0 END),
+    sum(CASE WHEN c.state = 'released' THEN 1 ELSE 0 END), sum(c.amount),
+    sum(${meter('c', 'input')}), sum(${meter('c', 'cached')})
+  FROM charges c WHERE c.state <> 'open' GROUP BY 1, 2, 3, 4;
+  UPDATE usage_days SET refunded = paid.total
+  FROM (SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model, sum(r.amount) AS total
+    FROM credits r JOIN charges c ON c.request = r.request WHERE r.kind = 'refund' GROUP BY 1, 2, 3, 4) paid
+  WHERE (usage_days.day, usage_days.account, usage_days.key, usage_days.model)
+    = (paid.day, paid.account, paid.key, paid.model)`,
+)
+
+// ---------------------------------------------------------------- triggers
+
+export const SUM_SETTLED = perDialect(
+  ({ meter }) => `
+  INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached)
+  VALUES (${GROUP('NEW')}, 1, NEW.amount, ${meter('NEW', 'input')}, ${meter('NEW', 'cached')})
+  ${ON_SAME} ${plus('calls', 'amount', 'input', 'cached')}`,
+)
+export const SUM_RELEASED = `
+  INSERT INTO usage_days (day, account, key, model, failed) VALUES (${GROUP('NEW')}, 1)
+  ${ON_SAME} ${plus('failed')}`
+/** On the day of the call. */
+export const SUM_REFUND = `
+  UPDATE usage_days SET refunded = refunded + NEW.amount
+  WHERE (day, account, key, model) = (SELECT ${GROUP('c')} FROM charges c WHERE c.request = NEW.request)`
+
+// ---------------------------------------------------------------- the charge in one row
+
+const ADD: Sql = {
+  name: 'ledger: sum of the day',
+  text: `INSERT INTO usage_days (day, account, key, model, calls, amount, input, cached)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?) ${ON_SAME} ${plus('calls', 'amount', 'input', 'cached')}`,
+  sums: [4, 5, 6, 7],
+}
+/** Meters of the prompt. */
+export interface PromptTokens {
+  readonly input?: number | undefined
+  readonly cached?: number | undefined
+}
+const tokens = (count = 0): number => Math.min(count, MOST_TOKENS)
+/** One statement for all charges of a commit with the same day, account, key and model. */
+export const addToDay = (
+  { openedAt, account, key = 0, model }: Hold,
+  amount: bigint,
+  { input, cached }: PromptTokens,
+): Statement => ({
+  sql: ADD,
+  values: [dayOf(openedAt), account, key, model, 1, amount, tokens(input), tokens(cached)],
+})
+
+// ---------------------------------------------------------------- reading
+
+/** The number of a day since 1970, UTC. */
+const dayOf = (at: number): number => Math.floor(at / DAY)
+
+/** ms since 1970; `to` is exclusive. */
+export interface UsagePeriod {
+  readonly from: number
+  readonly to: number
+}
+const COLUMNS = 'day, account, key, model, calls, failed, amount, refunded, input, cached'
+const edgeOf = ({ meter }: Dialect, account: string): string => `
+  SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model,
+    CASE WHEN c.state = 'settled' THEN 1 ELSE 0 END AS calls,
+    CASE WHEN c.state = 'released' THEN 1 ELSE 0 END AS failed, c.amount,
+    coalesce(r.amount, 0) AS refunded, ${meter('c', 'input')} AS input, ${meter('c', 'cached')} AS cached
+  FROM charges c LEFT JOIN credits r ON r.request = c.request
+  WHERE ${account} c.opened >= ? AND c.opened < ? AND c.state <> 'open'`
+
+const edges = (dialect: Dialect, account: string): readonly string[] => [
+  edgeOf(dialect, account),
+  edgeOf(dialect, account),
+]
+
+/** Rows like those of `usage_days` for any period: whole days from there, the edges of the period
+ *  from the charges. Parameters: `valuesIn`. */
+export const usageOfAll = perDialect(dialect =>
+  [`SELECT ${COLUMNS} FROM usage_days WHERE day >= ? AND day < ?`, ...edges(dialect, '')].join(
+    ' UNION ALL ',
+  ),
+)
+/** The same of one account. Parameters: `accountValuesIn`. The key of the table begins with the
+ *  day: one search a day finds the rows of the account. */
+export const usageOfAccount = perDialect(dialect =>
+  [
+    `SELECT ${COLUMNS.replace(/\w+/g, 'u.$&')} FROM (
+      WITH RECURSIVE days (day) AS (SELECT CAST(? AS BIGINT)
+        UNION ALL SELECT day + 1 FROM days WHERE day + 1 < CAST(? AS BIGINT))
+      SELECT day FROM days) d CROSS JOIN usage_days u
+    WHERE u.day = d.day AND u.day < ? AND u.account = ?`,
+    ...edges(dialect, 'c.account = ? AND'),
+  ].join(' UNION ALL '),
+)
+/** The parts of a period. `now`: a period that ends later has today as a whole day. */
+const partsOf = ({ from, to }: UsagePeriod, now: number) => {
+  const first = Math.max(Math.ceil(from / DAY), FIRST_DAY)
+  const last = Math.min(to > now ? dayOf(to) + 1 : dayOf(to), dayOf(now) + 2)
+  return first >= last
+    ? { days: [first, first], edges: [[from, to], NONE] }
+    : { days: [first, last], edges: [[from, first * DAY], to > now ? NONE : [last * DAY, to]] }
+}
+/** 2020: no store is older. */
+const FIRST_DAY = 18_262
+const NONE = [0, 0]
+
+export const valuesIn = (period: UsagePeriod, now: number): readonly Value[] => {
+  const { days, edges } = partsOf(period, now)
+  return [...days, ...edges.flat()]
+}
+export const accountValuesIn = (
+  account: number,
+  period: UsagePeriod,
+  now: number,
+): readonly Value[] => {
+  const { days, edges } = partsOf(period, now)
+  const [first = 0, last = 0] = days
+  return [first, last, last, account, ...edges.flatMap(edge => [account, ...edge])]
+}
