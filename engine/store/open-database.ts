@@ -1,6 +1,8 @@
 /** Options and interface of an open store, the same for SQLite and PostgreSQL. */
+
 import type { Database, Migration, Statement } from '../plugin.ts'
 import type { ProcessFolder } from './process-folder.ts'
+import type { OnMigration } from './sqlite/migration-log.ts'
 
 /** What an acknowledged write survives: `power`, also a power cut; `process`, a crash or kill -9 of
  *  every process of the gateway. */
@@ -20,6 +22,8 @@ export interface DatabaseOptions {
   readonly isMoveTarget?: boolean
   /** Warnings for the operator from PostgreSQL; with SQLite the writer logs them. */
   report?(text: string): void
+  /** Begin and end of each migration of an existing PostgreSQL store; with SQLite the writer's. */
+  readonly onMigration?: OnMigration
 }
 export interface OpenDatabase extends Database {
   /** Applies the new migrations of an owner; several processes may call it at once. */

@@ -13,6 +13,7 @@ import { openDatabase } from '../../store/database.ts'
 import { noJobs } from '../../store/jobs.ts'
 import { createLazyDatabase } from '../../store/lazy-database.ts'
 import { createMembership } from '../../store/membership.ts'
+import { logMigrations } from '../../store/sqlite/migration-log.ts'
 import { History } from '../history.ts'
 import type { FromBuilder } from '../messages.ts'
 import { RUNNING_FILE_FD, stepWriter } from './running-file.ts'
@@ -56,7 +57,12 @@ export const createContext = (config: string, send: BuilderContext['send']): Bui
   // Lazy: a configuration that fails validation creates no folder and opens no store.
   const database = createLazyDatabase(() => {
     send({ type: 'store', store: { database: url, data, durability } })
-    return openDatabase({ url, data, openTimeout: OPEN_TIMEOUT })
+    return openDatabase({
+      url,
+      data,
+      openTimeout: OPEN_TIMEOUT,
+      onMigration: logMigrations(log),
+    })
   })
   return {
     config,

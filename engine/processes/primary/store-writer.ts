@@ -1,6 +1,12 @@
 /** The writer process of an embedded store, as the primary starts, watches and stops it. */
+
 import type { Log } from '../../plugin.ts'
 import { forkWriter, isPostgres, locate } from '../../store/database.ts'
+import {
+  logMigrations,
+  type MigrationStep,
+  type OnMigration,
+} from '../../store/sqlite/migration-log.ts'
 import { Child } from '../child.ts'
 import type { StoreSettings } from '../messages.ts'
 import { createWatchdog } from '../watchdog.ts'
@@ -9,6 +15,7 @@ import { checkInstanceLock } from './instance-lock.ts'
 interface WriterMessage {
   readonly type: string
   readonly message?: string
+  readonly step?: MigrationStep
 }
 export interface StoreWriterOptions {
   readonly log: Log
@@ -24,6 +31,7 @@ const WRITER_ID = 0
 export class StoreWriter {
   readonly #options: StoreWriterOptions
   readonly #watchdog = createWatchdog(PING_INTERVAL)
+  readonly #onMigration: OnMigration
   #timer: NodeJS.Timeout | undefined
   #child: Child<{ readonly type: 'stop' | 'ping' }, WriterMessage> | undefined
   #lockCheck: Promise<string | undefined> | undefined
@@ -32,6 +40,7 @@ export class StoreWriter {
 
   constructor(options: StoreWriterOptions) {
     this.#options = options
+    this.#onMigration = logMigrations(options.log)
   }
   /** Whether the start failed for lack of a store. */
   get isMissing(): boolean {
@@ -78,8 +87,9 @@ export class StoreWriter {
       onMessage: message => this.#onMessage(message, address.file),
     })
   }
-  #onMessage({ type, message }: WriterMessage, file: string): void {
+  #onMessage({ type, message, step }: WriterMessage, file: string): void {
     const { log } = this.#options
+    if (step) this.#onMigration(step)
     if (type === 'pong') this.#watchdog.beat(WRITER_ID)
     if (type === 'warning') log.warn({ message }, 'the writer warns')
     if (type !== 'failed') return

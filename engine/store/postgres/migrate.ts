@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Migration } from '../../plugin.ts'
 import { fault } from '../faults.ts'
+import { migrationReport, type OnMigration } from '../sqlite/migration-log.ts'
 import { translateMigration } from './dialect.ts'
 import { Session, type SessionOptions } from './session.ts'
 
@@ -72,10 +73,11 @@ export const migrate = async (
   options: SessionOptions,
   owner: string,
   migrations: readonly Migration[],
+  onMigration?: OnMigration,
 ): Promise<void> => {
   const session = await Session.open(options)
   try {
-    await run(session, owner, migrations)
+    await run(session, owner, migrations, onMigration)
   } finally {
     await session.end()
   }
@@ -85,13 +87,17 @@ const run = async (
   session: Session,
   owner: string,
   migrations: readonly Migration[],
+  onMigration?: OnMigration,
 ): Promise<void> => {
   const digests = await appliedOf(session, owner)
+  const report = migrationReport(owner, migrations, digests, onMigration)
   for (const [index, migration] of migrations.entries()) {
     const { number } = migration
     try {
       if (number !== index + 1) throw new Error(`expected number ${index + 1}`)
-      if (!isApplied(digests.get(number), migration)) await apply(session, owner, migration)
+      if (isApplied(digests.get(number), migration)) continue
+      report(migration, false)
+      await apply(session, owner, migration).finally(() => report(migration, true))
     } catch (error) {
       const why = (error as Error).message
       throw fault('STORE_MIGRATION', [`Migration ${number} of "${owner}" failed: ${why}`])

@@ -50,7 +50,7 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
     pages: (sql, values, size) => pagesOf(read, sql, values, size),
     now: async () => Number((await read(NOW, []))[0]?.now),
     migrate: (owner, migrations) =>
-      migrate({ url, within: openTimeout }, owner, migrations).catch(error => {
+      migrate({ url, within: openTimeout }, owner, migrations, options.onMigration).catch(error => {
         throw isStoreFault(error) ? error : unavailableFault(error)
       }),
     process: { key, folder },

@@ -2,6 +2,7 @@
  *  concurrent migrations run in order. */
 import { createHash } from 'node:crypto'
 import type { Migration } from '../../plugin.ts'
+import { migrationReport, type OnMigration } from './migration-log.ts'
 import type { Sqlite } from './sqlite.ts'
 
 const OWN_TABLES = `
@@ -24,14 +25,22 @@ export const migrate = (
   owner: string,
   migrations: readonly Migration[],
   now: number,
+  onMigration?: OnMigration,
 ): void => {
   const { rows } = store.run(APPLIED, [owner])
   const digests = new Map(rows.map(row => [Number(row.number), String(row.digest)]))
+  const report = migrationReport(owner, migrations, digests, onMigration)
   for (const [index, migration] of migrations.entries()) {
     const { number } = migration
     try {
       if (number !== index + 1) throw new Error(`expected number ${index + 1}`)
-      if (!isApplied(digests.get(number), migration)) apply(store, owner, migration, now)
+      if (isApplied(digests.get(number), migration)) continue
+      report(migration, false)
+      try {
+        apply(store, owner, migration, now)
+      } finally {
+        report(migration, true)
+      }
     } catch (error) {
       throw new Error(`Migration ${number} of "${owner}" failed: ${(error as Error).message}`)
     }

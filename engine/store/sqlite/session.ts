@@ -14,11 +14,13 @@ import {
 } from './frames.ts'
 import type { List, Outcome } from './group-commit.ts'
 import { migrate } from './migrate.ts'
+import type { OnMigration } from './migration-log.ts'
 import type { Queue } from './queue.ts'
 import type { Sqlite } from './sqlite.ts'
 
 export interface SessionListener {
   onHello(client: string): void
+  readonly onMigration: OnMigration
   /** `client`: undefined if it disconnected before its `hello`. `bye`: it will not reconnect. */
   onClose(client: string | undefined, bye: boolean): void
 }
@@ -99,12 +101,20 @@ class ClientSession {
     for (const [number, ...migration] of migrations) {
       // Lists received before a migration must be applied before it.
       this.#queue.flush()
-      this.#results.add(number, runMigrations(this.#store, ...migration))
+      this.#results.add(number, this.#migrate(...migration))
     }
     for (const [exchange, ...statements] of wills)
       this.#queue.setCrashStatements(client, exchange, statements)
     if (forget) this.#queue.forget(client, forget)
     if (bye) this.#isLeaving = true
+  }
+  #migrate(owner: string, migrations: readonly Migration[]): Outcome {
+    try {
+      migrate(this.#store, owner, migrations, Date.now(), this.#listener.onMigration)
+      return { rows: [] }
+    } catch (error) {
+      return { refusal: { kind: 'migration', at: 0, message: (error as Error).message } }
+    }
   }
 }
 
@@ -137,15 +147,6 @@ const toStep = (statement: WireStatement, texts: readonly Text[]): List['steps']
   for (let at = 2; at < statement.length; at++) values.push(fromWire(statement[at] as Wire))
   const { text, sums } = texts[statement[0]] ?? UNKNOWN_TEXT
   return { text, sums, rows: statement[1], values }
-}
-
-const runMigrations = (store: Sqlite, owner: string, all: readonly Migration[]): Outcome => {
-  try {
-    migrate(store, owner, all, Date.now())
-    return { rows: [] }
-  } catch (error) {
-    return { refusal: { kind: 'migration', at: 0, message: (error as Error).message } }
-  }
 }
 
 const toWireResult = (number: number, outcome: Outcome): WireResult => {

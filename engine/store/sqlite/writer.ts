@@ -70,6 +70,7 @@ const serve = (address: StoreAddress, store: Sqlite, lock: DatabaseSync): void =
     sockets.add(socket)
     serveClient(socket, store, queue, {
       onHello: client => clients.set(client, socket),
+      onMigration: step => process.connected && send({ type: 'migration', step }),
       onClose(client = '', bye) {
         sockets.delete(socket)
         if (clients.get(client) === socket && clients.delete(client)) {
