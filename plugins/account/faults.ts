@@ -35,6 +35,10 @@ export const fault = errors({
   USAGE_FILTER: [400, '%s'],
   USAGE_TWICE: [400, '`%s` must not be repeated'],
   RECEIPT_UNKNOWN: [404, 'Unknown request id: %s'],
+  RECEIPT_ARCHIVED: [
+    410,
+    'The charge of %s was archived on %s; ask the operator of this gateway for its receipt. Its cost remains in the sums of its day',
+  ],
 
   CREDENTIAL_UNKNOWN: [404, 'Unknown %s'],
   CREDENTIAL_REVOKED: [409, 'This credential has been revoked and cannot be changed'],

@@ -3,6 +3,7 @@ import type { Database, Exchange, Host, Json, Row } from '../../engine/plugin.ts
 import { printFormula } from '../billing/formula.ts'
 import { isToolMeter } from '../billing/meters.ts'
 import type { Line } from '../billing/sum.ts'
+import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { RECEIPT, TASK_RECEIPT } from '../ledger/views/usage.ts'
 import { ACCOUNT, type Meter, type Meters } from '../slots.ts'
@@ -18,7 +19,7 @@ export const receipt: ViewFactory<Host> =
   async exchange => {
     const id = Object.values(exchange.params)[0] ?? ''
     const charge = CHARGE_ID.test(id) ? await ownCharge(database, exchange, id) : undefined
-    if (!charge) throw fault('RECEIPT_UNKNOWN', [id.slice(0, 64)])
+    if (!charge) throw await noReceipt(database, exchange, id)
     answerSuccess(exchange, { data: receiptOf(charge) })
   }
 
@@ -32,6 +33,18 @@ const ownCharge = async (
   const [ofRequest] = await database.read(RECEIPT, [id, account])
   const row = ofRequest ?? (await database.read(TASK_RECEIPT, [id, account]))[0]
   return row && (key === undefined || row.key === key.id) ? row : undefined
+}
+
+/** RECEIPT_ARCHIVED for an archived charge of the account, otherwise RECEIPT_UNKNOWN. */
+const noReceipt = async (
+  database: Pick<Database, 'read'>,
+  { slots }: Exchange,
+  id: string,
+): Promise<Error> => {
+  const archived = CHARGE_ID.test(id) ? await findArchived(database, id) : undefined
+  return archived?.account === slots.need(ACCOUNT).id
+    ? fault('RECEIPT_ARCHIVED', [id, isoTime(archived.at).slice(0, 10)])
+    : fault('RECEIPT_UNKNOWN', [id.slice(0, 64)])
 }
 
 /** Tools that were called and that no line prices. */

@@ -21,6 +21,10 @@ export const fault = errors({
     404,
     'No request has the id "%s" in the request log of this machine, and no charge in the ledger',
   ],
+  CHARGE_ARCHIVED: [
+    410,
+    'The charge of "%s" is in the archive file %s: it can no longer be shown or refunded; `tollgate accounts credit` gives money back',
+  ],
   NOTHING_CHARGED: [409, 'Nothing was charged for the call "%s": its state is %s'],
   ALREADY_REFUNDED: [409, 'The call "%s" has been refunded already'],
   ACCOUNT_IN_USE: [

@@ -9,6 +9,7 @@ import { CHARGE } from '../ledger/views/usage.ts'
 import { creditAccount, readWallet } from '../ledger/views/wallets.ts'
 import { walletOf } from '../ledger/wallet.ts'
 import { writeWithRetry } from '../ledger/write-with-retry.ts'
+import { archivedFault } from './requests.ts'
 
 type Store = Pick<Database, 'read' | 'write' | 'now'>
 export interface MoneyChange {
@@ -56,7 +57,7 @@ export const refundCall = async (
   note: string,
 ): Promise<{ readonly account: NamedAccount; readonly amount: bigint }> => {
   const [charge] = await database.read(CHARGE, [request])
-  if (!charge) throw fault('CHARGE_UNKNOWN', [request])
+  if (!charge) throw (await archivedFault(database, request)) ?? fault('CHARGE_UNKNOWN', [request])
   const amount = refundable(charge)
   const account = await accountOf(database, Number(charge.account))
   const credit = {

@@ -5,6 +5,7 @@ import { printMoney } from '../billing/money.ts'
 import type { Line } from '../billing/sum.ts'
 import { fault as accountFault } from '../credentials/faults.ts'
 import { ACCOUNT_BY_ID } from '../credentials/statements.ts'
+import { findArchived } from '../ledger/archive/statements.ts'
 import { nanosOf } from '../ledger/statements.ts'
 import { CHARGES_OF } from '../ledger/views/usage.ts'
 import type { Meters } from '../slots.ts'
@@ -51,13 +52,23 @@ export const requestDetails = async (
   if (!ID.test(id)) throw accountFault('REQUEST_UNKNOWN', [id.slice(0, 128)])
   const record = await requests.find(id)
   const rows = await database.read(CHARGES_OF, [id, id, record?.id ?? id])
-  if (!record && rows.length === 0) throw accountFault('REQUEST_UNKNOWN', [id])
+  if (!record && rows.length === 0)
+    throw (await archivedFault(database, id)) ?? accountFault('REQUEST_UNKNOWN', [id])
   // A task has the id of its request in its charge.
   const request = rows.at(-1)?.request
   return {
     record: record ?? (request === undefined ? undefined : await requests.find(String(request))),
     charges: await Promise.all(rows.map(row => chargeOf(database, row))),
   }
+}
+
+/** Undefined: the charge of this request or task is not archived. */
+export const archivedFault = async (
+  database: Pick<Database, 'read'>,
+  id: string,
+): Promise<Error | undefined> => {
+  const archived = await findArchived(database, id)
+  return archived && accountFault('CHARGE_ARCHIVED', [id, archived.file])
 }
 
 const chargeOf = async (database: Pick<Database, 'read'>, row: Row): Promise<ChargeView> => {
