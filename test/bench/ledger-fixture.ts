@@ -13,11 +13,15 @@ const WRITE_TIMEOUT = 300_000
 const AMOUNT = 10n ** 15n
 
 /** Credits account 1, which the first start creates. */
-export const creditBenchAccount = (data: string): Promise<void> =>
-  write(data, [
-    openWallet(walletOf.account(1), 0n),
-    addCredit({ account: 1, kind: 'credit', amount: AMOUNT, note: 'bench', at: Date.now() }),
-  ])
+export const creditBenchAccount = (data: string, url?: string): Promise<void> =>
+  write(
+    data,
+    [
+      openWallet(walletOf.account(1), 0n),
+      addCredit({ account: 1, kind: 'credit', amount: AMOUNT, note: 'bench', at: Date.now() }),
+    ],
+    url,
+  )
 
 /** Adds settled charges of other accounts, with credits that cover them. */
 export const fillLedger = (data: string, { charges, accounts }: LedgerSize): Promise<void> =>
@@ -81,8 +85,8 @@ export const fillUsage = async (data: string, charges: number): Promise<void> =>
   ])
 }
 
-const write = async (data: string, list: readonly Statement[]): Promise<void> => {
-  const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: WRITE_TIMEOUT })
+const write = async (data: string, list: readonly Statement[], url = 'sqlite:'): Promise<void> => {
+  const database = await openDatabase({ url, data, writeTimeout: WRITE_TIMEOUT })
   await database.write(list)
   await database.close()
 }
