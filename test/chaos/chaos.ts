@@ -45,6 +45,9 @@ export interface ChaosOptions {
   readonly within?: number
   /** How many clients call concurrently. */
   readonly clients?: number
+  /** Runs beside the load from the start until this resolves after the last kill; without it the
+   *  load goes on for a moment. */
+  beside?(tree: Tree, afterKills: Promise<void>): Promise<void>
   report?(line: string): void
 }
 
@@ -96,7 +99,11 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const sendTarget = (): boolean =>
       client.send({ url: tree.url(), key, small } satisfies ClientMessage)
     sendTarget()
+    const { promise: afterKills, resolve: onKillsDone } = Promise.withResolvers<void>()
+    const beside = options.beside?.(tree, afterKills) ?? afterKills.then(() => pause(300))
     const killLog = await killAll(options, tree, store, sendTarget)
+    onKillsDone()
+    await beside
     report('all processes recovered')
     const clients = await readLog<ClientCall>(client, 'stop')
     report('the clients have finished')
@@ -140,7 +147,6 @@ const killAll = async (
     await tree.untilRecovered()
     sendTarget()
   }
-  await pause(300)
   return killLog
 }
 const isLow = ({ balance, threshold }: Balance): boolean =>

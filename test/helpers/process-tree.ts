@@ -11,6 +11,10 @@ export const residentOf = (root: number): number => residentTogether(processTree
 const residentTogether = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + resident(pid), 0)
 
+/** Proportional bytes of a process tree: pages that processes share count once. */
+export const proportionalOf = (root: number): number =>
+  processTree(root).reduce((sum, pid) => sum + proportional(pid), 0)
+
 /** Runs three seconds of load, 32 at a time, so that later measurements do not include the memory
  *  of any load. */
 export const warmUp = async (ask: () => Promise<unknown>): Promise<void> => {
@@ -88,6 +92,9 @@ const read = (pid: number, file: string): string => {
 const parentOf = (pid: number): number => Number(/\) \S (\d+)/.exec(read(pid, 'stat'))?.[1] ?? 0)
 const resident = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(read(pid, 'status'))?.[1] ?? 0) * KIB
+
+const proportional = (pid: number): number =>
+  Number(/^Pss:\s+(\d+)/m.exec(read(pid, 'smaps_rollup'))?.[1] ?? 0) * KIB
 
 /** A process and all its descendants. */
 export const processesOf = (pid: number): readonly number[] => {

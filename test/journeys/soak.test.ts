@@ -10,7 +10,7 @@ import {
   startPrimary,
 } from '../helpers/gateway/primary.ts'
 import { createChance, LONG, seed, shortOrLong } from '../helpers/run-settings.ts'
-import { afterWarmUp, type Sample, theilSen } from './trend.ts'
+import { afterWarmUp, type Sample, theilSen } from '../helpers/trend.ts'
 
 const HOUR = 3_600_000
 /** A night: `SOAK_HOURS=8 LONG=1 node test/journeys/soak.test.ts`. A minute:
