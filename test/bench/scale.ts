@@ -144,19 +144,19 @@ const newDatabase = async (url: string, name: string): Promise<string> => {
 const startOn = async (name: string, upstream: number, size: ScaleSize | undefined) => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-scale-'))
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
-  const data = join(folder, 'data')
+  const dataFolder = join(folder, 'data')
   mkdirSync(join(folder, 'config'))
   const config = join(folder, 'config', 'routes.yaml')
   const database = values.postgres && (await newDatabase(values.postgres, name))
-  writeFileSync(config, configuration(upstream, data, database))
+  writeFileSync(config, configuration(upstream, dataFolder, database))
   const first = await startProgram(config, join(folder, 'log'), true)
   await first.stop()
   console.log(`${name}:`)
   if (size && database) await fillPostgres(database, size, report)
-  else if (size) fillSqlite(locate('sqlite:', data).file, size, report)
+  else if (size) fillSqlite(locate('sqlite:', dataFolder).file, size, report)
   const second = await startProgram(config, join(folder, 'log'), false)
   ends.push(second.stop)
-  await creditBenchAccount(data, database)
+  await creditBenchAccount(dataFolder, database)
   pin(second.pid, SUBJECT_CORE)
   return { name, ...second, key: first.key }
 }

@@ -5,24 +5,24 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Database, Exchange, Host, Row } from '../../../engine/plugin.ts'
-import type { OpenDatabase } from '../../../engine/store/database.ts'
-import { receipt } from '../../../plugins/account/receipt.ts'
-import { archiveCharges, verifyArchives } from '../../../plugins/ledger/archive/archive.ts'
-import { readFile } from '../../../plugins/ledger/archive/file.ts'
-import { UNFINISHED } from '../../../plugins/ledger/archive/statements.ts'
-import { audit } from '../../../plugins/ledger/audit.ts'
-import { archiveCommand } from '../../../plugins/ledger/commands/archive.ts'
-import { refundStatements } from '../../../plugins/ledger/refund-undelivered.ts'
-import { BY_DAY_AND_MODEL } from '../../../plugins/ledger/views/overview.ts'
-import { accountValuesIn } from '../../../plugins/ledger/views/usage-days.ts'
-import { refundCall } from '../../../plugins/operator/money.ts'
-import { requestDetails } from '../../../plugins/operator/requests.ts'
-import { giveCredit } from '../../helpers/money/credit.ts'
-import { forkProgram } from '../../helpers/operator.ts'
-import { createChance, shortOrLong } from '../../helpers/run-settings.ts'
-import { makeLedger } from '../../helpers/store/membership.ts'
-import { ENGINES, sql, startAnyStore, temporaryFolder } from '../../helpers/store/store.ts'
+import type { Database, Exchange, Host, Row } from '../../../../engine/plugin.ts'
+import type { OpenDatabase } from '../../../../engine/store/database.ts'
+import { receipt } from '../../../../plugins/account/receipt.ts'
+import { archiveCharges, verifyArchives } from '../../../../plugins/ledger/archive/archive.ts'
+import { readFile } from '../../../../plugins/ledger/archive/file.ts'
+import { UNFINISHED } from '../../../../plugins/ledger/archive/statements.ts'
+import { audit } from '../../../../plugins/ledger/audit.ts'
+import { archiveCommand } from '../../../../plugins/ledger/commands/archive.ts'
+import { refundStatements } from '../../../../plugins/ledger/refund-undelivered.ts'
+import { BY_DAY_AND_MODEL } from '../../../../plugins/ledger/views/overview.ts'
+import { accountValuesIn } from '../../../../plugins/ledger/views/usage-days.ts'
+import { refundCall } from '../../../../plugins/operator/money.ts'
+import { requestDetails } from '../../../../plugins/operator/requests.ts'
+import { giveCredit } from '../../../helpers/money/credit.ts'
+import { forkProgram } from '../../../helpers/operator.ts'
+import { createChance, shortOrLong } from '../../../helpers/run-settings.ts'
+import { makeLedger } from '../../../helpers/store/membership.ts'
+import { ENGINES, sql, startAnyStore, temporaryFolder } from '../../../helpers/store/store.ts'
 
 const DAY = 86_400_000
 const NOW = Date.now()
@@ -215,10 +215,10 @@ for (const engine of ENGINES)
       const options = JSON.stringify({ folder, before: BEFORE, sizes: SIZES })
       let interrupted = 0
       for (let kill = 0; kill < KILLS; kill++) {
-        const child = forkProgram(new URL('../../fixtures/archive-charges.ts', import.meta.url), [
-          JSON.stringify({ writeTimeout: 10_000, ...store.options }),
-          options,
-        ])
+        const child = forkProgram(
+          new URL('../../../fixtures/archive-charges.ts', import.meta.url),
+          [JSON.stringify({ writeTimeout: 10_000, ...store.options }), options],
+        )
         const exit = once(child, 'exit')
         await Promise.race([once(child, 'message'), exit])
         await pause(chance() * 60)

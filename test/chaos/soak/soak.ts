@@ -4,12 +4,12 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { findRunning } from '../../engine/processes/running-gateway.ts'
-import { proportionalOf } from '../helpers/process-tree.ts'
-import { afterWarmUp, type Sample, theilSen } from '../helpers/trend.ts'
-import { runChaos } from './chaos.ts'
-import type { Tree } from './gateway-tree.ts'
-import { STORES, type StoreName } from './stores.ts'
+import { findRunning } from '../../../engine/processes/running-gateway.ts'
+import { proportionalOf } from '../../helpers/process-tree.ts'
+import { afterWarmUp, type Sample, theilSen } from '../../helpers/trend.ts'
+import { runChaos } from '../chaos.ts'
+import type { Tree } from '../gateway-tree.ts'
+import { STORES, type StoreName } from '../stores.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
