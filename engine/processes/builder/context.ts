@@ -9,13 +9,11 @@ import { createMetrics } from '../../observe/metrics.ts'
 import { createLocalAllowances } from '../../quota/allowance.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import { SharedResources } from '../../snapshot/shared-resources.ts'
-import { openDatabase } from '../../store/database.ts'
 import { noJobs } from '../../store/jobs.ts'
-import { createLazyDatabase } from '../../store/lazy-database.ts'
 import { createMembership } from '../../store/membership.ts'
-import { logMigrations } from '../../store/sqlite/migration-log.ts'
 import { History } from '../history.ts'
 import type { FromBuilder } from '../messages.ts'
+import { lazyStore } from './lazy-store.ts'
 import { RUNNING_FILE_FD, stepWriter } from './running-file.ts'
 
 export interface BuilderContext {
@@ -34,8 +32,6 @@ export interface BuilderContext {
 }
 /** ms between metrics reports. */
 const METRICS_INTERVAL = 5_000
-/** Longest wait for the store, ms. */
-const OPEN_TIMEOUT = 8_000
 
 /** Settings before validation, the defaults where routes.yaml cannot be read; the build reports
  *  the problems. */
@@ -49,21 +45,15 @@ export const readFirstSettings = (config: string, source = fileSource()): Settin
 
 export const createContext = (config: string, send: BuilderContext['send']): BuilderContext => {
   const source = fileSource()
-  const { data, database: url, durability, log: logSettings } = readFirstSettings(config, source)
+  const settings = readFirstSettings(config, source)
+  const { data, database: url, durability } = settings
   const cacheFolder = resolve(data, 'cache')
-  const log = createLog({ level: logSettings.level, process: 'builder' })
+  const log = createLog({ level: settings.log.level, process: 'builder' })
   const metrics = createMetrics('builder')
   setInterval(() => send({ type: 'metrics', samples: metrics.report() }), METRICS_INTERVAL)
-  // Lazy: a configuration that fails validation creates no folder and opens no store.
-  const database = createLazyDatabase(() => {
-    send({ type: 'store', store: { database: url, data, durability } })
-    return openDatabase({
-      url,
-      data,
-      openTimeout: OPEN_TIMEOUT,
-      onMigration: logMigrations(log),
-    })
-  })
+  const database = lazyStore(settings, log, () =>
+    send({ type: 'store', store: { database: url, data, durability } }),
+  )
   return {
     config,
     cacheFolder,
