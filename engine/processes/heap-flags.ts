@@ -1,4 +1,4 @@
-/** V8 heap flags for forked processes: the size of the young generation. */
+/** V8 flags for forked processes: the size of the young generation, and the inlining of workers. */
 
 /** Node flags for a fork with semi-spaces of `min` MiB that grow to `max`. Flags of the operator
  *  win: those of this process come after ours; NODE_OPTIONS would come before, so ours are left out
@@ -9,3 +9,12 @@ export const heapFlags = (min: number, max: number): readonly string[] => {
   const flags = [`--min-semi-space-size=${min}`, `--max-semi-space-size=${max}`]
   return [...(isSetByOperator ? [] : flags), ...process.execArgv]
 }
+
+/** A request passes through many small functions: V8's usual budget of 920 bytes of bytecode
+ *  inlines only some of them. */
+const INLINING = ['--max-inlined-bytecode-size=1000', '--max-inlined-bytecode-size-cumulative=2000']
+/** Node flags for a worker. Those of the operator come last, and win. */
+export const workerFlags = (min: number, max: number): readonly string[] => [
+  ...INLINING,
+  ...heapFlags(min, max),
+]

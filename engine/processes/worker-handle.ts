@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Channel } from '../quota/channel.ts'
 import type { ConnectionReceiver } from './connection-distributor.ts'
 import { enablePipelining, sendConnection } from './connection-transfer.ts'
-import { heapFlags } from './heap-flags.ts'
+import { workerFlags } from './heap-flags.ts'
 import { MessageWaiter, ofType } from './message-waiter.ts'
 import type { BuildProblems, EncodedVersion, FromWorker, ToWorker } from './messages.ts'
 
@@ -46,7 +46,7 @@ export class WorkerHandle implements ConnectionReceiver {
     this.number = number
     this.process = fork(new URL('./worker.ts', import.meta.url), [`worker ${number}`, url], {
       env: { NODE_COMPILE_CACHE: codeFolder, ...process.env },
-      execArgv: [...heapFlags(youngGeneration ?? min, youngGeneration ?? max)],
+      execArgv: [...workerFlags(youngGeneration ?? min, youngGeneration ?? max)],
     })
     enablePipelining(this.process)
     this.ready = this.messages.next(ofType('up'))
