@@ -192,7 +192,12 @@ export const mutations: readonly Mutation[] = [
     bug: 'the audit orders the entries of an account by the clock',
     edits: [
       edit('plugins/ledger/audit.ts', 'id AS serial, 0 AS turn', 'at AS serial, 0 AS turn'),
-      edit('plugins/ledger/audit.ts', 'coalesce(serial, earliest), 1', 'closed, 1'),
+      edit(
+        'plugins/ledger/audit.ts',
+        'SELECT account, serial, sum(',
+        'SELECT account, closed AS serial, sum(',
+      ),
+      edit('plugins/ledger/audit.ts', 'GROUP BY account, serial)', 'GROUP BY account, closed)'),
     ],
     tests: ['test/plugins/ledger/audit-order.test.ts'],
   },
