@@ -131,11 +131,15 @@ t.test('gateway calls: a typo is the same problem in a check, a command and a re
   })
   primary.write('routes.yaml', broken)
   const { failure } = await primary.state(view => view.failure !== null)
-  t.same(failure?.problems, value, 'the reload')
+  const plain = value.map(({ text, ...rest }) => {
+    t.equal(text, `${rest.message}; did you mean "upstream"?`, 'the sentence of the console')
+    return rest
+  })
+  t.same(failure?.problems, plain, 'the reload')
   const config = join(primary.folder, 'routes.yaml')
   const checked = await tollgate(['check', '--json'], { TOLLGATE_CONFIG: config })
   const { problems } = JSON.parse(checked.out) as { readonly problems: readonly ProblemView[] }
-  t.same(problems, [{ ...problem, file: config }], 'the command')
+  t.same(problems, [{ ...plain[0], file: config }], 'the command')
   const printed = await tollgate(['check'], { TOLLGATE_CONFIG: config })
   for (const text of [failure?.text ?? '', printed.out + printed.err]) {
     t.match(text, problem?.message ?? '?')
