@@ -44,6 +44,9 @@ const perDialect = (make: (dialect: Dialect) => string) => ({
   sqlite: make(SQLITE),
   postgres: make(POSTGRES),
 })
+/** A released call may have the usage of a checkpoint. */
+const ofSettled = (count: string): string =>
+  `CASE WHEN c.state = 'settled' THEN ${count} ELSE 0 END`
 const GROUP = (row: string): string =>
   `${row}.opened / ${DAY}, ${row}.account, coalesce(${row}.key, 0), ${row}.model`
 const ON_SAME = 'ON CONFLICT (day, account, key, model) DO UPDATE SET'
@@ -56,7 +59,7 @@ export const BACKFILL = perDialect(
   INSERT INTO usage_days (day, account, key, model, calls, failed, amount, input, cached)
   SELECT ${GROUP('c')}, sum(CASE WHEN c.state = 'settled' THEN 1 ELSE 0 END),
     sum(CASE WHEN c.state = 'released' THEN 1 ELSE 0 END), sum(c.amount),
-    sum(${meter('c', 'input')}), sum(${meter('c', 'cached')})
+    sum(${ofSettled(meter('c', 'input'))}), sum(${ofSettled(meter('c', 'cached'))})
   FROM charges c WHERE c.state <> 'open' GROUP BY 1, 2, 3, 4;
   UPDATE usage_days SET refunded = paid.total
   FROM (SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model, sum(r.amount) AS total
@@ -120,7 +123,7 @@ const edgeOf = ({ meter }: Dialect, account: string): string => `
   SELECT c.opened / ${DAY} AS day, c.account, coalesce(c.key, 0) AS key, c.model,
     CASE WHEN c.state = 'settled' THEN 1 ELSE 0 END AS calls,
     CASE WHEN c.state = 'released' THEN 1 ELSE 0 END AS failed, c.amount,
-    coalesce(r.amount, 0) AS refunded, ${meter('c', 'input')} AS input, ${meter('c', 'cached')} AS cached
+    coalesce(r.amount, 0) AS refunded, ${ofSettled(meter('c', 'input'))} AS input, ${ofSettled(meter('c', 'cached'))} AS cached
   FROM charges c LEFT JOIN credits r ON r.request = c.request
   WHERE ${account} c.opened >= ? AND c.opened < ? AND c.state <> 'open'`
 

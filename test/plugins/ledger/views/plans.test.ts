@@ -1,18 +1,18 @@
 /** The statements of the ledger find their rows by an index: none reads a whole table, however
  *  many charges there are. */
 import t from 'tap'
-import type { Sql } from '../../../engine/plugin.ts'
-import { OLD_CHARGES, PRESENT, UNFINISHED } from '../../../plugins/ledger/archive/statements.ts'
-import { audit } from '../../../plugins/ledger/audit.ts'
-import { settleCheckpoints } from '../../../plugins/ledger/crash-settlement.ts'
-import { IS_KEPT } from '../../../plugins/ledger/kept-hold.ts'
-import { releaseProcess } from '../../../plugins/ledger/processes.ts'
-import { OUTSIDE, ROOM_IN, UNUSED_LEASES } from '../../../plugins/ledger/statements.ts'
-import { BY_DAY_AND_MODEL } from '../../../plugins/ledger/views/overview.ts'
-import * as usage from '../../../plugins/ledger/views/usage.ts'
-import { CALLS, sumsBy } from '../../../plugins/ledger/views/usage-lists.ts'
-import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
-import { openMemory } from './model/memory.ts'
+import type { Sql } from '../../../../engine/plugin.ts'
+import { OLD_CHARGES, PRESENT, UNFINISHED } from '../../../../plugins/ledger/archive/statements.ts'
+import { audit } from '../../../../plugins/ledger/audit.ts'
+import { settleCheckpoints } from '../../../../plugins/ledger/crash-settlement.ts'
+import { IS_KEPT } from '../../../../plugins/ledger/kept-hold.ts'
+import { releaseProcess } from '../../../../plugins/ledger/processes.ts'
+import { OUTSIDE, ROOM_IN, UNUSED_LEASES } from '../../../../plugins/ledger/statements.ts'
+import { BY_DAY_AND_MODEL } from '../../../../plugins/ledger/views/overview.ts'
+import * as usage from '../../../../plugins/ledger/views/usage.ts'
+import { CALLS, sumsBy } from '../../../../plugins/ledger/views/usage-lists.ts'
+import { SILENT_LOG } from '../../../helpers/gateway/test-server.ts'
+import { openMemory } from '../model/memory.ts'
 
 /** Tables with a row for each charge or wallet. Partial indexes of `charges` hold few rows. */
 const LARGE =

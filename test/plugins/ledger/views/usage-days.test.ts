@@ -1,0 +1,198 @@
+/** The sums of days equal those of the charges: after the migration of an older store, beside older
+ *  gateways, and for any period. */
+import t from 'tap'
+import type { Row, Value } from '../../../../engine/plugin.ts'
+import { MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
+import type { OpenDatabase } from '../../../../engine/store/open-database.ts'
+import { audit } from '../../../../plugins/ledger/audit.ts'
+import { refundStatements } from '../../../../plugins/ledger/refund-undelivered.ts'
+import { migrations } from '../../../../plugins/ledger/tables.ts'
+import { BY_DAY_AND_MODEL } from '../../../../plugins/ledger/views/overview.ts'
+import { topUsage } from '../../../../plugins/ledger/views/usage.ts'
+import { accountValuesIn, valuesIn } from '../../../../plugins/ledger/views/usage-days.ts'
+import { giveCredit } from '../../../helpers/money/credit.ts'
+import { createChance } from '../../../helpers/run-settings.ts'
+import { ENGINES, sql, startAnyStore } from '../../../helpers/store/store.ts'
+
+const DAY = 86_400_000
+const NOW = Date.now()
+const ACCOUNTS = [1, 2, 3]
+/** Before the sums of days. */
+const OLD = migrations.filter(({ number }) => number < 12)
+
+interface Charge {
+  readonly request: string
+  readonly account: number
+  readonly key: number | null
+  readonly model: string
+  readonly state: string
+  readonly amount: number
+  readonly opened: number
+  readonly input: number
+}
+const randomCharges = (chance: () => number, name: string, count: number): readonly Charge[] =>
+  Array.from({ length: count }, (_, at) => {
+    const state = ['settled', 'settled', 'settled', 'released', 'open'][at % 5] ?? ''
+    return {
+      request: `${name}-${at}`,
+      account: 1 + Math.floor(chance() * ACCOUNTS.length),
+      key: chance() < 0.3 ? null : 1 + Math.floor(chance() * 3),
+      model: `m${Math.floor(chance() * 2)}`,
+      state,
+      amount: state === 'settled' ? Math.floor(chance() * 1_000) : 0,
+      opened: NOW - Math.floor(chance() * 6 * DAY),
+      input: Math.floor(chance() * 100),
+    }
+  })
+
+for (const engine of ENGINES)
+  t.test(`sums of days on ${engine}`, async t => {
+    const chance = createChance()
+    const store = await startAnyStore(t, engine)
+    const database = await store.open()
+    await database.migrate('standing', MEMBERSHIP_TABLES)
+    await database.migrate('meter', OLD)
+    for (const account of ACCOUNTS) await giveCredit(database, account, 10n ** 9n)
+    const charges = randomCharges(chance, 'old', 200)
+    await insertLikeOlderVersion(database, charges)
+    const refunds = charges.filter(({ amount }, at) => amount > 0 && at % 7 === 0)
+    for (const { request, account } of refunds)
+      await database.write(refundStatements(request, account, undefined, NOW).slice(1))
+    await database.migrate('meter', migrations)
+
+    const compare = async (t: { same(...values: unknown[]): boolean }) => {
+      for (let round = 0; round < 30; round++) {
+        const period = randomPeriod(chance)
+        for (const account of ACCOUNTS) {
+          const values = [...accountValuesIn(account, period, NOW), 10_000]
+          const expected = await cellsOf(database, account, period)
+          t.same(await database.read(BY_DAY_AND_MODEL, values), expected, JSON.stringify(period))
+        }
+        const top = await database.read(topUsage('account'), [...valuesIn(period, NOW), 10])
+        t.same(top, await topOf(database, period))
+      }
+      t.same(await findings(database), [])
+    }
+    t.test('sums of days: a migrated store has those of its charges', async t => {
+      await compare(t)
+    })
+    t.test('sums of days: charges of an older gateway are added by the store', async t => {
+      await insertLikeOlderVersion(database, randomCharges(chance, 'beside', 60))
+      await database.write([
+        {
+          sql: sql(
+            'settle',
+            `UPDATE charges SET state = 'settled', amount = 0,
+               usage = '{"input":7}', lines = '[]', closed = ? WHERE state = 'open' AND account = 1`,
+          ),
+          values: [NOW],
+        },
+        {
+          sql: sql(
+            'release',
+            "UPDATE charges SET state = 'released', closed = ? WHERE state = 'open' AND account = 2",
+          ),
+          values: [NOW],
+        },
+        ...refundStatements('beside-0', 1, undefined, NOW).slice(1),
+      ])
+      await compare(t)
+    })
+    t.test('sums of days: a count that no upstream means does not stop the sum', async t => {
+      const huge = { ...charges[0], request: 'huge', state: 'settled', input: 2 ** 53 } as Charge
+      for (const at of [1, 2, 3, 4])
+        await insertLikeOlderVersion(database, [{ ...huge, request: `huge-${at}` }])
+      t.same(await findings(database), [])
+    })
+  })
+
+/** Without the rules of wallets: this test changes charges alone. */
+const findings = async (database: OpenDatabase) =>
+  (await audit(database)).filter(({ rule }) => rule === 'sums of a day = its charges')
+
+const insertLikeOlderVersion = (database: OpenDatabase, charges: readonly Charge[]) =>
+  database.write(
+    charges.flatMap(({ request, account, key, model, state, amount, opened, input }) => {
+      const first = state === 'released' ? 'open' : state
+      const values: Value[] = [request, account, key, model, first, amount, opened]
+      const text = `INSERT INTO charges (request, account, key, process, route, model, version, rule, state, held,
+          amount, opened, usage, lines, closed)
+        VALUES (?, ?, CAST(? AS BIGINT), 'gone', 'r', ?, 1, '{}', ?, 1000, ?, ?, ?, '[]', ?)`
+      const usage = JSON.stringify({ input, cached: input % 5 })
+      const release = "UPDATE charges SET state = 'released' WHERE request = ?"
+      return [
+        { sql: sql('older version', text), values: [...values, usage, opened + 100] },
+        ...(state === 'released'
+          ? [{ sql: sql('older release', release), values: [request] }]
+          : []),
+      ]
+    }),
+  )
+
+interface Period {
+  readonly from: number
+  readonly to: number
+}
+/** Some begin or end at midnight, in one day, or after now. */
+const randomPeriod = (chance: () => number): Period => {
+  const at = () => {
+    const instant = NOW - Math.floor((chance() * 8 - 1) * DAY)
+    return chance() < 0.3 ? Math.floor(instant / DAY) * DAY : instant
+  }
+  const [from, to] = [at(), at()]
+  return from < to ? { from, to } : { from: to, to: from + 1 }
+}
+
+const closedIn = (database: OpenDatabase, { from, to }: Period): Promise<readonly Row[]> =>
+  database.read(
+    sql(
+      'closed',
+      `SELECT c.account, c.model, c.state, c.amount, c.opened, c.usage, coalesce(r.amount, 0) AS refunded
+       FROM charges c LEFT JOIN credits r ON r.request = c.request
+       WHERE c.opened >= ? AND c.opened < ? AND c.state <> 'open'`,
+    ),
+    [from, to],
+  )
+const cellsOf = async (database: OpenDatabase, account: number, period: Period) => {
+  const cells = new Map<string, Record<string, number | string>>()
+  for (const row of await closedIn(database, period)) {
+    if (row.account !== account) continue
+    const day = Math.floor(Number(row.opened) / DAY)
+    const cell = cells.get(`${day} ${row.model}`) ?? {
+      day,
+      model: String(row.model),
+      calls: 0,
+      failed: 0,
+      amount: 0,
+      refunded: 0,
+      input: 0,
+      cached: 0,
+    }
+    const { input = 0, cached = 0 } = JSON.parse(String(row.usage))
+    const more = {
+      calls: 1,
+      failed: row.state === 'released' ? 1 : 0,
+      amount: Number(row.amount),
+      refunded: Number(row.refunded),
+      input: Number(input),
+      cached: Number(cached),
+    }
+    const isCharged = row.state === 'settled'
+    for (const [name, value] of Object.entries(more))
+      if (isCharged || !['input', 'cached'].includes(name)) cell[name] = Number(cell[name]) + value
+    cells.set(`${day} ${row.model}`, cell)
+  }
+  return [...cells.entries()]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, cell]) => cell)
+}
+const topOf = async (database: OpenDatabase, period: Period) => {
+  const rows = await closedIn(database, period)
+  return ACCOUNTS.map(name => {
+    const own = rows.filter(({ account, state }) => account === name && state === 'settled')
+    const sum = (column: string) => own.reduce((total, row) => total + Number(row[column]), 0)
+    return { name, calls: own.length, amount: sum('amount'), refunded: sum('refunded') }
+  })
+    .filter(({ calls }) => calls > 0)
+    .sort((one, other) => other.amount - one.amount || one.name - other.name)
+}
