@@ -8,6 +8,7 @@ import { Confirm } from '../parts/form.tsx'
 import { Filter } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { actionColumn } from '../parts/row-actions.tsx'
+import { Segments } from '../parts/segments.tsx'
 import { Empty, FormError } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -33,20 +34,13 @@ const Ledger = ({ place: { query } }: PageProps) => {
   return (
     <>
       <PageHead title={text('page.ledger')}>
-        <fieldset class="segments">
-          <legend class="hidden">{text('usage.by')}</legend>
-          {VIEWS.map(each => (
-            <button
-              key={each}
-              type="button"
-              class="button"
-              aria-pressed={view === each}
-              onClick={() => setQuery({ view: each })}
-            >
-              {text(`ledger.${each}` as TextKey)}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          label={text('usage.by')}
+          names={VIEWS}
+          present={view}
+          titleOf={each => text(`ledger.${each}` as TextKey)}
+          onChoose={each => setQuery({ view: each })}
+        />
       </PageHead>
       {view === 'charges' && <Charges query={query} />}
       {view === 'audit' && <Audit />}

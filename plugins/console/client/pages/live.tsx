@@ -6,6 +6,7 @@ import { useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
 import type { RequestRecord } from '../parts/story.tsx'
 import { type Column, Table } from '../parts/table.tsx'
@@ -29,20 +30,13 @@ const Live = ({ place: { query } }: PageProps) => {
   return (
     <>
       <PageHead title={text('page.live')}>
-        <fieldset class="segments">
-          <legend class="hidden">{text('live.kind')}</legend>
-          {KINDS.map(each => (
-            <button
-              key={each}
-              type="button"
-              class="button"
-              aria-pressed={kind === each}
-              onClick={() => setQuery({ kind: each === 'calls' ? undefined : each })}
-            >
-              {text(`live.kind.${each}`)}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          label={text('live.kind')}
+          names={KINDS}
+          present={kind}
+          titleOf={each => text(`live.kind.${each}`)}
+          onChoose={each => setQuery({ kind: each === 'calls' ? undefined : each })}
+        />
       </PageHead>
       <div class="filters">
         <Filter name="account" label={text('column.account')} query={query} isSearch />

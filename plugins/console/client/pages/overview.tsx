@@ -8,6 +8,7 @@ import type { PageProps } from '../pages.ts'
 import { Chart, type ChartData, type Series } from '../parts/chart.tsx'
 import { Dialog } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { Segments } from '../parts/segments.tsx'
 import { formatsOf, type Model, SnippetTabs } from '../parts/snippets.tsx'
 import { Empty, FormError, View } from '../parts/states.tsx'
 import { TableBox } from '../parts/table.tsx'
@@ -54,20 +55,13 @@ const Overview = ({ place }: PageProps) => {
     <>
       <PageHead title={text('page.overview')}>
         <Live at={live} />
-        <fieldset class="segments">
-          <legend class="hidden">{text('overview.period')}</legend>
-          {PERIODS.map(days => (
-            <button
-              key={days}
-              type="button"
-              class="button"
-              aria-pressed={period === days}
-              onClick={() => setQuery({ days: String(days) })}
-            >
-              {text('overview.days', { n: days })}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          label={text('overview.period')}
+          names={PERIODS}
+          present={period}
+          titleOf={days => text('overview.days', { n: days })}
+          onChoose={days => setQuery({ days: String(days) })}
+        />
       </PageHead>
       <View of={profile} rows={3}>
         {({ data }) => <Tiles profile={data} cells={usage.data?.data ?? []} />}

@@ -7,6 +7,7 @@ import { toApiError, useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Field, Form } from '../parts/form.tsx'
 import { PageHead } from '../parts/page.tsx'
+import { Segments } from '../parts/segments.tsx'
 import type { Model } from '../parts/snippets.tsx'
 import { FormError } from '../parts/states.tsx'
 import { toast } from '../parts/toast.tsx'
@@ -35,20 +36,13 @@ const Playground = ({ place: { query } }: PageProps) => {
   return (
     <>
       <PageHead title={text('page.playground')} />
-      <fieldset class="segments">
-        <legend class="hidden">{text('playground.format')}</legend>
-        {KINDS.map(each => (
-          <button
-            key={each}
-            type="button"
-            class="button"
-            aria-pressed={kind === each}
-            onClick={() => setQuery({ format: each })}
-          >
-            {each === 'video' ? text('playground.video') : FORMATS[each].title}
-          </button>
-        ))}
-      </fieldset>
+      <Segments
+        label={text('playground.format')}
+        names={KINDS}
+        present={kind}
+        titleOf={each => (each === 'video' ? text('playground.video') : FORMATS[each].title)}
+        onChoose={each => setQuery({ format: each })}
+      />
       {kind === 'video' ? (
         <Video model={model} names={names} />
       ) : (

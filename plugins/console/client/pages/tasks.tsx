@@ -4,6 +4,7 @@ import { useChanges } from '../events.ts'
 import { shortenId } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { PageHead } from '../parts/page.tsx'
+import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { Live, State, Time } from '../parts/values.tsx'
@@ -37,20 +38,13 @@ const Tasks = ({ place: { query } }: PageProps) => {
     <>
       <PageHead title={text('page.tasks')}>
         <Live at={live} />
-        <fieldset class="segments">
-          <legend class="hidden">{text('column.state')}</legend>
-          {FILTERS.map(each => (
-            <button
-              key={each}
-              type="button"
-              class="button"
-              aria-pressed={state === each}
-              onClick={() => setQuery({ state: each })}
-            >
-              {each === '' ? text('all') : text(`state.${each}` as TextKey)}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          label={text('column.state')}
+          names={FILTERS}
+          present={state}
+          titleOf={each => (each === '' ? text('all') : text(`state.${each}` as TextKey))}
+          onChoose={each => setQuery({ state: each })}
+        />
       </PageHead>
       <Table
         name={text('page.tasks')}

@@ -6,6 +6,7 @@ import { formatNumber, shortenId } from '../format.ts'
 import type { PageProps } from '../pages.ts'
 import { keyNameOf, useKeyNames } from '../parts/key-names.ts'
 import { PageHead } from '../parts/page.tsx'
+import { Segments } from '../parts/segments.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, type Sorting, Table, useRows } from '../parts/table.tsx'
 import { Live, Money, State, Time, useCurrency } from '../parts/values.tsx'
@@ -69,20 +70,13 @@ const Usage = ({ place: { query } }: PageProps) => {
     <>
       <PageHead title={text('page.usage')}>
         <Live at={live} />
-        <fieldset class="segments">
-          <legend class="hidden">{text('usage.by')}</legend>
-          {GROUPS.map(each => (
-            <button
-              key={each}
-              type="button"
-              class="button"
-              aria-pressed={by === each}
-              onClick={() => setQuery({ by: each, sort: undefined, order: undefined })}
-            >
-              {text(`usage.by.${each}` as TextKey)}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          label={text('usage.by')}
+          names={GROUPS}
+          present={by}
+          titleOf={each => text(`usage.by.${each}` as TextKey)}
+          onChoose={each => setQuery({ by: each, sort: undefined, order: undefined })}
+        />
       </PageHead>
       <Filters query={query} isByCall={by === 'call'} />
       {by === 'call' ? <Calls list={list} /> : <Sums list={list} by={by} />}

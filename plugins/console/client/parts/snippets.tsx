@@ -10,6 +10,7 @@ import {
   snippetOf,
 } from '../formats.ts'
 import { text } from '../texts.ts'
+import { Segments } from './segments.tsx'
 import { CodeBox, copyText, SessionContext } from './values.tsx'
 
 export interface Model {
@@ -38,30 +39,6 @@ export const Snippet = ({ code }: { code: string }) => (
   </div>
 )
 
-interface ChoiceProps<Name extends string> {
-  readonly label: string
-  readonly names: readonly Name[]
-  readonly present: Name | undefined
-  titleOf(name: Name): string
-  onChoose(name: Name): void
-}
-const Choice = <Name extends string>(props: ChoiceProps<Name>) => (
-  <fieldset class="segments">
-    <legend class="hidden">{props.label}</legend>
-    {props.names.map(name => (
-      <button
-        key={name}
-        type="button"
-        class="button tiny"
-        aria-pressed={props.present === name}
-        onClick={() => props.onChoose(name)}
-      >
-        {props.titleOf(name)}
-      </button>
-    ))}
-  </fieldset>
-)
-
 interface SnippetTabsProps {
   readonly model: Model
   /** A key to run the code with; without it the code reads the variable KEY. */
@@ -78,14 +55,16 @@ export const SnippetTabs = ({ model, secret }: SnippetTabsProps) => {
   return (
     <div class="field">
       <div class="row">
-        <Choice<FormatName>
+        <Segments<FormatName>
+          isSmall
           label={text('playground.format')}
           names={formats}
           present={format}
           titleOf={name => FORMATS[name].title}
           onChoose={setChosen}
         />
-        <Choice<LanguageName>
+        <Segments<LanguageName>
+          isSmall
           label={text('snippets.language')}
           names={LANGUAGE_NAMES}
           present={language}
