@@ -13,8 +13,8 @@ const LONGEST = 64
 export const hasSecureUrl = ({ url }: Pick<HostBase, 'url'>): boolean =>
   url('/').startsWith('https:')
 
-/** The secret of the session. Over TLS a cookie without the prefix is none of ours: a page of a
- *  sibling domain can set one, to sign a browser in to another account. */
+/** The secret of the session. Over TLS a cookie without the prefix is ignored: a page of a sibling
+ *  domain can set one, to sign a browser in to another account. */
 export const sessionCookie = (
   { headers: { cookie }, client }: Pick<Request, 'headers' | 'client'>,
   isSecure: boolean,

@@ -2,7 +2,7 @@
  *  read again. */
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream, readdirSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm, writeFile as writeText } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
@@ -56,7 +56,7 @@ export const writeFile = async (
   await sync(folder)
   return { file, digest, charges: count, amount }
 }
-/** Makes a file or the names in a folder durable. */
+/** Waits until a file, or the list of files of a folder, is on the disk. */
 const sync = async (path: string): Promise<void> => {
   const handle = await open(path)
   try {
@@ -113,13 +113,8 @@ export const writeSums = async (
 ): Promise<void> => {
   const path = join(folder, 'SHA256SUMS')
   const text = files.map(({ file, digest }) => `${digest}  ${file}\n`).join('')
-  const handle = await open(`${path}.partial`, 'w', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await writeText(`${path}.partial`, text, { mode: 0o600 })
+  await sync(`${path}.partial`)
   await rename(`${path}.partial`, path)
   await sync(dirname(path))
 }
