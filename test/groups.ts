@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/*.test.ts',
-  'test/{laws,docs,examples,bench,chaos,chaos/tasks}/*.test.ts',
+  'test/{laws,docs,examples,bench,chaos,chaos/tasks,mutation}/*.test.ts',
   'test/journeys/{*,{clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
@@ -17,6 +17,7 @@ export const CI_FILES = [
   'test/bench/bench.test.ts',
   'test/laws/{environment,laws}.test.ts',
   'test/chaos/{job-takeover,recovery-kills}.test.ts',
+  'test/mutation/*.test.ts',
   'test/journeys/{batches,concurrent-streams}.test.ts',
   'test/journeys/console/*.test.ts',
   'test/journeys/clients/openapi.test.ts',

@@ -13,3 +13,18 @@ export interface Mutation {
   readonly tests: readonly string[]
 }
 export const edit = (file: string, find: string, put: string): Edit => ({ file, find, put })
+
+/** The edited files. Throws if an edit does not match exactly once. */
+export const applyEdits = (
+  edits: readonly Edit[],
+  read: (file: string) => string,
+): Map<string, string> => {
+  const texts = new Map(edits.map(({ file }) => [file, read(file)]))
+  for (const { file, find, put } of edits) {
+    const parts = (texts.get(file) ?? '').split(find)
+    if (parts.length !== 2)
+      throw new Error(`${file} contains it ${parts.length - 1} times: ${find}`)
+    texts.set(file, parts.join(put))
+  }
+  return texts
+}

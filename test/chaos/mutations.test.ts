@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs'
 import t from 'tap'
 import { LONG } from '../helpers/run-settings.ts'
-import { copyTree } from './mutated-tree.ts'
+import { copyTree } from '../helpers/tree-copy.ts'
+import { applyEdits } from './mutation.ts'
 import { mutations } from './mutations.ts'
 
 t.setTimeout(1_200_000)
@@ -11,7 +12,7 @@ t.teardown(() => copy.remove())
 
 t.test('mutations: every edit matches the source exactly once', async t => {
   for (const { bug, edits, tests } of mutations) {
-    t.doesNotThrow(() => copy.firstFailure({ bug, edits, tests: [] }), bug)
+    t.doesNotThrow(() => applyEdits(edits, copy.read), bug)
     // A missing test would fail whatever is planted.
     t.same(
       tests.filter(test => !existsSync(test)),
@@ -20,18 +21,15 @@ t.test('mutations: every edit matches the source exactly once', async t => {
     )
   }
   const unmatched = [{ file: 'routes.yaml', find: 'is nowhere', put: '' }]
-  t.throws(() => copy.firstFailure({ bug: 'none', edits: unmatched, tests: [] }))
+  t.throws(() => applyEdits(unmatched, copy.read))
 })
 
 t.test('mutations: each planted bug fails a test', { skip: !LONG && 'LONG=1' }, async t => {
   const tests = [...new Set(mutations.flatMap(mutation => mutation.tests))]
-  t.equal(
-    copy.firstFailure({ bug: 'none', edits: [], tests }),
-    undefined,
-    'all tests pass without a bug',
-  )
-  for (const mutation of mutations) {
-    const failure = copy.firstFailure(mutation)
-    t.ok(failure, `${mutation.bug}: ${failure ?? 'no test failed'}`)
+  const failed = await copy.firstFailure(new Map(), tests)
+  t.equal(failed, undefined, 'all tests pass without a bug')
+  for (const { bug, edits, tests } of mutations) {
+    const failure = await copy.firstFailure(applyEdits(edits, copy.read), tests)
+    t.ok(failure, `${bug}: ${failure ?? 'no test failed'}`)
   }
 })

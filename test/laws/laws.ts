@@ -17,7 +17,7 @@ export interface Breach {
 }
 type Law = (files: readonly SourceFile[]) => Breach[]
 
-const DEPENDENCIES = 20
+const DEPENDENCIES = 18
 /** Most lines of files that are read from top to bottom; shapes.ts bounds the other files. */
 const LINES_OF: Readonly<Record<string, number>> = {
   'engine/plugin.ts': 120,

@@ -38,7 +38,7 @@ const hasCode = (text: string): boolean =>
   /^(?:export )?(?:default|const|let|class|function|async|await)\b|require\(/m.test(text)
 
 /** The scripts of a report; none if the process was killed while it wrote it. */
-const scriptsOf = (report: string): readonly Script[] => {
+export const scriptsIn = (report: string): readonly Script[] => {
   try {
     return (JSON.parse(readFileSync(report, 'utf8')) as { result: Script[] }).result
   } catch {
@@ -57,7 +57,7 @@ export const summaryOf = (reports: string, root: string, folder: string): Summar
   )
   const run = new Map<string, boolean[]>()
   for (const name of readdirSync(reports)) {
-    for (const script of scriptsOf(join(reports, name))) {
+    for (const script of scriptsIn(join(reports, name))) {
       const file = script.url.startsWith('file:') ? fileURLToPath(script.url) : ''
       const text = texts.get(file)
       if (text === undefined) continue
