@@ -1,6 +1,6 @@
 /** `npm run test:mutate`: makes seeded one-token mutations of the engine, the formats and the
  *  ledger, runs the nearest tests that run the mutated line, and lists the mutations that none of
- *  them notices. Verdicts are kept in `.tap/`, so a run can be continued, and repeated for survivors
+ *  them notices. Verdicts are kept in `.tap/`: a run can be continued, and repeated for survivors
  *  alone. */
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, globSync, readFileSync } from 'node:fs'
@@ -104,8 +104,8 @@ const readVerdicts = (): Map<string, Verdict> => {
   return new Map(verdicts.map(verdict => [verdict.id, verdict]))
 }
 
-/** Prints survivors and counts. Returns whether enough mutants are killed. Equivalent mutants do not
- *  count; mutants whose line no test runs count as survivors. */
+/** Prints survivors and counts. Returns whether enough mutants are killed. Equivalent mutants do
+ *  not count; mutants whose line no test runs count as survivors. */
 const report = (mutants: readonly Mutant[], verdicts: ReadonlyMap<string, Verdict>): boolean => {
   const judged = mutants.flatMap(mutant => {
     const verdict = verdicts.get(mutant.id)

@@ -1,6 +1,6 @@
-/** Which lines of the source each test file runs, by V8's coverage of the test and of the processes
- *  that it starts. Plugins that a gateway has bundled do not count. Measured once for each test file
- *  and kept in `.tap/`. */
+/** Which lines of the source each test file runs, by V8's coverage of the test and of the
+ *  processes that it starts. Plugins that a gateway has bundled do not count. Measured once for
+ *  each test file and kept in `.tap/`. */
 import { createHash } from 'node:crypto'
 import {
   existsSync,
