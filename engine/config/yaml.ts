@@ -29,6 +29,8 @@ const problem = defineProblems({
   YAML_ENCODING: 'the file is UTF-16, or no text; save it as UTF-8',
   YAML_TAB: 'YAML cannot be indented with tabs; use spaces',
   YAML_UNCLOSED: 'the %s is never closed',
+  YAML_COMMA:
+    'a comma begins another entry, so %j is read as two; write decimals with a point (1.5), and thousands without a separator',
   YAML_TAG: 'the tag %s is not supported; write the plain value',
   YAML_QUOTE: 'a value with ${…} between { } or [ ] must be quoted',
   YAML_ALIAS: 'the alias *%s has no anchor before it',
@@ -202,6 +204,7 @@ class Values {
     const isOutermost = this.#depth++ === 0
     for (const { key, value } of items) {
       if (!isScalar(key)) continue
+      if (value === null && this.#reportComma(key)) continue
       const name = String(key.value)
       const first = keys.get(name)
       if (first?.range) {
@@ -215,6 +218,16 @@ class Values {
     }
     this.#depth--
     return map
+  }
+  /** `{ input: 1,5 }`: a key without a value that goes on a number. */
+  #reportComma({ range }: Node): boolean {
+    const [start = 0, end = 0] = range ?? []
+    const [before] = /\d[\d.]*,$/.exec(this.#text.slice(0, start)) ?? []
+    if (before === undefined || !/\d/.test(this.#text[start] ?? '')) return false
+    const from = start - before.length
+    const place = this.#at(from, end)
+    this.problems.push(problem('YAML_COMMA', place, [this.#text.slice(from, end)]))
+    return true
   }
   #string(node: Node, source: string): string {
     const { text, values: substitutions, faults } = expand(source, this.#variables)

@@ -108,6 +108,25 @@ t.test('check: shows the expanded value of an invalid setting unless it is secre
   )
 })
 
+t.test('check: a decimal comma is named, in a map of one line and in a text', async t => {
+  const price = (text: string) => ({
+    'routes.yaml': main(t, {}),
+    'models.yaml': `models: { m: { to: up/gp, price: ${text} } }\n`,
+  })
+  const [problem, ...more] = await check(t, price('{ input: 1,5, output: 2 }'))
+  t.same(more, [])
+  t.match(problem, {
+    line: 1,
+    column: 43,
+    code: 'YAML_COMMA',
+    message: /^a comma begins another entry, so "1,5" is .*decimals with a point \(1\.5\)/,
+  })
+  t.match(await check(t, price("{ input: '1,5 / 1M', output: 2 }")), [
+    { code: 'PRICE_AMOUNT', message: /"1,5" is not a decimal number such as 12\.50/ },
+  ])
+  t.same(await check(t, price('{ input: 1.5,output: 2 }')), [], 'a comma without a space')
+})
+
 t.test('check: reports nesting that is too deep', async t => {
   for (const deep of [`${'['.repeat(5000)}`, `${'['.repeat(5000)}${']'.repeat(5000)}`]) {
     const [problem, ...more] = await check(t, { 'routes.yaml': `\nroutes: ${deep}\n` })
