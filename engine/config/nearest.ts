@@ -13,8 +13,14 @@ export const nearest = (word: string, words: Iterable<string>): string | undefin
   return best
 }
 
-/** A part of a message with the first 12 of the names under `section`, where none is near. */
-export const listed = (section: string, names: readonly string[]): string => {
+/** For a word that is no name under `section`: the nearest name or, where none is near, a part of a
+ *  message with the first 12 names. */
+export const choicesFor = (word: string, section: string, names: readonly string[]) => {
+  const suggestion = nearest(word, names)
+  return { suggestion, choices: suggestion === undefined ? listed(section, names) : '' }
+}
+
+const listed = (section: string, names: readonly string[]): string => {
   if (names.length === 0) return `; \`${section}:\` has none`
   const rest = names.length > 12 ? `, and ${names.length - 12} more` : ''
   return `; \`${section}:\` has ${names.slice(0, 12).join(', ')}${rest}`

@@ -3,7 +3,7 @@ import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { readTarget } from '../request/path.ts'
 import { type KeyOptions, readKeys } from './compile/keys.ts'
-import { listed, nearest } from './nearest.ts'
+import { choicesFor, nearest } from './nearest.ts'
 import { defineProblems, type Problem } from './problem.ts'
 import type { Reading } from './read.ts'
 import { type Plugins, RESERVED_NAMES } from './schema.ts'
@@ -124,13 +124,8 @@ const checkUpstreams = ({ document, routes, report }: RuleContext): void => {
   const names = Object.keys(mapOf(document.upstreams))
   const checkName = (name: Json | undefined, where: Path) => {
     if (typeof name !== 'string' || names.includes(name)) return
-    const suggestion = nearest(name, names)
-    report(
-      'UNKNOWN_UPSTREAM',
-      where,
-      [name, suggestion ? '' : listed('upstreams', names)],
-      suggestion,
-    )
+    const { choices, suggestion } = choicesFor(name, 'upstreams', names)
+    report('UNKNOWN_UPSTREAM', where, [name, choices], suggestion)
   }
   for (const [index, { upstream }] of routes.entries()) {
     const where = ['routes', index, 'upstream']

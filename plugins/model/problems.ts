@@ -1,6 +1,6 @@
 /** Problems of `models:` that a schema cannot find: unknown upstreams and routes, unusable or
  *  shadowed patterns. Pure. */
-import { listed, nearest } from '../../engine/config/nearest.ts'
+import { choicesFor, nearest } from '../../engine/config/nearest.ts'
 import type { Document, HostBase, Json, Report } from '../../engine/plugin.ts'
 import { bySpecificity, fallbacksOf, targetsOf } from '../catalogue/catalogue.ts'
 import { modelsIn } from '../catalogue/configured.ts'
@@ -48,8 +48,9 @@ const checkNamedModels = (
     const { name } = Object(model) as { readonly name?: Json }
     if (typeof name !== 'string' || models.has(name)) continue
     if (patterns.some(pattern => pattern.match(name))) continue
-    const message = `there is no model named ${JSON.stringify(name)}`
-    report(['routes', index, 'model', 'name'], 'UNKNOWN_MODEL', message, nearest(name, models))
+    const { choices, suggestion } = choicesFor(name, 'models', [...models])
+    const message = `there is no model named ${JSON.stringify(name)}${choices}`
+    report(['routes', index, 'model', 'name'], 'UNKNOWN_MODEL', message, suggestion)
   }
 }
 
@@ -75,8 +76,7 @@ const checkTargets = (
   for (const [index, target] of targetsOf(options).entries()) {
     const where = positionOf(name, options, index)
     if (!upstreams.has(target.upstream)) {
-      const suggestion = nearest(target.upstream, upstreams)
-      const choices = suggestion ? '' : listed('upstreams', [...upstreams])
+      const { choices, suggestion } = choicesFor(target.upstream, 'upstreams', [...upstreams])
       const message = `no upstream is named ${JSON.stringify(target.upstream)}${choices}`
       report(where, 'UNKNOWN_UPSTREAM', message, suggestion)
     }
@@ -162,8 +162,9 @@ const checkFallbacks = (
       const where = typeof options.fallback === 'string' ? list : [...list, index]
       const key = keyOf(fallback)
       if (key === undefined) {
-        const message = `there is no model named ${JSON.stringify(fallback)}`
-        report(where, 'UNKNOWN_MODEL', message, nearest(fallback, Object.keys(section)))
+        const { choices, suggestion } = choicesFor(fallback, 'models', Object.keys(section))
+        const message = `there is no model named ${JSON.stringify(fallback)}${choices}`
+        report(where, 'UNKNOWN_MODEL', message, suggestion)
       } else if (leadsTo(name, key, nextKeys)) {
         const message = `the fallback "${fallback}" leads back to "${name}"`
         report(where, 'MODEL_FALLBACK_CYCLE', message)

@@ -1,5 +1,5 @@
 /** Problems of the configuration of tasks that no schema can express. Pure. */
-import { listed, nearest } from '../../engine/config/nearest.ts'
+import { choicesFor } from '../../engine/config/nearest.ts'
 import type { Document, Report } from '../../engine/plugin.ts'
 import { servesSignedUrls } from '../file-store/signed-url.ts'
 import { takesNotices } from './endpoints/change-notices.ts'
@@ -29,8 +29,7 @@ export const checkRoutes = (document: Document, report: Report): void => {
       )
     for (const [at, name] of (task?.upstreams ?? []).entries()) {
       if (known.includes(name)) continue
-      const suggestion = nearest(name, known)
-      const choices = suggestion ? '' : listed('upstreams', known)
+      const { choices, suggestion } = choicesFor(name, 'upstreams', known)
       const message = `no upstream is named ${JSON.stringify(name)}${choices}`
       const where = ['routes', index, 'task', 'upstreams', at]
       report(where, 'UNKNOWN_UPSTREAM', message, suggestion)

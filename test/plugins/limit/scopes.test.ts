@@ -128,12 +128,15 @@ t.test('limit: adds no promise if no limit is set', async t => {
 t.test('limit: reports a limit of an undefined model', async t => {
   const problems: unknown[] = []
   problemsIn(
-    { models: { a: {} }, limits: { models: { a: {}, b: {}, constructor: {} } } },
-    (where, code) => problems.push([code, ...where]),
+    {
+      models: { 'talk-1': {}, 'gp-*': {} },
+      limits: { models: { 'gp-*': {}, 'tlak-1': {}, constructor: {} } },
+    },
+    (where, code, message, suggestion) => problems.push([code, ...where, suggestion, message]),
   )
-  t.same(problems, [
-    ['LIMIT_MODEL', 'limits', 'models', 'b'],
-    ['LIMIT_MODEL', 'limits', 'models', 'constructor'],
+  t.match(problems, [
+    ['LIMIT_MODEL', 'limits', 'models', 'tlak-1', 'talk-1', /written there$/],
+    ['LIMIT_MODEL', 'limits', 'models', 'constructor', undefined, /`models:` has talk-1, gp-\*$/],
   ])
   problemsIn({}, () => t.fail('an absent section has no problem'))
 })

@@ -105,7 +105,7 @@ const TABLE: readonly (readonly [what: string, models: Json, expected: RegExp])[
   [
     'an unknown fallback in a list',
     { talk: { to: 'gp/a' }, b: { to: 'gp/b', fallback: ['talk', 'nowhere'] } },
-    /^models\.b\.fallback\.1 UNKNOWN_MODEL there is no model named "nowhere"$/,
+    /^models\.b\.fallback\.1 UNKNOWN_MODEL there is no model named "nowhere"; `models:` has talk, b$/,
   ],
   [
     'a fallback to the model itself',
