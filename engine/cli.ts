@@ -10,17 +10,18 @@ import {
 } from './cli/command.ts'
 import { COMMANDS } from './cli/commands.ts'
 import { overview, summaryOf } from './cli/help.ts'
-import { EXIT, isUsageError } from './cli/kit.ts'
+import { EXIT, isUsageError, needsRoutes, UsageError } from './cli/kit.ts'
 import { runCommand, runPluginCommand, unknownWord } from './cli/run-command.ts'
 import { readEnvFile } from './config/env-file.ts'
 import { nearest } from './config/nearest.ts'
 import { type Format, format, ProblemsError } from './config/problem.ts'
 
-/** Runs `tollgate …argv` and resolves to the exit code. */
+/** Runs `tollgate …words` and resolves to the exit code. */
 export const main = async (
-  argv: readonly string[],
+  words: readonly string[],
   terminal: Terminal = processTerminal(),
 ): Promise<number> => {
+  const argv = commandFirst(words)
   // The reader of a pipe ended, as `head` does: nothing is left to say. A gateway serves on.
   if (argv[0] !== 'start' && !process.stdout.listeners('error').includes(endIfUnread))
     process.stdout.on('error', endIfUnread)
@@ -44,6 +45,14 @@ export const mainAndExit = async (argv: readonly string[]): Promise<never> => {
   process.exit(code)
 }
 
+/** Options of every command may also stand before it: `-c FILE accounts list`. */
+const commandFirst = (words: readonly string[]): readonly string[] => {
+  let count = 0
+  while (isCommon(words[count])) count += /=|json/.test(words[count] ?? '') ? 1 : 2
+  return [...words.slice(count), ...words.slice(0, count)]
+}
+const isCommon = (word = ''): boolean => /^(-c|--config(=.*)?|--json)$/.test(word)
+
 /** With the variables of `.env`: also for processes that this one starts. */
 const withEnvFile = (config: string, terminal: Terminal): Terminal => {
   const variables = readEnvFile(config)
@@ -62,12 +71,17 @@ const run = async (
   terminal: Terminal,
 ): Promise<number> => {
   if (name === '--version' || name === '-v') return run(['version', ...rest], terminal)
-  if (name === '' || name === 'help' || name.startsWith('-')) return showOverview(name, terminal)
+  const isHelp = HELP.has(name)
+  if (isHelp || name === '' || isCommon(name)) return showOverview(isHelp, rest, terminal)
+  if (name.startsWith('-'))
+    throw new UsageError(`options go behind the command: tollgate COMMAND ${name}`)
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   return load
     ? runCommand(name, await load(), rest, terminal)
     : findAndRunPluginCommand(name, rest, terminal)
 }
+
+const HELP: ReadonlySet<string> = new Set(['help', '--help', '-h'])
 
 const findAndRunPluginCommand = async (
   name: string,
@@ -80,7 +94,15 @@ const findAndRunPluginCommand = async (
   const config = configIn(args, terminal)
   const open = loadingDatabase(terminal)
   const run = (command: Command) => runPluginCommand(name, command, args, terminal)
-  const exit = await withStandaloneCommand(config, name, terminal, existingDatabase(terminal), run)
+  const exit = await withStandaloneCommand(
+    config,
+    name,
+    terminal,
+    existingDatabase(terminal),
+    run,
+  ).catch(error => {
+    if (!needsRoutes(error)) throw error
+  })
   if (exit !== undefined) return exit
   const { withPluginCommands } = await import('./cli/plugin-commands.ts')
   const runFound = async (commands: ReadonlyMap<string, Command>) => {
@@ -115,17 +137,20 @@ const configIn = (args: readonly string[], terminal: Terminal): string => {
 }
 
 /** Prints the commands of the engine and of the plugins, if the configuration can be loaded. */
-const showOverview = async (name: string, terminal: Terminal): Promise<number> => {
+const showOverview = async (
+  isHelp: boolean,
+  args: readonly string[],
+  terminal: Terminal,
+): Promise<number> => {
   const engineRows = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, load]) => [name, summaryOf(await load())] as const),
   )
   const { withPluginCommands } = await import('./cli/plugin-commands.ts')
   const { readOnlyDatabase } = await import('./cli/databases.ts')
-  const config = configIn([], terminal)
+  const config = configIn(args, terminal)
   const pluginRows = await withPluginCommands(config, terminal, readOnlyDatabase, async commands =>
     [...commands].map(([name, command]) => [name, summaryOf(command)] as const),
   ).catch(() => [])
-  const isHelp = ['help', '--help', '-h'].includes(name)
   const print = isHelp ? terminal.print : terminal.printError
   print(overview(engineRows, pluginRows, terminal))
   return isHelp ? EXIT.ok : EXIT.usage

@@ -12,8 +12,9 @@ import type { Json } from '../store/contract.ts'
 export type CommandOf<Host> = SingleCommandOf<Host> | CommandGroupOf<Host>
 export interface CommandGroupOf<Host> {
   readonly summary: string
-  /** The host of its commands has the store, the sections, the log and the request log, but no
-   *  routes and no upstreams. So they run at once, and while routes.yaml has problems. */
+  /** Its commands run at once, and while routes.yaml has problems: their host has the store, the
+   *  sections, the log and the request log. A command that uses routes or upstreams starts again
+   *  with the host of the whole configuration. */
   readonly standalone?: boolean
   readonly subcommands: Readonly<Record<string, SingleCommandOf<Host>>>
   /** The subcommand that runs where none is named. */

@@ -11,6 +11,12 @@ export class UsageError extends Error {
 }
 export const isUsageError = (error: unknown): boolean => isCode(error, 'USAGE')
 
+/** A standalone command uses routes or upstreams: it needs the whole configuration. */
+export class NeedsRoutes extends Error {
+  readonly code = 'NEEDS_ROUTES'
+}
+export const needsRoutes = (error: unknown): boolean => isCode(error, 'NEEDS_ROUTES')
+
 export const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
 

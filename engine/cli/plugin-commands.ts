@@ -29,7 +29,7 @@ export const withPluginCommands = <T>(
               bindHost(
                 command,
                 run => withHost(configuration, run),
-                path => askAdmin(configuration.snapshot.settings.data, path),
+                configuration.snapshot.settings.data,
               ),
             ]),
           ),
@@ -54,12 +54,14 @@ export const withHost = async <T>(
 }
 type WithHost = <T>(run: (host: HostBase) => Promise<T>) => Promise<T>
 
-/** Converts a command of a plugin to one of the engine. `withHost` creates the host of each run. */
+/** Converts a command of a plugin to one of the engine. `withHost` creates the host of each run.
+ *  `data`: the data folder whose gateway it may ask. */
 export const bindHost = (
   command: CommandOf<HostBase>,
   withHost: WithHost,
-  ask?: CommandArguments['ask'],
+  data?: string,
 ): Command => {
+  const ask: CommandArguments['ask'] = data === undefined ? undefined : path => askAdmin(data, path)
   const bindSingle = (single: SingleCommandOf<HostBase>): SingleCommand => ({
     ...single,
     run: (args, terminal) =>

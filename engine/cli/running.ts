@@ -29,16 +29,20 @@ const noGateway = (data: string): string =>
   existsSync(data)
     ? `no gateway of the data folder "${data}" is running; start one: tollgate start`
     : `there is no data folder "${data}"; start a gateway: tollgate start (if one is running, its folder was deleted: its log says so, and GET /-/ready of its admin listener)`
-const fault = errors({ NO_GATEWAY: [503, '%s'], ADMIN_REFUSED: [502, '%s answered %d: %s'] })
+const fault = errors({
+  NO_GATEWAY: [503, '%s'],
+  ADMIN_REFUSED: [502, 'the gateway refused it: %s'],
+})
 
 /** The JSON of a path of the admin listener. Rejects with a fault where no gateway runs. */
 export const askAdmin = async (data: string, path: string): Promise<Json> => {
   const running = findRunning(data)
   const response = running && (await requestAdmin(running, path).catch(ignoreRefused))
   if (!response) throw fault('NO_GATEWAY', [noGateway(data)])
-  const text = await response.text()
-  if (!response.ok) throw fault('ADMIN_REFUSED', [path, response.status, text])
-  return JSON.parse(text) as Json
+  const body = (await response.json()) as Json
+  if (response.ok) return body
+  const { message } = (body as { readonly error?: { readonly message?: string } }).error ?? {}
+  throw fault('ADMIN_REFUSED', [message ?? `${path} answered ${response.status}`])
 }
 /** Ignores a refused connection: the gateway of run.json has crashed. */
 const ignoreRefused = (error: unknown): undefined => {

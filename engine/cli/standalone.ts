@@ -13,11 +13,13 @@ import type { CommandOf, HostBase } from '../plugin.ts'
 import type { Resources } from '../snapshot/resources.ts'
 import type { Command, Terminal } from './command.ts'
 import { withCache } from './command-cache.ts'
+import { NeedsRoutes } from './kit.ts'
 import { findLastLive, lastLiveNote } from './last-live.ts'
 import { type Open, withResources } from './offline.ts'
 import { bindHost } from './plugin-commands.ts'
 
-/** Calls `run` with the command; undefined if no plugin has it, or if it needs routes. */
+/** Calls `run` with the command; undefined if no plugin has it, or if it needs routes. Rejects with
+ *  NEEDS_ROUTES if it turns out to. */
 export const withStandaloneCommand = async <T>(
   config: string,
   name: string,
@@ -35,7 +37,7 @@ export const withStandaloneCommand = async <T>(
     if (!command?.standalone) return undefined
     if (usable.note !== undefined) terminal.printError(usable.note)
     return withResources(settings, open, resources =>
-      run(bindHost(command, use => use(createHost(resources, reading, settings)))),
+      run(bindHost(command, use => use(createHost(resources, reading, settings)), settings.data)),
     )
   })
 }
@@ -113,9 +115,9 @@ const ownersOf = async (
 
 const createHost = (resources: Resources, { document, root }: Reading, settings: Settings) => {
   const refuse = (): never => {
-    throw new Error('a standalone command has no routes and no upstreams')
+    throw new NeedsRoutes()
   }
-  return createHostBase(resources, {
+  const host = createHostBase(resources, {
     version: 0,
     hash: '',
     root,
@@ -133,4 +135,5 @@ const createHost = (resources: Resources, { document, root }: Reading, settings:
     checkUrl: refuse,
     releases: [],
   })
+  return Object.defineProperty(host, 'upstreams', { get: refuse })
 }

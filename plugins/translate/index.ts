@@ -12,7 +12,7 @@ import { operatorParts } from '../operator/contributions.ts'
 import { openListeners } from './listeners/chains.ts'
 import { checkFormats } from './own-formats.ts'
 import { TranslationPlanner } from './planner.ts'
-import { checkLive, test, testUpstream } from './upstreams/model-lists.ts'
+import { checkLive, admin as liveAdmin, test, testUpstream } from './upstreams/model-lists.ts'
 import { admin, list } from './upstreams/state.ts'
 
 const names = [...formats.keys()]
@@ -73,11 +73,12 @@ export default {
     },
   },
   check: checkFormats,
-  admin,
+  admin: { ...admin, ...liveAdmin },
   checkLive,
   commands: {
     upstreams: {
       summary: 'Shows the upstreams, their health and their keys, and asks them for their models.',
+      standalone: true,
       subcommands: { list, test },
       default: 'list',
     },

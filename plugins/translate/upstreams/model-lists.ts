@@ -1,8 +1,11 @@
-/** Asks every upstream for its models with each of its keys, without a running gateway. */
+/** Asks every upstream for its models with each of its keys: by the running gateway, which has its
+ *  keys, or without one. */
 import { EXIT } from '../../../engine/cli/kit.ts'
 import { nearest } from '../../../engine/config/nearest.ts'
 import { errors } from '../../../engine/errors.ts'
+import { isCode } from '../../../engine/kit.ts'
 import type {
+  CommandArguments,
   HostBase,
   Json,
   LiveFinding,
@@ -23,27 +26,57 @@ interface Finding {
   /** The names of its models; undefined if it lists none. */
   readonly models?: readonly string[]
 }
+type LiveAnswer = Omit<Finding, 'models'>
 type Answer = Pick<Finding, 'answer' | 'fails' | 'models'>
 
 /** ms. */
 const TIMEOUT = 15_000
 const ANSWER_LIMIT = 8 * 1024 * 1024
 
+const PATH = '/-/upstreams/test'
+export const admin = {
+  [`GET ${PATH}`]: ({ query }: { readonly query: URLSearchParams }, host: HostBase) =>
+    ask(host, query.get('name') ?? undefined),
+}
+
 export const test: SingleCommand = {
-  summary: 'Asks each upstream for its models with each of its keys, and shows the answers.',
+  summary:
+    'Asks each upstream for its models with each of its keys, by the running gateway if there is one.',
   example: 'tollgate upstreams test',
   arguments: '[NAME]',
-  async run({ positionals }, host) {
-    const [only] = positionals
-    if (only !== undefined && !(only in host.upstreams)) throw unknownUpstream(only, host)
-    const names = only === undefined ? Object.keys(host.upstreams) : [only]
-    const findings = (await Promise.all(names.map(name => check(name, host)))).flat()
+  async run({ positionals: [only], ask: askAdmin }, host) {
+    const live = await askGateway(askAdmin, only)
+    const findings = live ?? (await ask(host, only))
     return {
-      rows: findings.map(({ fails: _, models: __, ...row }) => row),
-      json: findings.map(({ models: _, ...finding }) => finding),
+      rows: findings.map(({ fails: _, ...row }) => row),
+      after: live ? '' : WITHOUT_GATEWAY,
+      json: findings,
       exit: findings.some(({ fails }) => fails) ? EXIT.runTime : EXIT.ok,
     }
   },
+}
+const WITHOUT_GATEWAY =
+  'No gateway of this data folder is running: keys and addresses are those of the environment and the .env of this command.'
+
+/** Undefined where no gateway is running. */
+const askGateway = async (
+  askAdmin: CommandArguments['ask'],
+  only: string | undefined,
+): Promise<readonly LiveAnswer[] | undefined> => {
+  const query = only === undefined ? '' : `?${new URLSearchParams({ name: only })}`
+  try {
+    return (await askAdmin?.(PATH + query)) as unknown as readonly LiveAnswer[] | undefined
+  } catch (error) {
+    if (isCode(error, 'NO_GATEWAY')) return undefined
+    throw error
+  }
+}
+
+const ask = async (host: HostBase, only: string | undefined) => {
+  if (only !== undefined && !Object.hasOwn(host.upstreams, only)) throw unknownUpstream(only, host)
+  const names = only === undefined ? Object.keys(host.upstreams) : [only]
+  const findings = (await Promise.all(names.map(name => check(name, host)))).flat()
+  return findings.map(({ models: _, ...finding }): LiveAnswer => finding)
 }
 
 /** For endpoints of operators. Throws UPSTREAM_UNKNOWN. */

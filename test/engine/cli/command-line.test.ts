@@ -8,7 +8,7 @@ import { COMMANDS } from '../../../engine/cli/commands.ts'
 import { bindHost } from '../../../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../../../engine/cli/run-command.ts'
 import type { Command } from '../../../engine/plugin.ts'
-import { CODE_ENV } from '../../helpers/cache.ts'
+import { CODE_ENV, usedFolder } from '../../helpers/cache.ts'
 import { recordingTerminal, tollgate } from '../../helpers/gateway/command-line.ts'
 import { plainCommand } from '../../helpers/operator.ts'
 
@@ -132,6 +132,33 @@ t.test('wrong use: the error suggests the nearest word or prints the usage', asy
     t.match(err, expected)
     t.equal(out, '')
   }
+})
+
+t.test('options of every command: may stand before it; others are sent behind it', async t => {
+  const folder = t.testdir({
+    'routes.yaml': `settings: { plugins: ['${PLUGINS}'], data: '${usedFolder(`${t.testdirName}/data`)}' }
+pipeline: [auth, model, meter, sandbox]
+upstreams: { up: { url: 'sandbox:' } }
+models: { m: { to: up/m, price: { input: 1, output: 1 } } }
+routes: [{ path: POST /chat, auth: key, model: body }]
+`,
+  })
+  const config = `${folder}/routes.yaml`
+  const behind = await tollgate(['models', 'm', '--json', '-c', config])
+  t.match(behind, { code: 0, out: /"m"/ })
+  for (const argv of [
+    ['--config', config, '--json', 'models', 'm'],
+    [`--config=${config}`, 'models', 'm', '--json'],
+    ['-c', config, 'models', '--json', 'm'],
+  ])
+    t.same(await tollgate(argv, NOWHERE), behind, argv.join(' '))
+  t.match(await tollgate(['-c', config, 'check'], NOWHERE), { code: 0, out: /no problems/ })
+  t.match(await tollgate(['-c', config, '--help'], NOWHERE), { code: 0, out: /^ {2}models /m })
+  t.match(await tollgate(['--top', '5', 'usage'], NOWHERE), {
+    code: 2,
+    out: '',
+    err: 'options go behind the command: tollgate COMMAND --top',
+  })
 })
 
 t.test('command of a plugin: without a configuration, the missing file is the problem', async t => {

@@ -23,7 +23,11 @@ const PLUGIN = `export default {
         },
         routes: {
           summary: 'Wants routes.', example: 'items routes',
-          run: async (_, { match }) => match('GET', '/'),
+          run: async (_, { match }) => ({ text: match('GET', '/a').route.pattern }),
+        },
+        upstreams: {
+          summary: 'Wants upstreams.', example: 'items upstreams',
+          run: async (_, { upstreams }) => ({ text: Object.keys(upstreams).join() }),
         },
       },
     },
@@ -69,10 +73,23 @@ t.test('standalone command: says on stderr which store it uses', async t => {
     out: /^count +word\n1 +yes$/,
     err: `store: sqlite:${env.TOLLGATE_DATA}/tollgate.db`,
   })
-  t.match(await run('items', 'routes'), { code: 3, err: /has no routes and no upstreams/ })
   t.match(await run('items', 'cuont'), { code: 2, err: /did you mean "count"/ })
   t.match(await run('itemz', 'count'), { code: 2, err: /did you mean "items"/ })
 })
+
+t.test(
+  'standalone command: one that uses routes or upstreams gets the whole configuration',
+  async t => {
+    const { config, run } = await makeGateway(t)
+    const upstreams = "upstreams: { up: { url: 'http://127.0.0.1:1' } }\n"
+    const routes = ROUTES.replace('[]', '[{ path: GET /a, upstream: up }]')
+    writeFileSync(config, upstreams + routes)
+    t.match(await run('items', 'routes'), { code: 0, out: '/a' })
+    t.match(await run('items', 'upstreams'), { code: 0, out: 'up' })
+    writeFileSync(config, `${upstreams}${routes}listn: 8080\n`)
+    t.match(await run('items', 'routes'), { code: 1, err: /did you mean "listen"|UNKNOWN_KEY/ })
+  },
+)
 
 t.test('standalone command: works while a setting or the whole file is broken', async t => {
   const { env, config, run } = await makeGateway(t)

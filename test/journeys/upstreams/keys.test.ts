@@ -10,7 +10,6 @@ import { forkProgram } from '../../helpers/operator.ts'
 
 const CALLS = 600
 const AT_ONCE = 24
-const KEYS = ['sk-first-key', 'sk-second-key']
 
 const upstream = forkProgram(new URL('../../fixtures/upstream/key-server.ts', import.meta.url))
 const [{ port }] = (await once(upstream, 'message')) as [{ readonly port: number }]
@@ -20,7 +19,7 @@ const count = async () => (await (await fetch(`${url}/count`)).json()) as Record
 const routes = `
 pipeline: [errors, model, translate, sandbox]
 upstreams:
-  up: { url: '${url}', key: [${KEYS.join()}], formats: [openai-chat] }
+  up: { url: '${url}', key: ['\${FIRST_KEY}', '\${SECOND_KEY}'], formats: [openai-chat] }
   down: { url: 'http://127.0.0.1:1', health: { failures: 2, eject: 1h } }
   own: { url: 'sandbox:' }
 models:
@@ -29,7 +28,9 @@ models:
 routes:
   - { path: POST /v1/chat/completions, model: body, translate: openai-chat, errors: openai }
 `
-const gateway = await startGateway({ routes, env: { WORKERS: '2' } })
+const env = { FIRST_KEY: 'sk-first-key', SECOND_KEY: 'sk-second-key' }
+const KEYS = Object.values(env)
+const gateway = await startGateway({ routes, env: { ...env, WORKERS: '2' } })
 t.teardown(async () => {
   await gateway.stop()
   upstream.kill()
@@ -44,14 +45,18 @@ const post = async (model = 'm') => {
 }
 const metrics = async (): Promise<string> => (await fetch(`${gateway.admin}/metrics`)).text()
 
-/** A command with the configuration of the gateway. */
-const command = async (...args: readonly string[]) => {
+/** A command with the configuration of the gateway, and by default with its environment. */
+const command = async (...args: readonly string[]) => commandIn(env, ...args)
+const commandIn = async (
+  variables: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+) => {
   const folder = t.testdirName
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'routes.yaml')
   const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
   writeFileSync(config, `settings: { data: '${gateway.data}', plugins: ['${plugins}'] }\n${routes}`)
-  return tollgate([...args, '-c', config])
+  return tollgate([...args, '-c', config], variables)
 }
 
 t.test('upstream keys: a key that dies under load fails no call', async t => {
@@ -132,7 +137,25 @@ t.test('upstreams test: asks for models with each key, and says which is refused
   t.match(await command('upstreams', 'nothing'), { code: 2 })
 })
 
+t.test(
+  'upstreams test: a shell without the variables asks with the keys of the gateway',
+  async t => {
+    t.match(await commandIn({}, 'check'), { code: 1, out: '', err: /VARIABLE_UNSET/ })
+    t.same(await commandIn({}, 'upstreams', 'test'), await command('upstreams', 'test'))
+    t.match(await commandIn({}, 'upstreams'), { code: 0, out: /^up +http/m })
+  },
+)
+
 t.test('upstreams: needs a running gateway, and says so', async t => {
   await gateway.stop()
   t.match(await command('upstreams'), { code: 3, err: /start a gateway: tollgate start/ })
+})
+
+t.test('upstreams test: without a gateway, says that it uses its own environment', async t => {
+  const { code, out } = await command('upstreams', 'test')
+  t.match(out, /^up +http:\S+ +[0-9a-f]{12} +200: 2 models$/m)
+  t.match(out, /^No gateway of this data folder is running: .* environment .* of this command\.$/m)
+  t.equal(code, 3)
+  t.notMatch((await command('upstreams', 'test', '--json')).out, /No gateway/)
+  t.match(await commandIn({}, 'upstreams', 'test'), { code: 1, err: /VARIABLE_UNSET/ })
 })
