@@ -2,7 +2,16 @@
  *  receipts and usage beside a gateway on an empty store, in turns. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,6 +31,7 @@ const HELP = `npm run bench:scale -- [options]
   --charges N      of the full store; 10000000
   --keys N         1000000
   --accounts N     100000
+  --store FOLDER   keeps the data folders there for the next run, which fills none; SQLite only
   --postgres URL   of a server on which databases can be created; SQLite by default
   --rounds N       5
   --seconds N      of one measurement; 3
@@ -33,6 +43,7 @@ const { values } = parseArgs({
     charges: { type: 'string', default: '10000000' },
     keys: { type: 'string', default: '1000000' },
     accounts: { type: 'string', default: '100000' },
+    store: { type: 'string' },
     postgres: { type: 'string' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '3' },
@@ -140,25 +151,39 @@ const newDatabase = async (url: string, name: string): Promise<string> => {
   return own.href
 }
 
-/** A gateway whose store has these charges of other accounts; account 1 has credit. */
-const startOn = async (name: string, upstream: number, size: ScaleSize | undefined) => {
+const newFolder = (name: string): string => {
+  if (values.store) {
+    const kept = join(values.store, name)
+    mkdirSync(join(kept, 'config'), { recursive: true })
+    return kept
+  }
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-scale-'))
   ends.push(() => rmSync(folder, { recursive: true, force: true }))
-  const dataFolder = join(folder, 'data')
   mkdirSync(join(folder, 'config'))
+  return folder
+}
+
+/** A gateway whose store has these charges of other accounts; account 1 has credit. */
+const startOn = async (name: string, upstream: number, size: ScaleSize | undefined) => {
+  const folder = newFolder(name)
+  const dataFolder = join(folder, 'data')
   const config = join(folder, 'config', 'routes.yaml')
   const database = values.postgres && (await newDatabase(values.postgres, name))
   writeFileSync(config, configuration(upstream, dataFolder, database))
-  const first = await startProgram(config, join(folder, 'log'), true)
-  await first.stop()
-  console.log(`${name}:`)
-  if (size && database) await fillPostgres(database, size, report)
-  else if (size) fillSqlite(locate('sqlite:', dataFolder).file, size, report)
-  const second = await startProgram(config, join(folder, 'log'), false)
-  ends.push(second.stop)
+  const keyFile = join(folder, 'key')
+  if (!existsSync(keyFile)) {
+    const first = await startProgram(config, join(folder, 'log'), true)
+    await first.stop()
+    console.log(`${name}:`)
+    if (size && database) await fillPostgres(database, size, report)
+    else if (size) fillSqlite(locate('sqlite:', dataFolder).file, size, report)
+    writeFileSync(keyFile, first.key)
+  }
+  const program = await startProgram(config, join(folder, 'log'), false)
+  ends.push(program.stop)
   await creditBenchAccount(dataFolder, database)
-  pin(second.pid, SUBJECT_CORE)
-  return { name, ...second, key: first.key }
+  pin(program.pid, SUBJECT_CORE)
+  return { name, ...program, key: readFileSync(keyFile, 'utf8') }
 }
 
 /** Medians of reads in turns, ms. */
