@@ -17,7 +17,7 @@ export const errorInFirstEvent = (
   bytes: Bytes | undefined,
   stream: Pick<StreamFacts, 'error' | 'framing'>,
 ): { readonly status: number; readonly body: Fields } | undefined => {
-  const { eventsIn } = stream.framing ?? SSE_FRAMING
-  const event = bytes && eventsIn(bytes).find(({ data }) => data !== undefined)
+  const { firstEventIn } = stream.framing ?? SSE_FRAMING
+  const event = bytes && firstEventIn(bytes)
   return event && stream.error(event)
 }

@@ -1,5 +1,6 @@
 /** Estimates the output tokens from the bytes of an answer, whole or as events, for any chunk
  *  boundaries. */
+import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes } from '../../../engine/plugin.ts'
 import type { TextMember, TextPattern } from './text-pattern.ts'
 import { WordCounter } from './word-counter.ts'
@@ -52,8 +53,7 @@ export class OutputTextEstimator {
     return Math.max(this.tokens, this.#pieces)
   }
   push(bytes: Bytes): void {
-    const { buffer, byteOffset, length } = bytes
-    const text = this.#rest + Buffer.from(buffer, byteOffset, length).toString('latin1')
+    const text = this.#rest + asBuffer(bytes).toString('latin1')
     this.#rest = ''
     let at = 0
     while (at < text.length) at = this.#open ? this.#read(text, at) : this.#find(text, at)

@@ -1,4 +1,5 @@
 /** Splits and parses server-sent events in bytes. Chunks may split anywhere. */
+import { asBuffer } from '../../../engine/kit.ts'
 import type { Bytes, Reply } from '../../../engine/plugin.ts'
 import type { Fields } from '../fields.ts'
 
@@ -119,35 +120,67 @@ export interface SseEvent {
 /** Parses the events in a piece of a stream. The last event may lack its blank line, as many
  *  streams end without it. */
 export const eventsIn = (bytes: Bytes): readonly SseEvent[] => {
+  const buffer = asBuffer(bytes)
   const events: SseEvent[] = []
-  let start = 0
-  let name = ''
-  let lines: string[] = []
-  const close = (end: number): void => {
-    const value = lines.length > 1 ? lines.join('\n') : lines[0]
-    events.push({ name, data: value, start, end, fields: undefined })
-    start = end
-    name = ''
-    lines = []
+  for (let at = 0; at < buffer.length; at = events.at(-1)?.end ?? buffer.length)
+    events.push(eventAt(buffer, at))
+  return events
+}
+/** Parses only the events whose bytes contain the mark: a piece may hold a hundred others. */
+export const eventsWith = (bytes: Bytes, mark: Bytes): readonly SseEvent[] => {
+  const buffer = asBuffer(bytes)
+  const events: SseEvent[] = []
+  let at = buffer.indexOf(mark)
+  while (at >= 0) {
+    const event = eventAt(buffer, startOfEvent(buffer, at))
+    events.push(event)
+    at = buffer.indexOf(mark, event.end)
   }
-  for (let at = 0; at < bytes.length; ) {
+  return events
+}
+/** The first event with data. */
+export const firstEventIn = (bytes: Bytes): SseEvent | undefined => {
+  const buffer = asBuffer(bytes)
+  for (let at = 0; at < buffer.length; ) {
+    const event = eventAt(buffer, at)
+    if (event.data !== undefined) return event
+    at = event.end
+  }
+  return undefined
+}
+
+/** Parses the event that starts here. */
+const eventAt = (bytes: Buffer, start: number): SseEvent => {
+  let name = ''
+  let data: string | undefined
+  let at = start
+  while (at < bytes.length) {
     let end = at
     while (end < bytes.length && bytes[end] !== LF && bytes[end] !== CR) end++
     const next = Math.min(end + (bytes[end] === CR && bytes[end + 1] === LF ? 2 : 1), bytes.length)
-    if (end === at) close(next)
-    else {
-      const { field, value } = readLine(bytes.subarray(at, end))
-      if (field === 'event') name = value
-      else if (field === 'data') lines.push(value)
-    }
+    const isBlank = end === at
+    const { field, value } = isBlank ? NO_LINE : readLine(bytes.toString('utf8', at, end))
     at = next
+    if (isBlank) break
+    if (field === 'event') name = value
+    else if (field === 'data') data = data === undefined ? value : `${data}\n${value}`
   }
-  if (start < bytes.length) close(bytes.length)
-  return events
+  return { name, data, start, end: at, fields: undefined }
 }
+/** The position behind the last blank line before `at`. */
+const startOfEvent = (bytes: Buffer, at: number): number => {
+  for (let end = at; end > 0; end--) {
+    const isPair = bytes[end - 1] === LF && bytes[end - 2] === CR
+    if (isLineEnd(bytes[end - 1]) && isLineEnd(bytes[end - (isPair ? 3 : 2)])) return end
+  }
+  return 0
+}
+/** Undefined: the piece starts here, behind a complete event. */
+const isLineEnd = (byte: number | undefined): boolean =>
+  byte === LF || byte === CR || byte === undefined
 
-const readLine = (bytes: Bytes): { readonly field: string; readonly value: string } => {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
+const NO_LINE = { field: '', value: '' }
+const readLine = (text: string): { readonly field: string; readonly value: string } => {
   const line = text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text
   const colon = line.indexOf(':')
   if (colon < 0) return { field: line, value: '' }

@@ -5,7 +5,7 @@ import type { Fields } from '../fields.ts'
 import { eventFields, type Format, type StreamFacts } from '../format.ts'
 import { addCounts } from '../images/image-answer.ts'
 import { mergeCounts } from './reported-usage.ts'
-import { eventsIn, Splitter, type SseEvent } from './sse.ts'
+import { eventsIn, eventsWith, Splitter, type SseEvent } from './sse.ts'
 
 /** Receives the findings of a watcher, and supplies the errors that it sends. */
 export interface ResponseListener {
@@ -94,8 +94,7 @@ export class StreamFilter implements Filter {
     const rest = this.#splitter.take()
     // Many upstreams omit the last blank line: an event without it counts if it ends the stream.
     // Other incomplete events are dropped, so that the error event after them is readable.
-    if (rest && (this.#tail || this.#endsAt(rest, true) >= 0 || this.#closes(rest)))
-      this.#pass(rest, out)
+    if (rest && (this.#tail || this.#lastEventIn(rest) || this.#closes(rest))) this.#pass(rest, out)
     this.#reportCounts()
     if (this.#tail || (this.#lastBytes && this.#closes(this.#lastBytes))) return this.#close(out)
     this.#break(this.#listener.truncationFault(), out)
@@ -121,30 +120,29 @@ export class StreamFilter implements Filter {
   }
   /** Bytes after the terminal event are passed or dropped separately. */
   #pass(bytes: Bytes, out: Out): void {
-    const { afterEnd, isEnd } = this.#marks.facts
-    if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)
-    const lastInBytes = this.#marks.ends.some(mark => contains(bytes, mark))
-      ? eventsIn(bytes).find(event => isEnd(event))
-      : undefined
-    if (!lastInBytes || lastInBytes.end === bytes.length) return this.#passPiece(bytes, out)
-    this.#passPiece(bytes.subarray(0, lastInBytes.end), out)
-    this.#pass(bytes.subarray(lastInBytes.end), out)
+    if (this.#tail && this.#marks.facts.afterEnd === 'dropped') return this.#drop(bytes)
+    const last = this.#lastEventIn(bytes)
+    if (!last || last.end === bytes.length) return this.#passPiece(bytes, out, last)
+    this.#passPiece(bytes.subarray(0, last.end), out, last)
+    this.#pass(bytes.subarray(last.end), out)
   }
   /** Keeps only comments and blank lines. */
   #drop(bytes: Bytes): void {
     const comments = eventsIn(bytes).filter(({ data }) => data === undefined)
     this.#tail?.push(...comments.map(({ start, end }) => bytes.subarray(start, end)))
   }
-  #passPiece(piece: Bytes, out: Out): void {
+  /** `last`: the event in the piece that ends the stream. */
+  #passPiece(piece: Bytes, out: Out, last: SseEvent | undefined): void {
     const bytes = contains(piece, ERROR_MARK) ? this.#replaceErrors(piece) : piece
     const counts = contains(bytes, this.#marks.usage)
     if (this.#tail && this.#marks.facts.afterEnd === 'added' && hasData(bytes)) this.#beginAnother()
     if (counts) this.#count(bytes)
     this.#listener.onBytes?.(bytes, counts)
-    const visible = counts && this.#isHidden ? withoutHidden(bytes, this.#isHidden) : bytes
+    const visible = counts && this.#isHidden ? this.#withoutHidden(bytes, this.#isHidden) : bytes
     if (visible.length === 0) return
     if (this.#tail) return this.#continueAfterEnd(visible, out)
-    const at = this.#endsAt(visible, counts)
+    const end = visible === piece ? last : this.#lastEventIn(visible)
+    const at = end?.start ?? -1
     if (at < 0) {
       this.#lastBytes = visible
       this.#send(visible, out)
@@ -203,21 +201,33 @@ export class StreamFilter implements Filter {
     this.#hasBegun = true
     out.write(bytes)
   }
-  /** The start of the event that ends the stream; -1: not in these bytes. */
-  #endsAt(bytes: Bytes, counts: boolean): number {
-    const { ends, facts, usage } = this.#marks
-    for (const mark of ends)
-      if (mark === usage ? counts : contains(bytes, mark))
-        return eventsIn(bytes).find(event => facts.isEnd(event))?.start ?? -1
-    return -1
+  /** The first event in these bytes that ends the stream. */
+  #lastEventIn(bytes: Bytes): SseEvent | undefined {
+    const { ends, facts } = this.#marks
+    let first: SseEvent | undefined
+    for (const mark of ends) {
+      const event = eventsWith(bytes, mark).find(each => facts.isEnd(each))
+      if (event && event.start < (first?.start ?? bytes.length)) first = event
+    }
+    return first
+  }
+  #withoutHidden(bytes: Bytes, isHidden: (event: SseEvent) => boolean): Bytes {
+    const parts: Bytes[] = []
+    let from = 0
+    for (const { start, end } of eventsWith(bytes, this.#marks.usage).filter(isHidden)) {
+      if (start > from) parts.push(bytes.subarray(from, start))
+      from = end
+    }
+    if (from === 0) return bytes
+    return join([...parts, bytes.subarray(from)])
   }
   #count(bytes: Bytes): void {
     if (this.#marks.facts.isCumulative) this.#unreadCounts = bytes
     else this.#read(bytes)
   }
   #read(bytes: Bytes): void {
-    const { count } = this.#marks
-    for (const event of eventsIn(bytes)) {
+    const { count, usage } = this.#marks
+    for (const event of eventsWith(bytes, usage)) {
       const fields = eventFields(event)
       const counts = fields && count.inEvent(fields)
       if (counts)
@@ -256,11 +266,6 @@ export class StreamFilter implements Filter {
     this.#listener.onBroken()
     out.end(this.#listener.encodeFailure(reason, lastEvent(this.#lastBytes)), reason)
   }
-}
-/** Removes these events. */
-const withoutHidden = (bytes: Bytes, isHidden: (event: SseEvent) => boolean): Bytes => {
-  const visible = eventsIn(bytes).filter(event => !isHidden(event))
-  return join(visible.map(({ start, end }) => bytes.subarray(start, end)))
 }
 const hasData = (bytes: Bytes): boolean => eventsIn(bytes).some(({ data }) => data !== undefined)
 const lastEvent = (bytes: Bytes | undefined): SseEvent | undefined =>

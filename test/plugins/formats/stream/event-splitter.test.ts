@@ -1,7 +1,14 @@
 /** The event splitter: every line ending, cut anywhere. */
 
 import t from 'tap'
-import { eventsIn, hasEvent, Splitter, writeEvent } from '../../../../plugins/formats/stream/sse.ts'
+import {
+  eventsIn,
+  eventsWith,
+  firstEventIn,
+  hasEvent,
+  Splitter,
+  writeEvent,
+} from '../../../../plugins/formats/stream/sse.ts'
 import fc from '../../../helpers/property.ts'
 
 /** The chunks, and the result: complete pieces and the rest. */
@@ -148,6 +155,26 @@ t.test('eventsIn: returns the position of each event', async t => {
   t.equal(hasEvent(Buffer.from('data: 1\n')), false)
   t.equal(hasEvent(Buffer.from('data: 1\n\nx')), true)
   t.same(eventsIn(Buffer.alloc(0)), [])
+})
+
+t.test('eventsWith: finds the same events as a search in all of them', async t => {
+  const mark = Buffer.from('東')
+  fc.assert(
+    fc.property(stream, text => {
+      const bytes = Buffer.from(text)
+      const all = eventsIn(bytes)
+      const expected = all.filter(({ start, end }) => bytes.subarray(start, end).includes(mark))
+      t.strictSame(eventsWith(bytes, mark), expected)
+      t.strictSame(
+        firstEventIn(bytes),
+        all.find(({ data }) => data !== undefined),
+      )
+    }),
+  )
+  const [event] = eventsWith(Buffer.from('\n\r\ndata: x\n\ndata: 東\n\n'), mark)
+  t.match(event, { data: '東', start: 12, end: 23 }, 'behind blank lines')
+  const [first] = eventsWith(Buffer.from('\r\ndata: 東\r\n\r\n'), mark)
+  t.match(first, { data: '東', start: 2, end: 15 }, 'a piece that starts with a blank line')
 })
 
 t.test('writeEvent: writes events that read back equal', async t => {
