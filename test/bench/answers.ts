@@ -4,14 +4,18 @@ export const QUESTION =
 export const RULES =
   'You are a careful assistant for the support desk of a software company. Answer in at most five sentences. If you do not know, say so. Use metric units, ISO dates and the language of the user. When a question is about billing, point to the billing page.'
 
-/** How the upstream responds; the model name of the request selects it. */
-export type Manner = 'plain' | 'burst' | 'idle'
+/** How the upstream responds; the model name of the request selects it. `paced`: ten events a
+ *  second. */
+export type Manner = 'plain' | 'burst' | 'paced' | 'idle'
 export const NAMES: Readonly<Record<Manner, string>> = {
   plain: 'bench-plain',
   burst: 'bench-burst',
+  paced: 'bench-paced',
   idle: 'bench-idle',
 }
 export const EVENTS = 200
+/** ms between two events of a paced stream, and their number. */
+export const PACE = { interval: 100, events: 50 }
 
 /** About 850 bytes. */
 export const requestBody = (manner: Manner): string =>
@@ -50,14 +54,18 @@ export const plainAnswer = (): string =>
     },
   })
 
-export const event = (index: number): string => {
+export const event = (index: number, id = 'chatcmpl-0123456789abcdefghijklmnop'): string => {
   const choices = [{ index: 0, delta: { content: ` word${index}` }, finish_reason: null }]
   return `data: ${JSON.stringify({
-    id: 'chatcmpl-0123456789abcdefghijklmnop',
+    id,
     object: 'chat.completion.chunk',
     created: 1_750_000_000,
     model: NAMES.burst,
     choices,
   })}\n\n`
 }
+/** An event whose id has the time of now, and finds the time in such events. */
+export const stampedEvent = (index: number): string =>
+  event(index, `chatcmpl-T${String(process.hrtime.bigint()).padStart(20, '0')}T`)
+export const STAMP = /-T(\d{20})T/g
 export const DONE = 'data: [DONE]\n\n'

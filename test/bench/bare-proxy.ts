@@ -10,7 +10,7 @@ import { openRows } from './rows.ts'
 
 const [upstream = '', schema = '', file = ''] = process.argv.slice(2)
 const rows = file === '' ? undefined : openRows(file)
-const pool = new Pool(upstream, { connections: 4096, headersTimeout: 0, bodyTimeout: 0 })
+const pool = new Pool(upstream, { connections: 16_384, headersTimeout: 0, bodyTimeout: 0 })
 const validate = new Ajv2020({ allErrors: false, strict: false, validateFormats: false }).compile(
   JSON.parse(readFileSync(schema, 'utf8')),
 )

@@ -7,7 +7,14 @@ import t from 'tap'
 import { cachedCommand } from '../helpers/operator.ts'
 import { shortOrLong } from '../helpers/run-settings.ts'
 import { isLinux } from './processes.ts'
-import { growthTable, latencyTable, requestsTable, verdicts } from './report.ts'
+import {
+  growthTable,
+  latencyTable,
+  pacedTable,
+  peersTable,
+  requestsTable,
+  verdicts,
+} from './report.ts'
 import { joinSlices, median, type Round } from './tables.ts'
 import { measureGrowth, type Translation, translationTable } from './translation-report.ts'
 
@@ -18,6 +25,8 @@ const round = (cpu: number, more: Partial<Round> = {}): Round => ({
   seconds: 1,
   p50: 1,
   p99: 2,
+  delay50: Number.NaN,
+  delay99: Number.NaN,
   resident: 2_048,
   ...more,
   cpu,
@@ -79,13 +88,44 @@ t.test('bench verdicts: compare each figure with its target', async t => {
   t.match(verdicts({ ledger: rounds({ none: [round(0.04)], many: [round(0.04)] }) }), [/^reached/])
   const slow = rounds({ bare: [round(0.04)], tollgate: [round(0.051)] })
   t.match(verdicts({ requests: slow }), [/^MISSED/])
-  const streamMemory = [{ name: 'tollgate', streams: 10, resident: 60, kernel: 5 }]
-  t.same(verdicts({ streamMemory }), ['MISSED   KiB per idle stream: 65.00 (≤ 64.00)'])
+  const streamMemory = [{ name: 'tollgate', streams: 10, pss: 31, kernel: 5 }]
+  t.same(verdicts({ streamMemory }), ['MISSED   KiB per idle stream: 31.00 (≤ 30.00)'])
   t.same(
     verdicts({ requests: rounds({ bare: [round(0.04)] }) }),
     [],
     'no verdict without both subjects',
   )
+})
+
+t.test('bench peers: one row of the page for each subject', async t => {
+  const requests = rounds({ nginx: [round(0.02)], billed: [round(0.1)] })
+  const latency = rounds({ direct: [round(Number.NaN)], billed: [round(0.2)] })
+  const events = rounds({ billed: [round(0.5, { events: 100_000 })] })
+  const subjects = ['direct', 'nginx', 'billed'].map(name => ({
+    name,
+    port: 0,
+    key: '',
+    ...(name !== 'direct' && { pid: 1, atRest: 1_024 }),
+  }))
+  const [, , direct, nginx, billed] = peersTable(
+    { requests, latency, events },
+    subjects,
+    500,
+  ).split('\n')
+  t.equal(direct, '| direct |  |  |  | 1.00 / 2.00 |  |  |')
+  t.equal(nginx, '| nginx | 20.0 | 1.0 |  |  /  |  | 1 / 2 |')
+  t.equal(billed, '| billed | 100.0 | 5.0 | 5.00 | 1.00 / 2.00 | 200 | 1 / 2 |')
+})
+
+t.test('bench paced streams: the delay of events beside that of the upstream alone', async t => {
+  const paced = rounds({
+    direct: [round(Number.NaN, { events: 1_000, delay50: 1, delay99: 2 })],
+    row: [round(0.01, { events: 1_000, delay50: 1, delay99: 2 })],
+    billed: [round(0.02, { events: 1_000, delay50: 2, delay99: 3.5 })],
+  })
+  const billed = pacedTable(paced, 10).split('\n').at(-1)
+  t.equal(billed, '| billed | 1000 | 20.0 | 2.00 | 2.00 / 3.50 | 1.00 / 1.50 |')
+  t.same(verdicts({ paced }), ['reached  added p99 of events billed, ms: 1.50 (≤ 2.00)'])
 })
 
 const translationOf = (cpu: number, streamCpu: number, growthPerSample: number): Translation => ({
@@ -111,12 +151,12 @@ t.test('bench verdicts: a translation is compared with the pass-through of its c
   t.equal(measureGrowth([5_120, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 1_024, 2_048]), -3)
 })
 
-const MEASURED = ['requests', 'latency', 'events']
+const MEASURED = ['requests', 'latency', 'events', 'paced']
 /** Each part starts gateways of its own; CI and long runs have all parts. */
 const PARTS = [
   'requests',
   'streams',
-  ...shortOrLong([], ['latency', 'events', 'ledger', 'translation']),
+  ...shortOrLong([], ['latency', 'events', 'paced', 'ledger', 'translation']),
 ]
 
 t.test(
@@ -125,7 +165,9 @@ t.test(
   async t => {
     const json = join(t.testdir({}), 'out.json')
     const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
-    const short = '--rounds 1 --slices 2 --seconds 0.05 --rate 50 --streams 20'.split(' ')
+    const short = '--rounds 1 --slices 2 --seconds 0.05 --rate 50 --streams 20 --paced 10'.split(
+      ' ',
+    )
     short.push('--charges', '1000', '--events', '1000')
     const run = spawnSync(
       ...cachedCommand(bench, ...short, '--only', PARTS.join(), '--json', json),
@@ -176,6 +218,26 @@ t.test(
       t.ok(
         samples?.every(kib => kib > 1_024),
         `${samples?.length} samples of the worker`,
+      )
+  },
+)
+
+t.test(
+  'bench: a short run with the installed peers prints the table of the page',
+  { skip: !isLinux && 'figures come from /proc' },
+  async t => {
+    const bench = fileURLToPath(new URL('bench.ts', import.meta.url))
+    const short = '--peers --rest 0 --rounds 1 --slices 1 --seconds 0.05 --rate 50'.split(' ')
+    const { status, stdout, stderr } = spawnSync(...cachedCommand(bench, ...short), {
+      encoding: 'utf8',
+      timeout: 250_000,
+    })
+    t.equal(status, 0, stderr)
+    const rows = stdout.trim().split('\n').slice(-6)
+    for (const name of ['bare', 'row', 'tollgate', 'billed'])
+      t.ok(
+        rows.some(row => row.startsWith(`| ${name} |`)),
+        name,
       )
   },
 )

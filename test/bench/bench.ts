@@ -2,36 +2,46 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { PACE } from './answers.ts'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
 import { fillLedger } from './ledger-fixture.ts'
 import { measureOpenTasks } from './open-tasks.ts'
-import { canPin, isLinux, type Part, start } from './processes.ts'
+import { installedPeers, PEERS, startPeer } from './peers.ts'
+import { canPin, isLinux, type Part, residentOf, start } from './processes.ts'
 import {
   eventsTable,
   type Findings,
   growthTable,
   latencyTable,
   type OpenTasks,
+  pacedTable,
+  peersTable,
   requestsTable,
   streamsTable,
   tasksTable,
   verdicts,
 } from './report.ts'
-import { holdStreams, interleave, jobFor, type Load, loadThrough, type Subject } from './rounds.ts'
+import { holdStreams, interleave, jobFor, type Load, loadThrough } from './rounds.ts'
+import type { Subject } from './tables.ts'
 import { measureTranslation } from './translation.ts'
 import { translationTable } from './translation-report.ts'
 
 const HELP = `npm run bench -- [options]
 
-  --only PARTS      of requests,latency,events,growth,ledger,streams,translation,tasks; all by default
-  --subjects NAMES  of direct,bare,tollgate,row,billed; all by default. row: bare, and writes one fsynced row a
-                    request; billed: tollgate with prices
+  --only PARTS      of requests,latency,events,paced,growth,ledger,streams,translation,tasks; all by default
+  --subjects NAMES  of direct,bare,tollgate,row,billed,nginx,portkey,litellm; the first five by default. row: bare, and
+                    writes one fsynced row a request; billed: tollgate with prices
+  --peers           prints the table of docs/performance.md: requests, latency and events of all subjects that are
+                    installed (nginx and litellm on the PATH, @portkey-ai/gateway in node_modules)
+  --rest N          seconds until memory at rest is read, for --peers; 45
   --rounds N        interleaved rounds, of which medians are printed (of ratios: of those within a round); 5
   --seconds N       of one measurement; 3
   --slices N        of a round where CPU is compared: the subjects take turns within it; 10
   --rate N          requests a second of the part latency; 500
   --streams N       of the part streams; 2000
+  --paced N         streams of the part paced, each with ten events a second; 1000
   --charges N       of the part ledger; 1000000
   --events N        of a long stream of the part translation; 50000
   --tasks N         open tasks of the part tasks, which takes 2.4 x max(20 s, N / 200 polls a second); 1000
@@ -47,8 +57,11 @@ const ACCOUNTS = 100_000
 const readOptions = () => {
   const { values } = parseArgs({
     options: {
-      only: { type: 'string', default: Object.keys(PARTS).join() },
-      subjects: { type: 'string', default: 'direct,bare,tollgate,row,billed' },
+      only: { type: 'string' },
+      subjects: { type: 'string' },
+      peers: { type: 'boolean', default: false },
+      rest: { type: 'string', default: '45' },
+      paced: { type: 'string', default: '1000' },
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '3' },
       slices: { type: 'string', default: '10' },
@@ -61,12 +74,19 @@ const readOptions = () => {
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  const { rounds, seconds, slices, rate, streams, charges, tasks } = values
-  const sizes = { rate: +rate, streams: +streams, charges: +charges, tasks: +tasks }
-  const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, ...sizes }
-  return { ...values, ...numbers, only: values.only.split(','), names: values.subjects.split(',') }
+  const { rounds, seconds, slices, rest, rate, streams, paced, charges, tasks, peers } = values
+  const sizes = { rate: +rate, streams: +streams, paced: +paced, charges: +charges, tasks: +tasks }
+  const numbers = { rounds: +rounds, seconds: +seconds, slices: +slices, rest: +rest, ...sizes }
+  const parts = peers ? PEER_PARTS : Object.keys(PARTS)
+  const subjects = peers
+    ? [...new Set(['direct', ...installedPeers(), ...OWN])]
+    : ['direct', ...OWN]
+  const only = values.only?.split(',') ?? parts
+  return { ...values, ...numbers, only, names: values.subjects?.split(',') ?? subjects }
 }
 type Options = ReturnType<typeof readOptions>
+const OWN = ['bare', 'row', 'tollgate', 'billed']
+const PEER_PARTS = ['requests', 'latency', 'events']
 
 /** The running processes, and functions that start further gateways. */
 interface Bench {
@@ -98,6 +118,13 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
     const job = (subject: Subject) => jobFor(subject, 'burst', { seconds, connections: 16 })
     findings.events = await interleave(subjects, load, rounds, job)
     return eventsTable(findings.events)
+  },
+  async paced({ subjects, load, options: { rounds, paced } }, findings) {
+    const pace = { seconds: 6, connections: paced, spread: PACE.interval * PACE.events }
+    findings.paced = await interleave(subjects, load, rounds, subject =>
+      jobFor(subject, 'paced', pace),
+    )
+    return pacedTable(findings.paced, paced)
   },
   async growth({ gateway, load, options: { rounds, seconds, slices } }, findings) {
     const nameSize = ({ routes, models }: Size) => `${routes} routes, ${models} models`
@@ -157,6 +184,11 @@ const run = async (options: Options): Promise<void> => {
     if (charges > 0) await fillLedger(store, { charges, accounts: Math.min(charges, ACCOUNTS) })
     return { name, ...rest }
   }
+  const peer = async (name: string): Promise<Subject> => {
+    const { child, ...rest } = await startPeer(name, upstream.port, SUBJECT_CORE)
+    ends.push(() => child.kill('SIGTERM'))
+    return rest
+  }
   const startTranslating = async (): Promise<Subject> => {
     const { child, ...rest } = await startGateway(SMALL, upstream.port, SUBJECT_CORE, 'translating')
     ends.push(() => child.kill('SIGTERM'))
@@ -190,21 +222,30 @@ const run = async (options: Options): Promise<void> => {
       return { name: 'row', pid, port, key: 'none' }
     },
     billed: () => startBilled('billed', 0),
+    ...Object.fromEntries(Object.keys(PEERS).map(name => [name, () => peer(name)])),
   }
   try {
     const load = loadThrough(await launch('load.ts', LOAD_CORE))
-    const subjects: Subject[] = []
-    for (const name of options.names.filter(Boolean)) subjects.push(await pick(make, name)())
+    const started: Subject[] = []
+    for (const name of options.names.filter(Boolean)) started.push(await pick(make, name)())
+    const subjects = options.peers ? await measureRest(started, options.rest) : started
     const findings: Findings = {}
     for (const name of options.only)
       console.log(
         `${await pick(PARTS, name)({ options, subjects, load, gateway, startBilled, startTranslating, measureTasks }, findings)}\n`,
       )
-    console.log(verdicts(findings).join('\n'))
+    if (options.peers) console.log(`${peersTable(findings, subjects, options.rate)}\n`)
+    else console.log(verdicts(findings).join('\n'))
     if (options.json) writeFileSync(options.json, JSON.stringify(findings, mapsAsObjects, 2))
   } finally {
     end()
   }
+}
+
+/** Reads the memory of each subject before its first request. */
+const measureRest = async (subjects: readonly Subject[], seconds: number): Promise<Subject[]> => {
+  await pause(seconds * 1_000)
+  return subjects.map(each => ({ ...each, ...(each.pid && { atRest: residentOf(each.pid) }) }))
 }
 
 const pick = <T>(from: Readonly<Record<string, T>>, name: string): T => {

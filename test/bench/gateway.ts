@@ -149,7 +149,7 @@ const configuration = (size: Size, upstream: number, data: string, kind: Kind): 
         key: 'sk-upstream-0123456789abcdef',
         formats: ['openai-chat'],
         // At least the number of streams: no stream may wait for a connection.
-        connections: 4096,
+        connections: 16_384,
       },
       ...more?.upstreams,
     },

@@ -1,5 +1,6 @@
 /** The client process of the bench: closed loop, open loop at a rate, or streams that stay open. */
 import net from 'node:net'
+import { STAMP } from './answers.ts'
 
 export interface Job {
   readonly port: number
@@ -10,6 +11,8 @@ export interface Job {
   /** Requests a second, independent of responses. Without it each connection sends its next request
    *  right after a response. */
   readonly rate?: number
+  /** ms over which the first requests of a closed loop are spread; 0 by default. */
+  readonly spread?: number
   /** Opens one stream per connection, waits for its first event, and keeps it open. */
   readonly hold?: boolean
 }
@@ -21,6 +24,9 @@ export interface Outcome {
   /** ms; from the moment a request was due. */
   readonly p50: number
   readonly p99: number
+  /** ms from the time in a stamped event until it is read; NaN without such events. */
+  readonly delay50: number
+  readonly delay99: number
 }
 
 /** One connection with one request at a time. Finds the end of a response, and counts events. */
@@ -34,11 +40,13 @@ class Connection {
   #chunked = false
   #status = 0
   #tail = ''
+  readonly #delays: number[]
   busy = false
   events = 0
 
-  constructor(port: number, request: Buffer) {
+  constructor(port: number, request: Buffer, delays: number[]) {
     this.#request = request
+    this.#delays = delays
     this.socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     this.socket.on('data', bytes => this.#take(bytes as Buffer))
     this.socket.on('error', () => this.#end(false))
@@ -75,6 +83,9 @@ class Connection {
     const text = this.#tail + bytes.toString('latin1', from)
     for (let at = text.indexOf('data: '); at >= 0; at = text.indexOf('data: ', at + 6))
       this.events++
+    const now = process.hrtime.bigint()
+    for (const [, stamp = ''] of text.matchAll(STAMP))
+      this.#delays.push(Number(now - BigInt(stamp)) / 1e6)
     if (this.events > 0) this.#firstEvent?.()
     if (text.endsWith('0\r\n\r\n')) this.#end(this.#status === 200)
     // Shorter than `data: `, so that no event is counted twice.
@@ -89,37 +100,40 @@ class Connection {
   }
 }
 
+const percentile = (values: number[], share: number): number =>
+  values.sort((a, b) => a - b)[Math.floor(share * (values.length - 1))] ?? Number.NaN
+
 class Measurements {
   readonly #times: number[] = []
+  readonly delays: number[] = []
   failed = 0
   add(ok: boolean, ms: number): void {
     if (ok) this.#times.push(ms)
     else this.failed++
   }
   outcome(events: number, seconds: number): Outcome {
-    const times = this.#times.sort((remaining, right) => remaining - right)
-    const at = (share: number): number =>
-      times[Math.floor(share * (times.length - 1))] ?? Number.NaN
     return {
-      requests: times.length,
+      requests: this.#times.length,
       failed: this.failed,
       events,
       seconds,
-      p50: at(0.5),
-      p99: at(0.99),
+      p50: percentile(this.#times, 0.5),
+      p99: percentile(this.#times, 0.99),
+      delay50: percentile(this.delays, 0.5),
+      delay99: percentile(this.delays, 0.99),
     }
   }
 }
 
 const closedLoop = (
   connections: readonly Connection[],
-  seconds: number,
+  { seconds, spread = 0 }: Job,
   measurements: Measurements,
 ) => {
   const end = performance.now() + seconds * 1000
   return Promise.all(
     connections.map(
-      connection =>
+      (connection, index) =>
         new Promise<void>(resolve => {
           const again = (): void => {
             const due = performance.now()
@@ -129,7 +143,8 @@ const closedLoop = (
               again()
             })
           }
-          again()
+          if (spread === 0) again()
+          else setTimeout(again, (spread * index) / connections.length)
         }),
     ),
   )
@@ -169,11 +184,11 @@ const LATE = 60_000
 const run = async (job: Job, openStreams: Connection[]): Promise<Outcome> => {
   for (const connection of openStreams.splice(0)) connection.socket.destroy()
   const request = Buffer.from(job.request)
+  const measurements = new Measurements()
   const connections = Array.from(
     { length: job.connections },
-    () => new Connection(job.port, request),
+    () => new Connection(job.port, request, measurements.delays),
   )
-  const measurements = new Measurements()
   const start = performance.now()
   // Requests without a response by then count as failed.
   const end = () => connections.forEach(connection => void connection.socket.destroy())
@@ -182,7 +197,7 @@ const run = async (job: Job, openStreams: Connection[]): Promise<Outcome> => {
     openStreams.push(...connections)
     for (const connection of connections) await connection.hold()
   } else if (job.rate) await openLoop(connections, job.seconds, job.rate, measurements)
-  else await closedLoop(connections, job.seconds, measurements)
+  else await closedLoop(connections, job, measurements)
   const events = connections.reduce((sum, connection) => sum + connection.events, 0)
   clearTimeout(late)
   if (!job.hold) end()

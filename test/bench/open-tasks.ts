@@ -6,7 +6,8 @@ import { openDatabase } from '../../engine/store/database.ts'
 import type { Outcome } from './load.ts'
 import { memoryOf, type Part } from './processes.ts'
 import type { OpenTasks } from './report.ts'
-import { type Load, requestOf, type Subject } from './rounds.ts'
+import { type Load, requestOf } from './rounds.ts'
+import type { Subject } from './tables.ts'
 import type { Polls } from './task-upstream.ts'
 
 /** Polls a second that one upstream gets, unless `polls:` says otherwise. */

@@ -73,6 +73,9 @@ export const memoryOf = (pid: number): ProcessMemory[] =>
     return text === '' ? [] : [{ role, pss: field('Pss'), rss: field('Rss') }]
   })
 
+/** Proportional memory of the tree, in KiB. */
+export const pssOf = (pid: number): number => memoryOf(pid).reduce((sum, { pss }) => sum + pss, 0)
+
 /** The id of the worker in the tree of a gateway; 0 without one. */
 export const workerOf = (pid: number): number =>
   treeOf(pid).find(each => read(`/proc/${each}/cmdline`).includes('/worker.ts')) ?? 0

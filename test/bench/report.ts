@@ -1,6 +1,6 @@
 /** Medians and tables of the bench. Pure. */
 import type { Outcome } from './load.ts'
-import { figure, median, type Round, type Rounds, table } from './tables.ts'
+import { figure, median, type Round, type Rounds, type Subject, table } from './tables.ts'
 import { type Translation, translationFigures } from './translation-report.ts'
 
 export interface OpenTasks {
@@ -19,6 +19,7 @@ export interface Findings {
   requests?: Rounds
   latency?: Rounds
   events?: Rounds
+  paced?: Rounds
   growth?: Rounds
   ledger?: Rounds
   streamMemory?: readonly StreamMemory[]
@@ -52,21 +53,21 @@ export const tasksTable = ({ count, memory, creates, ...polling }: OpenTasks): s
   )
 }
 
-const medianOf = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
+export const medianOf = (rounds: Rounds, name: string, value: (round: Round) => number): number =>
   median((rounds.get(name) ?? []).map(value))
 
 /** The ratio of two subjects within each round; of all rounds the median. */
-const ratio = (rounds: Rounds, name: string, to: string): number => {
+export const ratio = (rounds: Rounds, name: string, to: string, cost = perRequest): number => {
   const others = rounds.get(to) ?? []
   const pairs = (rounds.get(name) ?? []).flatMap((round, at) => {
     const other = others[at]
-    return other ? [perRequest(round) / perRequest(other)] : []
+    return other ? [cost(round) / cost(other)] : []
   })
   return median(pairs)
 }
 
-const perRequest = (round: Round): number => (round.cpu * 1e6) / round.requests
-const perEvent = (round: Round): number => (round.cpu * 1e6) / round.events
+export const perRequest = (round: Round): number => (round.cpu * 1e6) / round.requests
+export const perEvent = (round: Round): number => (round.cpu * 1e6) / round.events
 
 const spread = (rounds: Rounds, name: string, value: (round: Round) => number): string => {
   const values = (rounds.get(name) ?? []).map(value)
@@ -143,7 +144,7 @@ export const latencyTable = (rounds: Rounds, rate: number): string => {
 
 export const eventsTable = (rounds: Rounds): string =>
   table(
-    ['16 streams at once', 'events/s', 'CPU µs/event', 'min–max'],
+    ['16 streams at once', 'events/s', 'CPU µs/event', 'min–max', '× row'],
     [...rounds.keys()].map(name => [
       name,
       figure(
@@ -152,8 +153,84 @@ export const eventsTable = (rounds: Rounds): string =>
       ),
       name === 'direct' ? '' : figure(medianOf(rounds, name, perEvent), 2),
       name === 'direct' ? '' : spread(rounds, name, perEvent),
+      name === 'direct' ? '' : figure(ratio(rounds, name, 'row', perEvent), 2),
     ]),
   )
+
+/** The table of docs/performance.md. */
+export const peersTable = (
+  { requests = NO_ROUNDS, latency = NO_ROUNDS, events = NO_ROUNDS }: Findings,
+  subjects: readonly Subject[],
+  rate: number,
+): string =>
+  table(
+    [
+      '',
+      'CPU µs/request',
+      '× nginx',
+      'CPU µs/event',
+      `p50 / p99 ms at ${rate}/s`,
+      `CPU µs/request at ${rate}/s`,
+      'RSS MiB, rest / load',
+    ],
+    subjects.map(({ name, pid, atRest = Number.NaN }) => {
+      const at = (key: 'p50' | 'p99') =>
+        figure(
+          medianOf(latency, name, round => round[key]),
+          2,
+        )
+      const delays = `${at('p50')} / ${at('p99')}`
+      if (pid === undefined) return [name, '', '', '', delays, '', '']
+      const load = medianOf(requests, name, ({ resident }) => resident / 1024)
+      return [
+        name,
+        figure(medianOf(requests, name, perRequest)),
+        figure(ratio(requests, name, 'nginx')),
+        figure(medianOf(events, name, perEvent), 2),
+        delays,
+        figure(medianOf(latency, name, perRequest), 0),
+        `${figure(atRest / 1024, 0)} / ${figure(load, 0)}`,
+      ]
+    }),
+  )
+const NO_ROUNDS: Rounds = new Map()
+
+export const pacedTable = (rounds: Rounds, streams: number): string => {
+  const added = (name: string, at: 'delay50' | 'delay99'): number =>
+    medianOf(rounds, name, round => round[at]) - medianOf(rounds, 'direct', round => round[at])
+  return table(
+    [
+      `${streams} streams, 10 events/s each`,
+      'events/s',
+      'CPU µs/event',
+      '× row',
+      'delay p50/p99 ms',
+      'added p50/p99 ms',
+    ],
+    [...rounds.keys()].map(name => {
+      const at = (key: 'delay50' | 'delay99') =>
+        figure(
+          medianOf(rounds, name, round => round[key]),
+          2,
+        )
+      const own = [
+        name,
+        figure(
+          medianOf(rounds, name, round => round.events / round.seconds),
+          0,
+        ),
+      ]
+      if (name === 'direct') return [...own, '', '', `${at('delay50')} / ${at('delay99')}`, '']
+      return [
+        ...own,
+        figure(medianOf(rounds, name, perEvent)),
+        figure(ratio(rounds, name, 'row', perEvent), 2),
+        `${at('delay50')} / ${at('delay99')}`,
+        `${figure(added(name, 'delay50'), 2)} / ${figure(added(name, 'delay99'), 2)}`,
+      ]
+    }),
+  )
+}
 
 export const growthTable = (rounds: Rounds): string => {
   const [first = ''] = rounds.keys()
@@ -176,23 +253,18 @@ export interface StreamMemory {
   readonly name: string
   readonly streams: number
   /** KiB a stream. */
-  readonly resident: number
+  readonly pss: number
   readonly kernel: number
 }
 export const streamsTable = (streamMemory: readonly StreamMemory[]): string =>
   table(
-    ['idle open streams', 'count', 'RSS KiB/stream', 'kernel TCP KiB/stream'],
-    streamMemory.map(row => [
-      row.name,
-      String(row.streams),
-      figure(row.resident),
-      figure(row.kernel),
-    ]),
+    ['idle open streams', 'count', 'Pss KiB/stream', 'kernel TCP KiB/stream'],
+    streamMemory.map(row => [row.name, String(row.streams), figure(row.pss), figure(row.kernel)]),
   )
 
 /** Compares the findings with their targets: one line each. */
 export const verdicts = (findings: Findings): string[] => {
-  const { requests, latency, growth, ledger, streamMemory, translation } = findings
+  const { requests, latency, paced, growth, ledger, streamMemory, translation } = findings
   const lines: string[] = []
   const addVerdict = (text: string, value: number, reach: number): void => {
     if (!Number.isNaN(value))
@@ -210,6 +282,10 @@ export const verdicts = (findings: Findings): string[] => {
     addVerdict('added p99, ms', addedMs('tollgate'), 1.5 * Math.max(0, addedMs('bare')) + 1)
     addVerdict('added p99 billed, ms', addedMs('billed'), 1.5 * Math.max(0, addedMs('row')) + 1)
   }
+  if (paced) {
+    const delay = (name: string): number => medianOf(paced, name, round => round.delay99)
+    addVerdict('added p99 of events billed, ms', delay('billed') - delay('direct'), 2)
+  }
   const reportGrowth = (rounds: Rounds, text: string): void => {
     const [small = '', large = ''] = rounds.keys()
     addVerdict(text, ratio(rounds, large, small), 1.1)
@@ -217,8 +293,7 @@ export const verdicts = (findings: Findings): string[] => {
   if (growth) reportGrowth(growth, 'CPU of the large configuration, × small')
   if (ledger) reportGrowth(ledger, 'CPU with full books, × empty')
   const tollgateMemory = streamMemory?.find(row => row.name === 'tollgate')
-  if (tollgateMemory)
-    addVerdict('KiB per idle stream', tollgateMemory.resident + tollgateMemory.kernel, 64)
+  if (tollgateMemory) addVerdict('KiB per idle stream', tollgateMemory.pss, 30)
   if (translation)
     for (const { text, value, reach } of translationFigures(translation))
       addVerdict(text, value, reach)

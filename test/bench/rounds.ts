@@ -3,17 +3,10 @@ import { once } from 'node:events'
 import { type Manner, requestBody } from './answers.ts'
 import { PATH } from './gateway.ts'
 import type { Job, Outcome } from './load.ts'
-import { cpuOf, kernelTcp, type Part, residentOf } from './processes.ts'
+import { cpuOf, kernelTcp, type Part, pssOf, residentOf } from './processes.ts'
 import type { StreamMemory } from './report.ts'
-import { joinSlices, type Round, type Rounds } from './tables.ts'
+import { joinSlices, type Round, type Rounds, type Subject } from './tables.ts'
 
-export interface Subject {
-  readonly name: string
-  /** Root of the measured process tree; none for the upstream alone. */
-  readonly pid?: number
-  readonly port: number
-  readonly key: string
-}
 export type Load = (job: Job) => Promise<Outcome>
 
 export const loadThrough =
@@ -36,13 +29,18 @@ const requestTo = (subject: Subject, manner: Manner): string =>
   requestOf(subject, PATH, requestBody(manner))
 
 /** A whole request, head and body. */
-export const requestOf = ({ port, key }: Subject, path: string, body: string): string => {
+export const requestOf = (
+  { port, key, headers = [] }: Subject,
+  path: string,
+  body: string,
+): string => {
   const head = [
     `POST ${path} HTTP/1.1`,
     `host: 127.0.0.1:${port}`,
     `authorization: Bearer ${key}`,
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
+    ...headers,
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
 }
@@ -101,12 +99,12 @@ export const holdStreams = async (
     // The first streams pay for pools and for code that is compiled once.
     await hold(Math.ceil(streams / 20))
     await hold(0)
-    const before = { resident: residentOf(pid), kernel: kernelTcp() }
+    const before = { pss: pssOf(pid), kernel: kernelTcp() }
     await hold(streams)
     rows.push({
       name,
       streams,
-      resident: (residentOf(pid) - before.resident) / streams,
+      pss: (pssOf(pid) - before.pss) / streams,
       // Each connection has one end in the subject and one in another process.
       kernel: Math.max(0, kernelTcp() - before.kernel) / 2 / streams,
     })

@@ -23,8 +23,9 @@ import { PATH, SCHEMA } from './gateway.ts'
 import { creditBenchAccount } from './ledger-fixture.ts'
 import { pin, start } from './processes.ts'
 import { growthTable } from './report.ts'
-import { interleave, jobFor, loadThrough, type Subject } from './rounds.ts'
+import { interleave, jobFor, loadThrough } from './rounds.ts'
 import { fillPostgres, fillSqlite, type ScaleSize } from './scale-fixture.ts'
+import type { Subject } from './tables.ts'
 
 const HELP = `npm run bench:scale -- [options]
 
@@ -153,9 +154,9 @@ const newDatabase = async (url: string, name: string): Promise<string> => {
 
 const newFolder = (name: string): string => {
   if (values.store) {
-    const kept = join(values.store, name)
-    mkdirSync(join(kept, 'config'), { recursive: true })
-    return kept
+    const own = join(values.store, name)
+    mkdirSync(join(own, 'config'), { recursive: true })
+    return own
   }
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-scale-'))
   ends.push(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,6 +1,17 @@
 /** Rounds, medians and Markdown tables of the bench. Pure. */
 import type { Outcome } from './load.ts'
 
+export interface Subject {
+  readonly name: string
+  /** Root of the measured process tree; none for the upstream alone. */
+  readonly pid?: number
+  readonly port: number
+  readonly key: string
+  /** Further headers of its requests. */
+  readonly headers?: readonly string[]
+  /** KiB of RSS before its first request. */
+  readonly atRest?: number
+}
 export interface Round extends Outcome {
   /** Seconds of the whole process tree; NaN for the upstream alone. */
   readonly cpu: number
@@ -28,6 +39,8 @@ export const joinSlices = (slices: readonly Round[]): Round => {
     cpu: sum(({ cpu }) => cpu),
     p50: median(slices.map(({ p50 }) => p50)),
     p99: median(slices.map(({ p99 }) => p99)),
+    delay50: median(slices.map(({ delay50 }) => delay50)),
+    delay99: median(slices.map(({ delay99 }) => delay99)),
     resident: slices.at(-1)?.resident ?? Number.NaN,
   }
 }

@@ -3,7 +3,8 @@
 import { DIALOGUES, type FormatName, type Manner, MODEL_NAMES } from './dialogue.ts'
 import type { Job } from './load.ts'
 import { residentIn, workerOf } from './processes.ts'
-import { interleave, type Load, requestOf, type Subject } from './rounds.ts'
+import { interleave, type Load, requestOf } from './rounds.ts'
+import type { Subject } from './tables.ts'
 import type { Pair, Samples, Translation } from './translation-report.ts'
 
 interface Sizes {

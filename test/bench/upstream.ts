@@ -1,6 +1,6 @@
 /** The upstream of the bench: minimal HTTP/1.1 over node:net, so that it costs little CPU. */
 import net from 'node:net'
-import { DONE, EVENTS, event, NAMES, plainAnswer } from './answers.ts'
+import { DONE, EVENTS, event, NAMES, PACE, plainAnswer, stampedEvent } from './answers.ts'
 import { DIALOGUES, FORMATS, type FormatName, MODEL_NAMES } from './dialogue.ts'
 
 /** Events of a long stream. */
@@ -58,6 +58,17 @@ const drainOrClose = (socket: net.Socket): Promise<void> =>
     socket.on('drain', onReady).on('close', onReady)
   })
 
+const writePaced = (socket: net.Socket): void => {
+  let count = 0
+  const timer = setInterval(() => {
+    if (socket.destroyed) return clearInterval(timer)
+    socket.write(chunk(stampedEvent(count)))
+    if (++count < PACE.events) return
+    clearInterval(timer)
+    socket.write(LAST)
+  }, PACE.interval)
+}
+
 const answer = (socket: net.Socket, question: string): void => {
   const line = question.slice(0, question.indexOf('\r\n'))
   if (/translate-/.test(question)) {
@@ -66,6 +77,7 @@ const answer = (socket: net.Socket, question: string): void => {
   }
   if (question.includes(NAMES.plain)) return void socket.write(PLAIN)
   socket.write(STREAM_HEAD)
+  if (question.includes(NAMES.paced)) return writePaced(socket)
   if (question.includes(NAMES.idle)) return void socket.write(EVENT_CHUNKS[0] ?? LAST)
   // One write per event, as a real upstream sends them.
   for (const each of EVENT_CHUNKS) socket.write(each)

@@ -152,7 +152,7 @@ export const firstEventIn = (bytes: Bytes): SseEvent | undefined => {
 /** Parses the event that starts here. */
 const eventAt = (bytes: Buffer, start: number): SseEvent => {
   let name = ''
-  let data: string | undefined
+  let text: string | undefined
   let at = start
   while (at < bytes.length) {
     let end = at
@@ -163,9 +163,9 @@ const eventAt = (bytes: Buffer, start: number): SseEvent => {
     at = next
     if (isBlank) break
     if (field === 'event') name = value
-    else if (field === 'data') data = data === undefined ? value : `${data}\n${value}`
+    else if (field === 'data') text = text === undefined ? value : `${text}\n${value}`
   }
-  return { name, data, start, end: at, fields: undefined }
+  return { name, data: text, start, end: at, fields: undefined }
 }
 /** The position behind the last blank line before `at`. */
 const startOfEvent = (bytes: Buffer, at: number): number => {
