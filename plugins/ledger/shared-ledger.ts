@@ -16,6 +16,6 @@ export const sharedLedger = (host: Host): Ledger => {
   const { database, log, membership } = host
   host.job('ledger notes', SETTLEMENT_INTERVAL, () => settleCheckpoints(database, log, Date.now()))
   host.job('key quotas', RENEWAL_INTERVAL, signal => renewQuotas(host, Date.now(), signal))
-  host.job('ledger audit', AUDIT_INTERVAL, () => reportAudit(host))
+  host.job('ledger audit', AUDIT_INTERVAL, signal => reportAudit(host, signal))
   return host.share('ledger', '1', () => new Ledger(database, log, membership))
 }

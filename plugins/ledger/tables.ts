@@ -1,9 +1,12 @@
 /** The tables of the ledger, in nanos and ms. Triggers update the wallets in the statement that
  *  closes a charge, so that no code path can omit it. */
+import { DURATIONS } from '../../engine/kit.ts'
 import type { Migration } from '../../engine/plugin.ts'
 import { PROCESSES_TABLE } from '../../engine/store/while-registered.ts'
 import { BACKFILL, SUM_REFUND, SUM_RELEASED, SUM_SETTLED, USAGE_DAYS } from './views/usage-days.ts'
 import { OWNER_COLUMNS, walletInSql } from './wallet.ts'
+
+const DAY = DURATIONS.d
 
 /** The columns of the first version. `process`: the type of that column. */
 const chargeColumns = (process: string): string => `
@@ -209,6 +212,14 @@ const ARCHIVES = `
     account BIGINT NOT NULL,
     archive BIGINT NOT NULL) WITHOUT ROWID`
 
+/** Refunds of charges that are archived: those in the sums of days that no charge has any more. */
+const ARCHIVED_REFUNDS = `
+  ALTER TABLE archived_days ADD COLUMN refunded BIGINT NOT NULL DEFAULT 0;
+  UPDATE archived_days SET refunded =
+    (SELECT coalesce(sum(u.refunded), 0) FROM usage_days u WHERE u.day = archived_days.day)
+    - (SELECT coalesce(sum(r.amount), 0) FROM credits r JOIN charges c ON c.request = r.request
+       WHERE r.kind = 'refund' AND c.opened / ${DAY} = archived_days.day)`
+
 export const migrations: readonly Migration[] = [
   {
     number: 1,
@@ -319,4 +330,5 @@ export const migrations: readonly Migration[] = [
     WHEN (${IS_REFUND}) EXECUTE FUNCTION tollgate_sum_refund()`,
   },
   { number: 15, text: ARCHIVES },
+  { number: 16, text: ARCHIVED_REFUNDS },
 ]

@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
@@ -164,6 +165,17 @@ const newFolder = (name: string): string => {
   return folder
 }
 
+/** Resolves when the audit has ended that begins with the gateway: its CPU time is not that of
+ *  calls. */
+const auditEnd = async (data: string): Promise<void> => {
+  const { admin } = JSON.parse(readFileSync(join(data, 'run.json'), 'utf8'))
+  for (;;) {
+    const response = await fetch(`${admin}/metrics`)
+    if (/^tollgate_ledger_charged /m.test(await response.text())) return
+    await pause(1_000)
+  }
+}
+
 /** A gateway whose store has these charges of other accounts; account 1 has credit. */
 const startOn = async (name: string, upstream: number, size: ScaleSize | undefined) => {
   const folder = newFolder(name)
@@ -183,6 +195,7 @@ const startOn = async (name: string, upstream: number, size: ScaleSize | undefin
   const program = await startProgram(config, join(folder, 'log'), false)
   ends.push(program.stop)
   await creditBenchAccount(dataFolder, database)
+  await auditEnd(dataFolder)
   pin(program.pid, SUBJECT_CORE)
   return { name, ...program, key: readFileSync(keyFile, 'utf8') }
 }

@@ -123,12 +123,13 @@ const ADD_AMOUNTS = overRequests(
 )
 const ADD_DAYS = overRequests(
   'add days',
-  list => `INSERT INTO archived_days (day, calls, failed, amount)
-   SELECT opened / ${DURATIONS.d}, sum(CASE WHEN state = 'settled' THEN 1 ELSE 0 END),
-     sum(CASE WHEN state = 'released' THEN 1 ELSE 0 END), sum(amount)
-   FROM charges WHERE request IN (${list}) GROUP BY 1
+  list => `INSERT INTO archived_days (day, calls, failed, amount, refunded)
+   SELECT c.opened / ${DURATIONS.d}, sum(CASE WHEN c.state = 'settled' THEN 1 ELSE 0 END),
+     sum(CASE WHEN c.state = 'released' THEN 1 ELSE 0 END), sum(c.amount), coalesce(sum(r.amount), 0)
+   FROM charges c LEFT JOIN credits r ON r.request = c.request WHERE c.request IN (${list}) GROUP BY 1
    ON CONFLICT (day) DO UPDATE SET calls = archived_days.calls + excluded.calls,
-     failed = archived_days.failed + excluded.failed, amount = archived_days.amount + excluded.amount`,
+     failed = archived_days.failed + excluded.failed, amount = archived_days.amount + excluded.amount,
+     refunded = archived_days.refunded + excluded.refunded`,
 )
 const ADD_IDS: Sql = {
   name: 'archive: add ids',

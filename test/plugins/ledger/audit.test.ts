@@ -148,6 +148,8 @@ t.test('audit job: sets the metric to the number of findings and logs each', asy
   ])
   await write('UPDATE wallets SET balance = balance - 1, used = used - 1 WHERE id = 2')
   t.match(await runAuditJob(), /^tollgate_ledger_imbalance 0$/m)
+  const stopped = jobs.get('ledger audit')?.run(AbortSignal.abort()) ?? Promise.resolve()
+  await t.rejects(stopped, { name: 'AbortError' }, 'a gateway that stops does not wait for it')
   t.equal(logLines.length, 2)
 })
 

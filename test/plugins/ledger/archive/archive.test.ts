@@ -14,6 +14,7 @@ import { UNFINISHED } from '../../../../plugins/ledger/archive/statements.ts'
 import { audit } from '../../../../plugins/ledger/audit.ts'
 import { archiveCommand } from '../../../../plugins/ledger/commands/archive.ts'
 import { refundStatements } from '../../../../plugins/ledger/refund-undelivered.ts'
+import { migrations } from '../../../../plugins/ledger/tables.ts'
 import { BY_DAY_AND_MODEL } from '../../../../plugins/ledger/views/overview.ts'
 import { accountValuesIn } from '../../../../plugins/ledger/views/usage-days.ts'
 import { refundCall } from '../../../../plugins/operator/money.ts'
@@ -143,6 +144,21 @@ for (const engine of ENGINES)
         'UPDATE usage_days SET amount = amount - 1 WHERE account = 2',
         'sums of a day = its charges',
       )
+      await damage(
+        'UPDATE usage_days SET refunded = refunded + 1 WHERE account = 4',
+        'UPDATE usage_days SET refunded = refunded - 1 WHERE account = 4',
+        'sums of a day = its charges',
+      )
+      t.same(await audit(database), [])
+    })
+    t.test('archive: a store of an older version gets its archived refunds', async t => {
+      const text = migrations.find(({ number }) => number === 16)?.text ?? ''
+      await database.migrate('older version', [
+        { number: 1, text: 'ALTER TABLE archived_days DROP COLUMN refunded' },
+        { number: 2, text },
+      ])
+      const [row] = await allRows(database, 'SELECT sum(refunded) AS total FROM archived_days')
+      t.equal(Number(row?.total), 103)
       t.same(await audit(database), [])
     })
     t.test('archive: receipts, requests and refunds of archived calls say so', async t => {
