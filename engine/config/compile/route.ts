@@ -5,21 +5,14 @@ import { compose, type Guard, type Handler, type Run } from '../../request/pipel
 import { plainRefusal } from '../../response/refusal.ts'
 import type { Resources } from '../../snapshot/resources.ts'
 import type { CompiledRoute, NamedStage } from '../../snapshot/snapshot.ts'
-import { sendAttempt, type UpstreamAttempt } from '../../upstream/attempt.ts'
-import { createDispatcher, type DispatchRules } from '../../upstream/dispatch.ts'
+import type { UpstreamAttempt } from '../../upstream/attempt.ts'
+import { createDispatcher } from '../../upstream/dispatch.ts'
 import type { Upstream } from '../../upstream/upstreams.ts'
-import { createDialer } from '../../websocket/dial.ts'
 import type { Settings } from '../settings.ts'
 import { type CompileFault, describeError, describeStage } from './compile-problem.ts'
+import { dispatchRules, insideDeadline } from './dispatch-rules.ts'
 import { createRouteHost } from './host.ts'
-import {
-  createRewrite,
-  deadlinesByUpstream,
-  type RouteOptions,
-  readBodyRules,
-  readHangup,
-  readTargets,
-} from './route-options.ts'
+import { type RouteOptions, readBodyRules, readHangup, readTargets } from './route-options.ts'
 import { parseDuration, parseSize } from './units.ts'
 
 export interface RouteContext {
@@ -108,8 +101,10 @@ const assembleRoute = (
   const forwards = forwardHandlers(stages)
   const payload = parseSize(options.websocket?.payload ?? '16MiB')
   const rules = dispatchRules(options, route.method === 'WS' ? payload : undefined, context)
-  const dispatch = createDispatcher(rules, handlersOf(forwards), {
-    wait: ({ exchange }, stage, index) => exchange.stages.guard(stage, forwards[index]?.name),
+  const deadline = insideDeadline(rules)
+  const ring = deadline ? [{ name: 'timeout', run: deadline }, ...forwards] : forwards
+  const dispatch = createDispatcher(rules, handlersOf(ring), {
+    wait: ({ exchange }, stage, index) => exchange.stages.guard(stage, ring[index]?.name),
     closeReason: ({ exchange }) => exchange.stages.stallReason,
   })
   const guard: Guard<Call> = {
@@ -170,25 +165,6 @@ export const forwardHandlers = (
 export const handlersOf = <Subject>(
   named: readonly NamedHandler<Subject>[],
 ): readonly Handler<Subject>[] => named.map(({ run }) => run)
-
-/** `payload`: bytes of the largest WebSocket message; undefined on an HTTP route. */
-const dispatchRules = (
-  options: RouteOptions,
-  payload: number | undefined,
-  { upstreams, resources, spanId }: RouteContext,
-): DispatchRules => ({
-  upstreams,
-  balance: options.balance ?? 'first',
-  retries: options.retries ?? 0,
-  retryOn: options.retry_on ?? [],
-  deadlines: deadlinesByUpstream(options),
-  path: createRewrite(options),
-  spanId,
-  send: payload === undefined ? sendAttempt : createDialer(payload),
-  observe: (upstream, outcome) => resources.metrics.attempt(upstream, outcome),
-  observeConversation: (upstream, place) =>
-    resources.metrics.count('affinity_calls_total', { upstream, place }),
-})
 
 /** Whether a request asks for a stream: by its `accept` header, or else by the first stage that can
  *  tell. */

@@ -51,6 +51,7 @@ const PLUGIN_MEMBERS: Readonly<Record<keyof Plugin, Shape>> = {
   commands: OBJECT,
   admin: ['an object of functions, by `METHOD /-/path`', isEndpoints],
   metrics: ['an object of sentences, by metric', isSentences],
+  serves: ['a text', value => typeof value === 'string'],
   lint: FUNCTION,
   effects: FUNCTION,
   checkLive: FUNCTION,

@@ -182,6 +182,50 @@ t.test('stage timeout: waiting for an upstream does not count', async t => {
   )
 })
 
+t.test('stage timeout: an upstream that a plugin serves has its own time instead', async t => {
+  const errors: string[] = []
+  let [signal, late] = [never as Promise<unknown>, 0]
+  const own: Stage = {
+    async forward(attempt, next) {
+      if (attempt.target.upstream !== 'own') return next()
+      await signal
+      const body = (async function* () {
+        late++
+        yield Buffer.from('late')
+      })()
+      attempt.answer(200, body)
+    },
+  }
+  const core = await startTestServer(
+    t,
+    { own: pluginOf(own) },
+    {
+      settings: { timeouts: { stage: `${LIMIT}ms` } },
+      upstreams: { own: { url: 'own:', timeout: { first_byte: `${2 * LONG}ms` } } },
+      routes: [
+        { path: 'GET /slow', upstream: 'own' },
+        { path: 'GET /short', upstream: 'own', timeout: { first_byte: '100ms' } },
+      ],
+    },
+    { debug() {}, info() {}, warn() {}, error: (_, text = '') => void errors.push(text) },
+  )
+  const ask = async (path: string) => {
+    const reply = await fetch(core.url + path)
+    return `${reply.status} ${await reply.text()}`
+  }
+  t.match(await ask('/short'), /^504 .*"TARGET_TIMEOUT".*own did not answer within 100 ms/)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  signal = promise
+  t.match(await ask('/short'), /^504 /)
+  resolve()
+  await pause(50)
+  t.equal(late, 0, 'a late answer is not read')
+  signal = pause(LONG)
+  t.equal(await ask('/slow'), '200 late')
+  t.same(errors, [])
+  t.equal(core.server.openRequests, 0)
+})
+
 t.test('stage timeout: reading the body chunk by chunk is progress', async t => {
   let chunks = 0
   const slow: Stage = {
