@@ -79,6 +79,8 @@ export interface CommandPartsOf<Host> {
   /** Its metrics without the prefix `tollgate_`, with a sentence each, which scrapes show: `{
    *  blocked_total: 'Requests that the filter refused.' }`. */
   readonly metrics?: Readonly<Record<string, string>>
+  /** What answers at its upstreams (`url: NAME:`), for the banner: 'simulated responses'. */
+  readonly serves?: string
   /** `tollgate lint`: advice on a document. Pure. */
   lint?(document: Sections, advise: Advise): void
   /** `tollgate diff`: what a change does to money; shown before all else. Pure. */

@@ -18,14 +18,14 @@ export const formatBanner = ({
   workers,
   builtVersion,
 }: BannerFacts): string => {
-  const { settings, upstreams, replacements, version } = builtVersion
+  const { settings, upstreams, serves, replacements, version } = builtVersion
   const rows: readonly (readonly [name: string, text: string])[] = [
     ['url', url],
     ['admin', `${admin}  (/-/health /-/ready /-/config /metrics)`],
     ['workers', String(workers)],
     ['version', `#${version}`],
     ['store', describeStore(settings)],
-    ...insideRows(upstreams),
+    ...insideRows(upstreams, serves),
     ...upstreamRow(upstreams),
     ...(settings.egress_allow === ''
       ? []
@@ -42,11 +42,11 @@ type Row = readonly [name: string, text: string]
 type Upstreams = BuiltVersion['upstreams']
 
 /** One row for each plugin that answers in place of upstreams. */
-const insideRows = (upstreams: Upstreams): readonly Row[] =>
+const insideRows = (upstreams: Upstreams, serves: BuiltVersion['serves']): readonly Row[] =>
   [...Map.groupBy(upstreams, ({ inside }) => inside)].flatMap(([plugin, all]) =>
     plugin === undefined
       ? []
-      : [[plugin, `${namesOf(all)}: simulated responses; no provider is called`]],
+      : [[plugin, `${namesOf(all)}: ${serves[plugin] ?? 'answered by this plugin'}`]],
   )
 /** The host names of all other upstreams. */
 const upstreamRow = (upstreams: Upstreams): readonly Row[] => {

@@ -28,6 +28,8 @@ export interface BuiltVersion extends EncodedVersion {
   readonly change: string
   /** Where each upstream leads. */
   readonly upstreams: readonly UpstreamSummary[]
+  /** `Plugin.serves` by plugin. */
+  readonly serves: Readonly<Record<string, string>>
   /** Files of plugins that replace those of the program with their names. */
   readonly replacements: readonly string[]
   /** Admin endpoints of plugins, for example `GET /-/spenders`. */

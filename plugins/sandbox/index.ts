@@ -37,6 +37,7 @@ interface Options {
 }
 
 export default {
+  serves: 'simulated responses; no provider is called',
   schema: {
     description: 'Answers for upstreams whose url is `sandbox:`. Active on every route by default.',
     type: 'object',

@@ -31,6 +31,9 @@ export const reportBuild = (
     admin: [...snapshot.admin.keys()].sort(),
     metrics: Object.assign({}, ...[...plugins.values()].map(({ metrics }) => metrics)),
     routes: snapshot.routes.map(({ route }) => `${route.method} ${route.pattern}`),
+    serves: Object.fromEntries(
+      [...plugins].flatMap(([name, { serves }]) => (serves === undefined ? [] : [[name, serves]])),
+    ),
     upstreams: summarizeUpstreams(blueprint.document, snapshot.upstreams),
     replacements: blueprint.plugins.flatMap(each => (each.isReplacement ? each.file : [])),
   }

@@ -195,7 +195,11 @@ t.test('load: a setup that does not finish is a problem', async t => {
   while (reportedFiles.length < 2) await new Promise(resolve => setImmediate(resolve))
   mock.timers.tick(10_001)
   t.match((await promise).problems, [
-    { code: 'PLUGIN_SETUP', message: /did not finish in 10000 ms/, line: 4 },
+    {
+      code: 'PLUGIN_SETUP',
+      message: /^the setup of the plugin "slow" \(plugins\/slow\.ts\) did not finish in 10000 ms/,
+      line: 4,
+    },
   ])
 })
 

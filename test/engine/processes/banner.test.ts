@@ -9,6 +9,7 @@ import { formatBanner } from '../../../engine/processes/banner.ts'
 import type { BuiltVersion } from '../../../engine/processes/messages.ts'
 import type { Resources } from '../../../engine/snapshot/resources.ts'
 import { SharedResources } from '../../../engine/snapshot/shared-resources.ts'
+import sandbox from '../../../plugins/sandbox/index.ts'
 
 const ROUTES = join(import.meta.dirname, '../../../routes.yaml')
 
@@ -21,7 +22,10 @@ const summarize = (t: Test, document: Document) => {
   const upstreams = compileUpstreams(document, new Map(), resources, releases, [])
   return summarizeUpstreams(document, upstreams)
 }
-const bannerOf = (upstreams: BuiltVersion['upstreams']): string =>
+const bannerOf = (
+  upstreams: BuiltVersion['upstreams'],
+  serves: Readonly<Record<string, string>> = {},
+): string =>
   formatBanner({
     program: 'Tollgate',
     url: 'http://127.0.0.1:8080',
@@ -31,6 +35,7 @@ const bannerOf = (upstreams: BuiltVersion['upstreams']): string =>
       version: 1,
       replacements: [],
       upstreams,
+      serves: { sandbox: sandbox.serves, ...serves },
       settings: { database: 'sqlite:', durability: 'power', egress_allow: '' },
     } as unknown as BuiltVersion,
   })
@@ -48,6 +53,16 @@ t.test(
     t.notMatch(bannerOf(upstreams), /upstreams|warning/)
   },
 )
+
+t.test('banner: other plugins that serve upstreams are named by what they say', t => {
+  const upstreams = summarize(t, {
+    upstreams: { own: { url: 'corp:' }, far: { url: 'sandbox:' }, near: { url: 'corp:' } },
+  } as unknown as Document)
+  t.match(bannerOf(upstreams), /^ {2}corp +own, near: answered by this plugin$/m)
+  t.match(bannerOf(upstreams, { corp: 'through the proxy' }), /^ {2}corp +own.*: through the/m)
+  t.match(bannerOf(upstreams), /^ {2}sandbox +far: simulated/m)
+  t.end()
+})
 
 t.test('banner: a key alone leads to the provider of its upstream', async t => {
   const hosts = {
