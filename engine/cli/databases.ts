@@ -25,8 +25,20 @@ export const existingDatabase =
       printError(`store: ${placeOf(url, data)}`)
       return opened
     })
-    // A store that could not be opened needs no closing.
-    return { ...database, migrate: async () => {}, close: () => database.close().catch(() => {}) }
+    const orOlder = <T>(result: Promise<T>): Promise<T> =>
+      result.catch(error => {
+        throw isTableMissing(error)
+          ? fault('STORE_OLDER', [placeOf(url, data), error.message])
+          : error
+      })
+    return {
+      ...database,
+      read: (sql, values) => orOlder(database.read(sql, values)),
+      write: statements => orOlder(database.write(statements)),
+      migrate: async () => {},
+      // A store that could not be opened needs no closing.
+      close: () => database.close().catch(() => {}),
+    }
   }
 const placeOf = (url: string, data: string): string =>
   isPostgres(url) ? withoutPassword(url) : locate(url, data).url
@@ -47,13 +59,19 @@ const HAS_TABLES: Sql = {
   name: 'command: has tables',
   text: `SELECT id FROM ${PROCESSES_TABLE} LIMIT 1`,
 }
+/** A table or a column. */
 const isTableMissing = (error: unknown): boolean =>
-  /no such table|does not exist/.test(String((error as Error).message)) || isCode(error, '42P01')
+  /no such (table|column)|has no column|does not exist/.test(String((error as Error).message)) ||
+  isCode(error, '42P01', '42703')
 const withoutPassword = (url: string): string => url.replace(/(:\/\/[^:@/]*):[^@/]*@/, '$1@')
 const fault = errors({
   STORE_MISSING: [
     503,
     'There is no store at %s. Commands create none: run `tollgate start` once, or name the right one with settings.database (DATABASE_URL) or settings.data (TOLLGATE_DATA)',
+  ],
+  STORE_OLDER: [
+    503,
+    'The store at %s is of an earlier version (%s). Commands change no tables: start this version of the gateway on it once',
   ],
   STORE_EMPTY: [
     503,
