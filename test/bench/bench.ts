@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { PACE } from './answers.ts'
 import { SCHEMA, type Size, startGateway } from './gateway.ts'
 import { fillLedger } from './ledger-fixture.ts'
 import { measureOpenTasks } from './open-tasks.ts'
@@ -120,7 +119,7 @@ const PARTS: Readonly<Record<string, (bench: Bench, findings: Findings) => Promi
     return eventsTable(findings.events)
   },
   async paced({ subjects, load, options: { rounds, paced } }, findings) {
-    const pace = { seconds: 6, connections: paced, spread: PACE.interval * PACE.events }
+    const pace = { seconds: 5, connections: paced, spread: 4_000 }
     findings.paced = await interleave(subjects, load, rounds, subject =>
       jobFor(subject, 'paced', pace),
     )
