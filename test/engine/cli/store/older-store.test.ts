@@ -1,9 +1,9 @@
 /** A command on a store of an earlier version says so, and how its tables get current. */
 import t from 'tap'
-import { existingDatabase } from '../../../engine/cli/databases.ts'
-import type { Settings } from '../../../engine/config/settings.ts'
-import { MEMBERSHIP_TABLES } from '../../../engine/store/membership.ts'
-import { ENGINES, sql, startAnyStore, statement } from '../../helpers/store/store.ts'
+import { existingDatabase } from '../../../../engine/cli/databases.ts'
+import type { Settings } from '../../../../engine/config/settings.ts'
+import { MEMBERSHIP_TABLES } from '../../../../engine/store/membership.ts'
+import { ENGINES, sql, startAnyStore, statement } from '../../../helpers/store/store.ts'
 
 for (const engine of ENGINES)
   t.test(`commands on ${engine}: a store of an earlier version is named as that`, async t => {
