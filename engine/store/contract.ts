@@ -30,6 +30,9 @@ export interface Sql {
    *  between them. Such a statement may expect rows, but no number of rows, and returns none. A
    *  `once` statement must not touch the same rows. */
   readonly sums?: readonly number[]
+  /** The text is an INSERT that ends in `VALUES (…)`. The store may insert the rows of several such
+   *  statements by one. Each expects one row, and returns none. */
+  readonly joins?: true
 }
 export interface Statement {
   readonly sql: Sql

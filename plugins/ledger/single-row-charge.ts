@@ -19,6 +19,7 @@ const INSERT_FREE_CHARGE = whileRegistered('ledger: free charge in one row', INS
 const INSERT_CHARGE: Sql = {
   name: 'ledger: charge in one row',
   text: `INSERT INTO charges (${COLUMNS}) VALUES (${VALUES}, ?)`,
+  joins: true,
 }
 
 /** The work of the settlement trigger, summed for all charges of one commit: see `Sql.sums`. */

@@ -226,23 +226,23 @@ export const mutations: readonly Mutation[] = [
     bug: 'the first of added sums is lost',
     edits: [
       edit(
-        'engine/store/summed-statements.ts',
+        'engine/store/merged-statements.ts',
         'values[at] = addValues(values[at], more[at])',
         'values[at] = more[at]',
       ),
     ],
-    tests: ['test/engine/store/summed-statements.test.ts', AT_ONCE],
+    tests: ['test/engine/store/merged-statements.test.ts', AT_ONCE],
   },
   {
     bug: 'added sums are applied after the statement that reads them',
     edits: [
       edit(
         'engine/store/sqlite/group-commit.ts',
-        'const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined',
-        'const sumsRefusal = undefined as Refusal | undefined',
+        'const mergedRefusal = merged && !isFirst ? applyMerged(store, merged, at) : undefined',
+        'const mergedRefusal = undefined as Refusal | undefined',
       ),
     ],
-    tests: ['test/engine/store/summed-statements.test.ts'],
+    tests: ['test/engine/store/merged-statements.test.ts'],
   },
   {
     bug: 'a local reservation is charged after a reaping',

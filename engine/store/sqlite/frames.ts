@@ -3,8 +3,17 @@
 import type { Migration } from '../../plugin.ts'
 import type { EncodedStatement, Wire } from '../values.ts'
 
-/** Number of the SQL text on this connection, expected rows (see `encodeRows`), values. */
-export type WireStatement = readonly [text: number, rows: number, ...values: Wire[]]
+/** A SQL text with its number on this connection, and how its statements may be merged: see `Sql`.
+ *  */
+export type WireText = readonly [
+  number: number,
+  text: string,
+  sums?: readonly number[] | null | undefined,
+  joins?: true | null | undefined,
+]
+/** Number of the SQL text, expected rows (see `encodeRows`), values. With the complement of the
+ *  number: positions and values that differ from the statement before with the same text. */
+export type WireStatement = readonly [text: number, ...rowsAndValues: Wire[]]
 type WireList = readonly [number: number, marks: number, ...statements: WireStatement[]]
 /** Marks of a list. AGAIN: it was sent before, and perhaps applied. ONCE: a unique key admits its
  *  first statement only once. */
@@ -14,7 +23,7 @@ export const ONCE = 2
 /** Client to writer. `hello` comes first; `bye` clears the on-crash statements (`wills`). */
 export interface ClientMessage {
   readonly hello?: string
-  readonly texts?: readonly (readonly [number: number, text: string, sums?: readonly number[]])[]
+  readonly texts?: readonly WireText[]
   readonly lists?: readonly WireList[]
   readonly wills?: readonly (readonly [name: string, ...statements: EncodedStatement[]])[]
   /** No list below the first number will be repeated, except those that follow. */
@@ -43,6 +52,9 @@ export type WireResult = readonly [number: number, rows?: WireRows | null, refus
 /** Writer to client. */
 export interface WriterMessage {
   readonly welcome?: true
+  /** With `welcome`: statements may be sent as changes. A writer of an earlier version cannot read
+   *  them. */
+  readonly changes?: true
   /** Numbers of lists that were applied and returned no rows. */
   readonly done?: readonly number[]
   readonly answers?: readonly WireResult[]

@@ -1,7 +1,7 @@
 /** Group commit: applies all queued lists in one transaction, so that they share an fsync. A list
  *  that fails does not affect the others. */
 import type { Row, Value } from '../../plugin.ts'
-import { StatementSums, type Step } from '../summed-statements.ts'
+import { JoinedTexts, MergedStatements, type Step } from '../merged-statements.ts'
 import { hasExpectedRows, rowFromWire, rowToWire } from '../values.ts'
 import type { Refusal } from './frames.ts'
 import { isDuplicateRow, isFatal, isStoreError, type Sqlite, violatedNames } from './sqlite.ts'
@@ -33,11 +33,12 @@ export const createGroupCommit = (
   const { connection } = store
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
+  const joinedTexts = new JoinedTexts()
   return lists => {
     let refusalKind: Refusal['kind'] = 'unavailable'
     try {
       begin.run()
-      let outcomes = applyAll(store, lists)
+      let outcomes = applyAll(store, lists, new MergedStatements(joinedTexts))
       if (!outcomes) {
         connection.exec('ROLLBACK; BEGIN IMMEDIATE')
         outcomes = applySeparately(store, lists)
@@ -56,19 +57,23 @@ export const createGroupCommit = (
 }
 
 /** Applies all lists; undefined as soon as one fails. */
-const applyAll = (store: Sqlite, lists: readonly List[]): readonly Outcome[] | undefined => {
+const applyAll = (
+  store: Sqlite,
+  lists: readonly List[],
+  merged: MergedStatements,
+): readonly Outcome[] | undefined => {
   const outcomes: Outcome[] = []
-  const sums = new StatementSums()
   for (const list of lists) {
-    const outcome = apply(store, list, sums)
+    const outcome = apply(store, list, merged)
     if ('refusal' in outcome) return undefined
     outcomes.push(outcome)
   }
-  return applySums(store, sums, 0) ? undefined : outcomes
+  return applyMerged(store, merged, 0) ? undefined : outcomes
 }
-/** Applies the sums so far: before a statement that may read their rows, and at the end. */
-const applySums = (store: Sqlite, sums: StatementSums, at: number): Refusal | undefined => {
-  for (const step of sums.drain()) {
+/** Applies the merged statements so far: before a statement that may read their rows, and at the
+ *  end. */
+const applyMerged = (store: Sqlite, merged: MergedStatements, at: number): Refusal | undefined => {
+  for (const step of merged.drain()) {
     const result = applyStep(store, step, at)
     if ('kind' in result) return result
   }
@@ -84,12 +89,12 @@ const applySeparately = (store: Sqlite, lists: readonly List[]): readonly Outcom
     return outcome
   })
 
-/** Applies one list. `sums`: collects statements to sum; absent when lists are applied separately,
- *  because a sum that fails does not show which list it came from. */
+/** Applies one list. `merged`: collects statements to merge; absent when lists are applied
+ *  separately, because a merged statement that fails does not show which list it came from. */
 const apply = (
   store: Sqlite,
   { client, number, isRepeat, once = false, steps }: List,
-  sums?: StatementSums,
+  merged?: MergedStatements,
 ): Outcome => {
   const isRecorded = number !== undefined && !once
   if (isRepeat && isRecorded) {
@@ -98,13 +103,14 @@ const apply = (
   }
   const rows: (readonly Row[])[] = []
   for (const [at, step] of steps.entries()) {
-    if (sums?.add(step)) {
+    const isFirst = once && at === 0
+    // The key of a repeated list shows whether the list was applied before.
+    if (!(isRepeat && isFirst) && merged?.add(step)) {
       rows.push(NO_ROWS)
       continue
     }
-    const isFirst = once && at === 0
-    const sumsRefusal = sums && !isFirst ? applySums(store, sums, at) : undefined
-    const result = sumsRefusal ?? applyStep(store, step, at)
+    const mergedRefusal = merged && !isFirst ? applyMerged(store, merged, at) : undefined
+    const result = mergedRefusal ?? applyStep(store, step, at)
     if ('kind' in result) {
       // The key exists: the list was applied before. A `once` list returns no rows.
       if (isRepeat && isFirst && result.unique) return { rows: steps.map(() => []) }

@@ -1,7 +1,7 @@
 /** The writer's session with one client: turns messages into lists and sends back the outcomes. */
 import type { Socket } from 'node:net'
-import type { Migration, Value } from '../../plugin.ts'
-import { fromWire, rowToWire, type Wire } from '../values.ts'
+import type { Migration } from '../../plugin.ts'
+import { rowToWire } from '../values.ts'
 import {
   AGAIN,
   type ClientMessage,
@@ -9,14 +9,14 @@ import {
   encodeMessage,
   ONCE,
   type WireResult,
-  type WireStatement,
   type WriterMessage,
 } from './frames.ts'
-import type { List, Outcome } from './group-commit.ts'
+import type { Outcome } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import type { OnMigration } from './migration-log.ts'
 import type { Queue } from './queue.ts'
 import type { Sqlite } from './sqlite.ts'
+import { StatementDecoder } from './statement-decoder.ts'
 
 export interface SessionListener {
   onHello(client: string): void
@@ -46,17 +46,13 @@ export const serveClient = (
   socket.on('close', () => session.onClose())
 }
 
-/** A SQL text of this connection, and the positions of its values that may be summed. */
-type Text = Pick<List['steps'][number], 'text' | 'sums'>
-const UNKNOWN_TEXT: Text = { text: '' }
-
 class ClientSession {
   readonly #store: Sqlite
   readonly #queue: Queue
   readonly #listener: SessionListener
   readonly #results: ResultSender
   readonly #send: (message: WriterMessage) => void
-  readonly #texts: Text[] = []
+  readonly #statements = new StatementDecoder()
   #client: string | undefined
   #isLeaving = false
 
@@ -83,18 +79,18 @@ class ClientSession {
     // The client sends its on-crash statements again; lists it cleared while the writer was down
     // must not remain.
     this.#queue.clearCrashStatements(client)
-    this.#send({ welcome: true })
+    this.#send({ welcome: true, changes: true })
   }
   #onClientMessage(client: string, message: ClientMessage): void {
     const { texts = [], lists = [], migrations = [], wills = [], forget, bye } = message
-    for (const [number, text, sums] of texts) this.#texts[number] = { text, sums }
+    for (const text of texts) this.#statements.addText(text)
     for (const [number, marks, ...statements] of lists) {
       const list = {
         client,
         number,
         isRepeat: (marks & AGAIN) > 0,
         once: (marks & ONCE) > 0,
-        steps: statements.map(statement => toStep(statement, this.#texts)),
+        steps: statements.map(statement => this.#statements.decode(statement)),
       }
       this.#queue.add(list, outcome => this.#results.add(number, outcome))
     }
@@ -140,13 +136,6 @@ class ResultSender {
     this.#results = []
     this.#send({ ...(done.length > 0 && { done }), ...(answers.length > 0 && { answers }) })
   }
-}
-
-const toStep = (statement: WireStatement, texts: readonly Text[]): List['steps'][number] => {
-  const values: Value[] = []
-  for (let at = 2; at < statement.length; at++) values.push(fromWire(statement[at] as Wire))
-  const { text, sums } = texts[statement[0]] ?? UNKNOWN_TEXT
-  return { text, sums, rows: statement[1], values }
 }
 
 const toWireResult = (number: number, outcome: Outcome): WireResult => {

@@ -18,8 +18,6 @@ const NO_ROWS: readonly Row[] = []
 interface PendingList {
   readonly number: number
   readonly statements: readonly Statement[]
-  /** JSON for this connection; undefined once it was sent. */
-  json: string | undefined
   /** Instead of statements. It has no deadline, since an index over many rows takes long. */
   readonly migration?: readonly [owner: string, migrations: readonly Migration[]]
   readonly deadline: number
@@ -64,23 +62,10 @@ export class StoreClient {
     const pendingRepeat = number === undefined ? undefined : this.#pending.get(number)
     if (pendingRepeat) return pendingRepeat.result.promise
     if (this.#isUnavailable()) return Promise.reject(fault('STORE_UNAVAILABLE'))
+    const deadline = performance.now() + this.#writeTimeout
+    this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)
     const isRepeat = number !== undefined
-    try {
-      const listNumber = number ?? this.#last + 1
-      const json = this.#encoder.encodeList(listNumber, isRepeat, statements)
-      this.#last = Math.max(this.#last, listNumber)
-      const deadline = performance.now() + this.#writeTimeout
-      this.#timer ??= setTimeout(() => this.#expire(), this.#writeTimeout)
-      return this.#add({
-        number: listNumber,
-        statements,
-        json,
-        deadline,
-        isRepeat,
-      })
-    } catch (error) {
-      return Promise.reject(error)
-    }
+    return this.#add({ number: number ?? ++this.#last, statements, deadline, isRepeat })
   }
   /** Sets the on-crash statements of a name; an empty list clears them. */
   setCrashStatements(name: string, statements: readonly Statement[]): void {
@@ -96,7 +81,6 @@ export class StoreClient {
     await this.#add({
       number,
       statements: [],
-      json: undefined,
       migration,
       deadline,
       isRepeat: false,
@@ -132,7 +116,7 @@ export class StoreClient {
     this.#isSendScheduled = false
     if (this.#connection.isConnected) this.#connection.send(this.#nextMessage(undefined))
   }
-  /** Text of the next frame: the lists are encoded already, everything else is rare. */
+  /** Text of the next frame: its lists; everything else is rare. */
   #nextMessage(hello: string | undefined): string {
     const unsent = this.#unsent.filter(list => this.#pending.get(list.number) === list)
     this.#unsent = []
@@ -140,7 +124,7 @@ export class StoreClient {
     const migrations: (readonly [number, string, readonly Migration[]])[] = []
     for (const list of unsent)
       if (list.migration) migrations.push([list.number, ...list.migration])
-      else lists.push(this.#encode(list))
+      else this.#encode(list, lists)
     const oldest = this.#pending.least(this.#last + 1)
     const forget = this.#repeatedLists.forgettable(oldest, performance.now())
     const texts = this.#encoder.takeNewTexts()
@@ -159,11 +143,15 @@ export class StoreClient {
     this.#changedNames.clear()
     return names.map(name => [name, ...(this.#crashStatements.get(name) ?? [])] as const)
   }
-  #encode(list: PendingList): string {
-    const json = list.json ?? this.#encoder.encodeList(list.number, list.isRepeat, list.statements)
-    list.isSent = true
-    list.json = undefined
-    return json
+  /** Adds the JSON of a list. A list with a value that cannot be stored is rejected. */
+  #encode(list: PendingList, lists: string[]): void {
+    try {
+      lists.push(this.#encoder.encodeList(list.number, list.isRepeat, list.statements))
+      list.isSent = true
+    } catch (error) {
+      this.#pending.delete(list.number)
+      list.result.reject(error)
+    }
   }
   /** First frame for a new writer: texts and on-crash statements again, and every list without a
    *  result. */
@@ -171,15 +159,13 @@ export class StoreClient {
     this.#encoder = new StatementEncoder()
     for (const name of this.#crashStatements.keys()) this.#changedNames.add(name)
     this.#unsent = [...this.#pending.values()]
-    for (const list of this.#unsent) {
-      list.isRepeat ||= list.isSent
-      list.json = undefined
-    }
+    for (const list of this.#unsent) list.isRepeat ||= list.isSent
     return this.#nextMessage(this.client)
   }
 
-  #onMessage({ welcome, done, answers }: WriterMessage): void {
+  #onMessage({ welcome, changes, done, answers }: WriterMessage): void {
     if (welcome) this.#firstConnection.resolve()
+    if (changes) this.#encoder.sendsChanges = true
     for (const number of done ?? []) this.#settle([number])
     for (const answer of answers ?? []) this.#settle(answer)
   }

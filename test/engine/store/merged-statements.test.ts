@@ -1,11 +1,11 @@
-/** Summed statements: many additions of one commit are applied as one, with the same visible
- *  result. */
+/** Merged statements: many additions, and many INSERTs, of one commit are applied as one, with the
+ *  same visible result. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { Step } from '../../../engine/store/merged-statements.ts'
 import { createGroupCommit, type List } from '../../../engine/store/sqlite/group-commit.ts'
 import { prepareStore } from '../../../engine/store/sqlite/migrate.ts'
 import { openForWriting } from '../../../engine/store/sqlite/sqlite.ts'
-import type { Step } from '../../../engine/store/summed-statements.ts'
 import { sql, startBoth, statement, temporaryFolder } from '../../helpers/store/store.ts'
 
 const table = {
@@ -37,6 +37,7 @@ const arrange = (t: Test) => {
   return {
     commit: createGroupCommit(counting),
     store,
+    texts,
     balances,
     countPayments: () => texts.filter(text => text === PAY).length,
   }
@@ -111,6 +112,48 @@ t.test('summed statements: a repeated `once` list is not applied again', async t
     { rows: [[], []] },
     { rows: [[], []] },
   ])
+  t.same(balances()[0], [89])
+})
+
+const INSERT = 'INSERT INTO bill (id, seen) VALUES (?, (SELECT count(*) FROM purse))'
+const joined = (id: string, ...steps: readonly Step[]): List => ({
+  ...bill(id),
+  steps: [{ text: INSERT, rows: 1, joins: true, values: [id] }, ...steps],
+})
+
+t.test('joined statements: seventy INSERTs become three, with every row', async t => {
+  const { commit, store, texts } = arrange(t)
+  const lists = Array.from({ length: 70 }, (_, at) => joined(`b${at}`, pay(1)))
+  t.ok(commit(lists).every(outcome => 'rows' in outcome && outcome.rows.length === 2))
+  t.equal(texts.filter(text => text.startsWith('INSERT INTO bill')).length, 3)
+  const count = 'SELECT count(DISTINCT id) AS n, min(seen) AS least FROM bill'
+  t.same(store.run(count, []).rows, [{ n: 70, least: 2 }])
+})
+
+t.test('joined statements: only the list whose row exists is refused', async t => {
+  const { commit, balances } = arrange(t)
+  commit([joined('b1', pay(1))])
+  t.match(commit([joined('b2', pay(1)), joined('b1', pay(1)), joined('b3', pay(1))]), [
+    { rows: Array },
+    { refusal: { kind: 'violation', at: 0, unique: true } },
+    { rows: Array },
+  ])
+  t.same(balances()[0], [97])
+})
+
+t.test('joined statements: a later statement of the commit reads the rows', async t => {
+  const { commit, store } = arrange(t)
+  const look = { text: LOOK, rows: 1, values: ['b1'] }
+  const outcomes = commit([joined('b1', pay(10)), { client: 'c', isRepeat: false, steps: [look] }])
+  t.match(outcomes, [{ rows: Array }, { rows: Array }])
+  t.same(store.run('SELECT seen FROM bill', []).rows, [{ seen: 90 }])
+})
+
+t.test('joined statements: a repeated `once` list is not applied again', async t => {
+  const { commit, balances } = arrange(t)
+  commit([joined('b1', pay(10))])
+  const again = { ...joined('b1', pay(10)), isRepeat: true }
+  t.match(commit([joined('b2', pay(1)), again]), [{ rows: [[], []] }, { rows: [[], []] }])
   t.same(balances()[0], [89])
 })
 
