@@ -2,6 +2,7 @@
  *  formats know the members. Pure. */
 import { isFields } from '../../engine/kit.ts'
 import type { Exchange, Json } from '../../engine/plugin.ts'
+import type { Fields as JsonFields } from '../formats/fields.ts'
 import type { Format } from '../formats/format.ts'
 import { formats } from '../formats/index.ts'
 import { offersHostedTools } from '../formats/stream/hosted-usage.ts'
@@ -18,18 +19,28 @@ const fieldsIn = (fields: Fields, ...keys: readonly string[]): Fields => {
 const positiveNumber = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
 
-const largest = (...values: readonly unknown[]): number | undefined => {
-  let maximum: number | undefined
-  for (const value of values) {
-    const number = positiveNumber(value)
-    if (number !== undefined && (maximum === undefined || number > maximum)) maximum = number
-  }
-  return maximum
+/** The larger of two; a value that is no positive number does not count. */
+const larger = (maximum: number | undefined, value: unknown): number | undefined => {
+  const number = positiveNumber(value)
+  return number !== undefined && (maximum === undefined || number > maximum) ? number : maximum
 }
 
 /** Of all formats: a target may read what the client's format does not know. */
 const LIMITS = [...formats.values()].flatMap(({ limitsIn }) => limitsIn ?? [])
 const ANSWERS = [...formats.values()].flatMap(({ answersIn }) => answersIn ?? [])
+
+type Limiting = Pick<Format, 'limitsIn' | 'answersIn'>
+const limitIn = (fields: JsonFields, format: Limiting | undefined): number | undefined => {
+  let limit: number | undefined
+  for (const limitsIn of LIMITS) for (const value of limitsIn(fields)) limit = larger(limit, value)
+  for (const value of format?.limitsIn?.(fields) ?? []) limit = larger(limit, value)
+  return limit
+}
+const copiesIn = (fields: JsonFields, format: Limiting | undefined): number => {
+  let copies: number | undefined
+  for (const answersIn of ANSWERS) copies = larger(copies, answersIn(fields))
+  return larger(copies, format?.answersIn?.(fields)) ?? 1
+}
 
 /** The capacity of a model: maximum output tokens, and input and output tokens together. */
 export interface Capacity {
@@ -81,18 +92,14 @@ export const requestBoundsOf = (
   size: number,
   { output, context, rule }: Capacity,
   files = 0,
-  format?: Pick<Format, 'limitsIn' | 'answersIn'>,
+  format?: Limiting,
 ): RequestBounds => {
   const fields = isFields(body) ? body : {}
-  const limit = largest(
-    ...LIMITS.flatMap(limitsIn => limitsIn(fields)),
-    ...(format?.limitsIn?.(fields) ?? []),
-  )
+  const limit = limitIn(fields, format)
   const most = output ?? context ?? DEFAULT_OUTPUT
   // A limit of 0 counts as no limit: some upstreams treat it so.
   const each = limit === undefined || limit === 0 ? most : Math.min(limit, most)
-  const copies =
-    largest(...ANSWERS.map(answersIn => answersIn(fields)), format?.answersIn?.(fields)) ?? 1
+  const copies = copiesIn(fields, format)
   const tools = toolBounds(fields, rule)
   return {
     isWithoutTools: tools === NO_TOOLS,

@@ -9,6 +9,7 @@ import { PostgresClient } from './client.ts'
 import type { DialectCache } from './dialect-cache.ts'
 import { unavailableFault } from './error-codes.ts'
 import { commitGroup } from './group-commit.ts'
+import { createListMerger, type MergeLists } from './merge-lists.ts'
 import type { Session } from './session.ts'
 import { type Step, stepOf } from './steps.ts'
 
@@ -40,6 +41,7 @@ const MAX_RETRIES = 1
 export class Commits {
   readonly #writeTimeout: number
   readonly #dialects: DialectCache
+  readonly #mergeLists: MergeLists
   readonly client: PostgresClient
   #queue: PendingList[] = []
   #inFlight: readonly PendingList[] = []
@@ -55,6 +57,7 @@ export class Commits {
   constructor({ url, writeTimeout, dialects }: CommitsOptions) {
     this.#writeTimeout = writeTimeout
     this.#dialects = dialects
+    this.#mergeLists = createListMerger(dialects)
     this.client = new PostgresClient({
       url,
       writeTimeout,
@@ -144,6 +147,7 @@ export class Commits {
         session,
         {
           lists: entries.map(({ steps }) => steps),
+          mergeLists: this.#mergeLists,
           own: this.client.takeCrashStatements(),
           beforeCommit: () => {
             // A timeout fault promises its caller that nothing is written.

@@ -6,11 +6,13 @@ import type { Outcome } from '../sqlite/group-commit.ts'
 import { hasExpectedRows } from '../values.ts'
 import { isStale, refusalOf } from './error-codes.ts'
 import { locksOf } from './locks.ts'
+import type { MergeLists } from './merge-lists.ts'
 import type { Query, QueryResult, Session } from './session.ts'
 import type { Step } from './steps.ts'
 
 export interface Group {
   readonly lists: readonly (readonly Step[])[]
+  readonly mergeLists: MergeLists
   /** Statements of the client itself, applied whether the lists fail or not. */
   readonly own: readonly Query[]
   /** The last statement before COMMIT. */
@@ -48,9 +50,24 @@ export const commitGroup = async (
   return outcomes
 }
 
-/** Applies all lists; stops at the first that fails. */
-const applyAll = (session: Session, { lists, own }: Group, within: number): Promise<BatchResult> =>
-  runBatch(session, [BEGIN, ...own, ...locksOf(lists)], lists, within)
+/** Applies all lists, merged. A merged statement that fails does not show which list it came
+ *  from. */
+const applyAll = async (
+  session: Session,
+  { lists, mergeLists, own }: Group,
+  within: number,
+): Promise<BatchResult> => {
+  const merged = mergeLists(lists)
+  const before = [BEGIN, ...own, ...locksOf(lists)]
+  const { outcomes, failure } = await runBatch(session, before, merged.lists, within)
+  if (failure) return { outcomes: [], failure }
+  const outcomeAt = (at: number): Outcome => {
+    const index = merged.indexes[at]
+    const outcome = index === undefined ? undefined : outcomes[index]
+    return outcome ?? { rows: (lists[at] ?? []).map(() => []) }
+  }
+  return { outcomes: lists.map((_, at) => outcomeAt(at)) }
+}
 
 /** Applies the lists again in batches behind a savepoint; rare. A list that fails is retried alone
  *  after those before it, except after a lock timeout, which would only repeat the wait. */

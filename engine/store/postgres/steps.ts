@@ -1,5 +1,6 @@
 /** Prepares the statements of a list as queries, with the rows that they will lock. */
 import type { Statement, Value } from '../../plugin.ts'
+import type { Step as MergeableStep } from '../merged-statements.ts'
 import { encodeRows } from '../values.ts'
 import type { RowLock } from './dialect.ts'
 import type { DialectCache } from './dialect-cache.ts'
@@ -12,7 +13,13 @@ export interface LockedRow {
 }
 /** A query, or why the statement is invalid. */
 export type Step =
-  | { readonly query: Query; readonly rows: number; readonly locks: readonly LockedRow[] }
+  | {
+      readonly query: Query
+      readonly rows: number
+      readonly locks: readonly LockedRow[]
+      /** The untranslated statement, if it can be merged with others. */
+      readonly mergeable?: MergeableStep | undefined
+    }
   | { readonly problem: string }
 
 export const stepOf = (dialects: DialectCache, statement: Statement): Step => {
@@ -25,7 +32,11 @@ export const stepOf = (dialects: DialectCache, statement: Statement): Step => {
   }
   const row = lockedRow(preparedSql.lock, values)
   const query = { name, text, values }
-  return { query, rows: encodeRows(statement), locks: row ? [row, ...locks] : locks }
+  const rows = encodeRows(statement)
+  const { sums, joins } = sql
+  const mergeable =
+    sums || joins ? { text: sql.postgres ?? sql.text, values, rows, sums, joins } : undefined
+  return { query, rows, locks: row ? [row, ...locks] : locks, mergeable }
 }
 
 const lockedRow = (lock: RowLock | undefined, values: readonly Value[]): LockedRow | undefined => {
