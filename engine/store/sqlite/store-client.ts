@@ -12,6 +12,10 @@ import { connectToWriter, type WriterConnection } from './writer-connection.ts'
 
 // Beyond this many lists the store is stuck, and more would only fill memory.
 const MAX_PENDING = 10_000
+// A commit costs about as much for one list as for thirty. Lists wait for others while each turn of
+// the event loop brings some, up to this number and this many ms.
+const FULL_FRAME = 64
+const MAX_GATHERING = 2
 
 type Rows = readonly (readonly Row[])[]
 const NO_ROWS: readonly Row[] = []
@@ -39,6 +43,9 @@ export class StoreClient {
   #encoder = new StatementEncoder()
   #last = 0
   #isSendScheduled = false
+  /** Unsent lists a turn of the event loop ago, and when the first of them was there. */
+  #gatheredLists = 0
+  #gatheringSince = 0
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
@@ -107,12 +114,24 @@ export class StoreClient {
     this.#schedule()
     return pending.result.promise
   }
-  /** All lists of one turn of the event loop go in one frame. */
   #schedule(): void {
     if (!this.#isSendScheduled) setImmediate(this.#send)
     this.#isSendScheduled = true
   }
+  /** Returns false once the last turn of the event loop brought no list. */
+  #isGathering(): boolean {
+    const { length } = this.#unsent
+    const now = performance.now()
+    if (this.#gatheredLists === 0) this.#gatheringSince = now
+    const isGathering =
+      length > this.#gatheredLists &&
+      length < FULL_FRAME &&
+      now - this.#gatheringSince < MAX_GATHERING
+    this.#gatheredLists = isGathering ? length : 0
+    return isGathering
+  }
   readonly #send = (): void => {
+    if (this.#isGathering()) return void setImmediate(this.#send)
     this.#isSendScheduled = false
     if (this.#connection.isConnected) this.#connection.send(this.#nextMessage(undefined))
   }
