@@ -35,9 +35,9 @@ const decodeWhole = ({ text, sums, joins }: Text, statement: WireStatement): Ste
   const values = statement.slice(2).map(fromWire)
   return { text, sums, joins, rows: statement[1] as number, values, sumKey: {} }
 }
-const applyChanges = ({ last, ...text }: KnownText, statement: WireStatement): Step => {
+const applyChanges = ({ last }: KnownText, statement: WireStatement): Step => {
   if (!last) throw new Error('changes of no statement')
-  const { sums, rows } = last
+  const { text, sums, joins, rows } = last
   const values = last.values.slice()
   let { sumKey } = last
   for (let at = 1; at + 1 < statement.length; at += 2) {
@@ -45,5 +45,5 @@ const applyChanges = ({ last, ...text }: KnownText, statement: WireStatement): S
     values[position] = fromWire(statement[at + 1] as Wire)
     if (!sums?.includes(position)) sumKey = {}
   }
-  return { ...text, rows, values, sumKey }
+  return { text, sums, joins, rows, values, sumKey }
 }
