@@ -26,7 +26,7 @@ export class StatementEncoder {
       for (const statement of statements) text += `,${this.#encode(statement)}`
     } catch (error) {
       // The writer does not get this list: it knows none of its statements.
-      for (const sent of this.#texts.values()) sent.last = undefined
+      for (const known of this.#texts.values()) known.last = undefined
       throw error
     }
     return `${text}]`
@@ -39,13 +39,13 @@ export class StatementEncoder {
     return newTexts
   }
   #encode(statement: Statement): string {
-    const sent = this.#sentText(statement.sql)
-    const { last } = sent
+    const known = this.#sentText(statement.sql)
+    const { last } = known
     const { values, rows } = statement
-    sent.last = statement
+    known.last = statement
     if (last && last.rows === rows && last.values.length === values.length && this.sendsChanges)
-      return encodeChanges(sent.number, last.values, values)
-    let text = `[${sent.number},${encodeRows(statement)}`
+      return encodeChanges(known.number, last.values, values)
+    let text = `[${known.number},${encodeRows(statement)}`
     for (const value of values) text += encodeValue(value)
     return `${text}]`
   }
@@ -53,10 +53,10 @@ export class StatementEncoder {
     const entry = this.#texts.get(name)
     // A reload may change the text of a name.
     if (entry?.text === text) return entry
-    const sent: SentText = { text, number: this.#next++, last: undefined }
-    this.#texts.set(name, sent)
-    this.#newTexts.push([sent.number, text, sums, joins])
-    return sent
+    const known: SentText = { text, number: this.#next++, last: undefined }
+    this.#texts.set(name, known)
+    this.#newTexts.push([known.number, text, sums, joins])
+    return known
   }
 }
 

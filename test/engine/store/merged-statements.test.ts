@@ -183,8 +183,8 @@ for (const { engine, database } of both)
   t.test(`${engine} joined statements: a list whose row exists is refused alone`, async t => {
     const insert = { name: 'joined bill', text: INSERT, joins: true } as const
     const pay = { name: 'pay second', text: PAY, sums: [0] }
-    const left = sql('left in the first', 'SELECT left_over AS n FROM purse WHERE id = 1')
-    const [before] = await database.read(left, [])
+    const readFirst = sql('left in the first', 'SELECT left_over AS n FROM purse WHERE id = 1')
+    const [before] = await database.read(readFirst, [])
     const write = (id: string) =>
       database.write([
         { sql: insert, values: [id], rows: 1, once: true, violates: { id: 'X', bill_pkey: 'X' } },
@@ -197,6 +197,6 @@ for (const { engine, database } of both)
     t.ok(results.slice(1).every(({ status }) => status === 'fulfilled'))
     const rows = "SELECT count(*) AS n, min(seen) AS least FROM bill WHERE id LIKE 'j%'"
     t.same(await database.read(sql('rows', rows), []), [{ n: 20, least: 2 }])
-    const [after] = await database.read(left, [])
+    const [after] = await database.read(readFirst, [])
     t.equal(Number(before?.n) - Number(after?.n), 20)
   })
