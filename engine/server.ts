@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Settings } from './config/settings.ts'
 import { Gateway } from './gateway.ts'
 import { createServer } from './request/node-http.ts'
+import { openFileLimit } from './request/open-file-limit.ts'
 import type { Resources } from './snapshot/resources.ts'
 import type { Snapshot } from './snapshot/snapshot.ts'
 
@@ -77,7 +78,7 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
     (incoming, response) => gateway.accept(incoming, response),
   )
   server.maxHeadersCount = 0 // with a limit Node drops headers silently; readHead refuses them
-  server.maxConnections = limits.connections || Math.max(16, fileLimit() / 2 - RESERVED)
+  server.maxConnections = limits.connections || Math.max(16, openFileLimit() / 2 - RESERVED)
   server.on('upgrade', (incoming, socket, head) => gateway.upgrade(incoming, socket, head))
   // `100 Continue` is sent when a stage reads the body; a refusal before that saves the upload.
   server.on('checkContinue', (incoming, response) => gateway.accept(incoming, response, true))
@@ -89,17 +90,3 @@ const createHttpServer = (gateway: Gateway, { limits, timeouts }: Settings): htt
 
 /** Number of files that the process itself needs: the log, the store, pipes to other processes. */
 const RESERVED = 24
-const readFileLimit = (): number => {
-  // Otherwise the report resolves the host names of all peers.
-  const report = Object.assign(process.report, { excludeNetwork: true })
-  const { userLimits } = report.getReport() as {
-    userLimits?: { open_files?: { soft?: number | 'unlimited' } }
-  }
-  const soft = userLimits?.open_files?.soft
-  return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
-}
-/** The system's limit of open files. It is read once, since the report is expensive. */
-const fileLimit = ((limit?: number) => (): number => {
-  limit ??= readFileLimit()
-  return limit
-})()

@@ -49,6 +49,8 @@ export interface PreparedConfig {
   /** Absolute paths and patterns to watch. */
   readonly watchedPaths: readonly string[]
   readonly secrets: ReadonlySet<string>
+  /** Absolute paths of the sources of all plugins. */
+  readonly sources: readonly string[]
 }
 export interface LoadedConfig extends PreparedConfig {
   readonly snapshot: Snapshot
@@ -73,8 +75,6 @@ export const load = async (options: LoadOptions): Promise<LoadedConfig> => {
 interface LoadState {
   readonly result: PreparedConfig
   readonly reading: Reading
-  /** Source files of plugins. */
-  readonly inputs: readonly string[]
   fail(problems: readonly Problem[]): ProblemsError
 }
 const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
@@ -126,8 +126,9 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
     files,
     watchedPaths: pathsToWatch,
     secrets,
+    sources: inputs,
   }
-  return { result, reading, inputs, fail }
+  return { result, reading, fail }
 }
 
 /** Where each route is defined. */
@@ -176,12 +177,14 @@ const mask = (text: string, secrets: Iterable<string>): string => {
 /** Places a fault at the options that a plugin refused, or at the line where its code threw. */
 const compileProblem = (
   { where = [], plugin = '', code, message: reason, suggestion, stack }: CompileFault,
-  { result, reading, inputs }: LoadState,
+  { result, reading }: LoadState,
 ): Problem => {
   const file = result.blueprint.plugins.find(({ name }) => name === plugin)?.file
   const isSetup = code === 'PLUGIN_SETUP' && !reason.includes(`"${plugin}"`)
   const message = isSetup ? `the plugin "${plugin}" failed in setup: ${reason}` : reason
-  const place = code.startsWith('PLUGIN_') ? placeInStack(stack, reading.root, inputs) : undefined
+  const place = code.startsWith('PLUGIN_')
+    ? placeInStack(stack, reading.root, result.sources)
+    : undefined
   if (place) return { code, message: `${message} (for ${labelOf(where)})`, ...place }
   if (file && (where.length === 0 || code === 'PLUGIN_STAGE'))
     return {

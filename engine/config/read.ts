@@ -1,10 +1,10 @@
 /** Reads a configuration: the main file and its includes, with the source position of each key and
  *  value. */
-import { globSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, matchesGlob, resolve } from 'node:path'
 import { isFields } from '../kit.ts'
 import type { Document, Json } from '../plugin.ts'
 import { expandPresets } from './compile/presets.ts'
+import { listFiles, readText } from './disk.ts'
 import { formatPath } from './format-path.ts'
 import { nearest } from './nearest.ts'
 import { splitName } from './plugins/program.ts'
@@ -52,17 +52,8 @@ export interface Reading {
 
 export const fileSource = (env: Source['env'] = process.env): Source => ({
   env,
-  text: path => {
-    try {
-      return statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined
-    } catch {
-      return undefined
-    }
-  },
-  list: (pattern, root) =>
-    globSync(pattern, { cwd: root })
-      .map(path => resolve(root, path))
-      .filter(path => !isFolder(path)),
+  text: readText,
+  list: listFiles,
   parse: parseOnce,
 })
 /** Number of texts whose trees are kept. A reload then parses only the files that have changed. */
@@ -80,10 +71,6 @@ const createParser = (): Source['parse'] => {
 }
 /** One for the process: a tree depends on its text only. */
 const parseOnce = createParser()
-
-/** A link to nothing is no folder: it is a file that cannot be read. */
-const isFolder = (path: string): boolean =>
-  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 /** The files of an earlier version; files that it does not have (secrets) are read from `now`. */
 export const archivedSource = (

@@ -74,6 +74,8 @@ export class BuilderClient {
     this.#child = new Child({
       name: 'builder',
       log,
+      // A start may find that nothing has changed since the last one.
+      isResting: true,
       start: () =>
         fork(new URL('./builder.ts', import.meta.url), [config], {
           execArgv: [...heapFlags(SEMI_SPACE, SEMI_SPACE)],
@@ -105,7 +107,7 @@ export class BuilderClient {
     if (!outcome && this.#isStopping) return { type: 'unchanged', watchedPaths: [] }
     return outcome ?? failedBuild(readStep(this.#runningFile).file || config, this.#failure)
   }
-  /** Reports to the builder that the version it built is live. */
+  /** Reports to the builder that a version is live; a process that starts later is told, too. */
   markLive(encodedVersion: EncodedVersion): void {
     this.#serving = encodedVersion
     this.#child.send({ type: 'live', version: encodedVersion.version })

@@ -5,10 +5,12 @@ import { asFault } from '../errors.ts'
 import { checkDataFolder, reportBuild, reportProblems } from './builder/build-report.ts'
 import { type BuilderContext, createContext } from './builder/context.ts'
 import { inspect } from './builder/inspect.ts'
+import { removeStartRecord, saveStartRecord } from './builder/start-record.ts'
 import { type LoadedVersion, loadVersion } from './builder/versions.ts'
 import { runWelcomeHooks } from './builder/welcome-hooks.ts'
 import {
   type Build,
+  type BuiltVersion,
   type FromBuilder,
   HEARTBEAT,
   type Inspection,
@@ -26,6 +28,8 @@ class Builder {
   #serving: Blueprint | undefined
   /** The version built last. */
   #candidate: LoadedVersion | undefined
+  /** What the primary was told about it, if it was new. */
+  #built: BuiltVersion | undefined
 
   constructor(config: string) {
     this.#context = createContext(config, send)
@@ -46,13 +50,15 @@ class Builder {
     try {
       if (!this.#serving) checkDataFolder(this.#context.config)
       this.#candidate = await loadVersion(this.#context, this.#serving, request)
-      send(reportBuild(this.#candidate, this.#serving, request))
+      const report = reportBuild(this.#candidate, this.#serving, request)
+      this.#built = report.type === 'built' ? report : undefined
+      send(report)
     } catch (error) {
       send(reportProblems(error, this.#context.config))
     }
   }
-  #markLive({ blueprint, snapshot, files, from }: LoadedVersion): void {
-    const { log, history } = this.#context
+  #markLive({ blueprint, snapshot, files, from, reads, sources }: LoadedVersion): void {
+    const { config, cacheFolder, log, history } = this.#context
     const { version, hash, plugins } = blueprint
     const change = this.#serving && { change: describeChange(this.#serving, blueprint) }
     this.#serving = blueprint
@@ -62,6 +68,11 @@ class Builder {
     try {
       const entry = { version, hash, time, files: texts, plugins, ...change }
       history.save({ ...entry, ...(from && { from }) })
+      const { text } = reads
+      // A start reads the files, which a rollback leaves as they are.
+      if (from !== undefined || !this.#built) removeStartRecord(config, cacheFolder)
+      else
+        saveStartRecord(config, cacheFolder, { inputs: reads.inputs(sources), text }, this.#built)
     } catch (error) {
       log.error({ version, error }, 'this version could not be stored for a rollback')
     }

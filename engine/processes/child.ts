@@ -8,6 +8,8 @@ import { MessageWaiter } from './message-waiter.ts'
 export interface ChildOptions<From> {
   readonly name: string
   readonly log: Log
+  /** Whether only `wake` starts it. */
+  readonly isResting?: boolean
   start(): ChildProcess
   onMessage(message: From): void
   /** Called when the process has ended by itself or by `rest`. */
@@ -29,7 +31,8 @@ export class Child<To extends object, From> {
 
   constructor(options: ChildOptions<From>) {
     this.#options = options
-    this.#launch()
+    if (options.isResting) this.#state = 'resting'
+    else this.#launch()
   }
   /** Whether the process crashes repeatedly. */
   get looping(): boolean {

@@ -7,6 +7,7 @@ import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createAllowanceOwner } from '../quota/counter-owner.ts'
 import { isPostgres } from '../store/database.ts'
+import { readStartRecord, removeStartRecord } from './builder/start-record.ts'
 import { BuilderClient } from './builder-client.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
 import { answerCall } from './gateway/operations.ts'
@@ -55,6 +56,8 @@ class Primary {
   #pool: WorkerPool | undefined
   #gateway: LiveGateway | undefined
   #stopSignals = 0
+  /** The folder of a data folder that routes.yaml names is not known before a build. */
+  readonly #recordFolder = resolve(process.env.TOLLGATE_DATA || 'data', 'cache')
 
   constructor(options: StartOptions) {
     this.#options = options
@@ -100,10 +103,12 @@ class Primary {
     this.#exitCode.resolve(EXIT.ok)
   }
 
-  /** Builds the first version and serves it. Resolves to an exit code if the gateway cannot
+  /** Builds the first version, or takes that of the last start if nothing it was built from has
+   *  changed, and serves it. Resolves to an exit code if the gateway cannot
    *  serve. */
   async #start(): Promise<number | undefined> {
-    const first = await this.#builder.build()
+    const recorded = readStartRecord(this.#options.config, this.#recordFolder)
+    const first = recorded ?? (await this.#builder.build())
     if (this.#stopSignals > 0) return EXIT.ok
     // The reason is printed already; the problem of the killed builder would blame a plugin.
     if (this.#writer.isMissing) return EXIT.runTime
@@ -113,7 +118,7 @@ class Primary {
     this.#log.hide(secrets)
     await this.#writer.open(settings)
     if (this.#writer.isMissing) return EXIT.runTime
-    return this.#serve(first)
+    return this.#serve(first, recorded !== undefined)
   }
   #reportFailedBuild(build: BuildProblems | UnchangedBuild): number {
     if (build.type !== 'problems') return EXIT.problems
@@ -122,8 +127,8 @@ class Primary {
     const isOfMachine = build.problems.every(({ code }) => /^(?:STORE_|DATA_FOLDER$)/.test(code))
     return isOfMachine ? EXIT.runTime : EXIT.problems
   }
-  async #serve(first: BuiltVersion): Promise<number | undefined> {
-    const { say, program } = this.#options
+  async #serve(first: BuiltVersion, isRecorded: boolean): Promise<number | undefined> {
+    const { config, say, program } = this.#options
     const { listen } = first.settings
     const { host, port } = parseListenAddress(listen)
     const distributor = new ConnectionDistributor()
@@ -138,6 +143,12 @@ class Primary {
     const pool = this.#createPool(first, distributor, url)
     this.#pool = pool
     const start = await pool.start(first)
+    if (start !== 'serving' && isRecorded) {
+      // A build tells the reason.
+      pool.kill()
+      removeStartRecord(config, this.#recordFolder)
+      return this.#start()
+    }
     if (start !== 'serving') {
       say('failure' in start ? start.failure : start.text)
       return 'failure' in start ? EXIT.runTime : EXIT.problems
@@ -146,6 +157,7 @@ class Primary {
     this.#writer.markStarted()
     this.#gateway = new LiveGateway({
       first,
+      isRecorded,
       builder: this.#builder,
       pool,
       log: this.#log,

@@ -8,6 +8,7 @@ import type { Settings } from '../../config/settings.ts'
 import { parseListenAddress } from '../../processes/listen-address.ts'
 import { checkInstanceLock } from '../../processes/primary/instance-lock.ts'
 import { findRunning } from '../../processes/running-gateway.ts'
+import { openFileLimit } from '../../request/open-file-limit.ts'
 import { isPostgres, locate } from '../../store/database.ts'
 import { describeStore, type StoreDescription } from './describe-store.ts'
 
@@ -72,14 +73,6 @@ export const gatherFacts = async (
     store,
     secretFiles: secretFilesOf(config, settings, env),
   }
-}
-
-const openFileLimit = (): number => {
-  const { userLimits } = process.report.getReport() as {
-    readonly userLimits?: { readonly open_files?: { readonly soft?: number | 'unlimited' } }
-  }
-  const soft = userLimits?.open_files?.soft
-  return typeof soft === 'number' ? soft : Number.MAX_SAFE_INTEGER
 }
 
 /** Types of network file systems: NFS, SMB, SMB 2, FUSE. */

@@ -101,12 +101,11 @@ const unknownMember = (
   known: Readonly<Record<string, Shape>>,
   where = '',
 ): MemberFault | undefined => {
-  const faults = names
-    .filter(name => !Object.hasOwn(known, name))
-    .map(name => ({ name, suggestion: nearest(name, Object.keys(known)) }))
+  const unknown = names.filter(name => !Object.hasOwn(known, name))
+  if (unknown.length === 0) return undefined
+  const faults = unknown.map(name => ({ name, suggestion: nearest(name, Object.keys(known)) }))
   const fault = faults.find(({ suggestion }) => suggestion !== undefined) ?? faults[0]
-  if (!fault) return undefined
-  const { name, suggestion } = fault
+  const { name, suggestion } = fault as (typeof faults)[number]
   return { message: `has ${where}the unknown member "${name}", which has no effect`, suggestion }
 }
 
@@ -115,10 +114,11 @@ const shapeFault = (
   known: Readonly<Record<string, Shape>>,
   required: readonly string[],
 ): MemberFault | undefined => {
-  for (const [name, [description, fits]] of Object.entries(known)) {
-    const isAbsent = members[name] === undefined && !required.includes(name)
-    if (!isAbsent && !fits(members[name]))
-      return { message: `needs its member "${name}" to be ${description}` }
+  for (const name in known) {
+    const value = members[name]
+    if (value === undefined && !required.includes(name)) continue
+    const [description, fits] = known[name] as Shape
+    if (!fits(value)) return { message: `needs its member "${name}" to be ${description}` }
   }
   return undefined
 }

@@ -5,10 +5,13 @@ import { ProblemsError } from '../../config/problem.ts'
 import { archivedSource } from '../../config/read.ts'
 import type { Build } from '../messages.ts'
 import type { BuilderContext } from './context.ts'
+import { type RecordedReads, recordReads } from './recording-source.ts'
 
 export interface LoadedVersion extends LoadedConfig {
   /** Number of the version that a rollback restores. */
   readonly from?: number
+  /** What it was built from. */
+  readonly reads: RecordedReads
 }
 
 /** Loads the files, or an archived version. A first build whose content equals the last stored
@@ -18,7 +21,8 @@ export const loadVersion = async (
   serving: Blueprint | undefined,
   { rollback }: Build,
 ): Promise<LoadedVersion> => {
-  const { config, cacheFolder, resources, history, source, recordStep } = context
+  const { config, cacheFolder, resources, history, recordStep } = context
+  const reads = recordReads(context.source)
   const last = history.last
   const version = Math.max(serving?.version ?? 0, last?.version ?? 0) + 1
   const archivedVersion = rollback && findArchived(context, serving?.version ?? 0, rollback)
@@ -28,11 +32,12 @@ export const loadVersion = async (
       version,
       cacheFolder,
       resources,
-      source,
+      source: reads.source,
       ...archivedVersion,
       progress: recordStep,
     })),
     ...(archivedVersion && { from: archivedVersion.from }),
+    reads,
   }
   if (serving || last?.hash !== candidate.blueprint.hash) return candidate
   return { ...candidate, blueprint: { ...candidate.blueprint, version: last.version } }

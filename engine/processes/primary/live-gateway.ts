@@ -25,6 +25,8 @@ export interface LiveGatewayOptions
   > {
   /** The version that the workers serve. */
   readonly first: BuiltVersion
+  /** Whether that is the version of the last start: the first check of the files builds it anew. */
+  readonly isRecorded: boolean
   readonly builder: BuilderClient
   readonly log: ProcessLog
   readonly metrics: GatewayMetrics
@@ -65,16 +67,28 @@ export class LiveGateway {
   /** Opens the admin listener, prints the banner and watches the files. Resolves to false, and
    *  prints the reason, if the admin listener cannot be opened. */
   async open(): Promise<boolean> {
-    const { first, builder, pool, program, url, say } = this.#options
+    const { first, isRecorded, pool, program, url, say } = this.#options
     const admin = await this.#listen(first.settings.admin)
     if (admin === undefined) return false
     writeRunFile(this.#data, { pid: process.pid, url, admin })
     say(formatBanner({ program, url, admin, workers: pool.workers.length, builtVersion: first }))
-    for (const text of await builder.welcome(publicUrl(first.settings, url))) say(text)
-    const onChange = (): void => void this.#reloader.filesChanged()
+    let isWelcomeDue = isRecorded
+    if (!isRecorded) await this.#welcome()
+    const onChange = async () => {
+      await this.#reloader.filesChanged()
+      if (isWelcomeDue) {
+        isWelcomeDue = false
+        await this.#welcome()
+      }
+    }
     this.#watch = watchFiles({ places: first.watchedPaths, onChange })
     notifyReady()
     return true
+  }
+  /** Prints the texts of plugins for the operator. */
+  async #welcome(): Promise<void> {
+    const { first, builder, url, say } = this.#options
+    for (const text of await builder.welcome(publicUrl(first.settings, url))) say(text)
   }
   /** The parts that calls of `host.gateway` use. */
   get operations(): OperationParts {
