@@ -1,10 +1,12 @@
 /** Client of the builder process, used by the primary: requests versions, and kills a builder that
  *  hangs. The problem then names the file whose code ran last. */
 import { fork } from 'node:child_process'
+import { resolve } from 'node:path'
 import { format, type Problem } from '../config/problem.ts'
 import { errors, TollgateError } from '../errors.ts'
 import type { Log } from '../plugin.ts'
 import { clearStep, openRunningFile, readStep } from './builder/running-file.ts'
+import { readStartRecord, removeStartRecord } from './builder/start-record.ts'
 import { Child } from './child.ts'
 import { heapFlags } from './heap-flags.ts'
 import { ofType } from './message-waiter.ts'
@@ -89,6 +91,13 @@ export class BuilderClient {
       if (this.#watchdog.silence(BUILDER_ID) > HEARTBEAT) this.#watchSteps()
       if (this.#watchdog.silence(BUILDER_ID) >= heartbeatTimeout) this.#kill('PLUGIN_HANGS')
     }, HEARTBEAT)
+  }
+  /** The version of the last start, if nothing that it was built from has changed. */
+  readRecord(): BuiltVersion | undefined {
+    return readStartRecord(this.#options.config, recordFolder())
+  }
+  removeRecord(): void {
+    removeStartRecord(this.#options.config, recordFolder())
   }
   async build(
     request: Omit<Build, 'type'> = {},
@@ -186,6 +195,9 @@ export class BuilderClient {
     this.#child.kill()
   }
 }
+
+/** A data folder that routes.yaml names is not known before a build. */
+const recordFolder = (): string => resolve(process.env.TOLLGATE_DATA || 'data', 'cache')
 
 const FAILURES = {
   PLUGIN_HANGS:

@@ -7,7 +7,6 @@ import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { createAllowanceOwner } from '../quota/counter-owner.ts'
 import { isPostgres } from '../store/database.ts'
-import { readStartRecord, removeStartRecord } from './builder/start-record.ts'
 import { BuilderClient } from './builder-client.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
 import { answerCall } from './gateway/operations.ts'
@@ -56,8 +55,6 @@ class Primary {
   #pool: WorkerPool | undefined
   #gateway: LiveGateway | undefined
   #stopSignals = 0
-  /** The folder of a data folder that routes.yaml names is not known before a build. */
-  readonly #recordFolder = resolve(process.env.TOLLGATE_DATA || 'data', 'cache')
 
   constructor(options: StartOptions) {
     this.#options = options
@@ -107,7 +104,7 @@ class Primary {
    *  changed, and serves it. Resolves to an exit code if the gateway cannot
    *  serve. */
   async #start(): Promise<number | undefined> {
-    const recorded = readStartRecord(this.#options.config, this.#recordFolder)
+    const recorded = this.#builder.readRecord()
     const first = recorded ?? (await this.#builder.build())
     if (this.#stopSignals > 0) return EXIT.ok
     // The reason is printed already; the problem of the killed builder would blame a plugin.
@@ -128,7 +125,7 @@ class Primary {
     return isOfMachine ? EXIT.runTime : EXIT.problems
   }
   async #serve(first: BuiltVersion, isRecorded: boolean): Promise<number | undefined> {
-    const { config, say, program } = this.#options
+    const { say, program } = this.#options
     const { listen } = first.settings
     const { host, port } = parseListenAddress(listen)
     const distributor = new ConnectionDistributor()
@@ -146,7 +143,7 @@ class Primary {
     if (start !== 'serving' && isRecorded) {
       // A build tells the reason.
       pool.kill()
-      removeStartRecord(config, this.#recordFolder)
+      this.#builder.removeRecord()
       return this.#start()
     }
     if (start !== 'serving') {

@@ -79,7 +79,7 @@ export const readStartRecord = (config: string, cacheFolder: string): BuiltVersi
 const pathOf = (config: string, cacheFolder: string): string =>
   join(cacheFolder, `start-${digest(resolve(config))}.json`)
 
-/** Undefined if a source of a plugin changed so recently that its times do not prove its content. */
+/** Undefined if a source of a plugin changed so recently that its times prove nothing. */
 const keyOf = (inputs: Inputs, text: TextReader): Buffer | undefined => {
   const stamps = inputs.sources.map(stampOf)
   if (stamps.includes('')) return undefined
