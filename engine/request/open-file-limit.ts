@@ -3,13 +3,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { report } from 'node:process'
 
 /** Linux tells it in a file; elsewhere a report of Node has it, which takes 10 ms. */
-const LIMITS = '/proc/self/limits'
+const FILE = '/proc/self/limits'
 /** `Number.MAX_SAFE_INTEGER`: unlimited. */
 export const openFileLimit = (): number => {
-  const line = /^Max open files\s+(\w+)/m
-  if (existsSync(LIMITS)) return limitOf(line.exec(readFileSync(LIMITS, 'utf8'))?.[1])
+  if (existsSync(FILE)) return limitOf(LINE.exec(readFileSync(FILE, 'utf8'))?.[1])
   const full = Object.assign(report, { excludeNetwork: true }).getReport() as Report
   return limitOf(full.userLimits?.open_files?.soft)
 }
-const limitOf = (text: unknown): number => Number(text) || Number.MAX_SAFE_INTEGER
+const LINE = /^Max open files\s+(\w+)/m
 type Report = { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } }
+const limitOf = (text: unknown): number => Number(text) || Number.MAX_SAFE_INTEGER
