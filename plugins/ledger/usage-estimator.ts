@@ -29,7 +29,8 @@ export class UsageEstimator {
   /** Where no format reads the response: bytes of a plain body, blank lines of a stream. */
   #units = 0
   #checkpointedAt = 0
-  #lastByte = 0
+  /** The last two bytes before this chunk. */
+  #lastBytes: readonly [secondLast: number, last: number] = [0, 0]
 
   constructor(exchange: Exchange, prompt: PromptSize, call: CheckpointTarget) {
     this.#exchange = exchange
@@ -109,10 +110,14 @@ export class UsageEstimator {
   /** Counts blank lines across chunks: upstreams send about one token an event. */
   #countEvents(chunk: Bytes): void {
     for (let at = chunk.indexOf(LINE_END); at >= 0; at = chunk.indexOf(LINE_END, at + 1)) {
-      const before = at === 0 ? this.#lastByte : chunk[at - 1]
-      const carriage = before === 0x0d && (at === 1 ? this.#lastByte : chunk[at - 2]) === LINE_END
-      if (before === LINE_END || carriage) this.#units++
+      const before = this.#byteAt(chunk, at - 1)
+      const isCarriage = before === 0x0d && this.#byteAt(chunk, at - 2) === LINE_END
+      if (before === LINE_END || isCarriage) this.#units++
     }
-    this.#lastByte = chunk[chunk.length - 1] ?? this.#lastByte
+    const { length } = chunk
+    this.#lastBytes = [this.#byteAt(chunk, length - 2), this.#byteAt(chunk, length - 1)]
+  }
+  #byteAt(chunk: Bytes, index: number): number {
+    return chunk[index] ?? this.#lastBytes[index === -1 ? 1 : 0]
   }
 }
