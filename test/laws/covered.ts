@@ -1,10 +1,16 @@
 /** Which test files have their coverage measured, with all processes that they start, and where it
- *  is written. These files run the whole engine; the others are faster without measurement. */
+ *  is written. These files run the whole engine and the ledger; the others are faster without
+ *  measurement. */
+import { matchesGlob } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const MEASURED =
-  /^test\/(?:suites\/(?:cli|commands|config|engine|store)\.|journeys\/(?:reload|websocket\/websocket-messages)\.)/
-export const isMeasured = (file: string): boolean => MEASURED.test(file)
+const MEASURED = [
+  'test/suites/{billed,cli,commands,config,engine,inside,ledger,postgres,store}.test.ts',
+  'test/journeys/{drain,gateway-calls,invalid-reloads,reload,start,worker-crashes}.test.ts',
+  'test/journeys/websocket/*.test.ts',
+]
+export const isMeasured = (file: string): boolean =>
+  MEASURED.some(pattern => matchesGlob(file, pattern))
 
 /** Each measured process writes its report here when it ends. */
 export const COVERAGE = fileURLToPath(new URL('../../.tap/coverage', import.meta.url))

@@ -231,17 +231,28 @@ t.test('lock: a missing optional package is refused', async t => {
   t.same(breachesOf({ 'package-lock.json': lock('parser-linux') }), ['package-lock.json:1 lock'])
 })
 
-t.test('coverage: counts one folder and lists the files that miss most lines first', async t => {
-  const lines = (total: number, covered: number) => ({ lines: { total, covered } })
-  const summary = {
-    total: lines(1000, 0),
-    '/p/engine/request/a.ts': lines(50, 49),
-    '/p/engine/b.ts': lines(50, 45),
-    '/p/plugins/c.ts': lines(100, 0),
-  }
-  t.same(coverageOf(summary, '/p', 'engine'), {
-    percent: 94,
-    missing: ['engine/b.ts: 5 of 50 lines', 'engine/request/a.ts: 1 of 50 lines'],
+t.test('coverage: counts one folder and lists the files that miss most first', async t => {
+  const file = (total: number, covered: number, missing: number[] = []) => ({
+    lines: { total, covered },
+    branches: { total: total / 10, covered: covered / 10 },
+    missing,
   })
-  t.same(coverageOf({}, '/p', 'engine'), { percent: 0, missing: [] })
+  const summary = {
+    total: file(1000, 0),
+    '/p/engine/request/a.ts': file(50, 40, [7]),
+    '/p/engine/b.ts': file(50, 20, [3, 9, 9]),
+    '/p/plugins/c.ts': file(100, 0),
+  }
+  t.same(coverageOf(summary, '/p', 'engine', 'lines'), {
+    percent: 60,
+    missing: ['engine/b.ts: 30 of 50 lines', 'engine/request/a.ts: 10 of 50 lines'],
+  })
+  t.same(coverageOf(summary, '/p', 'engine', 'branches'), {
+    percent: 60,
+    missing: [
+      'engine/b.ts: 3 of 5 branches, lines 3, 9, 9',
+      'engine/request/a.ts: 1 of 5 branches, lines 7',
+    ],
+  })
+  t.same(coverageOf({}, '/p', 'engine', 'lines'), { percent: 0, missing: [] })
 })

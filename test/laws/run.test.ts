@@ -1,14 +1,17 @@
 /** The test runner reports failed checks, crashes and files that end early; coverage counts the
  *  lines that ran. */
 import { spawnSync } from 'node:child_process'
-import { globSync, writeFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { globSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
 import t from 'tap'
 import { FAULTS, groupOf, inOrder } from '../groups.ts'
 import { cachedCommand } from '../helpers/operator.ts'
 import { countsIn } from '../run.ts'
-import { linesRun, summaryOf } from './lines.ts'
+import { branchesOf, branchesRun } from './branches.ts'
+import { linesRun } from './lines.ts'
+import { scriptsIn, summaryOf } from './v8-reports.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RUN = fileURLToPath(new URL('../run.ts', import.meta.url))
@@ -89,6 +92,70 @@ t.test('line coverage: a line inside of a range that did not run is not covered'
   t.same(linesRun(TEXT, script('', ...body, 1)), Array(6).fill(true))
 })
 
+const BRANCHES = `export const sizeOf = (x: number): string => {
+  if (x > 9) return 'large'
+  const mark = x > 2 ? () => '!' : () => '?'
+  if (x > 1) return 'middle' + mark()
+  else return x < 0 && mark() || 'small'
+}
+for (const each of process.argv.slice(2)) sizeOf(Number(each))
+`
+
+t.test(
+  'branch coverage: arms, absent elses and right operands count as a process ran them',
+  async t => {
+    const folder = t.testdir({ 'sizes.ts': BRANCHES })
+    const branches = branchesOf('sizes.ts', BRANCHES)
+    const missedWith = (...values: number[]): string[] => {
+      const reports = mkdtempSync(join(folder, 'reports-'))
+      spawnSync(process.execPath, [join(folder, 'sizes.ts'), ...values.map(String)], {
+        env: { ...process.env, NODE_V8_COVERAGE: reports },
+      })
+      const scripts = readdirSync(reports).flatMap(name => scriptsIn(join(reports, name)))
+      const script = scripts.find(({ url }) => url.endsWith('/sizes.ts')) ?? {
+        url: '',
+        functions: [],
+      }
+      const run = branchesRun(branches, script)
+      return branches.flatMap(({ line, start, elseOf }, index) =>
+        run[index]
+          ? []
+          : [`${line}: ${elseOf ? 'else of ' : ''}${BRANCHES.slice(start).slice(0, 9)}`],
+      )
+    }
+    t.equal(missedWith().length, branches.length)
+    t.same(
+      missedWith(10),
+      missedWith().filter(each => each !== "2: return 'l"),
+    )
+    t.same(missedWith(2, 3, 0), ["2: return 'l", '5: mark() ||'])
+  },
+)
+
+t.test('coverage of a bundle: counts for the lines and branches of its source files', async t => {
+  const root = t.testdir({
+    engine: { 'sizes.ts': BRANCHES },
+    'main.ts': "import './engine/sizes.ts'\nconsole.log(process.argv.length > 9 || 'few')\n",
+    reports: {},
+  })
+  const bundle = join(root, 'main.mjs')
+  await build({
+    entryPoints: [join(root, 'main.ts')],
+    outfile: bundle,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    sourcemap: true,
+  })
+  spawnSync(process.execPath, [bundle, '2', '3'], {
+    env: { ...process.env, NODE_V8_COVERAGE: join(root, 'reports') },
+  })
+  const [file] = Object.values(summaryOf(join(root, 'reports'), root, ['engine']))
+  // `return 'large'`, and the last return with its operands.
+  t.same(file?.missing, [2, 5, 5, 5])
+  t.same(file?.branches, { total: 8, covered: 4 })
+})
+
 const ENGINE = { 'a.ts': TEXT, 'b.ts': 'export const b = 1\n', 'c.ts': 'export interface C {}\n' }
 
 t.test(
@@ -105,7 +172,7 @@ t.test(
       writeFileSync(`${root}/twice/${name}.json`, report(count))
     writeFileSync(`${root}/twice/cut.json`, report(0).slice(0, 20))
     const coverageIn = (reports: string) =>
-      Object.entries(summaryOf(`${root}/${reports}`, root, 'engine')).map(([file, { lines }]) => [
+      Object.entries(summaryOf(`${root}/${reports}`, root, ['engine'])).map(([file, { lines }]) => [
         basename(file),
         lines.covered,
         lines.total,

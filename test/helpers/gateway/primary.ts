@@ -5,10 +5,11 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Agent, request } from 'node:http'
 import { dirname, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { LiveView, ReloadReport } from '../../../engine/plugin.ts'
-import { usedFolder } from '../cache.ts'
+import { MEASURED, usedFolder } from '../cache.ts'
 import { inMemory } from '../in-memory.ts'
 import { measuredCommand } from '../operator.ts'
 
@@ -92,6 +93,9 @@ export const getAlone = (url: string, agent: Agent | false = false): Promise<Pla
   })
 
 /** Spawns the tree without waiting. */
+/** ms for an orderly end where coverage is measured. */
+const STOP_TIMEOUT = 3_000
+
 export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary => {
   const { files, workers = 1, env = {} } = options
   const folder = options.folder ?? mkdtempSync(join(inMemory(), 'tollgate-'))
@@ -124,6 +128,8 @@ export const spawnPrimary = (t: Test, options: PrimaryOptions): SpawnedPrimary =
     messages += text
   })
   t.teardown(async () => {
+    // A process that is killed reports no coverage.
+    if (MEASURED && child.kill('SIGTERM')) await Promise.race([exit, pause(STOP_TIMEOUT)])
     child.kill('SIGKILL')
     await exit
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
