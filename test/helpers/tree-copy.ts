@@ -33,14 +33,14 @@ export const passes = async (
   { timeout = TIMEOUT, coverage }: { timeout?: number; coverage?: string } = {},
 ): Promise<boolean> => {
   const scratch = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
-  const measured = { NODE_V8_COVERAGE: coverage }
+  const own = { TAP_BAIL: '1', TAP_TIMEOUT: String(timeout / 1_000), TMPDIR: scratch }
   const child = spawn(
     process.execPath,
     ['--single-threaded-gc', '--import=./test/helpers/code.ts', test],
     {
       cwd: folder,
       stdio: 'ignore',
-      env: { ...SHORT, ...measured, TAP_BAIL: '1', TMPDIR: scratch },
+      env: { ...SHORT, ...own, NODE_V8_COVERAGE: coverage },
     },
   )
   const timer = setTimeout(() => killTree(child.pid ?? 0), timeout)

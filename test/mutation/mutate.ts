@@ -18,6 +18,8 @@ const SOURCES = ['engine/**/*.ts', 'plugins/{formats,ledger,translate}/**/*.ts']
 const VERDICTS = join(ROOT, '.tap', 'mutants.jsonl')
 /** Milliseconds for a test that took `ms`. */
 const timeoutFor = (ms: number): number => 20_000 + 5 * ms
+/** Milliseconds of the tests of a mutant, as measured without it. */
+const MAX_MS = 30_000
 const LEAST_PERCENT = 85
 
 export interface Verdict {
@@ -65,10 +67,19 @@ export const isEquivalent = ({ file, line, summary }: Mutant): boolean => {
   )
 }
 
+/** The first tests, at least one, that take at most `MAX_MS` together. */
+const affordable = (tests: readonly string[], msOf: (test: string) => number): string[] => {
+  let ms = 0
+  return tests.filter((test, index) => {
+    ms += msOf(test)
+    return index === 0 || ms <= MAX_MS
+  })
+}
+
 export const runMutants = async (run: MutationRun): Promise<void> => {
-  const order = createOrder()
   const waiting = [...run.mutants]
   const runs = new Map(run.runs.flatMap(each => (each.passed ? [[each.test, each]] : [])))
+  const order = createOrder(test => runs.get(test)?.ms ?? 0)
   const judge = async (mutant: Mutant, copy: TreeCopy): Promise<Verdict> => {
     const startedAt = performance.now()
     const { id, file, line, start, end, put, summary } = mutant
@@ -76,7 +87,10 @@ export const runMutants = async (run: MutationRun): Promise<void> => {
     const digest = digestOf(text)
     const covering = [...runs.values()].filter(each => hasRun(each, file, line, digest))
     const names = covering.map(({ test }) => test)
-    const tests = order(file, names).slice(0, run.tests)
+    const tests = affordable(
+      order(file, names).slice(0, run.tests),
+      test => runs.get(test)?.ms ?? 0,
+    )
     const killedBy = await copy.firstFailure(
       new Map([[file, text.slice(0, start) + put + text.slice(end)]]),
       tests,

@@ -15,7 +15,8 @@ import { tmpdir } from 'node:os'
 import { join, matchesGlob, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { passes } from '../helpers/tree-copy.ts'
-import { linesRun, scriptsIn } from '../laws/lines.ts'
+import { linesRun } from '../laws/lines.ts'
+import { scriptsIn } from '../laws/v8-reports.ts'
 import { testFiles } from './nearest.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
