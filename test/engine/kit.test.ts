@@ -1,7 +1,14 @@
 /** The functions that the engine and plugins share; `nearest` has a test of its own. */
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { columns, isUsageError, textOf, UsageError } from '../../engine/cli/kit.ts'
+import {
+  columns,
+  countOf,
+  isUsageError,
+  sinceOf,
+  textOf,
+  UsageError,
+} from '../../engine/cli/kit.ts'
 import { amountIn, asBuffer, DURATIONS, isCode, isFields, SIZES } from '../../engine/kit.ts'
 
 t.test('isFields: accepts objects with members only', async t => {
@@ -37,6 +44,26 @@ t.test('columns: are as wide as the widest cell, also for rows of unequal length
   const rows = [['NAME', 'ROLE'], ['ann', 'customer', 'more'], ['bartholomew']]
   t.same(columns(rows), ['NAME         ROLE', 'ann          customer  more', 'bartholomew'])
   t.same(columns([]), [])
+})
+
+t.test('sinceOf: accepts spans before now, days and times, and refuses other texts', async t => {
+  const now = Date.parse('2026-11-25T12:00:00Z')
+  t.equal(sinceOf(undefined, now), undefined)
+  t.equal(sinceOf('90s', now), now - 90_000)
+  t.equal(sinceOf('7d', now), now - 7 * 86_400_000)
+  t.equal(sinceOf('2026-11-01', now), Date.parse('2026-11-01'))
+  t.equal(sinceOf('2026-11-01T12:00:00+02:00', now), Date.parse('2026-11-01T10:00:00Z'))
+  for (const text of ['', '7', 'x', '2026-13-01', '2026-11-01T12:00', '2026-11-01T99:00:00Z'])
+    t.throws(() => sinceOf(text, now), { message: /--since must be a time such as 2h/ }, text)
+})
+
+t.test('countOf: accepts whole numbers from 1 to the most, and names the option', async t => {
+  for (const count of [1, 7, 20]) t.equal(countOf(String(count), 'top', 20), count)
+  t.equal(countOf(undefined, 'top', 20), undefined)
+  for (const text of ['0', '21', '-1', '1.5', 'x', '', '1234567890'])
+    t.throws(() => countOf(text, 'top', 20), {
+      message: '--top must be a whole number from 1 to 20',
+    })
 })
 
 t.test('UsageError: is recognised if another copy of the class created it', async t => {

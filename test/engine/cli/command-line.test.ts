@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { progressOn } from '../../../engine/cli/command.ts'
+import { processTerminal, progressOn } from '../../../engine/cli/command.ts'
 import { COMMANDS } from '../../../engine/cli/commands.ts'
 import { bindHost } from '../../../engine/cli/plugin-commands.ts'
 import { runPluginCommand } from '../../../engine/cli/run-command.ts'
@@ -106,6 +106,12 @@ t.test('progress: is printed where a person reads stderr', async t => {
   t.same(lines(0), ['accounts: 5 of 10 rows'])
   t.same(lines(60_000), [], 'not at once')
   t.same(lines(undefined), [])
+  const early = recordingTerminal({})
+  // Longer than since the last line, shorter than twice since the process began.
+  progressOn({ ...early, progressInterval: performance.now() })('work', 1, 2, 'rows')
+  t.same(early.errs, [], 'not before the interval is over')
+  const interval = processTerminal().progressInterval
+  t.equal(interval, process.stderr.isTTY ? 2_000 : undefined)
 })
 
 t.test('wrong use: the error suggests the nearest word or prints the usage', async t => {

@@ -1,8 +1,10 @@
 /** `tollgate doctor`: each check with its bad and its good case; the facts of a real folder. */
-import { chmodSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { describeStore } from '../../../engine/cli/doctor/describe-store.ts'
 import { diagnose } from '../../../engine/cli/doctor/diagnosis.ts'
 import type { Facts } from '../../../engine/cli/doctor/facts.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
@@ -70,6 +72,10 @@ t.test('doctor: finds nothing in a good environment', async t => {
     running.every(({ state }) => state === 'ok'),
     'the ports are those of the own gateway',
   )
+  const openFilesOf = (openFiles: number) =>
+    diagnose({ ...GOOD, openFiles }).find(({ check }) => check === 'open files')?.text
+  t.equal(openFilesOf(65_536), 'at most 65536 open files for each process')
+  t.equal(openFilesOf(Number.MAX_SAFE_INTEGER), 'no limit of open files')
 })
 
 t.test('doctor: names each bad case alone, and what to do', async t => {
@@ -138,4 +144,22 @@ t.test('doctor: reads folder, ports, store and modes of files from the machine',
   t.notMatch(JSON.stringify(postgres.findings), /secret-word/)
   const { out } = await tollgate(['doctor', '-c', `${folder}/routes.yaml`])
   t.match(out, /FAILURE +store[\s\S]*do: is the server running/)
+})
+
+t.test('doctor: says why a store cannot be reached or read, without its password', async t => {
+  const folder = t.testdir({ 'tollgate.db': 'no database' })
+  const unreachable = await describeStore('postgres://ann:secret@127.0.0.1:1/books', folder)
+  t.match(unreachable, { kind: 'PostgreSQL', name: 'postgres://…@127.0.0.1:1/books', error: /./ })
+  t.match(await describeStore('sqlite:', folder), { kind: 'SQLite', error: /not a database/ })
+  const file = `${folder}/damaged.db`
+  const store = new DatabaseSync(file)
+  store.exec('CREATE TABLE a (b); CREATE INDEX c ON a (b); INSERT INTO a VALUES (1), (2), (3)')
+  store.close()
+  // The index loses an entry: the number of cells in the head of its page.
+  const bytes = readFileSync(file)
+  const page = bytes.length / 3
+  bytes.writeUInt16BE(2, 2 * page + 3)
+  writeFileSync(file, bytes)
+  const described = await describeStore(`sqlite:${file}`, folder)
+  t.match(described, { error: /the file is damaged/ })
 })

@@ -117,6 +117,7 @@ t.test(
           'x-shifted': 'yes',
           'x-secret': '***',
           authorization: 'Bearer ***',
+          traceparent: `00-${'0'.repeat(32)}-${'0'.repeat(16)}-01`,
         },
         body: '{"b":2}',
       },
@@ -167,6 +168,8 @@ t.test('explain: masks the credentials of an upstream in headers and queries', a
   t.match(await request('/query?a=b'), { url: `${url}/query?a=b&key=***` })
   t.match(await request('/query'), { url: `${url}/query?key=***` })
   t.match(await request('/sealed'), { headers: { authorization: '*** (seal)' } })
+  const argv = ['explain', 'GET', `/query?repeated=${KEY}`, '-k', KEY, '-c', config]
+  t.match((await tollgate(argv, ENV)).out, /query\?repeated=\*\*\*&/, 'the key of the client')
 })
 
 t.test('explain: shows stages that answer and stages that do nothing', async t => {

@@ -17,6 +17,7 @@ const folder = t.testdir({
   'firm.json': '{"model":"firm","tools":[{"type":"web_search"}]}',
   'other.json': '{"model":"nosuch"}',
   'bad.json': '{"model":',
+  'none.json': '{}',
   'routes.yaml': `
 settings: { data: '\${DATA}', plugins: ['${PLUGINS}'], currency: { name: CNY } }
 pipeline: [auth, model, meter, sandbox]
@@ -31,6 +32,7 @@ routes:
   - { path: POST /dear, auth: key, model: body, meter: { price: { calls: 5 } } }
   - { path: 'POST /in/{name}:go', auth: key, model: { path: name } }
   - { path: GET /models, auth: key, model: { list: openai } }
+  - { path: 'WS /live/{name}', auth: key, model: { path: name } }
 `,
 })
 
@@ -71,6 +73,10 @@ t.test('quote: options of the route override the price of the model', async t =>
   t.match(await quote(t, 'POST', '/plain', ...body('free')), {
     out: /^0 CNY: the model gift is free/,
   })
+  t.match(await quote(t, 'WS', '/live/gp'), {
+    code: 0,
+    out: /CNY at most: 1,000 input x 1.00\/1M/,
+  })
   const quoteInPath = await quote(t, 'POST', '/in/gp:go', ...body('other'), '--json')
   t.match(JSON.parse(quoteInPath.out), { route: 'POST /in/{name}:go', model: 'gp', lacking: [] })
 })
@@ -102,4 +108,6 @@ t.test('quote: wrong use exits 2, an unknown model exits 3', async t => {
   t.match(await quote(t, 'POST', '/plain', ...body('bad')), { code: 2, err: /cannot read/ })
   const unknown = await quote(t, 'POST', '/plain', ...body('other'))
   t.match(unknown, { code: 3, out: '', err: /unknown model "nosuch"/ })
+  const none = await quote(t, 'POST', '/plain', ...body('none'))
+  t.match(none, { code: 3, out: '', err: 'the request names no model\n' })
 })

@@ -145,5 +145,16 @@ t.test('test: compares subsets, pointers and expressions', t => {
   t.same(places({ pointers: { '/a/b~1c/1/d': 'long text', '/n': null } }), [])
   t.same(places({ pointers: { '/a/x': 1 }, headers: { 'x-b': 'c' } }), ['header x-b', '/a/x'])
   t.same(places({ body: { missing: null } }), ['/missing'])
+  t.same(places({ body: 'text' }), ['body'])
+  t.same(places({ status: 204, charge: '0.5' }), ['status', 'charge'])
+  t.same(places({ pointers: { '/n/x': 1 } }), ['/n/x'], 'a value has no members')
+  const plain = { status: 200, headers: { 'x-tollgate-charge': '0.50' }, text: 'x'.repeat(500) }
+  const plainPlaces = (expect: Parameters<typeof differencesOf>[0]) =>
+    differencesOf(expect, plain).map(({ at }) => at)
+  t.same(plainPlaces({ body: 'xx', charge: '0.5' }), [], 'a part of a text; the same number')
+  t.same(plainPlaces({ body: '/^x+$/', status: 200 }), [])
+  t.same(plainPlaces({ body: '/y/', charge: '0.6' }), ['charge', 'body'])
+  const [difference] = differencesOf({ body: 'y' }, plain)
+  t.equal(difference?.actual.length, 401, 'a long text is cut')
   t.end()
 })

@@ -117,6 +117,19 @@ for (const engine of ENGINES) {
     t.equal(await free(), 0)
   })
 
+  test('machines: a machine that the store has removed joins again as it leases', async t => {
+    // No heartbeat finds it out before.
+    const { one, database } = await begin(t, 60_000)
+    t.equal(await one.use(concurrency(1_000n), 1), 1)
+    const remove = { name: 'remove machines', text: 'DELETE FROM tollgate_processes' }
+    await database.write([{ sql: remove, values: [] }])
+    const count = { name: 'count machines', text: 'SELECT id FROM tollgate_processes' }
+    await eventually(async () => {
+      await one.use(concurrency(1_000n), 100)
+      return (await database.read(count, [])).length > 0 || undefined
+    })
+  })
+
   test('machines: the slices of a dead machine are released', async t => {
     const { one, database, machine } = await begin(t, 40)
     t.equal(await one.use(concurrency(9n), 9), 9)

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { RequestFilter, RequestRecord } from '../../../engine/request-log/contract.ts'
-import { nameAt } from '../../../engine/request-log/files.ts'
+import { listFiles, nameAt, pruneFiles } from '../../../engine/request-log/files.ts'
+import { lineStart, linesAfter, linesBackwards } from '../../../engine/request-log/lines.ts'
 import { openRequestLog } from '../../../engine/request-log/reader.ts'
 import { RequestWriter } from '../../../engine/request-log/writer.ts'
 
@@ -250,4 +251,44 @@ t.test('request log: follows several writers over rotations and misses nothing',
   await reading
   t.equal(new Set(ids).size, 400)
   t.notOk(ids.includes('before'))
+})
+
+t.test('request log: reads lines longer than a chunk, and nothing of a removed file', async t => {
+  const folder = t.testdir({ lines: `short\n${'x'.repeat(200_000)}\nlast\ncut` })
+  const path = join(folder, 'lines')
+  const lines = async (file: string) =>
+    (await Array.fromAsync(linesBackwards(file))).map(each => each.length)
+  t.same(await lines(path), [4, 200_000, 5])
+  t.equal(await lineStart(path, 100_000), 100_000, 'no line begins in the chunk before')
+  t.equal(await lineStart(path, 8), 6)
+  t.equal(await lineStart(path, 3), 3)
+  t.match(await linesAfter(path, 200_007), { lines: ['last'], at: 200_012 })
+  t.same(await linesAfter(path, 999_999), { lines: [], at: 999_999 })
+  const removed = join(folder, 'removed')
+  t.same(await lines(removed), [])
+  t.equal(await lineStart(removed, 7), 7)
+  t.same(await linesAfter(removed, 7), { lines: [], at: 7 })
+})
+
+t.test(
+  'request log: files sort by time and name, others and missing folders do not count',
+  async t => {
+    const names = [nameAt(2, 7, 1), nameAt(1, 9, 1), nameAt(1, 7, 2)]
+    const folder = t.testdir(Object.fromEntries([...names, 'other'].map(name => [name, 'text'])))
+    const listed = () => listFiles(folder).map(({ name }) => name)
+    t.same(listed(), [nameAt(1, 7, 2), nameAt(1, 9, 1), nameAt(2, 7, 1)])
+    t.same(listFiles(join(folder, 'none')), [])
+    pruneFiles(folder, { size: 8, age: 1e15 }, 'none', Date.now())
+    t.same(listed(), [nameAt(1, 9, 1), nameAt(2, 7, 1)], 'the oldest goes first')
+    pruneFiles(folder, { size: 1e9, age: -1 }, nameAt(1, 9, 1), Date.now())
+    t.same(listed(), [nameAt(1, 9, 1)], 'the current file stays')
+  },
+)
+
+t.test('request log: lines beyond the buffer are dropped and counted', async t => {
+  const { writer, counts } = startWriter(t, join(t.testdir({}), 'requests'))
+  writer.write('x'.repeat(4 * 1024 * 1024))
+  writer.write('y'.repeat(4 * 1024 * 1024))
+  writer.write('z\n')
+  t.same(counts, { dropped: 1 })
 })

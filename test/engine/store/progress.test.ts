@@ -1,6 +1,6 @@
 /** Progress file: counts survive their process, a removed file is replaced, and a full disk affects
  *  only the exchanges that begin meanwhile. */
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -55,4 +55,24 @@ t.test('progress file: an exchange without disk space has no count, a later one 
   progress.clear('one')
   progress.set('one', 7)
   t.same(countsIn(progressFolder(dataFolder)), { one: 7, two: 5 })
+})
+
+t.test('progress file: a long name has no count, and files of a week ago are removed', async t => {
+  const folder = progressFolder(temporaryFolder(t)) ?? ''
+  mkdirSync(folder, { recursive: true })
+  const stale = join(folder, 'gone')
+  writeFileSync(stale, '')
+  utimesSync(stale, 1, 1)
+  const progress = new Progress(folder, 'p1')
+  t.teardown(() => progress.close())
+  progress.set('n'.repeat(1_000), 1)
+  t.ok(existsSync(stale), 'no file was needed')
+  progress.set('one', 1)
+  t.same(countsIn(folder), { one: 1 })
+  t.notOk(existsSync(stale))
+})
+
+t.test('progress file: on a store without a folder there are no counts', async t => {
+  t.equal(readProgress(undefined, 'p1').size, 0)
+  t.doesNotThrow(() => removeProgress(undefined, 'p1'))
 })

@@ -1,7 +1,7 @@
 /** Which of several targets an attempt picks. Times and loads are arguments. */
 import t from 'tap'
 import type { Balance } from '../../../engine/plugin.ts'
-import { type PickState, pick } from '../../../engine/upstream/balance.ts'
+import { isAtOwnPlace, type PickState, pick } from '../../../engine/upstream/balance.ts'
 import type { Candidate } from '../../../engine/upstream/candidate.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
@@ -168,4 +168,24 @@ t.test('affinity: with balance first it does not change the target', async t => 
     target: { ...each.target, affinity: 'x' },
   }))
   t.same(picks(targets, 'first', 3), ['a', 'a', 'a'])
+})
+
+t.test('own place: a conversation is there unless its address or its key has moved', async t => {
+  const [one, other] = createCandidates(['a'], ['b']) as [Candidate, Candidate]
+  const place = (candidate: Candidate, balance: Balance, key?: object) =>
+    isAtOwnPlace(
+      { candidate, target: { upstream: 'a', affinity: 'talk' }, key: key as never },
+      [one, other],
+      balance,
+    )
+  t.ok(place(one, 'first'))
+  t.notOk(place(other, 'first'))
+  t.same([one, other].filter(each => place(each, 'weighted')).length, 1, 'one of both by affinity')
+  const keys = [
+    { name: 'k1', weight: 1 },
+    { name: 'k2', weight: 1 },
+  ]
+  Object.assign(one.upstream, { keys: { list: keys } })
+  t.same(keys.filter(key => place(one, 'first', key)).length, 1, 'one of its keys')
+  t.ok(place(one, 'first'), 'without a key the address counts')
 })

@@ -1,6 +1,7 @@
 /** How each format's usage counts map to the gateway's meters, as a table. */
 import t from 'tap'
-import type { Fields } from '../../../plugins/formats/fields.ts'
+import { count, type Fields, isCount, quantity } from '../../../plugins/formats/fields.ts'
+import { countsOf } from '../../../plugins/formats/google-gemini/usage.ts'
 import { formats } from '../../../plugins/formats/index.ts'
 import type { Meter } from '../../../plugins/slots.ts'
 import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
@@ -237,3 +238,23 @@ const totalOf = (counts: Fields): number =>
     'cache_read_input_tokens',
     'output_tokens',
   ].reduce((total, name) => total + numberOf(counts, name), 0)
+
+t.test('counts: are whole numbers from 0, quantities may be fractions', async t => {
+  for (const value of [0, 1, 2 ** 53 - 1]) t.ok(isCount(value), String(value))
+  for (const value of [-1, 0.5, 2 ** 53, Number.NaN, '1', null, undefined])
+    t.notOk(isCount(value), String(value))
+  t.same([7, -1, 'x', null].map(count), [7, 0, 0, 0])
+  t.same([0.5, 2, -0.5, 1e300, 'x'].map(quantity), [0.5, 2, 0, 0, 0])
+})
+
+t.test('gemini counts: one cached or one thinking token is named, none is not', async t => {
+  t.match(countsOf({ input: 3, cached: 1, output: 2, thinking: 1 }), {
+    promptTokenCount: 4,
+    cachedContentTokenCount: 1,
+    thoughtsTokenCount: 1,
+    totalTokenCount: 7,
+  })
+  const none = countsOf({ input: 3, output: 2 })
+  t.notOk('cachedContentTokenCount' in none)
+  t.notOk('thoughtsTokenCount' in none)
+})

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Exchange, Plugin, Statement } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
-import { releaseKept, settleKept } from '../../../plugins/ledger/kept-hold.ts'
+import { keepHold, keptHoldOf, releaseKept, settleKept } from '../../../plugins/ledger/kept-hold.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { migrations } from '../../../plugins/ledger/tables.ts'
 import { chargeLate } from '../../../plugins/ledger/views/task-charges.ts'
@@ -64,6 +64,47 @@ const start = async (t: Test, engine: (typeof ENGINES)[number], onKeep?: (e: Exc
   }
 }
 type Stage = import('../../../engine/plugin.ts').Stage
+
+t.test(
+  'kept hold: leaves the share of the wallets that it reserves, and keeps the key',
+  async t => {
+    const hold = {
+      request: 'r',
+      account: 1,
+      key: 5,
+      holdsKeyQuota: true,
+      process: 'p',
+      route: 'chat',
+      model: 'm',
+      version: 1,
+      rule: '{}',
+      heldAmount: 9n,
+      openedAt: 7,
+    }
+    const shareOf = (more: Partial<typeof hold>, stored = true) =>
+      keepHold({ ...hold, ...more }, stored)
+        .at(-1)
+        ?.values.slice(2)
+    const [account, key] = [walletOf.account(1), walletOf.key(5)]
+    t.same(shareOf({}), [account, key])
+    t.same(shareOf({}, false), [account, key])
+    t.same(shareOf({ holdsKeyQuota: false }), [account, account])
+    t.same(
+      keepHold({ ...hold, key: undefined }, true)
+        .at(-1)
+        ?.values.slice(2),
+      [account, account],
+    )
+    t.match(keepHold({ ...hold, heldAmount: 0n }, true), [{ otherwise: 'SHARE_GONE', rows: 1 }])
+    t.same(keepHold({ ...hold, heldAmount: 0n }, true).length, 1, 'nothing to leave')
+    t.match(keptHoldOf(hold, '{"tier":"fast"}'), {
+      key: 5,
+      held: '9',
+      attributes: { tier: 'fast' },
+    })
+    t.match(keptHoldOf({ ...hold, key: undefined }, null), { key: null, attributes: {} })
+  },
+)
 
 for (const engine of ENGINES) {
   t.test(`kept hold on ${engine}: survives its process and is charged once`, async t => {

@@ -106,6 +106,7 @@ for (const { engine, database, accounts } of both) {
     t.equal(await update({ quota: 150, quota_period: 'month' }), 70)
     t.equal(await update({ quota: 90 }), 10, 'the period stays')
     await t.rejects(update({ quota: 79 }), { code: 'QUOTA_IN_USE' })
+    t.equal(await update({}), 10, 'nothing changes')
     t.equal(await update({ quota: 40, quota_period: 'day' }), 40, 'another period begins')
     t.equal(await update({ quota: 500, quota_period: null }), 420, 'for life: all use counts')
     t.equal(await update({ quota: 10, quota_period: 'day' }), 10)
@@ -113,6 +114,26 @@ for (const { engine, database, accounts } of both) {
     await renew(FEBRUARY)
     t.match(await rowOf(key), { quota: 90 }, 'a revoked key is not renewed')
     t.same(await audit(database), [])
+  })
+
+  t.test(`key quotas on ${engine}: a changed key waits for the next round`, async t => {
+    const gus = await accounts.account('gus')
+    await giveCredit(database, gus, 1_000_000n)
+    const key = await makeKey(gus, 100, 'day')
+    await pay(gus, key, 60n)
+    lines.length = 0
+    const log = { info: (fields: unknown) => lines.push(fields) }
+    await renewQuotas({ database, log }, FEBRUARY, AbortSignal.abort())
+    t.same([lines, await leftOf(key)], [[], 40], 'not while the process stops')
+    const renewWith = (code: string) => {
+      const write = () => Promise.reject(Object.assign(new Error(code), { code }))
+      return renewQuotas({ database: { ...database, write }, log }, FEBRUARY)
+    }
+    await renewWith('QUOTA_IN_USE')
+    await t.rejects(renewWith('STORE_UNAVAILABLE'), { code: 'STORE_UNAVAILABLE' })
+    t.same([lines, await leftOf(key)], [[], 40])
+    await renew(FEBRUARY)
+    t.equal(await leftOf(key), 100)
   })
 
   t.test(`key quotas on ${engine}: running calls keep their holds`, async t => {

@@ -1,6 +1,7 @@
 /** Tools and structured output for messages upstreams. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
+import { offeredTools, writeChoice } from '../../../../plugins/formats/anthropic-messages/tools.ts'
 import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {
@@ -145,3 +146,30 @@ t.test('messages encoder: replaces structured output on older models', async t =
     system: [{ text: /one valid JSON object/ }],
   })
 })
+
+t.test(
+  'messages encoder: a forced MCP server is offered alone, another tool by its name',
+  async t => {
+    const server = (name: string) => ({ type: 'mcp' as const, name, url: 'https://a.example' })
+    const tools = [server('a'), server('b'), { type: 'function', name: 'f' }] as Prompt['tools']
+    const promptWith = (choice: Prompt['choice'], more: Prompt['settings'] = {}) =>
+      ({ ...promptOf(HELLO, { tools }), choice, settings: more }) as Prompt
+    const forced = promptWith({ type: 'tool', name: 'b' })
+    t.same(offeredTools(forced), [server('b')])
+    t.same(writeChoice(forced), { type: 'any' })
+    const named = promptWith({ type: 'tool', name: 'f' })
+    t.same(offeredTools(named), tools)
+    t.same(writeChoice(named), { type: 'tool', name: 'f' })
+    const one = promptWith({ type: 'tool', name: 'a', serverTool: 'x' } as Prompt['choice'])
+    t.match(offeredTools(one), [{ name: 'a', allowedTools: ['x'] }])
+    const some = (mode: 'auto' | 'required') => promptWith({ type: 'some', mode, names: ['f'] })
+    t.same(writeChoice(some('auto')), { type: 'auto' })
+    t.same(writeChoice(some('required')), { type: 'any' })
+    t.same(writeChoice(promptWith(undefined)), undefined)
+    t.same(writeChoice(promptWith(undefined, { parallel: false })), {
+      type: 'auto',
+      disable_parallel_tool_use: true,
+    })
+    t.same(writeChoice(promptWith({ type: 'none' }, { parallel: false })), { type: 'none' })
+  },
+)

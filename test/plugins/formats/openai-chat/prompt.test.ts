@@ -2,6 +2,8 @@
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/hub/content.ts'
+import { clientNamesIn } from '../../../../plugins/formats/hub/setting-aliases.ts'
+import { writeThinking } from '../../../../plugins/formats/openai-chat/settings.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 
@@ -198,4 +200,30 @@ t.test('chat encoder: rejects video, documents by URL and unsupported audio by p
     )
     t.match(fault, { status: 400, code: 'CONTENT_UNSUPPORTED', param: 'messages[0].content[1]' })
   }
+})
+
+t.test('chat encoder: a thinking budget becomes the least effort that reaches it', async t => {
+  const effortOf = (budget: number) => writeThinking({ mode: 'budget', budget } as never)
+  t.same([1, 1_024, 1_025, 8_192, 8_193].map(effortOf), ['low', 'low', 'medium', 'medium', 'high'])
+  t.equal(writeThinking({ mode: 'off' }), 'none')
+  t.equal(writeThinking({ mode: 'effort', effort: 'minimal' }), 'minimal')
+  t.equal(writeThinking({ mode: 'auto' } as never), undefined)
+})
+
+t.test('chat decoder: names of settings are those that the client used', async t => {
+  const aliases = { maxTokens: ['max_completion_tokens', 'max_tokens'] } as never
+  const namesOf = (body: Readonly<Record<string, number | null>>) => {
+    const dropped: string[] = []
+    const { clientNames } = clientNamesIn(body, aliases, {
+      add: (name: string) => dropped.push(name),
+    } as never)
+    return [Object.values(clientNames), dropped]
+  }
+  t.same(namesOf({ max_completion_tokens: 1 }), [['max_completion_tokens'], []])
+  t.same(namesOf({ max_tokens: 1 }), [['max_tokens'], []])
+  t.same(namesOf({ max_completion_tokens: null, max_tokens: 1 }), [['max_tokens'], []])
+  const both = { max_completion_tokens: 1, max_tokens: 2 }
+  t.same(namesOf(both), [['max_completion_tokens'], ['max_tokens']])
+  t.same(namesOf({ ...both, max_tokens: 1 }), [['max_completion_tokens'], []])
+  t.same(namesOf({}), [[], []])
 })

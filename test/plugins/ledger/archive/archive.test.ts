@@ -202,8 +202,36 @@ for (const engine of ENGINES)
         VALUES ('req-1', 2, 'gone', 'r', 'm', 1, '', 'released', 0, ${NOW}, ${NOW})`
         await database.write([{ sql: sql('again', row), values: [] }])
         t.match(await problems(), ['the ledger still has 1 of its charges', undefined, undefined])
+        await database.write([
+          { sql: sql('remove', "DELETE FROM charges WHERE request = 'req-1'"), values: [] },
+        ])
+        writeFileSync(join(folder, first), readFileSync(join(folder, second)))
+        t.match(await problems(), [/^its SHA-256 is \w+, the ledger has recorded/])
+        writeFileSync(join(folder, first), bytes)
+        const more = 'UPDATE archives SET charges = charges + 1, removed = removed + 1 WHERE id = 1'
+        await database.write([{ sql: sql(more, more), values: [] }])
+        t.match(await problems(), [/^it has 40 charges of \d+ nanos, not 41 of/])
       },
     )
+    t.test('archive verify: prints each file, and exits with 1 where one differs', async t => {
+      const { run } = archiveCommand.subcommands.verify
+      const host = { database, folder: () => join(folder, 'none') }
+      const verify = (positionals: string[], to?: string) =>
+        run({ positionals, values: to === undefined ? {} : { to } }, host as never)
+      const [, second = ''] = result.files
+      const all = await verify([], folder)
+      t.match(all, { exit: 1, text: /: it has 40 charges .*\n.*: 40 charges, [\d.]+: as recorded/ })
+      const one = await verify([join(folder, second)])
+      t.match(one, { exit: 0, json: [{ file: second, charges: 40, problem: null }] })
+      t.match(await verify([]), { exit: 1, text: /it is absent/ })
+      const unfinished = 'UPDATE archives SET removed = removed - 1 WHERE id = 2'
+      await database.write([{ sql: sql(unfinished, unfinished), values: [] }])
+      const { text } = (await verify([join(folder, second)])) as { text: string }
+      t.match(text, /not complete: run `tollgate archive` again$/)
+      const none = 'DELETE FROM archives'
+      await database.write([{ sql: sql(none, none), values: [] }])
+      t.match(await verify([], folder), { exit: 0, text: 'nothing is archived' })
+    })
   })
 
 const archiveRun = archiveCommand.subcommands.create.run
@@ -215,7 +243,21 @@ t.test('archive: --before must be a date, at least seven days ago', async t => {
   t.equal(await fault(run()), 'USAGE')
   for (const text of ['yesterday', '2026-02-31', dateAt(TODAY - 6), dateAt(TODAY + 1)])
     t.equal(await fault(run(text)), 'ARCHIVE_RECENT', text)
-  t.match(await run(dateAt(TODAY - 8)), { json: { charges: 12 } })
+  t.match(await run(dateAt(TODAY - 8)), {
+    json: { charges: 12 },
+    text: /^12 charges are in 1 files/,
+  })
+})
+
+t.test('archive: says when another run has the file, and passes other faults on', async t => {
+  const { database, folder } = await openFilled(t, 'sqlite', 20)
+  const archiveWith = (code: string) => {
+    const write = () => Promise.reject(Object.assign(new Error(code), { code }))
+    return fault(archiveCharges({ ...database, write }, { folder, before: BEFORE }))
+  }
+  t.equal(await archiveWith('ARCHIVE_TAKEN'), 'ARCHIVE_RUNNING')
+  t.equal(await archiveWith('ARCHIVE_CHANGED'), 'ARCHIVE_RUNNING')
+  t.equal(await archiveWith('STORE_UNAVAILABLE'), 'STORE_UNAVAILABLE')
 })
 
 const KILLS = shortOrLong(6, 60)

@@ -1,0 +1,62 @@
+/** Signals of the primary: what each does, the echo of npm, and a parent that has ended. Signals
+ *  are emitted in this process, and time is simulated. */
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
+import { onSignals } from '../../../engine/processes/signals.ts'
+
+/** What the primary was told to do. `byNpm`: as if `npm start` ran. */
+const install = (t: Test, byNpm = false) => {
+  const calls: string[] = []
+  const { npm_lifecycle_event: event, npm_package_name: name } = process.env
+  const restore = (key: string, value: string | undefined): void => {
+    if (value === undefined) delete process.env[key]
+    else process.env[key] = value
+  }
+  if (byNpm)
+    Object.assign(process.env, { npm_lifecycle_event: 'start', npm_package_name: 'tollgate' })
+  else delete process.env.npm_lifecycle_event
+  const remove = onSignals({
+    stop: async code => void calls.push(`stop ${code}`),
+    reload: () => void calls.push('reload'),
+    renew: () => void calls.push('renew'),
+  })
+  t.teardown(() => {
+    remove()
+    restore('npm_lifecycle_event', event)
+    restore('npm_package_name', name)
+  })
+  return { calls, remove }
+}
+const emit = (...signals: NodeJS.Signals[]): void => {
+  for (const signal of signals) process.emit(signal, signal)
+}
+
+t.test('signals: stop, reload and renew, until the handlers are removed', async t => {
+  const before = process.listenerCount('SIGUSR2')
+  const { calls, remove } = install(t)
+  emit('SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2')
+  t.same(calls, ['stop 143', 'stop 130', 'reload', 'renew'])
+  remove()
+  t.equal(process.listenerCount('SIGUSR2'), before)
+})
+
+t.test('signals: under npm a second stop at once is the echo of the first', async t => {
+  const { calls } = install(t, true)
+  emit('SIGINT', 'SIGINT', 'SIGHUP')
+  t.same(calls, ['stop 130', 'reload'])
+})
+
+t.test('signals: under npm the gateway stops when its parent has ended', async t => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  const { calls } = install(t, true)
+  const parent = Object.getOwnPropertyDescriptor(process, 'ppid')
+  t.teardown(() => {
+    Object.defineProperty(process, 'ppid', parent ?? {})
+    mock.timers.reset()
+  })
+  mock.timers.tick(1_000)
+  t.same(calls, [])
+  Object.defineProperty(process, 'ppid', { value: 1, configurable: true })
+  mock.timers.tick(1_000)
+  t.same(calls, ['stop 143'], 'once')
+})
