@@ -57,3 +57,15 @@ t.test('asFault: returns faults unchanged and hides other thrown values', async 
     t.match(asFault(value), { code: 'INTERNAL', status: 500, expose: false })
   t.equal(asFault('text').message, 'text')
 })
+
+t.test('asFault: an object whose members cannot be read becomes an internal fault', async t => {
+  const broken = Object.defineProperty({}, 'code', {
+    get() {
+      throw new Error('not now')
+    },
+  })
+  for (const thrown of [broken, new Proxy({}, {})])
+    t.match(asFault(thrown), { code: 'INTERNAL', message: /properties cannot be read/ })
+  t.match(asFault(null), { code: 'INTERNAL' })
+  t.match(asFault({ code: 'X', message: 'no status' }), { code: 'INTERNAL' })
+})

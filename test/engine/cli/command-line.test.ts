@@ -152,6 +152,7 @@ routes: [{ path: POST /chat, auth: key, model: body }]
   const config = `${folder}/routes.yaml`
   const behind = await tollgate(['models', 'm', '--json', '-c', config])
   t.match(behind, { code: 0, out: /"m"/ })
+  t.match(behind.out, /^[[{]\n {2}["{]/, 'two spaces a level')
   for (const argv of [
     ['--config', config, '--json', 'models', 'm'],
     [`--config=${config}`, 'models', 'm', '--json'],

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { changesBetween } from '../../../engine/cli/review/changes.ts'
 import { usedFolder } from '../../helpers/cache.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 
@@ -105,4 +106,12 @@ t.test('diff: compares a version of the history, by default the last, with the f
     out: /added\n {2}routes +GET \/b\n\nremoved\n {2}routes +GET \/a/,
   })
   t.match(await tollgate(['diff', '9', '-c', config]), { code: 3, err: /no version 9/ })
+})
+
+t.test('diff: a long value is cut where it is wider than the column', async t => {
+  const document = (note: string) => ({ settings: { note } }) as never
+  const [exact, long] = ['x'.repeat(60), 'y'.repeat(61)]
+  const [change] = changesBetween(document(exact), document(long), text => text)
+  t.match(JSON.stringify(change), `"${exact}"`)
+  t.match(JSON.stringify(change), `"${'y'.repeat(59)}…"`)
 })

@@ -160,6 +160,9 @@ t.test(
     const named = promptWith({ type: 'tool', name: 'f' })
     t.same(offeredTools(named), tools)
     t.same(writeChoice(named), { type: 'tool', name: 'f' })
+    const search = { type: 'hosted', tool: 'web_search', clientName: 'web_search' } as const
+    const hosted = { ...named, tools: [search], choice: { type: 'tool', name: 'web_search' } }
+    t.same(writeChoice(hosted as Prompt), { type: 'tool', name: 'web_search' })
     const one = promptWith({ type: 'tool', name: 'a', serverTool: 'x' } as Prompt['choice'])
     t.match(offeredTools(one), [{ name: 'a', allowedTools: ['x'] }])
     const some = (mode: 'auto' | 'required') => promptWith({ type: 'some', mode, names: ['f'] })

@@ -4,6 +4,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Part } from '../../../../plugins/formats/hub/answer.ts'
 import { partsOf as unrolled } from '../../../../plugins/formats/hub/answer-parts.ts'
 import type { Content } from '../../../../plugins/formats/hub/content.ts'
+import { decodeAnswer } from '../../../../plugins/formats/openai-chat/response.ts'
 import {
   assembleParts,
   codecOf,
@@ -236,4 +237,13 @@ t.test('chat error replies: accept the shapes of many vendors', t => {
   t.equal(decodeMessage({ detail: 'd' }), 'd')
   t.match(decodeMessage(undefined), /418/)
   t.end()
+})
+
+t.test('chat decoder: a single call stops for tools, whatever the reason says', async t => {
+  const stopWith = (calls: readonly object[]) =>
+    decodeAnswer({
+      choices: [{ finish_reason: 'stop', message: { role: 'assistant', tool_calls: calls } }],
+    } as never).choices[0]?.stop.reason
+  const tool = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+  t.not(stopWith([tool]), stopWith([]))
 })
