@@ -150,11 +150,12 @@ for (const engine of ENGINES) {
     await database.write([openWallet(walletOf.key(5), quota), { sql: sql(text, text), values: [] }])
     await database.write([releaseKept(keptHold, Date.now())])
     const hold = { ...keptHold, key: 5 }
-    await database.write(chargeLate(hold, USED, Date.now()))
+    const three = { meters: { calls: 3 }, estimated: false }
+    await database.write(chargeLate(hold, three, Date.now()))
     t.same(await gateway.wallet(), { spent: quota, used: quota })
     const late = "SELECT key, amount, uncollected FROM charges WHERE state = 'settled'"
     const [row] = await database.read(sql(late, late), [])
-    t.match(row, { key: 5, amount: Number(quota), uncollected: Number(HELD_NANOS - quota) })
+    t.match(row, { key: 5, amount: Number(quota), uncollected: Number(3n * HELD_NANOS - quota) })
     const again = chargeLate(hold, USED, Date.now())
     await t.rejects(database.write(again), { code: 'CHARGE_EXISTS' })
     t.equal(await gateway.reservedAfterCrash(), 0n)

@@ -4,6 +4,7 @@ import type { Json } from '../../../../engine/plugin.ts'
 import type { Content } from '../../../../plugins/formats/hub/content.ts'
 import { clientNamesIn } from '../../../../plugins/formats/hub/setting-aliases.ts'
 import { writeThinking } from '../../../../plugins/formats/openai-chat/settings.ts'
+import { writeTools } from '../../../../plugins/formats/openai-chat/tools.ts'
 import { decodePrompt, encodePrompt } from '../../../helpers/formats/codec.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 
@@ -226,4 +227,19 @@ t.test('chat decoder: names of settings are those that the client used', async t
   t.same(namesOf(both), [['max_completion_tokens'], ['max_tokens']])
   t.same(namesOf({ ...both, max_tokens: 1 }), [['max_completion_tokens'], []])
   t.same(namesOf({}), [[], []])
+})
+
+t.test('chat encoder: a web search names a place only where the client did', async t => {
+  const searchWith = (more: object) =>
+    writeTools(
+      {
+        tools: [{ type: 'hosted', tool: 'web_search', clientName: 'web_search_options', ...more }],
+      } as never,
+      { add: () => {} } as never,
+    ).web_search_options
+  t.same(searchWith({}), {})
+  t.same(searchWith({ depth: 'high', location: { country: 'DE' } }), {
+    search_context_size: 'high',
+    user_location: { type: 'approximate', approximate: { country: 'DE' } },
+  })
 })
