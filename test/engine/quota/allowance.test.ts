@@ -231,3 +231,15 @@ t.test('window: a new window requests units from the store at once after a refus
   clock += 50
   t.match(request(), { verb: 'lease', id: 2 })
 })
+
+t.test('local allowance: its owner keeps the time that it is given', async t => {
+  let clock = 1_000
+  const allowance = createLocalAllowances({ now: () => clock }).open('number', {
+    window: { amount: 1n, ms: 60_000 },
+  })
+  const take = async () => allowance.take('a', 1n) ?? (await allowance.request('a', 1n))
+  t.ok(await take())
+  t.notOk(await take())
+  clock += 60_001
+  t.ok(await take(), 'the next window')
+})

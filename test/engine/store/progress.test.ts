@@ -76,3 +76,14 @@ t.test('progress file: on a store without a folder there are no counts', async t
   t.equal(readProgress(undefined, 'p1').size, 0)
   t.doesNotThrow(() => removeProgress(undefined, 'p1'))
 })
+
+t.test('progress file: grows for more exchanges than its first slots', async t => {
+  const folder = progressFolder(temporaryFolder(t))
+  const progress = new Progress(folder, 'p1')
+  t.teardown(() => progress.close())
+  for (let count = 1; count <= 2_500; count++) progress.set(`call ${count}`, count)
+  const counts = countsIn(folder)
+  t.equal(Object.keys(counts).length, 2_500)
+  for (const count of [1, 1_024, 1_025, 2_048, 2_049, 2_500])
+    t.equal(counts[`call ${count}`], count)
+})

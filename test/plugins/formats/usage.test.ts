@@ -2,7 +2,7 @@
 import t from 'tap'
 import { count, type Fields, isCount, quantity } from '../../../plugins/formats/fields.ts'
 import { countsOf } from '../../../plugins/formats/google-gemini/usage.ts'
-import { formats } from '../../../plugins/formats/index.ts'
+import { formatOf, formats } from '../../../plugins/formats/index.ts'
 import type { Meter } from '../../../plugins/slots.ts'
 import { recordedFormat, recordings } from '../../helpers/formats/recordings.ts'
 
@@ -257,4 +257,20 @@ t.test('gemini counts: one cached or one thinking token is named, none is not', 
   const none = countsOf({ input: 3, output: 2 })
   t.notOk('cachedContentTokenCount' in none)
   t.notOk('thoughtsTokenCount' in none)
+})
+
+t.test('format of a route: by its name, or that of an object', async t => {
+  const chat = formats.get('openai-chat')
+  t.equal(formatOf('openai-chat'), chat)
+  t.equal(formatOf({ format: 'openai-chat' }), chat)
+  for (const none of [undefined, null, 'none', { format: 'none' }, {}])
+    t.equal(formatOf(none), undefined)
+})
+
+t.test('image events: the one that completes an image counts it', async t => {
+  const { usage } = formats.get('openai-images') ?? {}
+  const countsIn = (event: Fields) => usage?.inEvent?.(event as never)
+  const completed = { type: 'image_generation.completed', usage: { output_tokens: 7 } }
+  t.same(countsIn(completed), { output_tokens: 7, images: 1 })
+  t.equal(countsIn({ type: 'image_generation.partial_image' }), undefined)
 })

@@ -6,6 +6,7 @@ import { audit } from '../../../plugins/ledger/audit.ts'
 import {
   attributesOf,
   checkpointCharge,
+  checkpointOf,
   settleCheckpoints,
 } from '../../../plugins/ledger/crash-settlement.ts'
 import { openCharge } from '../../../plugins/ledger/statements.ts'
@@ -89,3 +90,11 @@ for (const [at, books] of booksByEngine.entries())
     t.match(await row('a4'), { state: 'released', amount: 0 })
     t.same(await audit(database), [])
   })
+
+t.test('checkpoint: only that of a stream grows with its progress', async t => {
+  const usage = { meters: { input: 5, output: 3 }, estimated: true }
+  const checkpoint = (isStreaming: boolean) =>
+    checkpointOf('r', usage, { rule, facts: { at: 1 } }, isStreaming)
+  t.match(checkpoint(true), { progress: 0, values: [3, '{"input":5}', null, 'r'] })
+  t.notOk('progress' in checkpoint(false))
+})

@@ -1,7 +1,11 @@
 /** Tools and structured output for messages upstreams. */
 import t from 'tap'
 import type { Json } from '../../../../engine/plugin.ts'
-import { offeredTools, writeChoice } from '../../../../plugins/formats/anthropic-messages/tools.ts'
+import {
+  offeredTools,
+  writeChoice,
+  writeTools,
+} from '../../../../plugins/formats/anthropic-messages/tools.ts'
 import type { Prompt } from '../../../../plugins/formats/hub/prompt.ts'
 import { errorFrom } from '../../../helpers/gateway/fake-exchange.ts'
 import {
@@ -176,3 +180,16 @@ t.test(
     t.same(writeChoice(promptWith({ type: 'none' }, { parallel: false })), { type: 'none' })
   },
 )
+
+t.test('messages encoder: the depth of a search is dropped unless it is the usual one', async t => {
+  const droppedWith = (more: object) => {
+    const dropped: string[] = []
+    const tool = { type: 'hosted', tool: 'web_search', clientName: 'web_search', ...more }
+    const prompt = { ...promptOf(HELLO), tools: [tool] } as Prompt
+    writeTools(prompt, {} as never, { add: (name: string) => dropped.push(name) } as never)
+    return dropped
+  }
+  t.same(droppedWith({}), [])
+  t.same(droppedWith({ depth: 'medium' }), [])
+  t.same(droppedWith({ depth: 'high' }), ['web_search.search_context_size'])
+})

@@ -243,3 +243,9 @@ t.test('chat encoder: a web search names a place only where the client did', asy
     user_location: { type: 'approximate', approximate: { country: 'DE' } },
   })
 })
+
+t.test('chat decoder: usage in a stream only where the client asks for it', async t => {
+  const asks = (stream_options: Json) =>
+    decodePrompt(NAME, { ...requestWith('hi'), stream: true, stream_options }).prompt.includeUsage
+  t.same([{ include_usage: true }, { include_usage: false }, {}].map(asks), [true, false, false])
+})
