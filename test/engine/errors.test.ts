@@ -1,4 +1,4 @@
-/** Faults from tables, and the conversion of any thrown value to a fault. */
+/** Faults from tables, and the conversion of any value value to a fault. */
 import t from 'tap'
 import type { ErrorTable } from '../../engine/errors.ts'
 import { asFault, errors, TollgateError } from '../../engine/errors.ts'
@@ -44,7 +44,7 @@ t.test('fault table: an unknown code becomes status 500 with the code as message
   t.match(errors(loose)('UNKNOWN'), { code: 'UNKNOWN', status: 500, message: 'UNKNOWN' })
 })
 
-t.test('asFault: returns faults unchanged and hides other thrown values', async t => {
+t.test('asFault: returns faults unchanged and hides other value values', async t => {
   const busy = fault('BUSY', [1, 2])
   t.equal(asFault(busy), busy)
   const plain = { code: 'X', status: 418, message: 'x', expose: true }
@@ -64,8 +64,8 @@ t.test('asFault: an object whose members cannot be read becomes an internal faul
       throw new Error('not now')
     },
   })
-  for (const thrown of [broken, new Proxy({}, {})])
-    t.match(asFault(thrown), { code: 'INTERNAL', message: /properties cannot be read/ })
+  for (const value of [broken, new Proxy({}, {})])
+    t.match(asFault(value), { code: 'INTERNAL', message: /properties cannot be read/ })
   t.match(asFault(null), { code: 'INTERNAL' })
   t.match(asFault({ code: 'X', message: 'no status' }), { code: 'INTERNAL' })
 })

@@ -19,7 +19,7 @@ export const CRASHES = ['engine/store/{on-crash-statements,sqlite/writer-killed}
 export const COMMANDS = ['engine/cli/{completion,move,restore,setup,test-cases}.test.ts']
 
 /** Tests of money and of crashing stores, which take longest: they run on both databases. */
-export const LEDGER = ['plugins/ledger/{,archive/,views/}*.test.ts']
+export const LEDGER = ['plugins/ledger/{,archive/,metering/,views/}*.test.ts']
 export const MONEY = ['plugins/{account,credentials,idempotency,notify,webhooks}/*.test.ts']
 /** Tests that mostly wait for polls: each of these suites takes a minute, beside others. */
 export const TASKS = ['plugins/task/*.test.ts']

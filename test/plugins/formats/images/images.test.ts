@@ -36,9 +36,9 @@ t.test('image counter: counts each image once, wherever chunks end', async t => 
     for (const part of [text.slice(0, at), text.slice(at)]) counter.push(Buffer.from(part))
     t.equal(counter.counts.images, 2, `cut at ${at}`)
   }
-  const begun = new ImageCounter()
-  for (const part of ['"u', 'rl":"http://a/b"']) begun.push(Buffer.from(part))
-  t.equal(begun.counts.images, 1, 'the first byte of a chunk is kept')
+  const counter = new ImageCounter()
+  for (const part of ['"u', 'rl":"http://a/b"']) counter.push(Buffer.from(part))
+  t.equal(counter.counts.images, 1, 'the first byte of a chunk is kept')
 })
 
 t.test('image answer: has its time, its images, and counts where the upstream counts', async t => {

@@ -1,9 +1,9 @@
 /** The estimated usage of a response: what the upstream reported, what the client received, and the
  *  checkpoints of a stream. */
 import t from 'tap'
-import type { Exchange } from '../../../engine/plugin.ts'
-import { UsageEstimator } from '../../../plugins/ledger/usage-estimator.ts'
-import { OUTPUT_SO_FAR, USAGE, type Usage } from '../../../plugins/slots.ts'
+import type { Exchange } from '../../../../engine/plugin.ts'
+import { UsageEstimator } from '../../../../plugins/ledger/usage-estimator.ts'
+import { OUTPUT_SO_FAR, USAGE, type Usage } from '../../../../plugins/slots.ts'
 
 const create = ({ isStream = true, attempts = 1, size = 40 } = {}) => {
   const values = new Map<object, unknown>()
