@@ -59,6 +59,7 @@ t.test('response writer: bytes have a length, a stream has chunks', async t => {
   t.match(list, [{ status: 201, body: 'made', headers: { 'content-length': '4', 'x-own': 'a' } }])
   t.match(list[0]?.headers['x-request-id'], /^req_[0-9a-f]{32}$/)
   t.equal(list[0]?.headers['x-tollgate-version'], '1')
+  t.notOk('x-tollgate-request' in (list[0]?.headers ?? {}), 'the request id is the own one')
   t.notOk('connection' in (list[0]?.headers ?? {}) && list[0]?.headers.connection === 'close')
   const streaming = await arrange(t, {}, (_, response) => {
     response.write('a')
@@ -176,6 +177,23 @@ t.test('response writer: bytes beyond the announced length are not sent', async 
   t.ok(over, 'the connection is destroyed')
   t.ok(list.length <= 1, 'no second reply')
   t.notMatch(received, /(01234){3}/)
+  const more: Stage = {
+    async handle(each, next) {
+      await next()
+      each.reply.through({
+        end(_, out) {
+          out.write(Buffer.from('more'))
+          out.end()
+        },
+      })
+    },
+  }
+  const none = await arrange(t, more, (_, response) => {
+    response.setHeader('content-length', '0')
+    response.end()
+  })
+  const beyondNone = await exchange(none, requestText('GET'))
+  t.notMatch(beyondNone.received, /more/)
 })
 
 t.test('response writer: a reply shorter than announced destroys the connection', async t => {
