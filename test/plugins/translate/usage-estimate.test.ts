@@ -483,6 +483,7 @@ t.test('prompt tokens: are estimated from the text', async t => {
     ['a page', user([{ type: 'document', source: { media_type: 'application/pdf' } }]), 1_600],
     ['a text as document', user([{ source: { type: 'text', data: 'x'.repeat(40) } }]), 10],
     ['a tool, with its keys', { tools: [{ name: 'look', parameters: { city: 'x' } }] }, 6],
+    ['arguments, with their keys', user([{ args: { city: 'Berlin' } }]), 3],
     ['members without text', { ...user('hi'), stream: true, temperature: 1, user: 'x' }, 1],
   ] as const)
     t.equal(estimatePromptTokens(body as Json, 9), tokens, what)
