@@ -4,6 +4,7 @@ import { type ClientRequest, request as httpRequest, type ServerResponse } from 
 import t, { type Test } from 'tap'
 import type { Metrics, Plugin } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
+import { singleRowCharge } from '../../../plugins/ledger/single-row-charge.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
 import meter from '../../../plugins/meter.ts'
@@ -219,3 +220,35 @@ const firstByte = (url: string, body: string): Promise<ClientRequest> =>
     const request = sendRequest(url, body)
     request.on('response', response => response.once('data', () => resolve(request)))
   })
+
+t.test('single-row charge: its key admits it once, so that it needs no savepoint', async t => {
+  const hold = {
+    request: 'r',
+    account: 1,
+    key: undefined,
+    holdsKeyQuota: false,
+    process: 'p',
+    route: 'chat',
+    model: 'm',
+    version: 1,
+    rule: '{}',
+    heldAmount: 9n,
+    openedAt: 7,
+  }
+  const settlement = {
+    amount: 5n,
+    uncollected: 0n,
+    isEstimated: false,
+    usage: '{}',
+    lines: '[]',
+    closedAt: 8,
+    wallets: [walletOf.account(1)],
+  }
+  const statementsOf = (heldAmount: bigint) =>
+    singleRowCharge({ ...hold, heldAmount }, settlement, { prompt: 0, output: 0 } as never)
+  t.match(statementsOf(9n), [
+    { once: true, rows: 1 },
+    { rows: 'some', otherwise: 'SHARE_GONE' },
+  ])
+  t.notOk('rows' in (statementsOf(0n)[1] ?? {}), 'a free call holds no lease')
+})
