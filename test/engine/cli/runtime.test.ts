@@ -132,6 +132,23 @@ t.test('old Node: a pinned Node that is too old is started once', async t => {
   t.match(run.stderr, /^Tollgate needs Node/)
 })
 
+t.test('old Node: the program itself changes to the pinned Node once', async t => {
+  const old = "Object.defineProperty(process.versions, 'node', { value: '20.1.0' })"
+  const folder = t.testdir({
+    'first.cjs': `if (!process.env.TOLLGATE_CHANGED_RUNTIME) ${old}`,
+    'always.cjs': old,
+  })
+  const run = (preload: string, more: Readonly<Record<string, string>> = {}) =>
+    spawnSync(process.execPath, ['-r', join(folder, preload), bin, 'version'], {
+      encoding: 'utf8',
+      env: { ...process.env, ...more },
+    })
+  t.match(run('first.cjs'), { status: 0, stdout: /tollgate|\d+\.\d+\.\d+/ })
+  const byNpm = { npm_lifecycle_event: 'start', npm_package_name: 'tollgate' }
+  t.match(run('first.cjs', byNpm), { status: 0 })
+  t.match(run('always.cjs'), { status: 2, stderr: /^Tollgate needs Node/ })
+})
+
 /** A Node of this machine that is too old, if there is one. */
 const oldNode = (process.env.PATH ?? '')
   .split(delimiter)
