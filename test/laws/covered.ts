@@ -5,7 +5,7 @@ import { matchesGlob } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MEASURED = [
-  'test/suites/{billed,cli,commands,config,engine,inside,ledger,postgres,store}.test.ts',
+  'test/suites/{billed,cli,commands,config,engine,inside,ledger,plugins,postgres,store}.test.ts',
   'test/journeys/{drain,gateway-calls,invalid-reloads,reload,start,worker-crashes}.test.ts',
   'test/journeys/websocket/*.test.ts',
 ]

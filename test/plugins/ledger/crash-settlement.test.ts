@@ -9,6 +9,7 @@ import {
   checkpointOf,
   settleCheckpoints,
 } from '../../../plugins/ledger/crash-settlement.ts'
+import { overrideOf, ReducedPrices } from '../../../plugins/ledger/prices.ts'
 import { openCharge } from '../../../plugins/ledger/statements.ts'
 import { SILENT_LOG } from '../../helpers/gateway/test-server.ts'
 import { ruleIn } from '../../helpers/money/billing.ts'
@@ -97,4 +98,47 @@ t.test('checkpoint: only that of a stream grows with its progress', async t => {
     checkpointOf('r', usage, { rule, facts: { at: 1 } }, isStreaming)
   t.match(checkpoint(true), { progress: 0, values: [3, '{"input":5}', null, 'r'] })
   t.notOk('progress' in checkpoint(false))
+})
+
+t.test(
+  'crash settlement: a charge that another process closed is left, other faults are not',
+  async t => {
+    const row = {
+      request: 'r',
+      noted: 3,
+      usage: '{}',
+      attributes: null,
+      rule: freeze(rule),
+      opened: 1,
+      held: '9',
+      account: 1,
+      key: 5,
+    }
+    const settleWith = (code: string) =>
+      settleCheckpoints(
+        {
+          read: async () => [row],
+          write: () => Promise.reject(Object.assign(new Error(code), { code })),
+        } as never,
+        SILENT_LOG,
+        2,
+      )
+    await t.resolves(settleWith('CHARGE_CLOSED'))
+    await t.rejects(settleWith('SHARE_GONE'), { code: 'SHARE_GONE' })
+  },
+)
+
+t.test('attributes: those of the condition of a discount are stored, too', async t => {
+  const discounted = { ...rule, lines: [], discount: { when: [{ name: 'region' }, { days: 1 }] } }
+  const facts = { at: 1, attributes: { region: 'eu', other: 'x' } }
+  t.equal(attributesOf(discounted as never, facts), '{"region":"eu"}')
+})
+
+t.test('reduced prices: each factor of a rule is reduced once', async t => {
+  const prices = new ReducedPrices()
+  const price = { rule, output: undefined, context: undefined, refusesUnpriced: false } as never
+  const half = prices.of(price, '0.5')
+  t.equal(prices.of(price, '0.5'), half)
+  t.not(prices.of(price, '0.25'), half)
+  t.throws(() => overrideOf({ price: { nonsense: 1 } } as never, { name: 'USD' } as never))
 })
