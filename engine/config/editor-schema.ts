@@ -21,7 +21,8 @@ export const editorSchema = (schema: object): object => {
   return rest
 }
 
-const withVariableForms = (schema: unknown): unknown => {
+/** `outerExamples`: of the schema that this one is an alternative of. */
+const withVariableForms = (schema: unknown, outerExamples?: unknown): unknown => {
   if (!isSchema(schema) || Array.isArray(schema)) return schema
   const inner: Record<string, unknown> = { ...schema }
   for (const key of MAPS)
@@ -30,12 +31,14 @@ const withVariableForms = (schema: unknown): unknown => {
         Object.entries(inner[key]).map(([name, each]) => [name, withVariableForms(each)]),
       )
   for (const key of LISTS)
-    if (Array.isArray(inner[key])) inner[key] = inner[key].map(withVariableForms)
+    if (Array.isArray(inner[key]))
+      inner[key] = inner[key].map(each => withVariableForms(each, schema.examples))
   for (const key of SINGLES) if (key in inner) inner[key] = withVariableForms(inner[key])
-  return acceptVariables(inner)
+  return acceptVariables(inner, outerExamples)
 }
 
-const acceptVariables = (schema: Schema): Schema => {
+const acceptVariables = (source: Schema, outerExamples: unknown): Schema => {
+  const schema = withUnknownKeys(source)
   const types = [schema.type].flat()
   const isChecked =
     types.some(type => CHECKED_TYPES.has(String(type))) || CHECKS.some(key => key in schema)
@@ -44,17 +47,60 @@ const acceptVariables = (schema: Schema): Schema => {
     const checks = Object.entries(schema).filter(([key]) => !NOTES.has(key))
     return {
       ...Object.fromEntries(notes),
-      anyOf: [Object.fromEntries(checks), { type: 'string', pattern: VARIABLE }],
+      anyOf: [
+        { ...Object.fromEntries(checks), ...sentences(schema, outerExamples) },
+        { type: 'string', pattern: VARIABLE },
+      ],
     }
   }
-  const { pattern, examples } = schema
+  const { pattern } = schema
   if (typeof pattern !== 'string') return schema
-  const [example] = Array.isArray(examples) ? examples : []
+  return { ...schema, pattern: `(?:${pattern})|${VARIABLE}`, ...sentences(schema, outerExamples) }
+}
+
+/** The end of the sentence that `check` says about a wrong value. */
+const sentences = (
+  { enum: choices, pattern, examples }: Schema,
+  outerExamples: unknown,
+): Schema => {
+  const samples = [examples ?? outerExamples ?? []].flat().map(each => JSON.stringify(each))
   return {
-    ...schema,
-    pattern: `(?:${pattern})|${VARIABLE}`,
-    ...(example !== undefined && {
-      patternErrorMessage: `write it like ${JSON.stringify(example)}`,
-    }),
+    ...(Array.isArray(choices) && { errorMessage: `it is one of ${choices.join(', ')}` }),
+    ...(typeof pattern === 'string' &&
+      samples.length > 0 && { patternErrorMessage: `write it like ${samples.join(' or ')}` }),
+  }
+}
+
+/** Longer lists of keys hide the sentence. */
+const LONGEST_LIST = 160
+const unknownKey = (names: readonly string[]): string =>
+  names.join().length > LONGEST_LIST
+    ? 'unknown key; completion (Ctrl+Space) lists the keys here'
+    : `unknown key; the keys here are ${names.join(', ')}`
+/** `errorMessage` replaces each sentence of an editor about a schema, so unknown keys get a schema of
+ *  their own. No schema can name the key that was typed: the mark stands below it. */
+const withUnknownKeys = (schema: Schema): Schema => {
+  const { additionalProperties, properties, patternProperties, propertyNames, ...rest } = schema
+  if (isSchema(propertyNames) && Array.isArray(propertyNames.enum))
+    return {
+      ...schema,
+      propertyNames: { ...propertyNames, errorMessage: unknownKey(propertyNames.enum) },
+    }
+  if (additionalProperties !== false || !isSchema(properties)) return schema
+  const allTrue = (keys: object): Schema =>
+    Object.fromEntries(Object.keys(keys).map(key => [key, true]))
+  const patterns = isSchema(patternProperties) ? patternProperties : undefined
+  const known = {
+    properties: allTrue(properties),
+    ...(patterns && { patternProperties: allTrue(patterns) }),
+    additionalProperties: false,
+    errorMessage: unknownKey(Object.keys(properties)),
+  }
+  return {
+    ...rest,
+    ...(propertyNames !== undefined && { propertyNames }),
+    properties,
+    ...(patterns && { patternProperties: patterns }),
+    allOf: [...(Array.isArray(rest.allOf) ? rest.allOf : []), known],
   }
 }
