@@ -117,6 +117,15 @@ export const page = (host: Host): Handle => {
     if (file) await send(exchange, file, 'no-cache')
   }
 }
+/** `GET /`: browsers go to the console; other clients are told that no API is here. */
+export const home = (): Handle => async exchange => {
+  const { method, path, headers } = exchange.request
+  const vary = { vary: 'accept', 'cache-control': 'no-cache' }
+  if (!/\btext\/html\b/i.test(headers.accept ?? ''))
+    throw fault('ROUTE_NOT_FOUND', [method, path], { headers: vary })
+  // Relative: a proxy in front may serve the gateway below a path.
+  exchange.answer(302, undefined, { ...vary, location: CONSOLE_PATH.slice(1) })
+}
 /** `GET /console/{file}`: the names contain hashes of the content. */
 export const file = (host: Host): Handle => {
   const { byName } = filesOf(host)

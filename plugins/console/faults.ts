@@ -21,6 +21,7 @@ export const fault = errors({
   ],
   SIGN_IN_SUSPENDED: [403, 'This account is suspended; ask your operator'],
   SIGN_IN_LIMIT: [429, 'Too many failed sign-ins; try again in %d s'],
+  ROUTE_NOT_FOUND: [404, 'Invalid URL (%s %s)'],
   FILE_UNKNOWN: [404, 'No such file of the console; reload the page'],
   ADMIN_OFF: [
     404,
@@ -29,6 +30,11 @@ export const fault = errors({
   ADMIN_UNKNOWN: [404, 'Unknown admin endpoint: %s; GET /api/admin/endpoints lists them'],
   ADMIN_ACCOUNT: [404, 'Unknown account: %s'],
   ADMIN_EXISTS: [409, 'The account "%s" exists already', { param: 'name' }],
+  ADMIN_SELF: [
+    409,
+    'You are signed in as "%s" and would lock yourself out: let another operator suspend this account, or `tollgate accounts suspend`',
+    { param: 'account' },
+  ],
   ADMIN_NUMBER: [400, "Invalid 'name': a number alone is no name", { param: 'name' }],
   ADMIN_AMOUNT: [400, '`amount` must be above 0', { param: 'amount' }],
   ADMIN_STATUS: [

@@ -4,11 +4,12 @@ import type { Exchange, Host, Plugin, Stage } from '../../engine/plugin.ts'
 import { isValidated } from '../schema/route-option.ts'
 import { describeConsole } from './about.ts'
 import { adminListenerEndpoints, adminView } from './admin/serve.ts'
-import { file, page } from './app-files.ts'
+import { file, home, page } from './app-files.ts'
 import { SECTION } from './section.ts'
 import { showSession, signIn, signOut } from './sessions.ts'
 
 const VIEWS: Readonly<Record<string, (host: Host) => (exchange: Exchange) => Promise<void>>> = {
+  home,
   page,
   file,
   'sign-in': signIn,

@@ -15,6 +15,7 @@ const gateway = await startConsole(t, {
 pipeline: [errors, auth, validate, meter, console]
 console: { admin: false, session: 1h }
 routes:
+  - { path: GET /, auth: none, console: home }
   - { path: GET /console, auth: none, console: page, errors: envelope }
   - { path: 'GET /console/{file}', auth: none, console: file, errors: envelope }
   - path: POST /api/session
@@ -39,6 +40,36 @@ t.test('page: allows its own files only', async t => {
   t.match(headers, { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' })
   t.notMatch(text, /<style|style=|<script(?![^>]* src=)|\son\w+=|https?:/)
 })
+
+t.test(
+  'start page: browsers go to the console, other clients get the 404 of unknown paths',
+  async t => {
+    const browser = await rawGet(`${gateway.url}/`, {
+      accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    })
+    t.match(browser, { status: 302, text: '', headers: { location: 'console', vary: 'accept' } })
+    const followed = await fetch(`${gateway.url}/`, { headers: { accept: 'text/html' } })
+    t.match(await followed.text(), '<div id="app">')
+    const clients = [
+      undefined,
+      '*/*',
+      'application/json',
+      'text/plain',
+      'text/htmlx',
+      'x'.repeat(4000),
+    ]
+    for (const accept of clients) {
+      const headers: Record<string, string> = accept === undefined ? {} : { accept }
+      const { status, text } = await rawGet(`${gateway.url}/`, headers)
+      const unknown = await rawGet(`${gateway.url}/nothing`, headers)
+      t.equal(status, 404, accept ?? 'no accept')
+      const { error } = JSON.parse(text)
+      t.match(error.message, /^Invalid URL \(GET \/\)/)
+      const other = JSON.parse(unknown.text).error
+      t.same({ ...error, message: '' }, { ...other, message: '' }, 'like any unknown path')
+    }
+  },
+)
 
 t.test('files: compressed, immutable, with ETags', async t => {
   const { text } = await rawGet(`${gateway.url}/console`)
