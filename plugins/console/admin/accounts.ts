@@ -20,27 +20,52 @@ import {
   type AdminResult,
   amountIn,
   bodyOf,
+  choiceIn,
   LIMITS,
   textIn,
 } from './endpoint.ts'
 
 const sql = (name: string, text: string): Sql => ({ name: `console: ${name}`, text })
-/** Parameters: a part of the name (twice), the state (three times, or empty), the number to start
- *  after, row count. */
-const LIST = sql(
-  'accounts',
-  withBalances(
-    accountRows(
-      `(CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?)
-       AND (CAST(? AS TEXT) = '' OR (? = 'active' AND a.suspended IS NULL)
-         OR (? = 'suspended' AND a.suspended IS NOT NULL))
-       AND a.id > ? ORDER BY a.id LIMIT ?`,
-    ),
-  ),
-)
-const BY_NAME = sql('account', withBalances(accountRows('a.name = ? OR a.id = CAST(? AS BIGINT)')))
 const PAGE = 100
-const STATES: readonly string[] = ['active', 'suspended']
+const SORTS = {
+  number: 'a.id',
+  balance: 'coalesce(w.balance, 0)',
+  used: 'coalesce(w.used, 0)',
+} as const
+type Sort = keyof typeof SORTS
+const ORDERS = ['asc', 'desc'] as const
+type Order = (typeof ORDERS)[number]
+/** A page of accounts in an order; only the rows of the page get their other columns. No index has
+ *  balances, since every charge would change it. Parameters: a part of the name (twice), the state
+ *  (three times, or empty), value and number of the last row of the page before. The row count is a
+ *  constant: a plan of PostgreSQL for any count would read all accounts. */
+const pageOf = (sort: Sort, order: Order): Sql => {
+  const column = SORTS[sort]
+  const orderText = `${column} ${order}, a.id ${order}`
+  const numbers = `
+    SELECT a.id FROM accounts a LEFT JOIN wallets w ON w.account = a.id
+    WHERE (CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?)
+      AND (CAST(? AS TEXT) = '' OR (? = 'active' AND a.suspended IS NULL)
+        OR (? = 'suspended' AND a.suspended IS NOT NULL))
+      AND (${column}, a.id) ${order === 'asc' ? '>' : '<'} (CAST(? AS BIGINT), CAST(? AS BIGINT))
+    ORDER BY ${orderText} LIMIT ${PAGE + 1}`
+  return sql(
+    `accounts by ${sort} ${order}`,
+    withBalances(accountRows(`a.id IN (SELECT p.id FROM (${numbers}) p)`), orderText),
+  )
+}
+const pagesIn = (order: Order): Readonly<Record<Sort, Sql>> => ({
+  number: pageOf('number', order),
+  balance: pageOf('balance', order),
+  used: pageOf('used', order),
+})
+const PAGES: Readonly<Record<Order, Readonly<Record<Sort, Sql>>>> = {
+  asc: pagesIn('asc'),
+  desc: pagesIn('desc'),
+}
+const BY_NAME = sql('account', withBalances(accountRows('a.name = ? OR a.id = CAST(? AS BIGINT)')))
+const STATES = ['active', 'suspended'] as const
+const SORT_NAMES: readonly Sort[] = ['number', 'balance', 'used']
 
 const viewOf = (row: Row): { readonly [name: string]: Json } => ({
   id: Number(row.id),
@@ -67,16 +92,29 @@ export const findAccountView = async ({ database }: HostBase, nameOrId: Json | u
 const list = async ({ query }: AdminCall, { database }: HostBase): Promise<AdminResult> => {
   const search = (query.get('search') ?? '').toLowerCase()
   const pattern = `%${search.replace(/[%_]/g, '')}%`
-  const state = textIn(query, 'state') ?? ''
-  if (state !== '' && !STATES.includes(state))
-    throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
-  const after = Number(query.get('cursor') ?? 0) || 0
-  const states = [state, state, state]
-  const rows = await database.read(LIST, [search, pattern, ...states, after, PAGE + 1])
+  const state = choiceIn(query, 'state', STATES, '')
+  const sort = choiceIn(query, 'sort', SORT_NAMES, 'number')
+  const order = choiceIn(query, 'order', ORDERS, 'asc')
+  const filters = [search, pattern, state, state, state]
+  const values = [...filters, ...endIn(query, order)]
+  const rows = await database.read(PAGES[order][sort], values)
   const page = rows.slice(0, PAGE)
-  const next = rows.length > PAGE ? String(page.at(-1)?.id) : null
+  const last = page.at(-1)
+  const next = rows.length > PAGE && last ? `${sortValueOf(last, sort)}:${last.id}` : null
   return { data: page.map(viewOf), next }
 }
+const LARGEST = 2n ** 63n - 1n
+/** Value and number of the last row of the page before. */
+const endIn = (query: URLSearchParams, order: Order): readonly [value: bigint, id: bigint] => {
+  const cursor = textIn(query, 'cursor')
+  if (cursor === undefined) return order === 'asc' ? [-LARGEST, -LARGEST] : [LARGEST, LARGEST]
+  const [, value, id] = /^(-?\d{1,18}|-?[1-8]\d{18}):(\d{1,15})$/.exec(cursor) ?? []
+  if (value === undefined || id === undefined)
+    throw fault('ADMIN_QUERY', ['cursor', '`next` of the page before'], { param: 'cursor' })
+  return [BigInt(value), BigInt(id)]
+}
+const sortValueOf = (row: Row, sort: Sort): bigint =>
+  sort === 'number' ? BigInt(Number(row.id)) : nanosOf(row[sort] ?? 0)
 
 const create = async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const name = String(body.name)
@@ -107,8 +145,9 @@ const credit = async ({ body, actor }: AdminCall, host: HostBase): Promise<Admin
 
 const suspension =
   (isSuspended: boolean) =>
-  async ({ body }: AdminCall, host: HostBase): Promise<AdminResult> => {
+  async ({ body, account }: AdminCall, host: HostBase): Promise<AdminResult> => {
     const before = await findAccountView(host, body.account)
+    if (isSuspended && before.id === account) throw fault('ADMIN_SELF', [before.name])
     const at = isSuspended ? await host.database.now() : null
     await writeWithRetry(host.database, suspendAccount(Number(before.id), at))
     const after = await findAccountView(host, before.id)
@@ -159,6 +198,8 @@ export const accountEndpoints: AdminEndpoints = {
     query: {
       search: 'a part of the name',
       state: STATES.join(', '),
+      sort: `${SORT_NAMES.join(', ')}; number by default`,
+      order: `${ORDERS.join(', ')}; asc by default`,
       cursor: '`next` of the page before',
     },
     data: listOf(ACCOUNT),
@@ -207,7 +248,7 @@ export const accountEndpoints: AdminEndpoints = {
     run: credit,
   },
   'POST accounts/suspend': {
-    summary: 'Refuses every call of an account until it is resumed.',
+    summary: 'Refuses every call of an account until it is resumed; never the account that asks.',
     body: ONLY_ACCOUNT,
     data: ACCOUNT,
     run: suspension(true),

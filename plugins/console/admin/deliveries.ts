@@ -21,6 +21,7 @@ import {
   type AdminEndpoints,
   type AdminResult,
   bodyOf,
+  choiceIn,
   textIn,
 } from './endpoint.ts'
 
@@ -61,9 +62,7 @@ const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> 
   const name = textIn(query, 'account')
   const account = name === undefined ? null : Number((await findAccountView(host, name)).id)
   const cursor = textIn(query, 'cursor') ?? null
-  const state = textIn(query, 'state') ?? null
-  if (state !== null && !STATES.includes(state))
-    throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
+  const state = choiceIn(query, 'state', STATES, null)
   const values = [state, state, account, account, cursor, cursor, PAGE + 1]
   const rows = await host.database.read(LIST, values)
   const page = rows.slice(0, PAGE)

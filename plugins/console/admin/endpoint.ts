@@ -5,6 +5,7 @@ import { asFault } from '../../../engine/errors.ts'
 import type { HostBase, Json } from '../../../engine/plugin.ts'
 import { parseMoney } from '../../billing/money.ts'
 import type { Shape } from '../../shapes.ts'
+import { fault } from '../faults.ts'
 
 export interface AdminCall {
   readonly query: URLSearchParams
@@ -12,6 +13,8 @@ export interface AdminCall {
   readonly body: { readonly [name: string]: Json }
   /** Who calls: the name of the account, or `admin listener`. */
   readonly actor: string
+  /** Who calls: the number of the account; undefined on the admin listener. */
+  readonly account?: number
 }
 export interface AdminEndpoint {
   /** One sentence, for the list of endpoints and for the OpenAPI. */
@@ -61,6 +64,19 @@ export const LIMITS = {
 /** A text of a query: undefined where it is missing or empty. */
 export const textIn = (query: URLSearchParams, name: string): string | undefined =>
   query.get(name)?.trim() || undefined
+/** The value of a parameter that has a few choices; `usual` where it is missing. */
+export const choiceIn = <Choice extends string, Usual>(
+  query: URLSearchParams,
+  name: string,
+  choices: readonly Choice[],
+  usual: Usual,
+): Choice | Usual => {
+  const value = textIn(query, name)
+  if (value === undefined) return usual
+  const choice = choices.find(each => each === value)
+  if (choice === undefined) throw fault('ADMIN_QUERY', [name, choices.join(', ')], { param: name })
+  return choice
+}
 /** The amount of a body, in 1e-9 units. Its errors name the field. */
 export const amountIn = ({ body: { amount } }: Pick<AdminCall, 'body'>): bigint => {
   try {

@@ -18,7 +18,13 @@ import {
 } from '../../shapes.ts'
 import { fault } from '../faults.ts'
 import { findAccountView } from './accounts.ts'
-import { type AdminCall, type AdminEndpoints, type AdminResult, textIn } from './endpoint.ts'
+import {
+  type AdminCall,
+  type AdminEndpoints,
+  type AdminResult,
+  choiceIn,
+  textIn,
+} from './endpoint.ts'
 
 const PAGE = 100
 const STATES: readonly string[] = ['open', 'settled', 'released']
@@ -69,9 +75,7 @@ const CHARGES_OF = namedCalls(CALLS_OF)
 
 const charges = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
   const model = textIn(query, 'model') ?? null
-  const state = textIn(query, 'state') ?? null
-  if (state !== null && !STATES.includes(state))
-    throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
+  const state = choiceIn(query, 'state', STATES, null)
   const key = numberIn(query, 'key')
   const account = await accountIn(query, key, host)
   const [opened, request] = markIn(query)

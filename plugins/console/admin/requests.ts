@@ -1,6 +1,7 @@
 /** Endpoints of operators for requests: the log, one request's whole story, and requests as they
  *  end. */
 import type { HostBase, Json, RequestFilter } from '../../../engine/plugin.ts'
+import { FIND_BY_ID } from '../../credentials/statements.ts'
 import { operatorParts } from '../../operator/contributions.ts'
 import { requestDetails } from '../../operator/requests.ts'
 import {
@@ -68,9 +69,12 @@ const story = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult>
   const { record, charges } = await requestDetails(host, query.get('id') ?? '')
   const task = charges.find(each => each.task !== null)?.task
   const { tasks } = operatorParts(host)
+  const number = Number(record?.key ?? charges[0]?.key ?? 0)
+  const [key] = number > 0 ? await host.database.read(FIND_BY_ID.key, [number]) : []
   return {
     data: {
       request: record ?? null,
+      key_name: key ? String(key.name) : null,
       charges: JSON.parse(JSON.stringify(charges)) as Json,
       // A task whose results have expired is deleted.
       task: task && tasks ? await tasks.show(host, task).catch(() => null) : null,
@@ -145,7 +149,12 @@ export const requestEndpoints: AdminEndpoints = {
   'GET requests/story': {
     summary: 'Shows one request: its log line, its charges and its task.',
     query: { id: 'of a request or a task, or the id that the client sent' },
-    data: object({ request: nullable(RECORD), charges: listOf(CHARGE), task: nullable(TASK) }),
+    data: object({
+      request: nullable(RECORD),
+      key_name: nullable(text),
+      charges: listOf(CHARGE),
+      task: nullable(TASK),
+    }),
     run: story,
   },
 }

@@ -60,8 +60,8 @@ export const adminView =
       return
     }
     const body = isChange ? await request.json() : undefined
-    const { name: actor } = slots.need(ACCOUNT)
-    const call = { query: request.query, body, actor }
+    const { id: account, name: actor } = slots.need(ACCOUNT)
+    const call = { query: request.query, body, actor, account }
     const { data, next } = await run(name, call, host)
     const page = next === undefined ? {} : { next }
     exchange.answer(200, { success: true, message: '', data, ...page }, headers)

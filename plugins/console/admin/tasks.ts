@@ -22,7 +22,7 @@ import {
   type AdminEndpoints,
   type AdminResult,
   bodyOf,
-  textIn,
+  choiceIn,
 } from './endpoint.ts'
 
 const taskPartOf = (host: HostBase) => {
@@ -33,9 +33,7 @@ const taskPartOf = (host: HostBase) => {
 const STATES = 'accepted submitting submitted running unknown succeeded failed'.split(' ')
 
 const list = async ({ query }: AdminCall, host: HostBase): Promise<AdminResult> => {
-  const state = textIn(query, 'state') ?? null
-  if (state !== null && !STATES.includes(state))
-    throw fault('ADMIN_QUERY', ['state', STATES.join(', ')], { param: 'state' })
+  const state = choiceIn(query, 'state', STATES, null)
   const rows = await taskPartOf(host).list(host, state)
   const ids = [...new Set(rows.map(({ account }) => Number(account)))]
   const accounts = await Promise.all(ids.map(id => host.database.read(ACCOUNT_BY_ID, [id])))

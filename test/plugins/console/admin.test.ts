@@ -1,6 +1,7 @@
 /** Endpoints of operators over HTTP against the shipped gateway: requests, upstreams,
  *  configuration, ledger, money, keys, deliveries; the bad input of each. */
 import t, { type Test } from 'tap'
+import { linkIn } from '../../helpers/console/console-gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { gateway } from './shipped-console.ts'
 
@@ -43,6 +44,7 @@ t.test('story: log line, charge and formula of one request; an unknown id is 404
   const { data } = await read(`requests/story?id=${id}`)
   t.match(data, {
     request: { id, account_name: 'ann', version: 1, first_byte: Number },
+    key_name: 'calls',
     charges: [{ request: id, state: 'settled', formula: /input x/, hold: /./ }],
     task: null,
   })
@@ -189,6 +191,23 @@ t.test('accounts: found by a part of the name and by state', async t => {
   t.same(await names('search=ID&state=suspended'), ['idle'])
   t.same(await names('search=id&state=active'), [])
   await refuse(t, 'GET', 'accounts?state=lost', undefined, 400)
+})
+
+t.test('accounts: an operator cannot suspend the own account, another one can', async t => {
+  const post = (path: string, body: object, as = operator) =>
+    as.ask('POST', `/api/admin/accounts/${path}`, body)
+  for (const account of ['admin', 1, '1']) {
+    const { status, body } = await post('suspend', { account })
+    t.equal(status, 409)
+    t.match(body, { param: 'account', message: /"admin".*lock yourself out/ })
+  }
+  t.match((await read('account?account=admin')).data, { state: 'active' })
+  await operator.ask('POST', '/api/admin/accounts', { name: 'deputy', role: 'admin' })
+  const { body } = await post('link', { account: 'deputy' })
+  const deputy = await gateway.signIn({ link: linkIn(String(body.data.url)) })
+  t.match((await post('suspend', { account: 'admin' }, deputy)).body.data, { state: 'suspended' })
+  t.match((await post('resume', { account: 'admin' }, deputy)).body.data, { state: 'active' })
+  await eventually(async () => (await operator.ask('GET', '/api/session')).status === 200)
 })
 
 t.test(

@@ -19,7 +19,7 @@ import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Money, State, useCurrency } from '../parts/values.tsx'
+import { Money, State, useCurrency, useOwnAccount } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { type TextKey, text, textOr } from '../texts.ts'
 import { type Link, LinkDialog, Suspend } from './accounts.tsx'
@@ -100,6 +100,7 @@ interface ActionsProps {
 const Actions = ({ of: { id, name, state }, onOpen, onChange }: ActionsProps) => {
   const post = <T,>(path: string) =>
     callData<T>('POST', `/api/admin/accounts/${path}`, { account: id })
+  const isOwn = useOwnAccount() === id
   const fail = (error: Error) => toast(error.message)
   const makeLink = () => void post<Link>('link').then(onOpen, fail)
   const resume = () =>
@@ -109,11 +110,12 @@ const Actions = ({ of: { id, name, state }, onOpen, onChange }: ActionsProps) =>
     }, fail)
   return (
     <>
-      {state === 'suspended' ? (
+      {state === 'suspended' && (
         <button type="button" class="button" onClick={resume}>
           {text('accounts.resume')}
         </button>
-      ) : (
+      )}
+      {state !== 'suspended' && !isOwn && (
         <button type="button" class="button danger" onClick={() => onOpen('suspend')}>
           {text('accounts.suspend')}
         </button>

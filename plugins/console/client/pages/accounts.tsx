@@ -11,8 +11,8 @@ import { actionColumn } from '../parts/row-actions.tsx'
 import { Empty } from '../parts/states.tsx'
 import { type Column, envelopePage, Table, useRows } from '../parts/table.tsx'
 import { toast } from '../parts/toast.tsx'
-import { Money, Secret, State, Time, useCurrency } from '../parts/values.tsx'
-import { hrefOf } from '../router.ts'
+import { Money, Secret, State, Time, useCurrency, useOwnAccount } from '../parts/values.tsx'
+import { hrefOf, setQuery } from '../router.ts'
 import { text } from '../texts.ts'
 
 interface Account {
@@ -39,7 +39,9 @@ const Accounts = ({ place }: PageProps) => {
   const [open, setOpen] = useState<Open>()
   const search = place.query.get('search') ?? ''
   const state = place.query.get('state') ?? ''
-  const path = `/api/admin/accounts?${new URLSearchParams({ search, state })}`
+  const sort = place.query.get('sort') ?? 'number'
+  const order = place.query.get('order') === 'desc' ? 'desc' : 'asc'
+  const path = `/api/admin/accounts?${new URLSearchParams({ search, state, sort, order })}`
   const rows = useRows<Account>(path, envelopePage, round)
   const close = () => setOpen(undefined)
   const onDone = (message: string) => {
@@ -77,7 +79,8 @@ const Accounts = ({ place }: PageProps) => {
       <Table
         name={text('page.accounts')}
         of={rows}
-        columns={columnsOf(useCurrency(), setOpen, start)}
+        columns={columnsOf(useCurrency(), useOwnAccount(), setOpen, start)}
+        sorting={{ by: sort, order, onSort: (sort, order) => setQuery({ sort, order }) }}
         keyOf={({ id }) => id}
         empty={
           <Empty title={text('accounts.empty')} help={text('accounts.empty.help')}>
@@ -96,10 +99,18 @@ export default Accounts
 
 const columnsOf = (
   currency: string,
+  own: number | undefined,
   onOpen: (open: Open) => void,
   start: (kind: 'link' | 'resume', account: Account) => void,
 ): readonly Column<Account>[] => [
-  { title: '#', cell: ({ id }) => id, csv: ({ id }) => id, isNumber: true, isWidest: true },
+  {
+    title: '#',
+    cell: ({ id }) => id,
+    csv: ({ id }) => id,
+    isNumber: true,
+    isWidest: true,
+    sort: 'number',
+  },
   {
     title: text('column.name'),
     cell: ({ id, name, role, state }) => (
@@ -135,6 +146,7 @@ const columnsOf = (
     cell: ({ balance }) => <Money amount={balance} />,
     csv: ({ balance }) => balance,
     isNumber: true,
+    sort: 'balance',
   },
   {
     title: `${text('column.used')} (${currency})`,
@@ -142,6 +154,7 @@ const columnsOf = (
     csv: ({ used }) => used,
     isNumber: true,
     isWidest: true,
+    sort: 'used',
   },
   {
     title: text('column.created'),
@@ -154,13 +167,18 @@ const columnsOf = (
     account => [
       { label: text('accounts.credit'), run: () => onOpen({ kind: 'credit', account }) },
       { label: text('accounts.link'), run: () => start('link', account) },
-      account.state === 'suspended'
-        ? { label: text('accounts.resume'), run: () => start('resume', account) }
-        : {
-            label: text('accounts.suspend'),
-            isDanger: true,
-            run: () => onOpen({ kind: 'suspend', account }),
-          },
+      ...(account.state === 'suspended'
+        ? [{ label: text('accounts.resume'), run: () => start('resume', account) }]
+        : []),
+      ...(account.state !== 'suspended' && account.id !== own
+        ? [
+            {
+              label: text('accounts.suspend'),
+              isDanger: true,
+              run: () => onOpen({ kind: 'suspend', account }),
+            },
+          ]
+        : []),
     ],
   ),
 ]

@@ -95,6 +95,7 @@ interface Charge {
 }
 interface StoryData {
   readonly request: RequestRecord | null
+  readonly key_name: string | null
   /** Latest first. */
   readonly charges: readonly Charge[]
   readonly task: Fields | null
@@ -117,7 +118,7 @@ const Shown = ({ story, onChange }: { story: StoryData; onChange(): void }) => {
     <>
       {!request && <p class="notice">{text('call.no-line')}</p>}
       <div class="two">
-        <What request={request} charge={charge} />
+        <What request={request} keyName={story.key_name} charge={charge} />
         <TimeLine steps={inOrder(stepsOf(request, charges, useCurrency()))} />
       </div>
       {charges.length === 0 && <p class="notice">{text('call.no-charge')}</p>}
@@ -141,8 +142,10 @@ const Json = ({ title, value }: { title: 'call.dropped' | 'call.details'; value:
 type Fact = readonly [name: string, value: preact.ComponentChildren]
 const What = ({
   request,
+  keyName,
   charge,
 }: {
+  keyName: string | null
   request: RequestRecord | null
   charge?: Charge | undefined
 }) => {
@@ -169,7 +172,7 @@ const What = ({
     ],
     [
       text('column.key'),
-      key ? `#${key}` : token ? `${text('personal.token')} #${token}` : undefined,
+      key ? (keyName ?? `#${key}`) : token ? `${text('personal.token')} #${token}` : undefined,
     ],
     [text('call.request'), request && `${request.method} ${request.path}`],
     [text('column.route'), route && <a href={hrefOf('routes', route)}>{route}</a>],

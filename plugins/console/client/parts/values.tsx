@@ -10,6 +10,8 @@ import { toast } from './toast.tsx'
 
 export const SessionContext = createContext<Session | undefined>(undefined)
 export const useCurrency = (): string => useContext(SessionContext)?.currency ?? ''
+/** The number of the account that is signed in. */
+export const useOwnAccount = (): number | undefined => useContext(SessionContext)?.account.id
 
 /** An amount with six places, so that points stand below each other. */
 export const Money = ({ amount, isShort = false }: { amount: number; isShort?: boolean }) => {
