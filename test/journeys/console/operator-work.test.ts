@@ -48,6 +48,31 @@ t.test('work of an operator in a browser', { skip: missingBrowser }, async t => 
     },
   )
 
+  t.test(
+    'accounts: ordered by balance; the own account has no button that suspends it',
+    async t => {
+      await open('accounts')
+      await page.getByRole('button', { name: /^Balance/ }).click()
+      await page.locator('th[aria-sort=descending]').filter({ hasText: 'Balance' }).waitFor()
+      const names = page.locator('tbody a.ellipsis')
+      await names.first().getByText('Northwind').waitFor()
+      await page.getByRole('button', { name: /^Balance/ }).click()
+      await names.first().getByText('studio.example').waitFor()
+      t.match(page.url(), /sort=balance.*order=asc/, 'the address has the order')
+      const { body } = await operator.ask('GET', '/api/admin/accounts?sort=balance')
+      t.same(
+        await names.allTextContents(),
+        body.data.map(({ name }) => name),
+      )
+      const own = page.getByRole('row').filter({ hasText: 'operator' }).first()
+      await own.getByRole('button', { name: 'Credit' }).waitFor()
+      t.equal(await own.getByRole('button', { name: 'Suspend' }).count(), 0)
+      await open('account/admin')
+      await page.getByRole('button', { name: 'Credit' }).waitFor()
+      t.equal(await page.getByRole('button', { name: 'Suspend' }).count(), 0)
+    },
+  )
+
   t.test('unknown task: released after a question, its hold returns', async t => {
     const before = await read('account?account=ann')
     t.match((await gateway.customer.ask('GET', '/api/user/info')).body.data, { held: 0.72 })

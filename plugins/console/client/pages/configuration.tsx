@@ -84,6 +84,7 @@ const Configuration = ({ place: { query } }: PageProps) => {
 }
 export default Configuration
 
+const SOURCE_LINE = /^\s*\d* \|/
 const Failure = ({ failure }: { failure: NonNullable<Status['failure']> }) => (
   <section class="card notice error" aria-label={text('configuration.failure')}>
     <h2>
@@ -92,7 +93,12 @@ const Failure = ({ failure }: { failure: NonNullable<Status['failure']> }) => (
     <p>{text('configuration.failure.help')}</p>
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable */}
     <pre class="frame-text" tabIndex={0}>
-      {failure.text}
+      {failure.text.split('\n').map((line, index) => (
+        // Lines of the file keep their places above the caret; sentences wrap.
+        <span key={index} class={SOURCE_LINE.test(line) ? undefined : 'sentence'}>
+          {`${line}\n`}
+        </span>
+      ))}
     </pre>
   </section>
 )
