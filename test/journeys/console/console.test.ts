@@ -142,6 +142,76 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     t.same(faults, [])
   })
 
+  t.test('sessions: another browser of the account is signed out', async t => {
+    const other = await gateway.signIn({ token: gateway.token })
+    t.equal((await other.ask('GET', '/api/session')).status, 200)
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: operator })
+    await open('personal')
+    const { body } = await operator.ask('GET', '/api/sessions')
+    const active = () => page.getByRole('region', { name: 'Signed in' }).getByText('active')
+    const before = await active().count()
+    t.equal(before, body.data.filter(({ state }) => state === 'active').length)
+    // The newest of them, whose program is called as that of its session.
+    await page.getByRole('region', { name: 'Signed in' }).getByRole('button').first().click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click()
+    await eventually(async () => (await active().count()) === before - 1)
+    await eventually(async () => {
+      const statuses = await Promise.all(
+        [other, operator].map(async each => (await each.ask('GET', '/api/session')).status),
+      )
+      return statuses.includes(401)
+    })
+    t.same(faults, [])
+  })
+
+  t.test('language: Chinese by one click, and after the page is loaded again', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    await open('overview')
+    await page.getByRole('button', { name: '中文' }).first().click()
+    await page.getByRole('heading', { name: '概览' }).waitFor()
+    await open('usage')
+    await page.getByRole('heading', { name: '用量' }).waitFor()
+    t.equal(await page.locator('html').getAttribute('lang'), 'zh')
+    t.same(faults, [])
+  })
+
+  t.test('models: found by a part of the name, with code in four formats', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    await open('models')
+    await page.getByLabel('Search models').fill('haiku-4-5')
+    await page.getByRole('row').filter({ hasText: 'gp-4.1' }).first().waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Snippets' }).first().click()
+    const code = page.getByRole('dialog').locator('[data-snippet]').last()
+    const paths = {
+      'Chat Completions': '/v1/chat/completions',
+      Responses: '/v1/responses',
+      Messages: '/v1/messages',
+      generateContent: ':generateContent',
+    }
+    for (const [format, path] of Object.entries(paths)) {
+      await page.getByRole('dialog').getByRole('button', { name: format }).click()
+      t.match(await code.textContent(), path)
+      t.match(await code.textContent(), 'cl-haiku-4-5')
+    }
+    await page.getByRole('dialog').getByRole('button', { name: 'TypeScript' }).click()
+    t.match(await code.textContent(), /import .* from '/)
+    t.same(faults, [])
+  })
+
+  t.test('usage: filters are in the address, and a row opens its receipt', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    await open('usage')
+    await page.getByLabel('Model', { exact: true }).fill('cl-haiku-4-5')
+    await page.getByRole('cell', { name: 'gp-4.1' }).first().waitFor({ state: 'detached' })
+    t.match(page.url(), /model=cl-haiku-4-5/)
+    await page.getByRole('row').filter({ hasText: 'cl-haiku-4-5' }).first().locator('a').click()
+    await page.getByRole('cell', { name: 'input' }).waitFor()
+    await page.getByText(/input x [\d.]+\/1M \+ \d+ output x/).waitFor()
+    await open('usage?state=released')
+    await page.getByText('No calls match').waitFor()
+    t.same(faults, [])
+  })
+
   t.test('batches: created from a file, followed live until its output', async t => {
     const form = new FormData()
     const body = { model: 'gp-4.1', messages: [{ role: 'user', content: 'Hello' }] }
@@ -230,6 +300,25 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await page.getByText('succeeded').waitFor()
     await page.getByRole('link', { name: 'Receipt' }).click()
     await page.getByText('seconds').first().waitFor()
+    t.same(faults, [])
+  })
+
+  t.test('task: an image and a sound are shown on their pages', async t => {
+    const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+    const sound = { model: 'audio1.0', prompt: 'Rain on a roof', duration: 2 }
+    const picture = { model: 'vdq2', prompt: 'A cat', images: [PIXEL] }
+    const tasks = [
+      ['audio', '/ent/v2/text2audio', sound],
+      ['figure img', '/ent/v2/reference2image', picture],
+    ] as const
+    for (const [element, path, request] of tasks) {
+      const headers = { authorization: `Bearer ${key.data.key}` }
+      const { body } = await gateway.ask('POST', path, request, headers)
+      await open(`task/${(body as unknown as { task_id: string }).task_id}`)
+      const media = page.locator(element)
+      await media.waitFor()
+      await eventually(() => page.evaluate(isLoaded(element)))
+    }
     t.same(faults, [])
   })
 
@@ -410,6 +499,12 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     t.same(faults, [])
   })
 })
+
+/** Whether the element has read its file. */
+const isLoaded = (selector: string): string => `(element =>
+  element.naturalWidth > 0 || element.readyState > 0)(document.querySelector('${selector}'))`
+const PIXEL =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /** Real calls of each kind; resolves when the task has succeeded. */
 const useGateway = async (gateway: ConsoleGateway, key: string) => {

@@ -11,29 +11,43 @@ const HOSTILE = `javascript:globalThis.hurt=1//'"><img src=x onerror=globalThis.
 
 t.test('console: hostile texts in every answer', { skip: missingBrowser }, async t => {
   const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
-  const views = viewsOf(gateway).filter(({ act, state }) => !act && !state)
+  const views = viewsOf(gateway).filter(({ state }) => !state)
 
   for (const role of ['customer', 'operator'] as const)
     t.test(`${role}: they stay texts`, async t => {
       const window = await openWindow(t, browser, gateway, sessionOf(gateway, role))
       const { page, faults } = window
+      page.setDefaultTimeout(PATIENCE)
+      const unopened: string[] = []
       let visible = 0
       for (const view of views.filter(each => each.role === role)) {
-        await show(window, gateway.url, view, HOSTILE_ANSWERS)
+        await show(window, gateway.url, view, HOSTILE_ANSWERS).catch(error => {
+          if (!view.act) throw error
+          unopened.push(view.name)
+        })
         await checkHarmless(t, page, view)
         if ((await page.evaluate(IS_VISIBLE)) === true) visible++
       }
+      t.same(unopened, UNOPENED[role], 'other dialogs and forms are opened and sent')
       t.ok(visible >= 12, `the text itself is visible on ${visible} pages`)
       t.same(faults, [], 'no error, no report of the content security policy')
     })
 })
 
-const IS_VISIBLE = `document.querySelector('main').innerText.includes('onerror=globalThis')
+/** ms until a dialog is given up. */
+const PATIENCE = 4_000
+/** What has no button where each word of the answers is another text. */
+const UNOPENED: Readonly<Record<'customer' | 'operator', readonly string[]>> = {
+  customer: [],
+  operator: [],
+}
+
+const IS_VISIBLE = `document.querySelector('#app').innerText.includes('onerror=globalThis')
   || document.querySelector('main textarea')?.value.includes('onerror=globalThis') === true`
 
 const checkHarmless = async (t: Test, page: Page, { name }: View): Promise<void> => {
   t.equal(await page.evaluate('globalThis.hurt'), undefined, name)
-  const links = await page.locator('a[href^="javascript:" i], main img[src=x], main script').count()
+  const links = await page.locator('a[href^="javascript:" i], #app img[src=x], #app script').count()
   t.equal(links, 0, `${name}: no element is made of a text`)
 }
 
