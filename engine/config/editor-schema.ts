@@ -75,10 +75,10 @@ const sentences = (
 const LONGEST_LIST = 160
 const unknownKey = (names: readonly string[]): string =>
   names.join().length > LONGEST_LIST
-    ? 'unknown key; completion (Ctrl+Space) lists the keys here'
+    ? 'unknown key; Ctrl+Space lists the keys here'
     : `unknown key; the keys here are ${names.join(', ')}`
-/** `errorMessage` replaces each sentence of an editor about a schema, so unknown keys get a schema of
- *  their own. No schema can name the key that was typed: the mark stands below it. */
+/** `errorMessage` replaces each sentence of an editor about a schema, so unknown keys get a schema
+ *  of their own. No schema can name the key that was typed: the mark stands below it. */
 const withUnknownKeys = (schema: Schema): Schema => {
   const { additionalProperties, properties, patternProperties, propertyNames, ...rest } = schema
   if (isSchema(propertyNames) && Array.isArray(propertyNames.enum))

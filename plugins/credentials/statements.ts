@@ -395,6 +395,10 @@ export const accountRows = (where: string): string =>
   `SELECT a.id, a.name, a.role, a.created, a.suspended, a.limits,
      (SELECT count(*) FROM api_keys k WHERE k.account = a.id AND k.revoked IS NULL) AS keys
    FROM accounts a WHERE ${where}`
+/** Numbers of accounts. `joins`: of other tables; `rest`, the condition and what follows it, refers
+ *  to the table as `a`. */
+export const accountNumbers = (joins: string, rest: string): string =>
+  `SELECT a.id FROM accounts a ${joins} WHERE ${rest}`
 /** Parameters: the number to start after, row count. */
 export const accountPage = accountRows('a.id > ? ORDER BY a.id LIMIT ?')
 export const ACCOUNT_BY_ID = sql('account', accountRows('a.id = ?'))

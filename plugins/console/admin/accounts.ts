@@ -4,13 +4,14 @@ import type { HostBase, Json, Row, Sql } from '../../../engine/plugin.ts'
 import { printMoney } from '../../billing/money.ts'
 import { makeSignInLink } from '../../credentials/sign-in-link.ts'
 import {
+  accountNumbers,
   accountRows,
   createAccount,
   limitAccount,
   suspendAccount,
 } from '../../credentials/statements.ts'
 import { nanosOf } from '../../ledger/statements.ts'
-import { creditAccount, withBalances } from '../../ledger/views/wallets.ts'
+import { creditAccount, JOIN_WALLETS, withBalances } from '../../ledger/views/wallets.ts'
 import { writeWithRetry } from '../../ledger/write-with-retry.ts'
 import { integer, list as listOf, nullable, number, object, text, time } from '../../shapes.ts'
 import { fault } from '../faults.ts'
@@ -42,16 +43,17 @@ type Order = (typeof ORDERS)[number]
 const pageOf = (sort: Sort, order: Order): Sql => {
   const column = SORTS[sort]
   const orderText = `${column} ${order}, a.id ${order}`
-  const numbers = `
-    SELECT a.id FROM accounts a LEFT JOIN wallets w ON w.account = a.id
-    WHERE (CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?)
+  const rest = `(CAST(? AS TEXT) = '' OR lower(a.name) LIKE ?)
       AND (CAST(? AS TEXT) = '' OR (? = 'active' AND a.suspended IS NULL)
         OR (? = 'suspended' AND a.suspended IS NOT NULL))
       AND (${column}, a.id) ${order === 'asc' ? '>' : '<'} (CAST(? AS BIGINT), CAST(? AS BIGINT))
     ORDER BY ${orderText} LIMIT ${PAGE + 1}`
   return sql(
     `accounts by ${sort} ${order}`,
-    withBalances(accountRows(`a.id IN (SELECT p.id FROM (${numbers}) p)`), orderText),
+    withBalances(
+      accountRows(`a.id IN (SELECT p.id FROM (${accountNumbers(JOIN_WALLETS, rest)}) p)`),
+      orderText,
+    ),
   )
 }
 const pagesIn = (order: Order): Readonly<Record<Sort, Sql>> => ({

@@ -24,12 +24,13 @@ export const readWallet = async (
 export const withFunds = (keys: string): string => `
   SELECT k.*, w.balance, w.used, o.balance AS own_balance, o.used AS own_used FROM (${keys}) k
     LEFT JOIN wallets w ON w.account = k.account LEFT JOIN wallets o ON o.key = k.id ORDER BY k.id`
+/** Joins the wallets of accounts, `a`, as `w`: their columns are null before the first credit. */
+export const JOIN_WALLETS = 'LEFT JOIN wallets w ON w.account = a.id'
 /** Adds `balance`, `used` and `overdraft` to the rows of a query on accounts, which must select
- *  `id`. They are null before the first credit. `order` refers to accounts as `a`, to wallets as
- *  `w`. */
+ *  `id`. `order` refers to accounts as `a`, to wallets as `w`. */
 export const withBalances = (accounts: string, order = 'a.id'): string => `
-  SELECT a.*, w.balance, w.used, w.overdraft FROM (${accounts}) a
-    LEFT JOIN wallets w ON w.account = a.id ORDER BY ${order}`
+  SELECT a.*, w.balance, w.used, w.overdraft FROM (${accounts}) a ${JOIN_WALLETS}
+    ORDER BY ${order}`
 /** A subquery: the balance of an account; 0 without a wallet. `account`: a parameter or a
  *  column. */
 export const balanceInSql = (account: string): string =>

@@ -1,5 +1,5 @@
-/** Tasks and batches cancelled in a browser: the upstream hears of it, nothing more is sent, and the
- *  ledger holds and charges nothing for what did not run. */
+/** Tasks and batches cancelled in a browser: the upstream is told, no further request follows, and
+ *  the ledger holds and charges nothing for what did not run. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -107,8 +107,8 @@ t.test('cancel in a browser', { skip: missingBrowser }, async t => {
       headers,
     )
     const { id } = body as unknown as { id: string }
-    const sent = () => upstream.requests.filter(each => each.includes('completions')).length
-    await eventually(() => sent() > 0)
+    const callCount = () => upstream.requests.filter(each => each.includes('completions')).length
+    await eventually(() => callCount() > 0)
     await open('batches')
     await page.getByRole('button', { name: 'Cancel the batch' }).click()
     await dialog.getByText(/^Cancel batch/).waitFor()
@@ -119,15 +119,18 @@ t.test('cancel in a browser', { skip: missingBrowser }, async t => {
     await page.getByText('cancelled', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Cancel the batch' }).waitFor({ state: 'detached' })
     const { body: batch } = await gateway.ask('GET', `/v1/batches/${id}`, undefined, headers)
-    t.ok(sent() < LINES, `${sent()} of ${LINES} were sent`)
-    t.match(batch, { status: 'cancelled', request_counts: { total: LINES, completed: sent() } })
+    t.ok(callCount() < LINES, `${callCount()} of ${LINES} were sent`)
+    t.match(batch, {
+      status: 'cancelled',
+      request_counts: { total: LINES, completed: callCount() },
+    })
     const { data } = (await operator.ask('GET', '/api/admin/charges?account=ann&model=gp-4.1')).body
-    t.equal(data.length, sent())
+    t.equal(data.length, callCount())
     const spent = data.reduce((sum, { cost }) => sum + Number(cost), 0)
-    const { balance, held } = await wallet()
-    t.equal(Number(held), 0)
+    const after = await wallet()
+    t.equal(Number(after.held), 0)
     // The API rounds each amount to six places.
-    t.ok(Math.abs(Number(balance) - (before - spent)) < 0.000_01, `${balance} of ${before}`)
+    t.ok(Math.abs(Number(after.balance) - (before - spent)) < 0.000_01)
     t.match((await operator.ask('GET', '/api/admin/ledger/audit')).body.data, { balanced: true })
     t.same(faults, [])
   })
