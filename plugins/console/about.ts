@@ -26,7 +26,7 @@ const session = object({
 })
 
 const ABOUT: Readonly<Record<string, RouteDescription>> = {
-  home: { summary: 'Sends browsers to the console', status: 302 },
+  home: { summary: 'Sends browsers to the console', responses: { '*/*': text } },
   page: { summary: 'The page of the console', responses: { 'text/html': text } },
   file: { summary: 'Sends a file of the console', responses: { '*/*': text } },
   'sign-in': {

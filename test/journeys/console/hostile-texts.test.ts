@@ -23,7 +23,7 @@ t.test('console: hostile texts in every answer', { skip: missingBrowser }, async
       for (const view of views.filter(each => each.role === role)) {
         await show(window, gateway.url, view, HOSTILE_ANSWERS).catch(error => {
           if (!view.act) throw error
-          unopened.push(view.name)
+          unopened.push(view.name.replace(/-req_\w+/, ''))
         })
         await checkHarmless(t, page, view)
         if ((await page.evaluate(IS_VISIBLE)) === true) visible++
@@ -38,8 +38,16 @@ t.test('console: hostile texts in every answer', { skip: missingBrowser }, async
 const PATIENCE = 4_000
 /** What has no button where each word of the answers is another text. */
 const UNOPENED: Readonly<Record<'customer' | 'operator', readonly string[]>> = {
-  customer: [],
-  operator: [],
+  customer: [
+    'customer-personal-sign-out',
+    'customer-notifications-refused',
+    'customer-playground-answer',
+  ],
+  operator: [
+    'operator-call-refund',
+    'operator-upstreams-tested',
+    'operator-editor-file-notes-yaml-problems',
+  ],
 }
 
 const IS_VISIBLE = `document.querySelector('#app').innerText.includes('onerror=globalThis')
