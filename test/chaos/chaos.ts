@@ -25,6 +25,8 @@ import { startSink } from './webhook-sink.ts'
 
 export interface Outcome {
   readonly kills: Readonly<Record<string, number>>
+  /** Kills before the gateway had recovered from the one before. */
+  readonly overlapping: number
   readonly complete: number
   readonly cutCalls: number
   readonly refusals: number
@@ -43,6 +45,8 @@ export interface ChaosOptions {
   readonly lag?: number
   /** The most milliseconds between a recovery and the next kill. */
   readonly within?: number
+  /** The part of the kills that strike while the process killed before is still recovering. */
+  readonly overlap?: number
   /** How many clients call concurrently. */
   readonly clients?: number
   /** Runs beside the load from the start until this resolves after the last kill; without it the
@@ -96,14 +100,15 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     // A short run has few calls, and very few on a busy machine.
     const interval = kills < 20 ? 3 : 20
     const client = await forkProcess('./client.ts', ...[seed, concurrency, interval].map(String))
-    const sendTarget = (): boolean =>
-      client.send({ url: tree.url(), key, small } satisfies ClientMessage)
-    sendTarget()
+    const endTargets = followTarget(tree, url =>
+      client.send({ url, key, small } satisfies ClientMessage),
+    )
     const { promise: afterKills, resolve: onKillsDone } = Promise.withResolvers<void>()
     const beside = options.beside?.(tree, afterKills) ?? afterKills.then(() => pause(300))
-    const killLog = await killAll(options, tree, store, sendTarget)
+    const { killLog, overlapping } = await killAll(options, tree, store)
     onKillsDone()
     await beside
+    endTargets()
     report('all processes recovered')
     const clients = await readLog<ClientCall>(client, 'stop')
     report('the clients have finished')
@@ -117,8 +122,10 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     )
     const reports = await readReports(tree.data, token)
     const expectations = { events: sink.log, reports, price: PRICE, lag }
-    const logs: Logs = { clients, upstream: calls, kills: killLog, ...books, ...expectations }
-    return outcomeOf(logs, findings)
+    // The builder serves no call: its end excuses nothing.
+    const harms = killLog.filter(({ kind }) => kind !== 'builder')
+    const logs: Logs = { clients, upstream: calls, kills: harms, ...books, ...expectations }
+    return { ...outcomeOf(logs, findings), overlapping, kills: countKinds(killLog) }
   } finally {
     await tree.stop().catch(() => {})
     tree.remove()
@@ -127,27 +134,49 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
   }
 }
 
+/** Sends the URL whenever the gateway has a new one. Returns the function that ends this. */
+const followTarget = (tree: Tree, send: (url: string) => void): (() => void) => {
+  let last = ''
+  const look = (): void => {
+    const url = tree.url()
+    if (url !== last && url !== '') send(url)
+    last = url
+  }
+  look()
+  const timer = setInterval(look, 50)
+  return () => clearInterval(timer)
+}
+/** How often a kind is drawn, if not once. A start of the whole gateway costs most time and has the
+ *  fewest calls to cut; each fault of PostgreSQL is one of three. */
+const WEIGHTS: Readonly<Record<string, number>> = { worker: 4, writer: 4, all: 2, primary: 2 }
+/** The most milliseconds between a kill and one that strikes during its recovery. */
+const RECOVERY = 600
 /** Resolves to the kind and time of each kill. */
 const killAll = async (
-  { kills, seed, within = 1_200, report = () => {} }: ChaosOptions,
+  { kills, seed, within = 1_200, overlap = 0, report = () => {} }: ChaosOptions,
   tree: Tree,
   setup: StoreSetup,
-  sendTarget: () => void,
-): Promise<readonly Kill[]> => {
+): Promise<{ readonly killLog: readonly Kill[]; readonly overlapping: number }> => {
   const chance = createChance(seed)
-  const kinds = [...KINDS, ...setup.kinds]
+  // A short run has one of each kind, in this order.
+  const kinds = [...KINDS.filter(kind => kind !== 'builder'), ...setup.kinds, 'builder']
+  const weighted = kinds.flatMap(kind => Array<string>(WEIGHTS[kind] ?? 1).fill(kind))
   const killLog: Kill[] = []
+  let overlapping = 0
   for (let kill = 0; kill < kills; kill++) {
-    await pause(100 + chance() * within)
-    const kind = kinds[kills < 20 ? kill % kinds.length : Math.floor(chance() * kinds.length)] ?? ''
+    const overlaps = kill > 0 && chance() < overlap
+    if (overlaps) overlapping++
+    else await tree.untilRecovered()
+    await pause(overlaps ? chance() * RECOVERY : 100 + chance() * within)
+    const drawn = weighted[Math.floor(chance() * weighted.length)]
+    const kind = (kills < 20 ? kinds[kill % kinds.length] : drawn) ?? ''
     report(`kill ${kill + 1} of ${kills}: ${kind}`)
     killLog.push({ at: Date.now(), kind })
     if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
-    if (kind === 'all' || kind === 'primary') await tree.start()
-    await tree.untilRecovered()
-    sendTarget()
+    if (kind === 'all' || kind === 'primary') tree.launch()
   }
-  return killLog
+  await tree.untilRecovered()
+  return { killLog, overlapping }
 }
 const isLow = ({ balance, threshold }: Balance): boolean =>
   threshold !== undefined && balance < threshold
@@ -156,11 +185,16 @@ const hasAllEvents = (balances: readonly Balance[], events: Logs['events']): boo
   return balances.every(balance => !isLow(balance) || notifiedAccounts.has(balance.account))
 }
 
-const outcomeOf = (logs: Logs, findings: readonly Violation[]): Outcome => {
+const countKinds = (killLog: readonly Kill[]): Outcome['kills'] => {
+  const kinds = Map.groupBy(killLog, ({ kind }) => kind)
+  return Object.fromEntries([...kinds].map(([kind, all]) => [kind, all.length]))
+}
+const outcomeOf = (
+  logs: Logs,
+  findings: readonly Violation[],
+): Omit<Outcome, 'kills' | 'overlapping'> => {
   const countOf = (outcome: string) => logs.clients.filter(each => each.outcome === outcome).length
-  const kinds = Map.groupBy(logs.kills, ({ kind }) => kind)
   return {
-    kills: Object.fromEntries([...kinds].map(([kind, all]) => [kind, all.length])),
     violations: [...check(logs), ...findings],
     unpaidWords: unpaid(logs),
     complete: countOf('complete'),
@@ -176,6 +210,8 @@ const main = async (): Promise<void> => {
       kills: { type: 'string', default: '6' },
       seed: { type: 'string', default: '1' },
       store: { type: 'string', default: 'sqlite' },
+      within: { type: 'string', default: '500' },
+      overlap: { type: 'string', default: '0.3' },
     },
   })
   const { store } = values
@@ -183,12 +219,20 @@ const main = async (): Promise<void> => {
   const kills = Number(values.kills)
   const print = (line: string): void =>
     void process.stdout.write(`${(performance.now() / 1_000).toFixed(1)} s ${line}\n`)
-  const options = { store: store as StoreName, kills, seed: Number(values.seed), report: print }
-  const outcome = await runChaos(options)
+  const outcome = await runChaos({
+    store: store as StoreName,
+    kills,
+    seed: Number(values.seed),
+    within: Number(values.within),
+    overlap: Number(values.overlap),
+    report: print,
+  })
   const { violations, complete, cutCalls, refusals, lowBalances } = outcome
   for (const { invariant, subject, detail } of violations)
     print(`${invariant}: ${subject}: ${detail}`)
-  print(`kills: ${kills} ${JSON.stringify(outcome.kills)}, seed ${values.seed}, ${store}`)
+  print(
+    `kills: ${kills} ${JSON.stringify(outcome.kills)}, ${outcome.overlapping} during a recovery, seed ${values.seed}, ${store}`,
+  )
   print(
     `replies: ${complete} complete, ${cutCalls} cut, ${refusals} refused; ${lowBalances} balances fell below their threshold`,
   )

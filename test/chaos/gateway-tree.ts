@@ -2,9 +2,17 @@
  *  restarted on its folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import {
   findRunning,
@@ -15,17 +23,21 @@ import { usedFolder } from '../helpers/cache.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
 import { cachedCommand, operatorEnv } from '../helpers/operator.ts'
 
-export const KINDS = ['worker', 'all', 'primary'] as const
+export const KINDS = ['worker', 'all', 'primary', 'builder'] as const
+/** A child process of the primary, by the file that it runs. */
+type Part = 'worker' | 'writer' | 'builder'
 
 export interface Tree {
   readonly data: string
   /** The current URL of the gateway. */
   url(): string
   output(): string
-  /** Starts the gateway; processes of a killed one may still run. */
+  /** Starts the gateway and resolves when it serves; processes of a killed one may still run. */
   start(): Promise<void>
-  /** Kills processes of this kind; `chance` picks one of several. Resolves when the signal is
-   *  sent. */
+  /** Starts the gateway without waiting. */
+  launch(): void
+  /** Kills processes of this kind, which may be starting; `chance` picks one of several. The builder
+   *  is killed during a reload. Resolves when the signal is sent. */
   kill(kind: string, chance: () => number): Promise<void>
   /** Resolves when the gateway serves with all workers. */
   untilRecovered(): Promise<void>
@@ -36,6 +48,8 @@ export interface Tree {
   remove(): void
 }
 
+/** ms from the first sight of a builder within which it may be killed. */
+const LONGEST_BUILD = 200
 const PROGRAM = fileURLToPath(new URL('../../engine/bin.cjs', import.meta.url))
 const PLUGINS = fileURLToPath(new URL('../../plugins', import.meta.url))
 
@@ -59,9 +73,12 @@ export const createTree = (
   for (const [name, source] of Object.entries(plugins))
     writeFileSync(join(folder, 'plugins', name), source)
   writeFileSync(join(folder, 'routes.yaml'), `settings: ${text}\n${routes}`)
-  const groups: number[] = []
+  /** Process groups that may still run. */
+  let groups: readonly number[] = []
   let child: ChildProcess | undefined
   let output = ''
+  /** The process that was killed last: the primary may not have noticed. */
+  let victim = 0
   const readyGateway = async (): Promise<RunningGateway | undefined> => {
     if (child?.exitCode !== null) throw new Error(`the gateway ended:\n${output}`)
     const gateway = findRunning(store)
@@ -74,7 +91,7 @@ export const createTree = (
     const gateway = await readyGateway()
     const view = gateway && (await requestStatus(gateway).catch(() => undefined))
     const pids = view?.workers.filter(({ state }) => state === 'serving').map(({ pid }) => pid)
-    return pids?.length === workers ? pids : undefined
+    return pids?.length === workers && !pids.includes(victim) ? pids : undefined
   }
   const signal = (group: number, name: NodeJS.Signals | 0): boolean => {
     try {
@@ -84,39 +101,46 @@ export const createTree = (
     }
   }
   process.once('exit', () => groups.map(group => signal(group, 'SIGKILL')))
+  const launch = (): void => {
+    const env = operatorEnv({ ...more, TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })
+    child = spawn(...cachedCommand(PROGRAM, 'start'), {
+      cwd: folder,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    groups = [...groups.filter(group => signal(group, 0)), child.pid ?? 0]
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        output = (output + text).slice(-100_000)
+      })
+  }
   return {
     data: store,
     url: () => findRunning(store)?.url ?? '',
     output: () => output,
     async start() {
-      const env = operatorEnv({ ...more, TOLLGATE_CONFIG: 'routes.yaml', NO_COLOR: '1' })
-      child = spawn(...cachedCommand(PROGRAM, 'start'), {
-        cwd: folder,
-        env,
-        detached: true,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      })
-      groups.push(child.pid ?? 0)
-      for (const stream of [child.stdout, child.stderr])
-        stream?.setEncoding('utf8').on('data', (text: string) => {
-          output = (output + text).slice(-100_000)
-        })
+      launch()
       await eventually(servingPids)
     },
+    launch,
     async kill(kind, chance) {
+      victim = 0
       const pid = child?.pid ?? 0
       const exit = child && once(child, 'exit')
       // The writer of a primary that was killed before may still run.
       if (kind === 'all') for (const group of groups) signal(group, 'SIGKILL')
       else if (kind === 'primary') process.kill(pid, 'SIGKILL')
       if (kind === 'all' || kind === 'primary') return void (await exit)
-      const workers = await eventually(servingPids)
-      const victim = workers[Math.floor(chance() * workers.length)] ?? 0
-      process.kill(kind === 'worker' ? victim : await eventually(() => writerOf(pid)), 'SIGKILL')
-      if (kind === 'worker')
-        await eventually(async () =>
-          (await servingPids())?.includes(victim) === false ? true : undefined,
-        )
+      if (kind === 'builder') appendFileSync(join(folder, 'routes.yaml'), '# edited\n')
+      const pids = await eventually(() => childrenOf(pid, kind as Part))
+      if (kind === 'builder') await later(chance() * LONGEST_BUILD)
+      victim = pids[Math.floor(chance() * pids.length)] ?? 0
+      try {
+        process.kill(victim, 'SIGKILL')
+      } catch {
+        // It has ended in between.
+      }
     },
     signal(name) {
       for (const group of groups) signal(group, name)
@@ -134,15 +158,17 @@ export const createTree = (
   }
 }
 
-export const writerOf = (pid: number): number | undefined => {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-  const isWriter = (each: string): boolean => {
+/** The processes that the primary `pid` has started for this part; `undefined` if there are none. */
+const childrenOf = (pid: number, part: Part): readonly number[] | undefined => {
+  const isPart = (each: string): boolean => {
     try {
-      return readFileSync(`/proc/${each}/cmdline`, 'utf8').includes('writer.ts')
+      return readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(`/${part}.ts`)
     } catch {
       return false
     }
   }
-  const writerPid = children.find(isWriter)
-  return writerPid === undefined ? undefined : Number(writerPid)
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  const pids = children.filter(isPart).map(Number)
+  return pids.length > 0 ? pids : undefined
 }
+export const writerOf = (pid: number): number | undefined => childrenOf(pid, 'writer')?.[0]
