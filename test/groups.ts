@@ -4,7 +4,7 @@ import { matchesGlob } from 'node:path'
 /** Files that run in processes of their own; suites run the files of other folders. */
 export const FILES = [
   'test/suites/*.test.ts',
-  'test/{laws,docs,examples,bench,chaos,chaos/tasks,mutation}/*.test.ts',
+  'test/{laws,docs,examples,bench,chaos,chaos/{failover,tasks},mutation}/*.test.ts',
   'test/journeys/{*,{clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
@@ -16,6 +16,7 @@ export const CI_FILES = [
   'test/docs/{readme,guide-commands,editor}.test.ts',
   'test/bench/bench.test.ts',
   'test/laws/{environment,laws}.test.ts',
+  'test/chaos/failover/*.test.ts',
   'test/chaos/{job-takeover,recovery-kills}.test.ts',
   'test/mutation/*.test.ts',
   'test/journeys/{batches,concurrent-streams}.test.ts',
@@ -31,7 +32,7 @@ const PATTERNS: Readonly<Record<string, readonly string[]>> = {
   money: [
     'test/suites/{accounts,billed,ledger,money,postgres,prices,store,tasks,task-endpoints,files}.test.ts',
     'test/journeys/money/*.test.ts',
-    'test/chaos/{,tasks/}*.test.ts',
+    'test/chaos/{,failover/,tasks/}*.test.ts',
     'test/docs/{accounts,limits,prices,webhooks}*.test.ts',
   ],
   formats: [
@@ -58,6 +59,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
     'test/chaos/store-frozen.test.ts',
     'test/engine/store/postgres/{outage,lost-result}.test.ts',
   ],
+  'PostgreSQL failed over to a replica': ['test/chaos/failover/failover.test.ts'],
   'any history': ['test/plugins/ledger/{model.property,audit,race}.test.ts'],
   'clients that hang up': ['test/journeys/billed/{client-disconnects,overage}.test.ts'],
   'clocks that step': ['test/journeys/money/clock-steps.test.ts'],

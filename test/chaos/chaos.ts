@@ -18,6 +18,7 @@ import {
   type Violation,
 } from './checker.ts'
 import type { ClientMessage } from './client.ts'
+import { createReplicas } from './failover/replicas.ts'
 import { createTree, KINDS, type Tree } from './gateway-tree.ts'
 import { createPayers, readLedger, readReports } from './ledger-report.ts'
 import { STORES, type StoreName, type StoreSetup } from './stores.ts'
@@ -35,10 +36,14 @@ export interface Outcome {
   /** Words that were delivered before a kill and not charged. */
   readonly unpaidWords: number
   readonly violations: readonly Violation[]
+  /** The longest time without a complete reply, in milliseconds, by the kind of kill before it. */
+  readonly longestGaps: Readonly<Record<string, number>>
 }
 export interface ChaosOptions {
-  readonly store: StoreName
+  readonly store: StoreName | (() => Promise<StoreSetup>)
   readonly kills: number
+  /** Only kills of these kinds, instead of all. */
+  readonly kinds?: readonly string[]
   readonly seed: number
   /** Milliseconds within which the ledger must know the progress of a stream: 0, because progress
    *  is written before the words are sent. */
@@ -87,7 +92,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
   const upstream = await forkProcess('./upstream.ts', String(seed))
   const [{ port }] = (await once(upstream, 'message')) as [{ port: number }]
   const sink = await startSink()
-  const store = await STORES[options.store]()
+  const store = await (typeof options.store === 'string' ? STORES[options.store] : options.store)()
   const allow = { EGRESS_ALLOW: `127.0.0.1:${sink.port}`, NODE_EXTRA_CA_CERTS: AUTHORITY }
   const tree = createTree(routesTo(port), store.url, allow)
   try {
@@ -125,7 +130,8 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     // The builder serves no call: its end excuses nothing.
     const harms = killLog.filter(({ kind }) => kind !== 'builder')
     const logs: Logs = { clients, upstream: calls, kills: harms, ...books, ...expectations }
-    return { ...outcomeOf(logs, findings), overlapping, kills: countKinds(killLog) }
+    const longestGaps = gapsOf(clients, killLog)
+    return { ...outcomeOf(logs, findings), overlapping, longestGaps, kills: countKinds(killLog) }
   } finally {
     await tree.stop().catch(() => {})
     tree.remove()
@@ -148,18 +154,27 @@ const followTarget = (tree: Tree, send: (url: string) => void): (() => void) => 
 }
 /** How often a kind is drawn, if not once. A start of the whole gateway costs most time and has the
  *  fewest calls to cut; each fault of PostgreSQL is one of three. */
-const WEIGHTS: Readonly<Record<string, number>> = { worker: 4, writer: 4, all: 2, primary: 2 }
+const WEIGHTS: Readonly<Record<string, number>> = {
+  worker: 4,
+  writer: 4,
+  all: 2,
+  primary: 2,
+  failover: 4,
+  lost: 4,
+  unfenced: 4,
+}
 /** The most milliseconds between a kill and one that strikes during its recovery. */
 const RECOVERY = 600
 /** Resolves to the kind and time of each kill. */
 const killAll = async (
-  { kills, seed, within = 1_200, overlap = 0, report = () => {} }: ChaosOptions,
+  { kills, kinds: only, seed, within = 1_200, overlap = 0, report = () => {} }: ChaosOptions,
   tree: Tree,
   setup: StoreSetup,
 ): Promise<{ readonly killLog: readonly Kill[]; readonly overlapping: number }> => {
   const chance = createChance(seed)
   // A short run has one of each kind, in this order.
-  const kinds = [...KINDS.filter(kind => kind !== 'builder'), ...setup.kinds, 'builder']
+  const all = [...KINDS.filter(kind => kind !== 'builder'), ...setup.kinds, 'builder']
+  const kinds = only ?? all
   const weighted = kinds.flatMap(kind => Array<string>(WEIGHTS[kind] ?? 1).fill(kind))
   const killLog: Kill[] = []
   let overlapping = 0
@@ -168,8 +183,8 @@ const killAll = async (
     if (overlaps) overlapping++
     else await tree.untilRecovered()
     await pause(overlaps ? chance() * RECOVERY : 100 + chance() * within)
-    const drawn = weighted[Math.floor(chance() * weighted.length)]
-    const kind = (kills < 20 ? kinds[kill % kinds.length] : drawn) ?? ''
+    const random = weighted[Math.floor(chance() * weighted.length)]
+    const kind = (kills < 20 ? kinds[kill % kinds.length] : random) ?? ''
     report(`kill ${kill + 1} of ${kills}: ${kind}`)
     killLog.push({ at: Date.now(), kind })
     if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
@@ -189,10 +204,27 @@ const countKinds = (killLog: readonly Kill[]): Outcome['kills'] => {
   const kinds = Map.groupBy(killLog, ({ kind }) => kind)
   return Object.fromEntries([...kinds].map(([kind, all]) => [kind, all.length]))
 }
+/** Milliseconds after a kill until the replies that were ready before it have arrived. */
+const FLUSH = 1_000
+const gapsOf = (
+  clients: readonly ClientCall[],
+  killLog: readonly Kill[],
+): Outcome['longestGaps'] => {
+  const ends = clients.filter(({ outcome }) => outcome === 'complete').map(each => each.endedAt)
+  const times = ends.sort((a, b) => a - b)
+  const longest: Record<string, number> = {}
+  for (const [index, time] of times.entries()) {
+    const gap = time - (times[index - 1] ?? time)
+    if (gap < 100) continue
+    const cause = killLog.findLast(({ at }) => at < time && at > time - gap - FLUSH)
+    if (cause) longest[cause.kind] = Math.max(gap, longest[cause.kind] ?? 0)
+  }
+  return longest
+}
 const outcomeOf = (
   logs: Logs,
   findings: readonly Violation[],
-): Omit<Outcome, 'kills' | 'overlapping'> => {
+): Omit<Outcome, 'kills' | 'overlapping' | 'longestGaps'> => {
   const countOf = (outcome: string) => logs.clients.filter(each => each.outcome === outcome).length
   return {
     violations: [...check(logs), ...findings],
@@ -214,13 +246,14 @@ const main = async (): Promise<void> => {
       overlap: { type: 'string', default: '0.3' },
     },
   })
+  const setups = { ...STORES, replicas: createReplicas }
   const { store } = values
-  if (!Object.hasOwn(STORES, store)) throw new Error(`--store ${Object.keys(STORES).join(' | ')}`)
+  if (!Object.hasOwn(setups, store)) throw new Error(`--store ${Object.keys(setups).join(' | ')}`)
   const kills = Number(values.kills)
   const print = (line: string): void =>
     void process.stdout.write(`${(performance.now() / 1_000).toFixed(1)} s ${line}\n`)
   const outcome = await runChaos({
-    store: store as StoreName,
+    store: setups[store as keyof typeof setups],
     kills,
     seed: Number(values.seed),
     within: Number(values.within),
@@ -236,6 +269,7 @@ const main = async (): Promise<void> => {
   print(
     `replies: ${complete} complete, ${cutCalls} cut, ${refusals} refused; ${lowBalances} balances fell below their threshold`,
   )
+  print(`longest times without a complete reply, ms: ${JSON.stringify(outcome.longestGaps)}`)
   print(`words delivered before a kill and not charged: ${outcome.unpaidWords}`)
   print(`violations: ${violations.length}`)
   if (violations.length === 0)

@@ -36,8 +36,8 @@ export interface Tree {
   start(): Promise<void>
   /** Starts the gateway without waiting. */
   launch(): void
-  /** Kills processes of this kind, which may be starting; `chance` picks one of several. The builder
-   *  is killed during a reload. Resolves when the signal is sent. */
+  /** Kills processes of this kind, which may be starting; `chance` picks one of several. The
+   *  builder is killed during a reload. Resolves when the signal is sent. */
   kill(kind: string, chance: () => number): Promise<void>
   /** Resolves when the gateway serves with all workers. */
   untilRecovered(): Promise<void>
@@ -158,7 +158,7 @@ export const createTree = (
   }
 }
 
-/** The processes that the primary `pid` has started for this part; `undefined` if there are none. */
+/** The processes that the primary `pid` has started for this part; undefined if there are none. */
 const childrenOf = (pid: number, part: Part): readonly number[] | undefined => {
   const isPart = (each: string): boolean => {
     try {

@@ -21,7 +21,7 @@ export interface StoreSetup {
   corruptionIn(database: OpenDatabase): Promise<string | undefined>
   end(): Promise<void>
 }
-const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
+export const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 const sqlite = async (): Promise<StoreSetup> => ({
   url: 'sqlite:',
@@ -52,10 +52,21 @@ const sqlite = async (): Promise<StoreSetup> => ({
   end: async () => {},
 })
 
+/** How to open PostgreSQL at this URL. */
+export const postgresAt = (url: string): Omit<StoreSetup, 'kinds' | 'harm' | 'end'> => ({
+  url,
+  open: data => openDatabase({ url, data, writeTimeout: 10_000 }),
+  async openLast(data) {
+    const database = await openDatabase({ url, data, writeTimeout: 10_000 })
+    return { database, close: () => database.close() }
+  },
+  // The server checks its pages itself and reports faults when it reads one.
+  corruptionIn: async () => undefined,
+})
 const postgres = async (): Promise<StoreSetup> => {
   const server = await startPostgres()
   const url = await server.create()
-  const harms: Readonly<Record<string, (chance: () => number) => Promise<void>>> = {
+  const harms: Readonly<Record<string, Harm>> = {
     async restart() {
       await server.stop()
       await server.start()
@@ -72,23 +83,20 @@ const postgres = async (): Promise<StoreSetup> => {
     },
   }
   return {
-    url,
+    ...postgresAt(url),
     kinds: Object.keys(harms),
-    async harm(kind, chance) {
-      const harmStore = harms[kind]
-      await harmStore?.(chance)
-      return harmStore !== undefined
-    },
-    open: data => openDatabase({ url, data, writeTimeout: 10_000 }),
-    async openLast(data) {
-      const database = await openDatabase({ url, data, writeTimeout: 10_000 })
-      return { database, close: () => database.close() }
-    },
-    // The server checks its pages itself and reports faults when it reads one.
-    corruptionIn: async () => undefined,
+    harm: harmBy(harms),
     end: () => server.stop(),
   }
 }
+type Harm = (chance: () => number) => Promise<void>
+export const harmBy =
+  (harms: Readonly<Record<string, Harm>>): StoreSetup['harm'] =>
+  async (kind, chance) => {
+    const harmStore = harms[kind]
+    await harmStore?.(chance)
+    return harmStore !== undefined
+  }
 
 export const STORES = { sqlite, postgres } as const
 export type StoreName = keyof typeof STORES

@@ -5,12 +5,14 @@ import { newProcessKey } from '../process-key.ts'
 import type { Outcome } from '../sqlite/group-commit.ts'
 import { type EncodedStatement, encodeStatement, rowFromWire, rowToWire } from '../values.ts'
 import { isPermanent } from './error-codes.ts'
+import type { NewestTimeline } from './servers.ts'
 import { type Query, Session } from './session.ts'
 
 export interface ClientOptions {
   readonly url: string
   /** ms. */
   readonly writeTimeout: number
+  readonly newest: NewestTimeline
   /** Called after each connect. `outcomes`: of the last commit that was tried; undefined if it was
    *  not committed, 'forgotten' if its result is no longer known. */
   onConnected(session: Session, outcomes: readonly Outcome[] | undefined | 'forgotten'): void
@@ -135,7 +137,7 @@ export class PostgresClient {
     }
   }
   async #connect(): Promise<void> {
-    const { url, writeTimeout, onConnected } = this.#options
+    const { url, writeTimeout, newest, onConnected } = this.#options
     const settings = {
       // A row that another process has locked must not delay the group for long.
       lock_timeout: Math.ceil(writeTimeout / 5),
@@ -143,7 +145,7 @@ export class PostgresClient {
       // A process that was suspended in a transaction must not keep its rows locked.
       idle_in_transaction_session_timeout: writeTimeout * 2,
     }
-    const session = await Session.open({ url, within: writeTimeout, settings })
+    const session = await Session.open({ url, within: writeTimeout, settings, newest })
     const outcomes = await this.#register(session).catch(error => {
       session.drop()
       throw error

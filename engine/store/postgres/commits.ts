@@ -10,6 +10,7 @@ import type { DialectCache } from './dialect-cache.ts'
 import { unavailableFault } from './error-codes.ts'
 import { commitGroup } from './group-commit.ts'
 import { createListMerger, type MergeLists } from './merge-lists.ts'
+import type { NewestTimeline } from './servers.ts'
 import type { Session } from './session.ts'
 import { type Step, stepOf } from './steps.ts'
 
@@ -30,6 +31,7 @@ export interface CommitsOptions {
   readonly url: string
   /** ms until a write without a result is given up. */
   readonly writeTimeout: number
+  readonly newest: NewestTimeline
   readonly dialects: DialectCache
 }
 // Beyond this many lists the store is stuck, and more would only fill memory.
@@ -54,13 +56,14 @@ export class Commits {
   #closed = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ url, writeTimeout, dialects }: CommitsOptions) {
+  constructor({ url, writeTimeout, newest, dialects }: CommitsOptions) {
     this.#writeTimeout = writeTimeout
     this.#dialects = dialects
     this.#mergeLists = createListMerger(dialects)
     this.client = new PostgresClient({
       url,
       writeTimeout,
+      newest,
       onConnected: (_session, outcomes) => {
         this.#resolve(outcomes)
         this.#schedule()

@@ -44,9 +44,13 @@ const violatedNames = ({
 const PERMANENT = /^(?:28|3D000|42501|22023|42704)/
 export const isPermanent = (error: unknown): boolean => PERMANENT.test(codeOf(error))
 
+/** Whether the server is a standby, or set so. */
+export const isReadOnly = (error: unknown): boolean =>
+  codeOf(error) === '25006' || codeOf(error) === 'STORE_READ_ONLY'
+
 /** The fault for callers while the store cannot be reached. */
 export const unavailableFault = (error: unknown): TollgateError =>
-  codeOf(error) === '25006' || codeOf(error) === 'STORE_READ_ONLY'
+  isReadOnly(error)
     ? fault('STORE_READ_ONLY')
     : fault('STORE_UNAVAILABLE', [], { cause: (error as Error | undefined)?.message })
 const codeOf = (error: unknown): string => String((error as { code?: string } | undefined)?.code)

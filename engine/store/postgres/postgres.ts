@@ -8,9 +8,10 @@ import { ProcessFolder } from '../process-folder.ts'
 import { Progress, progressFolder } from '../progress.ts'
 import { Commits } from './commits.ts'
 import { DialectCache } from './dialect-cache.ts'
-import { isPermanent, unavailableFault } from './error-codes.ts'
+import { isPermanent, isReadOnly, unavailableFault } from './error-codes.ts'
 import { migrate, prepareStore } from './migrate.ts'
 import { Reads } from './reads.ts'
+import { serversOf } from './servers.ts'
 import { parseUrl } from './session.ts'
 
 const NOW: Sql = {
@@ -26,8 +27,9 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
   const url = validUrl(options.url)
   await prepareWithRetry(url, openTimeout, options.isMoveTarget)
   const dialects = new DialectCache()
-  const commits = new Commits({ url, writeTimeout, dialects })
-  const reads = new Reads({ url, writeTimeout, dialects })
+  const server = { url, writeTimeout, newest: { timeline: '' } }
+  const commits = new Commits({ ...server, dialects })
+  const reads = new Reads({ ...server, dialects })
   const { data } = options
   const { key } = commits.client
   const folder = data === undefined ? undefined : new ProcessFolder(data)
@@ -65,7 +67,12 @@ export const openPostgres = async (options: DatabaseOptions): Promise<OpenDataba
 
 /** Opens a store read-only; it need not exist. */
 export const readPostgres = (url: string): Pick<OpenDatabase, 'read' | 'close'> =>
-  new Reads({ url: validUrl(url), writeTimeout: WRITE_TIMEOUT, dialects: new DialectCache() })
+  new Reads({
+    url: validUrl(url),
+    writeTimeout: WRITE_TIMEOUT,
+    newest: { timeline: '' },
+    dialects: new DialectCache(),
+  })
 
 const prepareWithRetry = async (
   url: string,
@@ -73,13 +80,16 @@ const prepareWithRetry = async (
   isMoveTarget?: boolean,
 ): Promise<void> => {
   const until = performance.now() + openTimeout
+  let standby: unknown
   for (;;) {
     const remaining = until - performance.now()
     try {
       return await prepareStore({ url, within: Math.max(1, remaining) }, isMoveTarget)
     } catch (error) {
-      if (isPermanent(error) || 'status' in (error as object) || remaining < RETRY_DELAY)
-        throw openingFault(error)
+      // A standby may be about to become the primary; the last attempt may be cut short.
+      if (isReadOnly(error)) standby = error
+      const isFinal = isPermanent(error) || (isStoreFault(error) && !isReadOnly(error))
+      if (isFinal || remaining < RETRY_DELAY) throw openingFault(standby ?? error)
     }
     await new Promise(resolve => setTimeout(resolve, RETRY_DELAY))
   }
@@ -97,6 +107,6 @@ const openingFault = (error: unknown): Error => {
 
 /** Returns the URL. Throws STORE_URL, without the password, if it is invalid. */
 const validUrl = (url: string): string => {
-  if (!parseUrl(url)) throw fault('STORE_URL', [url.replace(/\/\/.*@/, '//…@')])
+  if (!serversOf(url).every(parseUrl)) throw fault('STORE_URL', [url.replace(/\/\/.*@/, '//…@')])
   return url
 }

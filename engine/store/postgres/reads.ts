@@ -4,12 +4,14 @@ import type { Row, Sql, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import type { DialectCache } from './dialect-cache.ts'
 import { isOutdated, unavailableFault } from './error-codes.ts'
+import type { NewestTimeline } from './servers.ts'
 import { type QueryResult, Session } from './session.ts'
 
 export interface ReadsOptions {
   readonly url: string
   /** ms until a server that does not respond counts as unavailable. */
   readonly writeTimeout: number
+  readonly newest: NewestTimeline
   readonly dialects: DialectCache
 }
 interface PendingRead {
@@ -92,7 +94,7 @@ export class Reads {
   async #query({ sql, values }: PendingRead): Promise<QueryResult | undefined> {
     const preparedSql = this.#options.dialects.get(sql)
     if ('problem' in preparedSql) throw new Error(preparedSql.problem)
-    const session = this.#idle.pop() ?? (await this.#open())
+    const session = this.#takeIdle() ?? (await this.#open())
     const { text, name } = preparedSql
     let isFrozen = false
     const watch = setInterval(async () => {
@@ -112,14 +114,24 @@ export class Reads {
       clearInterval(watch)
     }
   }
+  #takeIdle(): Session | undefined {
+    const session = this.#idle.pop()
+    if (!session || !this.#isOutdated(session)) return session
+    void session.end()
+    return this.#takeIdle()
+  }
+  /** Whether its server was replaced by another one. */
+  #isOutdated({ timeline }: Session): boolean {
+    return timeline < this.#options.newest.timeline
+  }
   #release(session: Session): void {
     if (this.#closed) void session.end()
     else if (!session.isLost) this.#idle.push(session)
   }
   async #open(): Promise<Session> {
-    const { url, writeTimeout } = this.#options
+    const { url, writeTimeout, newest } = this.#options
     const settings = { default_transaction_read_only: 'on', statement_timeout: READ_TIMEOUT }
-    const session = await Session.open({ url, within: writeTimeout / 2, settings })
+    const session = await Session.open({ url, within: writeTimeout / 2, settings, newest })
     session.onLost = () => {
       const at = this.#idle.indexOf(session)
       if (at >= 0) this.#idle.splice(at, 1)

@@ -5,6 +5,7 @@ import pg from 'pg'
 import type { Row, Value } from '../../plugin.ts'
 import { fault } from '../faults.ts'
 import { columns } from './columns.ts'
+import { type NewestTimeline, pickServer, serversOf } from './servers.ts'
 
 export interface Query {
   readonly text: string
@@ -21,6 +22,8 @@ export interface SessionOptions {
   readonly within: number
   /** Server settings for this session. */
   readonly settings?: Readonly<Record<string, string | number>>
+  /** Shared by the connections of a process. */
+  readonly newest?: NewestTimeline
 }
 const OLDEST = 130_000
 const SETTINGS = {
@@ -33,11 +36,16 @@ const SETTINGS = {
 }
 const SERVER_SETTINGS = `SELECT current_setting('fsync') AS fsync, pg_is_in_recovery() AS standby,
   current_setting('server_version_num') AS version, current_setting('server_version') AS shown`
+/** A promotion starts a new timeline. Asked only of several servers: some services for PostgreSQL
+ *  do not have these functions. */
+const TIMELINE = `CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`
 
 export class Session {
   readonly #client: pg.Client
   readonly #socket: Socket
   #lossError: Error | undefined
+  /** Of the server, if its URL names several; later ones are greater. */
+  timeline = ''
   /** Called once, when the connection is lost. */
   onLost = (): void => {}
 
@@ -47,7 +55,18 @@ export class Session {
     client.on('error', error => this.#drop(error))
     client.on('end', () => this.#drop(new Error('the connection was closed')))
   }
-  static async open({ url, within, settings = {} }: SessionOptions): Promise<Session> {
+  /** Connects to the server that accepts writes, of those that the URL names. */
+  static open(options: SessionOptions): Promise<Session> {
+    const servers = serversOf(options.url)
+    if (servers.length === 1) return Session.#connect(options, SERVER_SETTINGS)
+    const text = `${SERVER_SETTINGS}, ${TIMELINE}`
+    const attempts = servers.map(url => Session.#connect({ ...options, url }, text))
+    return pickServer(attempts, options.newest)
+  }
+  static async #connect(
+    { url, within, settings = {} }: SessionOptions,
+    text: string,
+  ): Promise<Session> {
     const socket = new Socket()
     const client = new pg.Client({
       ...connectionOptions(url, { ...SETTINGS, ...settings }),
@@ -60,8 +79,8 @@ export class Session {
     const session = new Session(client, socket)
     try {
       await client.connect()
-      const [result] = await session.pipeline([{ text: SERVER_SETTINGS }], within)
-      assertDurable(result)
+      const [result] = await session.pipeline([{ text }], within)
+      session.timeline = assertDurable(result)
       return session
     } catch (error) {
       session.drop()
@@ -131,11 +150,13 @@ const toQueryResult = (result: pg.QueryResult): QueryResult => ({
   command: result.command,
 })
 
-const assertDurable = (results: QueryResult | undefined): void => {
+/** Returns the timeline of the server. */
+const assertDurable = (results: QueryResult | undefined): string => {
   const [row] = results && 'rows' in results ? results.rows : []
   if (row?.standby === 1) throw fault('STORE_READ_ONLY')
   if (row?.fsync !== 'on') throw fault('STORE_FSYNC', [row?.fsync])
   if (Number(row.version) < OLDEST) throw fault('STORE_POSTGRES_OLD', [row.shown])
+  return String(row.timeline ?? '')
 }
 
 /** Parses a URL. `postgres://user@/name?host=/folder` has no host, which URL.parse rejects. */

@@ -1,7 +1,7 @@
 /** Starts a real PostgreSQL server, one per test process: in a temporary folder, with fsync on. It
  *  ends with this process. Servers that tests share are in memory where there is room: tests ask
  *  what the server answers, not what its disk keeps. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
   chownSync,
@@ -19,6 +19,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { CACHE } from '../cache.ts'
 import { inMemory } from '../in-memory.ts'
@@ -39,6 +40,9 @@ export interface PostgresServer {
   start(): Promise<void>
   /** Restarts the server with a setting that it reads only at its start. */
   restartWith(setting: string): Promise<void>
+  /** Replaces the databases of this stopped server by a copy of those of `primary`, and starts it
+   *  as a standby. */
+  follow(primary: PostgresServer): Promise<void>
 }
 
 const USER = 'tollgate'
@@ -125,6 +129,13 @@ export const startPostgres = async (place = tmpdir()): Promise<PostgresServer> =
       keeper.stdin?.write(`start -c${setting}\n`)
       await waitForAnswer(server)
     },
+    async follow(primary) {
+      rmSync(join(folder, 'data'), { recursive: true, force: true })
+      const from = ['-h', primary.folder, '-p', String(primary.port), '-U', USER]
+      const args = ['-D', join(folder, 'data'), ...from, '-R', '-X', 'stream', '-c', 'fast']
+      await promisify(execFile)(join(programs, 'pg_basebackup'), args, { ...owner, env: PLAIN })
+      await server.start()
+    },
   }
   await server.start()
   await server.ask(`ALTER ROLE ${USER} PASSWORD '${password}'`)
@@ -137,7 +148,7 @@ const findPrograms = (): string => {
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
   ]
   const folder = places.find(place =>
-    ['initdb', 'postgres'].every(each => existsSync(join(place, each))),
+    ['initdb', 'postgres', 'pg_basebackup'].every(each => existsSync(join(place, each))),
   )
   if (folder === undefined) throw new Error(MISSING)
   return folder
