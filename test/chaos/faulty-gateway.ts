@@ -2,14 +2,14 @@
  *  reply is charged once, refused calls are free, and the gateway recovers by itself. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type OpenDatabase, openDatabase } from '../../engine/store/database.ts'
 import { audit } from '../../plugins/ledger/audit.ts'
-import { startGateway } from '../helpers/gateway/gateway.ts'
+import { startGateway, type TestGateway } from '../helpers/gateway/gateway.ts'
 import { eventually } from '../helpers/gateway/primary.ts'
 import { creditAdmin } from '../helpers/money/credit.ts'
 import { shortOrLong } from '../helpers/run-settings.ts'
@@ -31,6 +31,10 @@ export interface FaultyGateway {
   writer(): Promise<number>
   /** One call to a free model. */
   askFree(): Promise<Reply>
+  /** The status of the readiness check. */
+  ready(): Promise<number>
+  /** Ends the gateway, and starts it on its folder again after `between`. */
+  restart(between: () => void): Promise<void>
   /** Resolves when so many more replies of the continuously calling clients match. */
   until(fits: (reply: Reply) => boolean, count: number): Promise<readonly Reply[]>
   /** Stops the clients and makes a fixed series of plain and streamed calls, each repeated until it
@@ -58,9 +62,7 @@ export const startFaultyGateway = async (
   }).listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const { port } = upstream.address() as AddressInfo
-  const gateway = await startGateway({
-    data,
-    routes: `
+  const routes = `
 pipeline: [errors, auth, model, meter, translate]
 upstreams: { up: { url: 'http://127.0.0.1:${port}' } }
 models:
@@ -68,12 +70,13 @@ models:
   gift: { to: up, free: true }
 routes:
   - { path: POST /v1/chat/completions, auth: key, model: body, translate: openai-chat, errors: openai }
-`,
-  })
+`
+  const urlOf = ({ url }: TestGateway): string => `${url}/v1/chat/completions`
+  let gateway = await startGateway({ data, routes })
   await creditAdmin(data, 10n ** 15n)
   const key = await gateway.key()
   const replies: Reply[] = []
-  const client = createClient(`${gateway.url}/v1/chat/completions`, key)
+  let client = createClient(urlOf(gateway), key)
   const ask = async (model: string, stream = false): Promise<Reply> => {
     const reply = await client.ask({ model, messages: [], max_tokens: 50, stream })
     if (model !== 'gift') replies.push(reply)
@@ -99,6 +102,15 @@ routes:
     replies,
     writer: () => eventually(() => writerOf(gateway.pid)),
     askFree: () => ask('gift'),
+    ready: async () => (await fetch(`${gateway.admin}/-/ready`)).status,
+    async restart(between) {
+      await gateway.stop()
+      between()
+      rmSync(join(data, 'cache'), { force: true })
+      gateway = await startGateway({ data, routes })
+      client.close()
+      client = createClient(urlOf(gateway), key)
+    },
     async until(fits, count) {
       const from = replies.length
       await eventually(() => (replies.slice(from).filter(fits).length >= count ? true : undefined))
@@ -196,6 +208,43 @@ export const smallDisk = (t: Test, megabytes: number): string | undefined => {
   process.once('exit', unmount)
   t.teardown(unmount)
   return folder
+}
+export interface FailingDisk {
+  readonly folder: string
+  /** The file system turns read-only, as after an error of its device: open files too. */
+  fail(): void
+  /** Mounts it again: what was not synced is lost. */
+  repair(): void
+}
+/** Mounts a file system of its own; undefined where that is not permitted. */
+export const failingDisk = (t: Test): FailingDisk | undefined => {
+  const folder = temporaryFolder(t)
+  const image = join(temporaryFolder(t), 'image')
+  const run = (program: string, ...args: readonly string[]): void =>
+    void execFileSync(program, args, { stdio: 'ignore' })
+  const unmount = (): void => {
+    try {
+      run('umount', '-l', folder)
+    } catch {}
+  }
+  try {
+    writeFileSync(image, '')
+    truncateSync(image, 64 * 1_048_576)
+    run('mkfs.ext4', '-q', image)
+    run('mount', '-o', 'loop', image, folder)
+  } catch {
+    return undefined
+  }
+  process.once('exit', unmount)
+  t.teardown(unmount)
+  return {
+    folder,
+    fail: () => run('mount', '-o', 'remount,abort', folder),
+    repair() {
+      run('umount', folder)
+      run('mount', '-o', 'loop', image, folder)
+    },
+  }
 }
 /** Fills a disk. Returns the path of the filling file. */
 export const fillDisk = (folder: string): string => {

@@ -3,11 +3,13 @@
  *  every write, sync and answer of a fixed series of calls. */
 import { rmSync } from 'node:fs'
 import t from 'tap'
+import { eventually } from '../helpers/gateway/primary.ts'
 import { shortOrLong } from '../helpers/run-settings.ts'
 import type { Reply } from './call-client.ts'
 import {
   canInjectFaults,
   checkRefusals,
+  failingDisk,
   fillDisk,
   injectFault,
   smallDisk,
@@ -34,6 +36,25 @@ t.test(
     rmSync(filler)
     await trouble.until(isServed, 20)
     t.pass('billed calls are served again')
+    await trouble.finishAndCheck(t)
+  },
+)
+
+const failing = failingDisk(t)
+t.test(
+  'store faults: a data folder that turns read-only refuses billed calls and loses no charge',
+  { skip: !failing && 'mounting a file system is not permitted here' },
+  async t => {
+    const trouble = await startFaultyGateway(t, failing?.folder)
+    await trouble.until(isServed, 20)
+    failing?.fail()
+    checkRefusals(t, await trouble.until(isRefused, 20))
+    t.equal((await trouble.askFree()).status, 200, 'free calls are served')
+    await eventually(async () => (await trouble.ready()) === 503)
+    t.pass('the gateway is not ready')
+    await trouble.restart(() => failing?.repair())
+    await trouble.until(isServed, 20)
+    t.equal(await trouble.ready(), 200)
     await trouble.finishAndCheck(t)
   },
 )
