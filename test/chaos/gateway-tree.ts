@@ -79,10 +79,18 @@ export const createTree = (
   let output = ''
   /** The process that was killed last: the primary may not have noticed. */
   let victim = 0
+  /** Starts during which a process was killed. */
+  const harmedStarts: (ChildProcess | undefined)[] = []
   const readyGateway = async (): Promise<RunningGateway | undefined> => {
-    if (child?.exitCode !== null) throw new Error(`the gateway ended:\n${output}`)
     const gateway = findRunning(store)
-    if (!gateway || gateway.pid !== child.pid) return undefined
+    const isRunning = gateway !== undefined && gateway.pid === child?.pid
+    if (child?.exitCode !== null) {
+      // A start that a fault ended is repeated, as by a service manager.
+      if (isRunning || harmedStarts.at(-1) !== child)
+        throw new Error(`the gateway ended:\n${output}`)
+      launch()
+    }
+    if (!isRunning) return undefined
     const answer = await fetch(`${gateway.admin}/-/ready`).catch(() => undefined)
     await answer?.arrayBuffer()
     return answer?.ok ? gateway : undefined
@@ -127,6 +135,7 @@ export const createTree = (
     async kill(kind, chance) {
       victim = 0
       const pid = child?.pid ?? 0
+      if (findRunning(store)?.pid !== pid) harmedStarts.push(child)
       const exit = child && once(child, 'exit')
       // The writer of a primary that was killed before may still run.
       if (kind === 'all') for (const group of groups) signal(group, 'SIGKILL')
