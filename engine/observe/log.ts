@@ -97,7 +97,7 @@ const toStdout = (): Destination => {
     flush: done => stream.flush(() => done()),
   }
 }
-const TO_FILE = { minLength: 262_144, maxWrite: 524_288 }
+const TO_FILE = { minLength: 65_536, maxWrite: 131_072 }
 const TO_PIPE = { minLength: 3584, maxWrite: 4096 }
 
 const SECRET_NAME = /(?:authorization|cookie|secret|password|api[-_]?key)$/i

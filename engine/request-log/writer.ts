@@ -1,7 +1,7 @@
 /** Appends the lines of finished requests to files of this process, in the background: a request
  *  only adds its line to a buffer.
  *
- *  buffer ──every 250 ms, or 256 KiB──▶ one write ──full or old──▶ next file, oldest files removed
+ *  buffer ──every 250 ms, or 64 KiB──▶ one write ──full or old──▶ next file, oldest files removed
  *  A write that fails is counted and its lines are lost; the next one is tried with a new file. */
 
 import { rmSync, writeSync } from 'node:fs'
@@ -21,7 +21,7 @@ export interface RequestWriterOptions {
 /** ms between two writes: a killed process loses at most this much. */
 const INTERVAL = 250
 /** Characters in the buffer that are written at once, without waiting for the interval. */
-const BATCH = 262_144
+const BATCH = 65_536
 /** Characters that wait for a slow disk; further lines are dropped and counted. */
 const MAX_BUFFER = 4 * 1024 * 1024
 /** A file has at most this part of the bounds, so that removing the oldest removes little. */
