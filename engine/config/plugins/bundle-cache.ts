@@ -98,10 +98,10 @@ export const writeAtomically = (path: string, text: string): void => {
 /** Changes with the members of the cached result. */
 const FORM = 2
 /** Path of the cached build result. It depends on the real paths of the sources, since a link may
- *  change. */
+ *  change, and on whose they are, since a link to the shipped plugins is the operator's folder. */
 const cachePath = (entries: readonly PluginEntry[], cacheFolder: string, code: string): string => {
   const { version } = require('esbuild/package.json') as { version: string }
-  const paths = entries.map(({ path, file }) => [file, realpathSync(path)])
+  const paths = entries.map(({ path, file, isShipped }) => [file, realpathSync(path), isShipped])
   return join(cacheFolder, `plugins-${digest(JSON.stringify([version, code, paths, FORM]))}.json`)
 }
 

@@ -2,7 +2,9 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type BundledPlugins, bundlePlugins } from '../../../engine/config/plugins/bundle.ts'
-import { indexPaths } from '../../../engine/config/plugins/plugin-files.ts'
+import { readCached, writeCached } from '../../../engine/config/plugins/bundle-cache.ts'
+import { entriesIn, indexPaths } from '../../../engine/config/plugins/plugin-files.ts'
+import { PROGRAM } from '../../../engine/config/plugins/program.ts'
 
 const PLUGIN = 'export default { schema: {}, setup: () => ({ answers: true }) }\n'
 /** Bundles `plugins/` of a folder with `files`. */
@@ -57,6 +59,22 @@ t.test('a plugin folder: its name follows the rules for files and is unique', as
     ],
   )
   t.same(bundleResult.brokenNames, ['bad'])
+})
+
+t.test('a plugin folder: a link to the shipped ones is not cached as these are', t => {
+  // The tests run without the shipped folder otherwise.
+  const { TOLLGATE_PLUGINS } = process.env
+  delete process.env.TOLLGATE_PLUGINS
+  t.teardown(() => Object.assign(process.env, { TOLLGATE_PLUGINS }))
+  const root = t.testdir({ cache: {}, plugins: t.fixture('symlink', join(PROGRAM, 'plugins')) })
+  const cache = join(root, 'cache')
+  const [shipped = [], linked = []] = [PROGRAM, root].map(each => entriesIn('plugins', each))
+  const build = { candidates: [], sources: {} }
+  writeCached(shipped, cache, '', build)
+  t.same(readCached(shipped, cache, ''), build)
+  t.match(linked[0], { file: shipped[0]?.file, isShipped: false })
+  t.equal(readCached(linked, cache, ''), undefined)
+  t.end()
 })
 
 t.test('watched paths: include each index that would make a folder a plugin', async t => {
