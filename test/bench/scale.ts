@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,11 +23,12 @@ import { locate } from '../../engine/store/database.ts'
 import { NAMES } from './answers.ts'
 import { PATH, SCHEMA } from './gateway.ts'
 import { creditBenchAccount } from './ledger-fixture.ts'
+import type { Outcome } from './load.ts'
 import { pin, start } from './processes.ts'
 import { growthTable } from './report.ts'
-import { interleave, jobFor, loadThrough } from './rounds.ts'
+import { interleave, jobFor, type Load, loadThrough } from './rounds.ts'
 import { fillPostgres, fillSqlite, type ScaleSize } from './scale-fixture.ts'
-import type { Subject } from './tables.ts'
+import { median, type Subject } from './tables.ts'
 
 const HELP = `npm run bench:scale -- [options]
 
@@ -38,7 +40,8 @@ const HELP = `npm run bench:scale -- [options]
   --rounds N       5
   --seconds N      of one measurement; 3
   --rate N         calls a second; by default each of 64 connections sends its next call at once
-  --reads N        of each kind; 100`
+  --reads N        of each kind; 100
+  --backup         also measures 200 calls a second beside a backup of the full store; SQLite only`
 
 const { values } = parseArgs({
   options: {
@@ -51,6 +54,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '3' },
     rate: { type: 'string' },
     reads: { type: 'string', default: '100' },
+    backup: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
 })
@@ -197,7 +201,7 @@ const startOn = async (name: string, upstream: number, size: ScaleSize | undefin
   await creditBenchAccount(dataFolder, database)
   await auditEnd(dataFolder)
   pin(program.pid, SUBJECT_CORE)
-  return { name, ...program, key: readFileSync(keyFile, 'utf8') }
+  return { name, ...program, key: readFileSync(keyFile, 'utf8'), config }
 }
 
 /** Medians of reads in turns, ms. */
@@ -243,6 +247,30 @@ const measureReads = async (subjects: readonly Subject[], count: number) => {
   return medians
 }
 
+/** Latency of calls at a low rate, without a backup and until one has ended. */
+const measureBackup = async (full: Subject & { readonly config: string }, load: Load) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-scale-'))
+  const file = join(folder, 'copy.db')
+  const job = jobFor(full, 'plain', { seconds: 5, rate: 200 })
+  const alone = [await load(job), await load(job)]
+  const began = performance.now()
+  const command = [join(root, 'engine/bin.cjs'), 'backup', file, '--config', full.config]
+  const child = spawn(process.execPath, command, { stdio: 'inherit' })
+  pin(child.pid ?? 0, LOAD_CORE)
+  const beside: Outcome[] = []
+  while (child.exitCode === null) beside.push(await load(job))
+  const seconds = (performance.now() - began) / 1000
+  const { size } = statSync(file)
+  rmSync(folder, { recursive: true })
+  const print = (name: string, list: readonly Outcome[]) => {
+    const middle = (of: 'p50' | 'p99') => median(list.map(each => each[of])).toFixed(2)
+    const failed = list.reduce((sum, each) => sum + each.failed, 0)
+    console.log(`${name}: p50 ${middle('p50')} ms, p99 ${middle('p99')} ms, ${failed} failed`)
+  }
+  print('200 calls/s', alone)
+  print(`beside a backup of ${size} bytes in ${seconds.toFixed(0)} s`, beside)
+}
+
 const run = async (): Promise<void> => {
   const upstream = await start('upstream.ts', LOAD_CORE, [])
   const loader = await start('load.ts', LOAD_CORE, [])
@@ -255,10 +283,8 @@ const run = async (): Promise<void> => {
     keys: Number(values.keys),
     accounts: Number(values.accounts),
   }
-  const subjects = [
-    await startOn('empty', upstream.port, undefined),
-    await startOn('full', upstream.port, size),
-  ]
+  const full = await startOn('full', upstream.port, size)
+  const subjects = [await startOn('empty', upstream.port, undefined), full]
   const rate = values.rate === undefined ? {} : { rate: Number(values.rate) }
   const job = (subject: Subject) =>
     jobFor(subject, 'plain', { seconds: Number(values.seconds), ...rate })
@@ -278,6 +304,7 @@ const run = async (): Promise<void> => {
     console.log(
       `${read}: empty ${empty.toFixed(2)} ms, full ${full.toFixed(2)} ms, x ${(full / empty).toFixed(2)}`,
     )
+  if (values.backup) await measureBackup(full, loadThrough(loader))
 }
 
 if (values.help) console.log(HELP)
