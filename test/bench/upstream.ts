@@ -58,15 +58,34 @@ const drainOrClose = (socket: net.Socket): Promise<void> =>
     socket.on('drain', onReady).on('close', onReady)
   })
 
+interface PacedStream {
+  readonly socket: net.Socket
+  count: number
+  /** When the next event is due, ms. */
+  next: number
+}
+const pacedStreams = new Set<PacedStream>()
+let ticker: NodeJS.Timeout | undefined
+
+/** Streams begin at any phase and never drift: timers of their own would fire together, and an
+ *  event would wait for those of all other streams. */
 const writePaced = (socket: net.Socket): void => {
-  let count = 0
-  const timer = setInterval(() => {
-    if (socket.destroyed) return clearInterval(timer)
-    socket.write(chunk(stampedEvent(count)))
-    if (++count < PACE.events) return
-    clearInterval(timer)
-    socket.write(LAST)
-  }, PACE.interval)
+  pacedStreams.add({ socket, count: 0, next: performance.now() + Math.random() * PACE.interval })
+  ticker ??= setInterval(writeDue, 1)
+}
+const writeDue = (): void => {
+  const now = performance.now()
+  for (const stream of pacedStreams) {
+    if (stream.next > now) continue
+    stream.next += PACE.interval
+    const isLast = ++stream.count === PACE.events
+    if (!stream.socket.destroyed) stream.socket.write(chunk(stampedEvent(stream.count)))
+    if (isLast) stream.socket.write(LAST)
+    if (isLast || stream.socket.destroyed) pacedStreams.delete(stream)
+  }
+  if (pacedStreams.size > 0) return
+  clearInterval(ticker)
+  ticker = undefined
 }
 
 const answer = (socket: net.Socket, question: string): void => {
