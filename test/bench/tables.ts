@@ -46,7 +46,7 @@ export const joinSlices = (slices: readonly Round[]): Round => {
 }
 
 export const figure = (value: number, digits = 1): string =>
-  Number.isNaN(value) ? '' : value.toFixed(digits)
+  Number.isFinite(value) ? value.toFixed(digits) : ''
 
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map((_, index) => (index === 0 ? '---' : '--:')), ...rows]
