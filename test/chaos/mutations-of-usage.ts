@@ -95,7 +95,7 @@ export const ofUsage: readonly Mutation[] = [
     edits: [
       edit(
         'plugins/formats/stream/stream-watch.ts',
-        "if (this.#tail && afterEnd === 'dropped') return this.#drop(bytes)",
+        "if (this.#tail && this.#marks.facts.afterEnd === 'dropped') return this.#drop(bytes)",
         '',
       ),
     ],
