@@ -188,8 +188,8 @@ t.test(
       t.equal(events / requests, 200)
     t.match(findings.streamMemory, [
       { name: 'bare', streams: 20 },
-      { name: 'tollgate', streams: 20 },
       { name: 'row', streams: 20 },
+      { name: 'tollgate', streams: 20 },
       { name: 'billed', streams: 20 },
     ])
     for (const [only] of Object.values(findings.ledger ?? {}) as {
