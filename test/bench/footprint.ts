@@ -51,7 +51,7 @@ interface Running {
 /** A copy of the shipped configuration. */
 const copyConfig = (): string => {
   const copy = mkdtempSync(join(folder, 'config-'))
-  for (const name of ['routes.yaml', 'presets.yaml', 'models', 'schemas'])
+  for (const name of ['routes.yaml', 'presets.yaml', 'console.yaml', 'models', 'schemas'])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   return join(copy, 'routes.yaml')
 }
@@ -169,9 +169,9 @@ const PARTS: Readonly<Record<string, (options: Options) => Promise<string>>> = {
     const first: number[] = []
     const later: number[] = []
     for (let round = 0; round < rounds; round++) {
-      const dataFolder = emptyFolder()
+      const [dataFolder, config] = [emptyFolder(), copyConfig()]
       for (const times of [first, undefined, later]) {
-        const running = await startShipped(dataFolder, times === first ? {} : LATER)
+        const running = await startShipped(dataFolder, times === first ? {} : LATER, config)
         times?.push(running.ready)
         await pause(1_000)
         await stop(running)
