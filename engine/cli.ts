@@ -72,7 +72,8 @@ const run = async (
 ): Promise<number> => {
   if (name === '--version' || name === '-v') return run(['version', ...rest], terminal)
   const isHelp = HELP.has(name)
-  if (isHelp || name === '' || isCommon(name)) return showOverview(isHelp, rest, terminal)
+  if (isHelp || name === '' || isCommon(name))
+    return showOverview(isHelp, [name, ...rest], terminal)
   if (name.startsWith('-'))
     throw new UsageError(`options go behind the command: tollgate COMMAND ${name}`)
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined

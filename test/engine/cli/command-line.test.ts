@@ -161,6 +161,7 @@ routes: [{ path: POST /chat, auth: key, model: body }]
     t.same(await tollgate(argv, NOWHERE), behind, argv.join(' '))
   t.match(await tollgate(['-c', config, 'check'], NOWHERE), { code: 0, out: /no problems/ })
   t.match(await tollgate(['-c', config, '--help'], NOWHERE), { code: 0, out: /^ {2}models /m })
+  t.match(await tollgate(['-c', config], NOWHERE), { code: 2, err: /^ {2}models /m })
   t.match(await tollgate(['--top', '5', 'usage'], NOWHERE), {
     code: 2,
     out: '',
