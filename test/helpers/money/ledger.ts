@@ -19,6 +19,21 @@ import { giveCredit } from './credit.ts'
 
 const testSql = (text: string): Sql => ({ name: `test: ${text}`, text })
 
+/** The hold of a call that an account pays. */
+export const HELD_CALL = {
+  request: 'r',
+  account: 1,
+  key: undefined,
+  holdsKeyQuota: false,
+  process: 'p',
+  route: 'chat',
+  model: 'm',
+  version: 1,
+  rule: '{}',
+  heldAmount: 9n,
+  openedAt: 7,
+}
+
 export interface Books {
   readonly database: OpenDatabase
   /** Opens another process's ledger on the same store. */

@@ -12,6 +12,7 @@ import model from '../../../plugins/model/index.ts'
 import { HOLD, type KeptHold } from '../../../plugins/slots.ts'
 import { installOn, post } from '../../helpers/gateway/installation.ts'
 import { pluginOf } from '../../helpers/gateway/test-server.ts'
+import { HELD_CALL } from '../../helpers/money/ledger.ts'
 import { reapAll } from '../../helpers/store/membership.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
@@ -68,19 +69,7 @@ type Stage = import('../../../engine/plugin.ts').Stage
 t.test(
   'kept hold: leaves the share of the wallets that it reserves, and keeps the key',
   async t => {
-    const hold = {
-      request: 'r',
-      account: 1,
-      key: 5,
-      holdsKeyQuota: true,
-      process: 'p',
-      route: 'chat',
-      model: 'm',
-      version: 1,
-      rule: '{}',
-      heldAmount: 9n,
-      openedAt: 7,
-    }
+    const hold = { ...HELD_CALL, key: 5, holdsKeyQuota: true }
     const shareOf = (more: Partial<typeof hold>, stored = true) =>
       keepHold({ ...hold, ...more }, stored)
         .at(-1)

@@ -12,6 +12,7 @@ import model from '../../../plugins/model/index.ts'
 import translate from '../../../plugins/translate/index.ts'
 import { type Installation, installOn, post } from '../../helpers/gateway/installation.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
+import { HELD_CALL } from '../../helpers/money/ledger.ts'
 import { reapAll } from '../../helpers/store/membership.ts'
 import { ENGINES, sql, startAnyStore } from '../../helpers/store/store.ts'
 
@@ -222,19 +223,6 @@ const firstByte = (url: string, body: string): Promise<ClientRequest> =>
   })
 
 t.test('single-row charge: its key admits it once, so that it needs no savepoint', async t => {
-  const hold = {
-    request: 'r',
-    account: 1,
-    key: undefined,
-    holdsKeyQuota: false,
-    process: 'p',
-    route: 'chat',
-    model: 'm',
-    version: 1,
-    rule: '{}',
-    heldAmount: 9n,
-    openedAt: 7,
-  }
   const settlement = {
     amount: 5n,
     uncollected: 0n,
@@ -245,7 +233,7 @@ t.test('single-row charge: its key admits it once, so that it needs no savepoint
     wallets: [walletOf.account(1)],
   }
   const statementsOf = (heldAmount: bigint) =>
-    singleRowCharge({ ...hold, heldAmount }, settlement, { prompt: 0, output: 0 } as never)
+    singleRowCharge({ ...HELD_CALL, heldAmount }, settlement, { prompt: 0, output: 0 } as never)
   t.match(statementsOf(9n), [
     { once: true, rows: 1 },
     { rows: 'some', otherwise: 'SHARE_GONE' },
