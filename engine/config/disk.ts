@@ -1,5 +1,5 @@
-/** Reads and lists the files of a configuration on the disk. */
-import { globSync, readFileSync, statSync } from 'node:fs'
+/** Reads, lists and writes files on the disk. */
+import { globSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 /** Undefined if the path is not a readable file. */
@@ -20,3 +20,10 @@ export const listFiles = (pattern: string, root: string): readonly string[] =>
 /** A link to nothing is no folder: it is a file that cannot be read. */
 const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+
+/** Writes a file whole: another process may read it at any time. */
+export const writeAtomically = (path: string, text: string, mode?: number): void => {
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, text, { mode })
+  renameSync(draft, path)
+}

@@ -3,6 +3,7 @@
 import { fork } from 'node:child_process'
 import { resolve } from 'node:path'
 import { format, type Problem } from '../config/problem.ts'
+import { readSettings } from '../config/settings.ts'
 import { errors, TollgateError } from '../errors.ts'
 import type { Log } from '../plugin.ts'
 import { clearStep, openRunningFile, readStep } from './builder/running-file.ts'
@@ -197,7 +198,7 @@ export class BuilderClient {
 }
 
 /** A data folder that routes.yaml names is not known before a build. */
-const recordFolder = (): string => resolve(process.env.TOLLGATE_DATA || 'data', 'cache')
+const recordFolder = (): string => resolve(readSettings().data, 'cache')
 
 const FAILURES = {
   PLUGIN_HANGS:

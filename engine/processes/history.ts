@@ -1,9 +1,10 @@
 /** Stored versions that went live: the texts of their files and the names of their bundles, never
  *  the value of a variable. */
 
-import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type Bundle, pathsOf } from '../config/compile/blueprint.ts'
+import { writeAtomically } from '../config/disk.ts'
 import { makeFolder } from '../store/make-folder.ts'
 
 export interface HistoryEntry {
@@ -56,9 +57,7 @@ export class History {
   save(entry: HistoryEntry): void {
     makeFolder(this.#folder, 0o700)
     // Mode 0600: the texts may hold secrets in plain text.
-    const draft = `${this.#fileOf(entry.version)}.${process.pid}`
-    writeFileSync(draft, JSON.stringify(entry), { mode: 0o600 })
-    renameSync(draft, this.#fileOf(entry.version))
+    writeAtomically(this.#fileOf(entry.version), JSON.stringify(entry), 0o600)
     const versions = this.#versions()
     for (const version of versions.slice(0, -MAX_VERSIONS))
       rmSync(this.#fileOf(version), { force: true })

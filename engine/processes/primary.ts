@@ -101,8 +101,7 @@ class Primary {
   }
 
   /** Builds the first version, or takes that of the last start if nothing it was built from has
-   *  changed, and serves it. Resolves to an exit code if the gateway cannot
-   *  serve. */
+   *  changed, and serves it. Resolves to an exit code if the gateway cannot serve. */
   async #start(): Promise<number | undefined> {
     const recorded = this.#builder.readRecord()
     const first = recorded ?? (await this.#builder.build())

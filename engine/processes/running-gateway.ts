@@ -1,8 +1,9 @@
 /** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
  *  */
 
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeAtomically } from '../config/disk.ts'
 import type { LiveView, ReloadReport } from '../plugin.ts'
 import { makeFolder } from '../store/make-folder.ts'
 
@@ -17,9 +18,7 @@ const fileIn = (data: string): string => join(data, 'run.json')
 
 export const writeRunFile = (data: string, running: RunningGateway): void => {
   makeFolder(data)
-  const draft = `${fileIn(data)}.${running.pid}`
-  writeFileSync(draft, `${JSON.stringify(running)}\n`)
-  renameSync(draft, fileIn(data))
+  writeAtomically(fileIn(data), `${JSON.stringify(running)}\n`)
 }
 /** Removes run.json unless it belongs to another process. */
 export const removeRunFile = (data: string, pid: number): void => {

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostBase } from '../../plugin.ts'
-import { touch, writeAtomically } from '../plugins/bundle-cache.ts'
+import { writeAtomically } from '../disk.ts'
+import { touch } from '../plugins/bundle-cache.ts'
 
 /** `folder`: of the bundles. Without it nothing is kept. */
 export const createMemo = (folder: string | undefined): HostBase['memo'] => {

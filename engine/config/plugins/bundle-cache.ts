@@ -1,18 +1,11 @@
 /** The results of earlier builds, in the cache folder: a start or reload with the same sources
  *  bundles nothing. */
 import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readFileSync, realpathSync, statSync, utimesSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Bundle, pathsOf } from '../compile/blueprint.ts'
+import { writeAtomically } from '../disk.ts'
 import type { Problem } from '../problem.ts'
 import type { PluginEntry } from './plugin-files.ts'
 
@@ -87,13 +80,6 @@ export const writeCached = (
   code: string,
   output: BuildOutput,
 ): void => writeAtomically(cachePath(entries, cacheFolder, code), JSON.stringify(output))
-
-/** Writes a file atomically, since another process may read it at any time. */
-export const writeAtomically = (path: string, text: string): void => {
-  const temporary = `${path}.${process.pid}`
-  writeFileSync(temporary, text)
-  renameSync(temporary, path)
-}
 
 /** Changes with the members of the cached result. */
 const FORM = 2

@@ -11,6 +11,7 @@ import type {
 } from 'esbuild'
 import { makeFolder } from '../../store/make-folder.ts'
 import type { Bundle } from '../compile/blueprint.ts'
+import { writeAtomically } from '../disk.ts'
 import { formatPath } from '../format-path.ts'
 import { defineProblems, type Place, type Problem } from '../problem.ts'
 import { RESERVED_NAMES } from '../schema.ts'
@@ -23,7 +24,6 @@ import {
   type SourceState,
   stampOf,
   UNREAD,
-  writeAtomically,
   writeCached,
 } from './bundle-cache.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'

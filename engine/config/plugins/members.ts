@@ -101,11 +101,12 @@ const unknownMember = (
   known: Readonly<Record<string, Shape>>,
   where = '',
 ): MemberFault | undefined => {
-  const unknown = names.filter(name => !Object.hasOwn(known, name))
-  if (unknown.length === 0) return undefined
-  const faults = unknown.map(name => ({ name, suggestion: nearest(name, Object.keys(known)) }))
+  const faults = names
+    .filter(name => !Object.hasOwn(known, name))
+    .map(name => ({ name, suggestion: nearest(name, Object.keys(known)) }))
   const fault = faults.find(({ suggestion }) => suggestion !== undefined) ?? faults[0]
-  const { name, suggestion } = fault as (typeof faults)[number]
+  if (!fault) return undefined
+  const { name, suggestion } = fault
   return { message: `has ${where}the unknown member "${name}", which has no effect`, suggestion }
 }
 

@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Format, ValidateFunction } from 'ajv'
-import { touch, writeAtomically } from '../plugins/bundle-cache.ts'
+import { writeAtomically } from '../disk.ts'
+import { touch } from '../plugins/bundle-cache.ts'
 
 type Formats = Readonly<Record<string, Format>>
 /** The export of a cached file. */

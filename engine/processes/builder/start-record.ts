@@ -3,10 +3,10 @@
  *  encrypted with a key made of these texts, lists and variables: it opens only if none of them has
  *  changed, and holds no secret in plain text. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { programVersion } from '../../cli/version.ts'
-import { listFiles, readText } from '../../config/disk.ts'
+import { listFiles, readText, writeAtomically } from '../../config/disk.ts'
 import { digest, stampOf } from '../../config/plugins/bundle-cache.ts'
 import { checkWritable, makeFolder } from '../../store/make-folder.ts'
 import type { BuiltVersion } from '../messages.ts'
@@ -23,10 +23,8 @@ export interface Inputs {
 }
 interface StoredRecord {
   readonly inputs: Inputs
-  /** Base64. */
-  readonly nonce: string
-  readonly tag: string
-  readonly sealed: string
+  /** A BuiltVersion. */
+  readonly encrypted: string
 }
 type TextReader = (path: string) => string | undefined
 
@@ -39,18 +37,9 @@ export const saveStartRecord = (
 ): void => {
   const key = keyOf(inputs, text)
   if (!key) return removeStartRecord(config, cacheFolder)
-  const nonce = randomBytes(12)
-  const cipher = createCipheriv('aes-256-gcm', key, nonce)
-  const sealed = Buffer.concat([cipher.update(JSON.stringify(version)), cipher.final()])
-  const [nonceText, tag, sealedText] = [nonce, cipher.getAuthTag(), sealed].map(each =>
-    each.toString('base64'),
-  )
   makeFolder(cacheFolder)
-  const path = pathOf(config, cacheFolder)
-  const draft = `${path}.${process.pid}`
-  const record = { inputs, nonce: nonceText, tag, sealed: sealedText }
-  writeFileSync(draft, JSON.stringify(record), { mode: 0o600 })
-  renameSync(draft, path)
+  const record: StoredRecord = { inputs, encrypted: encrypt(key, JSON.stringify(version)) }
+  writeAtomically(pathOf(config, cacheFolder), JSON.stringify(record), 0o600)
 }
 export const removeStartRecord = (config: string, cacheFolder: string): void =>
   rmSync(pathOf(config, cacheFolder), { force: true })
@@ -59,17 +48,10 @@ export const removeStartRecord = (config: string, cacheFolder: string): void =>
 export const readStartRecord = (config: string, cacheFolder: string): BuiltVersion | undefined => {
   try {
     checkWritable(cacheFolder)
-    const path = pathOf(config, cacheFolder)
-    const { inputs, ...record } = JSON.parse(readFileSync(path, 'utf8')) as StoredRecord
+    const text = readFileSync(pathOf(config, cacheFolder), 'utf8')
+    const { inputs, encrypted } = JSON.parse(text) as StoredRecord
     const key = keyOf(inputs, readText)
-    if (!key) return undefined
-    const [nonce, tag, sealed] = [record.nonce, record.tag, record.sealed].map(each =>
-      Buffer.from(each, 'base64'),
-    ) as [Buffer, Buffer, Buffer]
-    const decipher = createDecipheriv('aes-256-gcm', key, nonce)
-    decipher.setAuthTag(tag)
-    const text = Buffer.concat([decipher.update(sealed), decipher.final()]).toString()
-    return JSON.parse(text) as BuiltVersion
+    return key && (JSON.parse(decrypt(key, encrypted)) as BuiltVersion)
   } catch {
     // No record, a damaged one, other inputs, or a folder that a build reports as unusable.
     return undefined
@@ -92,4 +74,22 @@ const keyOf = (inputs: Inputs, text: TextReader): Buffer | undefined => {
     stamps,
   ]
   return createHash('sha256').update(JSON.stringify(parts)).digest()
+}
+
+const ALGORITHM = 'aes-256-gcm'
+const [NONCE_BYTES, TAG_BYTES] = [12, 16]
+/** Base64 of the nonce, the tag and the ciphertext. */
+const encrypt = (key: Buffer, text: string): string => {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(ALGORITHM, key, nonce)
+  const ciphertext = Buffer.concat([cipher.update(text), cipher.final()])
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64')
+}
+/** Throws with another key. */
+const decrypt = (key: Buffer, encrypted: string): string => {
+  const bytes = Buffer.from(encrypted, 'base64')
+  const [nonce, rest] = [bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES)]
+  const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAuthTag(rest.subarray(0, TAG_BYTES))
+  return Buffer.concat([decipher.update(rest.subarray(TAG_BYTES)), decipher.final()]).toString()
 }

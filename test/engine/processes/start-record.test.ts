@@ -52,7 +52,7 @@ const CHANGES: Readonly<Record<string, (folder: string) => void>> = {
   'a damaged record': folder => {
     const [file = ''] = readdirSync(join(folder, 'cache'))
     const path = join(folder, 'cache', file)
-    writeFileSync(path, readFileSync(path, 'utf8').replace('"sealed":"', '"sealed":"AAAA'))
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"encrypted":"', '"encrypted":"AAAA'))
   },
 }
 for (const [name, change] of Object.entries(CHANGES))
