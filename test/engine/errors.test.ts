@@ -44,7 +44,7 @@ t.test('fault table: an unknown code becomes status 500 with the code as message
   t.match(errors(loose)('UNKNOWN'), { code: 'UNKNOWN', status: 500, message: 'UNKNOWN' })
 })
 
-t.test('asFault: returns faults unchanged and hides other value values', async t => {
+t.test('asFault: returns faults unchanged and hides other values', async t => {
   const busy = fault('BUSY', [1, 2])
   t.equal(asFault(busy), busy)
   const plain = { code: 'X', status: 418, message: 'x', expose: true }

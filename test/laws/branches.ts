@@ -54,7 +54,8 @@ export const branchesRun = (branches: readonly Branch[], { functions }: Script):
   const ranges = functions
     .flatMap(each => each.ranges.map((range, index) => ({ ...range, isFunction: index === 0 })))
     .sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset))
-  /** The innermost range counts. A function that begins here counts its calls instead. */
+  /** How often the code here ran: the count of the smallest range around it. The range of a
+   *  function that begins here counts calls of that function, so it is passed over. */
   const countAt = (offset: number): number =>
     ranges.find(
       ({ startOffset, endOffset, isFunction }) =>
