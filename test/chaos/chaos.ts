@@ -110,7 +110,7 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     )
     const { promise: afterKills, resolve: onKillsDone } = Promise.withResolvers<void>()
     const beside = options.beside?.(tree, afterKills) ?? afterKills.then(() => pause(300))
-    const { killLog, overlapping } = await killAll(options, tree, store)
+    const { killLog, overlapping, failure } = await killAll(options, tree, store)
     onKillsDone()
     await beside
     endTargets()
@@ -131,7 +131,8 @@ export const runChaos = async (options: ChaosOptions): Promise<Outcome> => {
     const harms = killLog.filter(({ kind }) => kind !== 'builder')
     const logs: Logs = { clients, upstream: calls, kills: harms, ...books, ...expectations }
     const longestGaps = gapsOf(clients, killLog)
-    return { ...outcomeOf(logs, findings), overlapping, longestGaps, kills: countKinds(killLog) }
+    const all = failure ? [...findings, failure] : findings
+    return { ...outcomeOf(logs, all), overlapping, longestGaps, kills: countKinds(killLog) }
   } finally {
     await tree.stop().catch(() => {})
     tree.remove()
@@ -165,12 +166,17 @@ const WEIGHTS: Readonly<Record<string, number>> = {
 }
 /** The most milliseconds between a kill and one that strikes during its recovery. */
 const RECOVERY = 600
-/** Resolves to the kind and time of each kill. */
+/** Resolves to the kind and time of each kill. A failure, as of a gateway that did not recover, ends
+ *  the kills; the records until then are compared all the same. */
 const killAll = async (
   { kills, kinds: only, seed, within = 1_200, overlap = 0, report = () => {} }: ChaosOptions,
   tree: Tree,
   setup: StoreSetup,
-): Promise<{ readonly killLog: readonly Kill[]; readonly overlapping: number }> => {
+): Promise<{
+  readonly killLog: readonly Kill[]
+  readonly overlapping: number
+  readonly failure?: Violation
+}> => {
   const chance = createChance(seed)
   // A short run has one of each kind, in this order.
   const all = [...KINDS.filter(kind => kind !== 'builder'), ...setup.kinds, 'builder']
@@ -178,19 +184,26 @@ const killAll = async (
   const weighted = kinds.flatMap(kind => Array<string>(WEIGHTS[kind] ?? 1).fill(kind))
   const killLog: Kill[] = []
   let overlapping = 0
-  for (let kill = 0; kill < kills; kill++) {
-    const overlaps = kill > 0 && chance() < overlap
-    if (overlaps) overlapping++
-    else await tree.untilRecovered()
-    await pause(overlaps ? chance() * RECOVERY : 100 + chance() * within)
-    const random = weighted[Math.floor(chance() * weighted.length)]
-    const kind = (kills < 20 ? kinds[kill % kinds.length] : random) ?? ''
-    report(`kill ${kill + 1} of ${kills}: ${kind}`)
-    killLog.push({ at: Date.now(), kind })
-    if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
-    if (kind === 'all' || kind === 'primary') tree.launch()
+  try {
+    for (let kill = 0; kill < kills; kill++) {
+      const overlaps = kill > 0 && chance() < overlap
+      if (overlaps) overlapping++
+      else await tree.untilRecovered()
+      await pause(overlaps ? chance() * RECOVERY : 100 + chance() * within)
+      const random = weighted[Math.floor(chance() * weighted.length)]
+      const kind = (kills < 20 ? kinds[kill % kinds.length] : random) ?? ''
+      report(`kill ${kill + 1} of ${kills}: ${kind}`)
+      killLog.push({ at: Date.now(), kind })
+      if (!(await setup.harm(kind, chance))) await tree.kill(kind, chance)
+      if (kind === 'all' || kind === 'primary') tree.launch()
+    }
+    await tree.untilRecovered()
+  } catch (error) {
+    const detail = String(error)
+    report(`the kills ended early: ${detail}`)
+    const failure = { invariant: 'recovery', subject: `kill ${killLog.length}`, detail }
+    return { killLog, overlapping, failure }
   }
-  await tree.untilRecovered()
   return { killLog, overlapping }
 }
 const isLow = ({ balance, threshold }: Balance): boolean =>
@@ -236,6 +249,9 @@ const outcomeOf = (
   }
 }
 
+const countOf = (kills: Outcome['kills']): number =>
+  Object.values(kills).reduce((sum, count) => sum + count, 0)
+
 const main = async (): Promise<void> => {
   const { values } = parseArgs({
     options: {
@@ -264,7 +280,7 @@ const main = async (): Promise<void> => {
   for (const { invariant, subject, detail } of violations)
     print(`${invariant}: ${subject}: ${detail}`)
   print(
-    `kills: ${kills} ${JSON.stringify(outcome.kills)}, ${outcome.overlapping} during a recovery, seed ${values.seed}, ${store}`,
+    `kills: ${countOf(outcome.kills)} of ${kills} ${JSON.stringify(outcome.kills)}, ${outcome.overlapping} during a recovery, seed ${values.seed}, ${store}`,
   )
   print(
     `replies: ${complete} complete, ${cutCalls} cut, ${refusals} refused; ${lowBalances} balances fell below their threshold`,
@@ -274,7 +290,7 @@ const main = async (): Promise<void> => {
   print(`violations: ${violations.length}`)
   if (violations.length === 0)
     print(
-      `95 % bound: fewer than ${((3 / kills) * 100).toFixed(2)} % of kills cause a violation (3/N)`,
+      `95 % bound: fewer than ${((3 / countOf(outcome.kills)) * 100).toFixed(2)} % of kills cause a violation (3/N)`,
     )
   process.exitCode = violations.length === 0 ? 0 : 1
 }
