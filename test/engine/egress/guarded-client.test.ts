@@ -40,6 +40,21 @@ t.test('guarded client: sends method, path, headers and body unchanged', async t
   await upstream.connectionsEnded(1)
 })
 
+t.test('guarded client: a request outside of a call has its own id, trace and span', async t => {
+  const requests: string[] = []
+  const { send } = await arrange(t, (_, request) => {
+    requests.push(request)
+    return OK
+  })
+  for (let count = 0; count < 2; count++) await (await send()).bytes(10)
+  const ids = requests.map(request => {
+    const [, trace = '', span = ''] = /traceparent: 00-(\w{32})-(\w{16})-01\r\n/.exec(request) ?? []
+    t.match(request, `x-request-id: req_${trace}\r\n`)
+    return [trace, span]
+  })
+  t.equal(new Set(ids.flat()).size, 4, JSON.stringify(ids))
+})
+
 t.test('guarded client: sends a streamed body in chunks', async t => {
   let received = ''
   const { send } = await arrange(t, (socket, request) => {
