@@ -26,13 +26,15 @@ export const printable = (text: string): string =>
   text.replace(UNSAFE, char => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
+/** ms since 1970 of a date, or of a time with its offset from UTC; NaN for any other text. */
+export const instantIn = (text: string): number =>
+  /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
+
 /** ms since 1970 of `--since`: a time before now (`90s 30m 2h 7d`), a date or a time. */
 export const sinceOf = (text: string | undefined, now = Date.now()): number | undefined => {
   if (text === undefined) return undefined
   if (/^\d{1,6}[smhd]$/.test(text)) return now - amountIn(text, DURATIONS)
-  const at = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN
+  const at = instantIn(text)
   if (!Number.isNaN(at)) return at
   throw new UsageError('--since must be a time such as 2h, 7d, 2026-11-01 or 2026-11-01T12:00:00Z')
 }

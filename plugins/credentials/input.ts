@@ -1,6 +1,6 @@
 /** Parses command arguments: names, numbers, expiry, limits. Throws a UsageError that describes the
  *  valid values. */
-import { UsageError } from '../../engine/cli/kit.ts'
+import { instantIn, UsageError } from '../../engine/cli/kit.ts'
 import { amountIn, DURATIONS } from '../../engine/kit.ts'
 import type { PeriodName } from './quota.ts'
 
@@ -32,14 +32,12 @@ export const roleOf = (text: string | undefined): 'customer' | 'admin' => {
 /** `30d`, `12h`, `90m`, or a date such as 2030-01-31 or 2030-01-31T12:00:00Z. ms since 1970. */
 export const expiryOf = (text: string | undefined, now: number): number | undefined => {
   if (text === undefined) return undefined
-  const at = /^\d{1,6}[mhd]$/.test(text) ? now + amountIn(text, DURATIONS) : dateOf(text)
+  const at = /^\d{1,6}[mhd]$/.test(text) ? now + amountIn(text, DURATIONS) : instantIn(text)
   if (Number.isNaN(at))
     throw new UsageError('--expires must be a time such as 30d, 12h or 2030-01-31')
   if (at <= now) throw new UsageError(`--expires ${text} is in the past`)
   return at
 }
-const dateOf = (text: string): number =>
-  /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
 
 export const modelsOf = (text: string | undefined): readonly string[] | undefined => {
   if (text === undefined) return undefined

@@ -26,7 +26,7 @@ const TESTS: readonly (readonly [page: string, languages: string, test: string])
   ['docs/openapi.md', 'sh', 'docs/guide-commands'],
   ['docs/operate.md', 'sh', 'docs/operate'],
   ['docs/plugins.md', 'sh ts yaml', 'docs/plugins'],
-  ['docs/prices.md', 'yaml', 'docs/prices-page'],
+  ['docs/prices.md', 'sh yaml', 'docs/prices-page'],
   ['docs/start.md', 'sh ts yaml', 'docs/start'],
   ['docs/tasks.md', 'json sh ts', 'journeys/formats/sandbox-routes'],
   ['docs/webhooks.md', 'js json sh', 'docs/webhooks'],

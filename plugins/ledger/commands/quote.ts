@@ -1,6 +1,6 @@
 /** `tollgate quote`: prints the worst-case cost of one request on its route, with the formula. */
 import { readFileSync } from 'node:fs'
-import { EXIT } from '../../../engine/cli/kit.ts'
+import { EXIT, instantIn, textOf, UsageError } from '../../../engine/cli/kit.ts'
 import type { Command, HostBase, Json, Route, RouteMatch } from '../../../engine/plugin.ts'
 import { printFormula } from '../../billing/formula.ts'
 import { printMoney } from '../../billing/money.ts'
@@ -35,13 +35,19 @@ export const quoteCommand = (models: Models): Command => ({
   arguments: 'METHOD PATH',
   summary: 'Shows the worst-case cost of a call, with the formula.',
   example: 'tollgate quote POST /v1/chat/completions --body request.json',
-  options: { body: { type: 'string', value: 'FILE', summary: 'the file with the request' } },
+  options: {
+    body: { type: 'string', value: 'FILE', summary: 'the file with the request' },
+    at: { type: 'string', value: 'TIME', summary: 'when the call begins: 2030-01-31T23:30+08:00' },
+  },
   async run({ values, positionals: [method = '', path = ''] }, host) {
     try {
       if (!path.startsWith('/'))
         throw new QuoteError(EXIT.usage, `a path begins with "/": ${method} /${path}`)
       const match = host.match(method.toUpperCase(), path)
-      return match.route ? costOn(match.route, match, values.body, models, host) : noRoute(match)
+      const at = startOf(textOf(values.at))
+      return match.route
+        ? costOn(match.route, match, values.body, at, models, host)
+        : noRoute(match)
     } catch (error) {
       if (!(error instanceof QuoteError)) throw error
       process.stderr.write(`${error.message}\n`)
@@ -49,6 +55,13 @@ export const quoteCommand = (models: Models): Command => ({
     }
   },
 })
+
+/** ms since 1970; now without `--at`. */
+const startOf = (text: string | undefined): number => {
+  const at = text === undefined ? Date.now() : instantIn(text)
+  if (!Number.isNaN(at)) return at
+  throw new UsageError('--at must be a time with its offset, such as 2030-01-31T23:30+08:00')
+}
 
 interface CommandResult {
   readonly text: string
@@ -67,6 +80,7 @@ const costOn = (
   route: Route,
   match: RouteMatch<Route>,
   file: unknown,
+  at: number,
   models: Models,
   host: HostBase,
 ): CommandResult => {
@@ -94,7 +108,7 @@ const costOn = (
   if (price.rule.free) return nothing(`the model ${entry} is free`)
   // The messages of a WebSocket are unknown: assume the whole context of the model.
   const expandedBody = models.expandBody(route, name, body, host)
-  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size)
+  const most = mostOf(price, expandedBody, isLive ? (price.context ?? 0) : size, at)
   const missing =
     most.lacking.length > 0 ? `without a price or a bound: ${most.lacking.join(', ')}\n` : ''
   const freeTools =
@@ -106,9 +120,9 @@ const costOn = (
   }
 }
 
-const mostOf = (price: Price, body: Json, size: number) => {
+const mostOf = (price: Price, body: Json, size: number, at: number) => {
   const { bounds } = requestBoundsOf(body, size, price)
-  const worstCost = quote(price.rule, bounds, factsOf(body, Date.now()))
+  const worstCost = quote(price.rule, bounds, factsOf(body, at))
   const { missingMeters, unpricedTools } = missingPrices(worstCost, price)
   return {
     most: printMoney(worstCost.nanos),

@@ -17,6 +17,9 @@ import {
 
 const ROUNDS = shortOrLong(1, 200)
 
+/** A time of day in UTC, which holds now or not. */
+const hoursFromNow = (...hours: readonly [from: number, to: number]): string =>
+  hours.map(hour => new Date(Date.now() + hour * 3_600_000).toISOString().slice(11, 16)).join('-')
 const ROUTES = `
 pipeline: [errors, auth, form, model, meter, translate]
 upstreams: { up: { url: '${upstream.url}/s/chat', connections: 1000 } }
@@ -24,6 +27,8 @@ models:
   call: { to: up, price: { calls: 1 } }
   tokens: { to: up, price: { input: 1.00 USD / 1M, output: 2.00 / 1k }, output: 1000 }
   gift: { to: up, free: true }
+  night: { to: up, price: { output: [{ price: 1 / 1M, when: { time: '${hoursFromNow(-2, 2)}' } }, 2 / 1M] }, output: 1000 }
+  day: { to: up, price: { output: [{ price: 1 / 1M, when: { time: '${hoursFromNow(2, -2)}' } }, 2 / 1M] }, output: 1000 }
   picture: { to: up, price: { images: { by: quality, price: { hd: 0.5, default: 0.25 } } } }
 routes:
   - { path: 'POST /v1/chat/completions', auth: key, model: body, translate: openai-chat, rewrite: '/' }
@@ -234,3 +239,13 @@ routes:
     })
   },
 )
+
+t.test('metered call: charged at the price of the time when it begins', async t => {
+  customer = await prepareCustomer(ROUTES, UNIT)
+  await upstream.script('chat', [{ do: 'send', bytes: answer(plain) }])
+  for (const [model, charge] of Object.entries({ night: '0.000005', day: '0.00001' })) {
+    const response = await ask({ model, max_tokens: 100 })
+    t.equal(response.headers.get('x-tollgate-charge'), charge, model)
+    await response.text()
+  }
+})
