@@ -166,8 +166,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
 }
 /** The most milliseconds between a kill and one that strikes during its recovery. */
 const RECOVERY = 600
-/** Resolves to the kind and time of each kill. A failure, as of a gateway that did not recover, ends
- *  the kills; the records until then are compared all the same. */
+/** Resolves to the kind and time of each kill. A failure, as of a gateway that did not recover,
+ *  ends the kills; the records until then are compared all the same. */
 const killAll = async (
   { kills, kinds: only, seed, within = 1_200, overlap = 0, report = () => {} }: ChaosOptions,
   tree: Tree,
