@@ -136,10 +136,11 @@ export const createTree = (
       victim = 0
       const pid = child?.pid ?? 0
       if (findRunning(store)?.pid !== pid) harmedStarts.push(child)
-      const exit = child && once(child, 'exit')
+      // A start that was harmed may have ended by itself.
+      const exit = child?.exitCode === null ? once(child, 'exit') : undefined
       // The writer of a primary that was killed before may still run.
       if (kind === 'all') for (const group of groups) signal(group, 'SIGKILL')
-      else if (kind === 'primary') process.kill(pid, 'SIGKILL')
+      else if (kind === 'primary') child?.kill('SIGKILL')
       if (kind === 'all' || kind === 'primary') return void (await exit)
       if (kind === 'builder') appendFileSync(join(folder, 'routes.yaml'), '# edited\n')
       const pids = await eventually(() => childrenOf(pid, kind as Part))
