@@ -55,7 +55,7 @@ const isCommon = (word = ''): boolean => /^(-c|--config(=.*)?|--json)$/.test(wor
 
 /** With the variables of `.env`: also for processes that this one starts. */
 const withEnvFile = (config: string, terminal: Terminal): Terminal => {
-  const variables = readEnvFile(config)
+  const variables = readEnvFile(config, terminal.printError)
   if (terminal.env !== process.env) return { ...terminal, env: { ...variables, ...terminal.env } }
   for (const [name, value] of Object.entries(variables)) process.env[name] ??= value
   return terminal

@@ -2,7 +2,12 @@
 import { existsSync } from 'node:fs'
 import { errors } from '../errors.ts'
 import type { Json, ReloadReport } from '../plugin.ts'
-import { findRunning, type RunningGateway, requestAdmin } from '../processes/running-gateway.ts'
+import {
+  findRunning,
+  hasNewEnvFile,
+  type RunningGateway,
+  requestAdmin,
+} from '../processes/running-gateway.ts'
 import { configOf, type SingleCommand, type Terminal } from './command.ts'
 import { EXIT } from './kit.ts'
 import { settingsOf } from './offline.ts'
@@ -20,11 +25,14 @@ export function askGateway<View>(
       terminal.printError(noGateway(data))
       return EXIT.runTime
     }
+    if (hasNewEnvFile(configOf(args, terminal), data)) terminal.printError(`warning: ${NEW_ENV}`)
     if (!args.values.json) return show(response, terminal)
     terminal.print(JSON.stringify(response, null, 2))
     return show(response, { ...terminal, print: () => {} })
   }
 }
+export const NEW_ENV =
+  '.env has changed since the gateway started, which reads it only then; restart the gateway'
 const noGateway = (data: string): string =>
   existsSync(data)
     ? `no gateway of the data folder "${data}" is running; start one: tollgate start`

@@ -1,34 +1,35 @@
 /** Variables of a file `.env` beside routes.yaml. The environment wins over the file. */
-import { readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import { readText } from './disk.ts'
 import { defineProblems, ProblemsError } from './problem.ts'
 
 const problem = defineProblems({
   ENV_SYNTAX: 'a line of .env is NAME=value, # comment, or empty; quote a value of several lines',
 })
 
-/** The variables of the file; none without a file. Throws ProblemsError for a line that is no
- *  variable. */
-export const readEnvFile = (config: string): Readonly<Record<string, string | undefined>> => {
-  const root = dirname(resolve(config))
-  const text = readText(join(root, '.env'))
-  if (text === undefined) return {}
+export const envFileOf = (config: string): string => join(dirname(resolve(config)), '.env')
+
+/** The variables of the file; none without a file. `warn`: called if it cannot be read. Throws
+ *  ProblemsError for a line that is no variable. */
+export const readEnvFile = (
+  config: string,
+  warn: (text: string) => void,
+): Readonly<Record<string, string | undefined>> => {
+  const file = envFileOf(config)
+  const text = readText(file)
+  if (text === undefined) {
+    if (existsSync(file)) warn(`warning: ${file} is ignored, since this user cannot read it`)
+    return {}
+  }
   const line = brokenLine(text)
   if (line === undefined) return parseEnv(text)
   throw new ProblemsError(
     [problem('ENV_SYNTAX', { file: '.env', line, column: 1 })],
     new Map(),
-    root,
+    dirname(file),
   )
-}
-
-const readText = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return undefined
-  }
 }
 
 /** Number of the first line that is no variable, from 1. Values in quotes may span lines. */

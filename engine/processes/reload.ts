@@ -130,7 +130,9 @@ const describeOutcome = (
     }
   }
   if (outcome.type === 'problems') {
-    const text = `${outcome.text}\n\nstill serving #${version}`
+    const isUnset = outcome.problems.some(({ code }) => code === 'VARIABLE_UNSET')
+    const hint = isUnset ? `\n\n${RESTART_FOR_VARIABLES}` : ''
+    const text = `${outcome.text}${hint}\n\nstill serving #${version}`
     return { outcome: 'problems', version, time, text, problems: outcome.problems }
   }
   const later = START_SETTINGS.filter(name => outcome.settings[name] !== first.settings[name])
@@ -138,6 +140,8 @@ const describeOutcome = (
   const text = `reload #${version}: ${[outcome.change, ...hints, `${ms} ms`].join(', ')}`
   return { outcome: 'live', version, time, text }
 }
+const RESTART_FOR_VARIABLES =
+  'A gateway reads its environment and .env only when it starts: set the variable there, then restart the gateway.'
 /** Settings that only a start applies. */
 const START_SETTINGS = [
   'listen',

@@ -1,9 +1,10 @@
 /** Finds the running gateway of a data folder (run.json) and sends requests to its admin listener.
  *  */
 
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeAtomically } from '../config/disk.ts'
+import { envFileOf } from '../config/env-file.ts'
 import type { LiveView, ReloadReport } from '../plugin.ts'
 import { makeFolder } from '../store/make-folder.ts'
 
@@ -30,6 +31,15 @@ export const findRunning = (data: string): RunningGateway | undefined => {
   } catch {
     return undefined
   }
+}
+
+/** Whether `.env` has changed since the gateway of the data folder started, which reads it only
+ *  then. */
+export const hasNewEnvFile = (config: string, data: string): boolean => {
+  const [changed = 0, started = 0] = [envFileOf(config), fileIn(data)].map(
+    path => statSync(path, { throwIfNoEntry: false })?.mtimeMs,
+  )
+  return started > 0 && changed > started
 }
 
 /** Throws if no gateway responds. */

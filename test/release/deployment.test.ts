@@ -13,7 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { blocksOf } from '../docs/blocks.ts'
@@ -147,12 +147,15 @@ t.test('manifests: every YAML file parses, and names files and commands that exi
   }))
     for (const document of parseAllDocuments(textOf(file), { merge: true }))
       t.same(document.errors, [], file)
+  const folder = dirname(image().env.TOLLGATE_CONFIG ?? '')
   for (const file of ['compose.yaml', 'compose.machines.yaml']) {
     const { services } = parse(textOf(file), { merge: true }) as {
       services: Record<string, { volumes?: string[]; read_only?: boolean; image: string }>
     }
     for (const { volumes = [], image, read_only } of Object.values(services)) {
       if (image === 'tollgate') t.equal(read_only, true, file)
+      if (image === 'tollgate')
+        t.ok(volumes.includes(`.:${folder}:ro`), 'a file alone cannot be replaced')
       for (const path of volumes.flatMap(each => /^(\.\/[^:]+)/.exec(each)?.[1] ?? []))
         t.ok(textOf(path), path)
     }

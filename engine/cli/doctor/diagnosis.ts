@@ -111,7 +111,8 @@ const store: Check = ({ store: { kind, name, version, error, exists } }) => {
   return ok(`${kind} ${version}: ${name}${exists ? '' : ' (created at the first start)'}`)
 }
 
-const isOpen = ({ mode }: FileFacts): boolean => (mode & 0o077) !== 0
+/** A group may read: keys of certificates often belong to one, such as `ssl-cert`. */
+const isOpen = ({ mode }: FileFacts): boolean => (mode & 0o007) !== 0
 const secrets: Check = ({ secretFiles }) => {
   const open = secretFiles.filter(isOpen).map(({ path }) => path)
   return open.length > 0
@@ -119,8 +120,12 @@ const secrets: Check = ({ secretFiles }) => {
     : ok(`files with secrets: ${secretFiles.length}, all private`)
 }
 
-const gateway: Check = ({ running, data: { path } }) =>
-  ok(running ? `process ${running.pid} runs on ${path}` : `none runs on ${path}`)
+const gateway: Check = ({ running, data: { path } }) => {
+  if (!running) return ok(`none runs on ${path}`)
+  return running.hasOldEnv
+    ? warning('.env has changed since the gateway started, which reads it only then', 'restart it')
+    : ok(`process ${running.pid} runs on ${path}`)
+}
 
 const proxies: Check = ({ env }) => {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')

@@ -3,11 +3,12 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
+import { readText } from '../../config/disk.ts'
 import { fileSource, read } from '../../config/read.ts'
 import type { Settings } from '../../config/settings.ts'
 import { parseListenAddress } from '../../processes/listen-address.ts'
 import { checkInstanceLock } from '../../processes/primary/instance-lock.ts'
-import { findRunning } from '../../processes/running-gateway.ts'
+import { findRunning, hasNewEnvFile } from '../../processes/running-gateway.ts'
 import { openFileLimit } from '../../request/open-file-limit.ts'
 import { isPostgres, locate } from '../../store/database.ts'
 import { describeStore, type StoreDescription } from './describe-store.ts'
@@ -21,7 +22,7 @@ export interface Facts {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly data: FolderFacts
   /** A gateway that runs on the data folder. */
-  readonly running: { readonly pid: number } | undefined
+  readonly running: { readonly pid: number; readonly hasOldEnv: boolean } | undefined
   readonly ports: readonly PortFacts[]
   readonly store: StoreDescription
   readonly secretFiles: readonly FileFacts[]
@@ -68,7 +69,7 @@ export const gatherFacts = async (
     now: Date.now(),
     env,
     data: folderFacts(folder),
-    running: running && { pid: running.pid },
+    running: running && { pid: running.pid, hasOldEnv: hasNewEnvFile(config, folder) },
     ports,
     store,
     secretFiles: secretFilesOf(config, settings, env),
@@ -128,11 +129,15 @@ const probePort = (setting: PortFacts['setting'], address: string): Promise<Port
 const secretFilesOf = (config: string, settings: Settings, env: Facts['env']): FileFacts[] => {
   const { variableFiles, root } = read(config, fileSource(env))
   const store = isPostgres(settings.database) ? [] : [storeFile(settings)]
-  return [join(root, '.env'), ...variableFiles, ...store].flatMap(path => {
+  const secret = variableFiles.filter(path => !isCertificate(path))
+  return [join(root, '.env'), ...secret, ...store].flatMap(path => {
     const stats = statSync(path, { throwIfNoEntry: false })
     return stats ? [{ path, mode: stats.mode & 0o777 }] : []
   })
 }
+/** Certificates are public; a file that also has their key is secret. */
+const isCertificate = (path: string): boolean =>
+  /^(?!.*PRIVATE KEY).*-----BEGIN CERTIFICATE-----/s.test(readText(path) ?? '')
 const storeFile = ({ database, data }: Settings): string => {
   try {
     return locate(database, data).file

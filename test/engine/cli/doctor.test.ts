@@ -7,6 +7,7 @@ import t from 'tap'
 import { describeStore } from '../../../engine/cli/doctor/describe-store.ts'
 import { diagnose } from '../../../engine/cli/doctor/diagnosis.ts'
 import type { Facts } from '../../../engine/cli/doctor/facts.ts'
+import { certificateOf } from '../../helpers/gateway/certificate.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
 
 const NOW = Date.parse('2026-11-23T12:00:00Z')
@@ -55,6 +56,7 @@ const BAD: readonly Bad[] = [
   ['clock', 'warning', store({ ahead: -9_000 }), /NTP/],
   ['ports', 'failure', port('EADDRINUSE'), /end the other program, or change settings\.admin/],
   ['ports', 'failure', port('EACCES'), /CAP_NET_BIND_SERVICE/],
+  ['gateway', 'warning', { running: { pid: 7, hasOldEnv: true } }, /restart it/],
   ['store', 'failure', store({ error: 'file is not a database' }), /tollgate restore/],
   ['store', 'failure', store({ kind: 'PostgreSQL', error: 'ECONNREFUSED' }), /DATABASE_URL/],
   ['secrets', 'failure', { secretFiles: [{ path: '/.env', mode: 0o644 }] }, /chmod 600 \/\.env/],
@@ -67,7 +69,11 @@ t.test('doctor: finds nothing in a good environment', async t => {
     diagnose(GOOD).filter(({ state }) => state !== 'ok'),
     [],
   )
-  const running = diagnose({ ...GOOD, ...port('EADDRINUSE'), running: { pid: 7 } })
+  const running = diagnose({
+    ...GOOD,
+    ...port('EADDRINUSE'),
+    running: { pid: 7, hasOldEnv: false },
+  })
   t.ok(
     running.every(({ state }) => state === 'ok'),
     'the ports are those of the own gateway',
@@ -88,7 +94,7 @@ t.test('doctor: names each bad case alone, and what to do', async t => {
   const all = diagnose(GOOD).map(({ check }) => check)
   t.same(
     all.filter(check => !checks.has(check)),
-    ['gateway'],
+    [],
     'every check has a bad case',
   )
 })
@@ -121,7 +127,19 @@ t.test('doctor: reads folder, ports, store and modes of files from the machine',
   t.match(await run(`127.0.0.1:${port}`), { code: 1, bad: ['ports'] })
   chmodSync(`${folder}/.env`, 0o644)
   t.match(await run(), { code: 1, bad: ['secrets'] })
-  chmodSync(`${folder}/.env`, 0o600)
+  chmodSync(`${folder}/.env`, 0o640)
+  t.match(await run(), { code: 0, bad: [] }, 'a group may read it')
+  const yaml = readFileSync(`${folder}/routes.yaml`, 'utf8')
+  const { cert, key } = certificateOf(t, 'localhost')
+  const secretsWith = async (text: string) => {
+    const tls = "tls: { cert: '${file:cert.pem}', key: '${file:cert.pem}' }"
+    writeFileSync(`${folder}/cert.pem`, text, { mode: 0o644 })
+    writeFileSync(`${folder}/routes.yaml`, yaml.replace('settings: {', `settings: { ${tls},`))
+    return (await run()).bad
+  }
+  t.same(await secretsWith(cert), [], 'a certificate is public')
+  t.same(await secretsWith(cert + key), ['secrets'])
+  writeFileSync(`${folder}/routes.yaml`, yaml)
   writeFileSync(
     `${folder}/data/tollgate.db`,
     'no database, but some text of more than one page'.repeat(99),
