@@ -44,7 +44,7 @@ export const connect: Connect = (endpoint, { timeout, onread, session }, callbac
     socket.removeListener('error', settle)
     socket.removeListener(ready, onReady)
     if (!error) return callback(undefined, socket)
-    socket.on('error', ignore).destroy()
+    socket.on('error', () => {}).destroy()
     callback(error, undefined)
   }
   const onReady = (): void => settle(undefined)
@@ -55,7 +55,6 @@ export const connect: Connect = (endpoint, { timeout, onread, session }, callbac
   socket.once('error', settle)
   socket.once(ready, onReady)
 }
-const ignore = (): void => {}
 
 /** The endpoint of an http or https URL. */
 export const endpointOf = (url: URL): Endpoint => {

@@ -26,6 +26,8 @@ export interface ResponseConnection {
 /** Called when a connection can be used again, and when it is closed. */
 export interface ConnectionOwner {
   onReleased(connection: Connection): void
+  /** Bytes came that no request asked for; the connection is closed next. */
+  onStrayBytes(): void
   onClosed(connection: Connection): void
 }
 
@@ -38,7 +40,7 @@ export class Connection implements ResponseConnection {
   #handler: ResponseHandler | undefined
   /** A streamed body is still being sent. */
   #sending = false
-  #paused = false
+  paused = false
   #closed = false
 
   constructor(owner: ConnectionOwner) {
@@ -48,33 +50,24 @@ export class Connection implements ResponseConnection {
   get keepAliveMs(): number | undefined {
     return this.#parser.keepAliveMs
   }
-  get paused(): boolean {
-    return this.#paused
-  }
-  /** Takes a connected socket. */
   attach(socket: Socket): void {
     this.#socket = socket
     socket.on('error', error => this.#close(error))
     socket.on('end', () => this.#onSocketEnd())
     socket.on('close', () => this.#close(new Error('the connection was closed')))
   }
-  /** `head`: made by formatHead. */
-  send(
-    { text: head, length }: RequestHead,
-    { method, body }: Request,
-    handler: ResponseHandler,
-  ): void {
+  send({ text, length }: RequestHead, { method, body }: Request, handler: ResponseHandler): void {
     const socket = this.#socket as Socket
     this.#handler = handler
     this.#parser.expect(method, handler)
     handler.onStart(this)
-    if (body === undefined) socket.write(head, 'latin1')
-    else if (!(body instanceof Uint8Array)) void this.#streamBody(head, body, length)
+    if (body === undefined) socket.write(text, 'latin1')
+    else if (!(body instanceof Uint8Array)) void this.#streamBody(text, body, length)
     else if (body.length <= ONE_WRITE)
-      socket.write(head + asBuffer(body).toString('latin1'), 'latin1')
+      socket.write(text + asBuffer(body).toString('latin1'), 'latin1')
     else {
       socket.cork()
-      socket.write(head, 'latin1')
+      socket.write(text, 'latin1')
       socket.write(body)
       socket.uncork()
     }
@@ -84,19 +77,20 @@ export class Connection implements ResponseConnection {
     try {
       this.#parser.read(buffer, length)
     } catch (error) {
+      if (this.#parser.isDone) this.#owner.onStrayBytes()
       this.#close(error as Error)
       return false
     }
     if (this.#parser.isDone && this.#handler) this.#onResponseEnd()
-    return !this.#paused
+    return !this.paused
   }
   pause(): void {
-    this.#paused = true
+    this.paused = true
     this.#socket?.pause()
   }
   resume(): void {
-    if (!this.#paused) return
-    this.#paused = false
+    if (!this.paused) return
+    this.paused = false
     this.#socket?.resume()
   }
   /** Closes the connection at any time. Its handler is not called any more. */

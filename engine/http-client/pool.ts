@@ -22,6 +22,8 @@ interface QueuedRequest {
  *  seconds: a request that crosses the close is lost. */
 export const KEEP_IDLE_MS = { usual: 4_000, most: 600_000, margin: 2_000 }
 const SWEEP_EVERY = 1_000
+/** ms for which connections are used once after stray bytes: more could answer the next request. */
+const SINGLE_USE = 60_000
 /** Length of the queue at which abandoned requests are removed. */
 const QUEUE_CHECK = 64
 /** All connections read into it: bytes are copied out before the next read. */
@@ -42,6 +44,7 @@ export class Pool implements ConnectionOwner {
   #session: Buffer | undefined
   #sweepTimer: NodeJS.Timeout | undefined
   #connecting = 0
+  #singleUseUntil = 0
   /** Resolves `close`; undefined before it is called. */
   #onClosed: (() => void) | undefined
 
@@ -57,7 +60,6 @@ export class Pool implements ConnectionOwner {
     const head = formatHead(this.#host, request)
     const connection = this.#takeIdle()
     if (connection) return connection.send(head, request, handler)
-    // Removes abandoned requests before the queue grows.
     if (this.#queue.length >= this.#queueCheck) this.#prune()
     this.#queue.push({ head, request, handler })
     if (this.#open.size < this.#options.connections) this.#openConnection()
@@ -78,10 +80,13 @@ export class Pool implements ConnectionOwner {
       handler.onError(new Error('the pool is closed'))
     for (const connection of this.#open) connection.abort()
   }
-  /** Reuses the connection one turn of the event loop later: an upstream that closes it, or sends
-   *  excess bytes, has done so by then. */
+  /** One turn of the event loop later: by then a close or stray bytes have been read. */
   onReleased(connection: Connection): void {
     if (this.#releasedConnections.push(connection) === 1) setImmediate(() => this.#reuseReleased())
+  }
+  onStrayBytes(): void {
+    this.#singleUseUntil = performance.now() + SINGLE_USE
+    for (const connection of this.#idle.splice(0)) connection.abort()
   }
   onClosed(connection: Connection): void {
     this.#open.delete(connection)
@@ -94,8 +99,10 @@ export class Pool implements ConnectionOwner {
     if (this.#open.size === 0 && this.#queue.length === 0) this.#onClosed?.()
   }
   #reuseReleased(): void {
+    const isSingleUse = performance.now() < this.#singleUseUntil
     for (const connection of this.#releasedConnections.splice(0))
-      if (this.#open.has(connection)) this.#reuse(connection)
+      if (isSingleUse) connection.abort()
+      else if (this.#open.has(connection)) this.#reuse(connection)
   }
   #reuse(connection: Connection): void {
     const next = this.#takeQueued()

@@ -52,6 +52,29 @@ t.test(
   },
 )
 
+t.test('pool: after bytes that no request asked for each connection is used once', async t => {
+  for (const isIdle of [true, false]) {
+    let strays = `${OK}HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison`
+    const upstream = await startByteUpstream(t, socket => {
+      const bytes = strays
+      strays = ''
+      if (bytes === '') return OK
+      if (!isIdle) return bytes
+      setTimeout(() => socket.write(bytes.slice(OK.length)), 5)
+      return OK
+    })
+    const pool = open(t, upstream.url)
+    // Two connections: the second is idle when the stray bytes arrive on the first.
+    await Promise.all([sendThroughPool(pool), sendThroughPool(pool)])
+    await upstream.connectionsEnded(2)
+    for (let count = 1; count <= 3; count++) {
+      t.equal((await sendThroughPool(pool)).body, 'ok')
+      await upstream.connectionsEnded(2 + count)
+    }
+    t.equal(upstream.connections, 5)
+  }
+})
+
 t.test('pool: the connection that was idle longest is used next', async t => {
   const sockets: Socket[] = []
   const upstream = await startByteUpstream(t, (socket, _, count) => {
