@@ -5,7 +5,7 @@ import { matchesGlob } from 'node:path'
 export const FILES = [
   'test/suites/*.test.ts',
   'test/{laws,docs,examples,bench,chaos,chaos/{failover,tasks},mutation}/*.test.ts',
-  'test/journeys/{*,{clients,console,formats,money,upstreams,websocket}/*}.test.ts',
+  'test/journeys/{*,{attacks,clients,console,formats,money,upstreams,websocket}/*}.test.ts',
 ]
 
 /** Files that start many whole gateways, a browser or a packed program, beside others that test the
@@ -20,6 +20,7 @@ export const CI_FILES = [
   'test/chaos/{job-takeover,recovery-kills}.test.ts',
   'test/mutation/*.test.ts',
   'test/journeys/{batches,concurrent-streams}.test.ts',
+  'test/journeys/attacks/*.test.ts',
   'test/journeys/console/*.test.ts',
   'test/journeys/clients/openapi.test.ts',
   'test/journeys/formats/{format-matrix,format-mutations}.test.ts',
@@ -63,6 +64,7 @@ export const FAULTS: Readonly<Record<string, readonly string[]>> = {
   'any history': ['test/plugins/ledger/{model.property,audit,race}.test.ts'],
   'clients that hang up': ['test/journeys/billed/{client-disconnects,overage}.test.ts'],
   'clocks that step': ['test/journeys/money/clock-steps.test.ts'],
+  'stray answers, broken frames': ['test/journeys/attacks/*.test.ts'],
   'addresses that must not be reached': ['test/plugins/webhooks/urls.test.ts'],
   'keys at rest, guessed and timed': ['test/plugins/credentials/{secrets,timing}.test.ts'],
   'revoked keys': [

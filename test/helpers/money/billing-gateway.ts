@@ -1,13 +1,13 @@
-/** The gateway of all tests in this folder, with two workers and one scripted upstream. Each test
- *  file loads its own routes and creates its own account. */
+/** One gateway for all test files of a process, with two workers and one scripted upstream. Each
+ *  test file loads its own routes and creates its own accounts. */
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey, createAccount } from '../../../plugins/credentials/statements.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { walletOf } from '../../../plugins/ledger/wallet.ts'
-import { startGateway } from '../../helpers/gateway/gateway.ts'
-import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { startGateway } from '../gateway/gateway.ts'
+import { startUpstream } from '../gateway/upstream.ts'
 
 export interface Customer {
   readonly account: number
@@ -47,7 +47,7 @@ export const idOf = async (list: Parameters<typeof database.write>[0]): Promise<
 
 let accounts = 0
 /** Loads the routes, clears the upstream and creates a funded account. Call it inside a test: files
- *  of this folder are imported while tests of others run. */
+ *  of a suite are imported while tests of others run. */
 export const prepareCustomer = async (routes: string, amount = 0n): Promise<Customer> => {
   await gateway.reload(routes)
   await upstream.forget()

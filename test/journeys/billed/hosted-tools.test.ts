@@ -9,7 +9,7 @@ import {
   prepareCustomer,
   UNIT,
   upstream,
-} from './billing-gateway.ts'
+} from '../../helpers/money/billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, account, model, meter, translate]

@@ -17,7 +17,7 @@ import {
   rows,
   UNIT,
   upstream,
-} from './billing-gateway.ts'
+} from '../../helpers/money/billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]

@@ -13,7 +13,7 @@ import {
   rows,
   UNIT,
   upstream,
-} from './billing-gateway.ts'
+} from '../../helpers/money/billing-gateway.ts'
 
 const ROUNDS = shortOrLong(1, 200)
 

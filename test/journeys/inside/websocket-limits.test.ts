@@ -6,6 +6,7 @@ import { rawClient } from '../../helpers/gateway/raw-client.ts'
 import { pluginOf, startTestServer } from '../../helpers/gateway/test-server.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
 import { openSocket } from '../../helpers/gateway/web-socket.ts'
+import { closeCodeOf, frame, handshake, PING } from '../../helpers/gateway/web-socket-frames.ts'
 
 const upstream = await startUpstream()
 t.teardown(() => upstream.stop())
@@ -30,27 +31,13 @@ const start = async (t: Test, websocket: { payload?: string } = {}) => {
   return { ...core, port: Number(new URL(core.url).port), outcome: outcome.promise }
 }
 
-/** A masked frame of a client. */
-const frame = (first: number, payload = ''): Buffer => {
-  const mask = Buffer.from('abcd')
-  const maskedPayload = Buffer.from(payload).map((byte, at) => byte ^ (mask[at % 4] ?? 0))
-  return Buffer.concat([Buffer.from([first, 0x80 | payload.length]), mask, maskedPayload])
-}
-const HANDSHAKE = (script: string): string =>
-  `GET /s/${script} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
 /** An open socket whose frames the test writes itself. */
 const openRawSocket = async (port: number, script = 'echo') => {
   const client = await rawClient({ port })
-  await client.send(HANDSHAKE(script))
+  await client.send(handshake(`/s/${script}`))
   await client.until('\r\n\r\n')
   return client
 }
-/** The code of the close frame at the end of what was received. */
-const closeCode = (bytes: Buffer): number => {
-  const at = bytes.lastIndexOf(Buffer.from([0x88]))
-  return bytes.readUInt16BE(at + 2)
-}
-
 // Most of the time is spent waiting for closes that never come.
 t.test('WebSocket limits: every limit', { jobs: 8 }, async t => {
   t.test(
@@ -79,23 +66,28 @@ t.test('WebSocket limits: every limit', { jobs: 8 }, async t => {
   t.test('WebSocket limits: a message in thousands of fragments closes with 1008', async t => {
     const core = await start(t)
     const client = await openRawSocket(core.port)
-    const pieces = [frame(0x01, 'a'), ...Array.from({ length: 2_000 }, () => frame(0x00, 'b'))]
+    const pieces = [
+      frame('a', { first: 0x01 }),
+      ...Array.from({ length: 2_000 }, () => frame('b', { first: 0x00 })),
+    ]
     await client.send(Buffer.concat(pieces))
     await client.closed
-    t.equal(closeCode(client.bytes()), 1008)
+    t.equal(closeCodeOf(client.bytes()), 1008)
   })
 
   t.test('WebSocket limits: ten thousand pings close with 1008 and do not go upstream', async t => {
     const core = await start(t)
     const client = await openRawSocket(core.port)
-    await client.send(Buffer.concat(Array.from({ length: 10_000 }, () => frame(0x89))))
+    await client.send(
+      Buffer.concat(Array.from({ length: 10_000 }, () => frame('', { first: PING }))),
+    )
     await client.closed
     t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_FLOODS' } })
   })
 
   t.test('WebSocket limits: invalid frames: a bad opcode, no mask, invalid UTF-8', async t => {
     const bad: readonly (readonly [bytes: Buffer, code: number])[] = [
-      [frame(0x83, 'x'), 1002],
+      [frame('x', { first: 0x83 }), 1002],
       [Buffer.from([0x81, 0x01, 0x78]), 1002],
       [Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0xff]), 1007],
     ]
@@ -104,7 +96,7 @@ t.test('WebSocket limits: every limit', { jobs: 8 }, async t => {
       const client = await openRawSocket(core.port)
       await client.send(bytes)
       await client.closed
-      t.equal(closeCode(client.bytes()), code)
+      t.equal(closeCodeOf(client.bytes()), code)
       t.match(await core.outcome, { end: 'cut', fault: { code: 'CLIENT_UNRULY' } })
     })
     await Promise.all(closings)
@@ -114,7 +106,7 @@ t.test('WebSocket limits: every limit', { jobs: 8 }, async t => {
     await upstream.script('leave', [{ do: 'websocket', manner: 'close', after: 1, code: 1000 }])
     const core = await start(t)
     const client = await openRawSocket(core.port, 'leave')
-    await client.send(frame(0x81, 'x'))
+    await client.send(frame('x'))
     await client.closed
     t.match(await core.outcome, { end: 'complete' })
   })
