@@ -33,14 +33,22 @@ export const cachedCommand = (...args: readonly string[]): [string, string[]] =>
 
 /** Command for a program whose coverage is measured with the test's. Coverage is coarser with the
  *  compile cache, so that is off. */
-export const measuredCommand = (...args: readonly string[]): [string, string[]] =>
-  MEASURED
-    ? ['env', ['NODE_DISABLE_COMPILE_CACHE=1', process.execPath, ...args]]
-    : cachedCommand(...args)
+export const measuredCommand = (...args: readonly string[]): [string, string[]] => {
+  if (!MEASURED) return cachedCommand(...args)
+  const variables = [
+    `NODE_V8_COVERAGE=${process.env.NODE_V8_COVERAGE}`,
+    'NODE_DISABLE_COMPILE_CACHE=1',
+  ]
+  return ['env', [...variables, process.execPath, ...args]]
+}
 
-/** Starts a program with an IPC channel. */
+/** Starts a program with an IPC channel. `command`: makes its command. */
 export const forkProgram = (
   program: URL,
   args: readonly string[] = [],
-  { stdio = ['inherit', 'inherit', 'inherit', 'ipc'], ...options }: SpawnOptions = {},
-): ChildProcess => spawn(...cachedCommand(fileURLToPath(program), ...args), { ...options, stdio })
+  {
+    stdio = ['inherit', 'inherit', 'inherit', 'ipc'],
+    command = cachedCommand,
+    ...options
+  }: SpawnOptions & { readonly command?: typeof cachedCommand } = {},
+): ChildProcess => spawn(...command(fileURLToPath(program), ...args), { ...options, stdio })

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
+import { measuredCommand, operatorEnv } from '../../helpers/operator.ts'
 
 const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
 const plugins = fileURLToPath(new URL('../../../plugins', import.meta.url))
@@ -12,7 +12,7 @@ t.test('output: a command ends quietly when the reader of its output has ended',
     'routes.yaml': `settings: { data: data, plugins: ['${plugins}'] }\npipeline: [auth, meter]\nroutes: []\n`,
   })
   // More than a pipe holds; the late reader makes the pipe fill.
-  const whole = ['-c', '"$0" "$@" | { sleep 1; cat; }', ...cachedCommand(bin, 'schema').flat()]
+  const whole = ['-c', '"$0" "$@" | { sleep 1; cat; }', ...measuredCommand(bin, 'schema').flat()]
   const { stdout } = spawnSync('sh', whole, {
     cwd: folder,
     env: operatorEnv({}),
@@ -22,7 +22,7 @@ t.test('output: a command ends quietly when the reader of its output has ended',
   t.match(JSON.parse(stdout), { properties: { routes: Object } })
   const script = '("$0" "$@"; echo "exit $?" >&2) | true'
   const run = (...args: readonly string[]) =>
-    spawnSync('sh', ['-c', script, ...cachedCommand(bin, ...args).flat()], {
+    spawnSync('sh', ['-c', script, ...measuredCommand(bin, ...args).flat()], {
       cwd: folder,
       env: operatorEnv({}),
       encoding: 'utf8',

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { usedFolder } from '../../helpers/cache.ts'
 import { tollgate } from '../../helpers/gateway/command-line.ts'
-import { cachedCommand, operatorEnv } from '../../helpers/operator.ts'
+import { measuredCommand, operatorEnv } from '../../helpers/operator.ts'
 
 const bin = fileURLToPath(new URL('../../../engine/bin.cjs', import.meta.url))
 const KEEPER = `export default {
@@ -21,7 +21,7 @@ routes: [{ path: GET /, keeper: {} }]
 const files = { 'routes.yaml': ROUTES, plugins: { 'keeper.ts': KEEPER } }
 const start = (t: Test, ownFiles: object, data: string) => {
   const folder = t.testdir({ ...files, ...ownFiles })
-  const [program, args] = cachedCommand(bin, 'start', '-c', join(folder, 'routes.yaml'))
+  const [program, args] = measuredCommand(bin, 'start', '-c', join(folder, 'routes.yaml'))
   const env = operatorEnv({ TOLLGATE_DATA: resolve(folder, data), TOLLGATE_PLUGINS: 'none' })
   const { status, stderr } = spawnSync(program, args, { env, encoding: 'utf8' })
   return { status, said: stderr.split('\n').filter(line => line !== '' && !line.startsWith('{')) }

@@ -15,7 +15,7 @@ import {
 } from '../../../engine/store/database.ts'
 import type { Durability } from '../../../engine/store/open-database.ts'
 import { inMemory } from '../in-memory.ts'
-import { forkProgram } from '../operator.ts'
+import { forkProgram, measuredCommand } from '../operator.ts'
 import { sharedPostgres } from './postgres.ts'
 
 export interface Store {
@@ -43,7 +43,7 @@ const startWriter = async (
   address: Address,
   durability: Durability = 'power',
 ): Promise<ChildProcess> => {
-  const writer = forkProgram(WRITER, [address.url, durability])
+  const writer = forkProgram(WRITER, [address.url, durability], { command: measuredCommand })
   const [message] = (await once(writer, 'message')) as [{ type: string; message?: string }]
   if (message.type !== 'ready') throw new Error(message.message)
   return writer

@@ -5,8 +5,13 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import t, { type Test } from 'tap'
+import {
+  type Customer,
+  gateway,
+  prepareCustomer,
+  rows,
+} from '../../helpers/money/billing-gateway.ts'
 import { createChance, LONG, seed, shortOrLong } from '../../helpers/run-settings.ts'
-import { type Customer, gateway, prepareCustomer, rows } from '../../helpers/money/billing-gateway.ts'
 
 const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
 const WORD = event({ choices: [{ index: 0, delta: { content: 'word' }, finish_reason: null }] })

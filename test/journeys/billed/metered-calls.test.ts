@@ -3,8 +3,6 @@
 import t from 'tap'
 import { makeSecret } from '../../../plugins/credentials/secret.ts'
 import { addKey } from '../../../plugins/credentials/statements.ts'
-import { spendTenUnits } from '../../helpers/money/ledger.ts'
-import { shortOrLong } from '../../helpers/run-settings.ts'
 import {
   type Customer,
   database,
@@ -14,6 +12,8 @@ import {
   UNIT,
   upstream,
 } from '../../helpers/money/billing-gateway.ts'
+import { spendTenUnits } from '../../helpers/money/ledger.ts'
+import { shortOrLong } from '../../helpers/run-settings.ts'
 
 const ROUNDS = shortOrLong(1, 200)
 

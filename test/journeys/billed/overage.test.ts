@@ -2,7 +2,13 @@
  *  stream is cut and charged. */
 import t from 'tap'
 import { plain } from '../../fixtures/upstream/scenarios.ts'
-import { gateway, prepareCustomer, rows, UNIT, upstream } from '../../helpers/money/billing-gateway.ts'
+import {
+  gateway,
+  prepareCustomer,
+  rows,
+  UNIT,
+  upstream,
+} from '../../helpers/money/billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]

@@ -1,7 +1,14 @@
 /** A balance that covers part of the worst case: the output limit is lowered to what the balance
  *  covers, down to a minimum. */
 import t from 'tap'
-import { type Customer, gateway, prepareCustomer, rows, UNIT, upstream } from '../../helpers/money/billing-gateway.ts'
+import {
+  type Customer,
+  gateway,
+  prepareCustomer,
+  rows,
+  UNIT,
+  upstream,
+} from '../../helpers/money/billing-gateway.ts'
 
 const ROUTES = `
 pipeline: [errors, auth, model, meter, translate]

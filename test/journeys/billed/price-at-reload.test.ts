@@ -1,7 +1,13 @@
 /** A reload during a call: the call keeps the price it began with, and its charge names that
  *  configuration version. */
 import t from 'tap'
-import { gateway, prepareCustomer, rows, UNIT, upstream } from '../../helpers/money/billing-gateway.ts'
+import {
+  gateway,
+  prepareCustomer,
+  rows,
+  UNIT,
+  upstream,
+} from '../../helpers/money/billing-gateway.ts'
 
 const routes = (price: number): string => `
 pipeline: [errors, auth, model, meter, translate]
