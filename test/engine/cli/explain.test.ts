@@ -192,4 +192,8 @@ t.test('explain: shows a missing route, allowed methods, WebSockets and refused 
   t.match(await explain('GET', '/a/..%2fb'), { code: 3, err: /path is not acceptable/ })
   t.match(await explain('POST', 'items/7'), { code: 2, err: /^a path begins with "\/"/ })
   t.match(await explain('POST', '/items/7', '-b', '/nowhere'), { code: 2, err: /cannot read/ })
+  t.match(await explain('GET', '/items/7', '--header', 'no colon'), {
+    code: 2,
+    err: /--header needs 'NAME: VALUE', not "no colon"/,
+  })
 })

@@ -1,7 +1,7 @@
 /** Suggestions for misspelled words. */
 
 import t from 'tap'
-import { nearest } from '../../../engine/config/nearest.ts'
+import { choicesFor, nearest } from '../../../engine/config/nearest.ts'
 import fc from '../../helpers/property.ts'
 
 const KEYS = ['timeout', 'retries', 'balance', 'upstream', 'path', 'name', 'to', 'url']
@@ -50,4 +50,15 @@ t.test('suggestions: any single edit in a word of four letters or more is found'
     }),
     { numRuns: 200 },
   )
+})
+
+t.test('suggestions: without a near name a message lists the first twelve names', async t => {
+  const names = Array.from({ length: 14 }, (_, index) => `model-number-${index}`)
+  const { choices } = choicesFor('x', 'models', names)
+  t.match(choices, /^; `models:` has model-number-0, .*model-number-11, and 2 more$/)
+  t.equal(choicesFor('x', 'models', []).choices, '; `models:` has none')
+  t.same(choicesFor('model-number-l', 'models', names.slice(0, 2)), {
+    suggestion: 'model-number-0',
+    choices: '',
+  })
 })

@@ -97,3 +97,11 @@ t.test('settings: the environment supplies missing settings only', async t => {
     workers: 2,
   })
 })
+
+t.test('settings: the public URL follows the listener, and the request log can be off', async t => {
+  const tls = { cert: 'cert.pem', key: 'key.pem' }
+  t.match(readSettings({ listen: '127.0.0.1:8443', tls, request_log: 'off' }, {}), {
+    public_url: 'https://127.0.0.1:8443',
+    request_log: undefined,
+  })
+})

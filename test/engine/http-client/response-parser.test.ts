@@ -76,6 +76,9 @@ const GOOD: Readonly<Record<string, Partial<ParsedResponse>>> = {
   [`${OK}a:  b \t\r\nA:c\r\nset-cookie: \xe9\r\ncontent-length: 0\r\n\r\n`]: {
     headers: { a: ['b', 'c'], 'set-cookie': '\xe9', 'content-length': '0' },
   },
+  [`${OK}a: b\r\nA: c\r\na: d\r\nkeep-alive: max=5\r\ncontent-length: 0\r\n\r\n`]: {
+    headers: { a: ['b', 'c', 'd'], 'keep-alive': 'max=5', 'content-length': '0' },
+  },
   [`${OK}__proto__: a\r\nconstructor: b\r\ncontent-length: 0\r\n\r\n`]: { body: '' },
 }
 t.test(
@@ -129,6 +132,8 @@ t.test('response parser: ambiguous responses are malformed, cut ones are not who
     'HTTP/1.1 2000 OK\r\n\r\n': /does not begin/,
     ' HTTP/1.1 200 OK\r\n\r\n': /does not begin/,
     'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n': /a 101 response/,
+    'HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n':
+      /Transfer-Encoding in HTTP\/1.0/,
     [`${length}transfer-encoding: chunked\r\n\r\nok`]: /both/,
     [`${length}content-length: 2\r\n\r\nok`]: /Content-Length/,
     [`${length}content-length: 3\r\n\r\nok`]: /Content-Length/,

@@ -164,3 +164,30 @@ t.test(
     t.match(describeBindError('x:80', new Error('odd'), 'admin'), /odd.*settings\.admin/)
   },
 )
+
+t.test(
+  'admin listener: passes JSON bodies to plugins, and refuses other and large ones',
+  async t => {
+    const plugins = {
+      names: () => ['POST /-/mine'],
+      send: async ({ body }: { readonly body: unknown }) => ({ status: 200, body: { got: body } }),
+    } as unknown as NonNullable<Parameters<typeof listenAdmin>[0]['plugins']>
+    const own = await listenAdmin({
+      host: '127.0.0.1',
+      port: 0,
+      routes: {},
+      hosts: () => '',
+      plugins,
+    })
+    t.teardown(() => own.close())
+    const post = async (body?: string) => {
+      const url = `http://127.0.0.1:${own.address.port}/-/mine`
+      const response = await fetch(url, { method: 'POST', ...(body !== undefined && { body }) })
+      return { status: response.status, ...((await response.json()) as object) }
+    }
+    t.same(await post('{"a":[1]}'), { status: 200, got: { a: [1] } })
+    t.same(await post(), { status: 200 })
+    t.match(await post('{"a"'), { status: 400, error: 'the body is not valid JSON' })
+    t.match(await post(`"${'x'.repeat(2 ** 20)}"`), { status: 413, error: /larger than 1048576/ })
+  },
+)

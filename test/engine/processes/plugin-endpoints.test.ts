@@ -1,10 +1,16 @@
 /** Plugin endpoints: choice of the worker, and errors when no worker replies. */
 import t from 'tap'
+import { TollgateError } from '../../../engine/errors.ts'
+import type { Log } from '../../../engine/plugin.ts'
 import { stateOf } from '../../../engine/processes/gateway/health.ts'
 import { MessageWaiter } from '../../../engine/processes/message-waiter.ts'
 import type { FromWorker, ToWorker } from '../../../engine/processes/messages.ts'
-import { createPluginEndpoints } from '../../../engine/processes/plugin-endpoints.ts'
+import {
+  createPluginEndpoints,
+  runAdminEndpoint,
+} from '../../../engine/processes/plugin-endpoints.ts'
 import type { WorkerPool } from '../../../engine/processes/worker-pool.ts'
+import type { Snapshot } from '../../../engine/snapshot/snapshot.ts'
 import { Health } from '../../../engine/upstream/health.ts'
 
 const VIEW = { version: 1, hash: 'h', time: '', url: '', workers: [], unready: [], failure: null }
@@ -66,4 +72,47 @@ t.test('plugin endpoints: an upstream address is ready, paused, ejected or probi
   t.equal(stateOf(health, 113), 'probing', 'until a request succeeds')
   health.recordSuccess()
   t.equal(stateOf(health, 114), 'ready')
+})
+
+t.test('plugin endpoints: reply with 503 if the worker ends before it replies', async t => {
+  const ending = worker()
+  const reply = endpointsOf([ending]).send(REQUEST)
+  ending.messages.close()
+  t.match(await reply, { status: 503, body: { error: { code: 'WORKER_ENDED' } } })
+})
+
+t.test('plugin endpoints: unknown endpoints, refusals and errors of a plugin', async t => {
+  const errors: object[] = []
+  const log = { error: (fields: object) => void errors.push(fields) } as unknown as Log
+  const answers: Readonly<Record<string, () => unknown>> = {
+    'GET /-/top': () => undefined,
+    'GET /-/refuses': () => {
+      throw new TollgateError('TOO_EARLY', 425, 'not yet')
+    },
+    'GET /-/throws': () => {
+      throw new Error('a secret')
+    },
+  }
+  const admin = new Map(
+    Object.entries(answers).map(([name, answer]) => [name, { plugin: 'mine', answer }]),
+  )
+  let retained = 0
+  const empty = { routes: [], upstreams: new Map() }
+  const snapshot = { ...empty, admin, retain: () => retained++, release: () => retained-- }
+  const run = async (path: string) => {
+    const call = { id: 1, request: { ...REQUEST, path }, view: VIEW }
+    const { status, body } = await runAdminEndpoint(snapshot as unknown as Snapshot, call, log)
+    return { status, body: JSON.parse(String(body)) }
+  }
+  t.same(await run('/-/top'), { status: 200, body: null })
+  t.match(await run('/-/none'), { status: 404, body: { error: { code: 'NO_ENDPOINT' } } })
+  t.match(await run('/-/refuses'), {
+    status: 425,
+    body: { error: { code: 'TOO_EARLY', message: 'not yet' } },
+  })
+  const thrown = await run('/-/throws')
+  t.match(thrown, { status: 500, body: { error: { code: 'ENDPOINT_THREW' } } })
+  t.notMatch(JSON.stringify(thrown), /secret/)
+  t.match(errors, [{ plugin: 'mine', endpoint: 'GET /-/throws' }])
+  t.equal(retained, 0)
 })

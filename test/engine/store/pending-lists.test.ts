@@ -44,3 +44,15 @@ t.test('pending lists: behave like a Map with ascending keys', async () => {
     { numRuns: 200 },
   )
 })
+
+t.test('pending lists: the array is trimmed, and numbers below it are found', async t => {
+  const pending = new PendingLists<number>()
+  for (let number = 1; number <= 3_000; number++) pending.set(number, number)
+  for (let number = 1; number <= 2_500; number++) pending.delete(number)
+  pending.delete(7)
+  t.equal(pending.size, 500, 'a number that is deleted twice counts once')
+  pending.set(7, 70)
+  t.same([pending.get(7), pending.get(8), pending.get(2_501)], [70, undefined, 2_501])
+  t.equal(pending.least(3_001), 7)
+  t.same(pending.values().slice(0, 2), [70, 2_501])
+})
