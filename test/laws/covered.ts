@@ -8,6 +8,7 @@ const MEASURED = [
   'test/suites/{billed,cli,commands,config,engine,inside,ledger,plugins,postgres,store}.test.ts',
   'test/journeys/{drain,gateway-calls,invalid-reloads,reload,start,worker-crashes}.test.ts',
   'test/journeys/{attacks,websocket}/*.test.ts',
+  'test/chaos/failover/*.test.ts',
 ]
 export const isMeasured = (file: string): boolean =>
   MEASURED.some(pattern => matchesGlob(file, pattern))

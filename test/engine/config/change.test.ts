@@ -96,3 +96,11 @@ t.test('change summary: never prints values', async t => {
   const upstream = (key: string) => ({ upstreams: { main: { url: 'https://a', key } } })
   t.equal(change(upstream('sk-before'), upstream('sk-after')), 'upstream main key changed')
 })
+
+t.test('change summary: sections that appear, disappear or have another form', async t => {
+  t.equal(change({}, { settings: { listen: 'a' } }), 'settings listen changed')
+  t.equal(change({ settings: { listen: 'a' } }, {}), 'settings listen changed')
+  t.equal(change({}, { routes: [route('GET /a')] }), '1 route added')
+  t.equal(change({ routes: 'none' } as Document, { routes: [route('GET /a')] }), '1 route added')
+  t.equal(change({ things: ['a'] }, { things: { a: 1 } }), 'things changed')
+})

@@ -195,3 +195,22 @@ function* leaves(
     for (const [key, each] of Object.entries(value)) yield* leaves(each, [...path, key])
   else yield [path, value]
 }
+
+t.test('read: a missing place is the nearest one around it', async t => {
+  const result = readFiles(t, {
+    'routes.yaml': 'things:\n  c: { d: 2 }\nroutes: [a]\n',
+  })
+  t.same(result.document, { things: { c: { d: 2 } }, routes: ['a'] })
+  t.equal(at(result, 'things', 'c', 'd'), 'routes.yaml:2:11')
+  t.equal(at(result, 'routes', 5), at(result, 'routes'), 'behind the end of a list')
+  t.equal(at(result, 'things', 'none'), at(result, 'things'), 'no such key')
+  t.equal(at(result, 'routes', 0, 'none'), at(result, 'routes', 0), 'inside of a text')
+})
+
+t.test('read: a placeholder over two lines is placed at its whole value', async t => {
+  const result = readFiles(t, { 'routes.yaml': 'a: "x ${NO\n  NE}"\nb: "${NONE}"\n' })
+  t.match(
+    result.problems.map(({ line }) => line),
+    [1, 3],
+  )
+})

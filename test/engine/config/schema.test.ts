@@ -149,3 +149,17 @@ t.test('schema: every key of the shipped plugins has a description and an exampl
     t.ok(Array.isArray(each.examples), `${path}: example`)
   }
 })
+
+t.test('engine schema: lists of formats have those that plugins bring', async t => {
+  const list = { $comment: 'formats', enum: ['openai-chat'], description: 'A format.' }
+  const plugins = new Map([
+    ['translate', plugin({ schema: list, routes: true } as unknown as Partial<Plugin>)],
+    ['own', plugin({ formats: { mine: {} } } as unknown as Partial<Plugin>)],
+  ])
+  const text = JSON.stringify(assembleSchema(plugins))
+  t.match(text, '"enum":["openai-chat","mine"]')
+  t.match(
+    JSON.stringify(assembleSchema(new Map([...plugins].slice(0, 1)))),
+    '"enum":["openai-chat"]',
+  )
+})

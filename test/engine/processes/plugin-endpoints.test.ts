@@ -110,9 +110,9 @@ t.test('plugin endpoints: unknown endpoints, refusals and errors of a plugin', a
     status: 425,
     body: { error: { code: 'TOO_EARLY', message: 'not yet' } },
   })
-  const thrown = await run('/-/throws')
-  t.match(thrown, { status: 500, body: { error: { code: 'ENDPOINT_THREW' } } })
-  t.notMatch(JSON.stringify(thrown), /secret/)
+  const failure = await run('/-/throws')
+  t.match(failure, { status: 500, body: { error: { code: 'ENDPOINT_THREW' } } })
+  t.notMatch(JSON.stringify(failure), /secret/)
   t.match(errors, [{ plugin: 'mine', endpoint: 'GET /-/throws' }])
   t.equal(retained, 0)
 })
