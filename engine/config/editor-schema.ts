@@ -1,5 +1,6 @@
 /** The schema of routes.yaml for editors, which see the text before variables are expanded: where a
  *  value is checked, a text with a variable is accepted too. */
+import { allowedKeys } from './problem.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 
@@ -71,12 +72,6 @@ const sentences = (
   }
 }
 
-/** Longer lists of keys hide the sentence. */
-const LONGEST_LIST = 160
-const unknownKey = (names: readonly string[]): string =>
-  names.join().length > LONGEST_LIST
-    ? 'unknown key; Ctrl+Space lists the keys here'
-    : `unknown key; the keys here are ${names.join(', ')}`
 /** `errorMessage` replaces each sentence of an editor about a schema, so unknown keys get a schema
  *  of their own. No schema can name the key that was typed: the mark stands below it. */
 const withUnknownKeys = (schema: Schema): Schema => {
@@ -84,7 +79,7 @@ const withUnknownKeys = (schema: Schema): Schema => {
   if (isSchema(propertyNames) && Array.isArray(propertyNames.enum))
     return {
       ...schema,
-      propertyNames: { ...propertyNames, errorMessage: unknownKey(propertyNames.enum) },
+      propertyNames: { ...propertyNames, errorMessage: allowedKeys(propertyNames.enum) },
     }
   if (additionalProperties !== false || !isSchema(properties)) return schema
   const allTrue = (keys: object): Schema =>
@@ -94,7 +89,7 @@ const withUnknownKeys = (schema: Schema): Schema => {
     properties: allTrue(properties),
     ...(patterns && { patternProperties: allTrue(patterns) }),
     additionalProperties: false,
-    errorMessage: unknownKey(Object.keys(properties)),
+    errorMessage: allowedKeys(Object.keys(properties)),
   }
   return {
     ...rest,

@@ -36,6 +36,7 @@ interface ProblemParts {
   readonly path?: Path
   readonly what?: 'key'
   readonly suggestion?: string | undefined
+  readonly allowed?: readonly string[]
 }
 /** `source`: source text of the value, in which variables are not expanded. */
 type ProblemBuilder = (fault: Fault, label: string, source: string, schema: Schema) => ProblemParts
@@ -54,7 +55,9 @@ export const schemaProblems = (
     const place = reading.find(parts.path ?? path).place(parts.what ?? 'value')
     if (parts.suggestion !== undefined)
       suggestedKeys.add(`${fault.instancePath} ${parts.suggestion}`)
-    return { fault, problem: problem(parts.code, place, parts.args, parts.suggestion) }
+    const { code, args, suggestion, allowed } = parts
+    const plain = problem(code, place, args, suggestion)
+    return { fault, problem: allowed ? { ...plain, allowed } : plain }
   })
   // A misspelled key is not reported as missing too.
   return reports
@@ -100,9 +103,17 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
     const name = String(params.additionalProperty)
     // A word of another gateway is no misspelling of ours, although it may be near to one.
     const hint = hintFor(name, schema.hints ?? {})
-    const suggestion = hint === '' ? nearest(name, Object.keys(schema.properties ?? {})) : undefined
+    const allowed = Object.keys(schema.properties ?? {})
+    const suggestion = hint === '' ? nearest(name, allowed) : undefined
     const path = [...pathOf(instancePath), name]
-    return { code: 'UNKNOWN_KEY', args: [name, label, hint], path, what: 'key', suggestion }
+    return {
+      code: 'UNKNOWN_KEY',
+      args: [name, label, hint],
+      path,
+      what: 'key',
+      suggestion,
+      allowed,
+    }
   },
   required: ({ params }, label) => ({
     code: 'MISSING_KEY',
@@ -131,6 +142,7 @@ const BUILDERS: Readonly<Record<string, ProblemBuilder>> = {
         args: [name, label, ''],
         ...at,
         suggestion: nearest(name, names),
+        allowed: names,
       }
     return { code: 'BAD_NAME', args: [name, label, pattern], ...at }
   },

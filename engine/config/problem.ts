@@ -15,6 +15,8 @@ export interface Problem extends Place {
   readonly code: string
   readonly message: string
   readonly suggestion?: string
+  /** Of an unknown key: the keys that its map may have. */
+  readonly allowed?: readonly string[]
   /** Of advice by `tollgate lint`; problems have none. */
   readonly severity?: 'error' | 'warning' | 'info'
 }
@@ -161,17 +163,24 @@ const shownFile = (file: string, { root }: FormatOptions) =>
 /** Its message with the suggestion, wherever it is shown. */
 export const problemText = ({ message, suggestion }: Problem): string =>
   suggestion === undefined ? message : `${message}; did you mean "${suggestion}"?`
+/** What terminals, the console and editors say about an unknown key. */
+export const allowedKeys = (names: readonly string[]): string =>
+  `Allowed keys: ${names.join(', ') || 'none'}`
+export const problemHint = ({ allowed }: Problem): string | undefined =>
+  allowed && allowedKeys(allowed)
 
 const pretty = (problem: Problem, text: string | undefined, options: FormatOptions) => {
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     options.color ? styleText(style, text, { validateStream: false }) : text
   const { severity } = problem
+  const hint = problemHint(problem)
   const code = severity === undefined ? problem.code : `${severity} ${problem.code}`
   const head = `${paint('bold', placeOf(problem, options))}  ${paint('red', code)}  ${printable(problemText(problem))}`
   const lines = text === undefined ? [] : frame(problem, text)
   return [
     head,
     ...lines.map((line, index) => paint(index === lines.length - 1 ? 'red' : 'dim', line)),
+    ...(hint === undefined ? [] : [`  ${printable(hint)}`]),
   ].join('\n')
 }
 
@@ -215,7 +224,7 @@ const annotation = (problem: Problem, options: FormatOptions) => {
   const file = property(shownFile(problem.file, options))
   return (
     `::${ANNOTATIONS[problem.severity ?? 'error']} file=${file},line=${problem.line},col=${problem.column},endColumn=${end}` +
-    `,title=${property(problem.code)}::${command(problemText(problem))}`
+    `,title=${property(problem.code)}::${command([problemText(problem), problemHint(problem)].filter(Boolean).join('\n'))}`
   )
 }
 const ANNOTATIONS = { error: 'error', warning: 'warning', info: 'notice' } as const

@@ -212,4 +212,6 @@ export interface ProblemView {
   readonly suggestion?: string
   /** Of `check`: the message with the suggestion, as `tollgate check` prints it. */
   readonly text?: string
+  /** Of `check` and an unknown key: the allowed keys, in the words of editors. */
+  readonly hint?: string
 }

@@ -6,7 +6,7 @@ const problem = errors({
   PRICE_MISSING: [500, 'no price is configured: add `price:`, or `free: true`'],
   PRICE_AND_FREE: [500, 'both `free: true` and a price are set; remove one of them'],
   PRICE_SHAPE: [500, '%s'],
-  PRICE_KEY: [500, 'unknown key "%s"; known are %s'],
+  PRICE_KEY: [500, 'unknown key "%s". Allowed keys: %s'],
   PRICE_METER: [500, 'unknown meter %s; known meters are %s'],
   PRICE_AMOUNT: [500, '%s'],
   PRICE_CURRENCY: [500, 'no exchange rate for %s; settings.currency.rates has %s'],

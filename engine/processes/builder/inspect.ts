@@ -8,7 +8,7 @@ import { load } from '../../config/load.ts'
 import { bundlePlugins } from '../../config/plugins/bundle.ts'
 import { importPlugins } from '../../config/plugins/import.ts'
 import { pluginFolders } from '../../config/plugins/plugin-folders.ts'
-import { ProblemsError, problemText } from '../../config/problem.ts'
+import { type Problem, ProblemsError, problemHint, problemText } from '../../config/problem.ts'
 import { read, type Source } from '../../config/read.ts'
 import { assembleSchema } from '../../config/schema.ts'
 import { errors } from '../../errors.ts'
@@ -142,14 +142,18 @@ const problemsOf = async (
     await snapshot.retire()
     return []
   } catch (error) {
-    if (error instanceof ProblemsError)
-      return error.problems.map(each => ({ ...each, text: problemText(each) }))
+    if (error instanceof ProblemsError) return error.problems.map(viewOf)
     const message = error instanceof Error ? error.message : String(error)
     const place = { file: formatPath(root, path), line: 1, column: 1 }
     return [{ code: 'LOAD_FAILED', message, ...place }]
   } finally {
     await database.close()
   }
+}
+
+const viewOf = (problem: Problem): ProblemView => {
+  const hint = problemHint(problem)
+  return { ...problem, text: problemText(problem), ...(hint !== undefined && { hint }) }
 }
 
 /** An included file may be new: patterns find it as if it were on the disk. */

@@ -85,7 +85,12 @@ const rollback = async ({ body }: AdminCall, { gateway }: HostBase): Promise<Adm
 
 export const PROBLEM = object(
   { code: text, message: text, file: text, line: integer, column: integer },
-  { length: integer, suggestion: text, text: described('Its message with the suggestion.', text) },
+  {
+    length: integer,
+    suggestion: text,
+    text: described('Its message with the suggestion.', text),
+    hint: described('Of an unknown key: the allowed keys, in the words of editors.', text),
+  },
 )
 const ROUTE = object(
   {

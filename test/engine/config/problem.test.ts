@@ -184,6 +184,13 @@ t.test('github: prints a workflow command that a pull request shows at its line'
   t.match(format([{ ...odd, message: 'a\nb%' }], texts, 'github'), /::a%0Ab%25$/)
 })
 
+t.test('allowed keys: below the code frame, and in the annotation of a pull request', async t => {
+  const unknown = { ...typo, allowed: ['retries', 'path'] }
+  t.match(format([unknown], texts, 'pretty'), /\^\n {2}Allowed keys: retries, path$/)
+  t.match(format([unknown], texts, 'github'), /"retries"\?%0AAllowed keys: retries, path$/)
+  t.match(format([{ ...typo, allowed: [] }], texts, 'pretty'), /\n {2}Allowed keys: none$/)
+})
+
 t.test('problems: sorted by file, line and column, without duplicates', async t => {
   const at = (file: string, line: number, column: number) => problem('ODD', { file, line, column })
   t.same(

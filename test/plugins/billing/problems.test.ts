@@ -38,7 +38,7 @@ const TABLE: readonly (readonly [options: string, ...patterns: RegExp[]])[] = [
   ],
   [
     'price: { calls: 1, discount: { factor: 0.5, steps: 1 } }',
-    /^m\.price\.discount\.steps PRICE_KEY .*"steps"; known are factor, when, step/,
+    /^m\.price\.discount\.steps PRICE_KEY .*"steps"\. Allowed keys: factor, when, step/,
   ],
   [
     'price: { calls: 1, discount: { factor: 0.5, when: true, step: x } }',
@@ -56,7 +56,10 @@ const TABLE: readonly (readonly [options: string, ...patterns: RegExp[]])[] = [
   ['price: [{ meter: 7, price: 1 }]', /^m\.price\.0 PRICE_METER unknown meter 7/],
   ['price: [{ meter: [input], price: 1 }]', /^m\.price\.0 PRICE_METER/],
   // keys
-  ['price: { input: { price: 1, pre: 1M } }', /^m\.price\.input\.pre PRICE_KEY .*"pre"; known are/],
+  [
+    'price: { input: { price: 1, pre: 1M } }',
+    /^m\.price\.input\.pre PRICE_KEY .*"pre"\. Allowed keys: /,
+  ],
   ['price: { input: { meter: input, price: 1 } }', /^m\.price\.input\.meter PRICE_KEY/],
   ['price: [{ meter: input, price: 1, unit: 1M }]', /^m\.price\.0\.unit PRICE_KEY/],
   // amounts

@@ -19,6 +19,8 @@ interface Problem {
   readonly message: string
   /** With the suggestion, as `tollgate check` prints it. */
   readonly text?: string
+  /** The allowed keys, where one is unknown. */
+  readonly hint?: string
   readonly file: string
   readonly line: number
   readonly column: number
@@ -302,7 +304,7 @@ interface ProblemLineProps {
   readonly isHere: boolean
 }
 const ProblemLine = ({ of: problem, area, isHere }: ProblemLineProps) => {
-  const { file, line, column, length, suggestion } = problem
+  const { file, line, column, length, suggestion, hint } = problem
   const place = `${file}:${line}:${column}`
   const show = () => area.current && select(area.current, problem)
   const replace = () => {
@@ -326,6 +328,7 @@ const ProblemLine = ({ of: problem, area, isHere }: ProblemLineProps) => {
           {text('editor.replace', { word: suggestion })}
         </button>
       )}
+      {hint && <span class="small muted hint">{hint}</span>}
     </p>
   )
 }
