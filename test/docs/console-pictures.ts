@@ -1,6 +1,6 @@
 /** Takes the pictures of the console for docs/images/console/, from a gateway with real data:
  *  `npm run console:pictures -- [FOLDER]`. With `--all` every view in both themes, both sizes and
- *  both languages, to look at; with `--only TEXT` those whose name contains the text. */
+ *  both languages, to look at; with `--only TEXT` those whose name contains it (`360-dark`). */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -97,10 +97,10 @@ const windowOf = async (
 mkdirSync(target, { recursive: true })
 try {
   const [gateway, browser] = await Promise.all([startSample(t), startBrowser(t)])
-  const views = viewsOf(gateway).filter(({ name }) => name.includes(values.only))
+  const views = viewsOf(gateway)
   const windows = new Map<string, Window>()
-  for (const shot of values.all ? allShots(views) : shotsOfRecord(viewsOf(gateway))) {
-    if (!shot.view.name.includes(values.only)) continue
+  for (const shot of values.all ? allShots(views) : shotsOfRecord(views)) {
+    if (!shot.name.includes(values.only)) continue
     const key = `${shot.width} ${shot.theme} ${shot.view.role}`
     const window = windows.get(key) ?? (await windowOf(browser, gateway, shot))
     windows.set(key, window)

@@ -29,9 +29,19 @@ export interface StreamEvent {
   readonly choices?: readonly { readonly delta?: { readonly content?: string } }[]
   readonly type?: string
   readonly delta?: string | { readonly text?: string }
+  /** Of a stream that failed; Responses has it in `response` or beside `type`. */
+  readonly error?: { readonly message?: string } | null
+  readonly response?: { readonly error?: { readonly message?: string } | null }
+  readonly message?: unknown
   readonly candidates?: readonly {
     readonly content?: { readonly parts?: readonly { readonly text?: string }[] }
   }[]
+}
+/** Why a stream ended early, in each format. */
+export const failureIn = ({ type, error, response, message }: StreamEvent): string | undefined => {
+  const failure = error ?? response?.error
+  if (failure) return failure.message ?? String(type)
+  return type === 'error' && typeof message === 'string' ? message : undefined
 }
 const user = (text: string) => ({ role: 'user', content: text })
 

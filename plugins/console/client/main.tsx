@@ -39,15 +39,18 @@ const App = () => {
   if (!present) return null
   const { session, error, hasEnded = false } = present
   if (error) return <ErrorState error={error} onRetry={load} />
-  if (!session) return <SignIn hasEnded={hasEnded} onSession={session => setPresent({ session })} />
+  const onLanguage = () => {
+    switchLanguage()
+    setLanguageRound(round => round + 1)
+  }
+  if (!session) {
+    const onSession = (session: Session) => setPresent({ session })
+    return <SignIn hasEnded={hasEnded} onSession={onSession} onLanguage={onLanguage} />
+  }
   const signOut = async () => {
     await call('DELETE', '/api/session').catch(() => {})
     clearCache()
     setPresent({})
-  }
-  const onLanguage = () => {
-    switchLanguage()
-    setLanguageRound(round => round + 1)
   }
   return <SignedIn session={session} onSignOut={() => void signOut()} onLanguage={onLanguage} />
 }

@@ -13,6 +13,8 @@ export interface Page {
   /** Where the navigation lists it; a page without it is reached from another one, `under`. */
   readonly group?: 'customer' | 'admin'
   readonly under?: string
+  /** For operators, if that is another one. */
+  readonly adminUnder?: string
   /** Whether it is for operators, where `group` does not say so. */
   readonly isAdmin?: boolean
   load(): Promise<{ readonly default: ComponentType<PageProps> }>

@@ -14,7 +14,7 @@ export const PAGES = {
   },
   keys: { key: 'k', icon: 'keys', group: 'customer', load: () => import('./pages/keys.tsx') },
   usage: { key: 'u', icon: 'usage', group: 'customer', load: () => import('./pages/usage.tsx') },
-  call: { under: 'usage', load: () => import('./pages/call.tsx') },
+  call: { under: 'usage', adminUnder: 'live', load: () => import('./pages/call.tsx') },
   tasks: { key: 't', icon: 'tasks', group: 'customer', load: () => import('./pages/tasks.tsx') },
   task: { under: 'tasks', load: () => import('./pages/task.tsx') },
   files: { key: 'f', icon: 'files', group: 'customer', load: () => import('./pages/files.tsx') },

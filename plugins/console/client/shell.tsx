@@ -25,7 +25,8 @@ export const Shell = ({ place, session, onSignOut, onLanguage, children }: Shell
   const [isOpen, setOpen] = useState(false)
   useKeyboard(() => setHelp(true))
   useEffect(() => setOpen(false), [place])
-  const present = pageOf(place.page)?.under ?? place.page
+  const { under, adminUnder } = pageOf(place.page) ?? {}
+  const present = (session.admin && adminUnder) || under || place.page
   return (
     <SessionContext.Provider value={session}>
       <button type="button" class="hidden skip" onClick={focusMain}>
@@ -92,7 +93,12 @@ const BottomBar = (props: { present: string; isOpen: boolean; onMore(): void }) 
     {IN_BAR.filter(name => pageOf(name)).map(name => (
       <PageLink key={name} name={name} icon={pageOf(name)?.icon} present={props.present} />
     ))}
-    <button type="button" aria-expanded={props.isOpen} onClick={props.onMore}>
+    <button
+      type="button"
+      aria-expanded={props.isOpen}
+      aria-current={IN_BAR.some(name => name === props.present) ? undefined : 'true'}
+      onClick={props.onMore}
+    >
       <Icon name="more" />
       {text('nav.more')}
     </button>

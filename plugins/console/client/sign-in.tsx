@@ -12,8 +12,9 @@ const LINK = /^#link=(sl-\w+)$/
 interface SignInProps {
   readonly hasEnded: boolean
   onSession(session: Session): void
+  onLanguage(): void
 }
-export const SignIn = ({ hasEnded, onSession }: SignInProps) => {
+export const SignIn = ({ hasEnded, onSession, onLanguage }: SignInProps) => {
   const [token, setToken] = useState('')
   const [link, setLink] = useState(LINK.exec(location.hash)?.[1])
   const signIn = async (credential: object) =>
@@ -30,9 +31,14 @@ export const SignIn = ({ hasEnded, onSession }: SignInProps) => {
   return (
     <main class="sign-in">
       <div class="card">
-        <span class="brand">
-          <Icon name="gate" /> Tollgate
-        </span>
+        <div class="card-head">
+          <span class="brand">
+            <Icon name="gate" /> Tollgate
+          </span>
+          <button type="button" class="button tiny" onClick={onLanguage}>
+            {text('language')}
+          </button>
+        </div>
         <h1>{text('sign-in.title')}</h1>
         {hasEnded && <p class="notice">{text('sign-in.ended')}</p>}
         <FormError error={byLink.error} fields={[]} />

@@ -237,7 +237,10 @@ const TEXTS = {
     '提供方未报告用量：数量按文本估算。',
   ],
   'call.unpriced': ['Used but not priced: {names}.', '已使用但未定价：{names}。'],
-  'call.uncollected': ['Not covered by the balance', '余额未能覆盖'],
+  'call.uncollected': [
+    'Not charged, beyond the balance or twice the hold',
+    '未收取，超出余额或冻结额的两倍',
+  ],
   // Tasks
   'state.accepted': ['waiting', '等待提交'],
   'state.submitting': ['being submitted', '提交中'],

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
 import { eventually } from '../gateway/primary.ts'
@@ -58,16 +59,22 @@ const shippedRoutes = () => {
   }
 }
 
+/** A query whose answer costs more than twice its hold. */
+const COSTLY = 'everything about tea'
+const COSTLY_ANSWER = {
+  id: 'rerank-1',
+  results: [{ index: 0, relevance_score: 0.9 }],
+  meta: { billed_units: { search_units: 5_000 } },
+}
 /** An upstream that fails: an answer for each path, or none. */
 const startFaultyUpstream = async (t: Pick<Test, 'teardown'>): Promise<string> => {
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     // The gateway cannot know whether this task was created.
-    if (request.url?.startsWith('/mj')) request.socket.destroy()
-    else {
-      const message = 'The model is overloaded: try again in a few seconds, or ask for less.'
-      response.writeHead(503, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ message }))
-    }
+    if (request.url?.startsWith('/mj')) return void request.socket.destroy()
+    const isCostly = (await text(request)).includes(COSTLY)
+    const message = 'The model is overloaded: try again in a few seconds, or ask for less.'
+    response.writeHead(isCostly ? 200 : 503, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(isCostly ? COSTLY_ANSWER : { message }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => {
@@ -100,6 +107,7 @@ export const startSample = async (t: Pick<Test, 'teardown'>): Promise<SampleGate
   const ids = await useAccount(gateway, customer)
   for (const [index, { origin }] of receivers.entries())
     await saveWebhook(index === 0 ? customer : await gateway.customer('hooks', 1), origin)
+  await useUncollected(gateway)
   await useConfiguration(gateway, admin)
   return { ...gateway, operator, customer, newcomer, receivers, ...ids }
 }
@@ -165,6 +173,15 @@ const useAccount = async (gateway: ConsoleGateway, client: ConsoleClient) => {
     call: String(usage.data[0]?.request_id),
     failedCall: failed.headers.get('x-request-id') ?? '',
   }
+}
+/** A call of the account `trial` that cost more than twice its hold. */
+const useUncollected = async (gateway: ConsoleGateway): Promise<void> => {
+  const trial = await gateway.customer('trial', 1)
+  const { body: key } = await trial.ask('POST', '/api/keys', { name: 'first' })
+  const body = { model: 'rerank-v3.5', query: COSTLY, documents: ['green', 'black'] }
+  const headers = { authorization: `Bearer ${key.data.key}` }
+  const reply = await gateway.ask('POST', '/v1/rerank', body, headers)
+  if (reply.status !== 200) throw new Error(JSON.stringify(reply.body))
 }
 /** Adds calls of the past weeks, as copies of those of today: a closed charge does not change. */
 const addPast = async ({ data }: ConsoleGateway): Promise<void> => {

@@ -26,7 +26,7 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
   const ann = await gateway.customer('ann', 100)
   const operator = await gateway.signIn({ token: gateway.token })
   const { body: key } = await ann.ask('POST', '/api/keys', { name: 'calls' })
-  const { taskId } = await useGateway(gateway, String(key.data.key))
+  await useGateway(gateway, String(key.data.key))
 
   t.test('sign-in: refuses a wrong token, accepts the right one, leaves no secret', async t => {
     const { page, faults } = await openWindow(t, browser, gateway)
@@ -167,6 +167,10 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     await open('overview')
     await page.getByRole('button', { name: '中文' }).first().click()
     await page.getByRole('heading', { name: '概览' }).waitFor()
+    const visitor = await openWindow(t, browser, gateway)
+    await visitor.page.goto(`${gateway.url}/console`)
+    await visitor.page.getByRole('button', { name: '中文' }).click()
+    await visitor.page.getByLabel('系统令牌').waitFor()
     await open('usage')
     await page.getByRole('heading', { name: '用量' }).waitFor()
     t.equal(await page.locator('html').getAttribute('lang'), 'zh')
@@ -281,30 +285,129 @@ t.test('console in a browser', { skip: missingBrowser }, async t => {
     t.same(faults, [])
   })
 
-  t.test('playground: streams an answer in each format and shows its charge', async t => {
+  t.test('playground: each format by a click: request, streamed answer, charge', async t => {
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
-    for (const format of ['openai', 'responses', 'anthropic', 'gemini']) {
-      await open(`playground?format=${format}&model=gp-4.1`)
-      await page.getByLabel('Message').fill('Say hello')
+    await open('playground')
+    for (const [title, path] of Object.entries({
+      'Chat Completions': '/v1/chat/completions',
+      Responses: '/v1/responses',
+      Messages: '/v1/messages',
+      generateContent: '/v1beta/models/gp-4.1:streamGenerateContent?alt=sse',
+    })) {
+      await page.getByRole('button', { name: title, exact: true }).click()
+      await page.locator(`[aria-pressed=true]`).getByText(title, { exact: true }).waitFor()
+      await page.getByLabel('Model').selectOption('gp-4.1')
+      await page.getByLabel('Message').fill(`Say hello to ${title}`)
+      await page.getByLabel('System prompt').fill('Be short')
+      await page.getByLabel('Most output tokens').fill('64')
+      const answering = page.waitForResponse(response => response.url().endsWith(path))
       await page.getByRole('button', { name: 'Send' }).click()
-      await page.locator('[data-charge]').getByText('CNY').waitFor()
-      t.match(await page.locator('[data-answer]').textContent(), /\w{3}/, format)
-      t.match(await page.locator('[data-charge]').textContent(), /^0\.00\d*[1-9]/, format)
+      const response = await answering
+      t.match(await response.headerValue('content-type'), /^text\/event-stream/, title)
+      const body = response.request().postDataJSON()
+      t.match(
+        JSON.stringify(body),
+        new RegExp(`Say hello to ${title}.*64|64.*Say hello to ${title}`),
+      )
+      t.match(JSON.stringify(body), /Be short/)
+      const charge = page.locator('[data-charge]')
+      await charge.getByText('CNY').waitFor()
+      t.match(
+        await page.locator('[data-answer]').textContent(),
+        `You wrote: "Say hello to ${title}"`,
+      )
+      await page.locator('summary').click()
+      const requestText = (await page.locator('details pre').textContent()) ?? ''
+      t.equal(requestText.split('\n', 1)[0], `POST ${path}`)
+      t.same(
+        JSON.parse(requestText.slice(requestText.indexOf('\n'))),
+        body,
+        `${title}: the request as it was`,
+      )
+      const { data } = (await ann.ask('GET', '/api/usage?limit=1')).body
+      const cost = Number(data[0]?.cost)
+      t.ok(cost > 0)
+      t.equal(Number.parseFloat((await charge.textContent()) ?? ''), Number(cost.toFixed(6)), title)
+      const id = await page.locator('dl a[href*=req_]').getAttribute('href')
+      t.equal(id, `#/call/${data[0]?.request_id}`)
     }
     t.same(faults, [])
   })
 
-  t.test('task: created in the playground, its clip plays on its page', async t => {
+  t.test(
+    'playground: a stream that fails and a refusal show their errors, and no charge waits',
+    async t => {
+      const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
+      const failures = {
+        openai: [
+          { choices: [{ delta: { content: 'Half' } }] },
+          { error: { message: 'broke off' } },
+        ],
+        responses: [
+          { type: 'response.output_text.delta', delta: 'Half' },
+          { type: 'response.failed', response: { error: { message: 'broke off' } } },
+        ],
+        anthropic: [
+          { type: 'content_block_delta', delta: { text: 'Half' } },
+          { type: 'error', error: { message: 'broke off' } },
+        ],
+        gemini: [
+          { candidates: [{ content: { parts: [{ text: 'Half' }] } }] },
+          { error: { message: 'broke off' } },
+        ],
+      }
+      for (const [format, events] of Object.entries(failures)) {
+        await open(`playground?format=${format}&model=gp-4.1`)
+        await page.route(/completions|responses|messages|streamGenerate/, route =>
+          route.fulfill({
+            contentType: 'text/event-stream',
+            body: events.map(each => `data: ${JSON.stringify(each)}\n\n`).join(''),
+          }),
+        )
+        await page.getByLabel('Message').fill('Hello')
+        await page.getByRole('button', { name: 'Send' }).click()
+        await page.getByRole('alert').getByText('broke off').waitFor()
+        t.equal(await page.locator('[data-answer]').textContent(), 'Half', format)
+        t.equal(await page.getByRole('button', { name: 'Stop' }).count(), 0, format)
+        await page.unrouteAll()
+      }
+      const poor = await gateway.customer('poor', 0)
+      const refused = await openWindow(t, browser, gateway, { as: poor })
+      await refused.open('playground')
+      await refused.page.getByLabel('Message').fill('Hello')
+      await refused.page.getByRole('button', { name: 'Send' }).click()
+      await refused.page
+        .getByRole('alert')
+        .getByText(/balance/)
+        .waitFor()
+      await refused.page.locator('[data-charge]').getByText('none').waitFor()
+      t.same([...faults, ...refused.faults], [])
+    },
+  )
+
+  t.test('video: by a click, with its request, its clip and its charge', async t => {
     const { page, faults, open } = await openWindow(t, browser, gateway, { as: ann })
-    await open('playground?format=video&model=vdq3')
+    await open('playground')
+    await page.getByRole('button', { name: 'Video' }).click()
+    await page.getByLabel('Model').selectOption('vdq3')
     await page.getByLabel('Prompt').fill('A lighthouse')
+    await page.getByLabel('Duration').fill('2')
+    await page.getByLabel('Resolution').selectOption('540p')
+    const requestText = (await page.locator('pre').textContent()) ?? ''
+    const creating = page.waitForRequest(/\/ent\/v2\/text2video$/)
     await page.getByRole('button', { name: 'Send' }).click()
+    const body = (await creating).postDataJSON()
+    t.same(body, { model: 'vdq3', prompt: 'A lighthouse', duration: 2, resolution: '540p' })
+    t.same(JSON.parse(requestText.slice(requestText.indexOf('\n'))), body)
     await page.getByRole('heading', { name: 'Task' }).first().waitFor()
-    await open(`task/${taskId}`)
+    await page.locator('dl').getByText('succeeded').waitFor()
     await page.locator('video').waitFor()
-    await page.getByText('succeeded').waitFor()
     await page.getByRole('link', { name: 'Receipt' }).click()
-    await page.getByText('seconds').first().waitFor()
+    await page.getByRole('region', { name: 'Price' }).getByText('seconds').first().waitFor()
+    const { data } = (await ann.ask('GET', '/api/usage?limit=1&model=vdq3')).body
+    const price = await page.getByRole('region', { name: 'Price' }).locator('strong').textContent()
+    t.equal(Number(price), data[0]?.cost)
+    t.ok(Number(price) > 0)
     t.same(faults, [])
   })
 
@@ -512,7 +615,7 @@ const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /** Real calls of each kind; resolves when the task has succeeded. */
-const useGateway = async (gateway: ConsoleGateway, key: string) => {
+const useGateway = async (gateway: ConsoleGateway, key: string): Promise<void> => {
   const headers = { authorization: `Bearer ${key}` }
   for (const model of ['gp-4.1', 'cl-haiku-4-5', 'gx-2.5-flash']) {
     const body = { model, messages: [{ role: 'user', content: 'Hello' }] }
@@ -526,7 +629,6 @@ const useGateway = async (gateway: ConsoleGateway, key: string) => {
     const { body } = await gateway.ask('GET', path, undefined, headers)
     return (body as unknown as { state: string }).state === 'success'
   })
-  return { taskId }
 }
 
 /** Puts the texts wherever a customer's request can put a text that the console shows. */

@@ -71,6 +71,26 @@ t.test(
   },
 )
 
+t.test('start page: other methods get a 405 that names the allowed ones', async t => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    for (const accept of ['text/html', 'application/json']) {
+      const headers = { accept }
+      const response = await fetch(`${gateway.url}/`, { method, headers, redirect: 'manual' })
+      t.equal(response.status, 405, `${method} ${accept}`)
+      t.equal(response.headers.get('allow'), 'GET, HEAD')
+      t.equal(response.headers.get('location'), null, 'no redirect')
+      const { error } = (await response.json()) as { error: Readonly<Record<string, unknown>> }
+      t.match(error, { message: `${method} is not allowed here; allowed: GET, HEAD.` })
+    }
+  }
+  const head = (accept: string) =>
+    fetch(`${gateway.url}/`, { method: 'HEAD', headers: { accept }, redirect: 'manual' })
+  const browser = await head('text/html')
+  t.equal(browser.status, 302)
+  t.equal(browser.headers.get('location'), 'console')
+  t.equal((await head('*/*')).status, 404)
+})
+
 t.test('files: compressed, immutable, with ETags', async t => {
   const { text } = await rawGet(`${gateway.url}/console`)
   const names = [...text.matchAll(/(?:src|href)="console\/([^"]+)"/g)].map(match => match[1] ?? '')

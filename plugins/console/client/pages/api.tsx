@@ -20,7 +20,7 @@ import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
-import { CodeBox, jsonOf } from '../parts/values.tsx'
+import { CodeBox, jsonOf, MethodPath } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
 
@@ -71,8 +71,8 @@ const columns = (document: OpenApi): readonly Column<ApiCall>[] => {
     {
       title: text('api.call'),
       cell: ({ method, path, operationId }) => (
-        <a class="mono anywhere" href={hrefOf('api', operationId)}>
-          {method} {path}
+        <a href={hrefOf('api', operationId)}>
+          <MethodPath method={method} path={path} />
         </a>
       ),
       csv: ({ method, path }) => `${method} ${path}`,
@@ -214,8 +214,13 @@ const Rows = ({ rows }: { rows: readonly Row[] }) => (
       <dd key={`${name} value`}>
         {type && <code class="anywhere">{type}</code>}
         {isRequired && <strong class="small"> {text('api.required')}</strong>}
-        {description && <div class="small muted">{description}</div>}
+        {description && <div class="small muted">{withCode(description)}</div>}
       </dd>,
     ])}
   </dl>
 )
+/** Text between backticks is code. */
+const withCode = (description: string): ComponentChildren =>
+  description
+    .split('`')
+    .map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))

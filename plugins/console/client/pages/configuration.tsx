@@ -205,7 +205,7 @@ const columnsOf = (onRollback: (version: Version) => void): readonly Column<Vers
   {
     title: text('configuration.changed'),
     cell: ({ change, from }) => (
-      <span class="ellipsis">
+      <span class="ellipsis long">
         {from === undefined
           ? (change ?? text('configuration.start'))
           : text('configuration.restored', { n: from })}

@@ -105,7 +105,11 @@ const useColumns = (): readonly Column<RequestRecord>[] => {
   return [
     {
       title: text('column.time'),
-      cell: ({ time }) => <time title={formatTime(time)}>{clock(time)}</time>,
+      cell: ({ time, id }) => (
+        <a href={hrefOf('call', id)}>
+          <time title={formatTime(time)}>{clock(time)}</time>
+        </a>
+      ),
       csv: ({ time }) => new Date(time).toISOString(),
     },
     {

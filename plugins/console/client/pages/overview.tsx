@@ -47,10 +47,11 @@ const Overview = ({ place }: PageProps) => {
   const usage = useData<{ data: readonly Cell[] }>(`/api/usage/overview?from=${from}`)
   const profile = useData<{ data: Profile }>('/api/user/info')
   const [secret, setSecret] = useState<string>()
-  const live = useChanges('/api/usage/events', () => {
+  const reload = () => {
     usage.reload()
     profile.reload()
-  })
+  }
+  const live = useChanges('/api/usage/events', reload)
   return (
     <>
       <PageHead title={text('page.overview')}>
@@ -63,14 +64,16 @@ const Overview = ({ place }: PageProps) => {
           onChoose={days => setQuery({ days: String(days) })}
         />
       </PageHead>
-      <View of={profile} rows={3}>
+      <View of={{ ...profile, reload }} rows={3}>
         {({ data }) => <Tiles profile={data} cells={usage.data?.data ?? []} />}
       </View>
-      <View of={usage} rows={8}>
-        {({ data }) =>
-          data.length === 0 ? <NoCalls onKey={setSecret} /> : <Charts cells={data} from={from} />
-        }
-      </View>
+      {!(profile.error && usage.error) && (
+        <View of={usage} rows={8}>
+          {({ data }) =>
+            data.length === 0 ? <NoCalls onKey={setSecret} /> : <Charts cells={data} from={from} />
+          }
+        </View>
+      )}
       {secret && <FirstCall secret={secret} onClose={() => setSecret(undefined)} />}
     </>
   )

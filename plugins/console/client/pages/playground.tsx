@@ -1,8 +1,15 @@
 /** The playground: a chat in any of the four formats, streamed, or a video task, with what was sent,
  *  what came back and what it cost. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type ApiError, call, callData, errorOf, send } from '../api.ts'
-import { type ChatFormat, FORMAT_NAMES, FORMATS, type FormatName, readEvents } from '../formats.ts'
+import { ApiError, call, callData, errorOf, send } from '../api.ts'
+import {
+  type ChatFormat,
+  FORMAT_NAMES,
+  FORMATS,
+  type FormatName,
+  failureIn,
+  readEvents,
+} from '../formats.ts'
 import { toApiError, useAction, useData } from '../loading.ts'
 import type { PageProps } from '../pages.ts'
 import { Field, Form } from '../parts/form.tsx'
@@ -69,6 +76,7 @@ const ModelField = ({ model, names }: ModelProps) => (
 /** One call: what was sent and what has come back so far. */
 interface Run {
   readonly body: object
+  readonly path: string
   readonly answer: string
   readonly requestId?: string
   readonly error?: ApiError
@@ -87,7 +95,7 @@ const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => 
     const body = format.body({ model, text: message, system, most: Number(most) || 1024 })
     const controller = new AbortController()
     abort.current = controller
-    setRun({ body, answer: '' })
+    setRun({ body, path: format.path(model), answer: '' })
     const change = (part: Partial<Run>) => setRun(before => before && { ...before, ...part })
     try {
       const options = { body, signal: controller.signal }
@@ -96,13 +104,16 @@ const Chat = ({ format, model, names }: ModelProps & { format: ChatFormat }) => 
       change({ requestId })
       if (!response.ok || !response.body) throw await errorOf(response)
       await readEvents(response.body, event => {
+        const failure = failureIn(event)
+        if (failure !== undefined)
+          throw new ApiError(response.status, failure, undefined, requestId)
         const added = format.textIn(event)
         if (added) setRun(before => before && { ...before, answer: before.answer + added })
       })
       change({ isOver: true })
     } catch (error) {
       const { aborted } = controller.signal
-      change(aborted ? { isOver: true, isStopped: true } : { error: toApiError(error) })
+      change({ isOver: true, ...(aborted ? { isStopped: true } : { error: toApiError(error) }) })
     }
   })
   return (
@@ -135,7 +146,7 @@ const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
   <section class="card" aria-label={text('playground.answer')}>
     <div class="card-head">
       <h2>{text('playground.answer')}</h2>
-      {run && !run.isOver && !run.error && (
+      {run && !run.isOver && (
         <button type="button" class="button tiny" onClick={onStop}>
           {text('playground.stop')}
         </button>
@@ -152,7 +163,7 @@ const Answer = ({ run, onStop }: { run: Run | undefined; onStop(): void }) => (
         <Charge run={run} />
         <details>
           <summary>{text('playground.request')}</summary>
-          <CodeBox text={jsonOf(run.body)} />
+          <CodeBox text={`POST ${run.path}\n${jsonOf(run.body)}`} />
         </details>
       </>
     )}
@@ -169,6 +180,7 @@ const [INTERVAL, LOOKS] = [300, 30]
 const Charge = ({ run: { requestId, isOver } }: { run: Run }) => {
   const currency = useCurrency()
   const [receipt, setReceipt] = useState<Receipt>()
+  const [isMissing, setMissing] = useState(false)
   useEffect(() => {
     if (!isOver || !requestId) return
     let looks = 0
@@ -180,6 +192,7 @@ const Charge = ({ run: { requestId, isOver } }: { run: Run }) => {
         })
         .catch(() => {
           if (++looks < LOOKS) timer = setTimeout(look, INTERVAL)
+          else setMissing(true)
         })
     let timer = setTimeout(look, 0)
     return () => clearTimeout(timer)
@@ -199,7 +212,7 @@ const Charge = ({ run: { requestId, isOver } }: { run: Run }) => {
             {receipt.formula && <div class="small muted">{receipt.formula}</div>}
           </>
         ) : (
-          <span class="muted">{text('playground.waiting')}</span>
+          <span class="muted">{text(isMissing ? 'none' : 'playground.waiting')}</span>
         )}
       </dd>
     </dl>

@@ -5,6 +5,7 @@ import { Filter, wholeList } from '../parts/list.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, View } from '../parts/states.tsx'
 import { type Column, Table } from '../parts/table.tsx'
+import { MethodPath } from '../parts/values.tsx'
 import { hrefOf } from '../router.ts'
 import { text } from '../texts.ts'
 
@@ -60,11 +61,7 @@ const columns = (): readonly Column<Route>[] => [
   },
   {
     title: text('routes.path'),
-    cell: ({ method, path }) => (
-      <span class="mono anywhere">
-        {method} {path}
-      </span>
-    ),
+    cell: route => <MethodPath {...route} />,
     csv: ({ method, path }) => `${method} ${path}`,
   },
   {

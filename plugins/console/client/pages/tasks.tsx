@@ -89,7 +89,7 @@ const COLUMNS = (): readonly Column<Task>[] => [
   {
     title: text('tasks.prompt'),
     cell: ({ request: { prompt } }) => (
-      <span class="ellipsis">{typeof prompt === 'string' ? prompt : ''}</span>
+      <span class="ellipsis long">{typeof prompt === 'string' ? prompt : ''}</span>
     ),
     csv: ({ request: { prompt } }) => (typeof prompt === 'string' ? prompt : ''),
     isWide: true,

@@ -1,6 +1,6 @@
 /** Values as the console shows them everywhere: money, times, ids, states. */
 
-import { createContext } from 'preact'
+import { createContext, Fragment } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Session } from '../api.ts'
 import { formatRelative, formatTime, shortenId, splitMoney } from '../format.ts'
@@ -74,6 +74,19 @@ export const Id = ({ id }: { id: string }) => (
     {shortenId(id)}
     <span class="hidden"> {text('copy')}</span>
   </button>
+)
+
+/** A method and a path, which may break before a slash or a colon. */
+export const MethodPath = ({ method, path }: { method: string; path: string }) => (
+  <span class="mono path">
+    {method}{' '}
+    {path.split(/(?=[/:])/).map((part, index) => (
+      <Fragment key={index}>
+        {index > 0 && <wbr />}
+        {part}
+      </Fragment>
+    ))}
+  </span>
 )
 
 interface Owned {
