@@ -8,7 +8,10 @@ import { endpointOf } from '../http-client/connect.ts'
 
 const fault = errors({
   EGRESS_URL: [400, 'This URL cannot be reached from here: %s.'],
-  EGRESS_ADDRESS: [400, '%s is no public address.'],
+  EGRESS_ADDRESS: [
+    400,
+    '%s is no public address; an operator can allow it: settings.egress_allow.',
+  ],
   EGRESS_NAME: [400, 'The name %s cannot be resolved.'],
 })
 

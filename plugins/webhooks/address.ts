@@ -1,6 +1,6 @@
 /** Checks the URLs of receivers: the scheme, and a public address or one that the operator
  *  allowed. */
-import { errors } from '../../engine/errors.ts'
+import { asFault, errors, TollgateError } from '../../engine/errors.ts'
 import type { HostBase } from '../../engine/plugin.ts'
 
 const fault = errors({
@@ -26,6 +26,9 @@ export const admitAddress = async (
   )
   try {
     return await Promise.race([checkUrl(text), deadline.promise])
+  } catch (error) {
+    const { code, status, message } = asFault(error)
+    throw new TollgateError(code, status, message, { param: 'url' })
   } finally {
     clearTimeout(timer)
   }

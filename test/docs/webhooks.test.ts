@@ -25,7 +25,10 @@ t.test(
     const assignments = START.exec(session)?.[0].split(' ').slice(0, 2) ?? []
     await copy.start(Object.fromEntries(assignments.map(each => each.split('='))))
     const out = await copy.shell(after)
-    t.match(out, /"success":false,"message":"169\.254\.169\.254 is no public address\."/)
+    t.match(
+      out,
+      /"success":false,"message":"169\.254\.169\.254 is no public address; an operator can allow it: settings\.egress_allow\."/,
+    )
     t.match(out, /"success":true,"message":"Delivered\."/)
     t.match(out, /"threshold":5,"secret":"whsec_….{4}"/)
     t.match(out, /^genuine \{"topic":"user_quota_too_low","data":\{"quota":\d+\}\}$/m)

@@ -105,7 +105,7 @@ const TEXTS = {
   'overview.other': ['other', '其他'],
   'overview.empty': ['No calls in this period', '此期间没有调用'],
   'first.create': ['Create a key and a first call', '创建密钥并生成首次调用'],
-  'first.name': ['first', '首个'],
+  'first.name': ['first call', '首次调用'],
   'first.title': ['Your first call', '首次调用'],
   'first.help': [
     'Paste this into a terminal. The answer appears there, and the call appears on this page.',

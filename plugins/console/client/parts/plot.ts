@@ -51,6 +51,11 @@ const stacked = ({ series, days }: ChartData): number[][] => {
     .reverse()
 }
 
+/** Steps of the axis of lines, which are counts. */
+const WHOLE = Array.from({ length: 12 }, (_, digits) =>
+  [1, 2, 5].map(step => step * 10 ** digits),
+).flat()
+
 const draw = (
   box: HTMLElement,
   { days, series, kind, format }: ChartData,
@@ -91,6 +96,7 @@ const draw = (
           grid: { stroke: line, width: 1 },
           values: (_, splits) => splits.map(format),
           size: kind === 'lines' ? 48 : 84,
+          ...(kind === 'lines' && { incrs: WHOLE }),
           gap: 8,
         },
       ],
