@@ -22,6 +22,10 @@ import { parseJson } from '../engine/request/json.ts'
 import { openRequestLog } from '../engine/request-log/reader.ts'
 import { FilteredReply } from '../engine/response/filters.ts'
 import type { Source } from '../engine/response/source.ts'
+import type { Part } from '../plugins/formats/hub/answer.ts'
+import { Collector, partsOf } from '../plugins/formats/hub/answer-parts.ts'
+import { textOfPrompt } from '../plugins/formats/hub/text.ts'
+import { openListeners, PROMPT_CHAIN, partChainOf } from '../plugins/translate/listeners/chains.ts'
 
 export interface FakeHost extends Host {
   /** Log lines, as `level text`. */
@@ -256,6 +260,33 @@ export const readReply = (reply: FilteredReply): Promise<ReadReply> =>
       fail: reason => over(undefined, reason),
     })
   })
+
+/** Sets PROMPT and PARTS, for stages that listen to them. Call it before `handle` of the stage. */
+export const fakeTexts = (exchange: Call) => {
+  openListeners(exchange)
+  return {
+    /** The text of this prompt as targets get it. */
+    async prompt(text: string): Promise<string> {
+      const turns = [{ role: 'user', content: [{ type: 'text', text }] }] as const
+      const settings = { tools: [], settings: {}, stream: false, includeUsage: false, body: {} }
+      return textOfPrompt(await exchange.slots.need(PROMPT_CHAIN).run({ turns, ...settings }))
+    },
+    /** The text that the client gets of an answer in these pieces. */
+    answer(...pieces: readonly string[]): string {
+      const collector = new Collector()
+      const collect = (part: Part): void => collector.add(part)
+      const send = partChainOf(exchange)?.compose(collect) ?? collect
+      const content = [{ type: 'text', text: '' }] as const
+      for (const part of partsOf({ choices: [{ content, stop: { reason: 'end' } }] })) {
+        if (part.type === 'close')
+          for (const text of pieces) send({ type: 'grow', index: part.index, text })
+        send(part)
+      }
+      const contents = collector.answer().choices.flatMap(choice => choice.content)
+      return contents.map(each => ('text' in each ? each.text : '')).join('')
+    },
+  }
+}
 
 /** Returns the error that `run` throws, or undefined. */
 export const errorFrom = async (run: () => unknown): Promise<Fault | undefined> => {

@@ -20,6 +20,7 @@ const COPIED = [
   'models',
   'schemas',
   'routes.yaml',
+  'routes.test.yaml',
   'presets.yaml',
   'console.yaml',
   'package.json',

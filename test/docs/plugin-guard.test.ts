@@ -1,5 +1,8 @@
 /** The guard of docs/plugins.md: it hides and refuses text in all formats of clients and targets,
  *  plain and streamed, also where a word lies in several events. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { errors } from '../../engine/errors.ts'
 import type { Plugin, Stage } from '../../engine/plugin.ts'
@@ -15,7 +18,11 @@ import { formats } from '../../plugins/formats/index.ts'
 import { eventsIn } from '../../plugins/formats/stream/sse.ts'
 import translate from '../../plugins/translate/index.ts'
 import { pluginOf, startHttpUpstream, startTestServer } from '../helpers/gateway/test-server.ts'
+import { cachedCommand, operatorEnv } from '../helpers/operator.ts'
+import { blocksOf } from './blocks.ts'
 import { exampleFiles, exampleOf } from './examples.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const CLIENTS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'] as const
 type ClientFormat = (typeof CLIENTS)[number]
@@ -154,6 +161,32 @@ t.test('docs/plugins.md: the guard has at most 45 lines', t => {
   t.ok(guard && guard.text.trimEnd().split('\n').length <= 45)
   t.end()
 })
+
+t.test(
+  'docs/plugins.md: the test of the guard passes, and fails if the guard hides nothing',
+  async t => {
+    const test = blocksOf('docs/plugins.md').find(
+      ({ file }) => file === 'test/plugins/guard.test.ts',
+    )
+    const guard = exampleFiles.find(({ file }) => file === 'plugins/guard.ts')
+    const run = (guardText = '') => {
+      const folder = t.testdir({
+        plugins: { 'guard.ts': guardText, formats: t.fixture('symlink', `${ROOT}plugins/formats`) },
+        engine: t.fixture('symlink', `${ROOT}engine`),
+        test: {
+          helpers: t.fixture('symlink', `${ROOT}test/helpers`),
+          plugins: { 'guard.test.ts': test?.text ?? '' },
+        },
+      })
+      const file = join(folder, 'test/plugins/guard.test.ts')
+      return spawnSync(...cachedCommand(file), { env: operatorEnv(), encoding: 'utf8' })
+    }
+    const { status, stdout, stderr } = run(guard?.text)
+    t.equal(status, 0, stdout + stderr)
+    t.match(stdout, /^ok 2 /m)
+    t.not(run(guard?.text.replace("return '[hidden]'", 'return match')).status, 0)
+  },
+)
 
 t.test('docs/plugins.md: the guard hides words of prompts and answers', async t => {
   const guard = await exampleOf(t, 'guard')

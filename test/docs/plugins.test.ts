@@ -6,9 +6,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Plugin } from '../../engine/plugin.ts'
-import { fakeExchange, fakeHost } from '../helpers/gateway/fake-exchange.ts'
+import type { FilteredReply } from '../../engine/response/filters.ts'
+import { ACCOUNT } from '../../plugins/slots.ts'
+import { fakeExchange, fakeHost, readReply } from '../helpers/gateway/fake-exchange.ts'
 import { startGateway } from '../helpers/gateway/gateway.ts'
 import { SILENT_LOG, startHttpUpstream, startTestServer } from '../helpers/gateway/test-server.ts'
 import { operatorEnv, plainCommand } from '../helpers/operator.ts'
@@ -26,7 +28,8 @@ t.test(
   { skip: !LONG && 'CI and the long form run them' },
   async t => {
     const copy = await clone(t)
-    const files = blocksOf(PAGE).filter(({ file }) => file !== '')
+    // The test of the guard is run by plugin-guard.test.ts.
+    const files = blocksOf(PAGE).filter(({ file }) => file !== '' && !file.startsWith('test/'))
     t.ok(files.length >= 4)
     const output = await copy.start()
     for (const { file, text } of files) writeFileSync(join(copy.folder, file), text)
@@ -158,4 +161,88 @@ t.test('docs/plugins.md: its plugin with a table counts calls and checks its opt
   }
   const list = tally.admin?.['GET /-/tally']
   t.match(await list?.({} as never, host as never), [{ label: 'chat', calls: 2 }])
+})
+
+/** As a plugin outside of the repository imports them. */
+const packagedCache = (exampleFiles.find(({ file }) => file === 'plugins/cache.ts')?.text ?? '')
+  .replace('../engine/plugin.ts', 'tollgate/plugin')
+  .replace('./slots.ts', 'tollgate/slots')
+
+t.test('docs/plugins.md: a hit of the cache is free, plain and streamed', async t => {
+  const gateway = await startGateway({
+    files: { 'plugins/cache.ts': packagedCache },
+    routes: `pipeline: [errors, auth, model, cache, meter, translate, sandbox]
+upstreams: { up: { url: 'sandbox:', formats: [openai-chat] } }
+models: { gp: { to: up/gp, output: 100, price: { output: 1 / 1k } } }
+routes:
+  - { path: POST /v1/chat/completions, auth: key, model: body, cache: { seconds: 600, most: 10 }, translate: openai-chat, errors: openai }
+`,
+  })
+  t.teardown(() => gateway.stop())
+  const key = await gateway.key()
+  const ask = async (stream: boolean, content: string) => {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gp', stream, messages: [{ role: 'user', content }] }),
+    })
+    const { headers, status } = response
+    const [charge, hit, type] = ['x-tollgate-charge', 'x-cache', 'content-type'].map(name =>
+      headers.get(name),
+    )
+    return { status, charge, hit, type, text: await response.text() }
+  }
+  const first = await ask(false, 'Hello')
+  t.match(first, { status: 200, charge: /^0\.\d+$/, hit: null, text: /Hello/ }, first.text)
+  const again = await ask(false, 'Hello')
+  t.same(again, { ...first, charge: null, hit: 'hit' })
+  t.match(await ask(false, 'Hello!'), { hit: null, charge: /^0\.\d+$/ }, 'another body')
+  const stream = await ask(true, 'Hello')
+  t.match(stream, { hit: null, type: /event-stream/, text: /\[DONE\]/ })
+  t.same(await ask(true, 'Hello'), { ...stream, hit: 'hit' })
+})
+
+const arrange = async (t: Test) => {
+  let now = 1_000_000
+  t.intercept(Date, 'now', { value: () => now })
+  const cache = await exampleOf(t, 'cache')
+  const stage = await cache.setup({ seconds: 10, most: 2 }, fakeHost())
+  let answers = 0
+  /** The text of the answer of account `id`, which counts the calls of the upstream. */
+  const ask = async (id: number, body: string, end: 'complete' | 'cut' = 'complete') => {
+    const exchange = fakeExchange({ body })
+    exchange.slots.set(ACCOUNT, { id } as never)
+    await stage.handle?.(
+      exchange,
+      async () => void exchange.answer(200, Buffer.from(`answer ${++answers}`)),
+    )
+    const { text } = await readReply(exchange.reply as FilteredReply)
+    exchange.finish({ end, status: 200, bytes: text.length })
+    return text
+  }
+  const pass = (seconds: number): void => {
+    now += seconds * 1_000
+  }
+  return { ask, pass }
+}
+
+t.test('docs/plugins.md: the cache keeps answers for their time, and the latest', async t => {
+  const { ask, pass } = await arrange(t)
+  t.equal(await ask(1, 'a'), 'answer 1')
+  pass(9)
+  t.equal(await ask(1, 'a'), 'answer 1')
+  pass(1)
+  t.equal(await ask(1, 'a'), 'answer 2', 'too old')
+  await ask(1, 'b')
+  t.equal(await ask(1, 'a'), 'answer 2')
+  await ask(1, 'c')
+  t.equal(await ask(1, 'a'), 'answer 5', 'the oldest of three went')
+})
+
+t.test('docs/plugins.md: the cache keeps no answers for others, and none that was cut', async t => {
+  const { ask } = await arrange(t)
+  t.equal(await ask(1, 'a'), 'answer 1')
+  t.equal(await ask(2, 'a'), 'answer 2', 'another account')
+  t.equal(await ask(1, 'x', 'cut'), 'answer 3')
+  t.equal(await ask(1, 'x'), 'answer 4')
 })
