@@ -1,20 +1,24 @@
-/** The machine's clock jumps forty days ahead and one hour back during calls: no live process is
- *  reaped, no call is settled twice, limits recover with their window, and no duration is
- *  negative. */
+/** The machine's clock jumps forty days ahead and one hour back during calls, and steps under load:
+ *  no live process is reaped, no call is settled twice, limits recover with their window, and no
+ *  duration is negative. The long form makes 30 steps. */
 import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase } from '../../../engine/store/database.ts'
+import { audit } from '../../../plugins/ledger/audit.ts'
 import { addCredit, openWallet } from '../../../plugins/ledger/statements.ts'
 import { startGateway } from '../../helpers/gateway/gateway.ts'
 import { eventually } from '../../helpers/gateway/primary.ts'
 import { startUpstream } from '../../helpers/gateway/upstream.ts'
+import { createChance, shortOrLong } from '../../helpers/run-settings.ts'
 import { sql } from '../../helpers/store/store.ts'
 
 /** The library comes from Debian's package: apt-get install faketime. */
 const [LIBRARY = ''] = globSync('/usr/lib/{*/,}faketime/libfaketime.so.1')
 const DAY = 86_400_000
+const HOUR = DAY / 24
+const STEPS = shortOrLong(3, 30)
 const ANSWER = JSON.stringify({
   id: 'x',
   choices: [],
@@ -65,7 +69,7 @@ routes:
     const ask = async (key: string) => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
         method: 'POST',
-        headers: { ...headers, 'idempotency-key': key },
+        headers: { ...headers, 'idempotency-key': key.replaceAll(' ', '-') },
         body: '{"model":"call","messages":[],"stream":true}',
       })
       await response.text()
@@ -90,7 +94,7 @@ routes:
     await upstream.script('ok', [{ do: 'send', bytes: RESPONSE }])
     for (const [name, offset, ms] of [
       ['forty days ahead', '+40d', 40 * DAY],
-      ['one hour back', '-1h', -DAY / 24],
+      ['one hour back', '-1h', -HOUR],
     ] as const)
       await t.test(name, async t => {
         await upstream.script('chat', [
@@ -119,6 +123,44 @@ routes:
       [{ n: 2, paid: 2_000_000_000 }],
     )
     t.match(await rows('SELECT balance FROM wallets WHERE id = 2'), [{ balance: 8_000_000_000 }])
+    await t.test('steps under load', async t => {
+      await upstream.script('chat', [{ do: 'send', bytes: RESPONSE }])
+      await database.write([addCredit({ ...credit, amount: 10n ** 15n, at: Date.now() })])
+      const settled = async () => {
+        const list =
+          "SELECT count(*) AS n, sum(amount) AS paid FROM charges WHERE state = 'settled'"
+        const [row] = await rows(list)
+        return { count: Number(row?.n), paid: Number(row?.paid) }
+      }
+      const before = await settled()
+      const statuses: number[] = []
+      let isOver = false
+      let calls = 0
+      const lane = async (): Promise<void> => {
+        while (!isOver) statuses.push(await ask(`under load ${calls++}`))
+      }
+      const lanes = Array.from({ length: 8 }, lane)
+      const chance = createChance()
+      for (let step = 0; step < STEPS; step++) {
+        const hours = Math.floor(chance() * 2_000) - 1_000
+        await jump(`${hours < 0 ? '' : '+'}${hours}h`, hours * HOUR)
+      }
+      isOver = true
+      await Promise.all(lanes)
+      t.same(
+        statuses.filter(status => status !== 200),
+        [],
+        'every call is served',
+      )
+      const after = await settled()
+      t.equal(after.count - before.count, calls, 'each call is charged once')
+      t.equal(after.paid - before.paid, calls * 1_000_000_000)
+      t.same(await rows("SELECT 1 FROM charges WHERE state = 'open'"), [])
+      t.same(await audit(database), [], 'the books balance')
+      const durations = gateway.output().match(/"(?:ms|added)":-[^,]+/g)
+      t.same(durations, null, 'no duration in the log is negative')
+      t.comment(`${STEPS} steps, ${calls} calls`)
+    })
     const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
     t.notMatch(metrics, /^tollgate_\w*(?:seconds|_total)\S* -/m)
   },
