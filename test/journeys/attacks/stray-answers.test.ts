@@ -109,6 +109,8 @@ const isJson = (text: string): boolean => {
   }
 }
 
+/** A stream without its last line is complete if its answer is: the upstream cut that line off. */
+const END = /"finish_reason":"stop"|message_stop/
 /** What is wrong with a response; undefined if nothing is. */
 const faultOf = ({ plan, path, isStream, status, text, isWhole, leaves }: Result) => {
   if (/stray/.test(text)) return 'received a stray answer'
@@ -116,7 +118,7 @@ const faultOf = ({ plan, path, isStream, status, text, isWhole, leaves }: Result
   markers.delete(plan.marker)
   if (markers.size > 0) return `received the answer of ${[...markers]}`
   if (isWhole && !text.includes(`"${plan.marker}"`)) return 'received no answer with status 200'
-  if (isWhole && isStream && !/\[DONE\]|message_stop/.test(text)) return 'a stream without its end'
+  if (isWhole && isStream && !END.test(text)) return 'a stream without its end'
   if (status >= 400 && leaves === 0) {
     const { type, error } = JSON.parse(text)
     const isOwnDialect = path === '/v1/messages' ? type === 'error' : error.code !== undefined
@@ -144,7 +146,7 @@ const chargeFault = (
   const own = (plan.tokens + OUTPUT_TOKENS) * PRICE
   const amount = Number(charge.amount)
   if (isWhole && plan.fault === 'none' && amount !== own) return `paid ${amount} for ${own}`
-  const isRight = Number(charge.estimated) === 1 ? amount < own : [0, own].includes(amount)
+  const isRight = Number(charge.estimated) === 1 ? amount <= own : [0, own].includes(amount)
   return isRight ? undefined : `paid ${amount} where its answer costs ${own}`
 }
 
