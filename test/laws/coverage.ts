@@ -6,7 +6,7 @@ import { COVERAGE } from './covered.ts'
 import { type Summary, summaryOf } from './v8-reports.ts'
 
 const LEAST_PERCENT = {
-  engine: { lines: 95, branches: 90 },
+  engine: { lines: 95, branches: 92 },
   'plugins/ledger': { lines: 95, branches: 92 },
 } as const
 
