@@ -11,6 +11,8 @@ const OLDEST = '24.18.1'
 // Set on the restarted process: if its runtime is too old as well, it fails instead of restarting
 // again.
 const CHANGED = 'TOLLGATE_CHANGED_RUNTIME'
+/** The exit code of the dynamic linker; Tollgate has none like it. */
+const CANNOT_LOAD = 127
 
 /**
  * Decides what to do on this runtime: continue (`{}`), `change` to another node binary, or `refuse`
@@ -75,6 +77,10 @@ const change = binary => {
   const timer = event === 'start' && name === 'tollgate' ? setInterval(checkParent, 250) : undefined
   child.on('exit', (code, signal) => {
     clearInterval(timer)
+    if (code === CANNOT_LOAD)
+      console.error(
+        `${binary} needs a library that is missing here; on Debian and Ubuntu: apt-get install libatomic1`,
+      )
     if (!signal) process.exit(code ?? 1)
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)

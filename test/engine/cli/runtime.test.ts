@@ -103,6 +103,12 @@ t.test('old Node: runs the pinned Node with the same arguments and exit code', a
   t.same(run.stdout.trim().split('\n'), [...args, 'check', 'a b'])
 })
 
+t.test('old Node: says what to install if a library of the pinned Node is missing', async t => {
+  const run = spawnSync(process.execPath, installation(t, 'exit 127'), { encoding: 'utf8' })
+  t.equal(run.status, 127)
+  t.match(run.stderr, /bin\/node needs a library that is missing here; .*libatomic1\n$/)
+})
+
 t.test('old Node: passes signals to the pinned Node', async t => {
   const args = installation(t, "trap 'exit 9' TERM; echo up; while :; do sleep 0.05; done")
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
