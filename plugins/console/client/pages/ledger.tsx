@@ -80,7 +80,7 @@ const Charges = ({ query }: { query: URLSearchParams }) => {
       <Table
         name={text('ledger.charges')}
         of={rows}
-        columns={useChargeColumns()}
+        columns={useChargeColumns(query.get('uncollected') === 'yes')}
         keyOf={({ request }) => request}
         hrefOf={({ request }) => hrefOf('call', request)}
         empty={<Empty title={text('usage.empty')} help={text('ledger.empty.help')} />}
@@ -89,7 +89,8 @@ const Charges = ({ query }: { query: URLSearchParams }) => {
   )
 }
 
-const useChargeColumns = (): readonly Column<Charge>[] => {
+/** `isUncollected`: narrow screens show what was not collected in place of the cost. */
+const useChargeColumns = (isUncollected: boolean): readonly Column<Charge>[] => {
   const currency = useCurrency()
   return [
     { title: text('column.time'), cell: ({ at }) => <Time at={at} />, csv: ({ at }) => at },
@@ -125,13 +126,14 @@ const useChargeColumns = (): readonly Column<Charge>[] => {
       cell: ({ cost }) => <Money amount={cost} />,
       csv: ({ cost }) => cost,
       isNumber: true,
+      isWide: isUncollected,
     },
     {
       title: `${text('ledger.uncollected')} (${currency})`,
       cell: ({ uncollected }) => <Money amount={uncollected} />,
       csv: ({ uncollected }) => uncollected,
       isNumber: true,
-      isWidest: true,
+      isWidest: !isUncollected,
     },
   ]
 }
