@@ -236,7 +236,7 @@ const Calls = ({ list: { path, round, ...table } }: { list: List }) => {
     {
       title: text('column.route'),
       cell: ({ route }) => route,
-      isWide: true,
+      isWidest: true,
     },
     {
       title: text('column.key'),

@@ -292,12 +292,15 @@ const useSteadyColumns = (
     const heads = [...table.querySelectorAll('th')]
     const release = () => {
       table.style.tableLayout = ''
+      table.style.minWidth = ''
       for (const head of heads) head.style.width = ''
     }
     const measure = () => {
       release()
       const widths = heads.map(head => head.getBoundingClientRect().width)
       for (const [index, head] of heads.entries()) head.style.width = `${widths[index]}px`
+      // A fixed table would squeeze columns that need more than the box; this one scrolls.
+      table.style.minWidth = `${table.offsetWidth}px`
       table.style.tableLayout = 'fixed'
     }
     measure()
