@@ -1,6 +1,7 @@
 /** `tollgate request`: who made a request, what happened to it, and what it cost. */
 import { printable } from '../../engine/cli/kit.ts'
 import type { Json, RequestRecord, SingleCommand } from '../../engine/plugin.ts'
+import { printFormula } from '../billing/formula.ts'
 import { type ChargeView, type RequestDetails, requestDetails } from '../operator/requests.ts'
 
 export const requestCommand: SingleCommand = {
@@ -150,9 +151,7 @@ const chargeLines = (charge: ChargeView): readonly string[] => {
       `route ${show(charge.route)}, model ${show(charge.model)}, version #${charge.version}`,
     ),
     field('', `opened ${charge.opened}, closed ${charge.closed ?? 'not yet'}`),
-    ...charge.lines.map(line =>
-      field('', `${line.meter}: ${show(line.quantity)} x ${show(line.price)}`),
-    ),
+    ...charge.lines.map(line => field('', printFormula([line]))),
     ...(charge.formula === null ? [] : [field('formula', show(charge.formula))]),
   ]
 }
