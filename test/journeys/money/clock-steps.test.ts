@@ -26,7 +26,7 @@ const ANSWER = JSON.stringify({
 })
 const RESPONSE = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`
 
-t.setTimeout(120_000)
+t.setTimeout(shortOrLong(120_000, 900_000))
 t.test(
   'clock steps: running calls, limits and metrics survive jumps in both directions',
   { skip: !existsSync(LIBRARY) && 'libfaketime is not installed' },
