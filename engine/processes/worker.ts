@@ -12,6 +12,7 @@ import type { Channel } from '../quota/channel.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { createGatewayClient, healthOf } from './gateway/client.ts'
+import { collectWhenIdle } from './idle-memory.ts'
 import {
   type AdminCall,
   type EncodedVersion,
@@ -241,6 +242,7 @@ const start = (name: string, localUrl: string | undefined): void => {
   process.on('SIGTERM', () => void send({ type: 'renew' }))
   setInterval(() => worker.beat(), HEARTBEAT)
   setInterval(() => void worker.report(), METRICS_INTERVAL)
+  collectWhenIdle()
   process.on('disconnect', () => worker.onPrimaryExit())
   void send({ type: 'up' })
 }

@@ -1,0 +1,43 @@
+/** An idle process returns the memory of its garbage; a busy one is not stopped for it. */
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const FILE = fileURLToPath(new URL('../../../engine/processes/idle-memory.ts', import.meta.url))
+/** Leaves 32 MiB of garbage that is old, so that only a full collection finds it; prints the size
+ *  of the heap before and after some looks, between which `between` runs. */
+const program = (between: string): string => `
+import { getHeapStatistics } from 'node:v8'
+import { collectWhenIdle } from ${JSON.stringify(FILE)}
+const size = () => getHeapStatistics().total_heap_size / 1_048_576
+let objects = Array.from({ length: 500_000 }, (_, index) => ({ index, text: [index] }))
+collectWhenIdle(100)
+const before = size()
+objects = undefined
+let looks = 0
+${between}
+const timer = setInterval(() => {
+  ${between}
+  if (++looks < 30 && size() > before - 20) return
+  clearInterval(timer)
+  console.log(JSON.stringify({ before, after: size() }))
+}, 100)`
+const run = (between: string): { before: number; after: number } =>
+  JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', program(between)], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH },
+    }),
+  )
+
+t.test('an idle process returns the memory of its garbage to the system', async t => {
+  const { before, after } = run('')
+  t.ok(after < before - 20, `the heap shrinks from ${before} to ${after} MiB`)
+})
+
+t.test('a busy process is not stopped for a collection', async t => {
+  const { before, after } = run(
+    'const end = performance.now() + 60; while (performance.now() < end);',
+  )
+  t.ok(after > before - 20, `the heap stays at ${after} of ${before} MiB`)
+})
