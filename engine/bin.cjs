@@ -2,7 +2,7 @@
 /** Checks the runtime before TypeScript is read. Plain JavaScript: an old Node must parse it. */
 'use strict'
 const { spawn } = require('node:child_process')
-const { existsSync } = require('node:fs')
+const { accessSync, constants, existsSync, readFileSync, statSync } = require('node:fs')
 const { enableCompileCache } = require('node:module')
 const path = require('node:path')
 
@@ -87,13 +87,45 @@ const change = binary => {
   })
 }
 
-/** Caches compiled code in the data folder: parsing the program takes longer than running it. */
+/** Where `npm ci` keeps what it has built ahead (release/prebuild.ts). */
+const PREBUILT = path.join(__dirname, '../node_modules/.cache/tollgate')
+
+/** The program as one script, if its sources are still the same. Coverage is measured by source. */
+const findPrebuilt = () => {
+  if (process.env.NODE_V8_COVERAGE) return undefined
+  try {
+    const folder = path.join(PREBUILT, 'program')
+    const { root, sources } = JSON.parse(readFileSync(path.join(folder, 'sources.json'), 'utf8'))
+    const isSame = Object.entries(sources).every(([file, { size, mtimeMs }]) => {
+      const now = statSync(path.join(root, file))
+      return now.size === size && now.mtimeMs === mtimeMs
+    })
+    // A moved folder has the paths of the old one in its scripts.
+    return isSame && root === path.join(__dirname, '..') ? path.join(folder, 'cli.cjs') : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Caches compiled code: parsing the program takes longer than running it. Where `npm ci` has
+ *  prebuilt some, else in the data folder. */
 const enableCodeCache = () => {
   const folder = process.env.TOLLGATE_DATA || 'data'
-  if (!existsSync(folder)) return
+  const prebuilt = path.join(PREBUILT, 'code')
+  if (!isWritable(prebuilt) && !existsSync(folder)) return
   // Processes that this one starts inherit the variable.
-  process.env.NODE_COMPILE_CACHE ??= path.resolve(folder, 'cache', 'code')
+  process.env.NODE_COMPILE_CACHE ??= isWritable(prebuilt)
+    ? prebuilt
+    : path.resolve(folder, 'cache', 'code')
   enableCompileCache(process.env.NODE_COMPILE_CACHE)
+}
+const isWritable = folder => {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const main = async () => {
@@ -110,9 +142,12 @@ const main = async () => {
     return
   }
   enableCodeCache()
+  const prebuilt = findPrebuilt()
   // The package has JavaScript: Node reads no TypeScript below node_modules.
   const isSource = existsSync(path.join(__dirname, 'cli.ts'))
-  const cli = await import(isSource ? './cli.ts' : '../dist/engine/cli.js')
+  const cli = prebuilt
+    ? require(prebuilt)
+    : await import(isSource ? './cli.ts' : '../dist/engine/cli.js')
   // Handles that a fault left open must not keep the process running after the command ended.
   await cli.mainAndExit(process.argv.slice(2))
 }

@@ -181,4 +181,4 @@ const formatIn = (argv: readonly string[]): Format => {
   return value === 'json' || value === 'github' ? value : 'pretty'
 }
 
-if (import.meta.main) await mainAndExit(process.argv.slice(2))
+if (import.meta.main) void mainAndExit(process.argv.slice(2))

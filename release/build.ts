@@ -13,6 +13,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLIENT = 'plugins/console/client'
 /** Files beside the code, at the same paths in dist/. */
 const DATA = [
+  'engine/config/plugins/load-script.cjs',
   'presets.yaml',
   'console.yaml',
   'routes.yaml',
@@ -55,7 +56,7 @@ const compile = async (sources: readonly string[], dist: string): Promise<void> 
 /** `./x.ts` becomes `./x.js`: in imports, and in URLs of programs that a process starts. */
 const withJavaScriptPaths = (code: string): string =>
   code
-    .replaceAll(/(["'])(\.{1,2}\/[^"'\n]*)\.ts\1/g, '$1$2.js$1')
+    .replaceAll(/(["'`])(\.{1,2}\/[^"'`\n]*)\.ts\1/g, '$1$2.js$1')
     .replaceAll('"./client/main.tsx?browser"', '"./client.js"')
 
 /** The console's files for browsers, as the module that the plugin imports. */

@@ -22,16 +22,16 @@ const engineCommands: Readonly<Record<string, Load>> = {
   version: async () => (await import('./version.ts')).default,
 }
 
-const loadFile = (file: string): Load => {
-  const { href } = new URL(file, FOLDER)
-  return async () => (await import(href)).default as Command
-}
+const loadFile =
+  (name: string): Load =>
+  async () =>
+    (await import(`../../commands/${name}.ts`)).default as Command
 export const COMMANDS: Readonly<Record<string, Load>> = {
   ...engineCommands,
   ...Object.fromEntries(
     readdirSync(FOLDER).flatMap(file => {
       const name = FILE.exec(file)?.[1]
-      return name === undefined ? [] : [[name, loadFile(file)] as const]
+      return name === undefined ? [] : [[name, loadFile(name)] as const]
     }),
   ),
 }

@@ -124,7 +124,6 @@ const createHost = (resources: Resources, { document, root }: Reading, settings:
     document,
     pluginsByName: new Map(),
     upstreams: {},
-    plugins: [],
     settings,
     routes: refuse,
     match: refuse,

@@ -1,15 +1,18 @@
 /** `tollgate start`: runs the gateway until a signal stops it. */
 import { startGateway } from '../processes/primary.ts'
+import { collectWhenIdle } from '../processes/worker/idle-memory.ts'
 import { configOf, type SingleCommand } from './command.ts'
 import { programVersion } from './version.ts'
 
 export default {
   summary: 'Runs the gateway until a signal stops it; reloads changed files.',
   example: 'start --config routes.yaml',
-  run: (args, terminal) =>
-    startGateway({
+  run: (args, terminal) => {
+    collectWhenIdle()
+    return startGateway({
       config: configOf(args, terminal),
       program: `tollgate ${programVersion()}`,
       say: text => terminal.printError(args.values.json ? JSON.stringify({ text }) : text),
-    }),
+    })
+  },
 } satisfies SingleCommand

@@ -117,8 +117,8 @@ const prepareState = async (options: PrepareOptions): Promise<LoadState> => {
   const attachments = Object.fromEntries(checkResult.files)
   const hashedParts = [document, bundles.map(({ name, hash }) => [name, hash]), attachments]
   const hash = createHash('sha256').update(JSON.stringify(hashedParts)).digest('hex').slice(0, 16)
-  const places = placesOf(reading)
-  const blueprint = { version, hash, root, document, plugins: bundles, places, files: attachments }
+  const compiled = { document, plugins: bundles, places: placesOf(reading), files: attachments }
+  const blueprint = { version, hash, root, cacheFolder, ...compiled }
   const files = new Map([...reading.files, ...checkResult.files])
   const result = {
     blueprint,

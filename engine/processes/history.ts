@@ -1,8 +1,8 @@
 /** Stored versions that went live: the texts of their files and the names of their bundles, never
  *  the value of a variable. */
 
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { type Bundle, pathsOf } from '../config/compile/blueprint.ts'
 import { writeAtomically } from '../config/disk.ts'
 import { makeFolder } from '../store/make-folder.ts'
@@ -56,8 +56,9 @@ export class History {
   }
   save(entry: HistoryEntry): void {
     makeFolder(this.#folder, 0o700)
+    const archived = { ...entry, plugins: entry.plugins.map(each => this.#archive(each)) }
     // Mode 0600: the texts may hold secrets in plain text.
-    writeAtomically(this.#fileOf(entry.version), JSON.stringify(entry), 0o600)
+    writeAtomically(this.#fileOf(entry.version), JSON.stringify(archived), 0o600)
     const versions = this.#versions()
     for (const version of versions.slice(0, -MAX_VERSIONS))
       rmSync(this.#fileOf(version), { force: true })
@@ -67,6 +68,15 @@ export class History {
     pruneBundles(this.#cacheFolder, bundles)
   }
 
+  /** The bundle in the cache folder: prebuilt ones are gone after an upgrade of the program. */
+  #archive(bundle: Bundle): Bundle {
+    if (dirname(bundle.bundle) === realpathSync(this.#cacheFolder)) return bundle
+    for (const path of pathsOf(bundle).flatMap(each => [each, `${each}.map`])) {
+      const copy = join(this.#cacheFolder, basename(path))
+      if (existsSync(path) && !existsSync(copy)) writeAtomically(copy, readFileSync(path, 'utf8'))
+    }
+    return { ...bundle, bundle: join(this.#cacheFolder, basename(bundle.bundle)) }
+  }
   #fileOf(version: number): string {
     return join(this.#folder, `${version}.json`)
   }
@@ -99,8 +109,8 @@ export const pruneBundles = (cacheFolder: string, bundles: readonly Bundle[]): v
   const usedNames = new Set(bundles.flatMap(pathsOf).map(path => basename(path)))
   for (const name of namesIn(cacheFolder)) {
     const path = join(cacheFolder, name)
-    const isUsed = usedNames.has(name.replace(/\.map$/, ''))
-    if (!/\.(?:[cm]js(?:\.map)?|txt)$/.test(name) || isUsed) continue
+    const isUsed = usedNames.has(name.replace(/(?:\.map|\.\w+\.code)$/, ''))
+    if (!/\.(?:[cm]js(?:\.map|\.\w+\.code)?|txt)$/.test(name) || isUsed) continue
     const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
     if (Date.now() - mtimeMs > UNUSED_BUNDLE_AGE) rmSync(path, { force: true })
   }

@@ -10,7 +10,6 @@ import { isPostgres } from '../store/database.ts'
 import { BuilderClient } from './builder-client.ts'
 import { ConnectionDistributor } from './connection-distributor.ts'
 import { answerCall } from './gateway/operations.ts'
-import { collectWhenIdle } from './idle-memory.ts'
 import { describeBindError, localUrl, parseListenAddress } from './listen-address.ts'
 import type { BuildProblems, BuiltVersion, UnchangedBuild } from './messages.ts'
 import { createExposition } from './metrics-exposition.ts'
@@ -36,7 +35,6 @@ const FLUSH_TIMEOUT = 500
 export const startGateway = async (options: StartOptions): Promise<number> => {
   const primary = new Primary(options)
   const removeHandlers = onSignals(primary)
-  collectWhenIdle()
   try {
     return await primary.run()
   } finally {

@@ -6,13 +6,10 @@ import { type Blueprint, pathsOf } from '../config/compile/blueprint.ts'
 import { CompileError } from '../config/compile/compile-problem.ts'
 import { fromBlueprint } from '../config/plugins/import.ts'
 import { BackgroundCalls } from '../egress/background-calls.ts'
-import { createLog } from '../observe/log.ts'
-import { createMetrics } from '../observe/metrics.ts'
 import type { Channel } from '../quota/channel.ts'
 import { createGatewayServer, type GatewayServer } from '../server.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { createGatewayClient, healthOf } from './gateway/client.ts'
-import { collectWhenIdle } from './idle-memory.ts'
 import {
   type AdminCall,
   type EncodedVersion,
@@ -21,6 +18,7 @@ import {
   type ToWorker,
 } from './messages.ts'
 import { runAdminEndpoint } from './plugin-endpoints.ts'
+import { collectWhenIdle } from './worker/idle-memory.ts'
 import { createReports } from './worker/reports.ts'
 import { openResources, type WorkerResources } from './worker/resources.ts'
 import { createTlsListener } from './worker/tls-listener.ts'
@@ -67,9 +65,10 @@ class Worker {
   /** `localUrl`: of the gateway, for clients on this machine. */
   constructor(name: string, localUrl: string | undefined) {
     this.#localUrl = localUrl
-    this.#log = createLog({ level: 'info', process: name })
-    this.#metrics = createMetrics(name)
-    this.#reports = createReports(this.#log, this.#metrics)
+    this.#reports = createReports(name)
+    const { log, metrics } = this.#reports
+    this.#log = log
+    this.#metrics = metrics
   }
   async prepare({ version, secrets, blueprint: text }: EncodedVersion): Promise<void> {
     try {

@@ -78,7 +78,7 @@ export const pssOf = (pid: number): number => memoryOf(pid).reduce((sum, { pss }
 
 /** The id of the worker in the tree of a gateway; 0 without one. */
 export const workerOf = (pid: number): number =>
-  treeOf(pid).find(each => read(`/proc/${each}/cmdline`).includes('/worker.ts')) ?? 0
+  treeOf(pid).find(each => read(`/proc/${each}/cmdline`).includes('/worker.')) ?? 0
 
 /** Memory the kernel holds for TCP, in KiB: both ends of every connection on this machine. */
 export const kernelTcp = (): number =>

@@ -172,7 +172,9 @@ export const createTree = (
 const childrenOf = (pid: number, part: Part): readonly number[] | undefined => {
   const isPart = (each: string): boolean => {
     try {
-      return readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(`/${part}.ts`)
+      return new RegExp(`/${part}\\.(?:ts|cjs)\\b`).test(
+        readFileSync(`/proc/${each}/cmdline`, 'utf8'),
+      )
     } catch {
       return false
     }

@@ -23,7 +23,7 @@ const writerOf = ({ child }: Primary): number => {
   const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
   const pid = children
     .split(' ')
-    .find(each => each && readFileSync(`/proc/${each}/cmdline`, 'utf8').includes('writer.ts'))
+    .find(each => each && readFileSync(`/proc/${each}/cmdline`, 'utf8').includes('/writer.'))
   return Number(pid)
 }
 

@@ -12,6 +12,8 @@ export interface Bundle {
   readonly hash: string
   /** Names of the files beside it that it imports; plugins share them. */
   readonly chunks?: readonly string[]
+  /** Whether the bundle is the script of all shipped plugins, which exports each by its name. */
+  readonly isShipped?: boolean
   /** Whether it replaces a plugin of the program that has its name. */
   readonly isReplacement?: boolean
 }
@@ -26,6 +28,8 @@ export interface Blueprint {
   readonly hash: string
   /** Folder of routes.yaml. */
   readonly root: string
+  /** Absolute path of the folder for texts that are costly to make. */
+  readonly cacheFolder?: string
   readonly document: Document
   readonly plugins: readonly Bundle[]
   /** Where each route is defined, in the order of `routes:`. */

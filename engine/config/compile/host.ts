@@ -2,7 +2,7 @@
  *  endpoints and the first start. */
 
 import { readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { serveInside } from '../../egress/inside-request.ts'
 import type {
   Document,
@@ -22,7 +22,7 @@ import { readSecret } from '../../store/secrets.ts'
 import { formatPath } from '../format-path.ts'
 import { locate } from '../plugins/program.ts'
 import { publicUrl, type Settings } from '../settings.ts'
-import type { Blueprint, Bundle } from './blueprint.ts'
+import type { Blueprint } from './blueprint.ts'
 import { gatewayOf } from './gateway.ts'
 import { createMemo } from './memo.ts'
 import { formatsIn, snapshotMembers, upstreamViews } from './snapshot-members.ts'
@@ -34,7 +34,7 @@ export interface HostContext {
   readonly root: string
   readonly document: Document
   readonly pluginsByName: ReadonlyMap<string, Plugin>
-  readonly plugins: readonly Bundle[]
+  readonly cacheFolder?: string | undefined
   readonly files?: Readonly<Record<string, string>> | undefined
   readonly upstreams: Readonly<Record<string, UpstreamView>>
   readonly settings: Pick<Settings, 'data' | 'listen' | 'public_url'>
@@ -82,7 +82,7 @@ export const createHostBase = (resources: Resources, context: HostContext): Host
     context.releases.push(job.stop)
     return job
   },
-  memo: createMemo(context.plugins[0] && dirname(context.plugins[0].bundle)),
+  memo: createMemo(context.cacheFolder),
   folder: name => {
     const folder = resolve(context.settings.data, name)
     makeFolder(folder)

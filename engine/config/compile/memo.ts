@@ -1,18 +1,20 @@
-/** Texts that are costly to make, kept beside the bundles of the plugins. */
+/** Texts that are costly to make, kept beside the bundles of plugins. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HostBase } from '../../plugin.ts'
 import { writeAtomically } from '../disk.ts'
 import { touch } from '../plugins/bundle-cache.ts'
+import { PREBUILT } from '../plugins/program.ts'
 
-/** `folder`: of the bundles. Without it nothing is kept. */
+/** `folder`: of the cache. Without it nothing is kept. */
 export const createMemo = (folder: string | undefined): HostBase['memo'] => {
   return (name, make) => {
     if (folder === undefined) return make()
     const hash = createHash('sha256').update(name).digest('hex').slice(0, 16)
-    const path = join(folder, `memo-${hash}.txt`)
-    const known = readKnown(path)
+    const file = `memo-${hash}.txt`
+    const path = join(folder, file)
+    const known = readKnown(join(PREBUILT, file)) ?? readKnown(path)
     if (known !== undefined) return known
     const text = make()
     try {

@@ -54,7 +54,7 @@ export const readCached = (
     if (!sources || ![...files].every(path => existsSync(path))) return undefined
     for (const path of files) touch(path)
     const current = { ...output, sources }
-    if (JSON.stringify(current) !== text) writeCached(entries, cacheFolder, code, current)
+    if (JSON.stringify(current) !== text) keep(entries, cacheFolder, code, current)
     return current
   } catch {
     // No cached result, or a source is missing: bundle again.
@@ -74,6 +74,14 @@ const currentSources = (sources: BuildOutput['sources']): BuildOutput['sources']
   return current
 }
 
+/** Writes the stamps of a result that is used, if the folder can be written to. */
+const keep = (...result: Parameters<typeof writeCached>): void => {
+  try {
+    writeCached(...result)
+  } catch {
+    // The prebuilt folder may belong to another user: the sources are hashed each time.
+  }
+}
 export const writeCached = (
   entries: readonly PluginEntry[],
   cacheFolder: string,
@@ -82,7 +90,7 @@ export const writeCached = (
 ): void => writeAtomically(cachePath(entries, cacheFolder, code), JSON.stringify(output))
 
 /** Changes with the members of the cached result. */
-const FORM = 2
+const FORM = 3
 /** Path of the cached build result. It depends on the real paths of the sources, since a link may
  *  change, and on whose they are, since a link to the shipped plugins is the operator's folder. */
 const cachePath = (entries: readonly PluginEntry[], cacheFolder: string, code: string): string => {

@@ -3,8 +3,8 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import type {
   BuildFailure,
+  BuildOptions,
   Plugin as BuildPlugin,
-  BuildResult,
   Message,
   Metafile,
   PluginBuild,
@@ -27,7 +27,8 @@ import {
   writeCached,
 } from './bundle-cache.ts'
 import { entriesIn, type PluginEntry } from './plugin-files.ts'
-import { publicFile } from './program.ts'
+import { PREBUILT, publicFile } from './program.ts'
+import { type EsbuildResult, shippedInput, writeShipped } from './shipped-bundle.ts'
 
 const problem = defineProblems({
   PLUGIN_SYNTAX: '%s',
@@ -106,7 +107,9 @@ const bundleFolders = async (
   root: string,
   cacheFolder: string,
 ): Promise<readonly BuildOutput[]> => {
-  const cached = folders.map(entries => readCached(entries, cacheFolder, REQUIRE))
+  const cached = folders.map(
+    entries => readCached(entries, PREBUILT, REQUIRE) ?? readCached(entries, cacheFolder, REQUIRE),
+  )
   if (cached.every(output => output !== undefined)) return cached
   // esbuild is loaded on demand, since most starts find bundles.
   const { stop } = await import('esbuild')
@@ -128,8 +131,14 @@ const buildPlugins = async (
 ): Promise<BuildOutput> => {
   const sources = Object.fromEntries(entries.map(({ path }) => [path, UNREAD]))
   try {
-    const result = await build(entries, cacheFolder, sourceReader(sources))
-    const output = { candidates: writeBundles(entries, result, cacheFolder), sources }
+    const read = sourceReader(sources)
+    const isShipped = entries.length > 0 && entries.every(each => each.isShipped)
+    const input = isShipped ? shippedInput(entries) : inputOf(entries)
+    const result = await build(input, cacheFolder, read)
+    const candidates = isShipped
+      ? writeShipped(entries, result, sources, cacheFolder)
+      : writeBundles(entries, result, cacheFolder)
+    const output = { candidates, sources }
     writeCached(entries, cacheFolder, REQUIRE, output)
     return output
   } catch (error) {
@@ -147,7 +156,7 @@ const buildSingle = async (
   cacheFolder: string,
 ): Promise<Candidate> => {
   try {
-    const result = await build([entry], cacheFolder, sourceReader(sources))
+    const result = await build(inputOf([entry]), cacheFolder, sourceReader(sources))
     const [candidate] = writeBundles([entry], result, cacheFolder)
     return candidate ?? { entry, problems: [] }
   } catch (error) {
@@ -159,27 +168,30 @@ const buildSingle = async (
 const isBuildFailure = (error: unknown): error is BuildFailure =>
   Array.isArray((error as Partial<BuildFailure>).errors)
 
-type EsbuildResult = BuildResult<{ write: false; metafile: true }>
+/** A bundle for each entry, and files of what they share. */
+const inputOf = (entries: readonly PluginEntry[]): BuildOptions => ({
+  entryPoints: entries.map(({ path, name }, index) => ({
+    in: path,
+    out: entries.findIndex(each => each.name === name) === index ? name : `${name}.${index}`,
+  })),
+  entryNames: '[name]-[hash]',
+  chunkNames: 'shared-[hash]',
+  outExtension: { '.js': '.mjs' },
+  splitting: true,
+  format: 'esm',
+})
 const build = async (
-  entries: readonly PluginEntry[],
+  input: BuildOptions,
   cacheFolder: string,
   read: BuildPlugin,
 ): Promise<EsbuildResult> =>
   (await import('esbuild')).build({
-    entryPoints: entries.map(({ path, name }, index) => ({
-      in: path,
-      out: entries.findIndex(each => each.name === name) === index ? name : `${name}.${index}`,
-    })),
-    entryNames: '[name]-[hash]',
-    chunkNames: 'shared-[hash]',
+    ...input,
     outdir: cacheFolder,
-    outExtension: { '.js': '.mjs' },
     absWorkingDir: cacheFolder,
     bundle: true,
-    splitting: true,
     write: false,
     metafile: true,
-    format: 'esm',
     platform: 'node',
     target: 'node24',
     // A file of its own, read when a stack is printed: in the code it would fill the memory.

@@ -12,6 +12,7 @@ import { formatPath } from '../format-path.ts'
 import { defineProblems, type Place, type Problem } from '../problem.ts'
 import { SECTIONS } from '../schema.ts'
 import { type MemberFault, pluginFault } from './members.ts'
+import { importModule, loadScript } from './program.ts'
 import { mapStacks } from './source-maps.ts'
 
 const problem = defineProblems({
@@ -37,16 +38,16 @@ const within = async <T>(limit: number, what: string, run: () => Promise<T>): Pr
 }
 
 /** Imports a bundle. Node caches one module per path, and the path changes with the content. */
-export const importPlugin = async ({ bundle, file }: Bundle, limit = MAX_MS): Promise<Plugin> => {
+export const importPlugin = async (bundle: Bundle, limit = MAX_MS): Promise<Plugin> => {
   mapStacks()
-  const { default: plugin } = await within(
-    limit,
-    `the import of ${file}`,
-    () => import(pathToFileURL(bundle).href),
-  )
+  const { name, file, bundle: path, isShipped } = bundle
+  const { href } = pathToFileURL(path)
+  const plugin = isShipped
+    ? (loadScript(path) as Record<string, unknown>)[name]
+    : (await within(limit, `the import of ${file}`, () => importModule(href))).default
   const fault = pluginFault(plugin)
   if (fault) throw new ShapeError(fault)
-  return plugin
+  return plugin as Plugin
 }
 class ShapeError extends Error {
   readonly suggestion: string | undefined
@@ -76,6 +77,8 @@ export const importPlugins = async (
 ): Promise<{ plugins: ReadonlyMap<string, Plugin>; problems: readonly Problem[] }> => {
   const plugins = new Map<string, Plugin>()
   const problems: Problem[] = []
+  /** An error in the script of the shipped plugins is that of each. */
+  const reportedErrors = new Set<unknown>()
   // Imported one after another: if one blocks the process, the last reported file is the cause.
   for (const bundle of bundles) {
     const { name, file } = bundle
@@ -90,6 +93,8 @@ export const importPlugins = async (
       }
       plugins.set(name, withTimeLimit(plugin, { name, file }, progress))
     } catch (cause) {
+      if (reportedErrors.has(cause)) continue
+      reportedErrors.add(cause)
       const error = cause instanceof Error ? cause : new Error(String(cause))
       if (error instanceof ShapeError)
         problems.push(problem('PLUGIN_SHAPE', start, [name, error.message], error.suggestion))
@@ -111,8 +116,8 @@ const watchTimers = (): { readonly stacks: readonly string[]; stop(): void } => 
   const record = <Start extends (...args: never[]) => unknown>(start: Start): Start =>
     Object.assign((...args: Parameters<Start>) => {
       const { stack = '' } = new Error('a timer')
-      // Node evaluates modules in this class; all other code runs concurrently.
-      if (stack.includes('ModuleJob')) stacks.push(stack)
+      // Modules and scripts are evaluated in these; all other code runs concurrently.
+      if (/ModuleJob|loadScript/.test(stack)) stacks.push(stack)
       return start(...args)
     }, start) as unknown as Start
   Object.assign(globalThis, { setInterval: record(setInterval), setTimeout: record(setTimeout) })

@@ -1,10 +1,14 @@
 /** Files of the program itself: its plugins, and the files that `tollgate:PATH` names in
  *  routes.yaml. */
+import { createRequire } from 'node:module'
 import { extname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The folder of the program: the clone, or dist/ of the package. */
 export const PROGRAM = fileURLToPath(new URL('../../../', import.meta.url)).replace(/[\\/]$/, '')
+/** What `npm ci` has built ahead for this program (release/prebuild.ts): bundles of the shipped
+ *  plugins, compiled schemas and texts. Absent without it, and outside of a clone. */
+export const PREBUILT = join(PROGRAM, 'node_modules', '.cache', 'tollgate', 'plugins')
 const SCHEME = 'tollgate:'
 
 /** Whether a name in routes.yaml means a file of the program. */
@@ -28,3 +32,11 @@ export const isProgramCode = (path: string): boolean =>
 /** The files that plugins import as `tollgate/NAME`, by NAME. */
 export const publicFile = (name: string): string =>
   join(PROGRAM, 'exports', name + extname(import.meta.url))
+
+interface LoadScript {
+  /** Returns the exports of a script, whose name depends on its content. `file`: absolute path. */
+  loadScript(file: string): unknown
+  importModule(url: string): Promise<{ readonly default: unknown }>
+}
+const require = createRequire(import.meta.url)
+export const { loadScript, importModule } = require('./load-script.cjs') as LoadScript

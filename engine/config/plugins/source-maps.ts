@@ -18,7 +18,7 @@ const readMap = (file: string): SourceMap | undefined =>
   existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, 'utf8'))) : undefined
 
 /** A place in a bundle as it is written in a stack. */
-const PLACE = /(file:\/\/[^\s()]+\.mjs):(\d+):(\d+)/
+const PLACE = /(file:\/\/[^\s()]+\.[mc]js):(\d+):(\d+)/
 
 /** A line of a stack, with the place in the source file in place of that in the bundle. */
 const mapFrame = (frame: string, mapOf: Maps): string => {

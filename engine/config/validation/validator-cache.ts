@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Format, ValidateFunction } from 'ajv'
 import { writeAtomically } from '../disk.ts'
 import { touch } from '../plugins/bundle-cache.ts'
+import { loadScript, PREBUILT } from '../plugins/program.ts'
 
 type Formats = Readonly<Record<string, Format>>
 /** The export of a cached file. */
@@ -20,14 +21,18 @@ export const compileSchema = (
   own: Readonly<Record<string, (value: string) => boolean>>,
   folder?: string,
 ): ValidateFunction => {
-  const path = folder === undefined ? undefined : join(folder, nameOf(schema))
-  return (path === undefined ? undefined : readCached(path, own)) ?? compile(schema, own, path)
+  if (folder === undefined) return compile(schema, own)
+  const name = nameOf(schema)
+  const path = join(folder, name)
+  return (
+    readCached(join(PREBUILT, name), own) ?? readCached(path, own) ?? compile(schema, own, path)
+  )
 }
 
 /** File name; it includes the package versions, since they affect the compiled code. */
 const nameOf = (schema: object): string => {
   const versions = PACKAGES.map(name => (require(`${name}/package.json`) as Package).version)
-  const hash = createHash('sha256').update(JSON.stringify([versions, schema]))
+  const hash = createHash('sha256').update(JSON.stringify([versions, PREFIX, SUFFIX, schema]))
   return `schema-${hash.digest('hex').slice(0, 16)}.cjs`
 }
 const PACKAGES = ['ajv', 'ajv-formats']
@@ -37,7 +42,7 @@ type Package = { readonly version: string }
 const readCached = (path: string, own: Formats): ValidateFunction | undefined => {
   try {
     const { fullFormats } = require('ajv-formats/dist/formats') as { fullFormats: Formats }
-    const validate = (require(path) as CachedModule)(
+    const validate = (loadScript(path) as CachedModule)(
       require,
       { exports: {} },
       { ...fullFormats, ...own },
@@ -49,7 +54,7 @@ const readCached = (path: string, own: Formats): ValidateFunction | undefined =>
   }
 }
 
-const compile = (schema: object, own: Formats, path: string | undefined): ValidateFunction => {
+const compile = (schema: object, own: Formats, path?: string): ValidateFunction => {
   const { Ajv, _ } = require('ajv') as typeof import('ajv')
   const { default: ajvFormats } = require('ajv-formats') as typeof import('ajv-formats')
   const { default: codeOf } = require('ajv/dist/standalone') as Standalone

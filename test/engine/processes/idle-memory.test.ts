@@ -3,7 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
-const FILE = fileURLToPath(new URL('../../../engine/processes/idle-memory.ts', import.meta.url))
+const FILE = fileURLToPath(
+  new URL('../../../engine/processes/worker/idle-memory.ts', import.meta.url),
+)
 /** Leaves 32 MiB of garbage that is old, so that only a full collection finds it; prints the size
  *  of the heap before and after some looks, between which `between` runs. */
 const program = (between: string): string => `

@@ -73,7 +73,7 @@ t.test('start record: a plugin source that may have changed leaves none', async 
 const PLUGIN = `import { appendFileSync } from 'node:fs'
 import { basename } from 'node:path'
 export default { schema: {}, setup() {
-  appendFileSync(process.env.ORDER, basename(process.argv[1]) + '\\n')
+  appendFileSync(process.env.ORDER, basename(process.argv[1]).split('.')[0] + '\\n')
   return { answers: true, handle() {} }
 } }`
 const ROUTES = 'pipeline: [order]\nroutes:\n  - { path: GET /a, order: {} }\n'
@@ -98,10 +98,10 @@ t.test('start record: an unchanged start serves at once; an edit is built first'
     t.equal(await exitCode(), 0)
     return first
   }
-  const isServed = () => setups().includes('worker.ts')
-  t.equal(await startAndStop(isServed), 'builder.ts', 'the first start')
-  const isBuilt = () => setups().includes('builder.ts')
-  t.equal(await startAndStop(isBuilt), 'worker.ts', 'an unchanged start, which builds later')
+  const isServed = () => setups().includes('worker')
+  t.equal(await startAndStop(isServed), 'builder', 'the first start')
+  const isBuilt = () => setups().includes('builder')
+  t.equal(await startAndStop(isBuilt), 'worker', 'an unchanged start, which builds later')
   writeFileSync(join(folder, 'routes.yaml'), ROUTES.replace('/a', '/b'))
-  t.equal(await startAndStop(isServed), 'builder.ts', 'an edited file')
+  t.equal(await startAndStop(isServed), 'builder', 'an edited file')
 })

@@ -1,5 +1,5 @@
-/** Returns the memory of an idle process to the system. V8 collects when memory is allocated, so what
- *  a start or a burst of requests left behind would stay for as long as a gateway rests. */
+/** Returns the memory of an idle process to the system. V8 collects when memory is allocated, so
+ *  what a start or a burst of requests left behind would stay for as long as a gateway rests. */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -15,6 +15,7 @@ const MIN_GROWTH = 4 * 1024 * 1024
 /** Looks at intervals of ms, and collects once after a growth. Does not keep the process alive. */
 export const collectWhenIdle = (interval = INTERVAL): void => {
   let cpu = process.cpuUsage()
+  const collectAll = createCollector()
   let [collectedSize, collectedAt] = [0, Number.NEGATIVE_INFINITY]
   const look = (): void => {
     const { user, system } = process.cpuUsage(cpu)
@@ -33,14 +34,16 @@ export const collectWhenIdle = (interval = INTERVAL): void => {
 const heapSize = (): number => getHeapStatistics().total_heap_size
 
 type Collect = (options: { type: 'major'; flavor: 'last-resort' }) => void
-let collect: Collect | undefined
 /** A collection that also compacts: only whole pages are returned. */
-const collectAll = (): void => {
-  if (!collect) {
-    // Node has no function for it; a new context gets the one of V8.
-    setFlagsFromString('--expose-gc')
-    collect = runInNewContext('gc') as Collect
-    setFlagsFromString('--no-expose-gc')
+const createCollector = (): (() => void) => {
+  let collect: Collect | undefined
+  return () => {
+    if (!collect) {
+      // Node has no function for it; a new context gets the one of V8.
+      setFlagsFromString('--expose-gc')
+      collect = runInNewContext('gc') as Collect
+      setFlagsFromString('--no-expose-gc')
+    }
+    collect({ type: 'major', flavor: 'last-resort' })
   }
-  collect({ type: 'major', flavor: 'last-resort' })
 }

@@ -1,0 +1,126 @@
+/** What `npm ci` builds ahead: starts use it while the sources are the same, and need it never. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { findRunning } from '../../engine/processes/running-gateway.ts'
+import { eventually } from '../helpers/gateway/primary.ts'
+import { operatorEnv, plainCommand } from '../helpers/operator.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const COPIED =
+  'engine commands exports plugins models schemas release routes.yaml presets.yaml console.yaml package.json'
+const base = mkdtempSync(join(tmpdir(), 'tollgate-prebuild-'))
+t.teardown(() => rmSync(base, { recursive: true, maxRetries: 5 }))
+let folder = join(base, 'program')
+for (const name of COPIED.split(' '))
+  cpSync(join(ROOT, name), join(folder, name), { recursive: true })
+// Each package is a link: what is prebuilt is beside them.
+mkdirSync(join(folder, 'node_modules'))
+for (const name of readdirSync(join(ROOT, 'node_modules')).filter(each => each !== '.cache'))
+  symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+
+const env = operatorEnv({ PORT: '0', ADMIN_PORT: '0', WORKERS: '1', NO_COLOR: '1' })
+delete env.TOLLGATE_PLUGINS
+const prebuild = (): string =>
+  execFileSync(...plainCommand(process.execPath, join(folder, 'release/prebuild.ts')), {
+    cwd: folder,
+    encoding: 'utf8',
+    env,
+  })
+
+/** Starts on an empty data folder; resolves to the scripts of its processes and its cache. */
+const start = async (data = mkdtempSync(join(base, 'data-'))) => {
+  const child: ChildProcess = spawn(
+    ...plainCommand(process.execPath, join(folder, 'engine/bin.cjs'), 'start'),
+    { cwd: folder, env: { ...env, TOLLGATE_DATA: data }, stdio: 'ignore' },
+  )
+  const { pid, url } = await eventually(() => findRunning(data))
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+  const scripts = children.flatMap(each => {
+    const words = readFileSync(`/proc/${each}/cmdline`, 'utf8').split('\0')
+    return words.filter(word => /\/(worker|writer)\.[a-z]+$/.test(word))
+  })
+  const { status } = await fetch(`${url}/api/models`)
+  // The version that went live is then kept for a rollback.
+  await eventually(() => readdirSync(join(data, 'history')).length > 0)
+  child.kill('SIGTERM')
+  const [exit] = await once(child, 'exit')
+  const built = readdirSync(join(data, 'cache')).filter(name => /^plugins-.*\.json$/.test(name))
+  return { data, scripts: scripts.sort(), status, exit, hasBundled: built.length > 0 }
+}
+const SCRIPTS = ['worker.cjs', 'writer.cjs']
+const SOURCES = ['engine/processes/worker.ts', 'engine/store/sqlite/writer.ts']
+const inProgram = (names: readonly string[]) =>
+  names.map(name => join(folder, 'node_modules/.cache/tollgate/program', name))
+const inSources = () => SOURCES.map(name => join(folder, name))
+
+t.test('prebuild: a program without it starts from its sources', async t => {
+  const { scripts, status, exit, hasBundled } = await start()
+  t.same(scripts, inSources())
+  t.same([status, exit, hasBundled], [200, 0, true])
+})
+
+t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
+  t.equal(prebuild(), '')
+  const { data, scripts, status, exit, hasBundled } = await start()
+  t.same(scripts, inProgram(SCRIPTS))
+  t.same([status, exit, hasBundled], [200, 0, false])
+  const [version = ''] = readdirSync(join(data, 'history'))
+  const { plugins } = JSON.parse(readFileSync(join(data, 'history', version), 'utf8'))
+  t.ok(
+    plugins.every(({ bundle }: { bundle: string }) => bundle.startsWith(data)),
+    'a rollback after an upgrade finds the bundles in the data folder',
+  )
+})
+
+t.test(
+  'prebuild: an edited plugin is bundled, an edited program runs from its sources',
+  async t => {
+    appendFileSync(join(folder, 'plugins/notify/index.ts'), '\n// edited\n')
+    const plugin = await start()
+    t.same([plugin.scripts, plugin.hasBundled], [inProgram(SCRIPTS), true])
+    appendFileSync(join(folder, 'engine/gateway.ts'), '\n// edited\n')
+    const program = await start()
+    t.same([program.scripts, program.status], [inSources(), 200])
+  },
+)
+
+t.test('prebuild: a moved program does not run the scripts of its old place', async t => {
+  t.equal(prebuild(), '')
+  const old = folder
+  folder = join(base, 'moved')
+  renameSync(old, folder)
+  const { scripts, status, exit } = await start()
+  t.same(scripts, inSources())
+  t.same([status, exit], [200, 0])
+})
+
+t.test('prebuild: a program that does not start leaves no error behind', async t => {
+  appendFileSync(join(folder, 'routes.yaml'), '\nunknown_section: 1\n')
+  const child = spawn(...plainCommand(process.execPath, 'release/prebuild.ts'), {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let text = ''
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+  })
+  const [exit] = await once(child, 'close')
+  t.equal(exit, 0, 'npm ci succeeds')
+  t.match(text, /^Nothing is prebuilt; the first start takes longer\..*unknown_section/s)
+})
