@@ -16,8 +16,8 @@ import { routeFormat } from '../conversion/route-format.ts'
 import { asksForStream } from '../formats/stream-request.ts'
 import { type Account, FILES, type Meter, OUTPUT_LIMIT } from '../slots.ts'
 import { chargeLimit, type LedgerContext } from './call-charge.ts'
-import { insufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
+import { createLedgerContext } from './ledger-context.ts'
 import { MeteredCall } from './metered-call.ts'
 import type { Price, Prices } from './prices.ts'
 import { UsageEstimator } from './usage-estimator.ts'
@@ -61,9 +61,7 @@ export class CallAdmission {
     this.#format = format
     this.#hasOutputLimit = format?.outputLimit !== undefined
     this.#isJson = format?.codec !== undefined
-    const limitField = format?.limitField
-    const insufficient = insufficientFunds({ ledger, currency: currency.name, limitField })
-    this.#context = { ledger, log: host.log, metrics: host.metrics, insufficient }
+    this.#context = createLedgerContext(host, ledger, currency.name, format?.limitField)
   }
   /** Reserves the worst-case cost. Rejects with METER_UNPRICED, INSUFFICIENT or KEY_EXHAUSTED. */
   async admit(exchange: Exchange, { price, account, model }: Order): Promise<Admission> {

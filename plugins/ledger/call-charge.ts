@@ -7,6 +7,7 @@ import { type Facts, toExactUsage } from '../billing/usage.ts'
 import type { Usage } from '../slots.ts'
 import type { InsufficientFunds } from './insufficient-funds.ts'
 import type { Ledger, Payer } from './ledger.ts'
+import type { RefusedCalls } from './refunds/refused-calls.ts'
 import type { Hold, Settlement } from './statements.ts'
 import { walletsOf } from './wallet.ts'
 
@@ -36,6 +37,7 @@ export interface LedgerContext {
   readonly log: Log
   readonly metrics: Metrics
   readonly insufficient: InsufficientFunds
+  readonly refused: Pick<RefusedCalls, 'add' | 'remove'>
 }
 
 export interface CallCharge {

@@ -17,7 +17,7 @@ import { attributesOf, checkpointOf } from './crash-settlement.ts'
 import { extendHold, takeAvailable } from './extend-hold.ts'
 import { isCode } from './faults.ts'
 import { IS_KEPT, keepHold, keptHoldOf } from './kept-hold.ts'
-import { refundUndelivered } from './refund-undelivered.ts'
+import { refundUndelivered } from './refunds/refund-undelivered.ts'
 import { singleRowCharge } from './single-row-charge.ts'
 import {
   extendCharge,
@@ -318,8 +318,12 @@ export class MeteredCall {
     this.#returnRest(chargedAmount)
   }
   #refund({ chargedAmount = 0n }: Closing): void {
-    const { ledger } = this.#context
-    refundUndelivered(ledger, this.#exchange, this.#terms.payer, isRefunded => {
+    const { ledger, refused } = this.#context
+    const { id: request } = this.#exchange
+    const { payer } = this.#terms
+    refused.add({ request, process: this.#process, account: payer.account, key: payer.key })
+    refundUndelivered(ledger, this.#exchange, payer, isRefunded => {
+      refused.remove(request)
       // A written charge was paid from the lease, and its refund went to the account.
       if (!isRefunded) this.#recordCharge(0n)
       this.#returnRest(isRefunded ? chargedAmount : 0n)

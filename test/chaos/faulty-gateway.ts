@@ -35,13 +35,16 @@ export interface FaultyGateway {
   ready(): Promise<number>
   /** Ends the gateway, and starts it on its folder again after `between`. */
   restart(between: () => void): Promise<void>
+  /** Kills all its processes, and starts it again. */
+  crash(): Promise<void>
+  primary(): number
   /** Resolves when so many more replies of the continuously calling clients match. */
   until(fits: (reply: Reply) => boolean, count: number): Promise<readonly Reply[]>
   /** Stops the clients and makes a fixed series of plain and streamed calls, each repeated until it
    *  is served. */
   runFixedCalls(): Promise<void>
   /** Waits for all replies and checks the rules. */
-  finishAndCheck(t: Test): Promise<void>
+  finishAndCheck(t: Test): Promise<number>
 }
 
 export const startFaultyGateway = async (
@@ -82,6 +85,12 @@ routes:
     if (model !== 'gift') replies.push(reply)
     return reply
   }
+  const startAgain = async (): Promise<void> => {
+    rmSync(join(data, 'cache'), { force: true })
+    gateway = await startGateway({ data, routes })
+    client.close()
+    client = createClient(urlOf(gateway), key)
+  }
   let isOver = false
   const clients = Array.from({ length: 4 }, async () => {
     while (!isOver) {
@@ -106,11 +115,15 @@ routes:
     async restart(between) {
       await gateway.stop()
       between()
-      rmSync(join(data, 'cache'), { force: true })
-      gateway = await startGateway({ data, routes })
-      client.close()
-      client = createClient(urlOf(gateway), key)
+      await startAgain()
     },
+    async crash() {
+      const { pid } = gateway
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+      for (const each of [pid, ...children.map(Number)]) process.kill(each, 'SIGKILL')
+      await startAgain()
+    },
+    primary: () => gateway.pid,
     async until(fits, count) {
       const from = replies.length
       await eventually(() => (replies.slice(from).filter(fits).length >= count ? true : undefined))
@@ -129,8 +142,9 @@ routes:
       isOver = true
       await Promise.all(clients)
       const database = await openDatabase({ url: 'sqlite:', data, writeTimeout: 10_000 })
-      await checkRules(t, database, replies, calledIds)
+      const refunds = await checkRules(t, database, replies, calledIds)
       await database.close()
+      return refunds
     },
   }
 }
@@ -140,7 +154,7 @@ const checkRules = async (
   database: OpenDatabase,
   replies: readonly Reply[],
   calledIds: ReadonlySet<string>,
-): Promise<void> => {
+): Promise<number> => {
   const read = (text: string) => database.read({ name: text, text }, [])
   await eventually(async () => {
     const [row] = await read("SELECT count(*) AS open FROM charges WHERE state = 'open'")
@@ -174,6 +188,7 @@ const checkRules = async (
   t.same(await audit(database), [], 'the ledger balances')
   const unexpected = replies.filter(({ status }) => ![0, 200, 503].includes(status))
   t.same(unexpected, [], 'every call is served or refused with 503')
+  return refusals.length
 }
 
 /** Milliseconds within which a client is refused: the store's timeout, and what a busy machine

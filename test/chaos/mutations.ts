@@ -12,7 +12,7 @@ const KEPT_HOLD = 'test/plugins/ledger/kept-hold.test.ts'
 const STATEMENTS = 'plugins/ledger/statements.ts'
 const MEMBERSHIP = 'engine/store/membership.ts'
 const REAPER = 'engine/store/reaper.ts'
-const REFUND = 'plugins/ledger/refund-undelivered.ts'
+const REFUND = 'plugins/ledger/refunds/refund-undelivered.ts'
 const PROCESSES = 'plugins/ledger/processes.ts'
 
 export const mutations: readonly Mutation[] = [

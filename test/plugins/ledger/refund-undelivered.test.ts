@@ -4,7 +4,10 @@ import t from 'tap'
 import type { Statement, Writes } from '../../../engine/plugin.ts'
 import { audit } from '../../../plugins/ledger/audit.ts'
 import type { Ledger } from '../../../plugins/ledger/ledger.ts'
-import { refundStatements, refundUndelivered } from '../../../plugins/ledger/refund-undelivered.ts'
+import {
+  refundStatements,
+  refundUndelivered,
+} from '../../../plugins/ledger/refunds/refund-undelivered.ts'
 import { call, openBooks, payerOf } from '../../helpers/money/ledger.ts'
 import { ENGINES } from '../../helpers/store/store.ts'
 

@@ -1,9 +1,9 @@
 /** Refunds a call that was refused after its charge, or while the result of its charge was
  *  unknown. */
-import type { Exchange, Sql, Statement } from '../../engine/plugin.ts'
-import type { Ledger, Payer } from './ledger.ts'
-import { lockOf } from './statements.ts'
-import { walletsOf } from './wallet.ts'
+import type { Exchange, Sql, Statement } from '../../../engine/plugin.ts'
+import type { Ledger, Payer } from '../ledger.ts'
+import { lockOf } from '../statements.ts'
+import { walletsOf } from '../wallet.ts'
 
 const RELEASE_OPEN: Sql = {
   name: 'ledger: release undelivered',

@@ -1,0 +1,19 @@
+/** What the calls of a route need of the ledger. */
+import type { Host } from '../../engine/plugin.ts'
+import type { LedgerContext } from './call-charge.ts'
+import { insufficientFunds } from './insufficient-funds.ts'
+import type { Ledger } from './ledger.ts'
+import { sharedRefusedCalls } from './refunds/refused-calls.ts'
+
+/** `currency`: its configured name. `limitField`: the parameter of a request that bounds its
+ *  output, if there is one. */
+export const createLedgerContext = (
+  host: Host,
+  ledger: Ledger,
+  currency: string,
+  limitField: string | undefined,
+): LedgerContext => {
+  const { log, metrics } = host
+  const insufficient = insufficientFunds({ ledger, currency, limitField })
+  return { ledger, log, metrics, insufficient, refused: sharedRefusedCalls(host) }
+}
