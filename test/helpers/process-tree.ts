@@ -106,7 +106,7 @@ export const processesOf = (pid: number): readonly number[] => {
 }
 /** The worker processes of a gateway, by the id of its primary. */
 export const workersOf = (primary: number): readonly number[] =>
-  processTree(primary).filter(pid => /worker\.ts/.test(read(pid, 'cmdline')))
+  processTree(primary).filter(pid => /\/worker\.(?:ts|cjs)/.test(read(pid, 'cmdline')))
 /** Every file of a folder, except compiled code in its cache, which all tests share. */
 const filesIn = (folder: string, deep = true): readonly string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap(entry => {

@@ -131,7 +131,8 @@ t.test('gateway calls: a typo is the same problem in a check, a command and a re
   })
   primary.write('routes.yaml', broken)
   const { failure } = await primary.state(view => view.failure !== null)
-  const plain = value.map(({ text, ...rest }) => {
+  const plain = value.map(({ text, hint, ...rest }) => {
+    t.match(hint, /^Allowed keys: /, 'the sentence of the editor')
     t.equal(text, `${rest.message}; did you mean "upstream"?`, 'the sentence of the console')
     return rest
   })

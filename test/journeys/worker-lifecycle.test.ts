@@ -68,7 +68,7 @@ t.test('workers: crashes, stalls and renewals', async t => {
       const { pid } = primary.child
       const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
       const fits = (each: string) =>
-        readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(`${name}.ts`)
+        readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(`/${name}.`)
       return children.map(Number).find(each => fits(String(each)))
     }
     for (const name of ['builder', 'writer']) {

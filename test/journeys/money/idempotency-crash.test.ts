@@ -42,7 +42,7 @@ const pidsOf = async (primary: Primary) =>
 const writerPidOf = ({ child: { pid } }: Primary): number => {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
   const isWriter = (each: string) =>
-    /writer\.ts/.test(readFileSync(`/proc/${each}/cmdline`, 'utf8'))
+    /\/writer\.(?:ts|cjs)/.test(readFileSync(`/proc/${each}/cmdline`, 'utf8'))
   return Number(children.find(isWriter))
 }
 

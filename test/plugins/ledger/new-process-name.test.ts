@@ -73,7 +73,12 @@ for (const [at, books] of booksByEngine.entries())
             end = listener
           },
         } as unknown as Exchange
-        const context = { ledger, log: { warn() {}, info() {} }, metrics: { count() {} } }
+        const context = {
+          ledger,
+          log: { warn() {}, info() {} },
+          metrics: { count() {} },
+          refused: { add() {}, remove() {} },
+        }
         const terms = {
           payer: caller,
           rule,
