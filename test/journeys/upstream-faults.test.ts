@@ -179,7 +179,9 @@ t.test('upstream faults: a response before its request reaches no client', async
   for (let n = 0; n < 5; n++) {
     await upstream.forget()
     t.equal(await (await ask('unasked', {})).text(), '{"ok":true}', `request ${n}`)
-    await upstream.until('sent', event => event.script === 'unasked' && event.step === 3)
+    // After the first of them each connection is used once: the next is closed before it is sent.
+    if (n === 0)
+      await upstream.until('sent', event => event.script === 'unasked' && event.step === 3)
   }
 })
 
