@@ -1,5 +1,7 @@
 /** docs/prices.md: its prices are valid, and it names every key of the price language. */
-import { dirname, join } from 'node:path'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { METERS } from '../../plugins/billing/meters.ts'
@@ -35,7 +37,9 @@ models: { gp: { to: up/gp, price: ${JSON.stringify(price)} } }
 routes: [{ path: POST /v1/chat/completions, auth: key, model: body }]
 `,
     })
-    const env = { DATA: usedFolder(join(dirname(folder), 'prices-page-data')) }
+    const data = mkdtempSync(join(tmpdir(), 'tollgate-'))
+    t.teardown(() => rmSync(data, { recursive: true, maxRetries: 5 }))
+    const env = { DATA: usedFolder(data) }
     const [, ...words] = blockOf(PAGE, 'sh').trim().split(' ')
     const run = (...argv: readonly string[]) =>
       tollgate(
