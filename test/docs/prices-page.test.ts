@@ -37,9 +37,9 @@ models: { gp: { to: up/gp, price: ${JSON.stringify(price)} } }
 routes: [{ path: POST /v1/chat/completions, auth: key, model: body }]
 `,
     })
-    const data = mkdtempSync(join(tmpdir(), 'tollgate-'))
-    t.teardown(() => rmSync(data, { recursive: true, maxRetries: 5 }))
-    const env = { DATA: usedFolder(data) }
+    const store = mkdtempSync(join(tmpdir(), 'tollgate-'))
+    t.teardown(() => rmSync(store, { recursive: true, maxRetries: 5 }))
+    const env = { DATA: usedFolder(store) }
     const [, ...words] = blockOf(PAGE, 'sh').trim().split(' ')
     const run = (...argv: readonly string[]) =>
       tollgate(
