@@ -43,10 +43,11 @@ const prebuild = (): string =>
   })
 
 /** Starts on an empty data folder; resolves to the scripts of its processes and its cache. */
-const start = async (data = mkdtempSync(join(base, 'data-'))) => {
+const start = async (config = join(folder, 'routes.yaml')) => {
+  const data = mkdtempSync(join(base, 'data-'))
   const child: ChildProcess = spawn(
     ...plainCommand(process.execPath, join(folder, 'engine/bin.cjs'), 'start'),
-    { cwd: folder, env: { ...env, TOLLGATE_DATA: data }, stdio: 'ignore' },
+    { cwd: folder, env: { ...env, TOLLGATE_DATA: data, TOLLGATE_CONFIG: config }, stdio: 'ignore' },
   )
   const { pid, url } = await eventually(() => findRunning(data))
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
@@ -85,6 +86,13 @@ t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
     plugins.every(({ bundle }: { bundle: string }) => bundle.startsWith(data)),
     'a rollback after an upgrade finds the bundles in the data folder',
   )
+  const other = mkdtempSync(join(base, 'config-'))
+  execFileSync(...plainCommand(process.execPath, join(folder, 'engine/bin.cjs'), 'init'), {
+    cwd: other,
+    env,
+  })
+  const elsewhere = await start(join(other, 'routes.yaml'))
+  t.same([elsewhere.exit, elsewhere.hasBundled], [0, false], 'routes.yaml of another folder')
 })
 
 t.test(

@@ -47,20 +47,33 @@ export const readCached = (
 ): BuildOutput | undefined => {
   try {
     const text = readFileSync(cachePath(entries, cacheFolder, code), 'utf8')
-    const output = JSON.parse(text) as BuildOutput
+    const output = withEntries(JSON.parse(text) as BuildOutput, entries)
     const sources = currentSources(output.sources)
     const bundles = output.candidates.flatMap(({ bundle }) => bundle ?? [])
     const files = new Set(bundles.flatMap(pathsOf))
     if (!sources || ![...files].every(path => existsSync(path))) return undefined
     for (const path of files) touch(path)
     const current = { ...output, sources }
-    if (JSON.stringify(current) !== text) keep(entries, cacheFolder, code, current)
+    if (JSON.stringify(sources) !== JSON.stringify(output.sources))
+      keep(entries, cacheFolder, code, current)
     return current
   } catch {
     // No cached result, or a source is missing: bundle again.
     return undefined
   }
 }
+/** The same result for entries that are displayed relative to another folder. */
+const withEntries = (
+  { candidates, sources }: BuildOutput,
+  entries: readonly PluginEntry[],
+): BuildOutput => ({
+  candidates: candidates.map((candidate, index) => {
+    const entry = entries[index] ?? candidate.entry
+    const bundle = candidate.bundle && { ...candidate.bundle, file: entry.file }
+    return { ...candidate, entry, bundle }
+  }),
+  sources,
+})
 /** The sources with their present stamps; undefined if one has other content. */
 const currentSources = (sources: BuildOutput['sources']): BuildOutput['sources'] | undefined => {
   const current: Record<string, SourceState> = {}
@@ -90,12 +103,12 @@ export const writeCached = (
 ): void => writeAtomically(cachePath(entries, cacheFolder, code), JSON.stringify(output))
 
 /** Changes with the members of the cached result. */
-const FORM = 3
+const FORM = 4
 /** Path of the cached build result. It depends on the real paths of the sources, since a link may
  *  change, and on whose they are, since a link to the shipped plugins is the operator's folder. */
 const cachePath = (entries: readonly PluginEntry[], cacheFolder: string, code: string): string => {
   const { version } = require('esbuild/package.json') as { version: string }
-  const paths = entries.map(({ path, file, isShipped }) => [file, realpathSync(path), isShipped])
+  const paths = entries.map(({ name, path, isShipped }) => [name, realpathSync(path), isShipped])
   return join(cacheFolder, `plugins-${digest(JSON.stringify([version, code, paths, FORM]))}.json`)
 }
 

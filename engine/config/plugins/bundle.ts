@@ -102,13 +102,16 @@ const nameFault = (name: string, other: PluginEntry | undefined): string | undef
 }
 const fileStart = (file: string): Place => ({ file, line: 1, column: 1 })
 
+const NOTHING: BuildOutput = { candidates: [], sources: {} }
 const bundleFolders = async (
   folders: readonly (readonly PluginEntry[])[],
   root: string,
   cacheFolder: string,
 ): Promise<readonly BuildOutput[]> => {
-  const cached = folders.map(
-    entries => readCached(entries, PREBUILT, REQUIRE) ?? readCached(entries, cacheFolder, REQUIRE),
+  const cached = folders.map(entries =>
+    entries.length === 0
+      ? NOTHING
+      : (readCached(entries, PREBUILT, REQUIRE) ?? readCached(entries, cacheFolder, REQUIRE)),
   )
   if (cached.every(output => output !== undefined)) return cached
   // esbuild is loaded on demand, since most starts find bundles.
@@ -132,7 +135,7 @@ const buildPlugins = async (
   const sources = Object.fromEntries(entries.map(({ path }) => [path, UNREAD]))
   try {
     const read = sourceReader(sources)
-    const isShipped = entries.length > 0 && entries.every(each => each.isShipped)
+    const isShipped = entries.every(each => each.isShipped)
     const input = isShipped ? shippedInput(entries) : inputOf(entries)
     const result = await build(input, cacheFolder, read)
     const candidates = isShipped
