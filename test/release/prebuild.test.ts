@@ -44,12 +44,12 @@ const prebuild = (): string =>
 
 /** Starts on an empty data folder; resolves to the scripts of its processes and its cache. */
 const start = async (config = join(folder, 'routes.yaml')) => {
-  const data = mkdtempSync(join(base, 'data-'))
+  const store = mkdtempSync(join(base, 'data-'))
   const child: ChildProcess = spawn(
     ...plainCommand(process.execPath, join(folder, 'engine/bin.cjs'), 'start'),
-    { cwd: folder, env: { ...env, TOLLGATE_DATA: data, TOLLGATE_CONFIG: config }, stdio: 'ignore' },
+    { cwd: folder, env: { ...env, TOLLGATE_DATA: store, TOLLGATE_CONFIG: config }, stdio: 'ignore' },
   )
-  const { pid, url } = await eventually(() => findRunning(data))
+  const { pid, url } = await eventually(() => findRunning(store))
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
   const scripts = children.flatMap(each => {
     const words = readFileSync(`/proc/${each}/cmdline`, 'utf8').split('\0')
@@ -57,11 +57,11 @@ const start = async (config = join(folder, 'routes.yaml')) => {
   })
   const { status } = await fetch(`${url}/api/models`)
   // The version that went live is then kept for a rollback.
-  await eventually(() => readdirSync(join(data, 'history')).length > 0)
+  await eventually(() => readdirSync(join(store, 'history')).length > 0)
   child.kill('SIGTERM')
   const [exit] = await once(child, 'exit')
-  const built = readdirSync(join(data, 'cache')).filter(name => /^plugins-.*\.json$/.test(name))
-  return { data, scripts: scripts.sort(), status, exit, hasBundled: built.length > 0 }
+  const built = readdirSync(join(store, 'cache')).filter(name => /^plugins-.*\.json$/.test(name))
+  return { store, scripts: scripts.sort(), status, exit, hasBundled: built.length > 0 }
 }
 const SCRIPTS = ['worker.cjs', 'writer.cjs']
 const SOURCES = ['engine/processes/worker.ts', 'engine/store/sqlite/writer.ts']
@@ -77,13 +77,13 @@ t.test('prebuild: a program without it starts from its sources', async t => {
 
 t.test('prebuild: a first start runs scripts and bundles nothing', async t => {
   t.equal(prebuild(), '')
-  const { data, scripts, status, exit, hasBundled } = await start()
+  const { store, scripts, status, exit, hasBundled } = await start()
   t.same(scripts, inProgram(SCRIPTS))
   t.same([status, exit, hasBundled], [200, 0, false])
-  const [version = ''] = readdirSync(join(data, 'history'))
-  const { plugins } = JSON.parse(readFileSync(join(data, 'history', version), 'utf8'))
+  const [version = ''] = readdirSync(join(store, 'history'))
+  const { plugins } = JSON.parse(readFileSync(join(store, 'history', version), 'utf8'))
   t.ok(
-    plugins.every(({ bundle }: { bundle: string }) => bundle.startsWith(data)),
+    plugins.every(({ bundle }: { bundle: string }) => bundle.startsWith(store)),
     'a rollback after an upgrade finds the bundles in the data folder',
   )
   const other = mkdtempSync(join(base, 'config-'))
