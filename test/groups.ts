@@ -19,7 +19,6 @@ export const CI_FILES = [
   'test/chaos/failover/*.test.ts',
   'test/chaos/{job-takeover,recovery-kills}.test.ts',
   'test/mutation/*.test.ts',
-  'test/release/prebuild.test.ts',
   'test/journeys/{batches,concurrent-streams}.test.ts',
   'test/journeys/attacks/*.test.ts',
   'test/journeys/console/*.test.ts',

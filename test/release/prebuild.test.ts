@@ -47,7 +47,11 @@ const start = async (config = join(folder, 'routes.yaml')) => {
   const store = mkdtempSync(join(base, 'data-'))
   const child: ChildProcess = spawn(
     ...plainCommand(process.execPath, join(folder, 'engine/bin.cjs'), 'start'),
-    { cwd: folder, env: { ...env, TOLLGATE_DATA: store, TOLLGATE_CONFIG: config }, stdio: 'ignore' },
+    {
+      cwd: folder,
+      env: { ...env, TOLLGATE_DATA: store, TOLLGATE_CONFIG: config },
+      stdio: 'ignore',
+    },
   )
   const { pid, url } = await eventually(() => findRunning(store))
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
